@@ -1,0 +1,85 @@
+//! One error type for the engine. Every variant names what a person needs to act: file, offset, bytes asked and
+//! held, and what would help.
+
+use std::path::PathBuf;
+
+/// `Result` with the engine's [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong in the engine.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file operation failed; it is final and was not retried.
+    #[error("{operation} of {bytes} bytes at offset {offset} of {file}: {source}")]
+    Io {
+        /// `read`, `write`, `fsync`, `open`, ...
+        operation: &'static str,
+        /// The file, or what a nameless scratch file holds.
+        file: String,
+        /// Offset in bytes.
+        offset: u64,
+        /// Length in bytes.
+        bytes: u64,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// A frame that came back from disk is not the one that was written.
+    #[error(
+        "{file}: frame {frame} at offset {offset} is damaged (its digest differs): the disk or a copy changed it; \
+         restore the file, or import it again"
+    )]
+    Damaged {
+        /// The file, or what a nameless scratch file holds.
+        file: String,
+        /// Index of the frame.
+        frame: u64,
+        /// Offset of the frame in bytes.
+        offset: u64,
+    },
+    /// A file is not what it should be.
+    #[error("{}: {source}", file.display())]
+    Format {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it, and where.
+        source: spillproof_format::FormatError,
+    },
+    /// A lease was refused.
+    #[error(
+        "{what} needs {asked_bytes} bytes, and {held_bytes} of the budget's {limit_bytes} bytes are held \
+         ({holders}): raise the memory budget, or use a smaller tile"
+    )]
+    OverBudget {
+        /// What asked.
+        what: String,
+        /// How much it asked for.
+        asked_bytes: u64,
+        /// What is held already.
+        held_bytes: u64,
+        /// The budget.
+        limit_bytes: u64,
+        /// Who holds it, largest first.
+        holders: String,
+    },
+    /// The budget is below the smallest that works.
+    #[error(
+        "{what} needs at least {needed_bytes} bytes, the budget is {limit_bytes}: raise --memory to at least {needed_bytes}"
+    )]
+    BudgetTooSmall {
+        /// What was planned.
+        what: String,
+        /// The smallest budget that works.
+        needed_bytes: u64,
+        /// The budget.
+        limit_bytes: u64,
+    },
+    /// Lengths, degrees or sizes that do not fit together.
+    #[error("{what}: {details}")]
+    Invalid {
+        /// What was asked for.
+        what: &'static str,
+        /// The values, and what would be right.
+        details: String,
+    },
+}

@@ -1,0 +1,5 @@
+//! A proving engine for circuits larger than the machine.
+
+pub mod error;
+
+pub use error::{Error, Result};

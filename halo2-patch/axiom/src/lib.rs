@@ -1,0 +1,1 @@
+//! Compiled in by the build.
