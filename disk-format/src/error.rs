@@ -1,0 +1,162 @@
+//! What is wrong with bytes that should have been a container or an importable file: what, where, which value, and
+//! what to do about it.
+
+/// What is wrong with bytes that should have been a container or an importable file.
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// The first bytes are not a container's.
+    #[error(
+        "not a spillproof container: the file begins with {value} where 89 53 50 49 4c 4c 0d 0a is expected; \
+         a halo2 parameter file is read by `spillproof srs import`"
+    )]
+    NotAContainer {
+        /// The bytes found, in hex.
+        value: String,
+    },
+    /// A version, kind, curve, content or basis that this build does not know.
+    #[error("unknown {what} {value} at offset {offset}: {remedy}")]
+    Unknown {
+        /// `version`, `kind`, `curve`, `content`, `basis`.
+        what: &'static str,
+        /// Offset in the file, in bytes.
+        offset: u64,
+        /// The number found.
+        value: u64,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A header field that no writer of this version produces.
+    #[error("{what} at offset {offset} is {value}: {remedy}")]
+    Field {
+        /// The field.
+        what: &'static str,
+        /// Offset in the file, in bytes.
+        offset: u64,
+        /// The value found.
+        value: String,
+        /// What would be right.
+        remedy: &'static str,
+    },
+    /// The header's checksum differs: a byte of it was changed.
+    #[error(
+        "the header's checksum at offset {offset} is {value}, its bytes give {computed}: the header is damaged; \
+         restore the file, or import it again"
+    )]
+    HeaderDamaged {
+        /// Offset of the checksum in bytes.
+        offset: u64,
+        /// The checksum in the file, in hex.
+        value: String,
+        /// The checksum of the bytes, in hex.
+        computed: String,
+    },
+    /// The root over header and frame digests differs from the one in the header.
+    #[error(
+        "the root at offset {offset} is {value}, header and digest table give {computed}: the digest table or the \
+         header is damaged; restore the file, or import it again"
+    )]
+    RootDiffers {
+        /// Offset of the root in the header, in bytes.
+        offset: u64,
+        /// The root in the header, in hex.
+        value: String,
+        /// The root of the bytes, in hex.
+        computed: String,
+    },
+    /// The bytes are too many or too few.
+    #[error("{what} is {actual_bytes} bytes long, {expected_bytes} are expected: {remedy}")]
+    Length {
+        /// What was measured.
+        what: &'static str,
+        /// How long it should be.
+        expected_bytes: u64,
+        /// How long it is.
+        actual_bytes: u64,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// No layout of the asked kind has this many bytes.
+    #[error("{what} cannot be {actual_bytes} bytes long: {remedy}")]
+    NoSuchLength {
+        /// What the bytes were taken for.
+        what: &'static str,
+        /// How long they are.
+        actual_bytes: u64,
+        /// Which lengths there are.
+        remedy: &'static str,
+    },
+    /// An index past the end.
+    #[error("{what} {index} does not exist: there are {count}")]
+    OutOfRange {
+        /// `frame`, `section`, `point`.
+        what: &'static str,
+        /// The index asked for.
+        index: u64,
+        /// How many there are.
+        count: u64,
+    },
+    /// A point that is not one.
+    #[error(
+        "point {index} of {what} at offset {offset} {fault}: {value}; get the file again from its source"
+    )]
+    Point {
+        /// The array it is in: `g`, `g_lagrange`, `g2`, `s_g2`.
+        what: &'static str,
+        /// Its index in the array.
+        index: u64,
+        /// Offset of its first byte in the file.
+        offset: u64,
+        /// What is wrong with it.
+        fault: PointFault,
+        /// Its bytes, in hex.
+        value: String,
+    },
+    /// A field element that is not one.
+    #[error(
+        "element {index} of {what} at offset {offset} is not below the modulus: {value}; the file is damaged"
+    )]
+    Element {
+        /// The array it is in.
+        what: &'static str,
+        /// Its index in the array.
+        index: u64,
+        /// Offset of its first byte in the file.
+        offset: u64,
+        /// Its bytes, in hex.
+        value: String,
+    },
+}
+
+/// Why bytes are not a point.
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PointFault {
+    /// A coordinate is not below the modulus.
+    #[error("has a coordinate that is not below the modulus")]
+    NotReduced,
+    /// The curve equation does not hold, or no point has this x.
+    #[error("is not on the curve")]
+    NotOnCurve,
+    /// On the curve, but outside the subgroup of prime order.
+    #[error("is not in the subgroup of prime order")]
+    NotInSubgroup,
+    /// Flag bits of a compressed point that no writer sets together.
+    #[error("has contradictory flag bits")]
+    Flags,
+    /// The point at infinity where there can be none.
+    #[error("is the point at infinity")]
+    Infinity,
+}
+
+/// Bytes as hex, for messages.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

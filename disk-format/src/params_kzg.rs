@@ -1,0 +1,1 @@
+//! Files of halo2's `ParamsKZG`.
