@@ -11,9 +11,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file operation failed; it is final and was not retried.
-    #[error("{operation} of {bytes} bytes at offset {offset} of {file}: {source}")]
+    #[error(
+        "{operation} of {bytes} bytes at offset {offset} of {file}: {source}{}",
+        hint(source)
+    )]
     Io {
-        /// `read`, `write`, `fsync`, `open`, ...
+        /// `read` or `write`.
         operation: &'static str,
         /// The file, or what a nameless scratch file holds.
         file: String,
@@ -21,6 +24,16 @@ pub enum Error {
         offset: u64,
         /// Length in bytes.
         bytes: u64,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// An operation on a whole file or folder failed; it is final and was not retried.
+    #[error("cannot {operation} {file}: {source}{}", hint(source))]
+    File {
+        /// `open`, `create`, `fsync`, `rename`, ...
+        operation: &'static str,
+        /// The file, or what a nameless scratch file holds.
+        file: String,
         /// What the kernel said.
         source: std::io::Error,
     },
@@ -44,6 +57,18 @@ pub enum Error {
         file: PathBuf,
         /// What is wrong with it, and where.
         source: spillproof_format::FormatError,
+    },
+    /// The system had no memory for a buffer that the budget allows.
+    #[error(
+        "{what}: the system gave no {bytes} bytes of memory ({source}): lower the memory budget, or free memory elsewhere"
+    )]
+    Memory {
+        /// What the memory was for.
+        what: String,
+        /// How much was asked for.
+        bytes: u64,
+        /// What the kernel said.
+        source: std::io::Error,
     },
     /// A lease was refused.
     #[error(
@@ -82,4 +107,17 @@ pub enum Error {
         /// The values, and what would be right.
         details: String,
     },
+}
+
+/// What would help, where the kernel's words alone do not say it.
+fn hint(source: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match source.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            ": free space there, or choose another folder with --dir (SPILLPROOF_DIR)"
+        }
+        ErrorKind::PermissionDenied => ": choose a folder that this user may write to",
+        ErrorKind::UnexpectedEof => ": the file is shorter than it should be; restore it, or import it again",
+        _ => "",
+    }
 }

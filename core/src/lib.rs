@@ -1,5 +1,7 @@
 //! A proving engine for circuits larger than the machine.
 
+pub mod budget;
 pub mod error;
+pub mod storage;
 
 pub use error::{Error, Result};

@@ -1,0 +1,339 @@
+//! One ledger in bytes. Whoever wants a large piece of memory takes a [`Lease`] on it first, by name; the ledger refuses
+//! what would go over the limit, and says who holds the rest. Nothing falls back to "just hold it in memory".
+//!
+//! What flows in: a limit ([`Budget::new`], or [`ByteSize`] from a user). What flows out: leases, and memory that carries
+//! its lease inside: [`Buffer`] (aligned bytes for I/O), [`Pool`] (a fixed number of equal buffers), [`LeasedVec`] (typed
+//! tiles). All three live in anonymous maps of their own, not in the heap: what they take is exact, and what they give
+//! back goes to the system at once.
+//!
+//! A lease counts what the kernel would charge: whole pages, and page cache where a map is planned. The few bytes that the
+//! program holds besides (queues, names, threads) are watched by [`CountingAlloc`], not leased.
+//!
+//! Architecture invariant: this room knows no files and no fields.
+
+mod alloc;
+mod buffer;
+mod leased_vec;
+mod pages;
+pub mod process;
+mod size;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use alloc::CountingAlloc;
+pub use buffer::{Buffer, Pool};
+pub use leased_vec::LeasedVec;
+pub use pages::PAGE_BYTES;
+pub use size::{ByteSize, ParseSizeError, format_bytes, parse_size};
+
+use crate::error::{Error, Result};
+
+/// The ledger: a limit in bytes, and who holds how much of it. Clones share one ledger.
+///
+/// ```
+/// use spillproof::budget::Budget;
+///
+/// let budget = Budget::new(1 << 20);
+/// let tile = budget.lease(768 << 10, "tile")?;
+/// assert!(budget.lease(512 << 10, "window").is_err());
+/// drop(tile);
+/// assert!(budget.lease(512 << 10, "window").is_ok());
+/// assert_eq!(budget.peak_bytes(), 768 << 10);
+/// # Ok::<(), spillproof::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Budget {
+    ledger: Arc<Ledger>,
+}
+
+struct Ledger {
+    limit_bytes: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    held_bytes: u64,
+    peak_bytes: u64,
+    holders: BTreeMap<Cow<'static, str>, Holder>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Holder {
+    held_bytes: u64,
+    peak_bytes: u64,
+}
+
+/// What one name holds and held at most, all leases of that name together.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LeaseReport {
+    /// The name given to [`Budget::lease`].
+    pub what: String,
+    /// Bytes held now.
+    pub held_bytes: u64,
+    /// The most bytes held at one time.
+    pub peak_bytes: u64,
+}
+
+impl Budget {
+    /// A ledger of `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self {
+            ledger: Arc::new(Ledger {
+                limit_bytes,
+                state: Mutex::default(),
+            }),
+        }
+    }
+
+    /// A ledger of the size that a user asked for; `auto` looks at the machine.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `auto` finds neither a cgroup limit nor the available memory.
+    pub fn with_size(size: ByteSize) -> Result<Self> {
+        Ok(Self::new(size.resolve()?))
+    }
+
+    /// A ledger that counts and never refuses.
+    pub fn unlimited() -> Self {
+        Self::new(u64::MAX)
+    }
+
+    /// Takes `bytes` of the budget for ordinary heap memory, until the lease is dropped.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`] if the limit would be passed; it names the holders, largest first.
+    pub fn lease(&self, bytes: u64, what: impl Into<Cow<'static, str>>) -> Result<Lease> {
+        self.take(bytes, what.into(), Backing::Heap)
+    }
+
+    /// Takes `bytes` of the budget for memory that does not come from the allocator: maps of files, page cache.
+    ///
+    /// # Errors
+    /// As [`Budget::lease`].
+    pub fn lease_map(&self, bytes: u64, what: impl Into<Cow<'static, str>>) -> Result<Lease> {
+        self.take(bytes, what.into(), Backing::Map)
+    }
+
+    /// A buffer of `bytes`, rounded up to whole pages, zeroed and touched, with its lease inside.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`]; [`Error::Memory`] if the system has no pages.
+    pub fn buffer(&self, bytes: usize, what: impl Into<Cow<'static, str>>) -> Result<Buffer> {
+        Buffer::new(self, bytes, what.into())
+    }
+
+    /// `count` buffers of `bytes` each, rounded up to whole pages, that come back to the pool when dropped.
+    ///
+    /// # Errors
+    /// As [`Budget::buffer`].
+    pub fn pool(&self, count: usize, bytes: usize, what: impl Into<Cow<'static, str>>) -> Result<Pool> {
+        Pool::new(self, count, bytes, what.into())
+    }
+
+    /// `len` values, all equal to `fill`, page-aligned, with their lease inside.
+    ///
+    /// # Errors
+    /// As [`Budget::buffer`]; [`Error::Invalid`] if `len` elements do not fit the address space.
+    pub fn vec<T: Copy>(
+        &self,
+        len: usize,
+        fill: T,
+        what: impl Into<Cow<'static, str>>,
+    ) -> Result<LeasedVec<T>> {
+        LeasedVec::new(self, len, fill, what.into())
+    }
+
+    /// The limit.
+    pub fn limit_bytes(&self) -> u64 {
+        self.ledger.limit_bytes
+    }
+
+    /// What is held now.
+    pub fn held_bytes(&self) -> u64 {
+        self.ledger.state().held_bytes
+    }
+
+    /// The most that was held at one time.
+    pub fn peak_bytes(&self) -> u64 {
+        self.ledger.state().peak_bytes
+    }
+
+    /// What is left.
+    pub fn available_bytes(&self) -> u64 {
+        self.ledger.limit_bytes - self.held_bytes()
+    }
+
+    /// Per name what is and was held, by peak, largest first.
+    pub fn report(&self) -> Vec<LeaseReport> {
+        let mut report = self.ledger.state().report();
+        report.sort_by_key(|line| std::cmp::Reverse(line.peak_bytes));
+        report
+    }
+
+    fn take(&self, bytes: u64, what: Cow<'static, str>, backing: Backing) -> Result<Lease> {
+        let limit_bytes = self.ledger.limit_bytes;
+        let mut state = self.ledger.state();
+        match state.held_bytes.checked_add(bytes) {
+            Some(held_bytes) if held_bytes <= limit_bytes => state.held_bytes = held_bytes,
+            _ => {
+                return Err(Error::OverBudget {
+                    what: what.into_owned(),
+                    asked_bytes: bytes,
+                    held_bytes: state.held_bytes,
+                    limit_bytes,
+                    holders: state.describe_holders(),
+                });
+            }
+        }
+        state.peak_bytes = state.peak_bytes.max(state.held_bytes);
+        let holder = state.holders.entry(what.clone()).or_default();
+        holder.held_bytes += bytes;
+        holder.peak_bytes = holder.peak_bytes.max(holder.held_bytes);
+        drop(state);
+        if backing == Backing::Heap {
+            alloc::heap_leased(bytes);
+        }
+        Ok(Lease {
+            ledger: self.ledger.clone(),
+            what,
+            bytes,
+            backing,
+        })
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget")
+            .field("limit_bytes", &self.limit_bytes())
+            .field("held_bytes", &self.held_bytes())
+            .field("peak_bytes", &self.peak_bytes())
+            .finish()
+    }
+}
+
+impl Ledger {
+    /// The state; a panic of another thread cannot leave it half changed, so poison is no matter.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn report(&self) -> Vec<LeaseReport> {
+        self.holders
+            .iter()
+            .map(|(what, holder)| LeaseReport {
+                what: what.to_string(),
+                held_bytes: holder.held_bytes,
+                peak_bytes: holder.peak_bytes,
+            })
+            .collect()
+    }
+
+    fn describe_holders(&self) -> String {
+        const HOLDERS_NAMED_MAX: usize = 8;
+        let mut held = self.report();
+        held.retain(|line| line.held_bytes > 0);
+        held.sort_by_key(|line| std::cmp::Reverse(line.held_bytes));
+        let mut text: Vec<String> = held
+            .iter()
+            .take(HOLDERS_NAMED_MAX)
+            .map(|line| format!("{}: {}", line.what, format_bytes(line.held_bytes)))
+            .collect();
+        if held.len() > HOLDERS_NAMED_MAX {
+            text.push(format!("and {} more", held.len() - HOLDERS_NAMED_MAX));
+        }
+        if text.is_empty() {
+            "nobody holds any".into()
+        } else {
+            text.join(", ")
+        }
+    }
+}
+
+/// Where the memory under a lease comes from: decides whether [`CountingAlloc`] will see it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backing {
+    Heap,
+    Map,
+}
+
+/// The right to hold a number of bytes, given back on drop.
+pub struct Lease {
+    ledger: Arc<Ledger>,
+    what: Cow<'static, str>,
+    bytes: u64,
+    backing: Backing,
+}
+
+impl Lease {
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What for.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Gives back all but `bytes`; no effect if it is that small already.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        let surplus_bytes = self.bytes.saturating_sub(bytes);
+        self.give_back(surplus_bytes);
+        self.bytes -= surplus_bytes;
+    }
+
+    /// Cuts off a lease of `bytes` under the same name.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if this lease is smaller than that.
+    pub fn split(&mut self, bytes: u64) -> Result<Lease> {
+        let Some(rest) = self.bytes.checked_sub(bytes) else {
+            return Err(Error::Invalid {
+                what: "split of a lease",
+                details: format!("{bytes} bytes of {}, which holds {}", self.what, self.bytes),
+            });
+        };
+        self.bytes = rest;
+        Ok(Lease {
+            ledger: self.ledger.clone(),
+            what: self.what.clone(),
+            bytes,
+            backing: self.backing,
+        })
+    }
+
+    fn give_back(&self, bytes: u64) {
+        let mut state = self.ledger.state();
+        debug_assert!(state.held_bytes >= bytes);
+        state.held_bytes -= bytes;
+        if let Some(holder) = state.holders.get_mut(&self.what) {
+            holder.held_bytes -= bytes;
+        }
+        drop(state);
+        if self.backing == Backing::Heap {
+            alloc::heap_returned(bytes);
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.give_back(self.bytes);
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("what", &self.what)
+            .field("bytes", &self.bytes)
+            .finish()
+    }
+}

@@ -1,0 +1,113 @@
+//! Faults for tests: the i-th operation of a storage fails, is cut short, or lies. Above the backends, so all of them
+//! meet the same faults.
+//!
+//! Operations are counted in the order in which callers ask for them, from 0: each segment of a transfer, and each open,
+//! create, resize, sync, link, rename and unlink. A test runs once without faults, asks how many there were, and then
+//! tries each.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::Errno;
+
+/// What happens to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It fails with EIO.
+    Io,
+    /// It fails with ENOSPC.
+    NoSpace,
+    /// Its first attempt is interrupted (EINTR); the second goes through.
+    Interrupted,
+    /// Every attempt transfers at most this many bytes (rounded to the alignment, at least one unit).
+    Short(usize),
+    /// One byte is changed, this many bytes (modulo the length) into the segment, on its way.
+    FlipByte(usize),
+    /// Only the first half is transferred, and the whole is reported as done.
+    Torn,
+    /// Two frames of this size change places: inside the segment if it has two, else the transfer goes to the
+    /// neighbouring frame's offset.
+    SwapFrames(usize),
+    /// The file ends where the segment starts: for good after a write, for this read otherwise.
+    Truncate,
+}
+
+/// Which operations meet which fault. Clones share the plan and its counter.
+#[derive(Clone, Default)]
+pub struct FaultPlan {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    operations: AtomicU64,
+    always: Option<Fault>,
+    single: Mutex<BTreeMap<u64, Fault>>,
+}
+
+impl FaultPlan {
+    /// No faults; only counts.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Operation `index` meets `fault`.
+    pub fn at(index: u64, fault: Fault) -> Self {
+        let plan = Self::default();
+        plan.single().insert(index, fault);
+        plan
+    }
+
+    /// Every operation meets `fault`.
+    pub fn always(fault: Fault) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                always: Some(fault),
+                ..Shared::default()
+            }),
+        }
+    }
+
+    /// How many operations there were so far.
+    pub fn operations(&self) -> u64 {
+        self.shared.operations.load(Relaxed)
+    }
+
+    /// Counts an operation; its fault, if it has one.
+    pub(super) fn next(&self) -> Option<Fault> {
+        let index = self.shared.operations.fetch_add(1, Relaxed);
+        self.shared.always.or_else(|| self.single().remove(&index))
+    }
+
+    /// Counts an operation that is no transfer and runs it; one that was interrupted runs again.
+    pub(super) fn run<T>(&self, operation: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        match self.next() {
+            Some(Fault::Io) => return Err(Errno::IO),
+            Some(Fault::NoSpace) => return Err(Errno::NOSPC),
+            // Interrupted before it began; the rest is about bytes.
+            _ => {}
+        }
+        loop {
+            match operation() {
+                Err(Errno::INTR) => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn single(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Fault>> {
+        self.shared.single.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for FaultPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultPlan")
+            .field("operations", &self.operations())
+            .field("always", &self.shared.always)
+            .field("single", &*self.single())
+            .finish()
+    }
+}

@@ -1,0 +1,314 @@
+//! An open file: where transfers begin.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustix::fs::{Mode, OFlags, fstat, fsync, ftruncate};
+
+use super::direct::{self, CachePolicy};
+use super::map::{FileMap, FileMapMut};
+use super::transfer::{Batch, Direction, Pending};
+use super::{FaultPlan, Storage};
+use crate::budget::{Buffer, PAGE_BYTES};
+use crate::error::{Error, Result};
+
+/// A stretch of a file and the stretch of a buffer that it goes to or comes from.
+///
+/// With direct I/O all three numbers are multiples of 4096; see [`File::alignment_bytes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where in the file, in bytes.
+    pub file_offset: u64,
+    /// Where in the buffer, in bytes.
+    pub buffer_offset: usize,
+    /// How many bytes; none is allowed, and does nothing.
+    pub bytes: usize,
+}
+
+impl Segment {
+    /// `bytes` at `file_offset` of the file and `buffer_offset` of the buffer.
+    pub fn new(file_offset: u64, buffer_offset: usize, bytes: usize) -> Self {
+        Self {
+            file_offset,
+            buffer_offset,
+            bytes,
+        }
+    }
+}
+
+/// Which transfers a file takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Aligned ones only, on every file system, so that the same code runs on all; direct if the storage is.
+    Aligned,
+    /// Any, through the page cache.
+    Any,
+}
+
+/// What a transfer needs of a file; it outlives the [`File`]s if a transfer does.
+pub(super) struct Handle {
+    fd: OwnedFd,
+    name: String,
+    len_bytes: AtomicU64,
+    access: Access,
+    pub(super) cache: CachePolicy,
+}
+
+impl Handle {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.cache.is_direct()
+    }
+
+    /// A write ended at `end`.
+    pub(super) fn grown_to(&self, end: u64) {
+        self.len_bytes.fetch_max(end, Relaxed);
+    }
+}
+
+/// An open file. Clones share it; it is closed with the last clone and the last transfer.
+#[derive(Clone)]
+pub struct File {
+    handle: Arc<Handle>,
+    storage: Storage,
+}
+
+/// A failed operation on a whole file.
+pub(super) fn error(
+    operation: &'static str,
+    file: impl Into<String>,
+    source: impl Into<std::io::Error>,
+) -> Error {
+    Error::File {
+        operation,
+        file: file.into(),
+        source: source.into(),
+    }
+}
+
+pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let fd = storage
+        .inner
+        .faults
+        .run(|| rustix::fs::open(path, flags, Mode::empty()))
+        .map_err(|errno| error("open", path.display().to_string(), errno))?;
+    File::new(storage, fd, path.display().to_string(), access)
+}
+
+impl File {
+    /// Takes an open file over.
+    pub(super) fn new(storage: &Storage, fd: OwnedFd, name: String, access: Access) -> Result<Self> {
+        let stat = fstat(&fd).map_err(|errno| error("stat", name.clone(), errno))?;
+        let cache =
+            CachePolicy::new(access == Access::Aligned && storage.inner.direct && direct::engage(fd.as_fd()));
+        let handle = Handle {
+            fd,
+            name,
+            len_bytes: AtomicU64::new(u64::try_from(stat.st_size).unwrap_or(0)),
+            access,
+            cache,
+        };
+        Ok(Self {
+            handle: Arc::new(handle),
+            storage: storage.clone(),
+        })
+    }
+
+    /// The length in bytes: as found at the start, resized, or grown by writes that are done.
+    pub fn len_bytes(&self) -> u64 {
+        self.handle.len_bytes.load(Relaxed)
+    }
+
+    /// The path, or what a nameless file holds: as errors say it.
+    pub fn name(&self) -> &str {
+        self.handle.name()
+    }
+
+    /// What offsets and lengths of segments must be multiples of: 4096, or 1 after
+    /// [`Storage::open_unaligned`].
+    pub fn alignment_bytes(&self) -> usize {
+        match self.handle.access {
+            Access::Aligned => PAGE_BYTES,
+            Access::Any => 1,
+        }
+    }
+
+    /// Whether transfers bypass the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.handle.is_direct()
+    }
+
+    /// The storage that it was opened by.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Cuts the file off or extends it with zeros.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn set_len(&self, len_bytes: u64) -> Result<()> {
+        self.faults()
+            .run(|| ftruncate(self.handle.fd(), len_bytes))
+            .map_err(|errno| error("resize", self.name(), errno))?;
+        self.handle.len_bytes.store(len_bytes, Relaxed);
+        Ok(())
+    }
+
+    /// Begins to read all `segments` into `buffer`. Bytes of the buffer outside of them stay as they are.
+    pub fn read(&self, buffer: Buffer, segments: impl Into<Vec<Segment>>) -> Pending {
+        self.begin(Direction::Read, buffer, segments.into())
+    }
+
+    /// Begins to write all `segments` from `buffer`; the file grows as needed. Segments that overlap in the file end up
+    /// in any order.
+    pub fn write(&self, buffer: Buffer, segments: impl Into<Vec<Segment>>) -> Pending {
+        self.begin(Direction::Write, buffer, segments.into())
+    }
+
+    /// Blocks until all that was written (and waited for) is on the disk. A failure is final: what is on the disk is then
+    /// unknown, and the file must be given up.
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn sync(&self) -> Result<()> {
+        self.faults()
+            .run(|| fsync(self.handle.fd()))
+            .map_err(|errno| error("fsync", self.name(), errno))?;
+        self.handle.cache.after_sync(self.handle.fd());
+        Ok(())
+    }
+
+    /// Maps the file for reading. What is touched of it is page cache: lease it with
+    /// [`Budget::lease_map`](crate::budget::Budget::lease_map).
+    ///
+    /// # Errors
+    /// [`Error::File`].
+    pub fn map_read(&self) -> Result<FileMap> {
+        FileMap::new(&self.handle, 0, self.len_bytes())
+    }
+
+    /// Maps `bytes` from `offset` (a multiple of 4096) for reading.
+    ///
+    /// # Errors
+    /// [`Error::File`]; [`Error::Invalid`] if the range is not inside the file.
+    pub fn map_read_range(&self, offset: u64, bytes: u64) -> Result<FileMap> {
+        self.check_map(offset, bytes)?;
+        FileMap::new(&self.handle, offset, bytes)
+    }
+
+    /// Maps `bytes` from `offset` (a multiple of 4096) for reading and writing. The range must be inside the file.
+    ///
+    /// # Errors
+    /// [`Error::File`]; [`Error::Invalid`] if the range is not inside the file.
+    pub fn map_write(&self, offset: u64, bytes: u64) -> Result<FileMapMut> {
+        self.check_map(offset, bytes)?;
+        FileMapMut::new(&self.handle, offset, bytes)
+    }
+
+    fn check_map(&self, offset: u64, bytes: u64) -> Result<()> {
+        let inside = offset
+            .checked_add(bytes)
+            .is_some_and(|end| end <= self.len_bytes());
+        if inside && offset.is_multiple_of(PAGE_BYTES as u64) {
+            return Ok(());
+        }
+        let details = format!(
+            "{bytes} bytes at offset {offset} of {}, which has {} bytes",
+            self.name(),
+            self.len_bytes()
+        );
+        Err(Error::Invalid {
+            what: "map of a file",
+            details,
+        })
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.handle.fd()
+    }
+
+    fn faults(&self) -> &FaultPlan {
+        &self.storage.inner.faults
+    }
+
+    fn begin(&self, direction: Direction, buffer: Buffer, mut segments: Vec<Segment>) -> Pending {
+        segments.retain(|segment| segment.bytes > 0);
+        if let Err(error) = self.check(&buffer, &segments) {
+            return Pending::refused(error);
+        }
+        let faults: Vec<_> = segments.iter().map(|_| self.faults().next()).collect();
+        let faults = if faults.iter().all(Option::is_none) {
+            Vec::new()
+        } else {
+            faults
+        };
+        let inner = &self.storage.inner;
+        let empty = segments.is_empty();
+        let batch = Arc::new(Batch::new(
+            direction,
+            self.handle.clone(),
+            buffer,
+            segments,
+            faults,
+            inner.counters.clone(),
+        ));
+        if !empty {
+            inner.engine.submit(batch.clone());
+        }
+        Pending::begun(batch)
+    }
+
+    fn check(&self, buffer: &Buffer, segments: &[Segment]) -> Result<()> {
+        let alignment = self.alignment_bytes();
+        for (index, segment) in segments.iter().enumerate() {
+            let Segment {
+                file_offset,
+                buffer_offset,
+                bytes,
+            } = *segment;
+            let in_buffer = buffer_offset
+                .checked_add(bytes)
+                .is_some_and(|end| end <= buffer.len());
+            let in_file = file_offset
+                .checked_add(bytes as u64)
+                .is_some_and(|end| end <= i64::MAX as u64);
+            let aligned = file_offset.is_multiple_of(alignment as u64)
+                && buffer_offset.is_multiple_of(alignment)
+                && bytes.is_multiple_of(alignment);
+            if !in_buffer || !in_file || !aligned {
+                let details = format!(
+                    "segment {index} of a transfer with {} has {bytes} bytes at file offset {file_offset} and buffer \
+                     offset {buffer_offset}: the buffer has {} bytes, and all three must be multiples of {alignment}",
+                    self.name(),
+                    buffer.len(),
+                );
+                return Err(Error::Invalid {
+                    what: "transfer",
+                    details,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File")
+            .field("name", &self.name())
+            .field("len_bytes", &self.len_bytes())
+            .field("direct", &self.is_direct())
+            .finish_non_exhaustive()
+    }
+}

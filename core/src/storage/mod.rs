@@ -1,0 +1,260 @@
+//! The one owner of files and system calls.
+//!
+//! [`Storage`] is a folder and a backend. It gives [`File`]s: nameless scratch ([`Storage::scratch`]), existing files
+//! ([`Storage::open`]), and files that appear under their name only when whole ([`Storage::publish`]). A file takes an
+//! owned [`Buffer`](crate::budget::Buffer) and a list of [`Segment`]s and gives a [`Pending`], from which the buffer comes
+//! back:
+//!
+//! ```text
+//!   File::read / File::write  ->  Batch (buffer, segments, faults)  ->  backend: uring | pread threads
+//!                                      |                                        |
+//!   Pending::wait  <-  buffer or error, when the last segment is done  <--------+
+//! ```
+//!
+//! What every backend keeps, because it is kept above them: short transfers go on with the rest, EINTR is tried again,
+//! any other error is final and typed, a buffer lives until the kernel is done with it even if nobody waits, and the
+//! [`FaultPlan`] hits all backends alike.
+//!
+//! Streams leave no page cache behind: O_DIRECT where the file system takes it, else buffered with RWF_DONTCACHE, else
+//! write-out and POSIX_FADV_DONTNEED.
+//!
+//! Architecture invariant: this room knows no fields, no frames and no digests. Peak memory = the buffers that callers
+//! hand in, plus a few hundred bytes a segment in flight.
+
+mod direct;
+mod fault;
+mod file;
+mod map;
+mod pread;
+mod publish;
+mod scratch;
+mod transfer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+pub use fault::{Fault, FaultPlan};
+pub use file::{File, Segment};
+pub use map::{FileMap, FileMapMut};
+pub use publish::Publish;
+pub use transfer::Pending;
+
+use crate::error::Result;
+use transfer::Batch;
+
+/// Which way transfers go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// io_uring if the kernel allows it (containers often do not), else threads.
+    #[default]
+    Auto,
+    /// io_uring, or an error.
+    Uring,
+    /// Threads that call pread and pwrite.
+    Pread,
+}
+
+/// Carries batches out. A batch must be finished, part by part, through [`transfer::Transfer`]; it may not be dropped
+/// while the kernel still works on its buffer. Dropping the engine finishes what it was given first.
+trait Engine: Send + Sync {
+    fn submit(&self, batch: Arc<Batch>);
+
+    /// What it is called in reports.
+    fn name(&self) -> &'static str;
+}
+
+/// A folder for scratch files and a way to do transfers. Clones share both.
+///
+/// ```
+/// use spillproof::budget::Budget;
+/// use spillproof::storage::{Segment, Storage};
+///
+/// let storage = Storage::builder().dir(std::env::temp_dir()).build()?;
+/// let budget = Budget::new(1 << 20);
+/// let file = storage.scratch("example", 0)?;
+/// let mut buffer = budget.buffer(8192, "example")?;
+/// buffer.fill(7);
+/// let buffer = file.write(buffer, vec![Segment::new(0, 0, 8192)]).wait()?;
+/// let buffer = file.read(buffer, vec![Segment::new(4096, 0, 4096)]).wait()?;
+/// assert_eq!(buffer[0], 7);
+/// # Ok::<(), spillproof::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Storage {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Box<dyn Engine>,
+    scratch: scratch::ScratchDir,
+    direct: bool,
+    faults: FaultPlan,
+    counters: Arc<Counters>,
+}
+
+/// What was transferred, and how long callers waited for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct IoStats {
+    /// Bytes read from files.
+    pub bytes_read: u64,
+    /// Bytes written to files.
+    pub bytes_written: u64,
+    /// Segments read.
+    pub reads: u64,
+    /// Segments written.
+    pub writes: u64,
+    /// How long threads were blocked in [`Pending::wait`] for reads, summed.
+    pub read_wait: Duration,
+    /// How long threads were blocked in [`Pending::wait`] for writes, summed.
+    pub write_wait: Duration,
+}
+
+#[derive(Default)]
+struct Counters {
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+    reads: AtomicU64,
+    writes: AtomicU64,
+    read_wait_nanos: AtomicU64,
+    write_wait_nanos: AtomicU64,
+}
+
+/// Settings of a [`Storage`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct StorageBuilder {
+    dir: PathBuf,
+    backend: Backend,
+    direct: bool,
+    faults: FaultPlan,
+}
+
+impl StorageBuilder {
+    /// Where scratch files go; made with mode 0700 if it is missing. The system's folder for temporary files if not set.
+    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.dir = dir.into();
+        self
+    }
+
+    /// Which way transfers go; [`Backend::Auto`] if not set.
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// Whether to bypass the page cache where the file system takes it; on if not set.
+    pub fn direct(mut self, direct: bool) -> Self {
+        self.direct = direct;
+        self
+    }
+
+    /// For tests: operations that fail or lie.
+    pub fn faults(mut self, faults: FaultPlan) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Makes the folder if needed, starts the backend.
+    ///
+    /// # Errors
+    /// [`Error::File`](crate::Error::File) if the folder cannot be made or used, or the backend does not start.
+    pub fn build(self) -> Result<Storage> {
+        let scratch = scratch::ScratchDir::new(&self.dir, &self.faults)?;
+        let engine = start(self.backend)?;
+        tracing::debug!(dir = %self.dir.display(), backend = engine.name(), direct = self.direct, "storage started");
+        Ok(Storage {
+            inner: Arc::new(Inner {
+                engine,
+                scratch,
+                direct: self.direct,
+                faults: self.faults,
+                counters: Arc::default(),
+            }),
+        })
+    }
+}
+
+fn start(_backend: Backend) -> Result<Box<dyn Engine>> {
+    Ok(Box::new(pread::Threads::start()?))
+}
+
+impl Storage {
+    /// Settings to start from.
+    pub fn builder() -> StorageBuilder {
+        StorageBuilder {
+            dir: std::env::temp_dir(),
+            backend: Backend::default(),
+            direct: true,
+            faults: FaultPlan::default(),
+        }
+    }
+
+    /// A nameless file, readable and writable, that is gone when its last handle is: after success, error, panic or a
+    /// signal alike. It is `bytes_hint` long from the start (zeros), with the room reserved where the file system can.
+    ///
+    /// # Errors
+    /// [`Error::File`](crate::Error::File), ENOSPC among them.
+    pub fn scratch(&self, what: impl Into<String>, bytes_hint: u64) -> Result<File> {
+        self.inner.scratch.create(self, what.into(), bytes_hint)
+    }
+
+    /// An existing file, to read. Segments must be aligned to [`File::alignment_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::File`](crate::Error::File).
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<File> {
+        file::open(self, path.as_ref(), file::Access::Aligned)
+    }
+
+    /// An existing file of any shape, to read at any offset: goes through the page cache and leaves nothing in it.
+    ///
+    /// # Errors
+    /// [`Error::File`](crate::Error::File).
+    pub fn open_unaligned(&self, path: impl AsRef<Path>) -> Result<File> {
+        file::open(self, path.as_ref(), file::Access::Any)
+    }
+
+    /// A new file that gets its name on [`Publish::commit`], whole or not at all; a file that has the name is replaced
+    /// then. Mode 0666 less the umask.
+    ///
+    /// # Errors
+    /// [`Error::File`](crate::Error::File).
+    pub fn publish(&self, path: impl AsRef<Path>) -> Result<Publish> {
+        Publish::new(self, path.as_ref())
+    }
+
+    /// The folder of scratch files.
+    pub fn dir(&self) -> &Path {
+        self.inner.scratch.path()
+    }
+
+    /// The backend at work: `uring` or `pread`.
+    pub fn backend_name(&self) -> &'static str {
+        self.inner.engine.name()
+    }
+
+    /// What was transferred so far.
+    pub fn stats(&self) -> IoStats {
+        let counters = &self.inner.counters;
+        IoStats {
+            bytes_read: counters.bytes_read.load(Relaxed),
+            bytes_written: counters.bytes_written.load(Relaxed),
+            reads: counters.reads.load(Relaxed),
+            writes: counters.writes.load(Relaxed),
+            read_wait: Duration::from_nanos(counters.read_wait_nanos.load(Relaxed)),
+            write_wait: Duration::from_nanos(counters.write_wait_nanos.load(Relaxed)),
+        }
+    }
+}
+
+impl std::fmt::Debug for Storage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Storage")
+            .field("dir", &self.dir())
+            .field("backend", &self.backend_name())
+            .field("direct", &self.inner.direct)
+            .finish_non_exhaustive()
+    }
+}

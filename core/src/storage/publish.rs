@@ -1,0 +1,176 @@
+//! Files that appear under their name whole, or not at all.
+//!
+//! The bytes go to a nameless file in the target's folder (O_TMPFILE), or where the file system has none, to
+//! `.NAME.spillproof-partial-PID-N` beside it. Commit: fsync the file, link it to such a name if it has none, rename it over
+//! the target, fsync the folder. A crash at any point leaves the old file or the new one under the name, and at most a
+//! partial file beside it, which the next publication of that name sweeps away: it belongs to nobody when its lock is free.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, fsync, linkat, rename, unlink};
+use rustix::io::Errno;
+
+use super::file::{self, Access, File};
+use super::{FaultPlan, Storage, scratch};
+use crate::error::{Error, Result};
+
+/// How often a partial file that a sweep of another process took away is made anew.
+const PARTIAL_ATTEMPTS_MAX: usize = 16;
+
+/// A file on its way to its name. Dropped without [`Publish::commit`], it never gets it, and nothing is left.
+pub struct Publish {
+    file: File,
+    path: PathBuf,
+    dir: PathBuf,
+    prefix: String,
+    /// The name beside the target, while it has one.
+    partial: Option<PathBuf>,
+}
+
+impl Publish {
+    pub(super) fn new(storage: &Storage, path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        let Some(name) = path.file_name() else {
+            let details = format!("`{shown}` names no file");
+            return Err(Error::Invalid {
+                what: "path to publish",
+                details,
+            });
+        };
+        let dir = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let prefix = format!(".{}.spillproof-partial", name.to_string_lossy());
+        sweep(&dir, &prefix);
+        let faults = &storage.inner.faults;
+        let mode = Mode::from_raw_mode(0o666);
+        let created = match scratch::nameless(&dir, mode, faults) {
+            Ok(fd) => Ok((fd, None)),
+            Err(errno) if scratch::is_unsupported(errno) => {
+                create_partial(&dir, &prefix, mode, faults).map(|(fd, partial)| (fd, Some(partial)))
+            }
+            Err(errno) => Err(errno),
+        };
+        let (fd, partial) = created.map_err(|errno| file::error("create", shown.clone(), errno))?;
+        let file = File::new(storage, fd, shown, Access::Aligned)?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            dir,
+            prefix,
+            partial,
+        })
+    }
+
+    /// The file to write to.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where it will appear.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the file durable and gives it its name. All writes must have been waited for. The file stays open.
+    ///
+    /// # Errors
+    /// [`Error::File`]: the name then still means what it meant before, except if only the last step, the fsync of the
+    /// folder, failed: then the file is there, and may be gone after a power failure.
+    pub fn commit(mut self) -> Result<File> {
+        let faults = self.file.storage().inner.faults.clone();
+        let failed = |operation, errno: Errno| file::error(operation, self.path.display().to_string(), errno);
+        self.file.sync()?;
+        let partial = match self.partial.take() {
+            Some(partial) => partial,
+            None => {
+                let partial = scratch::fresh_name(&self.dir, &self.prefix);
+                let source = format!(
+                    "/proc/self/fd/{}",
+                    std::os::fd::AsRawFd::as_raw_fd(&self.file.fd())
+                );
+                faults
+                    .run(|| linkat(CWD, &source, CWD, &partial, AtFlags::SYMLINK_FOLLOW))
+                    .map_err(|errno| failed("link", errno))?;
+                partial
+            }
+        };
+        if let Err(errno) = faults.run(|| rename(&partial, &self.path)) {
+            let error = failed("rename", errno);
+            self.partial = Some(partial);
+            return Err(error);
+        }
+        faults
+            .run(|| {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                fsync(rustix::fs::open(&self.dir, flags, Mode::empty())?)
+            })
+            .map_err(|errno| file::error("fsync", self.dir.display().to_string(), errno))?;
+        Ok(self.file.clone())
+    }
+}
+
+impl Drop for Publish {
+    fn drop(&mut self) {
+        if let Some(partial) = self.partial.take()
+            && let Err(errno) = unlink(&partial)
+        {
+            tracing::warn!(file = %partial.display(), %errno, "a partial file could not be removed");
+        }
+    }
+}
+
+impl std::fmt::Debug for Publish {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Publish")
+            .field("path", &self.path)
+            .field("partial", &self.partial)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A named partial file, locked, so that sweeps leave it alone.
+fn create_partial(
+    dir: &Path,
+    prefix: &str,
+    mode: Mode,
+    faults: &FaultPlan,
+) -> Result<(std::os::fd::OwnedFd, PathBuf), Errno> {
+    for _ in 0..PARTIAL_ATTEMPTS_MAX {
+        let (fd, partial) = scratch::named(dir, prefix, mode, faults)?;
+        let locked = flock(&fd, FlockOperation::NonBlockingLockExclusive);
+        // A sweep may have come between creation and lock: it holds the lock, or the name is gone already.
+        if locked.is_ok() && fstat(&fd)?.st_nlink == 1 {
+            return Ok((fd, partial));
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Removes what crashes have left of earlier attempts. What cannot be removed is no obstacle.
+fn sweep(dir: &Path, prefix: &str) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_partial = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(prefix))
+            .and_then(|rest| rest.strip_prefix('-'))
+            .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'));
+        if !is_partial {
+            continue;
+        }
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let Ok(fd) = rustix::fs::open(entry.path(), flags, Mode::empty()) else {
+            continue;
+        };
+        if flock(fd.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok() && unlink(entry.path()).is_ok()
+        {
+            tracing::info!(file = %entry.path().display(), "removed a partial file that a crash had left");
+        }
+    }
+}
