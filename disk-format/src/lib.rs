@@ -20,6 +20,7 @@ mod error;
 pub mod geometry;
 pub mod header;
 pub mod native;
+pub mod params_kzg;
 
 pub use digest::{FrameKey, RootHasher};
 pub use error::{FormatError, PointFault};

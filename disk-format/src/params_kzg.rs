@@ -1,1 +1,0 @@
-//! Files of halo2's `ParamsKZG`.
