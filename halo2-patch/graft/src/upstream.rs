@@ -78,10 +78,10 @@ impl Upstream<'_> {
                 pinned: pinned.into(),
                 found,
             };
-            if bless {
-                println!("cargo::warning=bless {found}  {file}");
-            } else if found != pinned {
-                return Err(tampered(found));
+            match (found == pinned, bless) {
+                (true, _) => {}
+                (false, true) => println!("cargo::warning=bless {found}  {file}"),
+                (false, false) => return Err(tampered(found)),
             }
             let text = String::from_utf8(bytes).map_err(|_| tampered("not UTF-8".into()))?;
             texts.insert(file.to_owned(), text);
@@ -117,7 +117,7 @@ impl Upstream<'_> {
         let bytes = fs::read(path).map_err(failed)?;
         let found = digest(&bytes);
         if bless {
-            println!("cargo::warning=bless archive {found}");
+            println!("cargo::warning=bless {found}  {}", path.display());
         } else if found != self.archive_digest {
             let (file, pinned) = ("the archive".to_owned(), self.archive_digest.to_owned());
             return Err(Error::Tampered {

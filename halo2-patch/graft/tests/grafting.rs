@@ -1,5 +1,7 @@
 //! The library from outside, on small made-up sources.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
