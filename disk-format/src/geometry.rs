@@ -194,6 +194,31 @@ impl Geometry {
             remedy: "the file is cut short or has something appended; restore it, or import it again",
         })
     }
+
+    /// Whether the bytes after the last digest, to the end of the file, are zero: the root does not cover them.
+    ///
+    /// # Errors
+    /// [`FormatError::Length`] unless they are all there; [`FormatError::Field`] for a byte that is not zero.
+    pub fn check_table_padding(&self, padding: &[u8]) -> Result<(), FormatError> {
+        let expected_bytes = self.digest_table_bytes() - self.frames * DIGEST_BYTES;
+        if padding.len() as u64 != expected_bytes {
+            return Err(FormatError::Length {
+                what: "the padding of the digest table",
+                expected_bytes,
+                actual_bytes: padding.len() as u64,
+                remedy: "give the bytes from the last digest to the end of the file",
+            });
+        }
+        match padding.iter().position(|&byte| byte != 0) {
+            None => Ok(()),
+            Some(i) => Err(FormatError::Field {
+                what: "a byte of the digest table's padding",
+                offset: self.file_bytes - expected_bytes + i as u64,
+                value: padding[i].to_string(),
+                remedy: "it is zero; the file is damaged, restore it, or import it again",
+            }),
+        }
+    }
 }
 
 fn too_long(elements: u64) -> FormatError {

@@ -13,12 +13,29 @@
 
 pub mod points;
 
+use ark_bn254::Fr;
+use ark_ff::{Field, MontFp};
+
 use crate::error::FormatError;
 
 /// Largest k: the scalar field of BN254 has no domain of more than 2^28 points.
 pub const K_MAX: u32 = 28;
 /// Length of the `k` at the start of the file, in bytes.
 pub const K_BYTES: u64 = 4;
+
+/// halo2curves' root of unity of order 2^28 in the scalar field of BN254: 7^((r-1)/2^28). **Not arkworks' (and iden3's),
+/// which is 5^((r-1)/2^28)**: the same points, in another order, are the Lagrange basis there.
+const ROOT_OF_UNITY: Fr =
+    MontFp!("1748695177688661943023146337482803886740723238769601073607632802312037301404");
+
+/// The root of unity w of order 2^k that `g_lagrange` belongs to: its i-th point is L_i(s)·g with L_i(w^i) = 1.
+///
+/// # Errors
+/// [`FormatError::Field`] when k is above [`K_MAX`].
+pub fn root_of_unity(k: u32) -> Result<Fr, FormatError> {
+    Layout::new(SerdeFormat::RawBytes, k)?;
+    Ok(ROOT_OF_UNITY.pow([1u64 << (K_MAX - k)]))
+}
 
 /// How points are written; the names are halo2's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -254,7 +271,24 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use ark_ff::PrimeField as _;
+    use stock_halo2_axiom::halo2curves::bn256;
+    use stock_halo2_axiom::halo2curves::ff::PrimeField as _;
+
     use super::*;
+    use crate::native::NativeField;
+
+    #[test]
+    fn the_root_of_unity_is_halo2s() {
+        let mut bytes = [0; 32];
+        ROOT_OF_UNITY.write_standard(&mut bytes);
+        assert_eq!(bytes, bn256::Fr::ROOT_OF_UNITY.to_bytes());
+        // r - 1 over 2^28 is r over 2^28, rounded down.
+        assert_eq!(root_of_unity(28), Ok(Fr::from(7u64).pow(Fr::MODULUS >> 28)));
+        assert_eq!(root_of_unity(1), Ok(-Fr::ONE));
+        assert_eq!(root_of_unity(0), Ok(Fr::ONE));
+        assert!(root_of_unity(29).is_err());
+    }
 
     #[test]
     fn lengths_are_as_documented() {

@@ -1,0 +1,201 @@
+//! The containers of version 1 that are kept under `tests/fixtures/v1`: every later build must read them and find the
+//! same roots. They are small, and are made from fixed numbers only.
+//!
+//! - `column.spill`: 300 scalars (0, 1, then i^5 + 3i) in frames of 4096 bytes, three of them, the last one padded.
+//! - `srs_k6.spill`: an SRS for k = 6, with a secret that everyone knows. (The roots of unity of halo2curves and
+//!   arkworks are the same up to k = 5: a smaller one would not tell them apart.)
+//!
+//! `cargo test -p spillproof-format --test fixtures_v1 -- --ignored` writes them again; they must not change.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use ark_bn254::{Fr, G1Affine, G2Affine};
+use ark_ec::{AffineRepr, CurveGroup};
+use ark_ff::Field;
+use spillproof_format::native::{read_elements, read_point, write_elements, write_points};
+use spillproof_format::params_kzg::root_of_unity;
+use spillproof_format::*;
+
+const COLUMN_ROOT: &str = "45d703bec2cc57a4ae43572d6decb1b47e758f12ef1848012c894ed7a877a012";
+const SRS_ROOT: &str = "ceabb070d36623d001a8b213696ba83a9243e9032348c5180c70a238f05680c8";
+const SECRET: u64 = 1_234_567_890_123_456_789;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/v1")
+        .join(name)
+}
+
+fn spec(content: Content, basis: Basis, elements: u64, label: &str) -> SectionSpec {
+    SectionSpec {
+        content,
+        basis,
+        elements,
+        label: Label::new(label).unwrap(),
+    }
+}
+
+/// Frames, digests, root: a whole container from the native bytes of its sections.
+fn seal(mut header: Header, payloads: &[Vec<u8>]) -> Vec<u8> {
+    let frame_bytes = header.frame_bytes() as usize;
+    let mut file = vec![0; HEADER_BYTES];
+    for payload in payloads {
+        file.extend(payload);
+        file.resize(file.len().next_multiple_of(frame_bytes), 0);
+    }
+    assert_eq!(file.len() as u64, header.geometry().digest_table_offset());
+    let key = FrameKey::of(&header);
+    let digests: Vec<[u8; 32]> = file[HEADER_BYTES..]
+        .chunks_exact(frame_bytes)
+        .enumerate()
+        .map(|(i, frame)| key.digest(i as u64, frame))
+        .collect();
+    let mut root = RootHasher::new(&header);
+    for digest in &digests {
+        root.update(digest);
+        file.extend(digest);
+    }
+    header.root = root.finish().unwrap();
+    file.resize(header.file_bytes() as usize, 0);
+    file[..HEADER_BYTES].copy_from_slice(&header.encode());
+    file
+}
+
+fn scalars() -> Vec<Fr> {
+    (0..300u64)
+        .map(|i| {
+            if i < 2 {
+                Fr::from(i)
+            } else {
+                Fr::from(i).pow([5]) + Fr::from(3 * i)
+            }
+        })
+        .collect()
+}
+
+fn column() -> Vec<u8> {
+    let sections = [spec(Content::Scalars, Basis::Lagrange, 300, "column")];
+    let header = Header::new(
+        Kind::FieldColumn,
+        Curve::Bn254,
+        4096,
+        *b"fixture column 1",
+        7,
+        &sections,
+    )
+    .unwrap();
+    let mut native = vec![0; 300 * 32];
+    write_elements(&scalars(), &mut native).unwrap();
+    seal(header, &[native])
+}
+
+/// g, g_lagrange, (g2, s·g2) for k = 6.
+fn srs_points() -> (Vec<G1Affine>, Vec<G1Affine>, [G2Affine; 2]) {
+    let (n, s) = (64u64, Fr::from(SECRET));
+    let times = |scalar: Fr| (G1Affine::generator() * scalar).into_affine();
+    let omega = root_of_unity(6).unwrap();
+    let vanishing = (s.pow([n]) - Fr::ONE) / Fr::from(n);
+    let lagrange = |i| {
+        let root = omega.pow([i]);
+        vanishing * root / (s - root)
+    };
+    (
+        (0..n).map(|i| times(s.pow([i]))).collect(),
+        (0..n).map(|i| times(lagrange(i))).collect(),
+        [G2Affine::generator(), (G2Affine::generator() * s).into_affine()],
+    )
+}
+
+fn srs() -> Vec<u8> {
+    let sections = [
+        spec(Content::G1, Basis::Monomial, 64, "g"),
+        spec(Content::G1, Basis::Lagrange, 64, "g_lagrange"),
+        spec(Content::G2, Basis::None, 2, "g2,s_g2"),
+    ];
+    let header = Header::new(Kind::Srs, Curve::Bn254, 4096, *b"fixture srs k=6 ", 0, &sections).unwrap();
+    let (g, g_lagrange, pair) = srs_points();
+    let mut native = [vec![0; 4096], vec![0; 4096], vec![0; 256]];
+    write_points(&g, &mut native[0]).unwrap();
+    write_points(&g_lagrange, &mut native[1]).unwrap();
+    write_points(&pair, &mut native[2]).unwrap();
+    seal(header, &native)
+}
+
+/// Opens a container in memory as a reader must: length, every digest, root.
+fn open(bytes: &[u8]) -> Header {
+    let header = Header::decode_prefix(bytes).unwrap();
+    let geometry = header.geometry();
+    geometry.check_file_bytes(bytes.len() as u64).unwrap();
+    let table = &bytes[geometry.digest_table_offset() as usize..];
+    let key = FrameKey::of(&header);
+    let mut root = RootHasher::new(&header);
+    for frame in 0..header.frames() {
+        let at = geometry.frame_offset(frame).unwrap() as usize;
+        let digest = key.digest(frame, &bytes[at..at + header.frame_bytes() as usize]);
+        assert_eq!(digest[..], table[32 * frame as usize..][..32]);
+        root.update(&digest);
+    }
+    root.verify(&header).unwrap();
+    geometry
+        .check_table_padding(&table[32 * header.frames() as usize..])
+        .unwrap();
+    header
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+#[ignore = "writes the fixtures; they are kept, and must not change"]
+fn regenerate() {
+    for (name, bytes) in [("column.spill", column()), ("srs_k6.spill", srs())] {
+        println!("{name} {}", hex(&Header::decode_prefix(&bytes).unwrap().root));
+        std::fs::write(fixture(name), bytes).unwrap();
+    }
+}
+
+#[test]
+fn the_column_reads() {
+    let bytes = std::fs::read(fixture("column.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), COLUMN_ROOT);
+    assert_eq!(
+        (header.kind(), header.curve(), header.epoch()),
+        (Kind::FieldColumn, Curve::Bn254, 7)
+    );
+    let section = header.find_label("column").unwrap();
+    assert_eq!((section.basis, section.elements), (Basis::Lagrange, 300));
+    let at = header.geometry().element_offset(section, 0).unwrap() as usize;
+    let mut elements = vec![Fr::ONE; 300];
+    read_elements("column", 0, at as u64, &bytes[at..at + 300 * 32], &mut elements).unwrap();
+    assert_eq!(elements, scalars());
+}
+
+#[test]
+fn the_srs_reads() {
+    let bytes = std::fs::read(fixture("srs_k6.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), SRS_ROOT);
+    let (g, g_lagrange, pair) = srs_points();
+    for (label, expected) in [("g", g), ("g_lagrange", g_lagrange)] {
+        let section = header.find_label(label).unwrap();
+        for (i, point) in expected.iter().enumerate() {
+            let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
+            assert_eq!(read_point(&bytes[at..at + 64]), Ok(*point));
+        }
+    }
+    let section = header.find(Content::G2, Basis::None).unwrap();
+    for (i, point) in pair.iter().enumerate() {
+        let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
+        assert_eq!(read_point(&bytes[at..at + 128]), Ok(*point));
+    }
+}
+
+#[test]
+fn this_build_writes_the_same_bytes() {
+    assert!(column() == std::fs::read(fixture("column.spill")).unwrap());
+    assert!(srs() == std::fs::read(fixture("srs_k6.spill")).unwrap());
+}
