@@ -1,0 +1,56 @@
+//! The questions to the CUDA driver. `cudarc` panics where its library is missing, so that is asked first.
+#![allow(unsafe_code)]
+
+use cudarc::driver::sys::CUdevice_attribute::{
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+};
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+
+use crate::{Device, NoGpu};
+
+/// Every device, described; no context is made, so no device memory is taken.
+pub(crate) fn devices() -> Result<Vec<Device>, NoGpu> {
+    // SAFETY: loads `libcuda.so` and drops it again; its initialisers are those of the system's driver, which is what
+    // asking for a device means.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(NoGpu::NoDriver);
+    }
+    let count = match CudaContext::device_count() {
+        // The driver's way to say that the machine has none.
+        Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+        other => other.map_err(failed("count its devices"))?,
+    };
+    if count <= 0 {
+        return Err(NoGpu::NoDevice);
+    }
+    (0..count)
+        .map(describe)
+        .collect::<Result<_, _>>()
+        .map_err(failed("describe a device"))
+}
+
+fn describe(ordinal: i32) -> Result<Device, DriverError> {
+    let device = result::device::get(ordinal)?;
+    // SAFETY: `device` is a handle that the driver gave out for this process; `device_count` has initialised the driver.
+    let attribute = |which| unsafe { result::device::get_attribute(device, which) };
+    // SAFETY: as above.
+    let memory_bytes = unsafe { result::device::total_mem(device) }? as u64;
+    Ok(Device {
+        ordinal: ordinal.unsigned_abs() as usize,
+        name: result::device::get_name(device)?,
+        compute_capability: (
+            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        multiprocessors: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.unsigned_abs(),
+        memory_bytes,
+    })
+}
+
+fn failed(operation: &'static str) -> impl FnOnce(DriverError) -> NoGpu {
+    move |error| NoGpu::Driver {
+        operation,
+        reason: format!("{error:?}"),
+    }
+}

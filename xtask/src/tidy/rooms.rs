@@ -1,0 +1,275 @@
+//! One way through `core`: a room (top-level module) may use the rooms before it, never the reverse.
+//!
+//! A use is a path that starts at the crate (`crate::storage::..`, or enough `super`s to get there), in any code that ships, macros
+//! included. The error type and its `Result` may be named from everywhere.
+
+use super::Finding;
+use super::source::{Source, Token};
+
+/// A room of `core`, what it may use, and whether it may make system calls.
+struct Room {
+    name: &'static str,
+    may_use: &'static [&'static str],
+    may_call_the_system: bool,
+}
+
+/// In the order in which data flows. A new room is added here, on purpose.
+const ROOMS: &[Room] = &[
+    Room {
+        name: "error",
+        may_use: &[],
+        may_call_the_system: false,
+    },
+    Room {
+        name: "budget",
+        may_use: &[],
+        may_call_the_system: true,
+    },
+    Room {
+        name: "storage",
+        may_use: &["budget"],
+        may_call_the_system: true,
+    },
+    Room {
+        name: "column",
+        may_use: &["budget", "storage"],
+        may_call_the_system: false,
+    },
+    Room {
+        name: "kernels",
+        may_use: &[],
+        may_call_the_system: false,
+    },
+    Room {
+        name: "msm",
+        may_use: &["budget", "storage", "column", "kernels"],
+        may_call_the_system: false,
+    },
+    Room {
+        name: "ntt",
+        may_use: &["budget", "storage", "column", "kernels"],
+        may_call_the_system: false,
+    },
+    Room {
+        name: "poly",
+        may_use: &["budget", "storage", "column", "kernels"],
+        may_call_the_system: false,
+    },
+    Room {
+        name: "session",
+        may_use: &["budget", "storage", "column", "kernels"],
+        may_call_the_system: false,
+    },
+    Room {
+        name: "commit",
+        may_use: &[
+            "budget", "storage", "column", "kernels", "msm", "ntt", "poly", "session",
+        ],
+        may_call_the_system: false,
+    },
+];
+
+/// Names at the crate's root that every room may use.
+const EVERYWHERE: &[&str] = &["error", "Error", "Result"];
+
+/// Ways to the system. `std::fs` is written as a path, the others are crates.
+const SYSTEM_CRATES: &[&str] = &["rustix", "libc", "nix", "memmap2", "io_uring"];
+
+/// Every use against the direction, and every system call outside its owner.
+pub fn check(sources: &[Source]) -> Vec<Finding> {
+    sources
+        .iter()
+        .flat_map(|source| check_core(source).into_iter().chain(check_format(source)))
+        .collect()
+}
+
+fn check_core(source: &Source) -> Vec<Finding> {
+    let Some(mut module) = source.below("core/src") else {
+        return Vec::new();
+    };
+    if module.last().is_some_and(|name| name == "mod" || name == "lib") {
+        module.pop();
+    }
+    let Some(name) = module.first() else {
+        return Vec::new();
+    };
+    let Some(room) = ROOMS.iter().find(|room| room.name == name) else {
+        return vec![Finding::new(
+            &source.file,
+            0,
+            format!(
+                "room `{name}` has no place in the direction of rooms: give it one in xtask/src/tidy/rooms.rs"
+            ),
+        )];
+    };
+    let mut findings = Vec::new();
+    for used in roots_used(&source.tokens, module.len()) {
+        let name = used.text.as_str();
+        if name != room.name && !EVERYWHERE.contains(&name) && !room.may_use.contains(&name) {
+            let message = format!(
+                "`{}` must not use `crate::{name}`: rooms use those before them",
+                room.name
+            );
+            findings.push(Finding::new(&source.file, used.line, message));
+        }
+    }
+    if !room.may_call_the_system {
+        findings.extend(system_calls(source));
+    }
+    findings
+}
+
+/// `disk-format` knows bytes, never files.
+fn check_format(source: &Source) -> Vec<Finding> {
+    if source.below("disk-format/src").is_some() {
+        system_calls(source)
+    } else {
+        Vec::new()
+    }
+}
+
+fn system_calls(source: &Source) -> Vec<Finding> {
+    let tokens = &source.tokens;
+    let text = |at: usize| tokens.get(at).map_or("", |token: &Token| token.text.as_str());
+    (0..tokens.len())
+        .filter(|&at| {
+            let is_crate = SYSTEM_CRATES.contains(&text(at))
+                && text(at + 1) == "::"
+                && (at == 0 || text(at - 1) != "::");
+            let is_std_fs = text(at) == "std" && text(at + 1) == "::" && text(at + 2) == "fs";
+            is_crate || is_std_fs
+        })
+        .map(|at| {
+            let message = format!("`{}` here: system calls belong to storage (and budget)", text(at));
+            Finding::new(&source.file, tokens[at].line, message)
+        })
+        .collect()
+}
+
+/// Names that are reached from the crate's root: after `crate::`, or after exactly `depth` times `super::`.
+fn roots_used(tokens: &[Token], depth: usize) -> Vec<&Token> {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+    let mut used = Vec::new();
+    for at in 0..tokens.len() {
+        if at > 0 && text(at - 1) == "::" {
+            continue;
+        }
+        let mut next = at;
+        let mut supers = 0;
+        while text(next) == "super" && text(next + 1) == "::" {
+            (supers, next) = (supers + 1, next + 2);
+        }
+        let from_crate = text(at) == "crate" && text(at + 1) == "::";
+        if from_crate {
+            next = at + 2;
+        } else if supers == 0 || supers != depth {
+            continue;
+        }
+        match text(next) {
+            "{" => used.extend(first_names(&tokens[next + 1..])),
+            _ => used.extend(tokens.get(next)),
+        }
+    }
+    used
+}
+
+/// The first name of each branch of a use group: `a, b` of `{a::x, b::{y, z}}`.
+fn first_names(tokens: &[Token]) -> Vec<&Token> {
+    let mut names = Vec::new();
+    let (mut depth, mut starts) = (0usize, true);
+    for token in tokens {
+        match token.text.as_str() {
+            "{" => depth += 1,
+            "}" if depth == 0 => break,
+            "}" => depth -= 1,
+            "," if depth == 0 => starts = true,
+            _ if depth == 0 && starts => {
+                names.push(token);
+                starts = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(file: &str, text: &str) -> Vec<String> {
+        check(&[Source::parse(file, text).unwrap()])
+            .into_iter()
+            .map(|finding| finding.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn earlier_rooms_may_be_used() {
+        let text = "use crate::{Error, budget::{Budget, Lease}};\nuse crate::storage::File; fn f() -> crate::Result<()> {}";
+        assert_eq!(findings("core/src/column/reader.rs", text), [""; 0]);
+    }
+
+    #[test]
+    fn later_rooms_may_not() {
+        let text = "\nuse crate::{error::Error, column::Column};";
+        let found = findings("core/src/storage/mod.rs", text);
+        assert_eq!(
+            found,
+            [
+                "core/src/storage/mod.rs:2: `storage` must not use `crate::column`: rooms use those before them"
+            ]
+        );
+    }
+
+    #[test]
+    fn supers_that_reach_the_root_count() {
+        assert_eq!(
+            findings(
+                "core/src/kernels/msm/digits.rs",
+                "use super::super::super::storage::File;"
+            )
+            .len(),
+            1
+        );
+        assert_eq!(
+            findings(
+                "core/src/kernels/msm/digits.rs",
+                "use super::super::storage::File;"
+            )
+            .len(),
+            0
+        );
+    }
+
+    #[test]
+    fn macros_count_too() {
+        assert_eq!(
+            findings(
+                "core/src/kernels/ntt.rs",
+                "macro_rules! m { () => { $crate::storage::open() } }"
+            )
+            .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn system_calls_have_owners() {
+        assert_eq!(
+            findings("core/src/kernels/poly.rs", "use std::fs::File;").len(),
+            1
+        );
+        assert_eq!(
+            findings("core/src/column/map.rs", "fn f() { rustix::fs::sync() }").len(),
+            1
+        );
+        assert_eq!(findings("core/src/storage/pread.rs", "use rustix::fs;").len(), 0);
+        assert_eq!(findings("disk-format/src/header.rs", "use std::fs;").len(), 1);
+    }
+
+    #[test]
+    fn unknown_rooms_are_named() {
+        assert!(findings("core/src/attic.rs", "")[0].contains("room `attic` has no place"));
+    }
+}

@@ -1,0 +1,61 @@
+//! `unsafe` lives in leaves, and the leaves are listed.
+
+use std::path::Path;
+
+use super::Finding;
+use super::source::Source;
+
+/// Every file that may hold `unsafe` code, with what it is for. A file that no longer needs it must leave the list.
+const LEAVES: &[(&str, &str)] = &[("gpu/src/driver.rs", "asking the dynamic loader for the driver")];
+
+/// `unsafe` outside the list, and entries of the list that hold none.
+pub fn check(sources: &[Source]) -> Vec<Finding> {
+    let outside = sources.iter().filter(|source| leaf(&source.file).is_none()).flat_map(|source| {
+        let uses = source.tokens.iter().filter(|token| token.text == "unsafe");
+        uses.map(|token| {
+            let message = "`unsafe` outside the leaves: move it to one, or list this file in xtask/src/tidy/unsafety.rs";
+            Finding::new(&source.file, token.line, message)
+        })
+    });
+    let stale = LEAVES.iter().filter_map(|(file, _)| {
+        let source = sources.iter().find(|source| source.file == Path::new(file));
+        let needs_it = source.is_some_and(|source| source.tokens.iter().any(|token| token.text == "unsafe"));
+        let message =
+            "listed as a leaf for `unsafe` code and has none: take it off xtask/src/tidy/unsafety.rs";
+        (!needs_it).then(|| Finding::new(Path::new(file), 0, message))
+    });
+    outside.chain(stale).collect()
+}
+
+fn leaf(file: &Path) -> Option<&'static str> {
+    LEAVES
+        .iter()
+        .find(|(leaf, _)| file == Path::new(leaf))
+        .map(|(_, purpose)| *purpose)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_code_is_found_where_it_stands() {
+        let source = Source::parse("core/src/lib.rs", "//! unsafe\nfn f() {\n    unsafe { g() }\n}").unwrap();
+        let findings = check(&[source]);
+        let here: Vec<_> = findings
+            .iter()
+            .filter(|finding| finding.file.starts_with("core/src/lib.rs"))
+            .collect();
+        assert_eq!(here.len(), 1);
+        assert_eq!(here[0].line, 3);
+    }
+
+    #[test]
+    fn a_leaf_without_need_is_found() {
+        let sources: Vec<_> = LEAVES
+            .iter()
+            .map(|(file, _)| Source::parse(*file, "fn safe() {}").unwrap())
+            .collect();
+        assert_eq!(check(&sources).len(), LEAVES.len());
+    }
+}
