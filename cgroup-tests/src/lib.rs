@@ -1,1 +1,68 @@
-//! x
+//! Runs a program inside a memory control group with a hard limit, and says what the kernel saw.
+//!
+//! ```text
+//! Group::create(limit)          find v1 or v2, make a group, set the limit, read it back      group.rs
+//!   group.run(command, timeout) join, exec, wait                                              run.rs
+//!     -> Outcome                exit, peak bytes (page cache included), OOM kills             figures.rs
+//! drop(group)                   kill what is left, remove the group
+//! ```
+//!
+//! `cgroups-rs` finds and makes the groups; it is not asked for anything else, because it swallows errors when limits are
+//! set and answers 0 for figures that it cannot read. Every limit is read back from the kernel's own files, and every
+//! figure is parsed from them; what cannot be read is an error.
+//!
+//! A machine where this cannot be done (no privilege, no memory controller, swap that cannot be limited) is a
+//! [`Refusal::Unsupported`], which tests print as `SKIPPED: ...`.
+//!
+//! **Page cache** is charged to the group that touches a page first. [`cold`] sends named files out of it, so that a run pays for
+//! what it reads.
+#![warn(missing_docs)]
+
+pub mod cold;
+mod figures;
+mod group;
+mod run;
+
+pub use figures::Figures;
+pub use group::{Group, Version};
+pub use run::Outcome;
+
+use std::path::PathBuf;
+
+/// Why a group could not be made or asked.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// This machine, or this user, cannot limit memory.
+    #[error("memory cannot be limited here: {0}")]
+    Unsupported(String),
+    /// The kernel took a limit and shows another.
+    #[error("{}: wrote {wrote_bytes}, reads back {reads}", file.display())]
+    NotTaken {
+        /// The file of the limit.
+        file: PathBuf,
+        /// What was written.
+        wrote_bytes: u64,
+        /// What it says now.
+        reads: String,
+    },
+    /// A figure cannot be read, or is no number.
+    #[error("{}: {details}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        details: String,
+    },
+    /// A program could not be started or waited for.
+    #[error("{program}: {source}")]
+    Program {
+        /// The program.
+        program: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+}
+
+/// `Result` with [`Refusal`].
+pub type Result<T, E = Refusal> = std::result::Result<T, E>;

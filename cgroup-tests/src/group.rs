@@ -1,0 +1,226 @@
+//! Making a group with a limit, and removing it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use cgroups_rs::fs::cgroup::get_cgroups_relative_paths;
+use cgroups_rs::fs::hierarchies::{V1, auto};
+use cgroups_rs::fs::{Cgroup, Controllers};
+
+use crate::{Refusal, Result};
+
+/// Which interface the kernel offers for memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// A hierarchy per controller.
+    V1,
+    /// One hierarchy.
+    V2,
+}
+
+/// A memory control group with a hard limit. Dropping it kills what still runs in it, and removes it.
+#[derive(Debug)]
+pub struct Group {
+    handle: Cgroup,
+    folder: PathBuf,
+    version: Version,
+    limit_bytes: u64,
+}
+
+impl Group {
+    /// Makes a group in which no more than `limit_bytes` (whole pages) of memory can be charged, swap included.
+    ///
+    /// # Errors
+    /// [`Refusal::Unsupported`] where memory cannot be limited; [`Refusal::NotTaken`] if the limit does not read back.
+    pub fn create(limit_bytes: u64) -> Result<Self> {
+        let hierarchy = auto();
+        let version = if hierarchy.v2() { Version::V2 } else { Version::V1 };
+        let mut reasons = Vec::new();
+        for parent in parents(version)? {
+            let path = parent.relative.join(fresh_name());
+            let made = Cgroup::new_with_specified_controllers(auto(), &path, Some(vec!["memory".into()]));
+            let handle = match made {
+                Ok(handle) => handle,
+                Err(error) => {
+                    reasons.push(format!("{}: {error}", parent.folder.display()));
+                    continue;
+                }
+            };
+            let group = Self {
+                handle,
+                folder: parent.mount.join(&path),
+                version,
+                limit_bytes,
+            };
+            match group.limit() {
+                Ok(()) => return Ok(group),
+                Err(not_taken @ Refusal::NotTaken { .. }) => return Err(not_taken),
+                Err(other) => reasons.push(other.to_string()),
+            }
+        }
+        Err(Refusal::Unsupported(reasons.join("; ")))
+    }
+
+    /// The limit in bytes.
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
+    /// The interface that is in use.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The group's folder, with its files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A process joins by writing its id here.
+    pub(crate) fn procs_file(&self) -> PathBuf {
+        self.folder.join("cgroup.procs")
+    }
+
+    fn limit(&self) -> Result<()> {
+        match self.version {
+            Version::V1 => {
+                self.set("memory.limit_in_bytes", self.limit_bytes)?;
+                // Counts memory and swap together: without it, a process over its limit swaps on.
+                let both = "memory.memsw.limit_in_bytes";
+                if self.folder.join(both).exists() {
+                    self.set(both, self.limit_bytes)
+                } else {
+                    no_swap_or("this kernel has no memory.memsw.limit_in_bytes")
+                }
+            }
+            Version::V2 => {
+                self.set("memory.max", self.limit_bytes)?;
+                if self.folder.join("memory.swap.max").exists() {
+                    self.set("memory.swap.max", 0)
+                } else {
+                    no_swap_or("this kernel has no memory.swap.max")
+                }
+            }
+        }
+    }
+
+    fn set(&self, name: &str, bytes: u64) -> Result<()> {
+        let file = self.folder.join(name);
+        fs::write(&file, bytes.to_string())
+            .map_err(|error| Refusal::Unsupported(format!("{}: {error}", file.display())))?;
+        let reads = fs::read_to_string(&file).map_err(|error| Refusal::Unreadable {
+            file: file.clone(),
+            details: error.to_string(),
+        })?;
+        let taken = reads
+            .trim()
+            .parse::<u64>()
+            .is_ok_and(|taken| taken <= bytes && bytes - taken < PAGE_BYTES_MAX);
+        if taken {
+            Ok(())
+        } else {
+            Err(Refusal::NotTaken {
+                file,
+                wrote_bytes: bytes,
+                reads: reads.trim().into(),
+            })
+        }
+    }
+}
+
+/// Limits are kept in whole pages, of at most this size on any machine.
+const PAGE_BYTES_MAX: u64 = 65536;
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for attempt in 0..100 {
+            let left = fs::read_to_string(self.procs_file()).unwrap_or_default();
+            for pid in left
+                .lines()
+                .filter_map(|line| line.trim().parse().ok())
+                .filter_map(rustix::process::Pid::from_raw)
+            {
+                let _gone_already = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            if self.handle.delete().is_ok() && !self.folder.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1 + attempt));
+        }
+        eprintln!(
+            "{} is left behind: it could not be removed",
+            self.folder.display()
+        );
+    }
+}
+
+/// Where a group could be made: below our own group first, then at the top.
+struct Parent {
+    mount: PathBuf,
+    relative: PathBuf,
+    folder: PathBuf,
+}
+
+fn parents(version: Version) -> Result<Vec<Parent>> {
+    let unsupported = |why: &str| Refusal::Unsupported(why.to_owned());
+    let own = get_cgroups_relative_paths().map_err(|error| Refusal::Unsupported(error.to_string()))?;
+    let (mount, root, own) = match version {
+        Version::V1 => {
+            let (mount, root) = V1::new()
+                .get_mount_point(Controllers::Mem)
+                .ok_or_else(|| unsupported("no memory controller is mounted (neither v1, nor v2 alone)"))?;
+            (mount, root, own.get("memory").cloned().unwrap_or_default())
+        }
+        Version::V2 => {
+            let mount = PathBuf::from("/sys/fs/cgroup");
+            let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
+            if !controllers.split_whitespace().any(|name| name == "memory") {
+                return Err(unsupported("the v2 hierarchy has no memory controller here"));
+            }
+            (
+                mount,
+                PathBuf::from("/"),
+                own.get("").cloned().unwrap_or_default(),
+            )
+        }
+    };
+    // In a container the mount may begin below the top of the tree that /proc/self/cgroup speaks of.
+    let own = Path::new(&own);
+    let own = own
+        .strip_prefix(&root)
+        .or_else(|_| own.strip_prefix("/"))
+        .unwrap_or(own)
+        .to_owned();
+    let mut relatives = vec![own, PathBuf::new()];
+    relatives.dedup();
+    let existing = relatives
+        .into_iter()
+        .map(|relative| (mount.join(&relative), relative));
+    Ok(existing
+        .filter(|(folder, _)| folder.is_dir())
+        .map(|(folder, relative)| Parent {
+            mount: mount.clone(),
+            relative,
+            folder,
+        })
+        .collect())
+}
+
+fn fresh_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!(
+        "spillproof-{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+fn no_swap_or(why: &str) -> Result<()> {
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    if swaps.lines().skip(1).any(|line| !line.trim().is_empty()) {
+        return Err(Refusal::Unsupported(format!("swap is on, and {why}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! The measuring instrument is measured first: a limit that kills, a peak that is right, a page cache that counts, groups that go.
+
+use std::path::Path;
+use std::time::Duration;
+
+use spillproof_cgroup_tests::{Group, Outcome, Refusal, cold};
+
+const HOG: &str = env!("CARGO_BIN_EXE_memory-hog");
+const MIB: u64 = 1 << 20;
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A group, or the reason why this machine has none.
+fn group(limit_bytes: u64) -> Option<Group> {
+    match Group::create(limit_bytes) {
+        Ok(group) => Some(group),
+        Err(Refusal::Unsupported(why)) => {
+            println!("SKIPPED: {why}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn hog(group: &Group, arguments: &[&str]) -> Outcome {
+    group
+        .run(HOG, arguments, &[], TIMEOUT)
+        .expect("runs and is measured")
+}
+
+#[test]
+fn a_process_over_the_limit_is_killed() {
+    let Some(group) = group(32 * MIB) else { return };
+    let outcome = hog(&group, &["heap", &(64 * MIB).to_string()]);
+    assert!(outcome.is_oom_killed(), "{outcome:?}");
+    assert_eq!(outcome.stdout, "");
+    assert!(outcome.figures.peak_bytes <= group.limit_bytes());
+}
+
+#[test]
+fn a_process_below_the_limit_is_left_alone_and_its_peak_is_seen() {
+    let Some(group) = group(64 * MIB) else { return };
+    let outcome = hog(&group, &["heap", &(32 * MIB).to_string()]);
+    assert!(
+        outcome.status.success() && !outcome.is_oom_killed(),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.stdout.trim(), (32 * MIB).to_string());
+    let peak_bytes = outcome.figures.peak_bytes;
+    assert!((32 * MIB..40 * MIB).contains(&peak_bytes), "peak {peak_bytes}");
+}
+
+#[test]
+fn page_cache_counts_and_is_reclaimed() {
+    let Some(group) = group(32 * MIB) else { return };
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-cache.bin");
+    let outcome = hog(
+        &group,
+        &[
+            "file",
+            &(64 * MIB).to_string(),
+            path.to_str().expect("a plain path"),
+        ],
+    );
+    cold::evict(&path).expect("the file can leave the page cache");
+    std::fs::remove_file(&path).expect("the file is there");
+    assert!(outcome.status.success(), "{outcome:?}");
+    // The file is twice the limit: the group fills up with it, and nothing is killed.
+    assert!(outcome.figures.peak_bytes > 28 * MIB, "{outcome:?}");
+    assert_eq!(outcome.figures.oom_kills, 0);
+}
+
+#[test]
+fn a_program_that_hangs_is_stopped_and_is_no_oom_kill() {
+    let Some(group) = group(32 * MIB) else { return };
+    let outcome = group
+        .run("sleep", ["60"], &[], Duration::from_millis(200))
+        .expect("starts");
+    assert!(outcome.timed_out && !outcome.is_oom_killed(), "{outcome:?}");
+}
+
+#[test]
+fn the_group_is_removed_even_when_something_still_runs_in_it() {
+    let Some(group) = group(32 * MIB) else { return };
+    let folder = group.folder().to_owned();
+    let background = group
+        .run("sh", ["-c", "sleep 60 >/dev/null 2>&1 &"], &[], TIMEOUT)
+        .expect("starts");
+    assert!(background.status.success());
+    assert!(folder.is_dir());
+    drop(group);
+    assert!(!folder.exists());
+}
+
+#[test]
+fn the_environment_arrives() {
+    let Some(group) = group(32 * MIB) else { return };
+    let outcome = group
+        .run("sh", ["-c", "echo $GREETING"], &[("GREETING", "hello")], TIMEOUT)
+        .expect("starts");
+    assert_eq!(outcome.stdout, "hello\n");
+}
