@@ -19,6 +19,8 @@
 //!
 //! Invariant: nothing here knows what is being patched; that is the build script's business.
 
+#![warn(missing_docs)]
+
 mod cargo;
 mod edit;
 mod error;

@@ -18,7 +18,10 @@ const ROOMS: &[Room] = &[
     ("kernels", &[]),
     ("stream", &["budget", "storage", "column", "kernels"]),
     ("session", &["budget", "storage", "column"]),
-    ("commit", &["budget", "storage", "column", "kernels", "stream", "session"]),
+    (
+        "commit",
+        &["budget", "storage", "column", "kernels", "stream", "session"],
+    ),
 ];
 
 /// Rooms that own system calls.
