@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod error;
+pub mod kernels;
 pub mod storage;
 
 pub use error::{Error, Result};

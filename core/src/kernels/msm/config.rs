@@ -1,0 +1,128 @@
+//! The shape of a streamed MSM, and the choice of it.
+//!
+//! Cost model, in units of one batched affine addition (about 6 field multiplications): each base costs one addition per window;
+//! each bucket costs 2.2 at the end ([`super::reduce`]) and 0.02 per block of bases (clearing and walking counters). The
+//! window that costs least among those whose workspace fits the lease is taken.
+
+use crate::error::{Error, Result};
+use crate::kernels::curve::{Curve, Point};
+use crate::kernels::msm::digits::{self, Digits};
+use crate::kernels::msm::window::Worker;
+
+/// Digits are kept in 16 bits.
+const WINDOW_BITS_MAX: u32 = 16;
+const WINDOW_BITS_MIN: u32 = 2;
+/// Bases per block at most: 4 MiB of points.
+const BLOCK_POINTS_MAX: usize = 1 << 16;
+const BLOCK_POINTS_MIN: usize = 1 << 8;
+/// Tasks per thread that even out the threads' shares.
+const TASKS_PER_THREAD: usize = 8;
+
+/// Window, block and split of a streamed MSM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MsmConfig {
+    window_bits: u32,
+    block_points: usize,
+    columns: usize,
+    threads: usize,
+}
+
+impl MsmConfig {
+    /// A configuration by hand. `window_bits` is brought into 2..=16, the others to at least 1 (`block_points`: 256 to 2^20).
+    pub fn new(window_bits: u32, block_points: usize, columns: usize, threads: usize) -> Self {
+        Self {
+            window_bits: window_bits.clamp(WINDOW_BITS_MIN, WINDOW_BITS_MAX),
+            block_points: block_points.clamp(BLOCK_POINTS_MIN, 1 << 20),
+            columns: columns.max(1),
+            threads: threads.max(1),
+        }
+    }
+
+    /// The fastest configuration for sums over `points` bases whose workspace fits `lease_bytes`.
+    ///
+    /// Errors: [`Error::BudgetTooSmall`], naming the least that works.
+    pub fn choose<P: Curve>(points: u64, columns: usize, threads: usize, lease_bytes: u64) -> Result<Self> {
+        let smallest = Self::new(WINDOW_BITS_MIN, BLOCK_POINTS_MIN, columns, threads);
+        let mut best = None;
+        let mut block_points = BLOCK_POINTS_MAX;
+        while block_points >= BLOCK_POINTS_MIN {
+            let useful = block_points == BLOCK_POINTS_MIN || (block_points as u64) < 2 * points;
+            for window_bits in WINDOW_BITS_MIN..=WINDOW_BITS_MAX {
+                let candidate = Self::new(window_bits, block_points, columns, threads);
+                if useful && candidate.workspace_bytes::<P>() <= lease_bytes {
+                    let cost = candidate.cost::<P>(points);
+                    if best.is_none_or(|(_, least)| cost < least) {
+                        best = Some((candidate, cost));
+                    }
+                }
+            }
+            block_points /= 2;
+        }
+        best.map(|(config, _)| config)
+            .ok_or_else(|| Error::BudgetTooSmall {
+                what: format!("MSM over {columns} columns with {threads} threads"),
+                needed_bytes: smallest.workspace_bytes::<P>(),
+                limit_bytes: lease_bytes,
+            })
+    }
+
+    /// Cost per column in batched additions.
+    fn cost<P: Curve>(&self, points: u64) -> f64 {
+        let windows = self.windows::<P>() as f64;
+        let buckets = self.buckets_per_window() as f64;
+        let blocks = points.div_ceil(self.block_points as u64) as f64;
+        // Short rounds share an inversion among few: about 50 additions' worth each, some four per window and block.
+        windows * (points as f64 + buckets * (2.2 + 0.02 * blocks) + 200.0 * blocks)
+    }
+
+    /// Bytes that [`super::Msm::new`] allocates: buckets (columns * windows * 2^(window_bits - 1) * 64), digits (block * windows * 2),
+    /// and per thread the sort (block * 4 + 2^(window_bits - 1) * 4 and up to 12 a bucket), the work array (block * 2/3 * 64) and
+    /// the batch (2048 * 200).
+    pub fn workspace_bytes<P: Curve>(&self) -> u64 {
+        let windows = self.windows::<P>();
+        let buckets = self.columns * windows * self.buckets_per_window() * size_of::<Point<P>>();
+        buckets as u64
+            + Digits::bytes(windows, self.block_points)
+            + self.threads as u64 * Worker::<P>::bytes(self)
+    }
+
+    /// Bits of a digit, with its sign.
+    pub fn window_bits(&self) -> u32 {
+        self.window_bits
+    }
+
+    /// Bases that are worked on at a time. Chunks of a multiple of it waste nothing.
+    pub fn block_points(&self) -> usize {
+        self.block_points
+    }
+
+    /// Columns of scalars over one pass of the bases.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Threads that share the work.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Windows that a scalar has.
+    pub fn windows<P: Curve>(&self) -> usize {
+        digits::windows::<P::ScalarField>(self.window_bits)
+    }
+
+    pub(super) fn buckets_per_window(&self) -> usize {
+        1 << (self.window_bits - 1)
+    }
+
+    /// Buckets of one task: windows are cut until there are enough tasks for the threads to share evenly.
+    pub(super) fn segment_buckets<P: Curve>(&self) -> usize {
+        if self.threads == 1 {
+            return self.buckets_per_window();
+        }
+        let cuts = (self.threads * TASKS_PER_THREAD)
+            .div_ceil(self.windows::<P>())
+            .next_power_of_two();
+        (self.buckets_per_window() / cuts).max(1)
+    }
+}

@@ -1,0 +1,155 @@
+//! Streamed multi-scalar multiplication: sum of scalar_i * base_i, the bases seen once, in chunks.
+//!
+//! Algorithm: Pippenger's buckets with signed digits, buckets in affine form, additions in batches that share one inversion
+//! (Bernstein, Doumen, Lange and Oosterwijk, *Faster batch forgery identification*, 2012, section 4). For a block of bases and a
+//! window, base indices are sorted by digit ([`window`]); each bucket's run is then reduced pairwise, all buckets
+//! together, until one point is left, which joins the resident bucket. So a batch never adds twice to one place, a
+//! skewed digit costs a tree of depth log2(block) and no serial chain, and every base costs one addition per window.
+//! Scalars above r/2 are negated with their base: -1 is as cheap as 1, and windows above a small scalar cost nothing.
+//!
+//! Shapes: bases as [`super::curve::Point`], scalars in Montgomery form, one slice of scalars per column; several columns
+//! share one pass over the bases. Work is split by (window, range of buckets) over the rayon pool; a chunk's
+//! [`Msm::update`] may run while another thread reads the next chunk.
+//!
+//! Memory: [`MsmConfig::workspace_bytes`], of which columns * windows * 2^(window_bits - 1) * 64 bytes are buckets; nothing else is
+//! allocated after [`Msm::new`], and nothing depends on n.
+
+mod batch;
+mod config;
+mod digits;
+mod reduce;
+mod window;
+
+use std::sync::{Mutex, PoisonError};
+
+use ark_ec::short_weierstrass::Projective;
+use ark_ff::AdditiveGroup;
+
+use super::curve::{Curve, Point};
+use digits::Digits;
+use window::Worker;
+
+pub use config::MsmConfig;
+
+/// The state of a streamed MSM over one or more columns of scalars.
+pub struct Msm<P: Curve> {
+    config: MsmConfig,
+    /// Column after column, window after window, bucket after bucket (of digits 1, 2, ...).
+    buckets: Vec<Point<P>>,
+    digits: Digits,
+    workers: Vec<Worker<P>>,
+}
+
+impl<P: Curve> Msm<P> {
+    /// All buckets empty. Allocates [`MsmConfig::workspace_bytes`].
+    pub fn new(config: MsmConfig) -> Self {
+        let buckets = config.columns() * config.windows::<P>() * config.buckets_per_window();
+        Self {
+            buckets: vec![Point::<P>::INFINITY; buckets],
+            digits: Digits::new(config.windows::<P>(), config.window_bits(), config.block_points()),
+            workers: (0..config.threads()).map(|_| Worker::new(&config)).collect(),
+            config,
+        }
+    }
+
+    /// Adds `scalars[column][i] * bases[i]` to every column's sum. Chunks may have any length, also 0.
+    ///
+    /// Runs on the rayon pool it is called from. Panics if the number of columns is not the configuration's or a column's length
+    /// is not that of `bases`.
+    pub fn update(&mut self, bases: &[Point<P>], scalars: &[&[P::ScalarField]]) {
+        assert_eq!(
+            scalars.len(),
+            self.config.columns(),
+            "one slice of scalars per column"
+        );
+        for column in scalars {
+            assert_eq!(column.len(), bases.len(), "one scalar per base");
+        }
+        let column_buckets = self.config.windows::<P>() * self.config.buckets_per_window();
+        for first in (0..bases.len()).step_by(self.config.block_points()) {
+            let end = (first + self.config.block_points()).min(bases.len());
+            for (column, buckets) in scalars.iter().zip(self.buckets.chunks_mut(column_buckets)) {
+                self.digits.fill(&column[first..end]);
+                add_block(
+                    &self.config,
+                    &bases[first..end],
+                    &self.digits,
+                    buckets,
+                    &mut self.workers,
+                );
+            }
+        }
+    }
+
+    /// The sum of each column, and an end to the state.
+    pub fn finish(mut self) -> Vec<Projective<P>> {
+        self.drain()
+    }
+
+    /// The sum of each column; the buckets are empty again, ready for other sums without another allocation.
+    pub fn drain(&mut self) -> Vec<Projective<P>> {
+        let windows = self.config.windows::<P>();
+        let mut sums = vec![Projective::<P>::ZERO; windows * self.config.columns()];
+        let tasks = self
+            .buckets
+            .chunks_mut(self.config.buckets_per_window())
+            .zip(&mut sums);
+        for_each_task(&mut self.workers, tasks, |worker, (buckets, sum)| {
+            *sum = reduce::window_sum::<P>(buckets, worker);
+            buckets.fill(Point::<P>::INFINITY);
+        });
+        sums.chunks(windows)
+            .map(|sums| reduce::join_windows(sums, self.config.window_bits()))
+            .collect()
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &MsmConfig {
+        &self.config
+    }
+}
+
+/// Adds one block of bases to the buckets of one column.
+fn add_block<P: Curve>(
+    config: &MsmConfig,
+    bases: &[Point<P>],
+    digits: &Digits,
+    buckets: &mut [Point<P>],
+    workers: &mut [Worker<P>],
+) {
+    let segment = config.segment_buckets::<P>();
+    let tasks = buckets
+        .chunks_mut(config.buckets_per_window())
+        .enumerate()
+        .flat_map(|(window, buckets)| {
+            buckets
+                .chunks_mut(segment)
+                .enumerate()
+                .map(move |(i, part)| (window, i * segment, part))
+        });
+    for_each_task(workers, tasks, |worker, (window, first_bucket, buckets)| {
+        worker.add(bases, digits, window, first_bucket, buckets);
+    });
+}
+
+/// Hands the tasks, as they come, to the workers, one thread each.
+fn for_each_task<W: Send, T: Send>(
+    workers: &mut [W],
+    tasks: impl Iterator<Item = T> + Send,
+    run: impl Fn(&mut W, T) + Sync,
+) {
+    let tasks = Mutex::new(tasks);
+    let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).next();
+    rayon::scope(|scope| {
+        for worker in workers {
+            scope.spawn(|_| {
+                while let Some(task) = next() {
+                    run(worker, task);
+                }
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! Sums against arkworks and halo2curves, over chunks that don't divide n, special scalars and special points.
+
+use ark_ec::{CurveGroup, PrimeGroup, VariableBaseMSM};
+use ark_ff::{Field, UniformRand, Zero};
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+use super::*;
+use crate::kernels::curve::normalize;
+
+type Bn = ark_bn254::g1::Config;
+type Pallas = ark_pallas::PallasConfig;
+
+/// `n` distinct points, cheaply.
+fn points<P: Curve>(n: usize, seed: u64) -> Vec<Point<P>> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let step = Projective::<P>::rand(&mut rng);
+    let mut point = Projective::<P>::rand(&mut rng);
+    let list: Vec<_> = (0..n)
+        .map(|_| {
+            point += step;
+            point
+        })
+        .collect();
+    normalize(&list)
+}
+
+fn scalars<F: ark_ff::PrimeField>(n: usize, seed: u64) -> Vec<F> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..n).map(|_| F::rand(&mut rng)).collect()
+}
+
+fn streamed<P: Curve>(
+    config: MsmConfig,
+    bases: &[Point<P>],
+    columns: &[&[P::ScalarField]],
+    chunk: usize,
+) -> Vec<Projective<P>> {
+    let mut msm = Msm::<P>::new(config);
+    for first in (0..bases.len()).step_by(chunk) {
+        let end = (first + chunk).min(bases.len());
+        let columns: Vec<_> = columns.iter().map(|column| &column[first..end]).collect();
+        msm.update(&bases[first..end], &columns);
+    }
+    msm.finish()
+}
+
+fn arkworks<P: Curve>(bases: &[Point<P>], scalars: &[P::ScalarField]) -> Projective<P> {
+    let bases: Vec<_> = bases.iter().map(|base| base.to_affine::<P>()).collect();
+    Projective::msm_unchecked(&bases, scalars)
+}
+
+fn check<P: Curve>(n: usize, chunk: usize, window_bits: u32, block: usize, threads: usize) {
+    let bases = points::<P>(n, n as u64);
+    let scalars = scalars::<P::ScalarField>(n, n as u64 + 1);
+    let config = MsmConfig::new(window_bits, block, 1, threads);
+    let sum = streamed::<P>(config, &bases, &[&scalars], chunk)[0].into_affine();
+    assert_eq!(
+        sum,
+        arkworks(&bases, &scalars).into_affine(),
+        "n = {n}, {config:?}"
+    );
+}
+
+#[test]
+fn equal_to_arkworks_for_all_lengths_and_chunks() {
+    for n in [0, 1, 2, 3, 255, 1 << 10] {
+        for chunk in [1.max(n / 3), 100, 1 << 20] {
+            check::<Bn>(n, chunk, 7, 300, 2);
+            check::<Pallas>(n, chunk, 5, 256, 3);
+        }
+    }
+    check::<Bn>((1 << 16) + 1, 10_000, 13, 1 << 14, 2);
+}
+
+#[test]
+fn every_window_size_and_thread_count() {
+    for window_bits in 2..=16 {
+        for threads in [1, 2, 5] {
+            check::<Bn>(700, 500, window_bits, 256, threads);
+        }
+    }
+    for window_bits in [2, 3, 15, 16] {
+        check::<Pallas>(300, 299, window_bits, 256, 40);
+    }
+}
+
+/// halo2curves' points and scalars have the same limbs; its `msm_best` is the other oracle.
+fn halo2curves_sum(bases: &[Point<Bn>], scalars: &[ark_bn254::Fr]) -> Point<Bn> {
+    use ark_ff::{BigInteger, PrimeField};
+    use halo2curves::bn256::{Fq, Fr, G1Affine};
+    use halo2curves::ff::PrimeField as _;
+    use halo2curves::group::Curve as _;
+    fn repr<F: PrimeField>(value: &F) -> [u8; 32] {
+        value.into_bigint().to_bytes_le().try_into().unwrap()
+    }
+    let scalars: Vec<Fr> = scalars
+        .iter()
+        .map(|s| Fr::from_repr(repr(s).into()).unwrap())
+        .collect();
+    let bases: Vec<G1Affine> = bases
+        .iter()
+        .map(|p| G1Affine {
+            x: Fq::from_repr(repr(&p.x).into()).unwrap(),
+            y: Fq::from_repr(repr(&p.y).into()).unwrap(),
+        })
+        .collect();
+    let sum = halo2curves::msm::msm_best(&scalars, &bases).to_affine();
+    let back = |value: &Fq| ark_bn254::Fq::from_le_bytes_mod_order(value.to_repr().as_ref());
+    Point::<Bn> {
+        x: back(&sum.x),
+        y: back(&sum.y),
+    }
+}
+
+fn check_both_peers(n: usize, chunk: usize) {
+    let bases = points::<Bn>(n, 11);
+    let scalars = scalars::<ark_bn254::Fr>(n, 12);
+    let config = MsmConfig::choose::<Bn>(n as u64, 1, 2, 96 << 20).unwrap();
+    assert!(config.workspace_bytes::<Bn>() <= 96 << 20);
+    let sum = streamed::<Bn>(config, &bases, &[&scalars], chunk)[0];
+    assert_eq!(sum.into_affine(), arkworks(&bases, &scalars).into_affine());
+    assert_eq!(normalize(&[sum])[0], halo2curves_sum(&bases, &scalars));
+}
+
+#[test]
+fn equal_to_both_peers() {
+    for n in [1, 2, 3, 255, 1 << 10, (1 << 16) + 1] {
+        check_both_peers(n, 9_999);
+    }
+}
+
+#[test]
+#[ignore = "a minute in a debug build: run with --release -- --ignored"]
+fn equal_to_both_peers_at_two_to_the_20() {
+    check_both_peers(1 << 20, 200_001);
+}
+
+#[test]
+fn one_bucket_takes_everything() {
+    let n = 5000;
+    let bases = points::<Bn>(n, 1);
+    let config = MsmConfig::new(8, 1024, 1, 2);
+    let one = ark_bn254::Fr::from(1u64);
+    for value in [
+        one,
+        -one,
+        one + one,
+        ark_bn254::Fr::from(128u64),
+        ark_bn254::Fr::zero(),
+        one / -(one + one),
+    ] {
+        let scalars = vec![value; n];
+        let sum = streamed::<Bn>(config, &bases, &[&scalars], 3333)[0];
+        assert_eq!(sum, arkworks(&bases, &scalars));
+    }
+    // The same point again and again: every addition of the tree is a doubling.
+    let same = vec![bases[0]; n];
+    let sum = streamed::<Bn>(config, &same, &[&vec![one; n]], 3333)[0];
+    assert_eq!(
+        sum,
+        bases[0].to_projective::<Bn>() * ark_bn254::Fr::from(n as u64)
+    );
+    // A point and its negation in turn: everything cancels.
+    let both: Vec<_> = (0..n)
+        .map(|i| if i % 2 == 0 { bases[7] } else { bases[7].negated() })
+        .collect();
+    assert!(streamed::<Bn>(config, &both, &[&vec![one; n]], 3332)[0].is_zero());
+    // Multiples of one point: partial sums meet by chance.
+    let generator = Projective::<Bn>::generator();
+    let multiples: Vec<_> = (0..200u64)
+        .map(|i| generator * ark_bn254::Fr::from(i % 9))
+        .collect();
+    let multiples = normalize::<Bn>(&multiples);
+    let ones = vec![one; 200];
+    assert_eq!(
+        streamed::<Bn>(config, &multiples, &[&ones], 77)[0],
+        arkworks(&multiples, &ones)
+    );
+}
+
+#[test]
+fn columns_share_a_pass_and_the_state_can_be_used_again() {
+    let n = 1000;
+    let bases = points::<Pallas>(n, 5);
+    let columns: Vec<Vec<_>> = (0..3).map(|i| scalars(n, i)).collect();
+    let columns: Vec<&[_]> = columns.iter().map(Vec::as_slice).collect();
+    let mut msm = Msm::<Pallas>::new(MsmConfig::new(6, 256, 3, 2));
+    for _ in 0..2 {
+        msm.update(&bases, &columns);
+        let sums = msm.drain();
+        for (sum, column) in sums.iter().zip(&columns) {
+            assert_eq!(*sum, arkworks(&bases, column));
+        }
+    }
+    assert!(msm.finish().iter().all(Zero::is_zero));
+}
+
+#[test]
+fn the_choice_respects_the_lease() {
+    let mut last = u64::MAX;
+    for lease_mib in [256, 96, 64, 32, 16, 8, 4, 3] {
+        let config = MsmConfig::choose::<Bn>(1 << 24, 1, 2, lease_mib << 20).unwrap();
+        let bytes = config.workspace_bytes::<Bn>();
+        assert!(bytes <= lease_mib << 20 && bytes <= last);
+        last = bytes;
+    }
+    let refused = MsmConfig::choose::<Bn>(1 << 24, 1, 2, 1 << 10)
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("needs at least"), "{refused}");
+    assert!(MsmConfig::choose::<Bn>(0, 1, 2, 64 << 20).is_ok());
+}
+
+/// A scalar of every kind that real witnesses hold.
+fn special_scalar(rng: &mut ChaCha8Rng, repeated: ark_bn254::Fr) -> ark_bn254::Fr {
+    let small = ark_bn254::Fr::from(rng.next_u64() % 300);
+    match rng.next_u32() % 8 {
+        0 => ark_bn254::Fr::from(0u64),
+        1 => ark_bn254::Fr::from(1u64),
+        2 => -ark_bn254::Fr::from(1u64),
+        3 => small,
+        4 => -small,
+        5 => repeated,
+        6 => ark_bn254::Fr::from(2u64).pow([rng.next_u64() % 254]),
+        _ => ark_bn254::Fr::rand(rng),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn special_scalars_and_points(
+        n in 0usize..700, chunk in 1usize..300, window_bits in 2u32..=16, threads in 1usize..4, seed in any::<u64>(),
+    ) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let repeated = ark_bn254::Fr::rand(&mut rng);
+        let scalars: Vec<_> = (0..n).map(|_| special_scalar(&mut rng, repeated)).collect();
+        let mut bases = points::<Bn>(n, seed);
+        for i in 0..n {
+            let other = bases[rng.next_u32() as usize % n];
+            bases[i] = match rng.next_u32() % 6 {
+                0 => Point::<Bn>::INFINITY,
+                1 => other,
+                2 => other.negated(),
+                _ => bases[i],
+            };
+        }
+        let config = MsmConfig::new(window_bits, 256, 1, threads);
+        let sum = streamed::<Bn>(config, &bases, &[&scalars], chunk)[0];
+        prop_assert_eq!(sum.into_affine(), arkworks(&bases, &scalars).into_affine());
+    }
+}

@@ -1,0 +1,168 @@
+//! Whole transforms in memory: forward, inverse, coset.
+//!
+//! Up to 2^11 values: one table, one thread. Above: n = side * middle * side with middle 1 or 2, as the module's page says.
+//! Memory: [`Domain::table_bytes`] for the tables, which is 64 * side bytes or 192 * side bytes with middle 2.
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::kernels::field::KernelField;
+use crate::kernels::ntt::panel::reverse_digits;
+use crate::kernels::ntt::twiddles::check_root;
+use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns};
+use crate::kernels::poly::{PIECE, scale_powers};
+
+/// Up to this size a transform runs on one thread.
+const DIRECT_LOG_MAX: u32 = 11;
+
+/// Transforms of 2^k values for one root of unity and its inverse.
+#[derive(Clone, Debug)]
+pub struct Domain<F> {
+    size_inverse: F,
+    forward: Plan<F>,
+    inverse: Plan<F>,
+}
+
+impl<F: KernelField> Domain<F> {
+    /// The domain of 2^`log_n` values for the primitive root `omega`.
+    ///
+    /// Errors: [`crate::Error::Invalid`] if `omega` is not a primitive root of that order.
+    pub fn new(log_n: u32, omega: F) -> Result<Self> {
+        check_root(log_n, &omega)?;
+        // A root of unity is not zero.
+        let omega_inverse = omega.inverse().unwrap_or(F::ONE);
+        let size_inverse = F::from(2u64).inverse().unwrap_or(F::ONE).pow([u64::from(log_n)]);
+        Ok(Self {
+            size_inverse,
+            forward: Plan::new(log_n, omega)?,
+            inverse: Plan::new(log_n, omega_inverse)?,
+        })
+    }
+
+    /// The number of values.
+    pub fn size(&self) -> usize {
+        1 << self.log_size()
+    }
+
+    /// log2 of [`size`](Self::size).
+    pub fn log_size(&self) -> u32 {
+        self.forward.log_n
+    }
+
+    /// The root of unity of the forward transform.
+    pub fn omega(&self) -> F {
+        self.forward.omega
+    }
+
+    /// Bytes that the tables hold.
+    pub fn table_bytes(&self) -> u64 {
+        self.forward.table_bytes() + self.inverse.table_bytes()
+    }
+
+    /// Coefficients to values, natural order, in place. Panics if the length is not [`size`](Self::size).
+    pub fn forward<E: NttElement<F>>(&self, values: &mut [E]) {
+        self.forward.transform(values, F::ONE);
+    }
+
+    /// Values to coefficients, natural order, in place. Panics if the length is not [`size`](Self::size).
+    pub fn inverse<E: NttElement<F>>(&self, values: &mut [E]) {
+        self.inverse.transform(values, self.size_inverse);
+    }
+
+    /// Coefficients to values on the coset `shift * <omega>`, in place.
+    pub fn coset_forward(&self, values: &mut [F], shift: &F) {
+        scale_powers(values, 0, shift);
+        self.forward(values);
+    }
+
+    /// Values on the coset `shift * <omega>` to coefficients, in place. `shift` must not be zero.
+    pub fn coset_inverse(&self, values: &mut [F], shift: &F) {
+        self.inverse(values);
+        scale_powers(values, 0, &shift.inverse().unwrap_or(F::ZERO));
+    }
+}
+
+/// One direction.
+#[derive(Clone, Debug)]
+struct Plan<F> {
+    log_n: u32,
+    omega: F,
+    twiddles: Twiddles<F>,
+    /// omega_(2 side)^c for c < side, where the middle digit has a bit; else empty.
+    middle: Vec<F>,
+}
+
+impl<F: KernelField> Plan<F> {
+    fn new(log_n: u32, omega: F) -> Result<Self> {
+        if log_n <= DIRECT_LOG_MAX {
+            return Ok(Self {
+                log_n,
+                omega,
+                twiddles: Twiddles::new(log_n, omega)?,
+                middle: Vec::new(),
+            });
+        }
+        let log_side = log_n / 2;
+        let twiddles = Twiddles::new(log_side, omega.pow([1 << (log_n - log_side)]))?;
+        let mut middle = Vec::new();
+        if log_n % 2 == 1 {
+            let root = omega.pow([1 << log_side]);
+            middle.reserve_exact(1 << log_side);
+            let mut power = F::ONE;
+            for _ in 0..1 << log_side {
+                middle.push(power);
+                power = power.times(&root);
+            }
+        }
+        Ok(Self {
+            log_n,
+            omega,
+            twiddles,
+            middle,
+        })
+    }
+
+    fn table_bytes(&self) -> u64 {
+        self.twiddles.table_bytes() + (self.middle.len() * size_of::<F>()) as u64
+    }
+
+    fn transform<E: NttElement<F>>(&self, values: &mut [E], scale: F) {
+        assert_eq!(
+            values.len(),
+            1usize << self.log_n,
+            "a transform's length is its domain's"
+        );
+        if self.log_n <= DIRECT_LOG_MAX {
+            self.twiddles.transform(values);
+            if !scale.is_one() {
+                values
+                    .par_chunks_mut(PIECE)
+                    .flatten()
+                    .for_each(|value| value.scale(&scale));
+            }
+            return;
+        }
+        let side = self.twiddles.size();
+        let row = values.len() / side;
+        let twist = Twist {
+            root: self.omega,
+            first_row: 0,
+            first_column: 0,
+            scale,
+        };
+        columns(values, row, &self.twiddles, Some(&twist));
+        values.par_chunks_exact_mut(row).for_each(|row| {
+            if !self.middle.is_empty() {
+                let (low, high) = row.split_at_mut(side);
+                for ((low, high), factor) in low.iter_mut().zip(high).zip(&self.middle) {
+                    E::butterfly_one(low, high);
+                    low.settle();
+                    high.scale(factor);
+                }
+            }
+            row.chunks_exact_mut(side)
+                .for_each(|part| self.twiddles.transform(part));
+        });
+        reverse_digits(values, side, row / side);
+    }
+}

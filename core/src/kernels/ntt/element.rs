@@ -1,0 +1,44 @@
+//! What a transform can be taken of: scalars ([`crate::kernels::field`] has that impl), and group elements that
+//! scalars act on. Memory: none.
+
+use ark_ec::short_weierstrass::Projective;
+
+use crate::kernels::curve::Curve;
+
+/// A value that butterflies with factors in `F` can be taken of.
+///
+/// Between butterflies values may be relaxed (see [`crate::kernels::field`]); [`settle`](Self::settle) and
+/// [`scale`](Self::scale) end that.
+pub trait NttElement<F>: Sized + Copy + Send + Sync {
+    /// Fills buffers before use.
+    const FILL: Self;
+    /// `(low, high) <- (low + factor * high, low - factor * high)`.
+    fn butterfly(low: &mut Self, high: &mut Self, factor: &F);
+    /// The butterfly with factor 1.
+    fn butterfly_one(low: &mut Self, high: &mut Self);
+    /// Multiplies by `factor`; the result is settled.
+    fn scale(&mut self, factor: &F);
+    /// Makes the value canonical again.
+    fn settle(&mut self);
+}
+
+impl<P: Curve> NttElement<P::ScalarField> for Projective<P> {
+    const FILL: Self = <Self as ark_ff::AdditiveGroup>::ZERO;
+
+    fn butterfly(low: &mut Self, high: &mut Self, factor: &P::ScalarField) {
+        *high *= *factor;
+        Self::butterfly_one(low, high);
+    }
+
+    fn butterfly_one(low: &mut Self, high: &mut Self) {
+        let second = *high;
+        *high = *low - second;
+        *low += second;
+    }
+
+    fn scale(&mut self, factor: &P::ScalarField) {
+        *self *= *factor;
+    }
+
+    fn settle(&mut self) {}
+}

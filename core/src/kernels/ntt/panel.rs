@@ -1,0 +1,233 @@
+//! The steps of a transform whose data is a matrix: columns, twist, rows, transposition.
+//!
+//! Shapes: row-major, `width` values a row. A four-step transform of n = n1 * n2 values lays them out as n1 rows of n2:
+//! transform the columns (n1-point), multiply element (r, c) by omega_n^(r * c), transform the rows (n2-point), and read the
+//! matrix by columns: value k1 + n1 * k2 is at row k1, column k2. Memory: one strip of columns per thread.
+
+use rayon::prelude::*;
+
+use crate::kernels::field::KernelField;
+use crate::kernels::ntt::{NttElement, Twiddles};
+
+/// A strip of columns is copied to a buffer of this size (or of four columns, if that is more) to be transformed: it stays in the second-level
+/// cache.
+pub const STRIP_BYTES: usize = 256 << 10;
+
+/// Values on one side of a tile that is transposed at a time.
+const TILE: usize = 16;
+
+/// Factors `scale * root^((first_row + r) * (first_column + c))` for element (r, c) of a panel.
+#[derive(Clone, Copy, Debug)]
+pub struct Twist<F> {
+    /// The n-th root of unity of the whole transform.
+    pub root: F,
+    /// Row of the panel's first row in the whole matrix.
+    pub first_row: u64,
+    /// Column of the panel's first column in the whole matrix.
+    pub first_column: u64,
+    /// A factor common to all (1, or 1/n of an inverse transform).
+    pub scale: F,
+}
+
+/// Running factors for a strip of columns: one row's, and the step to the next row's.
+struct Factors<F> {
+    row: Vec<F>,
+    step: Vec<F>,
+}
+
+impl<F: KernelField> Factors<F> {
+    fn new() -> Self {
+        Self {
+            row: Vec::new(),
+            step: Vec::new(),
+        }
+    }
+
+    /// Starts at the panel's row `row`, for `width` columns from the panel's column `column`.
+    fn start(&mut self, twist: &Twist<F>, row: usize, column: usize, width: usize) {
+        let row = twist.first_row + row as u64;
+        let mut step = twist.root.pow([twist.first_column + column as u64]);
+        let per_column = twist.root.pow([row]);
+        let mut value = step.pow([row]).times(&twist.scale);
+        self.row.clear();
+        self.step.clear();
+        for _ in 0..width {
+            self.step.push(step);
+            self.row.push(value);
+            step = step.times(&twist.root);
+            value = value.times(&per_column);
+        }
+    }
+
+    /// Multiplies one row, and steps to the next.
+    #[inline(always)]
+    fn apply<E: NttElement<F>>(&mut self, values: &mut [E]) {
+        for ((value, factor), step) in values.iter_mut().zip(&mut self.row).zip(&self.step) {
+            value.scale(factor);
+            *factor = factor.times(step);
+        }
+    }
+}
+
+/// Transforms every column of a panel of `twiddles.size()` rows and `width` columns, in place, and multiplies by the
+/// twist if there is one. Panics if the panel's length is not their product.
+pub fn columns<F: KernelField, E: NttElement<F>>(
+    panel: &mut [E],
+    width: usize,
+    twiddles: &Twiddles<F>,
+    twist: Option<&Twist<F>>,
+) {
+    let height = twiddles.size();
+    assert_eq!(
+        panel.len(),
+        height * width,
+        "a panel has one row per point of the transform"
+    );
+    if panel.is_empty() {
+        return;
+    }
+    let strip_width = strip_width::<E>(height, width);
+    let strips = split_columns(panel, width, strip_width);
+    strips.into_par_iter().enumerate().for_each_init(
+        || (vec![E::FILL; height * strip_width], Factors::new()),
+        |(buffer, factors), (index, mut strip)| {
+            let width = strip[0].len();
+            let buffer = &mut buffer[..height * width];
+            for (row, values) in strip.iter().zip(buffer.chunks_exact_mut(width)) {
+                values.copy_from_slice(row);
+            }
+            twiddles.column_layers(buffer, width);
+            if let Some(twist) = twist {
+                factors.start(twist, 0, index * strip_width, width);
+            }
+            for (i, row) in strip.iter_mut().enumerate() {
+                let source = twiddles.reverse(i) * width;
+                row.copy_from_slice(&buffer[source..source + width]);
+                match twist {
+                    Some(_) => factors.apply(row),
+                    None => row.iter_mut().for_each(E::settle),
+                }
+            }
+        },
+    );
+}
+
+/// Columns per strip: about [`STRIP_BYTES`], at least 4, and enough strips for every thread.
+fn strip_width<E>(height: usize, width: usize) -> usize {
+    let fit = STRIP_BYTES / (height * size_of::<E>()).max(1);
+    let share = width.div_ceil(2 * rayon::current_num_threads());
+    fit.min(share).clamp(4.min(width), width)
+}
+
+/// The pieces of every row that make up each strip of columns.
+fn split_columns<E>(panel: &mut [E], width: usize, strip_width: usize) -> Vec<Vec<&mut [E]>> {
+    let height = panel.len() / width;
+    let mut strips: Vec<Vec<&mut [E]>> = (0..width.div_ceil(strip_width))
+        .map(|_| Vec::with_capacity(height))
+        .collect();
+    for row in panel.chunks_exact_mut(width) {
+        for (strip, piece) in strips.iter_mut().zip(row.chunks_mut(strip_width)) {
+            strip.push(piece);
+        }
+    }
+    strips
+}
+
+/// Transforms every row (of `twiddles.size()` values) of a tile, in place. Panics if the tile is not a whole number of
+/// rows.
+pub fn rows<F: KernelField, E: NttElement<F>>(tile: &mut [E], twiddles: &Twiddles<F>) {
+    assert_eq!(
+        tile.len() % twiddles.size(),
+        0,
+        "a tile is a whole number of rows"
+    );
+    tile.par_chunks_exact_mut(twiddles.size())
+        .for_each(|row| twiddles.transform(row));
+}
+
+/// Multiplies element (r, c) of a panel by its twist, in place.
+pub fn twist<F: KernelField, E: NttElement<F>>(panel: &mut [E], width: usize, twist: &Twist<F>) {
+    if width == 0 {
+        return;
+    }
+    let rows_per_task = (4096 / width).max(16);
+    panel
+        .par_chunks_mut(rows_per_task * width)
+        .enumerate()
+        .for_each_init(Factors::new, |factors, (i, rows)| {
+            factors.start(twist, i * rows_per_task, 0, width);
+            rows.chunks_mut(width).for_each(|row| factors.apply(row));
+        });
+}
+
+/// Writes the transpose of `source` (`height` rows of `width` values) to `target` (`width` rows of `height` values), in cache
+/// blocks. Panics if the lengths differ from `height * width`.
+pub fn transpose<E: Copy + Send + Sync>(source: &[E], height: usize, width: usize, target: &mut [E]) {
+    assert_eq!(source.len(), height * width, "source is height x width");
+    assert_eq!(target.len(), source.len(), "target is width x height");
+    if source.is_empty() {
+        return;
+    }
+    target
+        .par_chunks_mut(TILE * height)
+        .enumerate()
+        .for_each(|(band, target)| {
+            let first = band * TILE;
+            for block in (0..height).step_by(TILE) {
+                for (c, row) in target.chunks_exact_mut(height).enumerate() {
+                    for r in block..(block + TILE).min(height) {
+                        row[r] = source[r * width + first + c];
+                    }
+                }
+            }
+        });
+}
+
+/// Swaps the outer digits of an index (a, b, c) of a cube of side x middle x side values, in place.
+pub(super) fn reverse_digits<E: Send>(values: &mut [E], side: usize, middle: usize) {
+    let tile = TILE.min(side);
+    let tiles = side / tile;
+    // grid[b][i][j]: the rows of the tile with row block i and column block j of slice b.
+    let mut grid: Vec<Vec<&mut [E]>> = (0..middle * tiles * tiles)
+        .map(|_| Vec::with_capacity(tile))
+        .collect();
+    for (a, rows) in values.chunks_exact_mut(middle * side).enumerate() {
+        for (b, row) in rows.chunks_exact_mut(side).enumerate() {
+            for (j, piece) in row.chunks_exact_mut(tile).enumerate() {
+                grid[(b * tiles + a / tile) * tiles + j].push(piece);
+            }
+        }
+    }
+    let mut grid: Vec<Option<Vec<&mut [E]>>> = grid.into_iter().map(Some).collect();
+    let mut pairs = Vec::with_capacity(grid.len());
+    for b in 0..middle {
+        for i in 0..tiles {
+            for j in i..tiles {
+                let upper = grid[(b * tiles + i) * tiles + j].take();
+                let lower = grid[(b * tiles + j) * tiles + i].take();
+                pairs.push((upper, lower));
+            }
+        }
+    }
+    pairs
+        .into_par_iter()
+        .with_min_len(8)
+        .for_each(|(upper, lower)| match (upper, lower) {
+            (Some(mut upper), Some(mut lower)) => {
+                for (r, upper) in upper.iter_mut().enumerate() {
+                    for (upper, lower) in upper.iter_mut().zip(&mut lower) {
+                        std::mem::swap(upper, &mut lower[r]);
+                    }
+                }
+            }
+            (Some(mut diagonal), None) => {
+                for r in 1..diagonal.len() {
+                    let (above, below) = diagonal.split_at_mut(r);
+                    for (c, above) in above.iter_mut().enumerate() {
+                        std::mem::swap(&mut above[r], &mut below[0][c]);
+                    }
+                }
+            }
+            (None, _) => {}
+        });
+}

@@ -1,0 +1,27 @@
+//! Streamed polynomial scans: each takes one chunk of a long vector and a carry, and gives the next carry.
+//!
+//! Shapes: a polynomial of n coefficients is n scalars, lowest degree first. "From the top" means chunks are visited from the
+//! highest to the lowest; each chunk is itself in natural order. All functions run on the rayon pool they are called
+//! from, in pieces of [`PIECE`] scalars. Memory: per function, O(n_chunk / PIECE) scalars, plus one piece per thread
+//! where it says so.
+//!
+//! - [`evaluate_chunk`]: Horner, from the top.
+//! - [`divide_chunk`]: division by (X - a), from the top (synthetic division; the quotient KZG openings need).
+//! - [`prefix_product_chunk`]: exclusive prefix product, from the bottom (grand products).
+//! - [`invert_chunk`]: batch inversion; zeros stay zero.
+//! - [`add_scaled`], [`linear_combination`]: sums of scaled vectors.
+//! - [`powers`], [`scale_powers`]: geometric sequences.
+
+mod combine;
+mod invert;
+mod scan;
+
+pub use combine::{add_scaled, linear_combination, powers, scale_powers};
+pub use invert::invert_chunk;
+pub use scan::{divide_chunk, evaluate_chunk, evaluate_chunk_many, prefix_product_chunk};
+
+/// Scalars that one task works on: 32 KiB, so that a piece stays in the first-level cache.
+pub const PIECE: usize = 1024;
+
+#[cfg(test)]
+mod tests;
