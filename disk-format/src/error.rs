@@ -112,6 +112,14 @@ pub enum FormatError {
         /// Its bytes, in hex.
         value: String,
     },
+    /// Parts that are points each, but do not belong together.
+    #[error("{what}: {remedy}")]
+    Inconsistent {
+        /// Which parts.
+        what: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A field element that is not one.
     #[error(
         "element {index} of {what} at offset {offset} is not below the modulus: {value}; the file is damaged"

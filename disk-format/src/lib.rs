@@ -6,6 +6,7 @@
 //! - [`geometry`]: where each frame, the digest table and the end of the file are. All of it follows from the header.
 //! - [`digest`]: each frame has a keyed digest bound to its place; one root over header and digests names the file.
 //! - [`native`]: field elements and points as bytes, the same as in the memory of arkworks and halo2curves.
+//! - [`srs`]: the sections of a KZG SRS.
 //! - [`params_kzg`]: the files that halo2 users already have.
 //!
 //! `FORMAT.md`, beside this crate's manifest, describes the container to readers in other languages.
@@ -21,6 +22,7 @@ pub mod geometry;
 pub mod header;
 pub mod native;
 pub mod params_kzg;
+pub mod srs;
 
 pub use digest::{FrameKey, RootHasher};
 pub use error::{FormatError, PointFault};
