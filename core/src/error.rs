@@ -58,6 +58,16 @@ pub enum Error {
         /// What is wrong with it, and where.
         source: spillproof_format::FormatError,
     },
+    /// The system does not offer what was asked for.
+    #[error("{what} is not available here ({source}): {remedy}")]
+    Unavailable {
+        /// `io_uring`, ...
+        what: &'static str,
+        /// What the kernel said.
+        source: std::io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// The system had no memory for a buffer that the budget allows.
     #[error(
         "{what}: the system gave no {bytes} bytes of memory ({source}): lower the memory budget, or free memory elsewhere"

@@ -29,6 +29,7 @@ mod pread;
 mod publish;
 mod scratch;
 mod transfer;
+mod uring;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -176,7 +177,15 @@ impl StorageBuilder {
     }
 }
 
-fn start(_backend: Backend) -> Result<Box<dyn Engine>> {
+fn start(backend: Backend) -> Result<Box<dyn Engine>> {
+    match backend {
+        Backend::Pread => {}
+        Backend::Uring => return Ok(Box::new(uring::Uring::start()?)),
+        Backend::Auto => match uring::Uring::start() {
+            Ok(uring) => return Ok(Box::new(uring)),
+            Err(error) => tracing::info!(%error, "transfers go through pread and pwrite"),
+        },
+    }
     Ok(Box::new(pread::Threads::start()?))
 }
 

@@ -110,6 +110,11 @@ impl Batch {
         self.segments.len()
     }
 
+    /// How many segments are not done.
+    pub(super) fn unfinished(&self) -> usize {
+        self.unfinished.load(Relaxed)
+    }
+
     /// The transfer of segment `index`; each may be made once.
     pub(super) fn transfer(self: &Arc<Self>, index: usize) -> Transfer {
         let segment = self.segments[index];

@@ -1,0 +1,421 @@
+//! The backend for io_uring: one ring, owned by one thread, for all files and callers.
+//!
+//! Callers put batches into an inbox and ring a bell (an eventfd that the ring polls) if the driver sleeps. The driver takes
+//! segments from two queues, reads and writes, each with a limit on what is in flight, so that neither starves the other and
+//! the completion queue (twice the sum) cannot overflow; what is over the limit waits in the queue. All that can be
+//! submitted goes in with the system call that waits, and the driver wakes only when enough is done to be of use to somebody:
+//! when a batch can be finished, or a good part of the depth can be filled again.
+//!
+//! A [`Transfer`] stays in its slot until the kernel reports it, and the ring is not left before all slots are empty.
+//!
+//! Source: "Efficient IO with io_uring" (J. Axboe), io_uring_setup(2) for DEFER_TASKRUN. Peak memory: about 100 KiB.
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use io_uring::{IoUring, Probe, opcode, squeue, types};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use super::transfer::{Batch, Direction, Step, Transfer};
+use super::{Engine, file};
+use crate::error::{Error, Result};
+
+/// How many segments of one direction are in flight at most.
+const LANE_DEPTH: usize = 64;
+const DEPTH: usize = 2 * LANE_DEPTH;
+/// The ring's submission entries: every slot and the bell fit at once. Completions have twice as many.
+const RING_ENTRIES: u32 = 256;
+/// The driver sleeps over no more transferred bytes than this when others could be served: a quarter millisecond of a disk.
+const NAP_BYTES: usize = 256 << 10;
+/// Marks the bell's completions.
+const BELL: u64 = u64::MAX;
+
+/// The ring's front desk; dropped, it waits for all that was submitted.
+pub(super) struct Uring {
+    desk: Arc<Desk>,
+    driver: Option<JoinHandle<()>>,
+}
+
+struct Desk {
+    inbox: Mutex<Inbox>,
+    asleep: AtomicBool,
+    bell: OwnedFd,
+}
+
+#[derive(Default)]
+struct Inbox {
+    batches: Vec<Arc<Batch>>,
+    closing: bool,
+}
+
+impl Uring {
+    /// Starts the ring, and sees that it works.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the kernel has none, or does not allow it (containers often do not).
+    pub(super) fn start() -> Result<Self> {
+        let unavailable = |source| Error::Unavailable {
+            what: "io_uring",
+            source,
+            remedy: "use the pread backend, or allow io_uring (kernel.io_uring_disabled, the container's seccomp profile)",
+        };
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| file::error("create", "an eventfd", errno))?;
+        let desk = Arc::new(Desk {
+            inbox: Mutex::default(),
+            asleep: AtomicBool::new(false),
+            bell,
+        });
+        let (tell, told) = mpsc::channel();
+        let driver = std::thread::Builder::new()
+            .name("spillproof-uring".into())
+            .spawn({
+                let desk = desk.clone();
+                // The ring belongs to the thread that made it.
+                move || match working_ring() {
+                    Ok(ring) => {
+                        let _ = tell.send(Ok(()));
+                        Driver::new(ring, desk).run();
+                    }
+                    Err(error) => {
+                        let _ = tell.send(Err(error));
+                    }
+                }
+            })
+            .map_err(|source| file::error("start a thread for", "io_uring", source))?;
+        let engine = Self {
+            desk,
+            driver: Some(driver),
+        };
+        match told.recv() {
+            Ok(Ok(())) => Ok(engine),
+            Ok(Err(source)) => Err(unavailable(source)),
+            Err(_) => Err(unavailable(std::io::Error::other("its thread ended"))),
+        }
+    }
+}
+
+impl Engine for Uring {
+    fn submit(&self, batch: Arc<Batch>) {
+        self.desk.inbox().batches.push(batch);
+        self.desk.ring_bell();
+    }
+
+    fn name(&self) -> &'static str {
+        "uring"
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        self.desk.inbox().closing = true;
+        self.desk.ring_bell();
+        if let Some(driver) = self.driver.take() {
+            let _ = driver.join();
+        }
+    }
+}
+
+impl Desk {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// After a change of the inbox. Either the driver is seen asleep here, or it sees the change before it sleeps.
+    fn ring_bell(&self) {
+        if self.asleep.swap(false, SeqCst) {
+            // Fails only if the counter is full: then the bell rings already.
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+/// A ring that has done something: probing the setup alone is not enough where seccomp is at work.
+fn working_ring() -> std::io::Result<IoUring> {
+    let deferred: std::io::Result<IoUring> = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_submit_all()
+        .dontfork()
+        .build(RING_ENTRIES);
+    let mut ring = match deferred {
+        // Before Linux 6.1.
+        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+            IoUring::builder().dontfork().build(RING_ENTRIES)?
+        }
+        ring => ring?,
+    };
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe)?;
+    for code in [opcode::Read::CODE, opcode::Write::CODE, opcode::PollAdd::CODE] {
+        if !probe.is_supported(code) {
+            return Err(Errno::OPNOTSUPP.into());
+        }
+    }
+    // SAFETY: a no-op has no memory to keep valid.
+    unsafe { ring.submission().push(&opcode::Nop::new().build()) }
+        .map_err(|_| std::io::Error::other("a new ring is full"))?;
+    while let Err(error) = ring.submit_and_wait(1) {
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let completion = ring.completion().next();
+    if completion.is_some_and(|completion| completion.result() == 0) {
+        return Ok(ring);
+    }
+    Err(std::io::Error::other("a no-op did not complete"))
+}
+
+/// The thread that owns the ring.
+struct Driver {
+    ring: IoUring,
+    desk: Arc<Desk>,
+    closing: bool,
+    bell_armed: bool,
+    reads: Lane,
+    writes: Lane,
+    slots: Vec<Option<Active>>,
+    free: Vec<usize>,
+}
+
+/// What the kernel has.
+struct Active {
+    transfer: Transfer,
+    flags: ReadWriteFlags,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct Lane {
+    /// Batches with the first of their segments that is not in a slot yet.
+    waiting: VecDeque<(Arc<Batch>, usize)>,
+    in_flight: usize,
+}
+
+impl Lane {
+    /// The next segment, if the limit lets it.
+    fn next(&mut self) -> Option<Transfer> {
+        if self.in_flight == LANE_DEPTH {
+            return None;
+        }
+        let (batch, next) = self.waiting.front_mut()?;
+        let transfer = batch.transfer(*next);
+        *next += 1;
+        if *next == batch.segments() {
+            self.waiting.pop_front();
+        }
+        Some(transfer)
+    }
+}
+
+impl Driver {
+    fn new(ring: IoUring, desk: Arc<Desk>) -> Self {
+        Self {
+            ring,
+            desk,
+            closing: false,
+            bell_armed: false,
+            reads: Lane::default(),
+            writes: Lane::default(),
+            slots: (0..DEPTH).map(|_| None).collect(),
+            free: (0..DEPTH).rev().collect(),
+        }
+    }
+
+    fn run(mut self) {
+        let _guard = AbortOnPanic;
+        loop {
+            self.collect();
+            self.fill();
+            let idle = self.in_flight() == 0;
+            if idle && self.closing {
+                return;
+            }
+            self.arm_bell();
+            self.desk.asleep.store(true, SeqCst);
+            let news = {
+                let inbox = self.desk.inbox();
+                !inbox.batches.is_empty() || (inbox.closing && !self.closing)
+            };
+            if news {
+                self.desk.asleep.store(false, SeqCst);
+                continue;
+            }
+            self.submit_and_sleep();
+            self.desk.asleep.store(false, SeqCst);
+            self.harvest();
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.reads.in_flight + self.writes.in_flight
+    }
+
+    fn collect(&mut self) {
+        let mut inbox = self.desk.inbox();
+        self.closing |= inbox.closing;
+        for batch in inbox.batches.drain(..) {
+            match batch.direction {
+                Direction::Read => self.reads.waiting.push_back((batch, 0)),
+                Direction::Write => self.writes.waiting.push_back((batch, 0)),
+            }
+        }
+    }
+
+    /// Takes waiting segments into free slots.
+    fn fill(&mut self) {
+        loop {
+            let read = self.reads.next();
+            let write = self.writes.next();
+            if read.is_none() && write.is_none() {
+                return;
+            }
+            for transfer in [read, write].into_iter().flatten() {
+                // Two lanes of LANE_DEPTH have DEPTH slots, so there is one.
+                if let Some(slot) = self.free.pop() {
+                    self.lane(&transfer).in_flight += 1;
+                    self.attempt(slot, transfer);
+                }
+            }
+        }
+    }
+
+    fn lane(&mut self, transfer: &Transfer) -> &mut Lane {
+        match transfer.batch().direction {
+            Direction::Read => &mut self.reads,
+            Direction::Write => &mut self.writes,
+        }
+    }
+
+    /// Queues the next attempt of a transfer, which sits in `slot` until it is reported.
+    fn attempt(&mut self, slot: usize, mut transfer: Transfer) {
+        let Some(attempt) = transfer.next() else {
+            self.release(slot, &transfer);
+            return;
+        };
+        let batch = transfer.batch();
+        let fd = types::Fd(batch.handle.fd().as_raw_fd());
+        let flags = batch.handle.cache.flags();
+        let rw_flags = flags.bits() as i32;
+        // An attempt has at most 2^30 bytes.
+        let bytes = attempt.bytes as u32;
+        let entry = match batch.direction {
+            Direction::Read => opcode::Read::new(fd, attempt.start, bytes)
+                .offset(attempt.file_offset)
+                .rw_flags(rw_flags)
+                .build(),
+            Direction::Write => opcode::Write::new(fd, attempt.start, bytes)
+                .offset(attempt.file_offset)
+                .rw_flags(rw_flags)
+                .build(),
+        };
+        self.slots[slot] = Some(Active {
+            transfer,
+            flags,
+            bytes: attempt.bytes,
+        });
+        self.push(&entry.user_data(slot as u64));
+    }
+
+    fn release(&mut self, slot: usize, transfer: &Transfer) {
+        self.lane(transfer).in_flight -= 1;
+        self.free.push(slot);
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) {
+        // SAFETY: memory and file of a transfer are kept by its slot until its completion was seen; the bell has no memory,
+        // and its descriptor is kept by `self.desk`.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            // Cannot be: there are more entries than slots. If it is, the kernel takes some now.
+            let _ = self.ring.submit();
+        }
+    }
+
+    fn arm_bell(&mut self) {
+        if !self.bell_armed {
+            self.bell_armed = true;
+            // POLLIN
+            let poll = opcode::PollAdd::new(types::Fd(self.desk.bell.as_raw_fd()), 1);
+            self.push(&poll.build().user_data(BELL));
+        }
+    }
+
+    /// How many completions are worth waking up for.
+    fn worthwhile(&self) -> usize {
+        let active = || self.slots.iter().flatten();
+        let largest_bytes = active().map(|active| active.bytes).max().unwrap_or(NAP_BYTES);
+        // Nobody is served before its batch is finished ...
+        let first_batch = active()
+            .map(|active| active.transfer.batch().unfinished())
+            .min()
+            .unwrap_or(1);
+        // ... except that others may come, or wait for a slot.
+        first_batch
+            .min(NAP_BYTES / largest_bytes)
+            .min(self.in_flight() / 4)
+            .max(1)
+    }
+
+    fn submit_and_sleep(&mut self) {
+        let Err(error) = self.ring.submit_and_wait(self.worthwhile()) else {
+            return;
+        };
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::INTR) => {}
+            // Short of memory or of room for completions: what is done is harvested, then it is tried again.
+            Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => std::thread::sleep(Duration::from_micros(50)),
+            _ => {
+                // What the kernel has cannot be taken from it, so there is no giving up.
+                tracing::error!(%error, "io_uring_enter failed; trying again");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+
+    fn harvest(&mut self) {
+        loop {
+            let Some(entry) = self.ring.completion().next() else {
+                return;
+            };
+            if entry.user_data() == BELL {
+                self.bell_armed = false;
+                let _ = rustix::io::read(&self.desk.bell, &mut [0u8; 8]);
+                continue;
+            }
+            let slot = entry.user_data() as usize;
+            let Some(mut active) = self.slots.get_mut(slot).and_then(Option::take) else {
+                tracing::error!(slot, "io_uring completed what was not submitted");
+                continue;
+            };
+            let result = match entry.result() {
+                bytes @ 0.. => Ok(bytes as usize),
+                errno => Err(Errno::from_raw_os_error(-errno)),
+            };
+            let refused = matches!(result, Err(errno)
+                if active.transfer.batch().handle.cache.was_flag_refused(errno, active.flags));
+            if refused || active.transfer.report(result) == Step::Again {
+                self.attempt(slot, active.transfer);
+            } else {
+                self.release(slot, &active.transfer);
+            }
+        }
+    }
+}
+
+/// Unwinding would free buffers that the kernel still has.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
