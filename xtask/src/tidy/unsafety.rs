@@ -13,6 +13,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/storage/map.rs", "maps of files"),
     ("core/src/storage/pread.rs", "buffers that the kernel writes into"),
     ("core/src/storage/transfer.rs", "buffers in flight"),
+    ("core/src/storage/uring.rs", "entries of the ring"),
     ("gpu/src/driver.rs", "asking the dynamic loader for the driver"),
 ];
 
