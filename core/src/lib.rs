@@ -1,8 +1,20 @@
 //! A proving engine for circuits larger than the machine.
+//!
+//! The user sets a number of bytes; everything larger lives on disk and streams through leased buffers; results are, bit
+//! for bit, those of the in-memory libraries. Data flows one way through the modules:
+//!
+//! - [`budget`]: one ledger of bytes; every large buffer is a lease on it.
+//! - [`storage`]: the one owner of system calls.
+//! - [`column`]: typed sequences on disk, in checked frames.
+//! - [`kernels`]: pure arithmetic on slices.
+//! - [`session`]: a budget, a directory and threads, put together.
 
 pub mod budget;
+pub mod column;
 pub mod error;
 pub mod kernels;
+pub mod session;
 pub mod storage;
 
 pub use error::{Error, Result};
+pub use session::Session;

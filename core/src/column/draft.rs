@@ -1,0 +1,319 @@
+//! Writing columns: regions in any order with write-behind, or from the start to the end.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use spillproof_format::FrameKey;
+
+use super::frames::{DIGEST_BYTES, Frames, PendingFrames, Run};
+use super::reader::JOB_ELEMENTS;
+use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace};
+use crate::budget::Buffer;
+use crate::{Error, Result};
+
+/// Transfers that a draft keeps behind its caller.
+const WRITES_BEHIND: usize = 2;
+
+/// A column that is being written. Every element has to be written once; a frame that was not is found
+/// [damaged](Error::Damaged) when it is read.
+pub struct Draft<E> {
+    frames: Arc<Frames>,
+    first_frame: u64,
+    len: u64,
+    workspace: Workspace,
+    free: Vec<Buffer>,
+    flying: VecDeque<PendingFrames>,
+    element: PhantomData<fn() -> E>,
+}
+
+impl<E: Element> Draft<E> {
+    /// A nameless column of `len` elements with frames of [`SCRATCH_FRAME_BYTES`].
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`] for its digests (and its bytes, in memory), [`Error::Io`] where no file can be made.
+    pub fn scratch(workspace: &Workspace, what: &str, len: u64, placement: Placement) -> Result<Self> {
+        Self::scratch_with_frames(workspace, what, len, placement, SCRATCH_FRAME_BYTES)
+    }
+
+    /// As [`Self::scratch`], with frames of `frame_bytes` (a power of two, at least 4096).
+    ///
+    /// # Errors
+    /// As [`Self::scratch`]; [`Error::Invalid`] for other frame sizes.
+    pub fn scratch_with_frames(
+        workspace: &Workspace,
+        what: &str,
+        len: u64,
+        placement: Placement,
+        frame_bytes: usize,
+    ) -> Result<Self> {
+        if !frame_bytes.is_power_of_two() || frame_bytes < 4096 {
+            return Err(Error::Invalid {
+                what: "frame size",
+                details: format!("{frame_bytes} bytes is not a power of two of at least 4096"),
+            });
+        }
+        let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);
+        let bytes = frames * frame_bytes as u64;
+        let key = FrameKey::new(rand::random(), rand::random());
+        let digests = workspace
+            .budget
+            .vec(frames as usize, [0u8; DIGEST_BYTES], "frame digests")?;
+        let in_memory = match placement {
+            Placement::Disk => None,
+            Placement::Memory => Some(workspace.budget.buffer(bytes as usize, what.to_string())?),
+            Placement::Auto if bytes <= workspace.budget.available_bytes() / 32 => {
+                workspace.budget.buffer(bytes as usize, what.to_string()).ok()
+            }
+            Placement::Auto => None,
+        };
+        let frames = match in_memory {
+            Some(buffer) => Frames::in_memory(buffer, what.to_string(), frame_bytes, key, digests),
+            None => {
+                let file = workspace.storage.scratch(what, bytes)?;
+                Frames::in_file(file, 0, frame_bytes, key, digests)
+            }
+        };
+        Ok(Self::over(workspace, Arc::new(frames), 0, len))
+    }
+
+    /// A draft of `len` elements in frames that were made elsewhere, from `first_frame` on.
+    pub(super) fn over(workspace: &Workspace, frames: Arc<Frames>, first_frame: u64, len: u64) -> Self {
+        Self {
+            frames,
+            first_frame,
+            len,
+            workspace: workspace.clone(),
+            free: Vec::new(),
+            flying: VecDeque::new(),
+            element: PhantomData,
+        }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Elements in a frame. Pieces of a region start at multiples of it and end at one, or at the column's end.
+    pub fn frame_elements(&self) -> u64 {
+        (self.frames.frame_bytes() / E::BYTES) as u64
+    }
+
+    /// Writes `region` from the start of `values`; returns when the bytes are on their way, and at most two regions
+    /// are behind. Up to three buffers of the largest region are leased until [`Self::finish`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a region that leaves the column or does not keep to frames, or too few `values`;
+    /// [`Error::OverBudget`]; [`Error::Io`], also from an earlier write.
+    pub fn write(&mut self, region: Region, values: &[E]) -> Result<()> {
+        region.check(self.len)?;
+        if (values.len() as u64) < region.len() {
+            return Err(Error::Invalid {
+                what: "values for a column",
+                details: format!("{} elements for a region of {}", values.len(), region.len()),
+            });
+        }
+        let (runs, pieces, bytes) = self.layout(region)?;
+        let mut buffer = self.buffer(bytes)?;
+        let mut values = values;
+        for (offset, len) in pieces {
+            let (piece, rest) = values.split_at(len);
+            let end = offset + len * E::BYTES;
+            encode(piece, &mut buffer[offset..end]);
+            // What is left of the column's last frame is zero.
+            let padded = end.next_multiple_of(self.frames.frame_bytes());
+            buffer[end..padded].fill(0);
+            values = rest;
+        }
+        self.launch(buffer, runs);
+        Ok(())
+    }
+
+    /// Waits for what is on its way and gives the column.
+    ///
+    /// # Errors
+    /// [`Error::Io`] from a write.
+    pub fn finish(mut self) -> Result<Column<E>> {
+        while let Some(pending) = self.flying.pop_front() {
+            pending.wait()?;
+        }
+        Ok(Column {
+            frames: self.frames,
+            first_frame: self.first_frame,
+            len: self.len,
+            workspace: self.workspace,
+            element: PhantomData,
+        })
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn layout(&self, region: Region) -> Result<(Vec<Run>, Vec<(usize, usize)>, usize)> {
+        let (frame_elements, frame_bytes) = (self.frame_elements(), self.frames.frame_bytes());
+        let (mut runs, mut pieces, mut offset) = (Vec::new(), Vec::new(), 0usize);
+        for piece in region.pieces() {
+            let end = piece.start + piece.len;
+            if piece.start % frame_elements != 0 || (end % frame_elements != 0 && end != self.len) {
+                return Err(Error::Invalid {
+                    what: "region written to a column",
+                    details: format!("{region:?} does not keep to frames of {frame_elements} elements"),
+                });
+            }
+            let frames = piece.len.div_ceil(frame_elements);
+            let frame = self.first_frame + piece.start / frame_elements;
+            runs.push(Run {
+                frame,
+                frames,
+                buffer_offset: offset,
+            });
+            pieces.push((offset, piece.len as usize));
+            offset += frames as usize * frame_bytes;
+        }
+        Ok((runs, pieces, offset))
+    }
+
+    /// A buffer of at least `bytes`: a free one, else a new one while few are behind, else the oldest transfer's.
+    fn buffer(&mut self, bytes: usize) -> Result<Buffer> {
+        if self.flying.len() >= WRITES_BEHIND
+            && let Some(oldest) = self.flying.pop_front()
+        {
+            self.free.push(oldest.wait()?);
+        }
+        while let Some(buffer) = self.free.pop() {
+            if buffer.len() >= bytes {
+                return Ok(buffer);
+            }
+        }
+        self.workspace.budget.buffer(bytes.max(4096), "column writer")
+    }
+
+    fn launch(&mut self, buffer: Buffer, runs: Vec<Run>) {
+        self.flying.push_back(self.frames.write(buffer, runs));
+    }
+}
+
+fn encode<E: Element>(values: &[E], out: &mut [u8]) {
+    let run = |values: &[E], out: &mut [u8]| {
+        for (value, bytes) in values.iter().zip(out.chunks_exact_mut(E::BYTES)) {
+            value.encode(bytes);
+        }
+    };
+    if values.len() < 2 * JOB_ELEMENTS {
+        run(values, out);
+    } else {
+        let parts = values
+            .par_chunks(JOB_ELEMENTS)
+            .zip(out.par_chunks_mut(JOB_ELEMENTS * E::BYTES));
+        parts.for_each(|(values, out)| run(values, out));
+    }
+}
+
+/// A [`Draft`] that is filled from its first element to its last.
+pub struct Writer<E> {
+    draft: Draft<E>,
+    buffer: Option<Buffer>,
+    buffer_elements: usize,
+    buffered: usize,
+    written: u64,
+}
+
+impl<E: Element> Writer<E> {
+    /// Fills `draft` from its start, through buffers of [`SEQUENTIAL_BYTES`] at most.
+    pub fn new(draft: Draft<E>) -> Self {
+        let frames = (SEQUENTIAL_BYTES / draft.frames.frame_bytes()).max(1) as u64;
+        let frames = frames.min(draft.len.div_ceil(draft.frame_elements()).max(1));
+        let buffer_elements = (frames * draft.frame_elements()) as usize;
+        Self {
+            draft,
+            buffer: None,
+            buffer_elements,
+            buffered: 0,
+            written: 0,
+        }
+    }
+
+    /// A writer of a scratch column; see [`Draft::scratch`].
+    ///
+    /// # Errors
+    /// As [`Draft::scratch`].
+    pub fn scratch(workspace: &Workspace, what: &str, len: u64, placement: Placement) -> Result<Self> {
+        Ok(Self::new(Draft::scratch(workspace, what, len, placement)?))
+    }
+
+    /// Appends `values`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for more values than the column has room for, [`Error::OverBudget`], [`Error::Io`].
+    pub fn push(&mut self, mut values: &[E]) -> Result<()> {
+        let room = self.draft.len - self.written - self.buffered as u64;
+        if values.len() as u64 > room {
+            return Err(Error::Invalid {
+                what: "values for a column",
+                details: format!("{} elements, and room for {room}", values.len()),
+            });
+        }
+        while !values.is_empty() {
+            let mut buffer = match self.buffer.take() {
+                Some(buffer) => buffer,
+                None => self.draft.buffer(self.buffer_elements * E::BYTES)?,
+            };
+            let take = values.len().min(self.buffer_elements - self.buffered);
+            let (now, later) = values.split_at(take);
+            let at = self.buffered * E::BYTES;
+            encode(now, &mut buffer[at..at + take * E::BYTES]);
+            self.buffered += take;
+            values = later;
+            self.buffer = Some(buffer);
+            if self.buffered == self.buffer_elements {
+                self.flush();
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for what is on its way and gives the column.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if elements are missing, [`Error::Io`] from a write.
+    pub fn finish(mut self) -> Result<Column<E>> {
+        self.flush();
+        if self.written != self.draft.len {
+            return Err(Error::Invalid {
+                what: "values for a column",
+                details: format!("{} of {} elements were written", self.written, self.draft.len),
+            });
+        }
+        self.draft.finish()
+    }
+
+    fn flush(&mut self) {
+        if self.buffered == 0 {
+            return;
+        }
+        let Some(mut buffer) = self.buffer.take() else {
+            return;
+        };
+        let frame_bytes = self.draft.frames.frame_bytes();
+        let end = self.buffered * E::BYTES;
+        let padded = end.next_multiple_of(frame_bytes);
+        buffer[end..padded].fill(0);
+        let frame = self.draft.first_frame + self.written / self.draft.frame_elements();
+        self.written += self.buffered as u64;
+        self.buffered = 0;
+        let frames = (padded / frame_bytes) as u64;
+        self.draft.launch(
+            buffer,
+            vec![Run {
+                frame,
+                frames,
+                buffer_offset: 0,
+            }],
+        );
+    }
+}

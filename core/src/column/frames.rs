@@ -1,0 +1,250 @@
+//! Frames: the unit of checking. A frame is written once, its digest is kept, and it never comes back unchecked.
+//!
+//! A digest binds a frame's bytes to its file, its epoch and its index, so a flipped bit, a torn write, a frame in the
+//! wrong place and a frame of an earlier file are all the same error. Digests take 32 bytes a frame and are leased.
+//! A set of frames lives in a file or, when it is small, in one leased buffer; no caller can tell.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rayon::prelude::*;
+use spillproof_format::FrameKey;
+
+use crate::budget::{Buffer, LeasedVec};
+use crate::storage::{File, Pending, Segment};
+use crate::{Error, Result};
+
+/// Bytes of one digest.
+pub(crate) const DIGEST_BYTES: usize = 32;
+/// Below this many bytes, hashing on one core is quicker than waking the others.
+const PARALLEL_BYTES_MIN: usize = 256 * 1024;
+
+/// Neighbouring frames, and where they stand in a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub frame: u64,
+    pub frames: u64,
+    pub buffer_offset: usize,
+}
+
+enum Backing {
+    File { file: File, base_offset: u64 },
+    Memory(RwLock<Buffer>),
+}
+
+/// A set of equal frames and their digests.
+pub(crate) struct Frames {
+    backing: Backing,
+    key: FrameKey,
+    frame_bytes: usize,
+    frames: u64,
+    name: String,
+    digests: RwLock<LeasedVec<[u8; DIGEST_BYTES]>>,
+}
+
+impl Frames {
+    /// Frames of `file` from `base_offset` on.
+    pub fn in_file(
+        file: File,
+        base_offset: u64,
+        frame_bytes: usize,
+        key: FrameKey,
+        digests: LeasedVec<[u8; DIGEST_BYTES]>,
+    ) -> Self {
+        let name = file.name().to_string();
+        Self::new(
+            Backing::File { file, base_offset },
+            name,
+            frame_bytes,
+            key,
+            digests,
+        )
+    }
+
+    /// Frames in a buffer.
+    pub fn in_memory(
+        buffer: Buffer,
+        name: String,
+        frame_bytes: usize,
+        key: FrameKey,
+        digests: LeasedVec<[u8; DIGEST_BYTES]>,
+    ) -> Self {
+        debug_assert_eq!(buffer.len(), frame_bytes * digests.len());
+        Self::new(
+            Backing::Memory(RwLock::new(buffer)),
+            name,
+            frame_bytes,
+            key,
+            digests,
+        )
+    }
+
+    fn new(
+        backing: Backing,
+        name: String,
+        frame_bytes: usize,
+        key: FrameKey,
+        digests: LeasedVec<[u8; DIGEST_BYTES]>,
+    ) -> Self {
+        let frames = digests.len() as u64;
+        Self {
+            backing,
+            key,
+            frame_bytes,
+            frames,
+            name,
+            digests: RwLock::new(digests),
+        }
+    }
+
+    pub fn frame_bytes(&self) -> usize {
+        self.frame_bytes
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Copies of the digests of frames `first ..`, as many as `out` holds.
+    pub fn copy_digests(&self, first: u64, out: &mut [[u8; DIGEST_BYTES]]) {
+        let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
+        out.copy_from_slice(&digests[first as usize..first as usize + out.len()]);
+    }
+
+    /// Starts reading `runs` into `buffer`; nothing is checked before [`PendingFrames::wait`].
+    pub fn read(self: &Arc<Self>, mut buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
+        let state = match &self.backing {
+            Backing::File { file, base_offset } => {
+                State::Flying(file.read(buffer, self.segments(*base_offset, &runs)))
+            }
+            Backing::Memory(memory) => {
+                let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
+                for run in &runs {
+                    let bytes = run.frames as usize * self.frame_bytes;
+                    let from = run.frame as usize * self.frame_bytes;
+                    buffer[run.buffer_offset..run.buffer_offset + bytes]
+                        .copy_from_slice(&memory[from..from + bytes]);
+                }
+                State::Done(buffer)
+            }
+        };
+        PendingFrames {
+            frames: Arc::clone(self),
+            state,
+            runs,
+            check: true,
+        }
+    }
+
+    /// Takes the digests of `runs` in `buffer` and starts writing them.
+    pub fn write(self: &Arc<Self>, buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
+        {
+            let taken = self.hash(&buffer, &runs);
+            let mut digests = self.digests.write().unwrap_or_else(PoisonError::into_inner);
+            for (frame, digest) in taken {
+                digests[frame as usize] = digest;
+            }
+        }
+        let state = match &self.backing {
+            Backing::File { file, base_offset } => {
+                State::Flying(file.write(buffer, self.segments(*base_offset, &runs)))
+            }
+            Backing::Memory(memory) => {
+                let mut memory = memory.write().unwrap_or_else(PoisonError::into_inner);
+                for run in &runs {
+                    let bytes = run.frames as usize * self.frame_bytes;
+                    let to = run.frame as usize * self.frame_bytes;
+                    memory[to..to + bytes]
+                        .copy_from_slice(&buffer[run.buffer_offset..run.buffer_offset + bytes]);
+                }
+                State::Done(buffer)
+            }
+        };
+        PendingFrames {
+            frames: Arc::clone(self),
+            state,
+            runs,
+            check: false,
+        }
+    }
+
+    fn segments(&self, base_offset: u64, runs: &[Run]) -> Vec<Segment> {
+        runs.iter()
+            .map(|run| {
+                debug_assert!(run.frame + run.frames <= self.frames);
+                Segment {
+                    file_offset: base_offset + run.frame * self.frame_bytes as u64,
+                    buffer_offset: run.buffer_offset,
+                    bytes: run.frames as usize * self.frame_bytes,
+                }
+            })
+            .collect()
+    }
+
+    fn hash(&self, buffer: &[u8], runs: &[Run]) -> Vec<(u64, [u8; DIGEST_BYTES])> {
+        let each: Vec<(u64, usize)> = runs
+            .iter()
+            .flat_map(|run| {
+                (0..run.frames).map(|i| (run.frame + i, run.buffer_offset + i as usize * self.frame_bytes))
+            })
+            .collect();
+        let digest =
+            |&(frame, at): &(u64, usize)| (frame, self.key.digest(frame, &buffer[at..at + self.frame_bytes]));
+        if each.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
+            each.iter().map(digest).collect()
+        } else {
+            each.par_iter().with_min_len(4).map(digest).collect()
+        }
+    }
+
+    fn check(&self, buffer: &[u8], runs: &[Run]) -> Result<()> {
+        let found = self.hash(buffer, runs);
+        let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
+        match found
+            .iter()
+            .find(|(frame, digest)| digests[*frame as usize] != *digest)
+        {
+            None => Ok(()),
+            Some(&(frame, _)) => {
+                let base_offset = match &self.backing {
+                    Backing::File { base_offset, .. } => *base_offset,
+                    Backing::Memory(_) => 0,
+                };
+                Err(Error::Damaged {
+                    file: self.name.clone(),
+                    frame,
+                    offset: base_offset + frame * self.frame_bytes as u64,
+                })
+            }
+        }
+    }
+}
+
+enum State {
+    Flying(Pending),
+    Done(Buffer),
+}
+
+/// Frames on their way. Dropping it is safe: the buffer outlives the transfer.
+pub(crate) struct PendingFrames {
+    frames: Arc<Frames>,
+    state: State,
+    runs: Vec<Run>,
+    check: bool,
+}
+
+impl PendingFrames {
+    /// Waits, checks what was read, and gives the buffer back.
+    ///
+    /// # Errors
+    /// [`Error::Io`] from the transfer; [`Error::Damaged`] for a frame whose digest differs.
+    pub fn wait(self) -> Result<Buffer> {
+        let buffer = match self.state {
+            State::Flying(pending) => pending.wait()?,
+            State::Done(buffer) => buffer,
+        };
+        if self.check {
+            self.frames.check(&buffer, &self.runs)?;
+        }
+        Ok(buffer)
+    }
+}

@@ -1,0 +1,54 @@
+//! Typed sequences on disk.
+//!
+//! A [`Column`] is a read-only sequence of [`Element`]s in checked frames; a [`Draft`] is one that is being written.
+//! What moves is a [`Region`] (a span, a panel of a matrix, a window that wraps around): a [`Reader`] runs through a
+//! list of regions with read-ahead, a draft takes regions with write-behind, a [`Writer`] is a draft filled from its
+//! start. Files that outlive the process are [`Container`]s of one or more columns.
+//!
+//! Memory: `depth + 1` buffers of the largest region for each reader or draft, leased when it is made; 32 bytes a frame
+//! for digests. Nothing else grows with the length of a column.
+//!
+//! Architecture invariant: nothing in here computes with elements, and nothing outside of [`crate::storage`] makes a
+//! system call.
+
+mod container;
+mod draft;
+mod element;
+mod frames;
+mod reader;
+mod region;
+
+pub use container::{Container, ContainerWriter, SectionSpec};
+pub use draft::{Draft, Writer};
+pub use element::{Element, limbs_from_bytes, limbs_to_bytes};
+pub use reader::{Column, Reader};
+pub use region::{Region, ascending, descending};
+
+use crate::budget::Budget;
+use crate::storage::Storage;
+
+/// Where columns live and what their buffers are charged to.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    /// Files.
+    pub storage: Storage,
+    /// The ledger.
+    pub budget: Budget,
+}
+
+/// Where a scratch column is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// In a nameless file.
+    Disk,
+    /// In a leased buffer.
+    Memory,
+    /// In a leased buffer if that takes at most 1/32 of what the budget has left, else in a nameless file.
+    Auto,
+}
+
+/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk.
+pub const SCRATCH_FRAME_BYTES: usize = 16 * 1024;
+
+/// Bytes that a sequential reader or writer moves at a time.
+pub const SEQUENTIAL_BYTES: usize = 1024 * 1024;

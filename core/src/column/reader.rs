@@ -1,0 +1,286 @@
+//! Columns and reading them: any list of regions, in order, with read-ahead.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::frames::{Frames, PendingFrames, Run};
+use super::{Element, Region, SEQUENTIAL_BYTES, Workspace, ascending, descending};
+use crate::budget::Buffer;
+use crate::{Error, Result};
+
+/// Elements that one core encodes or decodes at a time.
+pub(super) const JOB_ELEMENTS: usize = 8192;
+
+/// A read-only sequence of `len` elements in checked frames. Cloning shares it; the last clone frees its space.
+pub struct Column<E> {
+    pub(super) frames: Arc<Frames>,
+    pub(super) first_frame: u64,
+    pub(super) len: u64,
+    pub(super) workspace: Workspace,
+    pub(super) element: PhantomData<fn() -> E>,
+}
+
+impl<E> Clone for Column<E> {
+    fn clone(&self) -> Self {
+        Self {
+            frames: Arc::clone(&self.frames),
+            first_frame: self.first_frame,
+            len: self.len,
+            workspace: self.workspace.clone(),
+            element: PhantomData,
+        }
+    }
+}
+
+impl<E> std::fmt::Debug for Column<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Column")
+            .field("name", &self.frames.name())
+            .field("len", &self.len)
+            .finish()
+    }
+}
+
+impl<E: Element> Column<E> {
+    /// Number of elements.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Elements in a frame.
+    pub fn frame_elements(&self) -> u64 {
+        (self.frames.frame_bytes() / E::BYTES) as u64
+    }
+
+    /// Where its buffers are charged.
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// What it is called in errors: a path, or what a nameless file holds.
+    pub fn name(&self) -> &str {
+        self.frames.name()
+    }
+
+    /// The first `len` elements as a column of their own (the SRS of a smaller circuit); shares the frames.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the column is shorter.
+    pub fn prefix(&self, len: u64) -> Result<Self> {
+        Region::Span { start: 0, len }.check(self.len)?;
+        Ok(Self { len, ..self.clone() })
+    }
+
+    /// The same bytes as elements of another type of the same size: arkworks' and halo2curves' forms are one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the sizes differ.
+    pub fn cast<T: Element>(&self) -> Result<Column<T>> {
+        if T::BYTES != E::BYTES {
+            return Err(Error::Invalid {
+                what: "cast of a column",
+                details: format!("its elements have {} bytes, not {}", E::BYTES, T::BYTES),
+            });
+        }
+        Ok(Column {
+            frames: Arc::clone(&self.frames),
+            first_frame: self.first_frame,
+            len: self.len,
+            workspace: self.workspace.clone(),
+            element: PhantomData,
+        })
+    }
+
+    /// Reads `region` into the start of `out`. One buffer of the region's frames is leased meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a region outside the column or an `out` that is too short, [`Error::OverBudget`],
+    /// [`Error::Io`], [`Error::Damaged`].
+    pub fn read(&self, region: Region, out: &mut [E]) -> Result<()> {
+        let mut reader = self.reader(std::iter::once(region), 1)?;
+        reader.next_into(out)?;
+        Ok(())
+    }
+
+    /// A reader of `regions`, in order, that keeps `depth` of them on the way. `depth` buffers are leased.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a region outside the column, [`Error::OverBudget`].
+    pub fn reader<I>(&self, regions: I, depth: usize) -> Result<Reader<E>>
+    where
+        I: Iterator<Item = Region> + Clone + Send + 'static,
+    {
+        let depth = depth.max(1);
+        let (mut frames_max, mut count) = (0u64, 0usize);
+        for region in regions.clone() {
+            region.check(self.len)?;
+            frames_max = frames_max.max(self.layout(region).0.iter().map(|run| run.frames).sum());
+            count += 1;
+        }
+        let bytes = frames_max as usize * self.frames.frame_bytes();
+        let mut reader = Reader {
+            column: self.clone(),
+            regions: Box::new(regions),
+            flying: VecDeque::with_capacity(depth),
+        };
+        for _ in 0..depth.min(count) {
+            // An empty region still needs a buffer to be a transfer.
+            let buffer = self.workspace.budget.buffer(bytes.max(4096), "column reader")?;
+            reader.launch(buffer);
+        }
+        Ok(reader)
+    }
+
+    /// A reader of the whole column upwards, in chunks of `chunk` elements.
+    ///
+    /// # Errors
+    /// As [`Self::reader`].
+    pub fn read_ascending(&self, chunk: u64) -> Result<Reader<E>> {
+        self.reader(ascending(self.len, chunk), 2)
+    }
+
+    /// A reader of the whole column downwards: the same chunks, the last one first, each in its own upward order.
+    ///
+    /// # Errors
+    /// As [`Self::reader`].
+    pub fn read_descending(&self, chunk: u64) -> Result<Reader<E>> {
+        self.reader(descending(self.len, chunk), 2)
+    }
+
+    /// Elements in a chunk that suits this column's disk layout: [`SEQUENTIAL_BYTES`], in whole frames.
+    pub fn sequential_chunk(&self) -> u64 {
+        self.frame_elements() * (SEQUENTIAL_BYTES / self.frames.frame_bytes()).max(1) as u64
+    }
+
+    /// All of it, in the caller's memory; for small columns and tests.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn to_vec(&self) -> Result<Vec<E>> {
+        let zero = E::decode(&vec![0; E::BYTES]);
+        let mut out = vec![zero; self.len as usize];
+        let chunk = self.sequential_chunk();
+        let mut reader = self.read_ascending(chunk)?;
+        for part in out.chunks_mut(chunk as usize) {
+            reader.next_into(part)?;
+        }
+        Ok(out)
+    }
+
+    /// The frames that cover `region`, and where in the buffer each piece starts (byte offset, elements).
+    fn layout(&self, region: Region) -> (Vec<Run>, Vec<(usize, usize)>) {
+        let (frame_elements, frame_bytes) = (self.frame_elements(), self.frames.frame_bytes());
+        let mut runs: Vec<Run> = Vec::new();
+        let mut pieces = Vec::new();
+        let mut buffered_frames = 0u64;
+        for piece in region.pieces() {
+            let first = self.first_frame + piece.start / frame_elements;
+            let last = self.first_frame + (piece.start + piece.len - 1) / frame_elements;
+            let within = (piece.start % frame_elements) as usize * E::BYTES;
+            // Pieces of one frame share it; neighbouring frames are one run.
+            let shared = runs.last().is_some_and(|run| run.frame + run.frames == first + 1);
+            let buffer_frame = if shared {
+                buffered_frames - 1
+            } else {
+                buffered_frames
+            };
+            pieces.push((buffer_frame as usize * frame_bytes + within, piece.len as usize));
+            let (next, more) = if shared {
+                (first + 1, last - first)
+            } else {
+                (first, last - first + 1)
+            };
+            if more == 0 {
+                continue;
+            }
+            match runs.last_mut() {
+                Some(run) if run.frame + run.frames == next => run.frames += more,
+                _ => runs.push(Run {
+                    frame: next,
+                    frames: more,
+                    buffer_offset: buffered_frames as usize * frame_bytes,
+                }),
+            }
+            buffered_frames += more;
+        }
+        (runs, pieces)
+    }
+}
+
+/// Runs through a list of regions of one column; the next ones are on their way while the caller works.
+pub struct Reader<E> {
+    column: Column<E>,
+    regions: Box<dyn Iterator<Item = Region> + Send>,
+    flying: VecDeque<Flight>,
+}
+
+struct Flight {
+    region: Region,
+    pieces: Vec<(usize, usize)>,
+    pending: PendingFrames,
+}
+
+impl<E: Element> Reader<E> {
+    /// Waits for the next region, checks it, decodes it into the start of `out`; `None` after the last.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `out` is too short, [`Error::Io`], [`Error::Damaged`].
+    pub fn next_into(&mut self, out: &mut [E]) -> Result<Option<Region>> {
+        let Some(flight) = self.flying.pop_front() else {
+            return Ok(None);
+        };
+        let len = flight.region.len() as usize;
+        if out.len() < len {
+            return Err(Error::Invalid {
+                what: "buffer of a column reader",
+                details: format!("it holds {} elements, the region has {len}", out.len()),
+            });
+        }
+        let buffer = flight.pending.wait()?;
+        decode(&buffer, &flight.pieces, &mut out[..len]);
+        self.launch(buffer);
+        Ok(Some(flight.region))
+    }
+
+    fn launch(&mut self, buffer: Buffer) {
+        if let Some(region) = self.regions.next() {
+            let (runs, pieces) = self.column.layout(region);
+            let pending = self.column.frames.read(buffer, runs);
+            self.flying.push_back(Flight {
+                region,
+                pieces,
+                pending,
+            });
+        }
+    }
+}
+
+fn decode<E: Element>(buffer: &[u8], pieces: &[(usize, usize)], mut out: &mut [E]) {
+    let mut jobs: Vec<(&mut [E], usize)> = Vec::new();
+    for &(offset, len) in pieces {
+        let (piece, rest) = out.split_at_mut(len);
+        for (i, part) in piece.chunks_mut(JOB_ELEMENTS).enumerate() {
+            jobs.push((part, offset + i * JOB_ELEMENTS * E::BYTES));
+        }
+        out = rest;
+    }
+    let run = |(part, offset): (&mut [E], usize)| {
+        for (value, bytes) in part.iter_mut().zip(buffer[offset..].chunks_exact(E::BYTES)) {
+            *value = E::decode(bytes);
+        }
+    };
+    if jobs.len() < 2 {
+        jobs.into_iter().for_each(run);
+    } else {
+        let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + pieces.iter().map(|p| p.1).sum::<usize>());
+        jobs.into_par_iter().with_min_len(jobs_min).for_each(run);
+    }
+}

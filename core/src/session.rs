@@ -1,0 +1,229 @@
+//! A session: one budget, one scratch directory, one pool of threads; everything that streams works inside one.
+//!
+//! A program may hold several; at most one at a time is the process's *current* session, which is what the patched
+//! prover asks for. With none, the patched prover is stock.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use crate::budget::{Budget, ByteSize, ParseSizeError};
+use crate::column::Workspace;
+use crate::storage::{Backend, FaultPlan, Storage};
+use crate::{Error, Result};
+
+/// The variable that holds the memory budget: `2GiB`, `512M`, `auto`.
+pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
+/// The variable that holds the directory for scratch files; the system's temporary directory without it.
+pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
+
+/// One budget, one scratch directory, one pool of threads.
+pub struct Session {
+    workspace: Workspace,
+    pool: rayon::ThreadPool,
+    dir: PathBuf,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("budget_bytes", &self.workspace.budget.limit_bytes())
+            .field("dir", &self.dir)
+            .field("threads", &self.pool.current_num_threads())
+            .finish()
+    }
+}
+
+/// How a [`Session`] is to be made.
+#[derive(Clone, Debug)]
+pub struct SessionBuilder {
+    memory: ByteSize,
+    dir: PathBuf,
+    backend: Backend,
+    direct: bool,
+    threads: usize,
+    faults: Option<FaultPlan>,
+}
+
+impl Session {
+    /// A builder with `memory` = auto, the system's temporary directory, every core.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder {
+            memory: ByteSize::Auto,
+            dir: std::env::temp_dir(),
+            backend: Backend::Auto,
+            direct: true,
+            threads: 0,
+            faults: None,
+        }
+    }
+
+    /// Where columns live and what they are charged to.
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// The ledger.
+    pub fn budget(&self) -> &Budget {
+        &self.workspace.budget
+    }
+
+    /// The files.
+    pub fn storage(&self) -> &Storage {
+        &self.workspace.storage
+    }
+
+    /// The scratch directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Number of compute threads.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// Runs `work` on the session's threads.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(work)
+    }
+
+    /// Makes this the process's current session until the guard is dropped; the one before it comes back then.
+    pub fn install(self: &Arc<Self>) -> SessionGuard {
+        let mut current = current_slot().write().unwrap_or_else(PoisonError::into_inner);
+        SessionGuard {
+            previous: current.replace(Arc::clone(self)),
+        }
+    }
+
+    /// The process's current session: the one [installed](Self::install), else one made from
+    /// [`MEMORY_VARIABLE`] and [`DIR_VARIABLE`] at the first call, else none.
+    ///
+    /// # Errors
+    /// Those of [`SessionBuilder::build`], when the variables are set and do not make a session. A budget that was
+    /// asked for and cannot be had is never silently ignored.
+    pub fn current() -> Result<Option<Arc<Self>>> {
+        if let Some(session) = current_slot()
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+        {
+            return Ok(Some(Arc::clone(session)));
+        }
+        static FROM_ENVIRONMENT: OnceLock<std::result::Result<Option<Arc<Session>>, String>> =
+            OnceLock::new();
+        let made = FROM_ENVIRONMENT.get_or_init(|| Self::from_environment().map_err(|e| e.to_string()));
+        match made {
+            Ok(session) => Ok(session.clone()),
+            Err(details) => Err(Error::Invalid {
+                what: "session from the environment",
+                details: details.clone(),
+            }),
+        }
+    }
+
+    fn from_environment() -> Result<Option<Arc<Self>>> {
+        let Some(memory) = std::env::var_os(MEMORY_VARIABLE) else {
+            return Ok(None);
+        };
+        let memory: ByteSize =
+            memory
+                .to_string_lossy()
+                .parse()
+                .map_err(|e: ParseSizeError| Error::Invalid {
+                    what: MEMORY_VARIABLE,
+                    details: e.to_string(),
+                })?;
+        let mut builder = Self::builder().memory(memory);
+        if let Some(dir) = std::env::var_os(DIR_VARIABLE) {
+            builder = builder.dir(dir);
+        }
+        let session = Arc::new(builder.build()?);
+        tracing::info!(budget_bytes = session.budget().limit_bytes(), dir = %session.dir.display(), "spillproof session");
+        Ok(Some(session))
+    }
+}
+
+impl SessionBuilder {
+    /// The budget.
+    pub fn memory(mut self, memory: ByteSize) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// The directory for scratch files; best on NVMe.
+    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.dir = dir.into();
+        self
+    }
+
+    /// How files are read and written; [`Backend::Auto`] takes io_uring where the kernel lets it.
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// Whether to pass the page cache by where the file system can (the default).
+    pub fn direct(mut self, direct: bool) -> Self {
+        self.direct = direct;
+        self
+    }
+
+    /// Number of compute threads; 0 (the default) is one for each core.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Faults to inject into storage, for tests.
+    pub fn faults(mut self, faults: FaultPlan) -> Self {
+        self.faults = Some(faults);
+        self
+    }
+
+    /// Makes the session.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the directory cannot be used, [`Error::Invalid`] if no threads can be started.
+    pub fn build(self) -> Result<Session> {
+        let mut storage = Storage::builder()
+            .dir(&self.dir)
+            .backend(self.backend)
+            .direct(self.direct);
+        if let Some(faults) = self.faults {
+            storage = storage.faults(faults);
+        }
+        let storage = storage.build()?;
+        let budget = Budget::new(self.memory.resolve()?);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .thread_name(|i| format!("spillproof-{i}"))
+            .build()
+            .map_err(|e| Error::Invalid {
+                what: "compute threads",
+                details: e.to_string(),
+            })?;
+        Ok(Session {
+            workspace: Workspace { storage, budget },
+            pool,
+            dir: self.dir,
+        })
+    }
+}
+
+/// Keeps a session current; dropping it brings back the one before.
+#[must_use = "the session is current only while the guard lives"]
+#[derive(Debug)]
+pub struct SessionGuard {
+    previous: Option<Arc<Session>>,
+}
+
+impl Drop for SessionGuard {
+    fn drop(&mut self) {
+        *current_slot().write().unwrap_or_else(PoisonError::into_inner) = self.previous.take();
+    }
+}
+
+fn current_slot() -> &'static RwLock<Option<Arc<Session>>> {
+    static CURRENT: RwLock<Option<Arc<Session>>> = RwLock::new(None);
+    &CURRENT
+}

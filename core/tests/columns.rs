@@ -1,0 +1,268 @@
+//! Columns against vectors: what was written comes back, through every region, placement and container.
+
+use ark_bn254::Fr;
+use ark_ff::UniformRand;
+use proptest::prelude::*;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use spillproof::budget::Budget;
+use spillproof::column::{
+    Column, Container, ContainerWriter, Draft, Placement, Region, SectionSpec, Workspace, Writer,
+};
+use spillproof::storage::Storage;
+use spillproof::{Error, Result};
+use spillproof_format::{Basis, Content, Curve, Kind, Label};
+
+fn workspace(dir: &tempfile::TempDir) -> Workspace {
+    let storage = Storage::builder()
+        .dir(dir.path())
+        .build()
+        .expect("storage in a temporary directory");
+    Workspace {
+        storage,
+        budget: Budget::new(64 << 20),
+    }
+}
+
+fn scalars(len: usize, seed: u64) -> Vec<Fr> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    (0..len).map(|_| Fr::rand(&mut rng)).collect()
+}
+
+fn scratch(workspace: &Workspace, values: &[Fr], placement: Placement) -> Result<Column<Fr>> {
+    let mut writer = Writer::scratch(workspace, "test column", values.len() as u64, placement)?;
+    // Pieces that don't divide a frame, nor the buffer.
+    for piece in values.chunks(1000) {
+        writer.push(piece)?;
+    }
+    writer.finish()
+}
+
+#[test]
+fn what_was_written_comes_back() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let workspace = workspace(&dir);
+    for len in [0, 1, 511, 512, 513, 100_000] {
+        let values = scalars(len, len as u64);
+        for placement in [Placement::Disk, Placement::Memory, Placement::Auto] {
+            let column = scratch(&workspace, &values, placement).expect("column");
+            assert_eq!(column.to_vec().expect("readable"), values);
+        }
+    }
+    assert_eq!(workspace.budget.held_bytes(), 0, "every lease was given back");
+    assert_eq!(
+        std::fs::read_dir(dir.path()).expect("listing").count(),
+        0,
+        "no scratch is left"
+    );
+}
+
+fn expected(values: &[Fr], region: Region) -> Vec<Fr> {
+    match region {
+        Region::Span { start, len } => values[start as usize..(start + len) as usize].to_vec(),
+        Region::Wrapped { start, len, modulus } => (0..len)
+            .map(|i| values[((start + i) % modulus) as usize])
+            .collect(),
+        Region::Panel {
+            row_len,
+            first_row,
+            rows,
+            first_column,
+            columns,
+        } => (first_row..first_row + rows)
+            .flat_map(|row| (first_column..first_column + columns).map(move |c| row * row_len + c))
+            .map(|i| values[i as usize])
+            .collect(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_region_is_the_vector_s(
+        seed in any::<u64>(),
+        log_rows in 0u32..6,
+        row_len in 1u64..700,
+        picks in proptest::collection::vec((any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), 0..3), 1..12),
+        in_memory in any::<bool>(),
+    ) {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let workspace = workspace(&dir);
+        let rows = 1u64 << log_rows;
+        let len = rows * row_len;
+        let values = scalars(len as usize, seed);
+        let placement = if in_memory { Placement::Memory } else { Placement::Disk };
+        let column = scratch(&workspace, &values, placement).expect("column");
+        let regions: Vec<Region> = picks.into_iter().map(|(a, b, c, d, kind)| match kind {
+            0 => { let start = a % len; Region::Span { start, len: b % (len - start + 1) } }
+            1 => Region::Wrapped { start: a % len, len: b % (len + 1), modulus: len },
+            _ => {
+                let (first_row, first_column) = (a % rows, b % row_len);
+                Region::Panel {
+                    row_len,
+                    first_row,
+                    rows: c % (rows - first_row + 1),
+                    first_column,
+                    columns: d % (row_len - first_column + 1),
+                }
+            }
+        }).collect();
+        let mut reader = column.reader(regions.clone().into_iter(), 2).expect("reader");
+        let mut out = vec![Fr::from(0u64); len as usize];
+        for region in regions {
+            prop_assert_eq!(reader.next_into(&mut out).expect("readable"), Some(region));
+            prop_assert_eq!(&out[..region.len() as usize], &expected(&values, region)[..]);
+        }
+        prop_assert_eq!(reader.next_into(&mut out).expect("end"), None);
+    }
+}
+
+#[test]
+fn a_draft_takes_regions_in_any_order() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let workspace = workspace(&dir);
+    let (rows, row_len) = (8u64, 1024u64);
+    let values = scalars((rows * row_len) as usize, 3);
+    let mut draft = Draft::scratch(&workspace, "panels", rows * row_len, Placement::Disk).expect("draft");
+    for first_column in [512, 0] {
+        let region = Region::Panel {
+            row_len,
+            first_row: 0,
+            rows,
+            first_column,
+            columns: 512,
+        };
+        draft.write(region, &expected(&values, region)).expect("written");
+    }
+    assert_eq!(
+        draft.finish().expect("finished").to_vec().expect("readable"),
+        values
+    );
+
+    let mut draft = Draft::<Fr>::scratch(&workspace, "misaligned", 2048, Placement::Disk).expect("draft");
+    let misaligned = draft.write(Region::Span { start: 1, len: 512 }, &values);
+    assert!(matches!(misaligned, Err(Error::Invalid { .. })), "{misaligned:?}");
+    draft
+        .write(
+            Region::Span {
+                start: 1536,
+                len: 512,
+            },
+            &values,
+        )
+        .expect("the last frame");
+    // A frame that was never written is not mistaken for zeros.
+    let column = draft.finish().expect("finished");
+    assert!(matches!(column.to_vec(), Err(Error::Damaged { frame: 0, .. })));
+}
+
+fn container(workspace: &Workspace, path: &std::path::Path, values: &[Fr]) -> Result<[u8; 32]> {
+    let spec = |label| SectionSpec {
+        content: Content::Scalars,
+        basis: Basis::None,
+        elements: values.len() as u64,
+        label: Label::new(label).expect("a label"),
+    };
+    let sections = [spec("first"), spec("second")];
+    let writer = ContainerWriter::create(
+        workspace,
+        path,
+        Kind::FieldColumn,
+        Curve::Bn254,
+        4096,
+        [7; 32],
+        &sections,
+    )?;
+    for index in 0..2 {
+        let mut column = Writer::new(writer.draft::<Fr>(index)?);
+        column.push(values)?;
+        column.finish()?;
+    }
+    writer.publish()
+}
+
+#[test]
+fn a_container_opens_and_every_flipped_byte_is_found() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let workspace = workspace(&dir);
+    let path = dir.path().join("column.spill");
+    let values = scalars(300, 9);
+    let root = container(&workspace, &path, &values).expect("container");
+    let opened = Container::open(&workspace, &path).expect("opens");
+    assert_eq!(opened.root(), root);
+    assert_eq!(opened.header().parent, [7; 32]);
+    for section in opened.header().sections() {
+        let column = opened.column::<Fr>(section).expect("scalars");
+        assert_eq!(column.to_vec().expect("readable"), values);
+    }
+    opened.verify(|_| ()).expect("whole");
+
+    let bytes = std::fs::read(&path).expect("bytes");
+    // Every 97th byte, and the neighbourhood of every boundary.
+    let spots = (0..bytes.len()).filter(|at| at % 97 == 0 || at % 4096 < 2 || at % 4096 > 4093);
+    for at in spots {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &changed).expect("written");
+        let found = Container::open(&workspace, &path).and_then(|opened| opened.verify(|_| ()));
+        match found {
+            Err(Error::Damaged { offset, .. }) => {
+                assert!(
+                    (offset..offset + 4096).contains(&(at as u64)),
+                    "byte {at} was found at {offset}"
+                );
+            }
+            Err(Error::Format { .. }) => (),
+            other => panic!("byte {at}: {other:?}"),
+        }
+    }
+    for len in [0, 100, 4096, bytes.len() - 1] {
+        std::fs::write(&path, &bytes[..len]).expect("written");
+        let cut = Container::open(&workspace, &path);
+        assert!(matches!(cut, Err(Error::Format { .. })), "{len} bytes: {cut:?}");
+    }
+}
+
+#[test]
+fn an_unpublished_container_leaves_nothing() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let workspace = workspace(&dir);
+    let path = dir.path().join("column.spill");
+    let spec = SectionSpec {
+        content: Content::Scalars,
+        basis: Basis::None,
+        elements: 1000,
+        label: Label::new("only").expect("a label"),
+    };
+    let create = || {
+        ContainerWriter::create(
+            &workspace,
+            &path,
+            Kind::FieldColumn,
+            Curve::Bn254,
+            4096,
+            [0; 32],
+            &[spec],
+        )
+    };
+    drop(create().expect("started"));
+    assert_eq!(std::fs::read_dir(dir.path()).expect("listing").count(), 0);
+    // Frames that were never written are refused.
+    let unwritten = create().expect("started").publish();
+    assert!(matches!(unwritten, Err(Error::Invalid { .. })), "{unwritten:?}");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("listing").count(), 0);
+}
+
+#[test]
+fn a_refused_lease_names_who_holds_what() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let storage = Storage::builder().dir(dir.path()).build().expect("storage");
+    let workspace = Workspace {
+        storage,
+        budget: Budget::new(64 << 10),
+    };
+    let refused = Draft::<Fr>::scratch(&workspace, "large", 1 << 20, Placement::Memory).err();
+    assert!(matches!(refused, Some(Error::OverBudget { .. })), "{refused:?}");
+    assert_eq!(workspace.budget.held_bytes(), 0);
+}
