@@ -137,12 +137,37 @@ where
     }
 }
 
-/// Decodes and checks a run of points of a region: the bytes at [`Layout::run_offset`]`(region, first_index,
-/// out.len())`. Fills `out` up to the point that is refused.
+/// Decodes and checks a run of `count` points of a region: the bytes at [`Layout::run_offset`]`(region, first_index,
+/// count)`. Each point goes to `take` with its index in the run, up to the first that is refused.
 ///
 /// # Errors
 /// [`FormatError::OutOfRange`], [`FormatError::Length`] when the run is not in the region or the bytes are not that
 /// many; [`FormatError::Point`] with index, offset in the file and bytes of the first bad point.
+pub fn decode_each<P: SWCurveConfig>(
+    layout: &Layout,
+    region: Region,
+    first_index: u64,
+    count: usize,
+    bytes: &[u8],
+    mut take: impl FnMut(usize, Affine<P>),
+) -> Result<(), FormatError>
+where
+    P::BaseField: NativeField,
+{
+    let item_bytes = format_bytes::<P>(layout.format());
+    check_length("the run of points", count, item_bytes, bytes.len())?;
+    let run = Run::new::<P>(layout, region, first_index, count)?;
+    for (i, chunk) in bytes.chunks_exact(item_bytes).enumerate() {
+        let point = read_checked(layout.format(), chunk).map_err(|fault| run.refuse(i, chunk, fault))?;
+        take(i, point);
+    }
+    Ok(())
+}
+
+/// As [`decode_each`], to a slice of as many points.
+///
+/// # Errors
+/// As [`decode_each`].
 pub fn decode_points<P: SWCurveConfig>(
     layout: &Layout,
     region: Region,
@@ -153,20 +178,16 @@ pub fn decode_points<P: SWCurveConfig>(
 where
     P::BaseField: NativeField,
 {
-    let item_bytes = format_bytes::<P>(layout.format());
-    check_length("the run of points", out.len(), item_bytes, bytes.len())?;
-    let run = Run::new::<P>(layout, region, first_index, out.len())?;
-    for (i, (place, chunk)) in out.iter_mut().zip(bytes.chunks_exact(item_bytes)).enumerate() {
-        *place = read_checked(layout.format(), chunk).map_err(|fault| run.refuse(i, chunk, fault))?;
-    }
-    Ok(())
+    decode_each(layout, region, first_index, out.len(), bytes, |i, point| {
+        out[i] = point
+    })
 }
 
-/// As [`decode_points`], from file bytes straight to native bytes (of which there must be room for as many points):
-/// what an importer writes to a container. For raw formats it is a check and a copy.
+/// As [`decode_each`], from file bytes straight to native bytes, of which there must be room for as many points. For
+/// raw formats it is a check and a copy.
 ///
 /// # Errors
-/// As [`decode_points`].
+/// As [`decode_each`].
 pub fn decode_to_native<P: SWCurveConfig>(
     layout: &Layout,
     region: Region,
@@ -177,22 +198,12 @@ pub fn decode_to_native<P: SWCurveConfig>(
 where
     P::BaseField: NativeField,
 {
-    let item_bytes = format_bytes::<P>(layout.format());
-    let count = out.len() / point_bytes::<P>();
-    check_length(
-        "the buffer for native points",
-        count,
-        point_bytes::<P>(),
-        out.len(),
-    )?;
-    check_length("the run of points", count, item_bytes, bytes.len())?;
-    let run = Run::new::<P>(layout, region, first_index, count)?;
-    let places = out.chunks_exact_mut(point_bytes::<P>());
-    for (i, (place, chunk)) in places.zip(bytes.chunks_exact(item_bytes)).enumerate() {
-        let point = read_checked::<P>(layout.format(), chunk).map_err(|fault| run.refuse(i, chunk, fault))?;
-        write_point(&point, place);
-    }
-    Ok(())
+    let item_bytes = point_bytes::<P>();
+    let count = out.len() / item_bytes;
+    check_length("the buffer for native points", count, item_bytes, out.len())?;
+    decode_each::<P>(layout, region, first_index, count, bytes, |i, point| {
+        write_point(&point, &mut out[i * item_bytes..(i + 1) * item_bytes]);
+    })
 }
 
 /// Encodes points to `out`, which must have room for exactly these.
