@@ -124,7 +124,7 @@ impl CachePolicy {
 }
 
 /// Drops clean pages; `bytes` of 0 means up to the end. Only advice, so a refusal is no error.
-fn drop_range(fd: BorrowedFd<'_>, offset: u64, bytes: u64) {
+pub(super) fn drop_range(fd: BorrowedFd<'_>, offset: u64, bytes: u64) {
     let _ = fadvise(
         fd.as_fd(),
         offset,

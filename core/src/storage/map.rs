@@ -1,80 +1,134 @@
 //! Memory maps of files, for access that is random by nature. What is touched becomes page cache, charged to the process:
-//! callers lease it.
+//! callers lease it, and it goes with the map.
 #![allow(unsafe_code)]
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use memmap2::{Mmap, MmapMut, MmapOptions};
+use memmap2::{Mmap, MmapMut, MmapOptions, UncheckedAdvice};
 
+use super::direct;
 use super::file::{self, Handle};
 use crate::error::Result;
 
-/// A stretch of a file, mapped for reading.
+/// A stretch of a file, mapped for reading. Its pages leave memory when it is dropped.
 pub struct FileMap {
     map: Option<Mmap>,
-    _handle: Arc<Handle>,
+    range: Range,
 }
 
-/// A stretch of a file, mapped for reading and writing.
+/// A stretch of a file, mapped for reading and writing. Its clean pages leave memory when it is dropped; changed ones when
+/// they have been written out, or with their file if that is a scratch file.
 pub struct FileMapMut {
     map: Option<MmapMut>,
-    handle: Arc<Handle>,
+    range: Range,
 }
 
-fn options(handle: &Handle, offset: u64, bytes: u64) -> Result<MmapOptions> {
-    let bytes = usize::try_from(bytes).map_err(|_| {
-        file::error(
-            "map",
-            handle.name(),
-            std::io::Error::from(std::io::ErrorKind::OutOfMemory),
-        )
-    })?;
-    let mut options = MmapOptions::new();
-    options.offset(offset).len(bytes);
-    Ok(options)
+/// What of which file is mapped.
+struct Range {
+    handle: Arc<Handle>,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Range {
+    fn new(handle: &Arc<Handle>, offset: u64, bytes: u64) -> Self {
+        Self {
+            handle: handle.clone(),
+            offset,
+            bytes,
+        }
+    }
+
+    fn options(&self) -> Result<MmapOptions> {
+        let bytes = usize::try_from(self.bytes)
+            .map_err(|_| self.error("map", std::io::Error::from(std::io::ErrorKind::OutOfMemory)))?;
+        let mut options = MmapOptions::new();
+        options.offset(self.offset).len(bytes);
+        Ok(options)
+    }
+
+    fn error(&self, operation: &'static str, source: std::io::Error) -> crate::Error {
+        file::error(operation, self.handle.name(), source)
+    }
+
+    /// Drops the page cache under the range, where no map holds it.
+    fn forget(&self) {
+        if self.bytes > 0 {
+            direct::drop_range(self.handle.fd(), self.offset, self.bytes);
+        }
+    }
 }
 
 impl FileMap {
     pub(super) fn new(handle: &Arc<Handle>, offset: u64, bytes: u64) -> Result<Self> {
+        let range = Range::new(handle, offset, bytes);
         let map = if bytes == 0 {
             None
         } else {
             // SAFETY: scratch files are nameless, so nobody else can cut or change them; files opened by name are not
             // changed or cut while a proof runs, which the documentation asks of users (and every map of a file needs).
-            let map = unsafe { options(handle, offset, bytes)?.map(&handle.fd()) };
-            Some(map.map_err(|source| file::error("map", handle.name(), source))?)
+            let map = unsafe { range.options()?.map(&handle.fd()) };
+            Some(map.map_err(|source| range.error("map", source))?)
         };
-        Ok(Self {
-            map,
-            _handle: handle.clone(),
-        })
+        Ok(Self { map, range })
+    }
+
+    /// Lets all pages go from memory; the map stays usable and reads them back.
+    pub fn release(&self) {
+        if let Some(map) = &self.map {
+            // SAFETY: of a shared map of a file, this drops page table entries; the content is the file's, and stays.
+            let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
+        }
+        self.range.forget();
     }
 }
 
 impl FileMapMut {
     pub(super) fn new(handle: &Arc<Handle>, offset: u64, bytes: u64) -> Result<Self> {
+        let range = Range::new(handle, offset, bytes);
         let map = if bytes == 0 {
             None
         } else {
             // SAFETY: as in `FileMap::new`.
-            let map = unsafe { options(handle, offset, bytes)?.map_mut(&handle.fd()) };
-            Some(map.map_err(|source| file::error("map", handle.name(), source))?)
+            let map = unsafe { range.options()?.map_mut(&handle.fd()) };
+            Some(map.map_err(|source| range.error("map", source))?)
         };
-        Ok(Self {
-            map,
-            handle: handle.clone(),
-        })
+        Ok(Self { map, range })
     }
 
-    /// Writes changed pages out, and lets them go from memory; the map stays usable and reads them back.
+    /// Writes changed pages out. They stay in memory: see [`FileMapMut::release`].
     ///
     /// # Errors
     /// [`Error::File`](crate::Error::File).
     pub fn flush(&self) -> Result<()> {
         let Some(map) = &self.map else { return Ok(()) };
         map.flush()
-            .map_err(|source| file::error("write out the map of", self.handle.name(), source))
+            .map_err(|source| self.range.error("write out the map of", source))
+    }
+
+    /// Lets pages that are written out go from memory (so [`FileMapMut::flush`] first); the map stays usable and reads
+    /// them back.
+    pub fn release(&self) {
+        if let Some(map) = &self.map {
+            // SAFETY: as in `FileMap::release`; changed pages stay changed in the page cache.
+            let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
+        }
+        self.range.forget();
+    }
+}
+
+impl Drop for FileMap {
+    fn drop(&mut self) {
+        drop(self.map.take());
+        self.range.forget();
+    }
+}
+
+impl Drop for FileMapMut {
+    fn drop(&mut self) {
+        drop(self.map.take());
+        self.range.forget();
     }
 }
 

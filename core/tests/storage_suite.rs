@@ -1,0 +1,691 @@
+//! One suite for all backends: {uring, pread} x {direct, buffered} x {disk, tmpfs}, plain and with short or interrupted
+//! transfers, against a twin in memory.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
+use spillproof::Error;
+use spillproof::budget::Budget;
+use spillproof::storage::{Backend, Fault, FaultPlan, Segment, Storage};
+use tempfile::TempDir;
+
+const PAGE: usize = 4096;
+
+/// A place to test in, and how.
+struct Case {
+    name: String,
+    backend: Backend,
+    direct: bool,
+    dir: TempDir,
+}
+
+impl Case {
+    fn storage(&self, faults: FaultPlan) -> Storage {
+        Storage::builder()
+            .dir(self.dir.path())
+            .backend(self.backend)
+            .direct(self.direct)
+            .faults(faults)
+            .build()
+            .unwrap()
+    }
+
+    fn entries(&self) -> Vec<PathBuf> {
+        entries(self.dir.path())
+    }
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect()
+}
+
+/// Every case that this machine has; the others are skipped aloud.
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (place, root) in [
+        ("disk", Path::new(env!("CARGO_TARGET_TMPDIR"))),
+        ("tmpfs", Path::new("/dev/shm")),
+    ] {
+        if !root.is_dir() {
+            eprintln!("skipped: {place}, there is no {}", root.display());
+            continue;
+        }
+        for backend in [Backend::Uring, Backend::Pread] {
+            for direct in [true, false] {
+                let dir = TempDir::new_in(root).unwrap();
+                let name = format!("{backend:?} direct={direct} on {place}");
+                match Storage::builder().dir(dir.path()).backend(backend).build() {
+                    Ok(_) => cases.push(Case {
+                        name,
+                        backend,
+                        direct,
+                        dir,
+                    }),
+                    Err(error @ Error::Unavailable { .. }) => eprintln!("skipped: {name}: {error}"),
+                    Err(error) => panic!("{name}: {error}"),
+                }
+            }
+        }
+    }
+    assert!(cases.iter().any(|case| case.backend == Backend::Pread));
+    cases
+}
+
+/// Segments of random lengths that touch each page of file and buffer at most once, in random order.
+fn random_segments(rng: &mut StdRng, file_pages: usize, buffer_pages: usize) -> Vec<Segment> {
+    let mut stretches = Vec::new();
+    let (mut file_page, mut lengths) = (0, Vec::new());
+    let mut room = buffer_pages;
+    while room > 0 {
+        let pages = rng.gen_range(1..=room.min(9));
+        file_page += rng.gen_range(0..=file_pages / 16);
+        if file_page + pages > file_pages {
+            break;
+        }
+        stretches.push(file_page);
+        lengths.push(pages);
+        file_page += pages;
+        room -= pages;
+    }
+    let mut order: Vec<usize> = (0..stretches.len()).collect();
+    order.shuffle(rng);
+    let mut buffer_page = 0;
+    order
+        .into_iter()
+        .map(|i| {
+            let segment = Segment::new(
+                (stretches[i] * PAGE) as u64,
+                buffer_page * PAGE,
+                lengths[i] * PAGE,
+            );
+            buffer_page += lengths[i];
+            segment
+        })
+        .collect()
+}
+
+#[test]
+fn random_transfers_equal_the_twin_in_memory() {
+    const FILE_PAGES: usize = 256;
+    const BUFFER_PAGES: usize = 64;
+    for case in cases() {
+        for fault in [
+            None,
+            Some(Fault::Short(1000)),
+            Some(Fault::Short(3 * PAGE)),
+            Some(Fault::Interrupted),
+        ] {
+            let plan = fault.map_or_else(FaultPlan::none, FaultPlan::always);
+            let storage = case.storage(plan);
+            let budget = Budget::new(1 << 20);
+            let file = storage.scratch("twin", (FILE_PAGES * PAGE) as u64).unwrap();
+            let mut twin = vec![0u8; FILE_PAGES * PAGE];
+            let mut rng = StdRng::seed_from_u64(7);
+            for round in 0..40 {
+                let mut buffer = budget.buffer(BUFFER_PAGES * PAGE, "transfer").unwrap();
+                rng.fill(&mut buffer[..]);
+                let segments = random_segments(&mut rng, FILE_PAGES, BUFFER_PAGES);
+                let before = buffer.to_vec();
+                if rng.r#gen() {
+                    for s in &segments {
+                        let bytes = &before[s.buffer_offset..][..s.bytes];
+                        twin[s.file_offset as usize..][..s.bytes].copy_from_slice(bytes);
+                    }
+                    let buffer = file.write(buffer, segments).wait().unwrap();
+                    assert!(
+                        buffer[..] == before[..],
+                        "{}: a write changed its buffer",
+                        case.name
+                    );
+                } else {
+                    let mut expected = before;
+                    for s in &segments {
+                        let bytes = &twin[s.file_offset as usize..][..s.bytes];
+                        expected[s.buffer_offset..][..s.bytes].copy_from_slice(bytes);
+                    }
+                    let buffer = file.read(buffer, segments).wait().unwrap();
+                    assert!(
+                        buffer[..] == expected[..],
+                        "{} {fault:?} round {round}",
+                        case.name
+                    );
+                }
+            }
+            assert!(
+                twin[..] == file.map_read().unwrap()[..],
+                "{} {fault:?}: the map differs",
+                case.name
+            );
+            assert!(storage.stats().bytes_read > 0 && storage.stats().bytes_written > 0);
+            assert_eq!(budget.held_bytes(), 0);
+        }
+    }
+}
+
+#[test]
+fn threads_share_a_storage() {
+    const THREADS: usize = 6;
+    const REGION_PAGES: usize = 300;
+    for case in cases() {
+        let storage = case.storage(FaultPlan::none());
+        let budget = Budget::unlimited();
+        let pool = budget.pool(THREADS * 2, REGION_PAGES * PAGE, "pool").unwrap();
+        let file = storage.scratch("shared", 0).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (pool, file) = (&pool, &file);
+                scope.spawn(move || {
+                    // Every page alone, many more than the queue is deep.
+                    let segments: Vec<_> = (0..REGION_PAGES)
+                        .map(|i| Segment::new(((i * THREADS + thread) * PAGE) as u64, i * PAGE, PAGE))
+                        .collect();
+                    for round in 0..8u8 {
+                        let mut buffer = pool.take();
+                        for (i, page) in buffer.chunks_mut(PAGE).enumerate() {
+                            page.fill(round ^ (i * 7 + thread) as u8);
+                        }
+                        drop(file.write(buffer, segments.clone()).wait().unwrap());
+                        let buffer = file.read(pool.take(), segments.clone()).wait().unwrap();
+                        for (i, page) in buffer.chunks(PAGE).enumerate() {
+                            assert!(page.iter().all(|&byte| byte == round ^ (i * 7 + thread) as u8));
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(pool.idle(), pool.count(), "{}", case.name);
+        assert_eq!(file.len_bytes(), (THREADS * REGION_PAGES * PAGE) as u64);
+        assert_eq!(storage.stats().reads, (THREADS * REGION_PAGES * 8) as u64);
+    }
+}
+
+#[test]
+fn segments_that_do_not_fit_are_refused() {
+    for case in cases() {
+        let storage = case.storage(FaultPlan::none());
+        let budget = Budget::new(1 << 20);
+        let file = storage.scratch("refused", 1 << 16).unwrap();
+        for segment in [
+            Segment::new(0, 0, 2 * PAGE),
+            Segment::new(0, PAGE, PAGE),
+            Segment::new(0, usize::MAX, PAGE),
+            Segment::new(u64::MAX - 1, 0, PAGE),
+            Segment::new(1, 0, PAGE),
+            Segment::new(0, 0, 100),
+        ] {
+            let buffer = budget.buffer(PAGE, "b").unwrap();
+            let error = file.read(buffer, [segment]).wait().unwrap_err();
+            assert!(matches!(error, Error::Invalid { .. }), "{}: {error}", case.name);
+        }
+        let buffer = budget.buffer(PAGE, "b").unwrap();
+        assert_eq!(file.read(buffer, []).wait().unwrap().len(), PAGE, "nothing to do");
+        assert_eq!(budget.held_bytes(), 0);
+    }
+}
+
+#[test]
+fn errors_name_file_offset_and_operation() {
+    for case in cases() {
+        let storage = case.storage(FaultPlan::none());
+        let budget = Budget::new(1 << 20);
+        let path = case.dir.path().join("short.bin");
+        std::fs::write(&path, vec![1u8; 3 * PAGE + 10]).unwrap();
+        let file = storage.open(&path).unwrap();
+        for (page, what) in [(3u64, "ends"), (8, "ends")] {
+            let buffer = budget.buffer(2 * PAGE, "b").unwrap();
+            let offset = page * PAGE as u64;
+            let error = file
+                .read(buffer, [Segment::new(offset, 0, 2 * PAGE)])
+                .wait()
+                .unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.contains("short.bin") && text.contains("read") && text.contains(what),
+                "{text}"
+            );
+            assert!(
+                matches!(
+                    error,
+                    Error::Io {
+                        operation: "read",
+                        ..
+                    }
+                ),
+                "{text}"
+            );
+        }
+        let buffer = budget.buffer(PAGE, "b").unwrap();
+        let error = file.write(buffer, [Segment::new(0, 0, PAGE)]).wait().unwrap_err();
+        assert!(
+            matches!(
+                error,
+                Error::Io {
+                    operation: "write",
+                    offset: 0,
+                    bytes: 4096,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        let error = storage.open(case.dir.path().join("absent")).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                Error::File {
+                    operation: "open",
+                    ..
+                }
+            ),
+            "{error}"
+        );
+
+        // A file of any shape, at any offset.
+        let odd = storage.open_unaligned(&path).unwrap();
+        let buffer = budget.buffer(PAGE, "b").unwrap();
+        let buffer = odd
+            .read(buffer, [Segment::new(3 * PAGE as u64 + 3, 5, 7)])
+            .wait()
+            .unwrap();
+        assert_eq!(buffer[..13], [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0]);
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn dropped_pendings_free_their_buffers_after_the_transfer() {
+    const BYTES: usize = 1 << 20;
+    for case in cases() {
+        let storage = case.storage(FaultPlan::none());
+        let budget = Budget::new(BYTES as u64);
+        let pool = budget.pool(1, BYTES, "one").unwrap();
+        let file = storage.scratch("dropped", 0).unwrap();
+        let pages = || {
+            (0..BYTES / PAGE)
+                .map(|i| Segment::new((i * PAGE) as u64, i * PAGE, PAGE))
+                .collect::<Vec<_>>()
+        };
+        for round in 1..=20u8 {
+            let mut buffer = pool.take();
+            buffer.fill(round);
+            drop(file.write(buffer, pages()));
+            // Comes back only when the kernel is done with it.
+            let mut buffer = pool.take();
+            buffer.fill(0xee);
+            let buffer = file.read(buffer, pages()).wait().unwrap();
+            assert!(
+                buffer.iter().all(|&byte| byte == round),
+                "{} round {round}",
+                case.name
+            );
+        }
+        // The storage goes first: it finishes what it was given.
+        let mut buffer = pool.take();
+        buffer.fill(99);
+        let pending = file.write(buffer, pages());
+        drop((file, storage));
+        assert!(pending.is_finished());
+        assert_eq!(pending.wait().unwrap()[BYTES - 1], 99);
+        drop(pool);
+        assert_eq!(budget.held_bytes(), 0);
+    }
+}
+
+/// Publishes, reads back, uses scratch: every kind of operation at least once. `Ok(false)` if the bytes differ.
+fn scenario(case: &Case, storage: &Storage, budget: &Budget) -> Result<bool, Error> {
+    let path = case.dir.path().join("published");
+    let mut pages = budget.buffer(4 * PAGE, "pages")?;
+    for (i, byte) in pages.iter_mut().enumerate() {
+        *byte = (i / 61) as u8;
+    }
+    let expected = pages.to_vec();
+    let segments: Vec<_> = (0..4)
+        .map(|i| Segment::new((i * PAGE) as u64, (3 - i) * PAGE, PAGE))
+        .collect();
+    let scratch = storage.scratch("scratch", 4 * PAGE as u64)?;
+    let pages = scratch.write(pages, segments.clone()).wait()?;
+    let pages = scratch.read(pages, segments).wait()?;
+    let publish = storage.publish(&path)?;
+    publish.file().set_len(8 * PAGE as u64)?;
+    let mut pages = publish
+        .file()
+        .write(pages, [Segment::new(0, 0, 4 * PAGE)])
+        .wait()?;
+    publish.commit()?;
+    pages.fill(0);
+    let pages = storage
+        .open(&path)?
+        .read(pages, [Segment::new(0, 0, 4 * PAGE)])
+        .wait()?;
+    Ok(pages[..] == expected[..])
+}
+
+#[test]
+fn every_operation_may_fail_in_every_way() {
+    for case in cases() {
+        let path = case.dir.path().join("published");
+        let budget = Budget::new(1 << 20);
+        let plan = FaultPlan::none();
+        assert!(
+            scenario(&case, &case.storage(plan.clone()), &budget).unwrap(),
+            "{}",
+            case.name
+        );
+        let operations = plan.operations();
+        assert!(operations >= 18, "{operations}");
+        let loud = [Fault::Io, Fault::NoSpace];
+        let harmless = [Fault::Interrupted, Fault::Short(1), Fault::Short(PAGE)];
+        let lies = [
+            Fault::FlipByte(77),
+            Fault::Torn,
+            Fault::SwapFrames(PAGE),
+            Fault::SwapFrames(2 * PAGE),
+            Fault::Truncate,
+        ];
+        let mut lies_seen = 0;
+        for fault in loud.into_iter().chain(harmless).chain(lies) {
+            for index in 0..operations {
+                let _ = std::fs::remove_file(&path);
+                let outcome = scenario(&case, &case.storage(FaultPlan::at(index, fault)), &budget);
+                let context = format!("{}: {fault:?} at {index}: {outcome:?}", case.name);
+                match outcome {
+                    Err(Error::Io { source, .. } | Error::File { source, .. }) => {
+                        assert!(!harmless.contains(&fault), "{context}");
+                        if loud.contains(&fault) {
+                            assert!(source.raw_os_error().is_some(), "{context}");
+                        }
+                    }
+                    Err(_) => panic!("{context}"),
+                    Ok(same) => {
+                        assert!(!loud.contains(&fault), "{context}");
+                        assert!(same || lies.contains(&fault), "{context}");
+                        lies_seen += u32::from(!same);
+                    }
+                }
+                assert_eq!(budget.held_bytes(), 0, "{context}");
+                let left = case.entries();
+                assert!(left.is_empty() || left == [path.clone()], "{context}: {left:?}");
+                if loud.contains(&fault) && path.exists() {
+                    // What has the name is whole.
+                    assert_eq!(
+                        std::fs::metadata(&path).unwrap().len(),
+                        8 * PAGE as u64,
+                        "{context}"
+                    );
+                }
+            }
+        }
+        assert!(lies_seen > 20, "{}: the lying faults did nothing", case.name);
+        let _ = std::fs::remove_file(&path);
+    }
+}
+
+#[test]
+fn scratch_has_no_name_and_its_folder_goes() {
+    for case in cases() {
+        let dir = case.dir.path().join("made/here");
+        let storage = Storage::builder()
+            .dir(&dir)
+            .backend(case.backend)
+            .direct(case.direct)
+            .build()
+            .unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&dir).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o700);
+        let file = storage.scratch("s", 1 << 20).unwrap();
+        assert!(entries(&dir).is_empty());
+        let panicked = std::thread::spawn({
+            let storage = storage.clone();
+            move || {
+                let _file = storage.scratch("p", 0).unwrap();
+                panic!("as asked: part of a test");
+            }
+        });
+        assert!(panicked.join().is_err());
+        assert!(entries(&dir).is_empty());
+        drop(file);
+        drop(storage);
+        assert!(case.entries().is_empty(), "{}", case.name);
+    }
+}
+
+#[test]
+fn published_files_appear_whole() {
+    for case in cases() {
+        let storage = case.storage(FaultPlan::none());
+        let budget = Budget::new(1 << 20);
+        let path = case.dir.path().join("x.srs");
+        let write = |byte: u8| {
+            let publish = storage.publish(&path).unwrap();
+            let mut buffer = budget.buffer(PAGE, "b").unwrap();
+            buffer.fill(byte);
+            drop(
+                publish
+                    .file()
+                    .write(buffer, [Segment::new(0, 0, PAGE)])
+                    .wait()
+                    .unwrap(),
+            );
+            publish
+        };
+        drop(write(1));
+        assert!(case.entries().is_empty(), "{}: dropped without commit", case.name);
+        let pending = write(2);
+        assert!(!path.exists());
+        pending.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), [2; PAGE]);
+        write(3).commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), [3; PAGE]);
+        // What a crash left is swept; what somebody holds is not, nor what only looks alike.
+        let [stale, held, other] = ["partial-999999-0", "partial-1-1", "partial-of-mine"]
+            .map(|end| case.dir.path().join(format!(".x.srs.spillproof-{end}")));
+        for leftover in [&stale, &held, &other] {
+            std::fs::write(leftover, b"left").unwrap();
+        }
+        let lock = std::fs::File::open(&held).unwrap();
+        lock.lock().unwrap();
+        drop(write(4));
+        assert!(
+            !stale.exists() && held.exists() && other.exists(),
+            "{}",
+            case.name
+        );
+        drop(lock);
+        drop(write(4));
+        assert!(!held.exists());
+        std::fs::remove_file(other).unwrap();
+        assert_eq!(case.entries(), std::slice::from_ref(&path));
+        assert!(matches!(storage.publish("/"), Err(Error::Invalid { .. })));
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+const CHILD_DIR: &str = "SPILLPROOF_TEST_PUBLISH_CHILD";
+
+/// Not a test: what the killed child of the next test does.
+#[test]
+fn publish_until_killed() {
+    let Some(dir) = std::env::var_os(CHILD_DIR) else {
+        return;
+    };
+    let storage = Storage::builder().dir(&dir).build().unwrap();
+    let budget = Budget::new(1 << 20);
+    for stamp in 0u64.. {
+        let publish = storage.publish(Path::new(&dir).join("target")).unwrap();
+        let mut buffer = budget.buffer(16 * PAGE, "b").unwrap();
+        buffer.fill(stamp as u8);
+        drop(
+            publish
+                .file()
+                .write(buffer, [Segment::new(0, 0, 16 * PAGE)])
+                .wait()
+                .unwrap(),
+        );
+        publish.commit().unwrap();
+    }
+}
+
+#[test]
+fn kill_leaves_the_old_file_or_the_new_one() {
+    let dir = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = dir.path().join("target");
+    let mut whole = 0;
+    for round in 0..12 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "publish_until_killed", "--test-threads=1"])
+            .env(CHILD_DIR, dir.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(60 + 13 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if let Ok(bytes) = std::fs::read(&path) {
+            whole += 1;
+            assert_eq!(bytes.len(), 16 * PAGE);
+            assert!(bytes.iter().all(|byte| *byte == bytes[0]));
+        }
+    }
+    assert!(whole > 0, "no child came as far as its first file: vacuous");
+    let storage = Storage::builder().dir(dir.path()).build().unwrap();
+    drop(storage.publish(&path).unwrap());
+    assert_eq!(entries(dir.path()), [path], "partial files are swept");
+}
+
+/// How many of a file's pages are in the page cache: a read that may not wait succeeds only on those.
+/// Asking begins to read the others, so a second answer is worth nothing.
+fn cached_pages(path: &Path) -> usize {
+    use rustix::io::{ReadWriteFlags, preadv2};
+    let file = std::fs::File::open(path).unwrap();
+    // No read-ahead: or the check itself would bring pages.
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+    let pages = file.metadata().unwrap().len() / PAGE as u64;
+    let mut byte = [0u8];
+    (0..pages)
+        .filter(|page| {
+            let mut to = [std::io::IoSliceMut::new(&mut byte)];
+            preadv2(&file, &mut to, page * PAGE as u64, ReadWriteFlags::NOWAIT).is_ok()
+        })
+        .count()
+}
+
+/// The one nameless file of this process in `dir`, by a path that opens it.
+fn nameless_file_in(dir: &Path) -> PathBuf {
+    std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|fd| std::fs::read_link(fd).is_ok_and(|target| target.starts_with(dir)))
+        .unwrap()
+}
+
+#[test]
+fn streams_leave_no_page_cache_behind() {
+    const BYTES: usize = 32 << 20;
+    const PIECE: usize = 1 << 20;
+    for case in cases()
+        .into_iter()
+        .filter(|case| !case.dir.path().starts_with("/dev/shm"))
+    {
+        let storage = case.storage(FaultPlan::none());
+        let budget = Budget::new(1 << 20);
+        let path = case.dir.path().join("stream");
+        let write = || {
+            let publish = storage.publish(&path).unwrap();
+            let mut buffer = budget.buffer(PIECE, "b").unwrap();
+            for i in 0..BYTES / PIECE {
+                buffer = publish
+                    .file()
+                    .write(buffer, [Segment::new((i * PIECE) as u64, 0, PIECE)])
+                    .wait()
+                    .unwrap();
+            }
+            publish
+        };
+        let publish = write();
+        let unsynced = cached_pages(&nameless_file_in(case.dir.path()));
+        drop(publish);
+        write().commit().unwrap();
+        let written = cached_pages(&path);
+        let control = std::fs::read(&path).unwrap();
+        assert_eq!(
+            cached_pages(&path) * PAGE,
+            control.len(),
+            "the check sees what is cached"
+        );
+        rustix::fs::fadvise(
+            std::fs::File::open(&path).unwrap(),
+            0,
+            None,
+            rustix::fs::Advice::DontNeed,
+        )
+        .unwrap();
+        let file = storage.open(&path).unwrap();
+        let mut buffer = budget.buffer(PIECE, "b").unwrap();
+        for i in 0..BYTES / PIECE {
+            buffer = file
+                .read(buffer, [Segment::new((i * PIECE) as u64, 0, PIECE)])
+                .wait()
+                .unwrap();
+        }
+        let read = cached_pages(&path);
+        eprintln!(
+            "{}: {unsynced} pages left by writing, {written} after fsync, {read} by reading",
+            case.name
+        );
+        assert!(
+            written + read <= BYTES / PAGE / 32,
+            "{}: {written} + {read}",
+            case.name
+        );
+    }
+}
+
+#[test]
+fn maps_see_what_was_written() {
+    for case in cases() {
+        let storage = case.storage(FaultPlan::none());
+        let budget = Budget::new(1 << 20);
+        let file = storage.scratch("map", 4 * PAGE as u64).unwrap();
+        let mut map = file.map_write(PAGE as u64, 2 * PAGE as u64).unwrap();
+        map.fill(5);
+        map.flush().unwrap();
+        map.release();
+        assert!(
+            map.iter().all(|&byte| byte == 5),
+            "{}: read back after release",
+            case.name
+        );
+        let buffer = budget.buffer(4 * PAGE, "b").unwrap();
+        let mut buffer = file.read(buffer, [Segment::new(0, 0, 4 * PAGE)]).wait().unwrap();
+        assert!(
+            buffer
+                .chunks(PAGE)
+                .zip([0, 5, 5, 0])
+                .all(|(page, byte)| page.iter().all(|&b| b == byte))
+        );
+        buffer.fill(6);
+        drop(file.write(buffer, [Segment::new(0, 0, 4 * PAGE)]).wait().unwrap());
+        assert!(map.iter().all(|&byte| byte == 6), "{}", case.name);
+        assert!(
+            file.map_read_range(PAGE as u64, PAGE as u64)
+                .unwrap()
+                .iter()
+                .all(|&byte| byte == 6)
+        );
+        assert!(file.map_write(0, 5 * PAGE as u64).is_err());
+        assert!(file.map_read_range(1, 1).is_err());
+        assert!(
+            storage
+                .scratch("empty", 0)
+                .unwrap()
+                .map_read()
+                .unwrap()
+                .is_empty()
+        );
+    }
+}
