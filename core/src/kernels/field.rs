@@ -254,7 +254,6 @@ fn lazy_sum_and_difference<T: MontConfig<4>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ark_ff::UniformRand;
     use rand_chacha::rand_core::SeedableRng;
 
     fn against_arkworks<F: KernelField>() {

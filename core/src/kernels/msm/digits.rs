@@ -111,7 +111,6 @@ fn recode<F: KernelField>(scalar: &F, window_bits: u32, mut put: impl FnMut(usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ark_ff::UniformRand;
     use rand_chacha::rand_core::SeedableRng;
 
     fn digits_sum_to_the_scalar<F: KernelField>() {

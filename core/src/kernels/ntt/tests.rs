@@ -2,7 +2,7 @@
 
 use ark_ec::PrimeGroup;
 use ark_ec::short_weierstrass::Projective;
-use ark_ff::{FftField, Field, UniformRand};
+use ark_ff::{FftField, Field};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use proptest::prelude::*;
 use rand_chacha::rand_core::SeedableRng;
@@ -76,7 +76,9 @@ fn extreme_values_equal_the_peer() {
             domain.forward(&mut values);
             assert_eq!(
                 values,
-                Radix2EvaluationDomain::new(n).unwrap().fft(&vec![value; n])
+                Radix2EvaluationDomain::<ark_bn254::Fr>::new(n)
+                    .unwrap()
+                    .fft(&vec![value; n])
             );
         }
     }

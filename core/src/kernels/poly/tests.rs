@@ -1,6 +1,5 @@
 //! Each scan against a naive twin, over chunk sizes that do not divide the length.
 
-use ark_ff::{Field, UniformRand, Zero};
 use proptest::prelude::*;
 use rand_chacha::rand_core::SeedableRng;
 
