@@ -608,6 +608,11 @@ fn streams_leave_no_page_cache_behind() {
         };
         let publish = write();
         let unsynced = cached_pages(&nameless_file_in(case.dir.path()));
+        assert!(
+            unsynced * PAGE <= 10 << 20,
+            "{}: {unsynced} pages wait to be written",
+            case.name
+        );
         drop(publish);
         write().commit().unwrap();
         let written = cached_pages(&path);

@@ -13,7 +13,8 @@ use crate::budget::PAGE_BYTES;
 const STATX_DIOALIGN: u32 = 0x2000;
 /// `RWF_DONTCACHE`, `linux/fs.h`, Linux 6.14.
 const RWF_DONTCACHE: u32 = 0x80;
-/// Without RWF_DONTCACHE, how much written data may wait in the page cache before it is written out and dropped.
+/// How much written data of a file may wait in the page cache before it is written out and dropped. RWF_DONTCACHE drops by
+/// itself, but has no bound of its own.
 const CACHED_BYTES_MAX: u64 = 8 << 20;
 
 /// Sets O_DIRECT on an open file; whether it is on now, with buffers and offsets in multiples of [`PAGE_BYTES`].
@@ -88,8 +89,8 @@ impl CachePolicy {
         refused
     }
 
-    /// Whether [`CachePolicy::drop_behind`] has work to do after transfers: not where the kernel does it by itself.
-    pub(super) fn drops_by_hand(&self) -> bool {
+    /// Whether what was read must be dropped by hand: not where the kernel does it by itself.
+    fn drops_by_hand(&self) -> bool {
         matches!(self, Self::DropBehind { flag_works, .. } if !flag_works.load(Relaxed))
     }
 
@@ -105,7 +106,7 @@ impl CachePolicy {
         let Self::DropBehind { cached_bytes, .. } = self else {
             return Ok(());
         };
-        if !self.drops_by_hand() || cached_bytes.fetch_add(bytes, Relaxed) + bytes < CACHED_BYTES_MAX {
+        if cached_bytes.fetch_add(bytes, Relaxed) + bytes < CACHED_BYTES_MAX {
             return Ok(());
         }
         cached_bytes.store(0, Relaxed);

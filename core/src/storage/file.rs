@@ -263,8 +263,8 @@ impl File {
             faults,
             inner.counters.clone(),
         ));
-        if !empty {
-            inner.engine.submit(batch.clone());
+        if !empty && let Err(error) = inner.submit(batch.clone()) {
+            return Pending::refused(error);
         }
         Pending::begun(batch)
     }

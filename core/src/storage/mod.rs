@@ -32,8 +32,8 @@ mod transfer;
 mod uring;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use fault::{Fault, FaultPlan};
@@ -48,10 +48,10 @@ use transfer::Batch;
 /// Which way transfers go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Backend {
-    /// io_uring if the kernel allows it (containers often do not), else threads.
+    /// io_uring for direct transfers if the kernel allows it (containers often do not), else threads.
     #[default]
     Auto,
-    /// io_uring, or an error.
+    /// io_uring, or an error. Files that cannot bypass the page cache go through threads all the same.
     Uring,
     /// Threads that call pread and pwrite.
     Pread,
@@ -61,6 +61,11 @@ pub enum Backend {
 /// while the kernel still works on its buffer. Dropping the engine finishes what it was given first.
 trait Engine: Send + Sync {
     fn submit(&self, batch: Arc<Batch>);
+
+    /// Whether it is for direct transfers only.
+    fn is_ring(&self) -> bool {
+        false
+    }
 
     /// What it is called in reports.
     fn name(&self) -> &'static str;
@@ -89,6 +94,8 @@ pub struct Storage {
 
 struct Inner {
     engine: Box<dyn Engine>,
+    /// For files that go through the page cache, if `engine` is the ring: made when the first is used.
+    cached_engine: Mutex<Option<Arc<pread::Threads>>>,
     scratch: scratch::ScratchDir,
     direct: bool,
     faults: FaultPlan,
@@ -168,6 +175,7 @@ impl StorageBuilder {
         Ok(Storage {
             inner: Arc::new(Inner {
                 engine,
+                cached_engine: Mutex::default(),
                 scratch,
                 direct: self.direct,
                 faults: self.faults,
@@ -187,6 +195,26 @@ fn start(backend: Backend) -> Result<Box<dyn Engine>> {
         },
     }
     Ok(Box::new(pread::Threads::start()?))
+}
+
+impl Inner {
+    /// Hands a batch over. The ring takes direct transfers only: through the page cache it is no faster than threads (each
+    /// transfer that must wait goes to a kernel thread anyway), and write-out would hold the ring up.
+    fn submit(&self, batch: Arc<Batch>) -> Result<()> {
+        if batch.handle.is_direct() || !self.engine.is_ring() {
+            self.engine.submit(batch);
+            return Ok(());
+        }
+        let threads = {
+            let mut cached_engine = self.cached_engine.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*cached_engine {
+                Some(threads) => threads.clone(),
+                None => cached_engine.insert(Arc::new(pread::Threads::start()?)).clone(),
+            }
+        };
+        threads.submit(batch);
+        Ok(())
+    }
 }
 
 impl Storage {

@@ -1,4 +1,4 @@
-//! The backend for io_uring: one ring, owned by one thread, for all files and callers.
+//! The backend for io_uring: one ring, owned by one thread, for the direct transfers of all files and callers.
 //!
 //! Callers put batches into an inbox and ring a bell (an eventfd that the ring polls) if the driver sleeps. The driver takes
 //! segments from two queues, reads and writes, each with a limit on what is in flight, so that neither starves the other and
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io::Errno;
 
 use super::transfer::{Batch, Direction, Step, Transfer};
 use super::{Engine, file};
@@ -107,6 +107,10 @@ impl Engine for Uring {
         self.desk.ring_bell();
     }
 
+    fn is_ring(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &'static str {
         "uring"
     }
@@ -188,7 +192,6 @@ struct Driver {
 /// What the kernel has.
 struct Active {
     transfer: Transfer,
-    flags: ReadWriteFlags,
     bytes: usize,
 }
 
@@ -302,23 +305,18 @@ impl Driver {
         };
         let batch = transfer.batch();
         let fd = types::Fd(batch.handle.fd().as_raw_fd());
-        let flags = batch.handle.cache.flags();
-        let rw_flags = flags.bits() as i32;
         // An attempt has at most 2^30 bytes.
         let bytes = attempt.bytes as u32;
         let entry = match batch.direction {
             Direction::Read => opcode::Read::new(fd, attempt.start, bytes)
                 .offset(attempt.file_offset)
-                .rw_flags(rw_flags)
                 .build(),
             Direction::Write => opcode::Write::new(fd, attempt.start, bytes)
                 .offset(attempt.file_offset)
-                .rw_flags(rw_flags)
                 .build(),
         };
         self.slots[slot] = Some(Active {
             transfer,
-            flags,
             bytes: attempt.bytes,
         });
         self.push(&entry.user_data(slot as u64));
@@ -398,9 +396,7 @@ impl Driver {
                 bytes @ 0.. => Ok(bytes as usize),
                 errno => Err(Errno::from_raw_os_error(-errno)),
             };
-            let refused = matches!(result, Err(errno)
-                if active.transfer.batch().handle.cache.was_flag_refused(errno, active.flags));
-            if refused || active.transfer.report(result) == Step::Again {
+            if active.transfer.report(result) == Step::Again {
                 self.attempt(slot, active.transfer);
             } else {
                 self.release(slot, &active.transfer);
