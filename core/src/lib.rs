@@ -7,14 +7,18 @@
 //! - [`storage`]: the one owner of system calls.
 //! - [`column`]: typed sequences on disk, in checked frames.
 //! - [`kernels`]: pure arithmetic on slices.
+//! - [`stream`]: kernels over columns.
+//! - [`commit`]: KZG over an SRS on disk.
 //! - [`session`]: a budget, a directory and threads, put together.
 
 pub mod budget;
 pub mod column;
+pub mod commit;
 pub mod error;
 pub mod kernels;
 pub mod session;
 pub mod storage;
+pub mod stream;
 
 pub use error::{Error, Result};
 pub use session::Session;

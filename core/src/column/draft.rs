@@ -9,7 +9,7 @@ use spillproof_format::FrameKey;
 
 use super::frames::{DIGEST_BYTES, Frames, PendingFrames, Run};
 use super::reader::JOB_ELEMENTS;
-use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace};
+use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace};
 use crate::budget::Buffer;
 use crate::{Error, Result};
 
@@ -224,9 +224,10 @@ pub struct Writer<E> {
 }
 
 impl<E: Element> Writer<E> {
-    /// Fills `draft` from its start, through buffers of [`SEQUENTIAL_BYTES`] at most.
+    /// Fills `draft` from its start, through buffers of a mebibyte at most.
     pub fn new(draft: Draft<E>) -> Self {
-        let frames = (SEQUENTIAL_BYTES / draft.frames.frame_bytes()).max(1) as u64;
+        let frame_bytes = draft.frames.frame_bytes();
+        let frames = (draft.workspace.sequential_bytes(frame_bytes) / frame_bytes) as u64;
         let frames = frames.min(draft.len.div_ceil(draft.frame_elements()).max(1));
         let buffer_elements = (frames * draft.frame_elements()) as usize;
         Self {

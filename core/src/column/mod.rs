@@ -36,6 +36,17 @@ pub struct Workspace {
     pub budget: Budget,
 }
 
+impl Workspace {
+    /// Bytes that a sequential reader or writer moves at a time: [`SEQUENTIAL_BYTES`], less where the budget is small, and at
+    /// least `frame_bytes`.
+    fn sequential_bytes(&self, frame_bytes: usize) -> usize {
+        let share = self.budget.limit_bytes() / 64;
+        let share = usize::try_from(share).unwrap_or(usize::MAX).max(frame_bytes);
+        // Whole frames, in a power of two, so that chunks of different columns keep step.
+        1 << SEQUENTIAL_BYTES.max(frame_bytes).min(share).ilog2()
+    }
+}
+
 /// Where a scratch column is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
@@ -50,5 +61,5 @@ pub enum Placement {
 /// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk.
 pub const SCRATCH_FRAME_BYTES: usize = 16 * 1024;
 
-/// Bytes that a sequential reader or writer moves at a time.
+/// Bytes that a sequential reader or writer moves at a time, where the budget allows.
 pub const SEQUENTIAL_BYTES: usize = 1024 * 1024;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::frames::{Frames, PendingFrames, Run};
-use super::{Element, Region, SEQUENTIAL_BYTES, Workspace, ascending, descending};
+use super::{Element, Region, Workspace, ascending, descending};
 use crate::budget::Buffer;
 use crate::{Error, Result};
 
@@ -155,9 +155,9 @@ impl<E: Element> Column<E> {
         self.reader(descending(self.len, chunk), 2)
     }
 
-    /// Elements in a chunk that suits this column's disk layout: [`SEQUENTIAL_BYTES`], in whole frames.
+    /// Elements in a chunk that suits the disk and the budget, in whole frames: at most a mebibyte.
     pub fn sequential_chunk(&self) -> u64 {
-        self.frame_elements() * (SEQUENTIAL_BYTES / self.frames.frame_bytes()).max(1) as u64
+        (self.workspace.sequential_bytes(self.frames.frame_bytes()) / E::BYTES) as u64
     }
 
     /// All of it, in the caller's memory; for small columns and tests.

@@ -17,11 +17,13 @@
 
 mod domain;
 mod element;
+mod indexed;
 mod panel;
 mod twiddles;
 
 pub use domain::Domain;
 pub use element::NttElement;
+pub use indexed::{scale_all, scale_indexed, transpose_block};
 pub use panel::{STRIP_BYTES, Twist, columns, rows, transpose, twist};
 pub use twiddles::Twiddles;
 

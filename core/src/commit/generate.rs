@@ -1,0 +1,187 @@
+//! An SRS from a secret that somebody knows. For tests and demonstrations only: whoever knows the secret can forge proofs.
+//!
+//! `g[i] = s^i * G` and `g_lagrange[i] = L_i(s) * G`, with `L_i(s) = (s^n - 1) / n * w^i / (s - w^i)`, both by fixed-base
+//! multiplication, a chunk at a time, written as they come. Memory: a table of multiples of `G` and one chunk.
+
+use std::path::Path;
+
+use ark_bn254::{G1Affine, G1Projective, G2Projective, g2};
+use ark_ec::scalar_mul::BatchMulPreprocessing;
+use ark_ec::{CurveGroup, PrimeGroup};
+use ark_ff::{AdditiveGroup, Field};
+use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT, native, srs as layout};
+
+use super::srs::omega;
+use super::{G1, Scalar, Srs};
+use crate::column::{Container, ContainerWriter, Draft, Placement, Workspace, Writer};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly::{invert_chunk, powers};
+use crate::{Error, Result};
+
+/// Points that are made at a time.
+const CHUNK: u64 = 1 << 14;
+
+/// Generates an SRS for `2^k` points into a container at `path`. **Insecure**: the caller knows `secret`. Calls `progress` with the
+/// points made so far, of `2^(k+1)`.
+///
+/// # Errors
+/// [`Error::Invalid`] for `k` above 28 or a secret that is zero or in the domain; [`Error::Io`], [`Error::OverBudget`].
+pub fn generate(
+    workspace: &Workspace,
+    path: &Path,
+    k: u32,
+    secret: Scalar,
+    mut progress: impl FnMut(u64),
+) -> Result<Srs> {
+    let format = |source| Error::Format {
+        file: path.to_path_buf(),
+        source,
+    };
+    let sections = layout::sections(k, true, true).map_err(format)?;
+    let writer = ContainerWriter::create(
+        workspace,
+        path,
+        Kind::Srs,
+        Curve::Bn254,
+        SRS_FRAME_BYTES_DEFAULT,
+        [0; 32],
+        &sections,
+    )?;
+    let powers_of_secret = Powers::new(workspace, k, secret)?;
+    powers_of_secret.monomial(Writer::new(writer.draft(0)?), &mut progress)?;
+    powers_of_secret.lagrange(Writer::new(writer.draft(1)?), &mut progress)?;
+    let mut pair = Writer::new(writer.draft::<[u8; native::G2_BYTES]>(2)?);
+    for point in pair_of(secret) {
+        let mut bytes = [0; native::G2_BYTES];
+        native::write_point::<g2::Config>(&point, &mut bytes);
+        pair.push(&[bytes])?;
+    }
+    pair.finish()?;
+    writer.publish()?;
+    Srs::of(&Container::open(workspace, path)?)
+}
+
+/// Generates an SRS for `2^k` points into nameless scratch files. **Insecure**, as [`generate`].
+///
+/// # Errors
+/// As [`generate`].
+pub fn generate_scratch(
+    workspace: &Workspace,
+    k: u32,
+    secret: Scalar,
+    mut progress: impl FnMut(u64),
+) -> Result<Srs> {
+    let powers_of_secret = Powers::new(workspace, k, secret)?;
+    let draft = |what| -> Result<Writer<G1>> {
+        let frame_bytes = SRS_FRAME_BYTES_DEFAULT as usize;
+        Ok(Writer::new(Draft::scratch_with_frames(
+            workspace,
+            what,
+            1 << k,
+            Placement::Disk,
+            frame_bytes,
+        )?))
+    };
+    let monomial = powers_of_secret.monomial(draft("SRS, monomial")?, &mut progress)?;
+    let lagrange = powers_of_secret.lagrange(draft("SRS, Lagrange")?, &mut progress)?;
+    Srs::from_columns(k, Some(monomial), Some(lagrange), pair_of(secret))
+}
+
+fn pair_of(secret: Scalar) -> [ark_bn254::G2Affine; 2] {
+    let g2 = G2Projective::generator();
+    [g2.into_affine(), (g2 * secret).into_affine()]
+}
+
+struct Powers {
+    k: u32,
+    secret: Scalar,
+    chunk: u64,
+    table: BatchMulPreprocessing<G1Projective>,
+    _lease: crate::budget::Lease,
+}
+
+impl Powers {
+    fn new(workspace: &Workspace, k: u32, secret: Scalar) -> Result<Self> {
+        if k > 28 {
+            return Err(Error::Invalid {
+                what: "k of an SRS",
+                details: format!("{k}; the scalar field has domains of at most 2^28 points"),
+            });
+        }
+        if secret == Scalar::ZERO || secret.pow([1u64 << k]) == Scalar::ONE {
+            return Err(Error::Invalid {
+                what: "secret of an SRS",
+                details: "it is zero or lies in the domain: take another".into(),
+            });
+        }
+        let chunk = CHUNK.min(1 << k);
+        let table = BatchMulPreprocessing::new(G1Projective::generator(), chunk as usize);
+        let table_points: usize = table.table.iter().map(Vec::len).sum();
+        // The table, a chunk of scalars, of sums in three coordinates, of affine points twice.
+        let bytes = table_points * size_of::<G1Affine>()
+            + chunk as usize * (size_of::<Scalar>() + size_of::<G1Projective>() + 2 * size_of::<G1Affine>());
+        let lease = workspace.budget.lease(bytes as u64, "SRS generation")?;
+        Ok(Self {
+            k,
+            secret,
+            chunk,
+            table,
+            _lease: lease,
+        })
+    }
+
+    fn monomial(
+        &self,
+        writer: Writer<G1>,
+        progress: &mut impl FnMut(u64),
+    ) -> Result<crate::column::Column<G1>> {
+        self.write(writer, 0, progress, |start, scalars| {
+            powers(scalars, &self.secret.pow([start]), &self.secret);
+        })
+    }
+
+    fn lagrange(
+        &self,
+        writer: Writer<G1>,
+        progress: &mut impl FnMut(u64),
+    ) -> Result<crate::column::Column<G1>> {
+        let n = 1u64 << self.k;
+        let omega = omega(self.k);
+        let size_inverse = Scalar::from(n).inverse().unwrap_or(Scalar::ONE);
+        let multiplier = (self.secret.pow([n]) - Scalar::ONE) * size_inverse;
+        self.write(writer, n, progress, |start, scalars| {
+            let first = omega.pow([start]);
+            powers(scalars, &first, &omega);
+            for value in scalars.iter_mut() {
+                *value = self.secret.minus(value);
+            }
+            invert_chunk(scalars);
+            let mut factor = multiplier.times(&first);
+            for value in scalars.iter_mut() {
+                *value = value.times(&factor);
+                factor = factor.times(&omega);
+            }
+        })
+    }
+
+    fn write(
+        &self,
+        mut writer: Writer<G1>,
+        done: u64,
+        progress: &mut impl FnMut(u64),
+        mut scalars_from: impl FnMut(u64, &mut [Scalar]),
+    ) -> Result<crate::column::Column<G1>> {
+        let mut scalars = vec![Scalar::ZERO; self.chunk as usize];
+        for start in (0..1u64 << self.k).step_by(self.chunk as usize) {
+            scalars_from(start, &mut scalars);
+            let points = self.table.batch_mul(&scalars);
+            let points: Vec<G1> = points
+                .iter()
+                .map(G1::from_affine::<ark_bn254::g1::Config>)
+                .collect();
+            writer.push(&points)?;
+            progress(done + start + self.chunk);
+        }
+        writer.finish()
+    }
+}

@@ -1,0 +1,202 @@
+//! A KZG structured reference string on disk.
+
+use std::path::Path;
+
+use ark_bn254::{Bn254, Fr, G2Affine, g1, g2};
+use ark_ff::{FftField, Field, PrimeField};
+use spillproof_format::{FormatError, PointFault, native, srs as layout};
+
+use crate::column::{Column, Container, Placement, Workspace};
+use crate::kernels::curve::Point;
+use crate::kernels::field::KernelField;
+use crate::stream::{Transform, group_ntt};
+use crate::{Error, Result};
+
+/// A point of BN254's G1 as it lies on disk.
+pub type G1 = Point<g1::Config>;
+/// A scalar of BN254.
+pub type Scalar = Fr;
+/// The pairing that the SRS is for.
+pub type Engine = Bn254;
+
+/// Powers of a secret `s` in the exponent: `2^k` points in one or two bases, and the pair `(g2, s * g2)`.
+#[derive(Clone, Debug)]
+pub struct Srs {
+    k: u32,
+    monomial: Option<Column<G1>>,
+    lagrange: Option<Column<G1>>,
+    pair: [G2Affine; 2],
+    root: Option<[u8; 32]>,
+}
+
+impl Srs {
+    /// Opens a container. Nothing is copied; each frame is checked when it is read. Its points were checked when it was made.
+    ///
+    /// # Errors
+    /// Those of [`Container::open`]; [`Error::Format`] if the container holds no SRS over BN254.
+    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+        Self::of(&Container::open(workspace, path)?)
+    }
+
+    /// The SRS of an open container.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn of(container: &Container) -> Result<Self> {
+        let format = |source| Error::Format {
+            file: container.path().to_path_buf(),
+            source,
+        };
+        let header = container.header();
+        let found = layout::Srs::of(header).map_err(format)?;
+        let monomial = found.monomial.and_then(|section| container.column(section));
+        let lagrange = found.lagrange.and_then(|section| container.column(section));
+        let mut pair = [G2Affine::default(); 2];
+        if let Some(column) = container.column::<[u8; native::G2_BYTES]>(found.pair) {
+            for (index, (point, bytes)) in pair.iter_mut().zip(column.to_vec()?).enumerate() {
+                let refuse = |fault| FormatError::Point {
+                    what: layout::PAIR_LABEL,
+                    index: index as u64,
+                    offset: header
+                        .geometry()
+                        .element_offset(found.pair, index as u64)
+                        .unwrap_or(0),
+                    value: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+                    fault,
+                };
+                *point = native::read_point::<g2::Config>(&bytes).map_err(|fault| format(refuse(fault)))?;
+                if !point.is_in_correct_subgroup_assuming_on_curve() {
+                    return Err(format(refuse(PointFault::NotInSubgroup)));
+                }
+            }
+        }
+        Ok(Self {
+            k: found.k,
+            monomial,
+            lagrange,
+            pair,
+            root: Some(container.root()),
+        })
+    }
+
+    /// An SRS of loose columns.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] unless each column has `2^k` points and there is one.
+    pub fn from_columns(
+        k: u32,
+        monomial: Option<Column<G1>>,
+        lagrange: Option<Column<G1>>,
+        pair: [G2Affine; 2],
+    ) -> Result<Self> {
+        let mut lens = monomial.iter().chain(&lagrange).map(Column::len).peekable();
+        if k > 28 || lens.peek().is_none() || lens.any(|len| len != 1 << k) {
+            return Err(Error::Invalid {
+                what: "SRS",
+                details: format!("its columns have to have 2^{k} points, and k is at most 28"),
+            });
+        }
+        Ok(Self {
+            k,
+            monomial,
+            lagrange,
+            pair,
+            root: None,
+        })
+    }
+
+    /// log2 of the number of points.
+    pub fn k(&self) -> u32 {
+        self.k
+    }
+
+    /// Number of points.
+    pub fn n(&self) -> u64 {
+        1 << self.k
+    }
+
+    /// `s^i * g`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the file has the Lagrange form only.
+    pub fn monomial(&self) -> Result<&Column<G1>> {
+        self.monomial.as_ref().ok_or_else(|| Self::missing("monomial"))
+    }
+
+    /// `L_i(s) * g`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the file has the monomial form only.
+    pub fn lagrange(&self) -> Result<&Column<G1>> {
+        self.lagrange.as_ref().ok_or_else(|| Self::missing("Lagrange"))
+    }
+
+    fn missing(basis: &str) -> Error {
+        Error::Invalid {
+            what: "SRS",
+            details: format!("it has no points in {basis} form; import one that has"),
+        }
+    }
+
+    /// `(g2, s * g2)`.
+    pub fn pair(&self) -> [G2Affine; 2] {
+        self.pair
+    }
+
+    /// The root of the container it came from.
+    pub fn root(&self) -> Option<[u8; 32]> {
+        self.root
+    }
+
+    /// The SRS for `2^k` points: a prefix of the monomial form, and its Lagrange form computed out of core into a scratch column.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a larger `k` or without the monomial form; those of [`lagrange_from_monomial`].
+    pub fn downsize(&self, k: u32) -> Result<Self> {
+        if k > self.k {
+            return Err(Error::Invalid {
+                what: "SRS",
+                details: format!("it has k = {}, not {k}", self.k),
+            });
+        }
+        if k == self.k {
+            return Ok(self.clone());
+        }
+        let monomial = self.monomial()?.prefix(1 << k)?;
+        let lagrange = lagrange_from_monomial(&monomial, Placement::Auto)?;
+        Ok(Self {
+            k,
+            monomial: Some(monomial),
+            lagrange: Some(lagrange),
+            pair: self.pair,
+            root: None,
+        })
+    }
+}
+
+/// `L_i(s) * g` from `s^i * g`: an inverse group transform, in tiles. About `n * log2(n) / 2` multiplications in G1.
+///
+/// # Errors
+/// [`Error::Invalid`] unless the column has `2^k` points with `k` at most 28; those of [`group_ntt`].
+pub fn lagrange_from_monomial(monomial: &Column<G1>, placement: Placement) -> Result<Column<G1>> {
+    let n = monomial.len();
+    if !n.is_power_of_two() || n > 1 << 28 {
+        return Err(Error::Invalid {
+            what: "SRS",
+            details: format!("{n} points are not 2^k, k at most 28"),
+        });
+    }
+    let log_n = n.ilog2();
+    group_ntt::<g1::Config>(monomial, &Transform::inverse(log_n, omega(log_n))?, placement)
+}
+
+/// The primitive `2^log_n`-th root of unity that halo2 takes, a power of `7^((r - 1) / 2^28)`. arkworks' own is another one.
+///
+/// `log_n` is at most 28.
+pub fn omega(log_n: u32) -> Scalar {
+    let mut omega = Fr::from(7u64).pow(Fr::TRACE);
+    for _ in log_n..Fr::TWO_ADICITY {
+        omega = omega.squared();
+    }
+    omega
+}

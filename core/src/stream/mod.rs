@@ -1,0 +1,42 @@
+//! Kernels over columns: what is larger than memory, computed through fixed buffers.
+//!
+//! Each function joins readers and writers of [`crate::column`] with a kernel of [`crate::kernels`]: it leases its tiles,
+//! keeps the next read on its way while the kernel works, and gives what an in-memory library would have given, bit for
+//! bit. In: columns, a budget. Out: columns, points, scalars.
+//!
+//! Architecture invariant: no arithmetic stands in here that a kernel could do, and no system call.
+
+mod msm;
+mod ntt;
+mod ntt_plan;
+mod poly;
+
+pub use msm::{MsmPlan, Scalars, msm};
+pub use ntt::{Lifted, Transform, Transformable, group_ntt, ntt, ntt_in_tiles};
+pub use ntt_plan::NttPlan;
+pub use poly::{batch_invert, divide_by_linear, evaluate, evaluate_many, linear_combination, prefix_product};
+
+use crate::column::Element;
+use crate::kernels::curve::Coordinates;
+use crate::kernels::field::KernelField;
+
+/// Affine points as they lie on disk: x, then y; infinity is all zero bytes.
+impl<F: KernelField + Element> Element for Coordinates<F> {
+    const BYTES: usize = 2 * F::BYTES;
+
+    #[inline]
+    fn decode(bytes: &[u8]) -> Self {
+        let (x, y) = bytes.split_at(F::BYTES);
+        Self {
+            x: F::decode(x),
+            y: F::decode(y),
+        }
+    }
+
+    #[inline]
+    fn encode(&self, out: &mut [u8]) {
+        let (x, y) = out.split_at_mut(F::BYTES);
+        self.x.encode(x);
+        self.y.encode(y);
+    }
+}

@@ -1,0 +1,246 @@
+//! Multi-scalar multiplication over bases on disk, which are read once for as many scalar columns as memory takes.
+//!
+//! Bases and scalars arrive in chunks, two of each on the way while the kernel works on a third; buckets stay. Memory:
+//! [`MsmPlan::leased_bytes`], whatever n.
+
+use ark_ec::short_weierstrass::Projective;
+
+use crate::column::{Column, Element, ascending};
+use crate::kernels::curve::{Curve, Point};
+use crate::kernels::msm::{Msm, MsmConfig};
+use crate::{Error, Result};
+
+/// Chunks of points that are tried, largest first.
+const LOG_CHUNKS: std::ops::RangeInclusive<u32> = 8..=16;
+/// Chunks on the way for each reader.
+const READ_AHEAD: usize = 2;
+
+/// One vector of scalars.
+#[derive(Clone, Copy, Debug)]
+pub enum Scalars<'a, F> {
+    /// On disk.
+    Column(&'a Column<F>),
+    /// In the caller's memory.
+    Slice(&'a [F]),
+}
+
+impl<F: Element> Scalars<'_, F> {
+    /// Number of scalars.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Column(column) => column.len(),
+            Self::Slice(values) => values.len() as u64,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// How a streamed MSM uses its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MsmPlan {
+    config: MsmConfig,
+    chunk: u64,
+    columns_on_disk: u64,
+}
+
+impl MsmPlan {
+    /// The fastest plan within `available_bytes` for sums over `points` bases: as many of `columns` columns of scalars at a time as
+    /// do not cost more than one bit of window.
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`] with the smallest that works for one column.
+    pub fn new<P: Curve>(
+        points: u64,
+        columns: usize,
+        columns_on_disk: usize,
+        available_bytes: u64,
+    ) -> Result<Self> {
+        let single = Self::with_columns::<P>(points, 1, columns_on_disk.min(1), available_bytes)?;
+        let mut columns = columns.max(1);
+        while columns > 1 {
+            let on_disk = columns_on_disk.min(columns);
+            match Self::with_columns::<P>(points, columns, on_disk, available_bytes) {
+                Ok(plan) if plan.config.window_bits() + 1 >= single.config.window_bits() => return Ok(plan),
+                _ => columns = columns.div_ceil(2),
+            }
+        }
+        Ok(single)
+    }
+
+    fn with_columns<P: Curve>(points: u64, columns: usize, on_disk: usize, available: u64) -> Result<Self> {
+        let threads = rayon::current_num_threads();
+        let mut refused = None;
+        for log_chunk in LOG_CHUNKS.rev() {
+            let plan = Self {
+                config: MsmConfig::new(2, 0, columns, threads),
+                chunk: 1 << log_chunk,
+                columns_on_disk: on_disk as u64,
+            };
+            let smallest = log_chunk == *LOG_CHUNKS.start();
+            // A chunk larger than the sum, or than a third of what there is, buys nothing.
+            let useful = plan.chunk < 2 * points && plan.io_bytes() <= available / 3;
+            if !(useful || smallest) {
+                continue;
+            }
+            match MsmConfig::choose::<P>(
+                points,
+                columns,
+                threads,
+                available.saturating_sub(plan.io_bytes()),
+            ) {
+                Ok(config) => return Ok(Self { config, ..plan }),
+                Err(Error::BudgetTooSmall {
+                    what, needed_bytes, ..
+                }) => {
+                    refused = Some(Error::BudgetTooSmall {
+                        what,
+                        needed_bytes: needed_bytes + plan.io_bytes(),
+                        limit_bytes: available,
+                    });
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Err(refused.unwrap_or(Error::Invalid {
+            what: "MSM plan",
+            details: "no chunk was tried".into(),
+        }))
+    }
+
+    /// Bytes of chunks: points and scalars, decoded once and raw [`READ_AHEAD`] times.
+    fn io_bytes(&self) -> u64 {
+        let raw = READ_AHEAD as u64;
+        // A chunk that is smaller than a frame brings a frame along.
+        let points = self.chunk * 64 + raw * (self.chunk * 64).max(64 * 1024);
+        let scalars = self.config.columns() as u64 * self.chunk * 32;
+        let raw_scalars = self.columns_on_disk * raw * (self.chunk * 32).max(16 * 1024);
+        points + scalars + raw_scalars
+    }
+
+    /// Bytes that [`msm`] leases.
+    pub fn leased_bytes<P: Curve>(&self) -> u64 {
+        self.io_bytes() + self.config.workspace_bytes::<P>()
+    }
+
+    /// Columns of scalars that share one pass over the bases.
+    pub fn columns(&self) -> usize {
+        self.config.columns()
+    }
+
+    /// Points of a chunk.
+    pub fn chunk(&self) -> u64 {
+        self.chunk
+    }
+
+    /// The kernel's configuration.
+    pub fn config(&self) -> &MsmConfig {
+        &self.config
+    }
+}
+
+/// The sums of `scalars[column][i] * bases[i]`. Vectors may be shorter than the bases.
+///
+/// # Errors
+/// [`Error::Invalid`] for more scalars than bases; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::Io`],
+/// [`Error::Damaged`].
+pub fn msm<P>(bases: &Column<Point<P>>, scalars: &[Scalars<'_, P::ScalarField>]) -> Result<Vec<Projective<P>>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
+    if points > bases.len() {
+        return Err(Error::Invalid {
+            what: "MSM",
+            details: format!(
+                "{points} scalars for the {} bases of {}",
+                bases.len(),
+                bases.name()
+            ),
+        });
+    }
+    if points == 0 {
+        return Ok(vec![Projective::default(); scalars.len()]);
+    }
+    let on_disk = scalars
+        .iter()
+        .filter(|scalars| matches!(scalars, Scalars::Column(_)))
+        .count();
+    let available = bases.workspace().budget.available_bytes();
+    let plan = MsmPlan::new::<P>(points, scalars.len(), on_disk, available)?;
+    tracing::debug!(
+        points,
+        columns = plan.columns(),
+        window_bits = plan.config.window_bits(),
+        chunk = plan.chunk,
+        leased_bytes = plan.leased_bytes::<P>(),
+        "streamed MSM"
+    );
+    let mut sums = Vec::with_capacity(scalars.len());
+    for group in scalars.chunks(plan.columns()) {
+        sums.extend(one_pass(&plan, bases, group)?);
+    }
+    Ok(sums)
+}
+
+/// One pass over the bases.
+fn one_pass<P>(
+    plan: &MsmPlan,
+    bases: &Column<Point<P>>,
+    scalars: &[Scalars<'_, P::ScalarField>],
+) -> Result<Vec<Projective<P>>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    let budget = &bases.workspace().budget;
+    let config = MsmConfig::new(
+        plan.config.window_bits(),
+        plan.config.block_points(),
+        scalars.len(),
+        plan.config.threads(),
+    );
+    let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
+    let chunk = plan.chunk as usize;
+    let _workspace = budget.lease(config.workspace_bytes::<P>(), "MSM buckets")?;
+    let mut kernel = Msm::<P>::new(config);
+    let mut tile = budget.vec(chunk, Point::<P>::INFINITY, "MSM bases")?;
+    let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
+    let mut sources = Vec::with_capacity(scalars.len());
+    for scalars in scalars {
+        let reader = match scalars {
+            Scalars::Column(column) => Some(column.reader(ascending(column.len(), plan.chunk), READ_AHEAD)?),
+            Scalars::Slice(_) => None,
+        };
+        sources.push((scalars, reader, budget.vec(chunk, zero, "MSM scalars")?));
+    }
+    let mut reader = bases
+        .prefix(points)?
+        .reader(ascending(points, plan.chunk), READ_AHEAD)?;
+    let mut start = 0usize;
+    while let Some(region) = reader.next_into(&mut tile)? {
+        let len = region.len() as usize;
+        for (scalars, reader, values) in &mut sources {
+            let filled = match (scalars, reader) {
+                (Scalars::Slice(slice), _) => {
+                    let part = slice.get(start..slice.len().min(start + len)).unwrap_or(&[]);
+                    values[..part.len()].copy_from_slice(part);
+                    part.len()
+                }
+                (Scalars::Column(_), Some(reader)) => reader
+                    .next_into(values)?
+                    .map_or(0, |region| region.len() as usize),
+                (Scalars::Column(_), None) => 0,
+            };
+            values[filled..len].fill(zero);
+        }
+        let columns: Vec<&[P::ScalarField]> = sources.iter().map(|(_, _, values)| &values[..len]).collect();
+        kernel.update(&tile[..len], &columns);
+        start += len;
+    }
+    Ok(kernel.finish())
+}

@@ -1,0 +1,528 @@
+//! Number-theoretic transforms of columns: scalars, or group elements under scalars.
+//!
+//! A column that fits the tile is transformed in memory. A larger one takes Bailey's four steps (*FFTs in external or
+//! hierarchical memory*, 1990) in two passes over the disk, cut as [`NttPlan`] says:
+//!
+//! 1. For each panel of `columns1` columns of the `n1 x n2` matrix: transform its columns, multiply element `(k1, j2)` by
+//!    `omega^(k1 * j2)`, and write it in blocks of `columns1 x columns2` elements, transposed, so that pass 2 reads what
+//!    it needs as one run.
+//! 2. For each group of `columns2` rows `k1`, now columns of an `n2 x columns2` tile: transform the columns, and write
+//!    output `k1 + n1 * k2` where it belongs.
+//!
+//! The next tile is read while this one is transformed, and the last one's writes are behind. Order is natural on both
+//! sides. Memory: one tile of values, one of raw bytes, [`BANDS`] bands of a sixteenth of a tile; 32 bytes a frame.
+
+use ark_ec::CurveGroup;
+use ark_ec::short_weierstrass::Projective;
+
+use super::ntt_plan::NttPlan;
+use crate::budget::LeasedVec;
+use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Writer, ascending};
+use crate::kernels::curve::{Coordinates, Curve, Point};
+use crate::kernels::field::KernelField;
+use crate::kernels::ntt::{
+    Domain, NttElement, Twiddles, Twist, columns, scale_all, scale_indexed, transpose_block,
+};
+use crate::{Error, Result};
+
+/// Bands that are leased beside the tile: one of values, three that are being written.
+const BANDS: u64 = 4;
+/// A band is this part of a tile.
+const LOG_BANDS_PER_TILE: u32 = 4;
+/// Frames of what passes between the two passes.
+const BETWEEN_FRAME_BYTES_MAX: u64 = 64 * 1024;
+
+/// A transform of `2^log_n` elements: `output[i] = scale * after^i * sum over j of omega^(i * j) * before^j * input[j]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transform<F> {
+    /// log2 of the number of elements. A shorter input counts as padded with zeros.
+    pub log_n: u32,
+    /// A primitive `2^log_n`-th root of unity.
+    pub omega: F,
+    /// Goes to the power of the input's index: the shift of a coset, or 1.
+    pub before: F,
+    /// Goes to the power of the output's index: the inverse shift of a coset, or 1.
+    pub after: F,
+    /// Multiplies everything.
+    pub scale: F,
+}
+
+impl<F: KernelField> Transform<F> {
+    /// Coefficients to values at `1, omega, omega^2, ...`.
+    pub fn forward(log_n: u32, omega: F) -> Self {
+        Self {
+            log_n,
+            omega,
+            before: F::ONE,
+            after: F::ONE,
+            scale: F::ONE,
+        }
+    }
+
+    /// Values at `1, omega, omega^2, ...` to coefficients.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for `omega` = 0.
+    pub fn inverse(log_n: u32, omega: F) -> Result<Self> {
+        let scale = invert(F::from(2u64).pow([u64::from(log_n)]))?;
+        Ok(Self {
+            log_n,
+            omega: invert(omega)?,
+            before: F::ONE,
+            after: F::ONE,
+            scale,
+        })
+    }
+
+    /// Coefficients to values on the coset `shift * <omega>`.
+    pub fn coset_forward(log_n: u32, omega: F, shift: F) -> Self {
+        Self {
+            before: shift,
+            ..Self::forward(log_n, omega)
+        }
+    }
+
+    /// Values on the coset `shift * <omega>` to coefficients.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for `omega` or `shift` = 0.
+    pub fn coset_inverse(log_n: u32, omega: F, shift: F) -> Result<Self> {
+        Ok(Self {
+            after: invert(shift)?,
+            ..Self::inverse(log_n, omega)?
+        })
+    }
+}
+
+fn invert<F: KernelField>(value: F) -> Result<F> {
+    value.inverse().ok_or(Error::Invalid {
+        what: "transform",
+        details: "a root of unity or a coset's shift is zero".into(),
+    })
+}
+
+/// What a column to be transformed holds.
+pub trait Transformable<F>: NttElement<F> + Element {
+    /// Brings values into the form in which writing them is cheap.
+    fn normalize(values: &mut [Self]) {
+        let _ = values;
+    }
+}
+
+impl<F: KernelField + NttElement<F> + Element> Transformable<F> for F {}
+
+/// A point in Jacobian coordinates whose bytes are those of the affine point.
+#[derive(Debug)]
+pub struct Lifted<P: Curve>(Projective<P>);
+
+// Derived, these would ask the same of the curve's marker type.
+impl<P: Curve> Clone for Lifted<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Curve> Copy for Lifted<P> {}
+
+impl<P: Curve<BaseField: Element>> Element for Lifted<P>
+where
+    Point<P>: Element,
+{
+    const BYTES: usize = <Point<P> as Element>::BYTES;
+
+    fn decode(bytes: &[u8]) -> Self {
+        Self(<Point<P> as Element>::decode(bytes).to_projective::<P>())
+    }
+
+    fn encode(&self, out: &mut [u8]) {
+        // Quick after `normalize`, which leaves z = 1; right in any case.
+        Coordinates::from_affine::<P>(&self.0.into_affine()).encode(out);
+    }
+}
+
+impl<P: Curve> NttElement<P::ScalarField> for Lifted<P>
+where
+    Projective<P>: NttElement<P::ScalarField>,
+{
+    const FILL: Self = Self(<Projective<P> as NttElement<P::ScalarField>>::FILL);
+
+    fn butterfly(low: &mut Self, high: &mut Self, factor: &P::ScalarField) {
+        NttElement::butterfly(&mut low.0, &mut high.0, factor);
+    }
+
+    fn butterfly_one(low: &mut Self, high: &mut Self) {
+        NttElement::<P::ScalarField>::butterfly_one(&mut low.0, &mut high.0);
+    }
+
+    fn scale(&mut self, factor: &P::ScalarField) {
+        self.0.scale(factor);
+    }
+
+    fn settle(&mut self) {
+        NttElement::<P::ScalarField>::settle(&mut self.0);
+    }
+}
+
+impl<P: Curve<BaseField: Element>> Transformable<P::ScalarField> for Lifted<P>
+where
+    Projective<P>: NttElement<P::ScalarField>,
+{
+    fn normalize(values: &mut [Self]) {
+        use rayon::prelude::*;
+        values.par_chunks_mut(1024).for_each(|values| {
+            let points: Vec<Projective<P>> = values.iter().map(|value| value.0).collect();
+            for (value, point) in values.iter_mut().zip(Projective::normalize_batch(&points)) {
+                value.0 = point.into();
+            }
+        });
+    }
+}
+
+/// Transforms a column of scalars. The largest tile that the budget has room for is taken.
+///
+/// # Errors
+/// [`Error::Invalid`] for a root of another order or an input longer than `2^log_n`; [`Error::BudgetTooSmall`] with the
+/// smallest budget that works; [`Error::Io`], [`Error::Damaged`].
+pub fn ntt<F>(input: &Column<F>, transform: &Transform<F>, placement: Placement) -> Result<Column<F>>
+where
+    F: KernelField + NttElement<F> + Element,
+{
+    let log_tile = log_tile_within::<F>(input, transform.log_n, input.workspace().budget.available_bytes())?;
+    ntt_in_tiles(input, transform, placement, log_tile)
+}
+
+/// As [`ntt`], for a column of affine points: the same sums, with points for the values. This is what takes an SRS from
+/// monomial to Lagrange form.
+///
+/// # Errors
+/// As [`ntt`].
+pub fn group_ntt<P>(
+    input: &Column<Point<P>>,
+    transform: &Transform<P::ScalarField>,
+    placement: Placement,
+) -> Result<Column<Point<P>>>
+where
+    P: Curve<BaseField: Element>,
+    Projective<P>: NttElement<P::ScalarField>,
+{
+    let input = input.cast::<Lifted<P>>()?;
+    let available = input.workspace().budget.available_bytes();
+    let log_tile = log_tile_within::<Lifted<P>>(&input, transform.log_n, available)?;
+    ntt_in_tiles(&input, transform, placement, log_tile)?.cast()
+}
+
+/// Bytes leased for a tile of `2^log_tile` values of `E`.
+fn leased_bytes<E: Element>(plan: NttPlan, log_n: u32, log_tile: u32, input: &Column<E>) -> u64 {
+    let value_bytes = size_of::<E>() as u64;
+    let element_bytes = E::BYTES as u64;
+    // Both columns that are written keep 32 bytes a frame.
+    let digests = |frame_bytes: u64| ((element_bytes << log_n).div_ceil(frame_bytes)) * 32;
+    match plan {
+        NttPlan::Whole => {
+            let chunk = input.sequential_chunk() * element_bytes;
+            (value_bytes << log_n) + 5 * chunk + digests(SCRATCH_FRAME_BYTES as u64)
+        }
+        NttPlan::FourStep { log_n1, log_n2, .. } => {
+            let (run1, run2) = (1u64 << (log_tile - log_n1), 1u64 << (log_tile - log_n2));
+            let raw = element_bytes * input.frame_elements().max(1 << log_tile);
+            let band = 1u64 << log_band(log_tile, element_bytes);
+            let output_frame = (run2 * element_bytes).min(SCRATCH_FRAME_BYTES as u64);
+            (value_bytes << log_tile)
+                + raw
+                + band * (value_bytes + (BANDS - 1) * element_bytes)
+                + digests(between_frame_bytes(run1 * run2, band, element_bytes))
+                + digests(output_frame)
+        }
+    }
+}
+
+fn log_band(log_tile: u32, element_bytes: u64) -> u32 {
+    (log_tile - LOG_BANDS_PER_TILE.min(log_tile)).max((4096 / element_bytes).ilog2())
+}
+
+fn between_frame_bytes(block: u64, band: u64, element_bytes: u64) -> u64 {
+    (block.min(band) * element_bytes).clamp(4096, BETWEEN_FRAME_BYTES_MAX)
+}
+
+/// log2 of the largest tile whose leases fit `available` bytes.
+fn log_tile_within<E: Element>(input: &Column<E>, log_n: u32, available: u64) -> Result<u32> {
+    let log_min = NttPlan::log_tile_min(log_n, E::BYTES as u64);
+    let mut needed = u64::MAX;
+    for log_tile in (log_min..=log_n).rev() {
+        let plan = NttPlan::new(log_n, log_tile, E::BYTES as u64, input.frame_elements())?;
+        let bytes = leased_bytes::<E>(plan, log_n, log_tile, input);
+        if bytes <= available {
+            return Ok(log_tile);
+        }
+        needed = needed.min(bytes);
+    }
+    let held = input.workspace().budget.held_bytes();
+    Err(Error::BudgetTooSmall {
+        what: format!("a transform of 2^{log_n} elements beside {held} bytes held"),
+        needed_bytes: needed + held,
+        limit_bytes: input.workspace().budget.limit_bytes(),
+    })
+}
+
+/// Transforms with a tile of `2^log_tile` elements, however much memory there is.
+///
+/// # Errors
+/// As [`ntt`]; [`Error::Invalid`] for a tile that is too small for two passes.
+pub fn ntt_in_tiles<F, E>(
+    input: &Column<E>,
+    transform: &Transform<F>,
+    placement: Placement,
+    log_tile: u32,
+) -> Result<Column<E>>
+where
+    F: KernelField,
+    E: Transformable<F>,
+{
+    let n = 1u64 << transform.log_n;
+    if input.len() > n {
+        return Err(Error::Invalid {
+            what: "transform",
+            details: format!("{} elements for a domain of {n}", input.len()),
+        });
+    }
+    match NttPlan::new(transform.log_n, log_tile, E::BYTES as u64, input.frame_elements())? {
+        NttPlan::Whole => whole(input, transform, placement),
+        NttPlan::FourStep {
+            log_tile,
+            log_n1,
+            log_n2,
+        } => {
+            let shape = FourStep {
+                transform,
+                log_tile,
+                log_n1,
+                log_n2,
+            };
+            let between = shape.first_pass(input)?;
+            shape.second_pass(&between, placement)
+        }
+    }
+}
+
+fn whole<F: KernelField, E: Transformable<F>>(
+    input: &Column<E>,
+    transform: &Transform<F>,
+    placement: Placement,
+) -> Result<Column<E>> {
+    let workspace = input.workspace();
+    let n = 1usize << transform.log_n;
+    let domain = Domain::new(transform.log_n, transform.omega)?;
+    let mut tile = workspace.budget.vec(n, E::FILL, "transform tile")?;
+    let mut filled = 0usize;
+    let mut reader = input.read_ascending(input.sequential_chunk())?;
+    while let Some(region) = reader.next_into(&mut tile[filled..])? {
+        filled += region.len() as usize;
+    }
+    drop(reader);
+    if !transform.before.is_one() {
+        scale_indexed(&mut tile[..filled], filled.max(1), &transform.before, 0, 0);
+    }
+    domain.forward(&mut tile);
+    if !transform.scale.is_one() {
+        scale_all(&mut tile, &transform.scale);
+    }
+    if !transform.after.is_one() {
+        scale_indexed(&mut tile, n, &transform.after, 0, 0);
+    }
+    E::normalize(&mut tile);
+    let mut writer = Writer::scratch(workspace, "transform", n as u64, placement)?;
+    writer.push(&tile)?;
+    writer.finish()
+}
+
+/// One four-step transform.
+struct FourStep<'a, F> {
+    transform: &'a Transform<F>,
+    log_tile: u32,
+    log_n1: u32,
+    log_n2: u32,
+}
+
+impl<F: KernelField> FourStep<'_, F> {
+    /// Columns of a panel of pass 1.
+    fn columns1(&self) -> u64 {
+        1 << (self.log_tile - self.log_n1)
+    }
+
+    /// Columns of a panel of pass 2.
+    fn columns2(&self) -> u64 {
+        1 << (self.log_tile - self.log_n2)
+    }
+
+    fn tile<E: Transformable<F>>(&self, column: &Column<E>) -> Result<LeasedVec<E>> {
+        column
+            .workspace()
+            .budget
+            .vec(1 << self.log_tile, E::FILL, "transform tile")
+    }
+
+    fn first_pass<E: Transformable<F>>(&self, input: &Column<E>) -> Result<Column<E>> {
+        let workspace = input.workspace();
+        let (n1, n2) = (1u64 << self.log_n1, 1u64 << self.log_n2);
+        let (width, width2) = (self.columns1(), self.columns2());
+        let band_len = 1u64 << log_band(self.log_tile, E::BYTES as u64);
+        let block = width * width2;
+        let frame_bytes = between_frame_bytes(block, band_len, E::BYTES as u64);
+        let mut between = Draft::scratch_with_frames(
+            workspace,
+            "transform, between its passes",
+            n1 * n2,
+            Placement::Disk,
+            frame_bytes as usize,
+        )?;
+        let twiddles = Twiddles::new(self.log_n1, self.transform.omega.pow([n2]))?;
+        let mut tile = self.tile(input)?;
+        let mut band = workspace
+            .budget
+            .vec(band_len as usize, E::FILL, "transform band")?;
+
+        // Rows that the input has whole; what it has of one more is read apart, the rest is zero.
+        let rows = input.len() / n2;
+        let ragged = input.len() % n2;
+        // A run shorter than the input's frame brings the whole frame along: then a panel comes in several reads.
+        let rows_per_read = (n1 * width / width.max(input.frame_elements())).max(1);
+        let panels = (0..n2 / width).flat_map(move |panel| {
+            (0..rows.div_ceil(rows_per_read)).map(move |read| Region::Panel {
+                row_len: n2,
+                first_row: read * rows_per_read,
+                rows: rows_per_read.min(rows - read * rows_per_read),
+                first_column: panel * width,
+                columns: width,
+            })
+        });
+        let mut reader = input.reader(panels, 1)?;
+        for panel in 0..n2 / width {
+            let first_column = panel * width;
+            let present = (rows * width) as usize;
+            for part in tile[..present].chunks_mut((rows_per_read * width) as usize) {
+                reader.next_into(part)?;
+            }
+            tile[present..].fill(E::FILL);
+            if ragged > first_column {
+                let len = (ragged - first_column).min(width);
+                let region = Region::Span {
+                    start: rows * n2 + first_column,
+                    len,
+                };
+                input.read(region, &mut tile[present..present + len as usize])?;
+            }
+            if !self.transform.before.is_one() {
+                scale_indexed(
+                    &mut tile,
+                    width as usize,
+                    &self.transform.before,
+                    first_column,
+                    n2,
+                );
+            }
+            let twist = Twist {
+                root: self.transform.omega,
+                first_row: 0,
+                first_column,
+                scale: self.transform.scale,
+            };
+            columns(&mut tile, width as usize, &twiddles, Some(&twist));
+            E::normalize(&mut tile);
+            self.write_blocks(&mut between, &tile, &mut band, panel)?;
+        }
+        between.finish()
+    }
+
+    /// Writes a panel's blocks, transposed: block `group` of the panel has rows `group * columns2 ..` of it, and stands at
+    /// `(group * panels + panel) * block` of the column.
+    fn write_blocks<E: Transformable<F>>(
+        &self,
+        between: &mut Draft<E>,
+        tile: &[E],
+        band: &mut [E],
+        panel: u64,
+    ) -> Result<()> {
+        let (width, width2) = (self.columns1() as usize, self.columns2() as usize);
+        let block = width * width2;
+        let groups = (1usize << self.log_n1) / width2;
+        let row_len = (width2 as u64) << self.log_n2;
+        if block >= band.len() {
+            // Several bands a block: each some columns of it.
+            let columns_per_band = band.len() / width2;
+            for group in 0..groups {
+                for first in (0..width).step_by(columns_per_band) {
+                    let source = &tile[group * block + first..(group + 1) * block];
+                    transpose_block(source, width, width2, columns_per_band, band);
+                    let start = group as u64 * row_len + panel * block as u64 + (first * width2) as u64;
+                    between.write(
+                        Region::Span {
+                            start,
+                            len: band.len() as u64,
+                        },
+                        band,
+                    )?;
+                }
+            }
+        } else {
+            let groups_per_band = (band.len() / block).min(groups);
+            for first in (0..groups).step_by(groups_per_band) {
+                for (i, target) in band.chunks_exact_mut(block).take(groups_per_band).enumerate() {
+                    let source = &tile[(first + i) * block..(first + i + 1) * block];
+                    transpose_block(source, width, width2, width, target);
+                }
+                let region = Region::Panel {
+                    row_len,
+                    first_row: first as u64,
+                    rows: groups_per_band as u64,
+                    first_column: panel * block as u64,
+                    columns: block as u64,
+                };
+                between.write(region, band)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn second_pass<E: Transformable<F>>(
+        &self,
+        between: &Column<E>,
+        placement: Placement,
+    ) -> Result<Column<E>> {
+        let workspace = between.workspace();
+        let (n1, n2) = (1u64 << self.log_n1, 1u64 << self.log_n2);
+        let width = self.columns2();
+        let frame_bytes = (width * E::BYTES as u64).clamp(4096, SCRATCH_FRAME_BYTES as u64) as usize;
+        let mut output = Draft::scratch_with_frames(workspace, "transform", n1 * n2, placement, frame_bytes)?;
+        let twiddles = Twiddles::new(self.log_n2, self.transform.omega.pow([n1]))?;
+        let mut tile = self.tile(between)?;
+        let mut reader = between.reader(ascending(n1 * n2, 1 << self.log_tile), 1)?;
+        let rows_per_band = (1u64 << log_band(self.log_tile, E::BYTES as u64)) / width;
+        let rows_per_band = rows_per_band.clamp(1, n2);
+        for group in 0..n1 / width {
+            reader.next_into(&mut tile)?;
+            columns(&mut tile, width as usize, &twiddles, None);
+            if !self.transform.after.is_one() {
+                scale_indexed(
+                    &mut tile,
+                    width as usize,
+                    &self.transform.after,
+                    group * width,
+                    n1,
+                );
+            }
+            E::normalize(&mut tile);
+            for first_row in (0..n2).step_by(rows_per_band as usize) {
+                let region = Region::Panel {
+                    row_len: n1,
+                    first_row,
+                    rows: rows_per_band,
+                    first_column: group * width,
+                    columns: width,
+                };
+                let start = (first_row * width) as usize;
+                output.write(region, &tile[start..start + (rows_per_band * width) as usize])?;
+            }
+        }
+        output.finish()
+    }
+}

@@ -1,0 +1,156 @@
+//! Polynomials on disk: evaluation, division, products, inversion, combination. One pass each.
+//!
+//! Shapes: a column of n scalars, lowest degree first. Evaluation and division run from the top down, since Horner's rule
+//! carries from the highest coefficient; products run upwards. Memory: one tile of [`Column::sequential_chunk`] scalars
+//! for each column that is read, its read-ahead and write-behind buffers; nothing that grows with n.
+
+use crate::column::{Column, Draft, Element, Placement, Reader, Writer, descending};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly;
+use crate::{Error, Result};
+
+/// The value at `point` of the polynomial with these coefficients.
+///
+/// # Errors
+/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+pub fn evaluate<F: KernelField + Element>(coefficients: &Column<F>, point: F) -> Result<F> {
+    Ok(evaluate_many(coefficients, &[point])?[0])
+}
+
+/// The values at several points, with one pass over the coefficients.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_many<F: KernelField + Element>(coefficients: &Column<F>, points: &[F]) -> Result<Vec<F>> {
+    let chunk = coefficients.sequential_chunk();
+    let mut reader = coefficients.read_descending(chunk)?;
+    let mut tile = coefficients
+        .workspace()
+        .budget
+        .vec(chunk as usize, F::ZERO, "evaluation")?;
+    let mut carries = vec![F::ZERO; points.len()];
+    while let Some(region) = reader.next_into(&mut tile)? {
+        poly::evaluate_chunk_many(&tile[..region.len() as usize], points, &mut carries);
+    }
+    Ok(carries)
+}
+
+/// Quotient and remainder of a division by `X - point` (the remainder is the value at `point`). The quotient has as many
+/// coefficients as the dividend; the topmost is 0.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn divide_by_linear<F: KernelField + Element>(
+    coefficients: &Column<F>,
+    point: F,
+    placement: Placement,
+) -> Result<(Column<F>, F)> {
+    let workspace = coefficients.workspace();
+    let mut quotient = Draft::scratch(workspace, "quotient", coefficients.len(), placement)?;
+    // Chunks have to start at frames of both columns; both sizes are powers of two.
+    let chunk = coefficients.sequential_chunk().max(quotient.frame_elements());
+    let mut reader = coefficients.reader(descending(coefficients.len(), chunk), 2)?;
+    let mut tile = workspace.budget.vec(chunk as usize, F::ZERO, "division")?;
+    let mut carry = F::ZERO;
+    while let Some(region) = reader.next_into(&mut tile)? {
+        let len = region.len() as usize;
+        carry = poly::divide_chunk(&mut tile[..len], &point, carry);
+        quotient.write(region, &tile[..len])?;
+    }
+    Ok((quotient.finish()?, carry))
+}
+
+/// The inverses of all non-zero values; zeros stay zero.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn batch_invert<F: KernelField + Element>(values: &Column<F>, placement: Placement) -> Result<Column<F>> {
+    map_ascending(values, "inverses", placement, |tile| poly::invert_chunk(tile))
+}
+
+/// The exclusive prefix product: element i is `first * values[0] * ... * values[i - 1]`. Also gives what element n would
+/// have been, the product of all.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn prefix_product<F: KernelField + Element>(
+    values: &Column<F>,
+    first: F,
+    placement: Placement,
+) -> Result<(Column<F>, F)> {
+    let mut carry = first;
+    let products = map_ascending(values, "prefix products", placement, |tile| {
+        carry = poly::prefix_product_chunk(tile, carry);
+    })?;
+    Ok((products, carry))
+}
+
+fn map_ascending<F: KernelField + Element>(
+    values: &Column<F>,
+    what: &str,
+    placement: Placement,
+    mut work: impl FnMut(&mut [F]),
+) -> Result<Column<F>> {
+    let workspace = values.workspace();
+    let chunk = values.sequential_chunk();
+    let mut reader = values.read_ascending(chunk)?;
+    let mut writer = Writer::scratch(workspace, what, values.len(), placement)?;
+    let mut tile = workspace.budget.vec(chunk as usize, F::ZERO, "scan")?;
+    while let Some(region) = reader.next_into(&mut tile)? {
+        let tile = &mut tile[..region.len() as usize];
+        work(tile);
+        writer.push(tile)?;
+    }
+    writer.finish()
+}
+
+/// `sum of factor * column`, as long as the longest column; shorter ones count as padded with zeros. Every column is read
+/// once, all at the same pace.
+///
+/// # Errors
+/// [`Error::Invalid`] without any column; else as [`evaluate`].
+pub fn linear_combination<F: KernelField + Element>(
+    terms: &[(F, &Column<F>)],
+    placement: Placement,
+) -> Result<Column<F>> {
+    let Some(longest) = terms
+        .iter()
+        .map(|(_, column)| *column)
+        .max_by_key(|column| column.len())
+    else {
+        return Err(Error::Invalid {
+            what: "linear combination",
+            details: "of no columns, so of no length".into(),
+        });
+    };
+    let workspace = longest.workspace();
+    // The columns share what one reader would take, so that many of them need no more.
+    let frame = terms
+        .iter()
+        .map(|(_, column)| column.frame_elements())
+        .max()
+        .unwrap_or(1);
+    let chunk = (longest.sequential_chunk() / (terms.len() as u64).next_power_of_two()).max(frame);
+    let mut readers: Vec<Reader<F>> = terms
+        .iter()
+        .map(|(_, column)| column.read_ascending(chunk))
+        .collect::<Result<_>>()?;
+    let mut sum = workspace
+        .budget
+        .vec(chunk as usize, F::ZERO, "linear combination")?;
+    let mut tile = workspace
+        .budget
+        .vec(chunk as usize, F::ZERO, "linear combination")?;
+    let mut writer = Writer::scratch(workspace, "linear combination", longest.len(), placement)?;
+    for region in crate::column::ascending(longest.len(), chunk) {
+        let sum = &mut sum[..region.len() as usize];
+        sum.fill(F::ZERO);
+        for ((factor, _), reader) in terms.iter().zip(&mut readers) {
+            if let Some(read) = reader.next_into(&mut tile)? {
+                poly::add_scaled(sum, factor, &tile[..read.len() as usize]);
+            }
+        }
+        writer.push(sum)?;
+    }
+    writer.finish()
+}
