@@ -387,8 +387,13 @@ fn every_operation_may_fail_in_every_way() {
             Fault::SwapFrames(2 * PAGE),
             Fault::Truncate,
         ];
-        let mut lies_seen = 0;
-        for fault in loud.into_iter().chain(harmless).chain(lies) {
+        let (mut lies_seen, mut named_instead) = (0, 0);
+        for fault in loud
+            .into_iter()
+            .chain([Fault::Unsupported])
+            .chain(harmless)
+            .chain(lies)
+        {
             for index in 0..operations {
                 let _ = std::fs::remove_file(&path);
                 let outcome = scenario(&case, &case.storage(FaultPlan::at(index, fault)), &budget);
@@ -404,6 +409,7 @@ fn every_operation_may_fail_in_every_way() {
                     Ok(same) => {
                         assert!(!loud.contains(&fault), "{context}");
                         assert!(same || lies.contains(&fault), "{context}");
+                        named_instead += u32::from(fault == Fault::Unsupported);
                         lies_seen += u32::from(!same);
                     }
                 }
@@ -421,6 +427,11 @@ fn every_operation_may_fail_in_every_way() {
             }
         }
         assert!(lies_seen > 20, "{}: the lying faults did nothing", case.name);
+        assert_eq!(
+            named_instead, 2,
+            "{}: scratch and publish work without O_TMPFILE",
+            case.name
+        );
         let _ = std::fs::remove_file(&path);
     }
 }

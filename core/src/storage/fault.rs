@@ -19,6 +19,8 @@ pub enum Fault {
     Io,
     /// It fails with ENOSPC.
     NoSpace,
+    /// It fails with EOPNOTSUPP, as where a file system lacks it: a nameless file then has a name for a moment.
+    Unsupported,
     /// Its first attempt is interrupted (EINTR); the second goes through.
     Interrupted,
     /// Every attempt transfers at most this many bytes (rounded to the alignment, at least one unit).
@@ -86,6 +88,7 @@ impl FaultPlan {
         match self.next() {
             Some(Fault::Io) => return Err(Errno::IO),
             Some(Fault::NoSpace) => return Err(Errno::NOSPC),
+            Some(Fault::Unsupported) => return Err(Errno::OPNOTSUPP),
             // Interrupted before it began; the rest is about bytes.
             _ => {}
         }

@@ -208,6 +208,7 @@ impl Transfer {
         match self.fault {
             Some(Fault::Io) => result = Err(Errno::IO),
             Some(Fault::NoSpace) => result = Err(Errno::NOSPC),
+            Some(Fault::Unsupported) => result = Err(Errno::OPNOTSUPP),
             Some(Fault::Interrupted) => {
                 self.fault = None;
                 result = Err(Errno::INTR);
