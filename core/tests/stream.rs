@@ -1,5 +1,7 @@
 //! Streamed transforms, sums and scans against libraries that we did not write, bit for bit.
 
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand, Zero};

@@ -67,7 +67,7 @@ pub fn transpose_block<E: Copy + Send + Sync>(
 mod tests {
     use super::*;
     use ark_bn254::Fr;
-    use ark_ff::{AdditiveGroup, Field};
+    use ark_ff::Field;
 
     #[test]
     fn powers_follow_the_index() {
