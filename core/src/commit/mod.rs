@@ -9,6 +9,12 @@
 mod generate;
 pub mod kzg;
 mod srs;
+mod srs_check;
+mod srs_export;
+mod srs_import;
 
 pub use generate::{generate, generate_scratch};
 pub use srs::{Engine, G1, Scalar, Srs, lagrange_from_monomial, omega};
+pub use srs_check::{SrsProgress, check_srs, verify_srs};
+pub use srs_export::export_params_kzg;
+pub use srs_import::{ImportedSrs, import_params_kzg};
