@@ -77,7 +77,7 @@ impl MsmConfig {
 
     /// Bytes that [`super::Msm::new`] allocates: buckets (columns * windows * 2^(window_bits - 1) * 64), digits (block * windows * 2),
     /// and per thread the sort (block * 4 + 2^(window_bits - 1) * 4 and up to 12 a bucket), the work array (block * 2/3 * 64) and
-    /// the batch (2048 * 200).
+    /// the batch (2048 * 288).
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
         let windows = self.windows::<P>();
         let buckets = self.columns * windows * self.buckets_per_window() * size_of::<Point<P>>();

@@ -22,10 +22,10 @@ pub(super) fn window_sum<P: Curve>(buckets: &[Point<P>], worker: &mut Worker<P>)
         weighted_sum::<P>(buckets.get(1..).unwrap_or(&[]))
     } else {
         let mut count = buckets.len() / 2;
-        worker.add_pairs(count, |_, i| (buckets[2 * i], buckets[2 * i + 1]));
+        worker.add_pairs(Some(buckets), count, |i| (2 * i, 2 * i + 1));
         for _ in 1..low_bits {
             count /= 2;
-            worker.add_pairs(count, |work, i| (work[2 * i], work[2 * i + 1]));
+            worker.add_pairs(None, count, |i| (2 * i, 2 * i + 1));
         }
         weighted_sum::<P>(&worker.work[1..count])
     };
@@ -35,10 +35,10 @@ pub(super) fn window_sum<P: Curve>(buckets: &[Point<P>], worker: &mut Worker<P>)
         weighted_sum::<P>(buckets)
     } else {
         let mut count = buckets.len() / 2;
-        worker.add_pairs(count, |_, i| (buckets[i], buckets[count + i]));
+        worker.add_pairs(Some(buckets), count, |i| (i, count + i));
         while count > width {
             count /= 2;
-            worker.add_pairs(count, |work, i| (work[i], work[count + i]));
+            worker.add_pairs(None, count, |i| (i, count + i));
         }
         weighted_sum::<P>(&worker.work[..width])
     };

@@ -7,7 +7,7 @@
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::kernels::msm::MsmConfig;
-use crate::kernels::msm::batch::Batch;
+use crate::kernels::msm::batch::{Batch, CAPACITY};
 use crate::kernels::msm::digits::Digits;
 
 /// Marks a batch's target as a resident bucket, not a place in the work array.
@@ -101,13 +101,6 @@ impl<P: Curve> Worker<P> {
     }
 
     fn first_round(&mut self, bases: &[Point<P>], buckets: &mut [Point<P>]) {
-        let base = |entry: u32| {
-            let point = &bases[(entry >> 1) as usize];
-            Point::<P> {
-                x: point.x,
-                y: point.y.signed(entry & 1 == 1),
-            }
-        };
         let Self {
             batch,
             ends,
@@ -115,120 +108,155 @@ impl<P: Curve> Worker<P> {
             runs,
             work,
         } = self;
+        let mut places = (work.as_mut_slice(), buckets);
+        // Operands: a base with its sign in bit 0, or a bucket.
+        let flush = |batch: &mut Batch<P>, places: &mut Places<'_, P>| {
+            batch.flush(
+                places,
+                |(_, buckets), place| {
+                    let from = if place & RESIDENT == 0 { bases } else { &**buckets };
+                    let point = &from[((place & !RESIDENT) >> 1) as usize];
+                    Point::<P> {
+                        x: point.x,
+                        y: point.y.signed(place & 1 == 1),
+                    }
+                },
+                |(work, _), from, to| {
+                    let point = &bases[(from >> 1) as usize];
+                    work[to as usize] = Point::<P> {
+                        x: point.x,
+                        y: point.y.signed(from & 1 == 1),
+                    };
+                },
+                write::<P>,
+            );
+        };
         let mut begin = 0usize;
-        let mut free = 0usize;
-        for bucket in 0..buckets.len() {
-            let run = &order[begin..ends[bucket] as usize];
-            begin = ends[bucket] as usize;
-            if let [entry] = run {
-                let sum = batch.push(&buckets[bucket], &base(*entry), bucket as u32 | RESIDENT);
-                if let Some(sum) = sum {
-                    buckets[bucket] = sum;
-                }
-                flush_if_full(batch, work, buckets);
+        let mut free = 0u32;
+        for bucket in 0..places.1.len() as u32 {
+            let end = ends[bucket as usize] as usize;
+            let run = &order[begin..end];
+            begin = end;
+            if let [base] = run {
+                batch.push(bucket << 1 | RESIDENT, *base, bucket | RESIDENT);
             } else if run.len() > 1 {
                 let start = free;
                 let pairs = run.chunks_exact(2);
-                if let [entry] = pairs.remainder() {
-                    work[start + run.len() / 2] = base(*entry);
-                }
+                let rest = pairs.remainder();
                 for pair in pairs {
-                    if let Some(sum) = batch.push(&base(pair[0]), &base(pair[1]), free as u32) {
-                        work[free] = sum;
-                    }
+                    batch.push(pair[0], pair[1], free);
                     free += 1;
-                    flush_if_full(batch, work, buckets);
+                    if batch.is_full() {
+                        flush(batch, &mut places);
+                    }
                 }
-                free += run.len() % 2;
+                if let [base] = rest {
+                    batch.push_move(*base, free);
+                    free += 1;
+                }
                 runs.push(Run {
-                    bucket: bucket as u32,
-                    start: start as u32,
-                    len: (free - start) as u32,
+                    bucket,
+                    start,
+                    len: free - start,
                 });
             }
+            if batch.is_full() {
+                flush(batch, &mut places);
+            }
         }
-        flush(batch, work, buckets);
+        flush(batch, &mut places);
     }
 
-    /// Halves every run. Targets lie at or below what was read for them, and a batch has copied its operands: nothing is
-    /// overwritten before it was read.
+    /// Halves every run. Targets lie at or below what was read for them, and a batch reads all its operands before it
+    /// moves or writes: nothing is overwritten before it was read.
     fn next_round(&mut self, buckets: &mut [Point<P>]) {
         let Self {
             batch, runs, work, ..
         } = self;
-        let mut free = 0usize;
+        let mut places = (work.as_mut_slice(), buckets);
+        let flush = |batch: &mut Batch<P>, places: &mut Places<'_, P>| {
+            batch.flush(
+                places,
+                |(work, buckets), place| {
+                    let from = if place & RESIDENT == 0 {
+                        &**work
+                    } else {
+                        &**buckets
+                    };
+                    from[(place & !RESIDENT) as usize]
+                },
+                |(work, _), from, to| work[to as usize] = work[from as usize],
+                write::<P>,
+            );
+        };
+        let mut free = 0u32;
         let mut kept = 0usize;
         for i in 0..runs.len() {
-            let run = runs[i];
-            let (start, len) = (run.start as usize, run.len as usize);
+            let Run { bucket, start, len } = runs[i];
             if len == 1 {
-                let bucket = run.bucket as usize;
-                let sum = batch.push(&buckets[bucket], &work[start], run.bucket | RESIDENT);
-                if let Some(sum) = sum {
-                    buckets[bucket] = sum;
+                batch.push(bucket | RESIDENT, start, bucket | RESIDENT);
+            } else {
+                let new_start = free;
+                for pair in 0..len / 2 {
+                    batch.push(start + 2 * pair, start + 2 * pair + 1, free);
+                    free += 1;
+                    if batch.is_full() {
+                        flush(batch, &mut places);
+                    }
                 }
-                flush_if_full(batch, work, buckets);
-                continue;
-            }
-            let new_start = free;
-            for pair in 0..len / 2 {
-                let (a, b) = (work[start + 2 * pair], work[start + 2 * pair + 1]);
-                if let Some(sum) = batch.push(&a, &b, free as u32) {
-                    work[free] = sum;
+                if len % 2 == 1 {
+                    batch.push_move(start + len - 1, free);
+                    free += 1;
                 }
-                free += 1;
-                flush_if_full(batch, work, buckets);
-            }
-            if len % 2 == 1 {
-                work[free] = work[start + len - 1];
-                free += 1;
-            }
-            runs[kept] = Run {
-                bucket: run.bucket,
-                start: new_start as u32,
-                len: (free - new_start) as u32,
-            };
-            kept += 1;
-        }
-        runs.truncate(kept);
-        flush(batch, work, buckets);
-    }
-
-    /// `target[i] = source(2 i pair)`: adds `count` pairs into the work array; `pair(work, i)` gives the operands of place i, which
-    /// must not lie below i in the work array.
-    pub(super) fn add_pairs(
-        &mut self,
-        count: usize,
-        pair: impl Fn(&[Point<P>], usize) -> (Point<P>, Point<P>),
-    ) {
-        let Self { batch, work, .. } = self;
-        for i in 0..count {
-            let (a, b) = pair(work, i);
-            if let Some(sum) = batch.push(&a, &b, i as u32) {
-                work[i] = sum;
+                runs[kept] = Run {
+                    bucket,
+                    start: new_start,
+                    len: free - new_start,
+                };
+                kept += 1;
             }
             if batch.is_full() {
-                batch.flush(|target, point| work[target as usize] = point);
+                flush(batch, &mut places);
             }
         }
-        batch.flush(|target, point| work[target as usize] = point);
+        runs.truncate(kept);
+        flush(batch, &mut places);
+    }
+
+    /// Place i of the work array, for i < `count`, becomes the sum of places `first(i)` and `second(i)` of `source`, or of the
+    /// work array itself if there is none; these must not lie below i then.
+    pub(super) fn add_pairs(
+        &mut self,
+        source: Option<&[Point<P>]>,
+        count: usize,
+        pair: impl Fn(usize) -> (usize, usize),
+    ) {
+        let Self { batch, work, .. } = self;
+        let mut places = work.as_mut_slice();
+        for first in (0..count).step_by(CAPACITY) {
+            for i in first..(first + CAPACITY).min(count) {
+                let (a, b) = pair(i);
+                batch.push(a as u32, b as u32, i as u32);
+            }
+            batch.flush(
+                &mut places,
+                |work, place| source.unwrap_or(work)[place as usize],
+                |_, _, _| {},
+                |work, target, point| work[target as usize] = point,
+            );
+        }
     }
 }
+
+/// The work array and the resident buckets.
+type Places<'a, P> = (&'a mut [Point<P>], &'a mut [Point<P>]);
 
 #[inline(always)]
-fn flush_if_full<P: Curve>(batch: &mut Batch<P>, work: &mut [Point<P>], buckets: &mut [Point<P>]) {
-    if batch.is_full() {
-        flush(batch, work, buckets);
-    }
-}
-
-#[inline(never)]
-fn flush<P: Curve>(batch: &mut Batch<P>, work: &mut [Point<P>], buckets: &mut [Point<P>]) {
-    batch.flush(|target, point| {
-        if target & RESIDENT != 0 {
-            buckets[(target & !RESIDENT) as usize] = point;
-        } else {
-            work[target as usize] = point;
-        }
-    });
+fn write<P: Curve>(places: &mut Places<'_, P>, target: u32, point: Point<P>) {
+    let to = if target & RESIDENT == 0 {
+        &mut *places.0
+    } else {
+        &mut *places.1
+    };
+    to[(target & !RESIDENT) as usize] = point;
 }
