@@ -3,6 +3,7 @@
 //! MSM against halo2curves' `msm_best` (assembly) and arkworks' `VariableBaseMSM`, bases in chunks of 2^18; transforms against
 //! halo2curves' `best_fft` and ark-poly. What bounds all of them on one core is the Montgomery multiplication: six an
 //! addition, one a butterfly.
+#![allow(clippy::expect_used)]
 
 use ark_bn254::{Fq, Fr, g1::Config as Bn};
 use ark_ec::VariableBaseMSM;
