@@ -4,6 +4,9 @@
 //! ```text
 //!   mod.rs      who is asking: is there a session, is the switch on
 //!   switch.rs   the reproducible switch
+//!   params.rs   ParamsKZG in a session: made, read and written through fixed buffers
+//!   bases.rs    its points: a vector, or a column on disk
+//!   engine.rs   the only place that talks to the engine
 //! ```
 //!
 //! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
@@ -17,6 +20,9 @@
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 
+pub(crate) mod bases;
+pub(crate) mod engine;
+pub(crate) mod params;
 mod switch;
 
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};

@@ -1,0 +1,147 @@
+//! `g` and `g_lagrange` of `ParamsKZG`: points in memory, as stock, or a column on disk that commitments stream through.
+//!
+//! Whoever takes them for a slice (`get_g()`, mostly) gets one: a column is then read into memory once, under a lease on
+//! the session's budget, and stays there as long as the parameters live. Committing, writing and the first point (all that
+//! a verifier needs) never do that.
+
+use std::fmt;
+use std::io;
+use std::ops::{Deref, Index};
+use std::sync::Arc;
+
+use group::prime::PrimeCurveAffine;
+use pairing::Engine;
+
+use super::engine::Stored;
+use crate::arithmetic::{best_multiexp, g_to_lagrange, CurveAffine};
+
+/// Points of one basis of an SRS. Cloning shares them.
+pub(crate) enum Bases<C: PrimeCurveAffine> {
+    /// In memory.
+    Memory(Arc<Vec<C>>),
+    /// On disk.
+    Disk(Arc<dyn Stored<C>>),
+}
+
+impl<C: PrimeCurveAffine> Bases<C> {
+    /// How many points there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Memory(points) => points.len(),
+            Self::Disk(column) => column.len(),
+        }
+    }
+
+    /// The first `len` points.
+    ///
+    /// # Errors
+    /// If the column can't be opened that way.
+    pub(crate) fn prefix(&self, len: usize) -> io::Result<Self> {
+        Ok(match self {
+            Self::Memory(points) => Self::Memory(Arc::new(points[..len].to_vec())),
+            Self::Disk(column) => Self::Disk(column.prefix(len)?),
+        })
+    }
+
+    /// The Lagrange basis over `2^k` rows that belongs to this monomial one.
+    ///
+    /// # Errors
+    /// Where the points, or what they become, don't fit.
+    pub(crate) fn to_lagrange(&self, k: u32) -> io::Result<Self> {
+        Ok(match self {
+            Self::Memory(points) => g_to_lagrange(points.iter().map(C::to_curve).collect(), k).into(),
+            Self::Disk(column) => Self::Disk(column.to_lagrange(k)?),
+        })
+    }
+
+    /// Hands all points to `take`, in order and in chunks.
+    ///
+    /// # Errors
+    /// Those of `take`, and of reading a column.
+    pub(crate) fn for_each_chunk(&self, take: &mut dyn FnMut(&[C]) -> io::Result<()>) -> io::Result<()> {
+        match self {
+            Self::Memory(points) => take(points),
+            Self::Disk(column) => column.for_each_chunk(take),
+        }
+    }
+}
+
+/// The sum of `scalars[i] * bases[i]`.
+///
+/// Panics if there are fewer points than scalars, or if the column can't be read: stock's signature has no error.
+pub(crate) fn commit<E: Engine>(bases: &Bases<E::G1Affine>, scalars: &[E::Fr]) -> E::G1
+where
+    E::G1Affine: CurveAffine<ScalarExt = E::Fr, CurveExt = E::G1>,
+{
+    assert!(
+        bases.len() >= scalars.len(),
+        "{} points for {} scalars",
+        bases.len(),
+        scalars.len()
+    );
+    match bases {
+        Bases::Memory(points) => best_multiexp(scalars, &points[..scalars.len()]),
+        Bases::Disk(column) => or_panic(column.commit(scalars)),
+    }
+}
+
+/// The value, where stock's signature leaves no other way than a panic to report an error of the engine.
+pub(super) fn or_panic<T>(result: io::Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("spillproof: {error}"),
+    }
+}
+
+impl<C: PrimeCurveAffine> From<Vec<C>> for Bases<C> {
+    fn from(points: Vec<C>) -> Self {
+        Self::Memory(Arc::new(points))
+    }
+}
+
+impl<C: PrimeCurveAffine> Clone for Bases<C> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Memory(points) => Self::Memory(Arc::clone(points)),
+            Self::Disk(column) => Self::Disk(Arc::clone(column)),
+        }
+    }
+}
+
+impl<C: PrimeCurveAffine> Deref for Bases<C> {
+    type Target = [C];
+
+    /// Panics if a column can't be read, or if the budget has no room for all of it.
+    fn deref(&self) -> &[C] {
+        match self {
+            Self::Memory(points) => points,
+            Self::Disk(column) => or_panic(column.as_slice()),
+        }
+    }
+}
+
+impl<C: PrimeCurveAffine> Index<usize> for Bases<C> {
+    type Output = C;
+
+    fn index(&self, index: usize) -> &C {
+        match self {
+            Self::Disk(column) if index == 0 => column.first(),
+            _ => &self.deref()[index],
+        }
+    }
+}
+
+impl<C: PrimeCurveAffine> PartialEq for Bases<C> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<C: PrimeCurveAffine> fmt::Debug for Bases<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(points) => points.fmt(f),
+            Self::Disk(column) => column.fmt(f),
+        }
+    }
+}

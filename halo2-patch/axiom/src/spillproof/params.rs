@@ -1,0 +1,276 @@
+//! Making, reading and writing `ParamsKZG` in a session: point by point the same as stock, with fixed buffers.
+//!
+//! Peak memory: buffers for [`CHUNK_POINTS`] points (at most 32 + 64 + 96 bytes each, leased), whatever `k` is; plus what
+//! the engine's writers lease.
+
+use std::io;
+
+use ff::{BatchInvert, Field, PrimeField};
+use group::prime::PrimeCurveAffine;
+use group::{Curve, Group};
+use pairing::Engine;
+use rand_core::RngCore;
+
+use super::bases::{or_panic, Bases};
+use super::engine::{store, Store};
+use crate::arithmetic::parallelize;
+use crate::helpers::SerdeCurveAffine;
+use crate::poly::kzg::commitment::ParamsKZG;
+use crate::SerdeFormat;
+
+/// Points that are decoded, encoded or made at a time: 4 MiB of affine points.
+const CHUNK_POINTS: usize = 1 << 16;
+
+/// `setup` in the current session, or the rng back if there is none for this curve.
+///
+/// Panics where the session's disk or budget does not have room: stock's signature has no error.
+pub(crate) fn setup<E: Engine, R: RngCore>(k: u32, rng: R) -> Result<ParamsKZG<E>, R> {
+    let Some(store) = or_panic(store::<E::G1Affine>()) else {
+        return Err(rng);
+    };
+    assert!(
+        k <= E::Fr::S,
+        "this curve has roots of unity up to k = {}, not {k}",
+        E::Fr::S
+    );
+    Ok(or_panic(generate(&*store, k, E::Fr::random(rng))))
+}
+
+/// The parameters of stock's `setup` for the secret `s`. As insecure as that: whoever knows `s` can forge proofs.
+fn generate<E: Engine>(store: &dyn Store<E::G1Affine>, k: u32, s: E::Fr) -> io::Result<ParamsKZG<E>> {
+    let n = 1u64 << k;
+    let g = points::<E>(store, "g", n, |first, scalars| {
+        let start = s.pow_vartime([first]);
+        parallelize(scalars, |scalars, offset| {
+            let mut power = start * s.pow_vartime([offset as u64]);
+            for scalar in scalars {
+                *scalar = power;
+                power *= s;
+            }
+        });
+    })?;
+    // l_i(s) = (s^n - 1) / n * omega^i / (s - omega^i)
+    let omega = (k..E::Fr::S).fold(E::Fr::ROOT_OF_UNITY, |root, _| root.square());
+    let n_inverse = E::Fr::TWO_INV.pow_vartime([u64::from(k)]);
+    let factor = (s.pow_vartime([n]) - E::Fr::ONE) * n_inverse;
+    let g_lagrange = points::<E>(store, "g_lagrange", n, |first, scalars| {
+        let start = omega.pow_vartime([first]);
+        parallelize(scalars, |scalars, offset| {
+            let first_root = start * omega.pow_vartime([offset as u64]);
+            let mut root = first_root;
+            for scalar in scalars.iter_mut() {
+                *scalar = s - root;
+                root *= omega;
+            }
+            scalars.batch_invert();
+            let mut root = first_root;
+            for scalar in scalars {
+                *scalar *= factor * root;
+                root *= omega;
+            }
+        });
+    })?;
+    let g2 = E::G2Affine::generator();
+    let s_g2 = (g2 * s).into();
+    Ok(ParamsKZG {
+        k,
+        n,
+        g,
+        g_lagrange,
+        g2,
+        s_g2,
+    })
+}
+
+/// A column of `generator * scalar`, whose scalars come in chunks: `fill(index of the first, scalars)`.
+fn points<E: Engine>(
+    store: &dyn Store<E::G1Affine>,
+    what: &'static str,
+    n: u64,
+    fill: impl Fn(u64, &mut [E::Fr]),
+) -> io::Result<Bases<E::G1Affine>> {
+    let chunk = CHUNK_POINTS.min(n as usize);
+    let element_bytes = size_of::<E::Fr>() + size_of::<E::G1>() + size_of::<E::G1Affine>();
+    let _lease = store.lease(chunk * element_bytes, "points being generated")?;
+    let mut scalars = vec![E::Fr::ZERO; chunk];
+    let mut projective = vec![E::G1::identity(); chunk];
+    let mut affine = vec![E::G1Affine::identity(); chunk];
+    let mut sink = store.sink(what, n as usize)?;
+    let generator = E::G1Affine::generator();
+    for first in (0..n).step_by(chunk) {
+        fill(first, &mut scalars);
+        parallelize(&mut projective, |points, offset| {
+            for (point, scalar) in points.iter_mut().zip(&scalars[offset..]) {
+                *point = generator * *scalar;
+            }
+        });
+        parallelize(&mut affine, |points, offset| {
+            E::G1::batch_normalize(&projective[offset..offset + points.len()], points);
+        });
+        sink.push(&affine)?;
+    }
+    Ok(Bases::Disk(sink.finish()?))
+}
+
+/// Reads what `write_custom` wrote.
+///
+/// # Errors
+/// Those of the reader; points that are not on the curve (in the formats that check); those of writing columns.
+pub(crate) fn read<E: Engine, R: io::Read>(
+    store: &dyn Store<E::G1Affine>,
+    reader: &mut R,
+    format: SerdeFormat,
+) -> io::Result<ParamsKZG<E>>
+where
+    E::G1Affine: SerdeCurveAffine,
+    E::G2Affine: SerdeCurveAffine,
+{
+    let mut k = [0u8; 4];
+    reader.read_exact(&mut k)?;
+    let k = u32::from_le_bytes(k);
+    if k > E::Fr::S {
+        let message = format!(
+            "parameters say k = {k}, and this curve has roots of unity up to k = {}",
+            E::Fr::S
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    let n = 1u64 << k;
+    let g = read_points(store, "g", n as usize, reader, format)?;
+    let g_lagrange = read_points(store, "g_lagrange", n as usize, reader, format)?;
+    let g2 = E::G2Affine::read(reader, format)?;
+    let s_g2 = E::G2Affine::read(reader, format)?;
+    Ok(ParamsKZG {
+        k,
+        n,
+        g,
+        g_lagrange,
+        g2,
+        s_g2,
+    })
+}
+
+fn read_points<C: SerdeCurveAffine>(
+    store: &dyn Store<C>,
+    what: &'static str,
+    n: usize,
+    reader: &mut impl io::Read,
+    format: SerdeFormat,
+) -> io::Result<Bases<C>> {
+    let point_bytes = match format {
+        SerdeFormat::Processed => C::Repr::default().as_ref().len(),
+        SerdeFormat::RawBytes | SerdeFormat::RawBytesUnchecked => C::identity().to_raw_bytes().len(),
+    };
+    let chunk = CHUNK_POINTS.min(n);
+    let _lease = store.lease(
+        chunk * (point_bytes + size_of::<Option<C>>() + size_of::<C>()),
+        "points being read",
+    )?;
+    let mut bytes = vec![0u8; chunk * point_bytes];
+    let mut decoded = vec![None; chunk];
+    let mut points = vec![C::identity(); chunk];
+    let mut sink = store.sink(what, n)?;
+    for first in (0..n).step_by(chunk) {
+        reader.read_exact(&mut bytes)?;
+        parallelize(&mut decoded, |decoded, offset| {
+            let encoded = bytes[offset * point_bytes..].chunks_exact(point_bytes);
+            for (point, encoded) in decoded.iter_mut().zip(encoded) {
+                *point = decode(encoded, format);
+            }
+        });
+        for (index, (point, decoded)) in points.iter_mut().zip(&decoded).enumerate() {
+            *point = decoded.ok_or_else(|| {
+                let message = format!("invalid point encoding: point {} of {what}", first + index);
+                io::Error::new(io::ErrorKind::Other, message)
+            })?;
+        }
+        sink.push(&points)?;
+    }
+    Ok(Bases::Disk(sink.finish()?))
+}
+
+fn decode<C: SerdeCurveAffine>(bytes: &[u8], format: SerdeFormat) -> Option<C> {
+    match format {
+        SerdeFormat::Processed => {
+            let mut repr = C::Repr::default();
+            repr.as_mut().copy_from_slice(bytes);
+            Option::from(C::from_bytes(&repr))
+        }
+        SerdeFormat::RawBytes => C::from_raw_bytes(bytes),
+        SerdeFormat::RawBytesUnchecked => Some(C::from_raw_bytes_unchecked(bytes)),
+    }
+}
+
+/// Writes what [`read`] reads: byte for byte stock's `write_custom`, from wherever the points are.
+///
+/// # Errors
+/// Those of the writer, and of reading a column.
+pub(crate) fn write<E: Engine, W: io::Write>(
+    params: &ParamsKZG<E>,
+    writer: &mut W,
+    format: SerdeFormat,
+) -> io::Result<()>
+where
+    E::G1Affine: SerdeCurveAffine,
+    E::G2Affine: SerdeCurveAffine,
+{
+    writer.write_all(&params.k.to_le_bytes())?;
+    for bases in [&params.g, &params.g_lagrange] {
+        bases
+            .for_each_chunk(&mut |points| points.iter().try_for_each(|point| point.write(writer, format)))?;
+    }
+    params.g2.write(writer, format)?;
+    params.s_g2.write(writer, format)
+}
+
+/// Parameters from their parts; a missing Lagrange basis is computed from the monomial one.
+///
+/// Panics where the session's disk or budget does not have room: stock's signature has no error.
+pub(crate) fn from_parts<E: Engine>(
+    k: u32,
+    g: Vec<E::G1Affine>,
+    g_lagrange: Option<Vec<E::G1Affine>>,
+    g2: E::G2Affine,
+    s_g2: E::G2Affine,
+) -> ParamsKZG<E> {
+    let g = or_panic(spilled("g", g));
+    let g_lagrange = or_panic(match g_lagrange {
+        Some(points) => spilled("g_lagrange", points),
+        None => g.to_lagrange(k),
+    });
+    ParamsKZG {
+        k,
+        n: 1 << k,
+        g,
+        g_lagrange,
+        g2,
+        s_g2,
+    }
+}
+
+/// Cuts the parameters down to `2^k` rows.
+///
+/// Panics if they are for fewer already, or where the session's disk or budget does not have room.
+pub(crate) fn downsize<E: Engine>(params: &mut ParamsKZG<E>, k: u32) {
+    assert!(
+        k <= params.k,
+        "parameters for k = {} can't be cut down to k = {k}",
+        params.k
+    );
+    params.k = k;
+    params.n = 1 << k;
+    params.g = or_panic(params.g.prefix(1 << k));
+    params.g_lagrange = or_panic(params.g.to_lagrange(k));
+}
+
+/// Moves points that are in memory to the session's disk, if there is one for this curve.
+fn spilled<C: PrimeCurveAffine>(what: &'static str, points: Vec<C>) -> io::Result<Bases<C>> {
+    let Some(store) = store::<C>()? else {
+        return Ok(points.into());
+    };
+    let mut sink = store.sink(what, points.len())?;
+    points
+        .chunks(CHUNK_POINTS)
+        .try_for_each(|points| sink.push(points))?;
+    Ok(Bases::Disk(sink.finish()?))
+}

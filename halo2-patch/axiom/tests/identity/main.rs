@@ -1,0 +1,138 @@
+//! The drop-in against the unmodified crate, in one process, with the same circuits over both.
+//!
+//! - Switch off, no session: the drop-in is stock. Parameters and keys are equal byte for byte, and proofs are equal up to
+//!   where stock draws from `thread_rng`.
+//! - Switch on: a proof is a function of its inputs.
+//! - Whatever the drop-in makes, the unmodified verifier accepts, from bytes.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use halo2_axiom::halo2curves::bn256::Fr;
+use halo2_axiom::spillproof::set_reproducible;
+
+mod drop_in;
+mod stock;
+
+/// Which multi-opening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    Shplonk,
+    Gwc,
+}
+
+/// What a verifier needs, made by either crate.
+pub struct Bytes<'a> {
+    pub params: &'a [u8],
+    pub vk: &'a [u8],
+    pub proof: &'a [u8],
+    pub instances: &'a [Vec<Fr>],
+}
+
+macro_rules! bytes {
+    ($run:expr) => {
+        Bytes {
+            params: &$run.params,
+            vk: &$run.vk,
+            proof: &$run.proof,
+            instances: &$run.instances,
+        }
+    };
+}
+
+const SCHEMES: [Scheme; 2] = [Scheme::Shplonk, Scheme::Gwc];
+
+/// The switch and the session belong to the process: tests that set them take turns.
+fn turn(reproducible: bool) -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    set_reproducible(reproducible);
+    turn
+}
+
+/// Switch off and no session: `points` commitments come before the random polynomial's.
+fn is_stock<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32, points: usize) {
+    let _turn = turn(false);
+    for scheme in SCHEMES {
+        let ours = drop_in::prove::run::<D>(k, scheme);
+        let theirs = stock::prove::run::<S>(k, scheme);
+        assert!(ours.params == theirs.params, "parameters differ");
+        assert!(ours.vk == theirs.vk, "verifying keys differ");
+        assert!(ours.pk == theirs.pk, "proving keys differ");
+        assert_eq!(ours.proof.len(), theirs.proof.len());
+        assert!(
+            ours.proof[..points * 32] == theirs.proof[..points * 32],
+            "the deterministic part differs"
+        );
+        assert!(
+            ours.proof != theirs.proof,
+            "the random polynomial is the same twice"
+        );
+        assert!(
+            stock::prove::accepts::<S>(&bytes!(ours), scheme),
+            "stock rejects the drop-in's proof"
+        );
+        assert!(
+            drop_in::prove::accepts::<D>(&bytes!(theirs), scheme),
+            "the drop-in rejects stock's proof"
+        );
+    }
+}
+
+/// Switch on: twice the same, and stock's verifier accepts.
+fn is_reproducible<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
+    let _turn = turn(true);
+    for scheme in SCHEMES {
+        let once = drop_in::prove::run::<D>(k, scheme);
+        let again = drop_in::prove::run::<D>(k, scheme);
+        assert!(once == again, "{scheme:?}: two runs differ");
+        assert!(
+            stock::prove::accepts::<S>(&bytes!(once), scheme),
+            "stock rejects the proof"
+        );
+        let mut wrong = once.instances.clone();
+        wrong[0][0] += Fr::one();
+        let wrong = Bytes {
+            instances: &wrong,
+            ..bytes!(once)
+        };
+        assert!(
+            !stock::prove::accepts::<S>(&wrong, scheme),
+            "stock accepts another output"
+        );
+    }
+}
+
+#[test]
+fn without_a_session_the_chain_is_stock() {
+    // 3 advice columns, and 4 permuted columns with one at a time (degree 3).
+    is_stock::<drop_in::chain::Chain, stock::chain::Chain>(8, 7);
+}
+
+#[test]
+fn without_a_session_the_wide_gate_is_stock() {
+    // 96 advice columns, and 2 permuted ones in one product.
+    is_stock::<drop_in::wide::Wide, stock::wide::Wide>(6, 97);
+}
+
+#[test]
+fn without_a_session_lookups_are_stock() {
+    // 7 advice columns; permuted lookup values come next, in the order of a `HashMap`.
+    is_stock::<drop_in::lookups::Lookups, stock::lookups::Lookups>(8, 7);
+}
+
+#[test]
+fn with_the_switch_the_chain_is_reproducible() {
+    is_reproducible::<drop_in::chain::Chain, stock::chain::Chain>(8);
+}
+
+#[test]
+fn with_the_switch_the_wide_gate_is_reproducible() {
+    is_reproducible::<drop_in::wide::Wide, stock::wide::Wide>(6);
+}
+
+#[test]
+fn with_the_switch_lookups_are_reproducible() {
+    is_reproducible::<drop_in::lookups::Lookups, stock::lookups::Lookups>(8);
+}

@@ -1,0 +1,154 @@
+//! One proof, from parameters to bytes; compiled over both crates.
+
+use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
+use super::halo2::plonk::{
+    create_proof, keygen_pk, keygen_vk, verify_proof, ProvingKey, VerifyingKey,
+};
+use super::halo2::poly::commitment::{Prover, Verifier};
+use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
+use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK, VerifierGWC, VerifierSHPLONK};
+use super::halo2::poly::kzg::strategy::SingleStrategy;
+use super::halo2::transcript::{
+    Blake2bRead, Blake2bWrite, Challenge255, TranscriptReadBuffer, TranscriptWriterBuffer,
+};
+use super::halo2::SerdeFormat;
+use super::rows::Builtin;
+use crate::Scheme;
+
+/// Seed of the rng from which parameters and blinding factors are drawn.
+const SEED: u64 = 0x5eed;
+
+/// Parameters for `k`.
+pub fn params(k: u32) -> ParamsKZG<Bn256> {
+    ParamsKZG::setup(k, ChaCha20Rng::seed_from_u64(SEED))
+}
+
+/// What `write_custom` makes of them.
+pub fn params_bytes(params: &ParamsKZG<Bn256>, format: SerdeFormat) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    params.write_custom(&mut bytes, format).unwrap();
+    bytes
+}
+
+/// Parameters from bytes.
+pub fn read_params(mut bytes: &[u8], format: SerdeFormat) -> std::io::Result<ParamsKZG<Bn256>> {
+    let params = ParamsKZG::read_custom(&mut bytes, format)?;
+    assert!(bytes.is_empty(), "{} bytes were not read", bytes.len());
+    Ok(params)
+}
+
+/// Keys of the circuit.
+pub fn keys<C: Builtin>(params: &ParamsKZG<Bn256>, k: u32) -> ProvingKey<G1Affine> {
+    let circuit = C::new(k, 0).without_witnesses();
+    let vk = keygen_vk(params, &circuit).unwrap();
+    keygen_pk(params, vk, &circuit).unwrap()
+}
+
+/// A verifying key from bytes.
+pub fn read_vk<C: Builtin>(bytes: &[u8]) -> VerifyingKey<G1Affine> {
+    VerifyingKey::from_bytes::<C>(bytes, SerdeFormat::RawBytes, ()).unwrap()
+}
+
+/// A proof of the circuit with this seed.
+pub fn prove<C: Builtin>(
+    params: &ParamsKZG<Bn256>,
+    pk: &ProvingKey<G1Affine>,
+    circuit: C,
+    scheme: Scheme,
+) -> Vec<u8> {
+    match scheme {
+        Scheme::Shplonk => prove_with::<C, ProverSHPLONK<'_, Bn256>>(params, pk, circuit),
+        Scheme::Gwc => prove_with::<C, ProverGWC<'_, Bn256>>(params, pk, circuit),
+    }
+}
+
+fn prove_with<'p, C: Builtin, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
+    params: &'p ParamsKZG<Bn256>,
+    pk: &ProvingKey<G1Affine>,
+    circuit: C,
+) -> Vec<u8> {
+    let instances = circuit.instances();
+    let columns: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
+    let rng = ChaCha20Rng::seed_from_u64(SEED);
+    let mut transcript = Blake2bWrite::<_, G1Affine, Challenge255<_>>::init(Vec::new());
+    create_proof::<KZGCommitmentScheme<Bn256>, P, _, _, _, _>(
+        params,
+        pk,
+        &[circuit],
+        &[&columns],
+        rng,
+        &mut transcript,
+    )
+    .unwrap();
+    transcript.finalize()
+}
+
+/// Does the proof verify?
+pub fn verifies(
+    params: &ParamsKZG<Bn256>,
+    vk: &VerifyingKey<G1Affine>,
+    instances: &[Vec<Fr>],
+    proof: &[u8],
+    scheme: Scheme,
+) -> bool {
+    match scheme {
+        Scheme::Shplonk => verifies_with::<VerifierSHPLONK<'_, Bn256>>(params, vk, instances, proof),
+        Scheme::Gwc => verifies_with::<VerifierGWC<'_, Bn256>>(params, vk, instances, proof),
+    }
+}
+
+fn verifies_with<'p, V>(
+    params: &'p ParamsKZG<Bn256>,
+    vk: &VerifyingKey<G1Affine>,
+    instances: &[Vec<Fr>],
+    proof: &[u8],
+) -> bool
+where
+    V: Verifier<
+        'p,
+        KZGCommitmentScheme<Bn256>,
+        MSMAccumulator = super::halo2::poly::kzg::msm::DualMSM<'p, Bn256>,
+        Guard = super::halo2::poly::kzg::strategy::GuardKZG<'p, Bn256>,
+    >,
+{
+    let columns: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
+    let mut transcript = Blake2bRead::<_, G1Affine, Challenge255<_>>::init(proof);
+    let strategy = SingleStrategy::new(params);
+    verify_proof::<KZGCommitmentScheme<Bn256>, V, _, _, _>(params, vk, strategy, &[&columns], &mut transcript)
+        .is_ok()
+}
+
+/// Everything that one run makes, as bytes.
+#[derive(PartialEq, Eq)]
+pub struct Run {
+    pub params: Vec<u8>,
+    pub vk: Vec<u8>,
+    pub pk: Vec<u8>,
+    pub proof: Vec<u8>,
+    pub instances: Vec<Vec<Fr>>,
+}
+
+/// Parameters, keys and a proof for `C` over `2^k` rows.
+pub fn run<C: Builtin>(k: u32, scheme: Scheme) -> Run {
+    let params = params(k);
+    let pk = keys::<C>(&params, k);
+    let circuit = C::new(k, 7);
+    let instances = circuit.instances();
+    let proof = prove(&params, &pk, circuit, scheme);
+    Run {
+        params: params_bytes(&params, SerdeFormat::RawBytes),
+        vk: pk.get_vk().to_bytes(SerdeFormat::RawBytes),
+        pk: pk.to_bytes(SerdeFormat::RawBytes),
+        proof,
+        instances,
+    }
+}
+
+/// Verifies a run from its bytes alone.
+pub fn accepts<C: Builtin>(run: &crate::Bytes<'_>, scheme: Scheme) -> bool {
+    let params = read_params(run.params, SerdeFormat::RawBytes).unwrap();
+    verifies(&params, &read_vk::<C>(run.vk), run.instances, run.proof, scheme)
+}
