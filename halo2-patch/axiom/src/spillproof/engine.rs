@@ -4,14 +4,21 @@
 //! BN254's G1, the one that the engine keeps columns of. If either is not so, the answer is `None`, and stock it is.
 
 use std::any::Any;
-use std::fmt::Debug;
+use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use ::spillproof::Session;
+use ::spillproof::budget::LeasedVec;
+use ::spillproof::column::{Column, Element, Placement, Writer};
+use ::spillproof::commit::{self, Scalar};
+use ::spillproof::kernels::curve::normalize;
+use ::spillproof::stream::{Scalars, msm};
 use group::prime::PrimeCurveAffine;
+use halo2curves::bn256::{Fr, G1, G1Affine};
 
 /// Points on disk.
-pub(crate) trait Stored<C: PrimeCurveAffine>: Debug + Send + Sync {
+pub(crate) trait Stored<C: PrimeCurveAffine>: fmt::Debug + Send + Sync {
     /// How many points there are.
     fn len(&self) -> usize;
     /// The first one.
@@ -36,18 +43,189 @@ pub(crate) trait Sink<C: PrimeCurveAffine> {
     fn finish(self: Box<Self>) -> io::Result<Arc<dyn Stored<C>>>;
 }
 
+/// A basis that the engine made.
+pub(crate) type Shared<C> = Arc<dyn Stored<C>>;
+
 /// Where new columns are made.
 pub(crate) trait Store<C: PrimeCurveAffine> {
     /// A new column of `len` points.
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<C>>>;
     /// Room for buffers of `bytes`, until what is returned is dropped.
     fn lease(&self, bytes: usize, what: &'static str) -> io::Result<Box<dyn Any>>;
+    /// `s^i * g` and `L_i(s) * g` for `2^k` rows. Insecure: whoever knows `s` can forge proofs.
+    fn generate(&self, k: u32, s: C::Scalar) -> io::Result<[Shared<C>; 2]>;
+}
+
+/// The process's current session.
+///
+/// # Errors
+/// If one was asked for by environment variables and can't be made: a budget is never silently ignored.
+pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
+    Session::current().map_err(io::Error::other)
 }
 
 /// The current session's store for this curve.
 ///
 /// # Errors
-/// If a session was asked for by environment variables and can't be made.
+/// As for [`session`].
 pub(crate) fn store<C: PrimeCurveAffine>() -> io::Result<Option<Box<dyn Store<C>>>> {
-    Ok(None)
+    let Some(session) = session()? else { return Ok(None) };
+    super::announce(&session);
+    let store: Box<dyn Store<G1Affine>> = Box::new(SessionStore { session });
+    // The same type if C is BN254's G1, and else none.
+    let store: Box<dyn Any> = Box::new(store);
+    Ok(store.downcast::<Box<dyn Store<C>>>().ok().map(|store| *store))
+}
+
+/// [`Store`] of BN254's G1.
+struct SessionStore {
+    session: Arc<Session>,
+}
+
+impl Store<G1Affine> for SessionStore {
+    fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<G1Affine>>> {
+        let writer = Writer::scratch(self.session.workspace(), what, len as u64, Placement::Auto);
+        let writer = writer.map_err(io::Error::other)?;
+        Ok(Box::new(ColumnSink { session: Arc::clone(&self.session), writer }))
+    }
+
+    fn lease(&self, bytes: usize, what: &'static str) -> io::Result<Box<dyn Any>> {
+        Ok(Box::new(self.session.budget().lease(bytes as u64, what).map_err(io::Error::other)?))
+    }
+
+    fn generate(&self, k: u32, s: Fr) -> io::Result<[Shared<G1Affine>; 2]> {
+        let mut bytes = [0u8; <Fr as Element>::BYTES];
+        s.encode(&mut bytes);
+        let secret = Scalar::decode(&bytes);
+        let workspace = self.session.workspace();
+        let srs = self.session.run(|| commit::generate_scratch(workspace, k, secret, |_| ()));
+        let srs = srs.map_err(io::Error::other)?;
+        let stored = |column: ::spillproof::Result<&Column<commit::G1>>| -> io::Result<_> {
+            let column = column.and_then(Column::cast).map_err(io::Error::other)?;
+            Ok(OnDisk::new(&self.session, column)? as Shared<G1Affine>)
+        };
+        Ok([stored(srs.monomial())?, stored(srs.lagrange())?])
+    }
+}
+
+/// [`Sink`] into a scratch column.
+struct ColumnSink {
+    session: Arc<Session>,
+    writer: Writer<G1Affine>,
+}
+
+impl Sink<G1Affine> for ColumnSink {
+    fn push(&mut self, points: &[G1Affine]) -> io::Result<()> {
+        self.writer.push(points).map_err(io::Error::other)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<Shared<G1Affine>> {
+        let column = self.writer.finish().map_err(io::Error::other)?;
+        Ok(OnDisk::new(&self.session, column)?)
+    }
+}
+
+/// [`Stored`] as a column of the engine.
+struct OnDisk {
+    session: Arc<Session>,
+    column: Column<G1Affine>,
+    first: G1Affine,
+    all: OnceLock<LeasedVec<G1Affine>>,
+    /// Held by the one who reads all of it.
+    reading: Mutex<()>,
+}
+
+impl OnDisk {
+    fn new(session: &Arc<Session>, column: Column<G1Affine>) -> io::Result<Arc<Self>> {
+        let first = column.prefix(1).and_then(|first| first.to_vec()).map_err(io::Error::other)?;
+        let first = first.first().copied().unwrap_or_else(G1Affine::identity);
+        let session = Arc::clone(session);
+        Ok(Arc::new(Self { session, column, first, all: OnceLock::new(), reading: Mutex::new(()) }))
+    }
+
+    fn read_all(&self) -> ::spillproof::Result<LeasedVec<G1Affine>> {
+        let len = self.column.len() as usize;
+        let mut points = self.session.budget().vec(len, G1Affine::identity(), "the SRS as a slice")?;
+        let mut reader = self.column.read_ascending(self.column.sequential_chunk())?;
+        let mut done = 0;
+        while let Some(region) = reader.next_into(&mut points[done..])? {
+            done += region.len() as usize;
+        }
+        Ok(points)
+    }
+
+    fn for_each(&self, take: &mut dyn FnMut(&[G1Affine]) -> io::Result<()>) -> io::Result<()> {
+        let chunk = self.column.sequential_chunk();
+        let budget = self.session.budget();
+        let points = budget.vec(chunk as usize, G1Affine::identity(), "points being written");
+        let mut points = points.map_err(io::Error::other)?;
+        let mut reader = self.column.read_ascending(chunk).map_err(io::Error::other)?;
+        while let Some(region) = reader.next_into(&mut points).map_err(io::Error::other)? {
+            take(&points[..region.len() as usize])?;
+        }
+        Ok(())
+    }
+
+    fn sum(&self, scalars: &[Fr]) -> ::spillproof::Result<G1Affine> {
+        let workspace = self.session.workspace();
+        let mut writer = Writer::scratch(workspace, "scalars", scalars.len() as u64, Placement::Auto)?;
+        writer.push(scalars)?;
+        let scalars = writer.finish()?.cast::<Scalar>()?;
+        let bases = self.column.cast::<commit::G1>()?;
+        let sums = self.session.run(|| msm(&bases, &[Scalars::Column(&scalars)]))?;
+        let mut bytes = [0u8; <G1Affine as Element>::BYTES];
+        // One vector of scalars, one sum; none would be the point at infinity, which is all zero bytes.
+        normalize(&sums).iter().for_each(|point| point.encode(&mut bytes));
+        Ok(G1Affine::decode(&bytes))
+    }
+}
+
+impl Stored<G1Affine> for OnDisk {
+    fn len(&self) -> usize {
+        self.column.len() as usize
+    }
+
+    fn first(&self) -> &G1Affine {
+        &self.first
+    }
+
+    fn as_slice(&self) -> io::Result<&[G1Affine]> {
+        if let Some(all) = self.all.get() {
+            return Ok(all);
+        }
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.all.get().is_none() {
+            let points = self.read_all().map_err(io::Error::other)?;
+            // Nobody else sets it: `reading` is held.
+            return Ok(self.all.get_or_init(|| points));
+        }
+        Ok(self.all.get().map_or(&[], |all| all))
+    }
+
+    fn prefix(&self, len: usize) -> io::Result<Shared<G1Affine>> {
+        let column = self.column.prefix(len as u64).map_err(io::Error::other)?;
+        Ok(Self::new(&self.session, column)?)
+    }
+
+    fn to_lagrange(&self, k: u32) -> io::Result<Shared<G1Affine>> {
+        let monomial = self.column.prefix(1 << k).and_then(|column| column.cast());
+        let monomial = monomial.map_err(io::Error::other)?;
+        let lagrange = self.session.run(|| commit::lagrange_from_monomial(&monomial, Placement::Auto));
+        let lagrange = lagrange.and_then(|column| column.cast()).map_err(io::Error::other)?;
+        Ok(Self::new(&self.session, lagrange)?)
+    }
+
+    fn for_each_chunk(&self, take: &mut dyn FnMut(&[G1Affine]) -> io::Result<()>) -> io::Result<()> {
+        self.for_each(take)
+    }
+
+    fn commit(&self, scalars: &[Fr]) -> io::Result<G1> {
+        Ok(self.sum(scalars).map_err(io::Error::other)?.to_curve())
+    }
+}
+
+impl fmt::Debug for OnDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnDisk").field("column", &self.column).finish_non_exhaustive()
+    }
 }

@@ -9,6 +9,18 @@
 //!   engine.rs   the only place that talks to the engine
 //! ```
 //!
+//! ```no_run
+//! use std::sync::Arc;
+//! use halo2_axiom::spillproof::{ByteSize, Session};
+//!
+//! let session = Session::builder().memory(ByteSize::Bytes(2 << 30)).dir("/nvme/scratch").build()?;
+//! let _current = Arc::new(session).install();
+//! // Parameters that are read or made from here on live on disk, until `_current` is dropped.
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`.
+//!
 //! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
 //! warns, and stock is built. Name something from this module, and that is a compile error instead:
 //!
@@ -25,13 +37,42 @@ pub(crate) mod engine;
 pub(crate) mod params;
 mod switch;
 
-pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
+use std::sync::{Arc, Once};
+
+pub use ::spillproof::budget::ByteSize;
+pub use ::spillproof::session::{DIR_VARIABLE, MEMORY_VARIABLE, Session, SessionBuilder, SessionGuard};
+pub use switch::{REPRODUCIBLE_VARIABLE, reproducible, set_reproducible};
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();
 
+/// Is there a session, installed or by environment variables? Without one the drop-in is stock.
+///
+/// `false` also if the variables ask for a session that can't be made; proving then panics with the reason, since a budget
+/// is never silently ignored.
+pub fn active() -> bool {
+    let session = engine::session();
+    if let Ok(Some(session)) = &session {
+        announce(session);
+    }
+    matches!(session, Ok(Some(_)))
+}
+
+/// Says once, at level info, that the engine is on.
+fn announce(session: &Arc<Session>) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        tracing::info!(
+            budget_bytes = session.budget().limit_bytes(),
+            dir = %session.dir().display(),
+            reproducible = reproducible(),
+            "spillproof: halo2-axiom 0.5.3 proves within a session"
+        );
+    });
+}
+
 /// Is the random polynomial of the vanishing argument to be drawn by one thread, in order? Within a session always; the
 /// reproducible switch moreover draws it from the caller's rng.
 pub(crate) fn draws_in_order() -> bool {
-    reproducible()
+    reproducible() || active()
 }

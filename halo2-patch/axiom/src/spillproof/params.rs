@@ -1,13 +1,12 @@
 //! Making, reading and writing `ParamsKZG` in a session: point by point the same as stock, with fixed buffers.
 //!
-//! Peak memory: buffers for [`CHUNK_POINTS`] points (at most 32 + 64 + 96 bytes each, leased), whatever `k` is; plus what
-//! the engine's writers lease.
+//! Peak memory: buffers for [`CHUNK_POINTS`] points (some 200 bytes each, leased), whatever `k` is; plus what the engine
+//! leases for writing and computing.
 
 use std::io;
 
-use ff::{BatchInvert, Field, PrimeField};
+use ff::{Field, PrimeField};
 use group::prime::PrimeCurveAffine;
-use group::{Curve, Group};
 use pairing::Engine;
 use rand_core::RngCore;
 
@@ -18,8 +17,8 @@ use crate::helpers::SerdeCurveAffine;
 use crate::poly::kzg::commitment::ParamsKZG;
 use crate::SerdeFormat;
 
-/// Points that are decoded, encoded or made at a time: 4 MiB of affine points.
-const CHUNK_POINTS: usize = 1 << 16;
+/// Points that are decoded at a time, 1 MiB of them. Few in unit tests, so that small parameters have many chunks.
+const CHUNK_POINTS: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// `setup` in the current session, or the rng back if there is none for this curve.
 ///
@@ -33,83 +32,10 @@ pub(crate) fn setup<E: Engine, R: RngCore>(k: u32, rng: R) -> Result<ParamsKZG<E
         "this curve has roots of unity up to k = {}, not {k}",
         E::Fr::S
     );
-    Ok(or_panic(generate(&*store, k, E::Fr::random(rng))))
-}
-
-/// The parameters of stock's `setup` for the secret `s`. As insecure as that: whoever knows `s` can forge proofs.
-fn generate<E: Engine>(store: &dyn Store<E::G1Affine>, k: u32, s: E::Fr) -> io::Result<ParamsKZG<E>> {
-    let n = 1u64 << k;
-    let g = points::<E>(store, "g", n, |first, scalars| {
-        let start = s.pow_vartime([first]);
-        parallelize(scalars, |scalars, offset| {
-            let mut power = start * s.pow_vartime([offset as u64]);
-            for scalar in scalars {
-                *scalar = power;
-                power *= s;
-            }
-        });
-    })?;
-    // l_i(s) = (s^n - 1) / n * omega^i / (s - omega^i)
-    let omega = (k..E::Fr::S).fold(E::Fr::ROOT_OF_UNITY, |root, _| root.square());
-    let n_inverse = E::Fr::TWO_INV.pow_vartime([u64::from(k)]);
-    let factor = (s.pow_vartime([n]) - E::Fr::ONE) * n_inverse;
-    let g_lagrange = points::<E>(store, "g_lagrange", n, |first, scalars| {
-        let start = omega.pow_vartime([first]);
-        parallelize(scalars, |scalars, offset| {
-            let first_root = start * omega.pow_vartime([offset as u64]);
-            let mut root = first_root;
-            for scalar in scalars.iter_mut() {
-                *scalar = s - root;
-                root *= omega;
-            }
-            scalars.batch_invert();
-            let mut root = first_root;
-            for scalar in scalars {
-                *scalar *= factor * root;
-                root *= omega;
-            }
-        });
-    })?;
+    let s = E::Fr::random(rng);
+    let [g, g_lagrange] = or_panic(store.generate(k, s)).map(Bases::Disk);
     let g2 = E::G2Affine::generator();
-    let s_g2 = (g2 * s).into();
-    Ok(ParamsKZG {
-        k,
-        n,
-        g,
-        g_lagrange,
-        g2,
-        s_g2,
-    })
-}
-
-/// A column of `generator * scalar`, whose scalars come in chunks: `fill(index of the first, scalars)`.
-fn points<E: Engine>(
-    store: &dyn Store<E::G1Affine>,
-    what: &'static str,
-    n: u64,
-    fill: impl Fn(u64, &mut [E::Fr]),
-) -> io::Result<Bases<E::G1Affine>> {
-    let chunk = CHUNK_POINTS.min(n as usize);
-    let element_bytes = size_of::<E::Fr>() + size_of::<E::G1>() + size_of::<E::G1Affine>();
-    let _lease = store.lease(chunk * element_bytes, "points being generated")?;
-    let mut scalars = vec![E::Fr::ZERO; chunk];
-    let mut projective = vec![E::G1::identity(); chunk];
-    let mut affine = vec![E::G1Affine::identity(); chunk];
-    let mut sink = store.sink(what, n as usize)?;
-    let generator = E::G1Affine::generator();
-    for first in (0..n).step_by(chunk) {
-        fill(first, &mut scalars);
-        parallelize(&mut projective, |points, offset| {
-            for (point, scalar) in points.iter_mut().zip(&scalars[offset..]) {
-                *point = generator * *scalar;
-            }
-        });
-        parallelize(&mut affine, |points, offset| {
-            E::G1::batch_normalize(&projective[offset..offset + points.len()], points);
-        });
-        sink.push(&affine)?;
-    }
-    Ok(Bases::Disk(sink.finish()?))
+    Ok(ParamsKZG { k, n: 1 << k, g, g_lagrange, g2, s_g2: (g2 * s).into() })
 }
 
 /// Reads what `write_custom` wrote.
