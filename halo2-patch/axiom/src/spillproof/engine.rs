@@ -8,14 +8,15 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ::spillproof::Session;
+use ::ark_bn254::g1;
 use ::spillproof::budget::LeasedVec;
 use ::spillproof::column::{Column, Element, Placement, Writer};
 use ::spillproof::commit::{self, Scalar};
 use ::spillproof::kernels::curve::normalize;
-use ::spillproof::stream::{Scalars, msm};
+use ::spillproof::stream::{msm, Scalars};
+use ::spillproof::Session;
 use group::prime::PrimeCurveAffine;
-use halo2curves::bn256::{Fr, G1, G1Affine};
+use halo2curves::bn256::{Fr, G1Affine, G1};
 
 /// Points on disk.
 pub(crate) trait Stored<C: PrimeCurveAffine>: fmt::Debug + Send + Sync {
@@ -69,7 +70,9 @@ pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
 /// # Errors
 /// As for [`session`].
 pub(crate) fn store<C: PrimeCurveAffine>() -> io::Result<Option<Box<dyn Store<C>>>> {
-    let Some(session) = session()? else { return Ok(None) };
+    let Some(session) = session()? else {
+        return Ok(None);
+    };
     super::announce(&session);
     let store: Box<dyn Store<G1Affine>> = Box::new(SessionStore { session });
     // The same type if C is BN254's G1, and else none.
@@ -86,11 +89,19 @@ impl Store<G1Affine> for SessionStore {
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<G1Affine>>> {
         let writer = Writer::scratch(self.session.workspace(), what, len as u64, Placement::Auto);
         let writer = writer.map_err(io::Error::other)?;
-        Ok(Box::new(ColumnSink { session: Arc::clone(&self.session), writer }))
+        Ok(Box::new(ColumnSink {
+            session: Arc::clone(&self.session),
+            writer,
+        }))
     }
 
     fn lease(&self, bytes: usize, what: &'static str) -> io::Result<Box<dyn Any>> {
-        Ok(Box::new(self.session.budget().lease(bytes as u64, what).map_err(io::Error::other)?))
+        Ok(Box::new(
+            self.session
+                .budget()
+                .lease(bytes as u64, what)
+                .map_err(io::Error::other)?,
+        ))
     }
 
     fn generate(&self, k: u32, s: Fr) -> io::Result<[Shared<G1Affine>; 2]> {
@@ -98,7 +109,9 @@ impl Store<G1Affine> for SessionStore {
         s.encode(&mut bytes);
         let secret = Scalar::decode(&bytes);
         let workspace = self.session.workspace();
-        let srs = self.session.run(|| commit::generate_scratch(workspace, k, secret, |_| ()));
+        let srs = self
+            .session
+            .run(|| commit::generate_scratch(workspace, k, secret, |_| ()));
         let srs = srs.map_err(io::Error::other)?;
         let stored = |column: ::spillproof::Result<&Column<commit::G1>>| -> io::Result<_> {
             let column = column.and_then(Column::cast).map_err(io::Error::other)?;
@@ -137,15 +150,27 @@ struct OnDisk {
 
 impl OnDisk {
     fn new(session: &Arc<Session>, column: Column<G1Affine>) -> io::Result<Arc<Self>> {
-        let first = column.prefix(1).and_then(|first| first.to_vec()).map_err(io::Error::other)?;
+        let first = column
+            .prefix(1)
+            .and_then(|first| first.to_vec())
+            .map_err(io::Error::other)?;
         let first = first.first().copied().unwrap_or_else(G1Affine::identity);
         let session = Arc::clone(session);
-        Ok(Arc::new(Self { session, column, first, all: OnceLock::new(), reading: Mutex::new(()) }))
+        Ok(Arc::new(Self {
+            session,
+            column,
+            first,
+            all: OnceLock::new(),
+            reading: Mutex::new(()),
+        }))
     }
 
     fn read_all(&self) -> ::spillproof::Result<LeasedVec<G1Affine>> {
         let len = self.column.len() as usize;
-        let mut points = self.session.budget().vec(len, G1Affine::identity(), "the SRS as a slice")?;
+        let mut points = self
+            .session
+            .budget()
+            .vec(len, G1Affine::identity(), "the SRS as a slice")?;
         let mut reader = self.column.read_ascending(self.column.sequential_chunk())?;
         let mut done = 0;
         while let Some(region) = reader.next_into(&mut points[done..])? {
@@ -172,10 +197,14 @@ impl OnDisk {
         writer.push(scalars)?;
         let scalars = writer.finish()?.cast::<Scalar>()?;
         let bases = self.column.cast::<commit::G1>()?;
-        let sums = self.session.run(|| msm(&bases, &[Scalars::Column(&scalars)]))?;
+        let sums = self
+            .session
+            .run(|| msm::<g1::Config>(&bases, &[Scalars::Column(&scalars)]))?;
         let mut bytes = [0u8; <G1Affine as Element>::BYTES];
         // One vector of scalars, one sum; none would be the point at infinity, which is all zero bytes.
-        normalize(&sums).iter().for_each(|point| point.encode(&mut bytes));
+        normalize::<g1::Config>(&sums)
+            .iter()
+            .for_each(|point| point.encode(&mut bytes));
         Ok(G1Affine::decode(&bytes))
     }
 }
@@ -210,8 +239,12 @@ impl Stored<G1Affine> for OnDisk {
     fn to_lagrange(&self, k: u32) -> io::Result<Shared<G1Affine>> {
         let monomial = self.column.prefix(1 << k).and_then(|column| column.cast());
         let monomial = monomial.map_err(io::Error::other)?;
-        let lagrange = self.session.run(|| commit::lagrange_from_monomial(&monomial, Placement::Auto));
-        let lagrange = lagrange.and_then(|column| column.cast()).map_err(io::Error::other)?;
+        let lagrange = self
+            .session
+            .run(|| commit::lagrange_from_monomial(&monomial, Placement::Auto));
+        let lagrange = lagrange
+            .and_then(|column| column.cast())
+            .map_err(io::Error::other)?;
         Ok(Self::new(&self.session, lagrange)?)
     }
 
@@ -226,6 +259,8 @@ impl Stored<G1Affine> for OnDisk {
 
 impl fmt::Debug for OnDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnDisk").field("column", &self.column).finish_non_exhaustive()
+        f.debug_struct("OnDisk")
+            .field("column", &self.column)
+            .finish_non_exhaustive()
     }
 }

@@ -40,8 +40,8 @@ mod switch;
 use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
-pub use ::spillproof::session::{DIR_VARIABLE, MEMORY_VARIABLE, Session, SessionBuilder, SessionGuard};
-pub use switch::{REPRODUCIBLE_VARIABLE, reproducible, set_reproducible};
+pub use ::spillproof::session::{Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE};
+pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();
@@ -75,4 +75,34 @@ fn announce(session: &Arc<Session>) {
 /// reproducible switch moreover draws it from the caller's rng.
 pub(crate) fn draws_in_order() -> bool {
     reproducible() || active()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    /// Set for the second run, so that it doesn't start a third.
+    const SECOND: &str = "SPILLPROOF_TEST_SECOND_RUN";
+
+    /// Runs this test binary, upstream's unit tests and all, once more within a session.
+    #[test]
+    fn upstreams_tests_pass_in_a_session() {
+        if std::env::var_os(SECOND).is_some() {
+            assert!(super::active());
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            // They measure, and take longer than everything else.
+            .args(["--skip", "domain::bench_"])
+            .env(SECOND, "1")
+            .env(super::MEMORY_VARIABLE, "64MiB")
+            .env(super::DIR_VARIABLE, dir.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(text.contains("test_parameter_serialisation_roundtrip ... ok"), "{text}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "something is left on disk");
+    }
 }

@@ -35,7 +35,14 @@ pub(crate) fn setup<E: Engine, R: RngCore>(k: u32, rng: R) -> Result<ParamsKZG<E
     let s = E::Fr::random(rng);
     let [g, g_lagrange] = or_panic(store.generate(k, s)).map(Bases::Disk);
     let g2 = E::G2Affine::generator();
-    Ok(ParamsKZG { k, n: 1 << k, g, g_lagrange, g2, s_g2: (g2 * s).into() })
+    Ok(ParamsKZG {
+        k,
+        n: 1 << k,
+        g,
+        g_lagrange,
+        g2,
+        s_g2: (g2 * s).into(),
+    })
 }
 
 /// Reads what `write_custom` wrote.

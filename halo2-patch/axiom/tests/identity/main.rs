@@ -2,17 +2,18 @@
 //!
 //! - Switch off, no session: the drop-in is stock. Parameters and keys are equal byte for byte, and proofs are equal up to
 //!   where stock draws from `thread_rng`.
-//! - Switch on: a proof is a function of its inputs.
+//! - Switch on: a proof is a function of its inputs, and a session makes the same one as memory.
 //! - Whatever the drop-in makes, the unmodified verifier accepts, from bytes.
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halo2_axiom::halo2curves::bn256::Fr;
-use halo2_axiom::spillproof::set_reproducible;
+use halo2_axiom::spillproof::{ByteSize, Session, active, set_reproducible};
 
 mod drop_in;
+mod params;
 mod stock;
 
 /// Which multi-opening.
@@ -50,6 +51,26 @@ fn turn(reproducible: bool) -> MutexGuard<'static, ()> {
     set_reproducible(reproducible);
     turn
 }
+
+/// Runs `work` in a session with this budget, and sees to it that nothing is left on disk.
+fn in_session<T>(memory_bytes: u64, work: impl FnOnce() -> T) -> T {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = Session::builder().memory(ByteSize::Bytes(memory_bytes)).dir(dir.path());
+    let session = Arc::new(builder.build().unwrap());
+    let result = {
+        let _current = session.install();
+        assert!(active());
+        work()
+    };
+    assert!(!active());
+    assert_eq!(session.budget().held_bytes(), 0, "{:?}", session.budget());
+    drop(session);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "something is left on disk");
+    result
+}
+
+/// Budget of the sessions here. What is held must not grow with `k`.
+const SESSION_BYTES: u64 = 48 << 20;
 
 /// Switch off and no session: `points` commitments come before the random polynomial's.
 fn is_stock<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32, points: usize) {
@@ -135,4 +156,56 @@ fn with_the_switch_the_wide_gate_is_reproducible() {
 #[test]
 fn with_the_switch_lookups_are_reproducible() {
     is_reproducible::<drop_in::lookups::Lookups, stock::lookups::Lookups>(8);
+}
+
+/// Switch on: a session makes what memory makes, and stock's verifier accepts.
+fn is_identical<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
+    let _turn = turn(true);
+    for scheme in SCHEMES {
+        let memory = drop_in::prove::run::<D>(k, scheme);
+        let session = in_session(SESSION_BYTES, || drop_in::prove::run::<D>(k, scheme));
+        assert!(session.params == memory.params, "k = {k}: parameters differ");
+        assert!(session.vk == memory.vk, "k = {k}: verifying keys differ");
+        assert!(session.pk == memory.pk, "k = {k}: proving keys differ");
+        assert!(session.proof == memory.proof, "k = {k}, {scheme:?}: proofs differ");
+        assert!(stock::prove::accepts::<S>(&bytes!(session), scheme), "stock rejects the proof");
+    }
+}
+
+#[test]
+fn a_session_is_identical_for_the_chain() {
+    (10..=12).for_each(is_identical::<drop_in::chain::Chain, stock::chain::Chain>);
+}
+
+#[test]
+fn a_session_is_identical_for_the_wide_gate() {
+    (10..=11).for_each(is_identical::<drop_in::wide::Wide, stock::wide::Wide>);
+}
+
+#[test]
+fn a_session_is_identical_for_lookups() {
+    (10..=12).for_each(is_identical::<drop_in::lookups::Lookups, stock::lookups::Lookups>);
+}
+
+#[test]
+#[ignore = "minutes: the same as above over up to 65536 rows"]
+fn a_session_is_identical_up_to_k_16() {
+    (13..=16).for_each(is_identical::<drop_in::chain::Chain, stock::chain::Chain>);
+    (13..=16).for_each(is_identical::<drop_in::lookups::Lookups, stock::lookups::Lookups>);
+    (12..=16).for_each(is_identical::<drop_in::wide::Wide, stock::wide::Wide>);
+}
+
+/// Switch off: a session draws from `thread_rng`, so that only the part before is determined.
+#[test]
+fn a_session_with_the_switch_off_verifies() {
+    let _turn = turn(false);
+    type Ours = drop_in::chain::Chain;
+    type Theirs = stock::chain::Chain;
+    for scheme in SCHEMES {
+        let session = in_session(SESSION_BYTES, || drop_in::prove::run::<Ours>(8, scheme));
+        let theirs = stock::prove::run::<Theirs>(8, scheme);
+        assert!(session.pk == theirs.pk, "proving keys differ");
+        assert!(session.proof[..7 * 32] == theirs.proof[..7 * 32], "the deterministic part differs");
+        assert!(stock::prove::accepts::<Theirs>(&bytes!(session), scheme), "stock rejects the proof");
+    }
 }

@@ -4,9 +4,7 @@ use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
-use super::halo2::plonk::{
-    create_proof, keygen_pk, keygen_vk, verify_proof, ProvingKey, VerifyingKey,
-};
+use super::halo2::plonk::{create_proof, keygen_pk, keygen_vk, verify_proof, ProvingKey, VerifyingKey};
 use super::halo2::poly::commitment::{Prover, Verifier};
 use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
 use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK, VerifierGWC, VerifierSHPLONK};

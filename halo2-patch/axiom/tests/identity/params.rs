@@ -1,0 +1,106 @@
+//! Parameters in a session against stock's: the same bytes from every constructor, in every format.
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use halo2_axiom::SerdeFormat;
+use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
+use halo2_axiom::halo2curves::ff::Field;
+use halo2_axiom::poly::EvaluationDomain;
+use halo2_axiom::poly::commitment::{Blind, Params, ParamsProver};
+use halo2_axiom::poly::kzg::commitment::ParamsKZG;
+use stock_halo2_axiom::SerdeFormat as StockFormat;
+use stock_halo2_axiom::poly::commitment::{Params as _, ParamsProver as _};
+
+use crate::{SESSION_BYTES, drop_in, in_session, stock, turn};
+
+const FORMATS: [(SerdeFormat, StockFormat); 3] = [
+    (SerdeFormat::Processed, StockFormat::Processed),
+    (SerdeFormat::RawBytes, StockFormat::RawBytes),
+    (SerdeFormat::RawBytesUnchecked, StockFormat::RawBytesUnchecked),
+];
+
+#[test]
+fn every_format_is_read_and_written_as_stock_does() {
+    let _turn = turn(false);
+    for k in [0, 1, 5, 11] {
+        let theirs = stock::prove::params(k);
+        for (format, stock_format) in FORMATS {
+            let bytes = stock::prove::params_bytes(&theirs, stock_format);
+            in_session(SESSION_BYTES, || {
+                let made = drop_in::prove::params(k);
+                assert!(drop_in::prove::params_bytes(&made, format) == bytes, "k = {k}: setup differs");
+                let read = drop_in::prove::read_params(&bytes, format).unwrap();
+                assert!(drop_in::prove::params_bytes(&read, format) == bytes, "k = {k}: reading differs");
+            });
+        }
+    }
+}
+
+#[test]
+fn downsizing_and_parts_and_slices_are_stocks() {
+    let _turn = turn(false);
+    let mut theirs = stock::prove::params(9);
+    let (g, g2, s_g2) = (theirs.get_g().to_vec(), theirs.g2(), theirs.s_g2());
+    let whole = stock::prove::params_bytes(&theirs, StockFormat::RawBytes);
+    theirs.downsize(6);
+    let small = stock::prove::params_bytes(&theirs, StockFormat::RawBytes);
+    in_session(SESSION_BYTES, || {
+        let ours = drop_in::prove::params(9);
+        assert_eq!(ours.get_g(), g);
+        let from_parts = ours.from_parts(9, g.clone(), None, g2, s_g2);
+        assert!(drop_in::prove::params_bytes(&from_parts, SerdeFormat::RawBytes) == whole);
+        let mut cut = ours.clone();
+        cut.downsize(6);
+        assert!(drop_in::prove::params_bytes(&cut, SerdeFormat::RawBytes) == small);
+        assert!(drop_in::prove::params_bytes(&ours, SerdeFormat::RawBytes) == whole, "a clone was changed");
+    });
+}
+
+#[test]
+fn commitments_are_stocks() {
+    let _turn = turn(false);
+    let k = 10;
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let domain = EvaluationDomain::<Fr>::new(1, k);
+    let mut values = domain.empty_lagrange();
+    values.iter_mut().for_each(|value| *value = Fr::random(&mut rng));
+    let coefficients = domain.lagrange_to_coeff(values.clone());
+    let memory = drop_in::prove::params(k);
+    let expected = memory.commit(&coefficients, Blind::default());
+    assert_eq!(expected, memory.commit_lagrange(&values, Blind::default()));
+    in_session(SESSION_BYTES, || {
+        let params = drop_in::prove::params(k);
+        assert_eq!(params.commit(&coefficients, Blind::default()), expected);
+        assert_eq!(params.commit_lagrange(&values, Blind::default()), expected);
+        let short = domain.coeff_from_vec(coefficients.to_vec());
+        assert_eq!(params.commit(&short, Blind::default()), expected);
+        let zero = domain.empty_coeff();
+        assert_eq!(G1Affine::from(params.commit(&zero, Blind::default())), G1Affine::default());
+    });
+}
+
+#[test]
+fn what_is_no_parameter_file_is_an_error() {
+    let _turn = turn(false);
+    let good = stock::prove::params_bytes(&stock::prove::params(4), StockFormat::RawBytes);
+    in_session(SESSION_BYTES, || {
+        let read = |bytes: &[u8]| ParamsKZG::<Bn256>::read_custom(&mut &*bytes, SerdeFormat::RawBytes);
+        assert!(read(&good).is_ok());
+        assert!(read(&good[..good.len() - 1]).is_err(), "a truncated file");
+        assert!(read(&[40, 0, 0, 0]).is_err(), "k = 40");
+        let mut bad = good.clone();
+        bad[4 + 3 * 64] ^= 1;
+        assert!(read(&bad).unwrap_err().to_string().contains("point 3"), "a point off the curve");
+    });
+}
+
+#[test]
+fn a_slice_that_the_budget_has_no_room_for_is_refused() {
+    let _turn = turn(false);
+    let refused = in_session(8 << 20, || {
+        let params = drop_in::prove::params(17);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| params.get_g().len()))
+    });
+    assert!(refused.is_err(), "8 MiB of points fitted into what was left of 8 MiB");
+}
