@@ -18,7 +18,7 @@ use super::halo2::circuit::{Cell, Layouter, SimpleFloorPlanner, Value};
 use super::halo2::halo2curves::bn256::Fr;
 use super::halo2::plonk::{Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Fixed, Instance};
 use super::halo2::poly::Rotation;
-use super::rows::{usable_rows, Builtin, Values};
+use super::rows::{Builtin, Values, usable_rows};
 
 /// Columns of [`Chain`].
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use super::halo2::plonk::{
     Advice, Circuit, Column, ConstraintSystem, Error, Expression, Instance, Selector, TableColumn,
 };
 use super::halo2::poly::Rotation;
-use super::rows::{usable_rows, Builtin, Values};
+use super::rows::{Builtin, Values, usable_rows};
 
 /// Columns of [`Lookups`].
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use super::halo2::circuit::{Layouter, SimpleFloorPlanner, Value};
 use super::halo2::halo2curves::bn256::Fr;
 use super::halo2::plonk::{Advice, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance};
 use super::halo2::poly::Rotation;
-use super::rows::{usable_rows, Builtin, Values};
+use super::rows::{Builtin, Values, usable_rows};
 
 /// Advice columns.
 pub const WIDTH: usize = 96;

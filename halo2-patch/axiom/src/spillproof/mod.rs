@@ -101,8 +101,19 @@ mod tests {
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(text.contains("test_parameter_serialisation_roundtrip ... ok"), "{text}");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "something is left on disk");
+        assert!(
+            output.status.success(),
+            "{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(
+            text.contains("test_parameter_serialisation_roundtrip ... ok"),
+            "{text}"
+        );
+        assert_eq!(
+            std::fs::read_dir(dir.path()).unwrap().count(),
+            0,
+            "something is left on disk"
+        );
     }
 }

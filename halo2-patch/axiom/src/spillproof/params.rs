@@ -114,7 +114,7 @@ fn read_points<C: SerdeCurveAffine>(
         for (index, (point, decoded)) in points.iter_mut().zip(&decoded).enumerate() {
             *point = decoded.ok_or_else(|| {
                 let message = format!("invalid point encoding: point {} of {what}", first + index);
-                io::Error::new(io::ErrorKind::Other, message)
+                io::Error::other(message)
             })?;
         }
         sink.push(&points)?;

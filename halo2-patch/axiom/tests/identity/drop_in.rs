@@ -1,15 +1,21 @@
 //! The circuits and the prover over the drop-in.
 
+// The circuits are formatted where they live.
+
 pub use halo2_axiom as halo2;
 
+#[rustfmt::skip]
 #[path = "../../../../demos/src/circuits/chain.rs"]
 pub mod chain;
+#[rustfmt::skip]
 #[path = "../../../../demos/src/circuits/lookups.rs"]
 pub mod lookups;
 #[path = "prove.rs"]
 pub mod prove;
 #[allow(dead_code)]
+#[rustfmt::skip]
 #[path = "../../../../demos/src/circuits/rows.rs"]
 pub mod rows;
+#[rustfmt::skip]
 #[path = "../../../../demos/src/circuits/wide.rs"]
 pub mod wide;

@@ -5,12 +5,13 @@
 //! - Switch on: a proof is a function of its inputs, and a session makes the same one as memory.
 //! - Whatever the drop-in makes, the unmodified verifier accepts, from bytes.
 
-#![allow(clippy::unwrap_used)]
+// The circuits and the prover are compiled twice, over each crate: that is the point.
+#![allow(clippy::duplicate_mod, clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halo2_axiom::halo2curves::bn256::Fr;
-use halo2_axiom::spillproof::{ByteSize, Session, active, set_reproducible};
+use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session};
 
 mod drop_in;
 mod params;
@@ -55,7 +56,9 @@ fn turn(reproducible: bool) -> MutexGuard<'static, ()> {
 /// Runs `work` in a session with this budget, and sees to it that nothing is left on disk.
 fn in_session<T>(memory_bytes: u64, work: impl FnOnce() -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
-    let builder = Session::builder().memory(ByteSize::Bytes(memory_bytes)).dir(dir.path());
+    let builder = Session::builder()
+        .memory(ByteSize::Bytes(memory_bytes))
+        .dir(dir.path());
     let session = Arc::new(builder.build().unwrap());
     let result = {
         let _current = session.install();
@@ -65,7 +68,11 @@ fn in_session<T>(memory_bytes: u64, work: impl FnOnce() -> T) -> T {
     assert!(!active());
     assert_eq!(session.budget().held_bytes(), 0, "{:?}", session.budget());
     drop(session);
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "something is left on disk");
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "something is left on disk"
+    );
     result
 }
 
@@ -167,8 +174,14 @@ fn is_identical<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
         assert!(session.params == memory.params, "k = {k}: parameters differ");
         assert!(session.vk == memory.vk, "k = {k}: verifying keys differ");
         assert!(session.pk == memory.pk, "k = {k}: proving keys differ");
-        assert!(session.proof == memory.proof, "k = {k}, {scheme:?}: proofs differ");
-        assert!(stock::prove::accepts::<S>(&bytes!(session), scheme), "stock rejects the proof");
+        assert!(
+            session.proof == memory.proof,
+            "k = {k}, {scheme:?}: proofs differ"
+        );
+        assert!(
+            stock::prove::accepts::<S>(&bytes!(session), scheme),
+            "stock rejects the proof"
+        );
     }
 }
 
@@ -205,7 +218,13 @@ fn a_session_with_the_switch_off_verifies() {
         let session = in_session(SESSION_BYTES, || drop_in::prove::run::<Ours>(8, scheme));
         let theirs = stock::prove::run::<Theirs>(8, scheme);
         assert!(session.pk == theirs.pk, "proving keys differ");
-        assert!(session.proof[..7 * 32] == theirs.proof[..7 * 32], "the deterministic part differs");
-        assert!(stock::prove::accepts::<Theirs>(&bytes!(session), scheme), "stock rejects the proof");
+        assert!(
+            session.proof[..7 * 32] == theirs.proof[..7 * 32],
+            "the deterministic part differs"
+        );
+        assert!(
+            stock::prove::accepts::<Theirs>(&bytes!(session), scheme),
+            "stock rejects the proof"
+        );
     }
 }

@@ -1,18 +1,18 @@
 //! Parameters in a session against stock's: the same bytes from every constructor, in every format.
 
-use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::ChaCha20Rng;
 
-use halo2_axiom::SerdeFormat;
 use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
 use halo2_axiom::halo2curves::ff::Field;
-use halo2_axiom::poly::EvaluationDomain;
 use halo2_axiom::poly::commitment::{Blind, Params, ParamsProver};
 use halo2_axiom::poly::kzg::commitment::ParamsKZG;
-use stock_halo2_axiom::SerdeFormat as StockFormat;
+use halo2_axiom::poly::EvaluationDomain;
+use halo2_axiom::SerdeFormat;
 use stock_halo2_axiom::poly::commitment::{Params as _, ParamsProver as _};
+use stock_halo2_axiom::SerdeFormat as StockFormat;
 
-use crate::{SESSION_BYTES, drop_in, in_session, stock, turn};
+use crate::{drop_in, in_session, stock, turn, SESSION_BYTES};
 
 const FORMATS: [(SerdeFormat, StockFormat); 3] = [
     (SerdeFormat::Processed, StockFormat::Processed),
@@ -29,9 +29,15 @@ fn every_format_is_read_and_written_as_stock_does() {
             let bytes = stock::prove::params_bytes(&theirs, stock_format);
             in_session(SESSION_BYTES, || {
                 let made = drop_in::prove::params(k);
-                assert!(drop_in::prove::params_bytes(&made, format) == bytes, "k = {k}: setup differs");
+                assert!(
+                    drop_in::prove::params_bytes(&made, format) == bytes,
+                    "k = {k}: setup differs"
+                );
                 let read = drop_in::prove::read_params(&bytes, format).unwrap();
-                assert!(drop_in::prove::params_bytes(&read, format) == bytes, "k = {k}: reading differs");
+                assert!(
+                    drop_in::prove::params_bytes(&read, format) == bytes,
+                    "k = {k}: reading differs"
+                );
             });
         }
     }
@@ -53,7 +59,10 @@ fn downsizing_and_parts_and_slices_are_stocks() {
         let mut cut = ours.clone();
         cut.downsize(6);
         assert!(drop_in::prove::params_bytes(&cut, SerdeFormat::RawBytes) == small);
-        assert!(drop_in::prove::params_bytes(&ours, SerdeFormat::RawBytes) == whole, "a clone was changed");
+        assert!(
+            drop_in::prove::params_bytes(&ours, SerdeFormat::RawBytes) == whole,
+            "a clone was changed"
+        );
     });
 }
 
@@ -76,7 +85,10 @@ fn commitments_are_stocks() {
         let short = domain.coeff_from_vec(coefficients.to_vec());
         assert_eq!(params.commit(&short, Blind::default()), expected);
         let zero = domain.empty_coeff();
-        assert_eq!(G1Affine::from(params.commit(&zero, Blind::default())), G1Affine::default());
+        assert_eq!(
+            G1Affine::from(params.commit(&zero, Blind::default())),
+            G1Affine::default()
+        );
     });
 }
 
@@ -91,7 +103,10 @@ fn what_is_no_parameter_file_is_an_error() {
         assert!(read(&[40, 0, 0, 0]).is_err(), "k = 40");
         let mut bad = good.clone();
         bad[4 + 3 * 64] ^= 1;
-        assert!(read(&bad).unwrap_err().to_string().contains("point 3"), "a point off the curve");
+        assert!(
+            read(&bad).unwrap_err().to_string().contains("point 3"),
+            "a point off the curve"
+        );
     });
 }
 
@@ -102,5 +117,8 @@ fn a_slice_that_the_budget_has_no_room_for_is_refused() {
         let params = drop_in::prove::params(17);
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| params.get_g().len()))
     });
-    assert!(refused.is_err(), "8 MiB of points fitted into what was left of 8 MiB");
+    assert!(
+        refused.is_err(),
+        "8 MiB of points fitted into what was left of 8 MiB"
+    );
 }
