@@ -1,0 +1,182 @@
+//! Every storage operation of a commitment and of a transform, failing in every way: the right answer or a typed error,
+//! and nothing left behind.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ark_bn254::{Fr, G1Affine};
+use ark_ff::UniformRand;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use spillproof::budget::Budget;
+use spillproof::column::{Placement, Workspace, Writer};
+use spillproof::commit::{Srs, generate, kzg, omega};
+use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
+use spillproof::stream::{Scalars, Transform, ntt_in_tiles};
+use spillproof::{Error, Result};
+
+const K: u32 = 12;
+/// The smallest transform that takes two passes in tiles of half its size has few operations.
+const LOG_N: u32 = 9;
+
+const FAULTS: [Fault; 9] = [
+    Fault::Io,
+    Fault::NoSpace,
+    Fault::Unsupported,
+    Fault::Interrupted,
+    Fault::Short(1),
+    Fault::FlipByte(1234),
+    Fault::Torn,
+    Fault::SwapFrames(16 * 1024),
+    Fault::Truncate,
+];
+
+fn workspace(dir: &Path, backend: Backend, faults: FaultPlan) -> Result<Workspace> {
+    let storage = Storage::builder()
+        .dir(dir)
+        .backend(backend)
+        .faults(faults)
+        .build()?;
+    Ok(Workspace {
+        storage,
+        budget: Budget::new(4 << 20),
+    })
+}
+
+/// Opens the SRS, writes a polynomial, commits to it and opens it.
+fn commit(workspace: &Workspace, srs: &Path, values: &[Fr]) -> Result<(G1Affine, kzg::Opening)> {
+    let srs = Srs::open(workspace, srs)?;
+    let mut writer = Writer::scratch(workspace, "polynomial", values.len() as u64, Placement::Disk)?;
+    writer.push(values)?;
+    let column = writer.finish()?;
+    let commitment = kzg::commit(&srs, &[Scalars::Column(&column)])?;
+    Ok((commitment[0], kzg::open(&srs, &column, Fr::from(5u64))?))
+}
+
+/// Writes a column and transforms it in two passes over the disk.
+fn transform(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Fr>> {
+    let mut writer = Writer::scratch(workspace, "values", values.len() as u64, Placement::Disk)?;
+    writer.push(values)?;
+    let column = writer.finish()?;
+    let transform = Transform::forward(LOG_N, omega(LOG_N));
+    ntt_in_tiles(&column, &transform, Placement::Disk, LOG_N - 1)?.to_vec()
+}
+
+/// Runs `work` once without faults, then with each fault at each operation.
+fn try_all<T: PartialEq + std::fmt::Debug>(
+    dir: &Path,
+    backend: Backend,
+    files: usize,
+    work: impl Fn(&Workspace) -> Result<T>,
+) {
+    let counting = FaultPlan::none();
+    let wanted = {
+        let workspace = workspace(dir, backend, counting.clone()).expect("storage");
+        work(&workspace).expect("no faults")
+    };
+    let operations = counting.operations();
+    assert!(operations > 5, "{operations} operations are too few to be all");
+    let (mut right, mut refused) = (0, 0);
+    for fault in FAULTS {
+        for index in 0..operations {
+            let result = workspace(dir, backend, FaultPlan::at(index, fault)).and_then(|workspace| {
+                let result = work(&workspace);
+                // A buffer outlives its transfer, which may still be under way.
+                let patience = Instant::now();
+                while workspace.budget.held_bytes() > 0 && patience.elapsed() < Duration::from_secs(10) {
+                    std::thread::yield_now();
+                }
+                assert_eq!(
+                    workspace.budget.held_bytes(),
+                    0,
+                    "{fault:?} at {index} keeps a lease"
+                );
+                result
+            });
+            match result {
+                Ok(found) => {
+                    assert_eq!(found, wanted, "{fault:?} at operation {index} of {operations}");
+                    right += 1;
+                }
+                Err(error) => {
+                    let typed = matches!(
+                        error,
+                        Error::Io { .. } | Error::File { .. } | Error::Damaged { .. } | Error::Format { .. }
+                    );
+                    assert!(typed, "{fault:?} at {index}: {error:?}");
+                    assert!(
+                        !matches!(fault, Fault::Interrupted | Fault::Short(_)),
+                        "{fault:?} at operation {index} has to be overcome: {error}"
+                    );
+                    refused += 1;
+                }
+            }
+            let left = std::fs::read_dir(dir).expect("listing").count();
+            assert_eq!(left, files, "{fault:?} at {index} leaves something");
+        }
+    }
+    println!("{backend:?}: {operations} operations, {right} runs right, {refused} refused");
+    assert!(right > 0 && refused > 0);
+}
+
+#[test]
+fn every_fault_in_a_commitment() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let path = dir.path().join("test.srs");
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let plain = workspace(dir.path(), Backend::Pread, FaultPlan::none()).expect("storage");
+    generate(&plain, &path, K, Fr::rand(&mut rng), |_| ()).expect("SRS");
+    let values: Vec<Fr> = (0..1 << K).map(|_| Fr::rand(&mut rng)).collect();
+    for backend in [Backend::Auto, Backend::Pread] {
+        try_all(dir.path(), backend, 1, |workspace| {
+            commit(workspace, &path, &values)
+        });
+    }
+}
+
+#[test]
+fn every_fault_in_a_transform() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let values: Vec<Fr> = (0..1 << LOG_N).map(|_| Fr::rand(&mut rng)).collect();
+    for backend in [Backend::Auto, Backend::Pread] {
+        try_all(dir.path(), backend, 0, |workspace| transform(workspace, &values));
+    }
+}
+
+#[test]
+fn every_fault_in_a_generated_srs() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let scratch = dir.path().join("scratch");
+    let k = 6;
+    let counting = FaultPlan::none();
+    let secret = Fr::from(77u64);
+    let attempt = |faults: FaultPlan| -> Result<[u8; 32]> {
+        let _ = std::fs::remove_dir_all(&scratch);
+        std::fs::create_dir(&scratch).expect("directory");
+        let workspace = workspace(&scratch, Backend::Auto, faults)?;
+        generate(&workspace, &scratch.join("out.srs"), k, secret, |_| ())?;
+        // Whatever was reported as written has to read back, without faults.
+        let plain = self::workspace(&scratch, Backend::Auto, FaultPlan::none())?;
+        let opened = spillproof::column::Container::open(&plain, &scratch.join("out.srs"))?;
+        opened.verify(|_| ())?;
+        Ok(opened.root())
+    };
+    attempt(counting.clone()).expect("no faults");
+    let operations = counting.operations();
+    for fault in FAULTS {
+        for index in 0..operations {
+            match attempt(FaultPlan::at(index, fault)) {
+                Ok(_) => assert!(scratch.join("out.srs").exists()),
+                Err(Error::Io { .. } | Error::File { .. } | Error::Damaged { .. } | Error::Format { .. }) => {
+                    let left: Vec<_> = std::fs::read_dir(&scratch).expect("listing").flatten().collect();
+                    let only_the_file = left.iter().all(|entry| entry.file_name() == "out.srs");
+                    assert!(only_the_file, "{fault:?} at {index} leaves {left:?}");
+                }
+                Err(error) => panic!("{fault:?} at {index}: {error:?}"),
+            }
+        }
+    }
+}
