@@ -1,5 +1,46 @@
 //! What the `spillproof` binary is made of. The binary is thin; everything that a test or a demo wants to call is here.
+//!
+//! - [`args`]: the command line; [`commands`]: what it does; [`run`]: a session, a recorder, a result.
+//! - [`circuits`]: the built-in circuits, over the drop-in and over stock.
+//! - [`inputs`], [`peers`]: points and scalars from a seed, and the libraries that we compare with.
+//! - [`report`]: phases, memory curve, tables, pictures; [`failure`]: what went wrong, in plain words.
 
 #![warn(missing_docs)]
+// The circuits are compiled twice on purpose: for the drop-in and for stock.
+#![allow(clippy::duplicate_mod)]
 
+pub mod args;
 pub mod circuits;
+pub mod commands;
+pub mod failure;
+pub mod inputs;
+pub mod peers;
+pub mod report;
+pub mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// The binary: 0 for success, 1 for failure, 2 for a wrong command line.
+pub fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(level())
+        .init();
+    match commands::dispatch(args::Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{}", failure.explain());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// `SPILLPROOF_LOG=debug` tells what the engine plans; warnings are told in any case.
+fn level() -> tracing_subscriber::filter::LevelFilter {
+    let asked = std::env::var("SPILLPROOF_LOG").ok();
+    asked
+        .and_then(|level| level.parse().ok())
+        .unwrap_or(tracing_subscriber::filter::LevelFilter::WARN)
+}

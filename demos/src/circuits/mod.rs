@@ -10,6 +10,29 @@
 //! it holds no memory that grows with `k`, so that what a run needs is what its prover needs.
 //!
 //! A circuit is written once and compiled twice: each file names halo2 as `super::halo2` only. [`stock`] gives that
-//! name to the unmodified crate.
+//! name to the unmodified crate, [`dropin`] to the drop-in.
 
+pub mod dropin;
 pub mod stock;
+
+/// The built-in circuits by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Additions and multiplications, held together by copies.
+    Chain,
+    /// 96 columns in one gate of degree 5.
+    Wide,
+    /// Range checks and exclusive-or.
+    Lookups,
+}
+
+/// The multi-opening argument of a proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// Boneh, Drake, Fisch, Gabizon: one opening proof whatever the points.
+    Shplonk,
+    /// Gabizon, Williamson, Ciobotaru: one for each point.
+    Gwc,
+}

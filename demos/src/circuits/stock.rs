@@ -6,6 +6,8 @@ pub use stock_halo2_axiom as halo2;
 pub mod chain;
 #[path = "lookups.rs"]
 pub mod lookups;
+#[path = "proof.rs"]
+pub mod proof;
 #[path = "rows.rs"]
 pub mod rows;
 #[path = "wide.rs"]

@@ -1,0 +1,312 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use spillproof::budget::{ByteSize, parse_size};
+use spillproof::storage::Backend;
+use spillproof_format::params_kzg::SerdeFormat;
+
+use crate::circuits::{Kind, Scheme};
+use crate::peers::Peer;
+
+/// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the rest lives on disk.
+#[derive(Debug, Parser)]
+#[command(name = "spillproof", version, arg_required_else_help = false)]
+pub struct Arguments {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do; the demo, if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What holds for every command.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// The memory budget: 512MiB, 2G, auto (what there is, less a margin).
+    #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_MEMORY", value_parser = size)]
+    pub memory: Option<ByteSize>,
+    /// Where scratch files go; best on NVMe, never on a tmpfs.
+    #[arg(long, global = true, value_name = "DIR", env = "SPILLPROOF_DIR")]
+    pub dir: Option<PathBuf>,
+    /// Machine-readable results on standard output.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Compute threads; 0 is one for each core.
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// How files are read and written.
+    #[arg(long, global = true, value_enum, default_value_t = BackendName::Auto)]
+    pub backend: BackendName,
+}
+
+/// Names of the storage backends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackendName {
+    /// io_uring where the kernel lets us, else pread.
+    Auto,
+    /// io_uring, or fail.
+    Uring,
+    /// A thread that reads and one that writes.
+    Pread,
+}
+
+impl From<BackendName> for Backend {
+    fn from(name: BackendName) -> Self {
+        match name {
+            BackendName::Auto => Self::Auto,
+            BackendName::Uring => Self::Uring,
+            BackendName::Pread => Self::Pread,
+        }
+    }
+}
+
+/// Names of halo2's formats of points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// Coordinates in Montgomery form: `SerdeFormat::RawBytes`.
+    Raw,
+    /// The same bytes, by the name that trusts them: `SerdeFormat::RawBytesUnchecked`.
+    RawUnchecked,
+    /// Compressed points: `SerdeFormat::Processed`.
+    Processed,
+}
+
+impl From<FormatName> for SerdeFormat {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Raw => Self::RawBytes,
+            FormatName::RawUnchecked => Self::RawBytesUnchecked,
+            FormatName::Processed => Self::Processed,
+        }
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make, convert and check structured reference strings on disk.
+    #[command(subcommand)]
+    Srs(Srs),
+    /// A multi-scalar multiplication over bases on disk.
+    Msm(Msm),
+    /// Commit to a polynomial over an SRS on disk.
+    Commit(Commit),
+    /// Prove a built-in circuit.
+    Prove(Prove),
+    /// Check a proof of a built-in circuit with the unmodified halo2-axiom.
+    Verify(Verify),
+    /// Show what this is about, in a minute.
+    Demo(Demo),
+    /// Measure against the in-memory libraries.
+    Bench(Bench),
+}
+
+/// Make, convert and check structured reference strings on disk.
+#[derive(Debug, Subcommand)]
+pub enum Srs {
+    /// Make an INSECURE one from a seed: whoever knows the seed can forge proofs. For tests.
+    Gen {
+        /// For 2^k rows.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=28))]
+        k: u32,
+        /// Where the secret comes from.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// The file to make.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Take a ParamsKZG file of a halo2 user; every point is checked, and the parts against each other.
+    Import {
+        /// The ParamsKZG file.
+        file: PathBuf,
+        /// The file to make.
+        #[arg(long)]
+        out: PathBuf,
+        /// How its points are written; found from the file's length if not given.
+        #[arg(long, value_enum)]
+        format: Option<FormatName>,
+    },
+    /// Write a ParamsKZG file, byte for byte as stock would.
+    Export {
+        /// The SRS.
+        file: PathBuf,
+        /// The file to make.
+        #[arg(long)]
+        out: PathBuf,
+        /// How its points are to be written.
+        #[arg(long, value_enum, default_value_t = FormatName::Raw)]
+        format: FormatName,
+    },
+    /// Check every frame of a file against its digest, and the parts of an SRS against each other.
+    Verify {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Say what a file holds.
+    Inspect {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// A multi-scalar multiplication over bases on disk.
+#[derive(Debug, Clone, Args)]
+pub struct Msm {
+    /// 2^N points.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=28))]
+    pub log_n: u32,
+    /// Where points and scalars come from.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Take the points of this SRS (its monomial form) instead.
+    #[arg(long, conflicts_with = "in_memory")]
+    pub srs: Option<PathBuf>,
+    /// Hold everything in memory, as other libraries do; no budget.
+    #[arg(long)]
+    pub in_memory: bool,
+    /// The library that computes in memory.
+    #[arg(long, value_enum, default_value_t = Peer::Halo2curves)]
+    pub peer: Peer,
+    /// Compare with both libraries, in memory, afterwards (needs that much).
+    #[arg(long, conflicts_with_all = ["in_memory", "srs"])]
+    pub check: bool,
+}
+
+/// Commit to a polynomial over an SRS on disk.
+#[derive(Debug, Clone, Args)]
+pub struct Commit {
+    /// The SRS.
+    #[arg(long)]
+    pub srs: PathBuf,
+    /// A file of coefficients (with --lagrange: of values): 32 bytes each, little-endian, below the modulus.
+    #[arg(long)]
+    pub polynomial: PathBuf,
+    /// The file holds values on the domain, not coefficients.
+    #[arg(long, conflicts_with = "open_at")]
+    pub lagrange: bool,
+    /// Open the commitment at this point: 64 hexadecimal digits, the most significant first.
+    #[arg(long, value_name = "HEX")]
+    pub open_at: Option<String>,
+}
+
+/// Which circuit, how large, from which seed.
+#[derive(Debug, Clone, Args)]
+pub struct Statement {
+    /// 2^k rows.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(4..=28))]
+    pub k: u32,
+    /// The circuit.
+    #[arg(long, value_enum, default_value_t = Kind::Chain)]
+    pub circuit: Kind,
+    /// The multi-opening argument.
+    #[arg(long, value_enum, default_value_t = Scheme::Shplonk)]
+    pub scheme: Scheme,
+    /// Where the witness and the prover's randomness come from.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// A ParamsKZG file (raw bytes), of this k; without it, an INSECURE one is made from --srs-seed.
+    #[arg(long)]
+    pub params: Option<PathBuf>,
+    /// Where the secret of an insecure SRS comes from.
+    #[arg(long, default_value_t = 1)]
+    pub srs_seed: u64,
+}
+
+/// Prove a built-in circuit.
+#[derive(Debug, Clone, Args)]
+pub struct Prove {
+    /// What to prove.
+    #[command(flatten)]
+    pub statement: Statement,
+    /// The file for the proof.
+    #[arg(long)]
+    pub out: PathBuf,
+    /// Prove in memory, as stock does.
+    #[arg(long)]
+    pub no_session: bool,
+    /// Draw the memory curve into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// Check a proof of a built-in circuit with the unmodified halo2-axiom.
+#[derive(Debug, Clone, Args)]
+pub struct Verify {
+    /// What was proved.
+    #[command(flatten)]
+    pub statement: Statement,
+    /// The proof.
+    pub proof: PathBuf,
+}
+
+/// Show what this is about.
+#[derive(Debug, Clone, Args)]
+pub struct Demo {
+    /// Another demo than the usual one.
+    #[command(subcommand)]
+    pub which: Option<Which>,
+    /// 2^k rows in the proof.
+    #[arg(long, default_value_t = 14, value_parser = clap::value_parser!(u32).range(8..=20))]
+    pub k: u32,
+    /// The picture of the memory curve.
+    #[arg(long, value_name = "FILE", default_value = "spillproof-demo.svg")]
+    pub svg: PathBuf,
+}
+
+/// Demos.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Which {
+    /// An MSM under a hard memory limit of the kernel: in memory it is killed, streamed it finishes, and the points are equal.
+    Oom {
+        /// 2^N points.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=28))]
+        log_n: u32,
+    },
+}
+
+/// Measure against the in-memory libraries.
+#[derive(Debug, Clone, Args)]
+pub struct Bench {
+    /// Sizes of the MSM, as powers of two.
+    #[arg(long, value_delimiter = ',', default_value = "20,22")]
+    pub msm: Vec<u32>,
+    /// Sizes of the transform, as powers of two.
+    #[arg(long, value_delimiter = ',', default_value = "22")]
+    pub ntt: Vec<u32>,
+    /// Each is run so often, in turns; medians count.
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+    /// Leave arkworks out (it is the slowest).
+    #[arg(long)]
+    pub no_ark: bool,
+}
+
+fn size(text: &str) -> Result<ByteSize, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn global_options_go_anywhere() {
+        let parse = |line: &str| Arguments::try_parse_from(line.split_whitespace());
+        let arguments = parse("spillproof msm --log-n 4 --memory 96MiB --json").unwrap();
+        assert_eq!(arguments.global.memory, Some(ByteSize::Bytes(96 << 20)));
+        assert!(arguments.global.json);
+        assert!(parse("spillproof").unwrap().command.is_none());
+        assert!(parse("spillproof --memory lots").is_err());
+        assert!(parse("spillproof demo oom --log-n 18 --memory 24M").is_ok());
+    }
+}

@@ -1,0 +1,18 @@
+//! The circuits over the drop-in: within a session it proves out of core, without one it is stock.
+
+pub use halo2_axiom as halo2;
+
+#[path = "chain.rs"]
+pub mod chain;
+#[path = "lookups.rs"]
+pub mod lookups;
+#[path = "proof.rs"]
+pub mod proof;
+#[path = "rows.rs"]
+pub mod rows;
+#[path = "wide.rs"]
+pub mod wide;
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

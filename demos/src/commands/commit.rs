@@ -1,0 +1,134 @@
+//! `spillproof commit`: a KZG commitment to a polynomial in a file, and its opening.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use ark_bn254::Fr;
+use ark_ff::{BigInt, BigInteger, PrimeField};
+use serde::Serialize;
+use spillproof::Session;
+use spillproof::budget::ByteSize;
+use spillproof::column::{Column, Placement, Writer};
+use spillproof::commit::{Srs, kzg};
+use spillproof::stream::Scalars;
+
+use super::msm::describe;
+use crate::args::{Commit, Global};
+use crate::failure::Failure;
+use crate::run::{Result, Run, hex};
+
+#[derive(Serialize)]
+struct Outcome {
+    commitment: String,
+    opening: Option<Opening>,
+}
+
+#[derive(Serialize)]
+struct Opening {
+    point: String,
+    value: String,
+    proof: String,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The engine's; [`Failure::Content`] for a file that holds no scalars, [`Failure::Usage`] for a point that is none.
+pub fn run(global: &Global, args: &Commit) -> Result<()> {
+    let point = args.open_at.as_deref().map(scalar_of_hex).transpose()?;
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let srs = Srs::open(session.workspace(), &args.srs)?;
+    let polynomial = run
+        .recorder
+        .phase("polynomial to disk", |_| read(&session, &args.polynomial))?;
+    let commitments = run.recorder.phase("commit", |_| {
+        let scalars = [Scalars::Column(&polynomial)];
+        session.run(|| {
+            if args.lagrange {
+                kzg::commit_lagrange(&srs, &scalars)
+            } else {
+                kzg::commit(&srs, &scalars)
+            }
+        })
+    })?;
+    let commitment = commitments.first().map(describe).unwrap_or_default();
+    run.say(format_args!("commitment {commitment}"));
+    let opening = match point {
+        None => None,
+        Some(point) => {
+            let opening = run
+                .recorder
+                .phase("open", |_| session.run(|| kzg::open(&srs, &polynomial, point)))?;
+            let digits = |value: Fr| hex(&value.into_bigint().to_bytes_be());
+            let opening = Opening {
+                point: digits(point),
+                value: digits(opening.value),
+                proof: describe(&opening.proof),
+            };
+            run.say(format_args!("value at {} {}", opening.point, opening.value));
+            run.say(format_args!("proof {}", opening.proof));
+            Some(opening)
+        }
+    };
+    run.finish("commit", &Outcome { commitment, opening })?;
+    Ok(())
+}
+
+fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
+    let content = |details: String| Failure::Content {
+        file: path.to_owned(),
+        details,
+    };
+    let file = File::open(path).map_err(Failure::file(path))?;
+    let bytes = file.metadata().map_err(Failure::file(path))?.len();
+    if bytes % 32 != 0 {
+        return Err(content(format!(
+            "{bytes} bytes are no whole number of scalars of 32 bytes"
+        )));
+    }
+    let mut file = BufReader::new(file);
+    let mut writer = Writer::<Fr>::scratch(session.workspace(), "polynomial", bytes / 32, Placement::Auto)?;
+    let mut scalar = [0; 32];
+    for index in 0..bytes / 32 {
+        file.read_exact(&mut scalar).map_err(Failure::file(path))?;
+        let limbs = std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| scalar[8 * i + j])));
+        let value = Fr::from_bigint(BigInt::new(limbs)).ok_or_else(|| {
+            content(format!(
+                "scalar {index} at offset {} is not below the modulus",
+                index * 32
+            ))
+        })?;
+        writer.push(&[value])?;
+    }
+    Ok(writer.finish()?)
+}
+
+fn scalar_of_hex(text: &str) -> Result<Fr> {
+    let usage = || {
+        Failure::Usage(format!(
+            "`{text}` is no scalar: 64 hexadecimal digits, below the modulus"
+        ))
+    };
+    if text.len() != 64 || !text.is_ascii() {
+        return Err(usage());
+    }
+    let limb = |i: usize| u64::from_str_radix(&text[16 * (3 - i)..16 * (4 - i)], 16).map_err(|_| usage());
+    let limbs = [limb(0)?, limb(1)?, limb(2)?, limb(3)?];
+    Fr::from_bigint(BigInt::new(limbs)).ok_or_else(usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_read_from_the_most_significant_digit() {
+        let digits = format!("{:0>64}", "1f");
+        assert_eq!(scalar_of_hex(&digits).unwrap(), Fr::from(31u64));
+        assert!(scalar_of_hex("1f").is_err());
+        assert!(scalar_of_hex(&"f".repeat(64)).is_err());
+        assert!(scalar_of_hex(&"g".repeat(64)).is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! `spillproof demo`: in about a minute, a proof from disk that equals the one from memory, and an MSM larger than its budget.
+
+use std::fs;
+
+use serde::Serialize;
+use spillproof::budget::ByteSize;
+
+use super::msm::{describe, msm_from_disk, points_to_disk, scalars_to_disk};
+use super::prove::{prove_phases, verify_phases};
+use crate::args::{Demo, Global, Statement};
+use crate::circuits::{Kind, Scheme};
+use crate::failure::Failure;
+use crate::peers::{Inputs, Peer};
+use crate::report::svg;
+use crate::report::table::bytes;
+use crate::run::{Result, Run, hex};
+
+/// The budget, if none is asked for: a quarter of what the MSM's points and scalars take.
+const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
+const MSM_LOG_N: u32 = 20;
+
+#[derive(Serialize)]
+struct Outcome {
+    k: u32,
+    proof: String,
+    proofs_are_equal: bool,
+    msm_log_n: u32,
+    msm_point: String,
+    msm_seconds: f64,
+    peer_seconds: f64,
+    svg: String,
+}
+
+/// The demo of a bare `spillproof`.
+pub fn usual() -> Demo {
+    Demo {
+        which: None,
+        k: 14,
+        svg: "spillproof-demo.svg".into(),
+    }
+}
+
+/// Runs the demo.
+///
+/// # Errors
+/// The engine's and halo2's; [`Failure::Different`] if two ways give two results.
+pub fn run(global: &Global, demo: &Demo) -> Result<()> {
+    let mut run = Run::start(global);
+    halo2_axiom::spillproof::set_reproducible(true);
+    let session = run.session(MEMORY)?;
+    let budget_bytes = session.budget().limit_bytes();
+    run.say(format_args!(
+        "budget {}, scratch in {} ({})",
+        bytes(budget_bytes),
+        session.dir().display(),
+        session.storage().backend_name()
+    ));
+    let statement = Statement {
+        k: demo.k,
+        circuit: Kind::Chain,
+        scheme: Scheme::Shplonk,
+        seed: 1,
+        params: None,
+        srs_seed: 1,
+    };
+
+    // Everything that streams comes first, so that the curve shows what it takes before memory fills up with peers.
+    let n = 1u64 << MSM_LOG_N;
+    run.say(format_args!(
+        "\nWithin that budget: an MSM of 2^{MSM_LOG_N} points ({} of points and scalars), a proof of 2^{} rows",
+        bytes(n * 96),
+        demo.k
+    ));
+    let bases = run.recorder.phase("points to disk", |progress| {
+        points_to_disk(&session, 1, n, progress)
+    })?;
+    let scalars = run.recorder.phase("scalars to disk", |progress| {
+        scalars_to_disk(&session, 1, n, progress)
+    })?;
+    let point = run
+        .recorder
+        .phase("MSM from disk", |_| msm_from_disk(&session, &bases, &scalars))?;
+    let msm_seconds = run.recorder.last_seconds();
+    drop((bases, scalars));
+    let guard = session.install();
+    let streamed = prove_phases(&mut run.recorder, &statement, ", session")?;
+    drop(guard);
+    run.say(format_args!("  sum {:.32}...", describe(&point)));
+    run.say(format_args!(
+        "  proof {:.32}... ({} bytes)",
+        hex(&streamed),
+        streamed.len()
+    ));
+
+    run.say("\nIn memory, without a budget:");
+    let in_memory = prove_phases(&mut run.recorder, &statement, ", no session")?;
+    if streamed != in_memory {
+        return Err(Failure::Different(
+            "the proof of the session and the one without".into(),
+        ));
+    }
+    run.say("  the same proof, byte for byte");
+    verify_phases(&mut run.recorder, &statement, &[&streamed])?;
+    run.say("  the unmodified halo2-axiom 0.5.3 accepts it");
+    let inputs = run.recorder.phase("halo2curves: inputs", |_| {
+        Ok::<_, Failure>(Inputs::generate(Peer::Halo2curves, 1, n as usize))
+    })?;
+    let peers_point = run
+        .recorder
+        .phase("halo2curves: MSM", |_| Ok::<_, Failure>(inputs.msm()))?;
+    let peer_seconds = run.recorder.last_seconds();
+    if point != peers_point {
+        return Err(Failure::Different("the MSM from disk and halo2curves'".into()));
+    }
+    run.say(format_args!(
+        "  the same sum by halo2curves' msm_best: {peer_seconds:.2} s in memory, {msm_seconds:.2} s from disk, ratio {:.2}",
+        msm_seconds / peer_seconds
+    ));
+
+    let outcome = Outcome {
+        k: demo.k,
+        proof: hex(&streamed),
+        proofs_are_equal: true,
+        msm_log_n: MSM_LOG_N,
+        msm_point: describe(&point),
+        msm_seconds,
+        peer_seconds,
+        svg: demo.svg.display().to_string(),
+    };
+    let quiet = run.global.json;
+    let report = run.finish("demo", &outcome)?;
+    fs::write(
+        &demo.svg,
+        svg::render(&report, "spillproof demo: resident memory"),
+    )
+    .map_err(Failure::file(&demo.svg))?;
+    if !quiet {
+        println!("\nresident memory over time\n{}", report.curve.text(72, 8));
+        println!("the same as a picture: {}", demo.svg.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! The commands of the binary, one file each: arguments in, phases and a result out.
+
+mod bench;
+mod commit;
+mod demo;
+mod msm;
+mod oom;
+mod prove;
+mod srs;
+
+use crate::args::{Arguments, Command, Which};
+use crate::run::Result;
+
+/// Does what the command line says.
+///
+/// # Errors
+/// Everything that can go wrong, as one type.
+pub fn dispatch(arguments: Arguments) -> Result<()> {
+    let global = &arguments.global;
+    match arguments.command {
+        None => demo::run(global, &demo::usual()),
+        Some(Command::Demo(demo)) => match &demo.which {
+            None => demo::run(global, &demo),
+            Some(Which::Oom { log_n }) => oom::run(global, *log_n),
+        },
+        Some(Command::Srs(command)) => srs::run(global, &command),
+        Some(Command::Msm(msm)) => msm::run(global, &msm),
+        Some(Command::Commit(commit)) => commit::run(global, &commit),
+        Some(Command::Prove(prove)) => prove::prove(global, &prove),
+        Some(Command::Verify(verify)) => prove::verify(global, &verify),
+        Some(Command::Bench(bench)) => bench::run(global, &bench),
+    }
+}

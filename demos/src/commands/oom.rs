@@ -1,0 +1,155 @@
+//! `spillproof demo oom`: one MSM three times, each in a process of its own.
+//!
+//! 1. In memory, in a control group with a hard limit: killed by the kernel. If it is not, the demonstration shows nothing, and fails.
+//! 2. Streamed, in a group with the same limit: finishes.
+//! 3. In memory, without a limit: the same point.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use spillproof::budget::ByteSize;
+use spillproof_cgroup_tests::{Group, Outcome as Ended};
+
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::report::table::{bytes, grid};
+use crate::run::{Result, Run};
+
+/// What the budget does not hold: code, stacks, the heap of the libraries, and pages of the program's file.
+const BESIDE_BUDGET_BYTES: u64 = 32 << 20;
+const MEMORY_BYTES: u64 = 32 << 20;
+const TIMEOUT: Duration = Duration::from_secs(3600);
+
+#[derive(Serialize)]
+struct Outcome {
+    log_n: u32,
+    budget_bytes: u64,
+    limit_bytes: u64,
+    in_memory_is_killed: bool,
+    streamed_peak_bytes: u64,
+    streamed_seconds: f64,
+    unlimited_peak_bytes: Option<u64>,
+    point: String,
+}
+
+/// Runs the demo.
+///
+/// # Errors
+/// [`Failure::Group`] where no limit can be had, [`Failure::Demonstration`] if it does not show what it should.
+pub fn run(global: &Global, log_n: u32) -> Result<()> {
+    let run = Run::start(global);
+    let budget_bytes = global.memory.unwrap_or(ByteSize::Bytes(MEMORY_BYTES)).resolve()?;
+    let limit_bytes = budget_bytes + BESIDE_BUDGET_BYTES;
+    let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
+    let input_bytes = 96u64 << log_n;
+    run.say(format_args!(
+        "an MSM of 2^{log_n} points ({} of points and scalars), under a hard limit of {} (page cache counts, no swap)",
+        bytes(input_bytes),
+        bytes(limit_bytes)
+    ));
+
+    let group = Group::create(limit_bytes)?;
+    let log_n_text = log_n.to_string();
+    let killed = child(
+        &group,
+        &program,
+        &["msm", "--log-n", &log_n_text, "--in-memory", "--json"],
+    )?;
+    if !killed.is_oom_killed() {
+        return Err(Failure::Demonstration(format!(
+            "the in-memory MSM was not killed at {}, so this shows nothing: take a larger --log-n or a smaller --memory ({:?}, {})",
+            bytes(limit_bytes),
+            killed.status,
+            killed.stderr.trim()
+        )));
+    }
+    run.say("1. in memory (halo2curves' msm_best): killed by the kernel");
+    drop(group);
+
+    let group = Group::create(limit_bytes)?;
+    let budget = budget_bytes.to_string();
+    let mut arguments = vec!["msm", "--log-n", &log_n_text, "--json", "--memory", &budget];
+    let dir = global.dir.as_ref().map(|dir| dir.display().to_string());
+    if let Some(dir) = &dir {
+        arguments.extend(["--dir", dir]);
+    }
+    let streamed = child(&group, &program, &arguments)?;
+    let point = point_of(&streamed, "the streamed MSM")?;
+    drop(group);
+    run.say("2. streamed from disk: finished");
+
+    let group = Group::create(input_bytes * 8 + (512 << 20))?;
+    let unlimited = child(
+        &group,
+        &program,
+        &["msm", "--log-n", &log_n_text, "--in-memory", "--json"],
+    )?;
+    if point_of(&unlimited, "the unlimited in-memory MSM")? != point {
+        return Err(Failure::Different(
+            "the streamed MSM and the one in memory".into(),
+        ));
+    }
+    run.say("3. in memory again, without the limit: the same point");
+    run.say(format_args!("   {point}\n"));
+    run.say(
+        grid(
+            &["", "limit", "peak", "seconds", "outcome"],
+            &[
+                row("in memory", Some(limit_bytes), &killed, "killed"),
+                row("streamed", Some(limit_bytes), &streamed, "finished"),
+                row("in memory", None, &unlimited, "finished, same point"),
+            ],
+            usize::MAX,
+        )
+        .trim_end(),
+    );
+
+    let outcome = Outcome {
+        log_n,
+        budget_bytes,
+        limit_bytes,
+        in_memory_is_killed: true,
+        streamed_peak_bytes: streamed.figures.peak_bytes,
+        streamed_seconds: streamed.seconds,
+        unlimited_peak_bytes: Some(unlimited.figures.peak_bytes),
+        point,
+    };
+    run.finish("demo oom", &outcome)?;
+    Ok(())
+}
+
+fn row(how: &str, limit_bytes: Option<u64>, ended: &Ended, outcome: &str) -> [String; 5] {
+    let limit = limit_bytes.map_or("none".into(), bytes);
+    [
+        how.into(),
+        limit,
+        bytes(ended.figures.peak_bytes),
+        format!("{:.2}", ended.seconds),
+        outcome.into(),
+    ]
+}
+
+fn child(group: &Group, program: &PathBuf, arguments: &[&str]) -> Result<Ended> {
+    Ok(group.run(program, arguments, &[], TIMEOUT)?)
+}
+
+fn point_of(ended: &Ended, what: &str) -> Result<String> {
+    let output: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+    match output["result"]["point"].as_str() {
+        Some(point) if ended.status.success() => Ok(point.to_owned()),
+        _ => {
+            let killed = if ended.is_oom_killed() {
+                ", killed by the kernel"
+            } else {
+                ""
+            };
+            let peak = bytes(ended.figures.peak_bytes);
+            Err(Failure::Demonstration(format!(
+                "{what} failed ({}{killed}, peak {peak}): {}",
+                ended.status,
+                ended.stderr.trim()
+            )))
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `spillproof prove` and `spillproof verify`: the drop-in proves, within a session if there is one; the unmodified crate verifies.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::Path;
+
+use serde::Serialize;
+use spillproof::budget::ByteSize;
+
+use crate::args::{Global, Prove, Statement, Verify};
+use crate::circuits::{Kind, Scheme, dropin, stock};
+use crate::failure::Failure;
+use crate::report::{Recorder, svg};
+use crate::run::{Result, Run};
+
+#[derive(Serialize)]
+struct Outcome {
+    circuit: Kind,
+    k: u32,
+    scheme: Scheme,
+    seed: u64,
+    proof_bytes: usize,
+    file: String,
+}
+
+impl Outcome {
+    fn of(statement: &Statement, proof: &[u8], file: &Path) -> Self {
+        let Statement {
+            k,
+            circuit,
+            scheme,
+            seed,
+            ..
+        } = *statement;
+        Self {
+            circuit,
+            k,
+            scheme,
+            seed,
+            proof_bytes: proof.len(),
+            file: file.display().to_string(),
+        }
+    }
+}
+
+/// Proves.
+///
+/// # Errors
+/// The engine's and halo2's.
+pub fn prove(global: &Global, args: &Prove) -> Result<()> {
+    let mut run = Run::start(global);
+    halo2_axiom::spillproof::set_reproducible(true);
+    let session = if args.no_session {
+        None
+    } else {
+        Some(run.session(ByteSize::Auto)?)
+    };
+    let guard = session.as_ref().map(|session| session.install());
+    let proof = prove_phases(&mut run.recorder, &args.statement, "")?;
+    drop(guard);
+    fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
+    let outcome = Outcome::of(&args.statement, &proof, &args.out);
+    run.say(format_args!(
+        "{}: a proof of {} bytes",
+        outcome.file, outcome.proof_bytes
+    ));
+    let title = format!(
+        "spillproof prove: {:?}, k = {}",
+        args.statement.circuit, args.statement.k
+    );
+    let report = run.finish("prove", &outcome)?;
+    if let Some(path) = &args.svg {
+        fs::write(path, svg::render(&report, &title)).map_err(Failure::file(path))?;
+    }
+    Ok(())
+}
+
+/// The phases of a proof with the drop-in, in whatever session is current; `suffix` goes to the phases' names.
+pub fn prove_phases(recorder: &mut Recorder, statement: &Statement, suffix: &str) -> Result<Vec<u8>> {
+    use dropin::proof;
+    let Statement {
+        k,
+        circuit,
+        scheme,
+        seed,
+        ..
+    } = *statement;
+    let name = |phase: &str| format!("{phase}{suffix}");
+    let params = recorder.phase(&name("parameters"), |_| match &statement.params {
+        None => Ok(proof::insecure_params(k, statement.srs_seed)),
+        Some(path) => read_dropin(path, k),
+    })?;
+    let key = recorder.phase(&name("verifying key"), |_| {
+        proof::verifying_key(&params, circuit, k).map_err(Failure::halo2("the verifying key"))
+    })?;
+    let key = recorder.phase(&name("proving key"), |_| {
+        proof::proving_key(&params, key, circuit, k).map_err(Failure::halo2("the proving key"))
+    })?;
+    recorder.phase(&name("prove"), |_| {
+        proof::prove(&params, &key, circuit, k, seed, scheme).map_err(Failure::halo2("the proof"))
+    })
+}
+
+/// Verifies, with the unmodified crate alone.
+///
+/// # Errors
+/// halo2's, for a proof that does not hold.
+pub fn verify(global: &Global, args: &Verify) -> Result<()> {
+    let mut run = Run::start(global);
+    let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
+    verify_phases(&mut run.recorder, &args.statement, &[&proof])?;
+    let outcome = Outcome::of(&args.statement, &proof, &args.proof);
+    run.say(format_args!(
+        "{}: holds, says the unmodified halo2-axiom 0.5.3",
+        outcome.file
+    ));
+    run.finish("verify", &outcome)?;
+    Ok(())
+}
+
+/// The phases of verifying proofs of one statement with the unmodified crate: its own parameters, its own key.
+pub fn verify_phases(recorder: &mut Recorder, statement: &Statement, proofs: &[&[u8]]) -> Result<()> {
+    use stock::proof;
+    let Statement {
+        k,
+        circuit,
+        scheme,
+        seed,
+        ..
+    } = *statement;
+    let (params, key) = recorder.phase("stock: parameters and key", |_| {
+        let params = match &statement.params {
+            None => proof::insecure_params(k, statement.srs_seed),
+            Some(path) => read_stock(path, k)?,
+        };
+        let key =
+            proof::verifying_key(&params, circuit, k).map_err(Failure::halo2("stock's verifying key"))?;
+        Ok::<_, Failure>((params, key))
+    })?;
+    recorder.phase("stock: verify", |_| {
+        let instances = proof::instances(circuit, k, seed);
+        proofs.iter().try_for_each(|proof| {
+            proof::verify(&params, &key, &instances, proof, scheme)
+                .map_err(Failure::halo2("the unmodified verifier refuses the proof"))
+        })
+    })
+}
+
+fn read_dropin(path: &Path, k: u32) -> Result<dropin::proof::Params> {
+    use halo2_axiom::poly::commitment::Params;
+    let file = open_params(path, k)?;
+    dropin::proof::Params::read(&mut BufReader::new(file)).map_err(Failure::file(path))
+}
+
+fn read_stock(path: &Path, k: u32) -> Result<stock::proof::Params> {
+    use stock_halo2_axiom::poly::commitment::Params;
+    let file = open_params(path, k)?;
+    stock::proof::Params::read(&mut BufReader::new(file)).map_err(Failure::file(path))
+}
+
+/// Stock's reader panics on a file that is too short; so its length is checked first.
+fn open_params(path: &Path, k: u32) -> Result<File> {
+    let file = File::open(path).map_err(Failure::file(path))?;
+    let bytes = file.metadata().map_err(Failure::file(path))?.len();
+    let expected = (1u64 << (k + 7)) + 260;
+    if bytes != expected {
+        let details = format!("{bytes} bytes, and a ParamsKZG file of raw bytes for k = {k} has {expected}");
+        return Err(Failure::Content {
+            file: path.to_owned(),
+            details,
+        });
+    }
+    Ok(file)
+}

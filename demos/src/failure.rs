@@ -1,0 +1,107 @@
+//! What can go wrong in a run, in plain words, and the exit code that goes with it.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+/// A run that failed.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The engine's own errors.
+    #[error(transparent)]
+    Engine(#[from] spillproof::Error),
+    /// halo2's errors.
+    #[error("{doing}: {reason}")]
+    Halo2 {
+        /// What was being done.
+        doing: &'static str,
+        /// What halo2 said.
+        reason: String,
+    },
+    /// A file of the user's.
+    #[error("{}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file that is not what it should be.
+    #[error("{}: {details}", file.display())]
+    Content {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, and what would be right.
+        details: String,
+    },
+    /// Two ways to the same result gave different ones: this is a bug.
+    #[error("{0}: the results differ; this is a bug in spillproof, please report it")]
+    Different(String),
+    /// A group with a memory limit cannot be had, or asked.
+    #[error(transparent)]
+    Group(#[from] spillproof_cgroup_tests::Refusal),
+    /// A demonstration that did not show what it should.
+    #[error("{0}")]
+    Demonstration(String),
+    /// The result cannot be written as JSON.
+    #[error("the result as JSON")]
+    Json(#[from] serde_json::Error),
+    /// What was asked for does not make sense.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl Failure {
+    /// For a file that cannot be read or written.
+    pub fn file(file: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let file = file.into();
+        move |source| Self::File { file, source }
+    }
+
+    /// For halo2, whose errors say little about what was being done.
+    pub fn halo2<E: std::fmt::Debug>(doing: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self::Halo2 {
+            doing,
+            reason: format!("{error:?}"),
+        }
+    }
+
+    /// 2 for a wrong command line, 1 for everything else.
+    pub fn exit_code(&self) -> u8 {
+        if matches!(self, Self::Usage(_)) { 2 } else { 1 }
+    }
+
+    /// The whole chain of causes, one line each; a cause that its effect has already told is left out.
+    pub fn explain(&self) -> String {
+        let mut lines = vec![format!("error: {self}")];
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !lines.iter().any(|line| line.contains(&text)) {
+                lines.push(format!("  because: {text}"));
+            }
+            cause = error.source();
+        }
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once() {
+        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let failure = Failure::file("/nowhere")(missing);
+        assert_eq!(failure.explain(), "error: /nowhere\n  because: entity not found");
+        let engine = spillproof::Error::Io {
+            operation: "read",
+            file: "x.srs".into(),
+            offset: 4096,
+            bytes: 8,
+            source: std::io::Error::from(std::io::ErrorKind::UnexpectedEof),
+        };
+        assert_eq!(Failure::from(engine).explain().lines().count(), 1);
+    }
+}

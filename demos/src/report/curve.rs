@@ -1,0 +1,280 @@
+//! Memory over time: a thread that looks every few milliseconds, the phases as marks, and the curve as text.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::table::bytes;
+
+const INTERVAL: Duration = Duration::from_millis(10);
+/// Past this many samples every second one is dropped, and the interval doubled: memory is bounded.
+const SAMPLES_MAX: usize = 8192;
+
+/// Resident memory at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Since the start.
+    pub seconds: f64,
+    /// Resident memory of the process (`VmRSS`), in bytes.
+    pub resident_bytes: u64,
+}
+
+/// When a phase began.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Its name.
+    pub name: String,
+    /// Since the start.
+    pub seconds: f64,
+}
+
+/// What the sampler saw.
+#[derive(Debug, Clone, Default)]
+pub struct Curve {
+    /// In order of time.
+    pub samples: Vec<Sample>,
+    /// In order of time.
+    pub marks: Vec<Mark>,
+}
+
+/// Looks at the process' memory until it is dropped.
+pub struct Sampler {
+    started: Instant,
+    samples: Arc<Mutex<Vec<Sample>>>,
+    marks: Vec<Mark>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    /// Starts to look.
+    pub fn start() -> Self {
+        let started = Instant::now();
+        let samples = Arc::new(Mutex::new(Vec::with_capacity(SAMPLES_MAX)));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (seen, asked_to_stop) = (Arc::clone(&samples), Arc::clone(&stop));
+        let watch = move || {
+            let mut interval = INTERVAL;
+            while !asked_to_stop.load(Ordering::Relaxed) {
+                if let Some(resident_bytes) = status_bytes("VmRSS:") {
+                    let mut samples = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                    samples.push(Sample {
+                        seconds: started.elapsed().as_secs_f64(),
+                        resident_bytes,
+                    });
+                    if samples.len() == SAMPLES_MAX {
+                        halve(&mut samples);
+                        interval *= 2;
+                    }
+                }
+                thread::park_timeout(interval);
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("memory curve".into())
+            .spawn(watch)
+            .ok();
+        Self {
+            started,
+            samples,
+            marks: Vec::new(),
+            stop,
+            thread,
+        }
+    }
+
+    /// Since the start.
+    pub fn elapsed_seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// A phase began at `seconds`.
+    pub fn mark(&mut self, name: &str, seconds: f64) {
+        self.marks.push(Mark {
+            name: name.to_owned(),
+            seconds,
+        });
+    }
+
+    /// The most that was seen since `seconds`.
+    pub fn peak_since(&self, seconds: f64) -> u64 {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = samples
+            .iter()
+            .rev()
+            .take_while(|sample| sample.seconds >= seconds);
+        since.map(|sample| sample.resident_bytes).max().unwrap_or(0)
+    }
+
+    /// Stops looking.
+    pub fn finish(mut self) -> Curve {
+        self.stop();
+        let samples = std::mem::take(&mut *self.samples.lock().unwrap_or_else(PoisonError::into_inner));
+        Curve {
+            samples,
+            marks: std::mem::take(&mut self.marks),
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _nothing_to_report = thread.join();
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Keeps the higher of each two neighbours, so that no peak is lost.
+fn halve(samples: &mut Vec<Sample>) {
+    let kept = samples
+        .chunks(2)
+        .map(|pair| Sample {
+            resident_bytes: pair.iter().map(|sample| sample.resident_bytes).max().unwrap_or(0),
+            ..pair[0]
+        })
+        .collect();
+    *samples = kept;
+    samples.reserve(SAMPLES_MAX - samples.len());
+}
+
+/// Starts the kernel's own high-water mark (`VmHWM`) anew, where it lets us.
+pub fn reset_peak() {
+    let _not_everywhere = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The most resident memory since [`reset_peak`], or ever.
+pub fn peak_bytes() -> Option<u64> {
+    status_bytes("VmHWM:")
+}
+
+fn status_bytes(name: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+impl Curve {
+    /// The highest sample in each of `columns` equal spans of time.
+    pub fn columns(&self, columns: usize) -> Vec<u64> {
+        let end = self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9);
+        let mut highest = vec![0; columns];
+        for sample in &self.samples {
+            let column = ((sample.seconds / end * columns as f64) as usize).min(columns - 1);
+            highest[column] = highest[column].max(sample.resident_bytes);
+        }
+        // A span without a sample looks like the one before it.
+        for column in 1..columns {
+            if highest[column] == 0 {
+                highest[column] = highest[column - 1];
+            }
+        }
+        highest
+    }
+
+    /// The curve in `rows` lines of `columns` characters, with a scale; phases are numbered below it.
+    pub fn text(&self, columns: usize, rows: usize) -> String {
+        const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+        let highest = self.columns(columns);
+        let top = highest.iter().copied().max().unwrap_or(0).max(1);
+        let mut text = String::new();
+        for row in (0..rows).rev() {
+            let label = if row == rows - 1 {
+                bytes(top)
+            } else if row == 0 {
+                "0".into()
+            } else {
+                String::new()
+            };
+            let line: String = highest
+                .iter()
+                .map(|&value| {
+                    let eighths = (value as f64 / top as f64 * (rows * 8) as f64).round() as usize;
+                    EIGHTHS[eighths.saturating_sub(row * 8).min(8)]
+                })
+                .collect();
+            text.push_str(&format!("{label:>10} |{}\n", line.trim_end()));
+        }
+        let end = self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9);
+        let mut axis = vec!['-'; columns];
+        for (index, mark) in self.marks.iter().enumerate() {
+            let at = ((mark.seconds / end * columns as f64) as usize).min(columns - 1);
+            axis[at] = char::from_digit(index as u32 + 1, 36).unwrap_or('+');
+        }
+        text.push_str(&format!(
+            "{:>10} +{} {end:.1} s\n",
+            "",
+            axis.iter().collect::<String>()
+        ));
+        let names = self.marks.iter().enumerate().map(|(index, mark)| {
+            format!(
+                "{} {}",
+                char::from_digit(index as u32 + 1, 36).unwrap_or('+'),
+                mark.name
+            )
+        });
+        text.push_str(&format!(
+            "{:>10}  {}\n",
+            "",
+            names.collect::<Vec<_>>().join(" · ")
+        ));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve() -> Curve {
+        let samples = (0..100).map(|i| Sample {
+            seconds: f64::from(i) / 10.0,
+            resident_bytes: if i == 50 { 80 } else { 10 },
+        });
+        Curve {
+            samples: samples.collect(),
+            marks: vec![Mark {
+                name: "work".into(),
+                seconds: 5.0,
+            }],
+        }
+    }
+
+    #[test]
+    fn peaks_survive_columns_and_halving() {
+        assert_eq!(curve().columns(10).iter().max(), Some(&80));
+        let mut samples = curve().samples;
+        halve(&mut samples);
+        assert_eq!(samples.len(), 50);
+        assert_eq!(samples.iter().map(|sample| sample.resident_bytes).max(), Some(80));
+    }
+
+    #[test]
+    fn the_text_has_its_scale_and_its_marks() {
+        let text = curve().text(20, 4);
+        assert_eq!(text.lines().count(), 6);
+        assert!(text.lines().next().unwrap().contains('█'));
+        assert!(text.contains("1 work") && text.contains("9.9 s"));
+    }
+
+    #[test]
+    fn the_sampler_sees_an_allocation() {
+        let sampler = Sampler::start();
+        let started = sampler.elapsed_seconds();
+        let block = vec![1u8; 64 << 20];
+        std::hint::black_box(&block);
+        thread::sleep(Duration::from_millis(60));
+        drop(block);
+        assert!(sampler.peak_since(started) > 64 << 20);
+        assert!(!sampler.finish().samples.is_empty());
+    }
+}

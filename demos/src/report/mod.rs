@@ -1,0 +1,162 @@
+//! What a run tells about itself: phases with time, bytes and memory ([`Recorder`]), the memory over time ([`curve`]), and the same as
+//! a picture ([`svg`]). People get a table, machines get JSON.
+
+pub mod curve;
+pub mod progress;
+pub mod svg;
+pub mod table;
+
+use std::time::Instant;
+
+use serde::Serialize;
+use spillproof::storage::{IoStats, Storage};
+
+use curve::{Curve, Sampler};
+use progress::Progress;
+
+/// What held a phase back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// Waiting for the disk took more than half of the time.
+    Disk,
+    /// It did not.
+    Compute,
+}
+
+/// One phase of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Phase {
+    /// What was done.
+    pub name: String,
+    /// From start to end.
+    pub seconds: f64,
+    /// Bytes that the engine read from files.
+    pub bytes_read: u64,
+    /// Bytes that the engine wrote to files: what a flash disk wears by.
+    pub bytes_written: u64,
+    /// The most resident memory of the process meanwhile.
+    pub peak_bytes: u64,
+    /// What held it back.
+    pub bound: Bound,
+}
+
+/// Everything that a run tells.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// In order.
+    pub phases: Vec<Phase>,
+    /// The budget, if there was one.
+    pub budget_bytes: Option<u64>,
+    /// Resident memory over time.
+    #[serde(skip)]
+    pub curve: Curve,
+}
+
+impl Report {
+    /// The whole run as one line: sums, and the highest peak.
+    pub fn total(&self) -> Phase {
+        let sum = |of: fn(&Phase) -> u64| self.phases.iter().map(of).sum();
+        let seconds: f64 = self.phases.iter().map(|phase| phase.seconds).sum();
+        let disk: f64 = self
+            .phases
+            .iter()
+            .filter(|phase| phase.bound == Bound::Disk)
+            .map(|phase| phase.seconds)
+            .sum();
+        Phase {
+            name: "total".into(),
+            seconds,
+            bytes_read: sum(|phase| phase.bytes_read),
+            bytes_written: sum(|phase| phase.bytes_written),
+            peak_bytes: self
+                .phases
+                .iter()
+                .map(|phase| phase.peak_bytes)
+                .max()
+                .unwrap_or(0),
+            bound: if disk * 2.0 > seconds {
+                Bound::Disk
+            } else {
+                Bound::Compute
+            },
+        }
+    }
+}
+
+/// Watches a run, phase by phase.
+pub struct Recorder {
+    sampler: Sampler,
+    phases: Vec<Phase>,
+    storage: Option<Storage>,
+    budget_bytes: Option<u64>,
+}
+
+impl Recorder {
+    /// Starts watching memory; `storage` is asked for the bytes that move.
+    pub fn start() -> Self {
+        Self {
+            sampler: Sampler::start(),
+            phases: Vec::new(),
+            storage: None,
+            budget_bytes: None,
+        }
+    }
+
+    /// From now on, count what this storage moves, against this budget.
+    pub fn watch(&mut self, storage: &Storage, budget_bytes: u64) {
+        self.storage = Some(storage.clone());
+        self.budget_bytes = Some(budget_bytes);
+    }
+
+    /// Runs `work` as a phase. A failed phase is not recorded.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn phase<T, E>(&mut self, name: &str, work: impl FnOnce(&Progress) -> Result<T, E>) -> Result<T, E> {
+        let before = self.stats();
+        let started_seconds = self.sampler.elapsed_seconds();
+        curve::reset_peak();
+        let progress = Progress::start(name);
+        let started = Instant::now();
+        let result = work(&progress);
+        let seconds = started.elapsed().as_secs_f64();
+        drop(progress);
+        let value = result?;
+        let after = self.stats();
+        let waited = (after.read_wait - before.read_wait) + (after.write_wait - before.write_wait);
+        let sampled = self.sampler.peak_since(started_seconds);
+        self.phases.push(Phase {
+            name: name.to_owned(),
+            seconds,
+            bytes_read: after.bytes_read - before.bytes_read,
+            bytes_written: after.bytes_written - before.bytes_written,
+            peak_bytes: curve::peak_bytes().unwrap_or(0).max(sampled),
+            bound: if waited.as_secs_f64() * 2.0 > seconds {
+                Bound::Disk
+            } else {
+                Bound::Compute
+            },
+        });
+        self.sampler.mark(name, started_seconds);
+        Ok(value)
+    }
+
+    /// Seconds of the last phase.
+    pub fn last_seconds(&self) -> f64 {
+        self.phases.last().map_or(0.0, |phase| phase.seconds)
+    }
+
+    /// Stops watching.
+    pub fn finish(self) -> Report {
+        Report {
+            phases: self.phases,
+            budget_bytes: self.budget_bytes,
+            curve: self.sampler.finish(),
+        }
+    }
+
+    fn stats(&self) -> IoStats {
+        self.storage.as_ref().map(Storage::stats).unwrap_or_default()
+    }
+}

@@ -1,0 +1,104 @@
+//! The final table: one line a phase, numbers to the right.
+
+use super::{Bound, Phase, Report};
+
+const HEADINGS: [&str; 6] = ["phase", "seconds", "read", "written", "peak memory", "bound by"];
+
+/// The table of a run, with a total where there is more than one phase.
+pub fn render(report: &Report) -> String {
+    let mut rows: Vec<[String; 6]> = report.phases.iter().map(cells).collect();
+    let total = (report.phases.len() > 1).then(|| cells(&report.total()));
+    rows.extend(total);
+    let mut text = grid(&HEADINGS, &rows, report.phases.len());
+    if let Some(budget_bytes) = report.budget_bytes {
+        text.push_str(&format!("budget: {}\n", bytes(budget_bytes)));
+    }
+    text
+}
+
+/// A grid with a rule below the headings and, if `rule_before` is the index of a row, one before that row.
+pub fn grid<const N: usize>(headings: &[&str; N], rows: &[[String; N]], rule_before: usize) -> String {
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
+    });
+    let line = |cells: [&str; N]| {
+        let padded = (0..N).map(|column| {
+            let (cell, width) = (cells[column], widths[column]);
+            if column == 0 {
+                format!("{cell:<width$}")
+            } else {
+                format!("{cell:>width$}")
+            }
+        });
+        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    let rule = format!("{}\n", "-".repeat(widths.iter().sum::<usize>() + 2 * (N - 1)));
+    let mut text = line(*headings);
+    text.push_str(&rule);
+    for (index, row) in rows.iter().enumerate() {
+        if index == rule_before {
+            text.push_str(&rule);
+        }
+        text.push_str(&line(std::array::from_fn(|column| row[column].as_str())));
+    }
+    text
+}
+
+fn cells(phase: &Phase) -> [String; 6] {
+    let bound = match phase.bound {
+        Bound::Disk => "disk",
+        Bound::Compute => "compute",
+    };
+    [
+        phase.name.clone(),
+        format!("{:.2}", phase.seconds),
+        bytes(phase.bytes_read),
+        bytes(phase.bytes_written),
+        bytes(phase.peak_bytes),
+        bound.to_owned(),
+    ]
+}
+
+/// Bytes for people: one digit after the point, binary units.
+pub fn bytes(bytes: u64) -> String {
+    if bytes < 1024 {
+        return if bytes == 0 {
+            "0".into()
+        } else {
+            format!("{bytes} B")
+        };
+    }
+    let (mut value, mut unit) = (bytes as f64, "B");
+    for next in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, next);
+    }
+    format!("{value:.1} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [
+            ["a".to_owned(), "1".to_owned()],
+            ["long".to_owned(), "200".to_owned()],
+        ];
+        assert_eq!(
+            grid(&["x", "n"], &rows, 1),
+            "x       n\n---------\na       1\n---------\nlong  200\n"
+        );
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!(bytes(0), "0");
+        assert_eq!(bytes(1500), "1.5 KiB");
+        assert_eq!(bytes(3 << 29), "1.5 GiB");
+    }
+}

@@ -1,0 +1,101 @@
+//! One run of the binary: a session where one is needed, a recorder, and the result at the end.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use spillproof::Session;
+use spillproof::budget::ByteSize;
+
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::report::{Recorder, Report, table};
+
+/// `Result` with [`Failure`].
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// A run under way.
+pub struct Run {
+    /// What holds for every command.
+    pub global: Global,
+    /// Phases and memory.
+    pub recorder: Recorder,
+}
+
+impl Run {
+    /// Starts to watch.
+    pub fn start(global: &Global) -> Self {
+        Self {
+            global: global.clone(),
+            recorder: Recorder::start(),
+        }
+    }
+
+    /// A session of the budget asked for, else of `memory`; the recorder counts what it moves.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn session(&mut self, memory: ByteSize) -> Result<Arc<Session>> {
+        let dir = self.global.dir.clone().unwrap_or_else(std::env::temp_dir);
+        warn_of_tmpfs(&dir);
+        let session = Session::builder()
+            .memory(self.global.memory.unwrap_or(memory))
+            .dir(dir)
+            .backend(self.global.backend.into())
+            .threads(self.global.threads)
+            .build()?;
+        self.recorder
+            .watch(session.storage(), session.budget().limit_bytes());
+        Ok(Arc::new(session))
+    }
+
+    /// Says something to people, not to machines.
+    pub fn say(&self, text: impl std::fmt::Display) {
+        if !self.global.json {
+            println!("{text}");
+        }
+    }
+
+    /// Ends the run: JSON with the result and the report, or the table.
+    ///
+    /// # Errors
+    /// If the result is no JSON.
+    pub fn finish(self, command: &str, result: &impl Serialize) -> Result<Report> {
+        #[derive(Serialize)]
+        struct Output<'a, R> {
+            command: &'a str,
+            result: &'a R,
+            report: &'a Report,
+        }
+        let report = self.recorder.finish();
+        if self.global.json {
+            let output = Output {
+                command,
+                result,
+                report: &report,
+            };
+            println!("{}", serde_json::to_string_pretty(&output)?);
+        } else if !report.phases.is_empty() {
+            println!("\n{}", table::render(&report).trim_end());
+        }
+        Ok(report)
+    }
+}
+
+/// Scratch on a tmpfs is memory by another name.
+fn warn_of_tmpfs(dir: &std::path::Path) {
+    const TMPFS_MAGIC: i128 = 0x0102_1994;
+    // The type of this number differs between machines.
+    let is_tmpfs =
+        rustix::fs::statfs(dir).is_ok_and(|file_system| i128::from(file_system.f_type) == TMPFS_MAGIC);
+    if is_tmpfs {
+        eprintln!(
+            "warning: {} is a tmpfs, so scratch files are memory: point --dir at a disk",
+            dir.display()
+        );
+    }
+}
+
+/// Hexadecimal digits of bytes.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
