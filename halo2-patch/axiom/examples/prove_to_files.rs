@@ -11,9 +11,9 @@
 use std::fs;
 use std::path::Path;
 
-use halo2_axiom::SerdeFormat;
 use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::halo2curves::ff::PrimeField;
+use halo2_axiom::SerdeFormat;
 
 /// Which multi-opening.
 #[derive(Clone, Copy)]
@@ -41,7 +41,11 @@ fn main() {
     let [directory, circuit, scheme, k] = arguments.as_slice() else {
         panic!("usage: prove_to_files DIRECTORY chain|wide|lookups shplonk|gwc K");
     };
-    let scheme = if scheme == "gwc" { Scheme::Gwc } else { Scheme::Shplonk };
+    let scheme = if scheme == "gwc" {
+        Scheme::Gwc
+    } else {
+        Scheme::Shplonk
+    };
     let k = k.parse().unwrap();
     println!("spillproof session: {}", halo2_axiom::spillproof::active());
     let run = match circuit.as_str() {
@@ -56,10 +60,17 @@ fn main() {
     }
     let directory = Path::new(directory);
     fs::create_dir_all(directory).unwrap();
-    for (name, bytes) in
-        [("params", &run.params), ("vk", &run.vk), ("proof", &run.proof), ("instances", &instances)]
-    {
+    for (name, bytes) in [
+        ("params", &run.params),
+        ("vk", &run.vk),
+        ("proof", &run.proof),
+        ("instances", &instances),
+    ] {
         fs::write(directory.join(format!("{name}.bin")), bytes).unwrap();
     }
-    println!("wrote a proof of {} bytes to {}", run.proof.len(), directory.display());
+    println!(
+        "wrote a proof of {} bytes to {}",
+        run.proof.len(),
+        directory.display()
+    );
 }

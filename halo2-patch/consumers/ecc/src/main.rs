@@ -22,8 +22,12 @@ const LIMBS: usize = 3;
 
 fn main() {
     tracing_subscriber::fmt().init();
-    let k: u32 = std::env::args().nth(1).map_or(13, |k| k.parse().expect("k is a number"));
-    let count: usize = std::env::args().nth(2).map_or(10, |count| count.parse().expect("a number of points"));
+    let k: u32 = std::env::args()
+        .nth(1)
+        .map_or(13, |k| k.parse().expect("k is a number"));
+    let count: usize = std::env::args()
+        .nth(2)
+        .map_or(10, |count| count.parse().expect("a number of points"));
     println!("spillproof session: {}", halo2_axiom::spillproof::active());
     let stats = base_test().k(k).lookup_bits(k as usize - 1).bench_builder(
         points(count, 1),
@@ -32,19 +36,28 @@ fn main() {
             let context = pool.main();
             let fp = FpChip::<Fr>::new(range, LIMB_BITS, LIMBS);
             let chip = EccChip::new(&fp);
-            let assigned: Vec<_> =
-                points.iter().map(|point| chip.assign_point_unchecked(context, *point)).collect();
+            let assigned: Vec<_> = points
+                .iter()
+                .map(|point| chip.assign_point_unchecked(context, *point))
+                .collect();
             let sum = chip.sum::<G1Affine>(context, assigned);
-            let expected =
-                points.iter().skip(1).fold(points[0], |sum, point| (sum + point).to_affine());
+            let expected = points
+                .iter()
+                .skip(1)
+                .fold(points[0], |sum, point| (sum + point).to_affine());
             assert_eq!(fp.get_assigned_value(&sum.x.into()), expected.x);
             assert_eq!(fp.get_assigned_value(&sum.y.into()), expected.y);
         },
     );
-    println!("proved and verified: k = {k}, {count} points, a proof of {} bytes", stats.proof_size);
+    println!(
+        "proved and verified: k = {k}, {count} points, a proof of {} bytes",
+        stats.proof_size
+    );
 }
 
 /// Distinct points, the same in every run.
 fn points(count: usize, seed: u64) -> Vec<G1Affine> {
-    (0..count as u64).map(|i| (G1Affine::generator() * Fr::from(1 + seed + 17 * i)).to_affine()).collect()
+    (0..count as u64)
+        .map(|i| (G1Affine::generator() * Fr::from(1 + seed + 17 * i)).to_affine())
+        .collect()
 }
