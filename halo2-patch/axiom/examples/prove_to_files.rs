@@ -13,7 +13,6 @@ use std::path::Path;
 
 use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::halo2curves::ff::PrimeField;
-use halo2_axiom::SerdeFormat;
 
 /// Which multi-opening.
 #[derive(Clone, Copy)]
