@@ -8,6 +8,37 @@
 //! Memory: `depth + 1` buffers of the largest region for each reader or draft, leased when it is made; 32 bytes a frame
 //! for digests. Nothing else grows with the length of a column.
 //!
+//! ```
+//! use ark_bn254::Fr;
+//! use spillproof::budget::Budget;
+//! use spillproof::column::{Placement, Region, Workspace, Writer};
+//! use spillproof::storage::Storage;
+//!
+//! let storage = Storage::builder().dir(std::env::temp_dir()).build()?;
+//! let workspace = Workspace { storage, budget: Budget::new(1 << 20) };
+//! let squares: Vec<Fr> = (0..4096u64).map(|i| Fr::from(i * i)).collect();
+//! let mut writer = Writer::scratch(&workspace, "squares", 4096, Placement::Disk)?;
+//! writer.push(&squares)?;
+//! let column = writer.finish()?;
+//!
+//! // All of it, in chunks that are on their way before they are asked for.
+//! let chunk = column.sequential_chunk();
+//! let mut tile = workspace.budget.vec(chunk as usize, Fr::from(0u64), "tile")?;
+//! let (mut reader, mut seen) = (column.read_ascending(chunk)?, 0);
+//! while let Some(region) = reader.next_into(&mut tile)? {
+//!     let len = region.len() as usize;
+//!     assert_eq!(tile[..len], squares[seen..seen + len]);
+//!     seen += len;
+//! }
+//! assert_eq!(seen, 4096);
+//!
+//! // A window that wraps around: the last element, then the first two.
+//! let mut window = [Fr::from(0u64); 3];
+//! column.read(Region::Wrapped { start: 4095, len: 3, modulus: 4096 }, &mut window)?;
+//! assert_eq!(window, [squares[4095], squares[0], squares[1]]);
+//! # Ok::<(), spillproof::Error>(())
+//! ```
+//!
 //! Architecture invariant: nothing in here computes with elements, and nothing outside of [`crate::storage`] makes a
 //! system call.
 
