@@ -83,7 +83,7 @@ pub enum Error {
     /// A lease was refused.
     #[error(
         "{what} needs {asked_bytes} bytes, and {held_bytes} of the budget's {limit_bytes} bytes are held \
-         ({holders}): raise the memory budget, or use a smaller tile"
+         ({holders}): raise the memory budget"
     )]
     OverBudget {
         /// What asked.

@@ -1,4 +1,4 @@
-//! Columns that outlive the process: one file, one header, one or more columns, one root that names it all.
+//! Columns that outlive the process: one file, one header, one or more columns, one root that names the file.
 //!
 //! A container is written beside its final name, digests and header last, synced, then renamed: a file that opens was
 //! written whole. Opening reads the header and the digest table (32 bytes a frame) and checks the root over both; each
@@ -122,7 +122,7 @@ impl Container {
         &self.path
     }
 
-    /// The root: 32 bytes that name the whole content.
+    /// The root: 32 bytes that name this file, its random id and all of its content.
     pub fn root(&self) -> [u8; 32] {
         self.header.root
     }

@@ -18,8 +18,20 @@ use crate::kernels::field::KernelField;
 use crate::kernels::poly::{invert_chunk, powers};
 use crate::{Error, Result};
 
-/// Points that are made at a time.
+/// Points that are made at a time, where the budget allows.
 const CHUNK: u64 = 1 << 14;
+/// Points that are made at a time at least.
+const CHUNK_MIN: u64 = 1 << 8;
+
+/// Bytes for chunks of `chunk` points: the table, whose windows have about `ln(chunk)` bits; scalars, sums in three coordinates,
+/// affine points twice.
+fn leased_bytes(chunk: u64) -> u64 {
+    let window_bits = u64::from(chunk.max(32).ilog2()) * 69 / 100;
+    let table_points = (254 / window_bits + 1) << window_bits;
+    let point = size_of::<G1Affine>() as u64;
+    let each = size_of::<Scalar>() as u64 + size_of::<G1Projective>() as u64 + 2 * point;
+    table_points * point + chunk * each
+}
 
 /// Generates an SRS for `2^k` points into a container at `path`. **Insecure**: the caller knows `secret`. Calls `progress` with the
 /// points made so far, of `2^(k+1)`.
@@ -114,13 +126,14 @@ impl Powers {
                 details: "it is zero or lies in the domain: take another".into(),
             });
         }
-        let chunk = CHUNK.min(1 << k);
+        // Leave half of what there is to the writers.
+        let available = workspace.budget.available_bytes() / 2;
+        let mut chunk = CHUNK.min(1 << k);
+        while chunk > CHUNK_MIN && leased_bytes(chunk) > available {
+            chunk /= 2;
+        }
+        let lease = workspace.budget.lease(leased_bytes(chunk), "SRS generation")?;
         let table = BatchMulPreprocessing::new(G1Projective::generator(), chunk as usize);
-        let table_points: usize = table.table.iter().map(Vec::len).sum();
-        // The table, a chunk of scalars, of sums in three coordinates, of affine points twice.
-        let bytes = table_points * size_of::<G1Affine>()
-            + chunk as usize * (size_of::<Scalar>() + size_of::<G1Projective>() + 2 * size_of::<G1Affine>());
-        let lease = workspace.budget.lease(bytes as u64, "SRS generation")?;
         Ok(Self {
             k,
             secret,
