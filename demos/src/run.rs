@@ -1,5 +1,6 @@
 //! One run of the binary: a session where one is needed, a recorder, and the result at the end.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -51,7 +52,7 @@ impl Run {
     /// Says something to people, not to machines.
     pub fn say(&self, text: impl std::fmt::Display) {
         if !self.global.json {
-            println!("{text}");
+            put(text);
         }
     }
 
@@ -73,12 +74,17 @@ impl Run {
                 result,
                 report: &report,
             };
-            println!("{}", serde_json::to_string_pretty(&output)?);
+            put(serde_json::to_string_pretty(&output)?);
         } else if !report.phases.is_empty() {
-            println!("\n{}", table::render(&report).trim_end());
+            put(format_args!("\n{}", table::render(&report).trim_end()));
         }
         Ok(report)
     }
+}
+
+/// A line on standard output. A reader that went away (`| head`) is no reason to fail or to stop.
+pub fn put(line: impl std::fmt::Display) {
+    let _nobody_reads = writeln!(std::io::stdout(), "{line}");
 }
 
 /// Scratch on a tmpfs is memory by another name.

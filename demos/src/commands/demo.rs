@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::peers::{Inputs, Peer};
 use crate::report::svg;
 use crate::report::table::bytes;
-use crate::run::{Result, Run, hex};
+use crate::run::{Result, Run, hex, put};
 
 /// The budget, if none is asked for: a quarter of what the MSM's points and scalars take.
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
@@ -135,8 +135,11 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
     )
     .map_err(Failure::file(&demo.svg))?;
     if !quiet {
-        println!("\nresident memory over time\n{}", report.curve.text(72, 8));
-        println!("the same as a picture: {}", demo.svg.display());
+        put(format_args!(
+            "\nresident memory over time\n{}",
+            report.curve.text(72, 8)
+        ));
+        put(format_args!("the same as a picture: {}", demo.svg.display()));
     }
     Ok(())
 }
