@@ -27,7 +27,23 @@ pub use figures::Figures;
 pub use group::{Group, Version};
 pub use run::Outcome;
 
+use std::io::Write;
 use std::path::PathBuf;
+
+/// A group for a test; or `None`, after saying why straight to standard error, where no test runner hides it.
+///
+/// # Panics
+/// If this machine can limit memory and still no group could be made: that is a failure, not a skip.
+pub fn group_or_skip(limit_bytes: u64) -> Option<Group> {
+    match Group::create(limit_bytes) {
+        Ok(group) => Some(group),
+        Err(Refusal::Unsupported(why)) => {
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
 
 /// Why a group could not be made or asked.
 #[non_exhaustive]

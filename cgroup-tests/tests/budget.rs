@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use spillproof_cgroup_tests::{Group, Outcome, Refusal, cold};
+use spillproof_cgroup_tests::{Outcome, cold, group_or_skip};
 
 const MIB: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(1800);
@@ -48,22 +48,10 @@ fn binary() -> &'static Path {
     })
 }
 
-/// A group, or the reason why this machine has none.
-fn group(limit_bytes: u64) -> Option<Group> {
-    match Group::create(limit_bytes) {
-        Ok(group) => Some(group),
-        Err(Refusal::Unsupported(why)) => {
-            println!("SKIPPED: {why}");
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
-}
-
 /// The binary in a group of its own, with the program's file out of the page cache first. Scratch goes to the target folder's disk:
 /// the system's folder for temporary files may be memory.
 fn spillproof(limit_bytes: u64, arguments: &str) -> Option<Outcome> {
-    let group = group(limit_bytes)?;
+    let group = group_or_skip(limit_bytes)?;
     cold::evict(binary()).expect("the program's file can leave the page cache");
     let environment = [("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))];
     let outcome = group

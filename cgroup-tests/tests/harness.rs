@@ -4,23 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use spillproof_cgroup_tests::{Group, Outcome, Refusal, cold};
+use spillproof_cgroup_tests::{Group, Outcome, cold, group_or_skip};
 
 const HOG: &str = env!("CARGO_BIN_EXE_memory-hog");
 const MIB: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A group, or the reason why this machine has none.
-fn group(limit_bytes: u64) -> Option<Group> {
-    match Group::create(limit_bytes) {
-        Ok(group) => Some(group),
-        Err(Refusal::Unsupported(why)) => {
-            println!("SKIPPED: {why}");
-            None
-        }
-        Err(other) => panic!("{other}"),
-    }
-}
 
 fn hog(group: &Group, arguments: &[&str]) -> Outcome {
     group
@@ -30,7 +18,9 @@ fn hog(group: &Group, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn a_process_over_the_limit_is_killed() {
-    let Some(group) = group(32 * MIB) else { return };
+    let Some(group) = group_or_skip(32 * MIB) else {
+        return;
+    };
     let outcome = hog(&group, &["heap", &(64 * MIB).to_string()]);
     assert!(outcome.is_oom_killed(), "{outcome:?}");
     assert_eq!(outcome.stdout, "");
@@ -39,7 +29,9 @@ fn a_process_over_the_limit_is_killed() {
 
 #[test]
 fn a_process_below_the_limit_is_left_alone_and_its_peak_is_seen() {
-    let Some(group) = group(64 * MIB) else { return };
+    let Some(group) = group_or_skip(64 * MIB) else {
+        return;
+    };
     let outcome = hog(&group, &["heap", &(32 * MIB).to_string()]);
     assert!(
         outcome.status.success() && !outcome.is_oom_killed(),
@@ -52,7 +44,9 @@ fn a_process_below_the_limit_is_left_alone_and_its_peak_is_seen() {
 
 #[test]
 fn page_cache_counts_and_is_reclaimed() {
-    let Some(group) = group(32 * MIB) else { return };
+    let Some(group) = group_or_skip(32 * MIB) else {
+        return;
+    };
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-cache.bin");
     let outcome = hog(
         &group,
@@ -72,7 +66,9 @@ fn page_cache_counts_and_is_reclaimed() {
 
 #[test]
 fn a_program_that_hangs_is_stopped_and_is_no_oom_kill() {
-    let Some(group) = group(32 * MIB) else { return };
+    let Some(group) = group_or_skip(32 * MIB) else {
+        return;
+    };
     let outcome = group
         .run("sleep", ["60"], &[], Duration::from_millis(200))
         .expect("starts");
@@ -81,7 +77,9 @@ fn a_program_that_hangs_is_stopped_and_is_no_oom_kill() {
 
 #[test]
 fn the_group_is_removed_even_when_something_still_runs_in_it() {
-    let Some(group) = group(32 * MIB) else { return };
+    let Some(group) = group_or_skip(32 * MIB) else {
+        return;
+    };
     let folder = group.folder().to_owned();
     let background = group
         .run("sh", ["-c", "sleep 60 >/dev/null 2>&1 &"], &[], TIMEOUT)
@@ -94,7 +92,9 @@ fn the_group_is_removed_even_when_something_still_runs_in_it() {
 
 #[test]
 fn the_environment_arrives() {
-    let Some(group) = group(32 * MIB) else { return };
+    let Some(group) = group_or_skip(32 * MIB) else {
+        return;
+    };
     let outcome = group
         .run("sh", ["-c", "echo $GREETING"], &[("GREETING", "hello")], TIMEOUT)
         .expect("starts");

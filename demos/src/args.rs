@@ -49,7 +49,7 @@ pub enum BackendName {
     Auto,
     /// io_uring, or fail.
     Uring,
-    /// A thread that reads and one that writes.
+    /// Threads that read and threads that write.
     Pread,
 }
 

@@ -11,7 +11,7 @@ use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Draft, Placement, Writer};
 use spillproof::commit::{G1, Srs};
-use spillproof::stream::{Scalars, msm};
+use spillproof::stream::{MsmPlan, Scalars, msm};
 use spillproof_format::SRS_FRAME_BYTES_DEFAULT;
 
 use crate::args::{Global, Msm};
@@ -100,6 +100,8 @@ fn in_memory(run: &mut Run, args: &Msm) -> Result<G1Affine> {
 fn streamed(run: &mut Run, args: &Msm) -> Result<G1Affine> {
     let session = run.session(ByteSize::Auto)?;
     let n = 1u64 << args.log_n;
+    // What could not be summed later is refused before anything is written.
+    session.run(|| MsmPlan::new::<g1::Config>(n, 1, 1, session.budget().available_bytes()))?;
     let bases = match &args.srs {
         Some(path) => {
             let srs = Srs::open(session.workspace(), path)?;
