@@ -87,10 +87,17 @@ fn generated_and_committed_as_halo2_axiom_does() {
         let stock_values: Vec<stock::Fr> = values.iter().map(ark_of).collect();
         let wanted = stock.commit(&domain.coeff_from_vec(stock_values.clone()), Blind::default());
         let wanted_lagrange =
-            stock.commit_lagrange(&domain.lagrange_from_vec(stock_values), Blind::default());
+            stock.commit_lagrange(&domain.lagrange_from_vec(stock_values.clone()), Blind::default());
         let on_disk = column(&workspace, &values);
-        let ours =
-            kzg::commit(&srs, &[Scalars::Column(&on_disk), Scalars::Slice(&values)]).expect("committed");
+        let ours = kzg::commit(
+            &srs,
+            &[
+                Scalars::Column(&on_disk),
+                Scalars::Slice(&values),
+                Scalars::Foreign(&stock_values.as_slice()),
+            ],
+        )
+        .expect("committed");
         let lagrange = kzg::commit_lagrange(&srs, &[Scalars::Slice(&values)]).expect("committed");
         let convert = |point: &ark_bn254::G1Affine| -> stock::G1Affine {
             ark_of(&spillproof::commit::G1::from_affine::<ark_bn254::g1::Config>(
@@ -99,6 +106,7 @@ fn generated_and_committed_as_halo2_axiom_does() {
         };
         assert_eq!(convert(&ours[0]), stock::G1Affine::from(wanted));
         assert_eq!(ours[0], ours[1]);
+        assert_eq!(ours[0], ours[2]);
         assert_eq!(convert(&lagrange[0]), stock::G1Affine::from(wanted_lagrange));
 
         let small = srs.downsize(k - 1).expect("smaller");

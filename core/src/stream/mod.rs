@@ -11,7 +11,7 @@ mod ntt;
 mod ntt_plan;
 mod poly;
 
-pub use msm::{MsmPlan, Scalars, msm};
+pub use msm::{ForeignScalars, MsmPlan, Scalars, msm};
 pub use ntt::{Lifted, Transform, Transformable, group_ntt, ntt, ntt_in_tiles};
 pub use ntt_plan::NttPlan;
 pub use poly::{batch_invert, divide_by_linear, evaluate, evaluate_many, linear_combination, prefix_product};

@@ -12,7 +12,7 @@
 //! [`STRIP_BYTES`] or four columns, plus 16 bytes per 4 to 32 values for the list of row pieces.
 //!
 //! The parts of the split are public, so that a caller can run it over a matrix on disk, panel by panel: [`columns`],
-//! [`rows`], [`twist`], [`transpose`]. The same code runs over group elements ([`NttElement`]): an SRS goes from monomial to
+//! [`rows`], [`twist`], [`transpose_block`]. The same code runs over group elements ([`NttElement`]): an SRS goes from monomial to
 //! Lagrange form with it.
 
 mod domain;
@@ -24,7 +24,7 @@ mod twiddles;
 pub use domain::Domain;
 pub use element::NttElement;
 pub use indexed::{scale_all, scale_indexed, transpose_block};
-pub use panel::{STRIP_BYTES, Twist, columns, rows, transpose, twist};
+pub use panel::{STRIP_BYTES, Twist, columns, rows, twist};
 pub use twiddles::Twiddles;
 
 #[cfg(test)]

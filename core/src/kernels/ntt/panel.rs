@@ -160,29 +160,6 @@ pub fn twist<F: KernelField, E: NttElement<F>>(panel: &mut [E], width: usize, tw
         });
 }
 
-/// Writes the transpose of `source` (`height` rows of `width` values) to `target` (`width` rows of `height` values), in cache
-/// blocks. Panics if the lengths differ from `height * width`.
-pub fn transpose<E: Copy + Send + Sync>(source: &[E], height: usize, width: usize, target: &mut [E]) {
-    assert_eq!(source.len(), height * width, "source is height x width");
-    assert_eq!(target.len(), source.len(), "target is width x height");
-    if source.is_empty() {
-        return;
-    }
-    target
-        .par_chunks_mut(TILE * height)
-        .enumerate()
-        .for_each(|(band, target)| {
-            let first = band * TILE;
-            for block in (0..height).step_by(TILE) {
-                for (c, row) in target.chunks_exact_mut(height).enumerate() {
-                    for r in block..(block + TILE).min(height) {
-                        row[r] = source[r * width + first + c];
-                    }
-                }
-            }
-        });
-}
-
 /// Swaps the outer digits of an index (a, b, c) of a cube of side x middle x side values, in place.
 pub(super) fn reverse_digits<E: Send>(values: &mut [E], side: usize, middle: usize) {
     let tile = TILE.min(side);

@@ -149,7 +149,7 @@ fn four_step(log_rows: u32, log_columns: u32, panel_width: usize, seed: u64) {
         &Twiddles::new(log_columns, root::<F>(log_columns)).unwrap(),
     );
     let mut values = vec![F::from(0u64); matrix.len()];
-    transpose(&matrix, height, width, &mut values);
+    transpose_block(&matrix, width, height, width, &mut values);
     let peer = Radix2EvaluationDomain::<F>::new(height * width).unwrap();
     assert_eq!(
         values,

@@ -192,14 +192,10 @@ impl OnDisk {
     }
 
     fn sum(&self, scalars: &[Fr]) -> ::spillproof::Result<G1Affine> {
-        let workspace = self.session.workspace();
-        let mut writer = Writer::scratch(workspace, "scalars", scalars.len() as u64, Placement::Auto)?;
-        writer.push(scalars)?;
-        let scalars = writer.finish()?.cast::<Scalar>()?;
         let bases = self.column.cast::<commit::G1>()?;
         let sums = self
             .session
-            .run(|| msm::<g1::Config>(&bases, &[Scalars::Column(&scalars)]))?;
+            .run(|| msm::<g1::Config>(&bases, &[Scalars::Foreign(&scalars)]))?;
         let mut bytes = [0u8; <G1Affine as Element>::BYTES];
         // One vector of scalars, one sum; none would be the point at infinity, which is all zero bytes.
         normalize::<g1::Config>(&sums)
