@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
@@ -44,6 +45,11 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Straight to standard error: the test runner would hide what `eprintln!` says.
+fn skipped(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
 /// Every case that this machine has; the others are skipped aloud.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -52,7 +58,7 @@ fn cases() -> Vec<Case> {
         ("tmpfs", Path::new("/dev/shm")),
     ] {
         if !root.is_dir() {
-            eprintln!("skipped: {place}, there is no {}", root.display());
+            skipped(format_args!("{place}, there is no {}", root.display()));
             continue;
         }
         for backend in [Backend::Uring, Backend::Pread] {
@@ -66,7 +72,7 @@ fn cases() -> Vec<Case> {
                         direct,
                         dir,
                     }),
-                    Err(error @ Error::Unavailable { .. }) => eprintln!("skipped: {name}: {error}"),
+                    Err(error @ Error::Unavailable { .. }) => skipped(format_args!("{name}: {error}")),
                     Err(error) => panic!("{name}: {error}"),
                 }
             }
