@@ -16,8 +16,8 @@ pub trait Curve: SWCurveConfig + CurveConfig<BaseField: KernelField, ScalarField
 
 impl<P: SWCurveConfig + CurveConfig<BaseField: KernelField, ScalarField: KernelField>> Curve for P {}
 
-/// An affine point of `P`: coordinates only, (0, 0) for infinity.
-#[repr(C)]
+/// An affine point of `P`: coordinates only, (0, 0) for infinity. Aligned, so that a point is one cache line.
+#[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinates<F> {
     /// The x coordinate.

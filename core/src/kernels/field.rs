@@ -17,6 +17,7 @@ use std::marker::PhantomData;
 
 use ark_ff::{AdditiveGroup, BigInt, Fp, MontBackend, MontConfig, PrimeField};
 
+use super::lanes::Radix52;
 use super::ntt::NttElement;
 
 /// A prime field that the kernels can work in: four limbs, Montgomery form, branchless arithmetic.
@@ -24,6 +25,12 @@ use super::ntt::NttElement;
 /// Implemented for every `Fp<MontBackend<_, 4>, 4>` of arkworks. All operations take and return settled values (below p)
 /// unless they say otherwise.
 pub trait KernelField: PrimeField + NttElement<Self> {
+    /// Constants for eight lanes ([`super::lanes`]), if the field is of the right size for them.
+    const RADIX_52: Option<Radix52>;
+    /// The four limbs in Montgomery form, little-endian.
+    fn montgomery_limbs(&self) -> &[u64; 4];
+    /// The four limbs in Montgomery form, little-endian; they have to stay below p.
+    fn montgomery_limbs_mut(&mut self) -> &mut [u64; 4];
     /// `self + other`.
     fn plus(&self, other: &Self) -> Self;
     /// `self - other`.
@@ -162,6 +169,18 @@ fn element<T: MontConfig<4>>(limbs: Limbs) -> Fp<MontBackend<T, 4>, 4> {
 }
 
 impl<T: MontConfig<4>> KernelField for Fp<MontBackend<T, 4>, 4> {
+    const RADIX_52: Option<Radix52> = Radix52::new(T::MODULUS.0);
+
+    #[inline(always)]
+    fn montgomery_limbs(&self) -> &[u64; 4] {
+        &self.0.0
+    }
+
+    #[inline(always)]
+    fn montgomery_limbs_mut(&mut self) -> &mut [u64; 4] {
+        &mut self.0.0
+    }
+
     #[inline(always)]
     fn plus(&self, other: &Self) -> Self {
         let (sum, carry) = add(&self.0.0, &other.0.0);

@@ -1,4 +1,4 @@
-//! The arithmetic: pure functions on slices, no files, no transcript, no unsafe code.
+//! The arithmetic: pure functions on slices, no files, no transcript; no unsafe code outside [`lanes`].
 //!
 //! In: slices of scalars and points in native form (Montgomery, R = 2^256, as they lie on disk). Out: the same, bit for bit
 //! what an in-memory library would give. Who holds the slices, and what is read next, is the caller's: every kernel
@@ -6,6 +6,8 @@
 //! another thread reads the next chunk. Every kernel that holds memory says how much, in bytes, before it allocates.
 //!
 //! - [`field`]: branchless four-limb arithmetic on arkworks' types (and lazy butterflies).
+//! - [`lanes`]: eight field elements at a time, on processors with AVX-512 IFMA.
+//! - [`platform`]: which of the two a kernel uses.
 //! - [`curve`]: 64-byte affine points.
 //! - [`msm`]: streamed multi-scalar multiplication.
 //! - [`ntt`]: number-theoretic transforms of tiles, of their columns and rows; over scalars or group elements.
@@ -13,6 +15,8 @@
 
 pub mod curve;
 pub mod field;
+pub mod lanes;
 pub mod msm;
 pub mod ntt;
+pub mod platform;
 pub mod poly;

@@ -10,6 +10,11 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/budget/alloc.rs", "the counting global allocator"),
     ("core/src/budget/leased_vec.rs", "pages as typed values"),
     ("core/src/budget/pages.rs", "anonymous maps"),
+    ("core/src/kernels/lanes/field.rs", "vector instructions"),
+    (
+        "core/src/kernels/lanes/mod.rs",
+        "the entry to code for one processor",
+    ),
     ("core/src/storage/map.rs", "maps of files"),
     ("core/src/storage/pread.rs", "buffers that the kernel writes into"),
     ("core/src/storage/transfer.rs", "buffers in flight"),

@@ -4,12 +4,15 @@
 //! queued by the places of their operands; [`Batch::flush`] then gathers all operands in one loop without
 //! unpredictable branches (so that many cache misses are under way at once), multiplies the denominators up, inverts the
 //! product once, and finishes the sums. All operands are read before the first result is written. Cost: 6 multiplications,
-//! and an inversion shared by [`CAPACITY`]. Memory: [`Batch::bytes`].
+//! and an inversion shared by [`CAPACITY`]. Where the processor can, [`super::eight`] does the same in eight lanes. Memory:
+//! [`Batch::bytes`].
 
 use ark_ff::{Field, Zero};
 
+use super::eight::EightBatch;
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::KernelField;
+use crate::kernels::platform::Platform;
 
 /// Additions that share an inversion.
 pub(super) const CAPACITY: usize = 2048;
@@ -25,6 +28,24 @@ pub(super) struct Addition {
     pub(super) target: u32,
 }
 
+/// What places mean: where points are read from and written to.
+pub(super) trait Places<P: Curve> {
+    /// The point at a place, and whether its negation is meant.
+    fn read(&self, place: u32) -> (&Point<P>, bool);
+    /// Puts a point where a target says.
+    fn write(&mut self, target: u32, point: Point<P>);
+
+    /// The point at a place, with its sign.
+    #[inline(always)]
+    fn signed(&self, place: u32) -> Point<P> {
+        let (point, negative) = self.read(place);
+        Coordinates {
+            x: point.x,
+            y: point.y.signed(negative),
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Entry<F> {
     numerator: F,
@@ -37,6 +58,9 @@ struct Entry<F> {
     target: u32,
 }
 
+/// A target and its coordinates.
+pub(super) type Ready<F> = (u32, F, F);
+
 /// A queue of additions and moves.
 pub(super) struct Batch<P: Curve> {
     queue: Vec<Addition>,
@@ -44,24 +68,30 @@ pub(super) struct Batch<P: Curve> {
     moves: Vec<(u32, u32)>,
     entries: Vec<Entry<P::BaseField>>,
     /// Sums that needed no inversion.
-    ready: Vec<(u32, Point<P>)>,
+    ready: Vec<Ready<P::BaseField>>,
+    /// In place of `entries`, where the platform has lanes.
+    eight: Option<EightBatch<P>>,
 }
 
 impl<P: Curve> Batch<P> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(platform: Platform) -> Self {
+        let eight = match platform {
+            Platform::Portable => None,
+            Platform::Avx512Ifma => EightBatch::new(),
+        };
         Self {
             queue: Vec::with_capacity(CAPACITY),
             moves: Vec::with_capacity(CAPACITY),
-            entries: Vec::with_capacity(CAPACITY),
+            entries: Vec::with_capacity(if eight.is_some() { 0 } else { CAPACITY }),
             ready: Vec::with_capacity(CAPACITY),
+            eight,
         }
     }
 
+    /// Bytes of a batch on any platform.
     pub(super) fn bytes() -> u64 {
-        let each = size_of::<Addition>()
-            + size_of::<(u32, u32)>()
-            + size_of::<Entry<P::BaseField>>()
-            + size_of::<(u32, Point<P>)>();
+        let entry = size_of::<Entry<P::BaseField>>().max(EightBatch::<P>::ADDITION_BYTES);
+        let each = size_of::<Addition>() + size_of::<(u32, u32)>() + entry + size_of::<Ready<P::BaseField>>();
         (CAPACITY * each) as u64
     }
 
@@ -82,23 +112,37 @@ impl<P: Curve> Batch<P> {
         self.moves.push((from, to));
     }
 
-    /// Reads all operands with `fetch`, does the moves in order with `copy`, then writes all sums. `places` is what they
-    /// work on. The queue is empty then.
+    /// Reads all operands, does the moves in order, then writes all sums. The queue is empty then.
     #[inline(always)]
-    pub(super) fn flush<T>(
-        &mut self,
-        places: &mut T,
-        fetch: impl Fn(&T, u32) -> Point<P>,
-        copy: impl Fn(&mut T, u32, u32),
-        write: impl Fn(&mut T, u32, Point<P>),
-    ) {
+    pub(super) fn flush(&mut self, places: &mut impl Places<P>) {
+        match &mut self.eight {
+            Some(eight) => eight.read(&self.queue, places, &mut self.ready),
+            None => self.read(places),
+        }
+        for (from, to) in self.moves.drain(..) {
+            let point = places.signed(from);
+            places.write(to, point);
+        }
+        for (target, x, y) in self.ready.drain(..) {
+            places.write(target, Coordinates { x, y });
+        }
+        match &mut self.eight {
+            Some(eight) => eight.write(&self.queue, places),
+            None => self.write(places),
+        }
+        self.queue.clear();
+    }
+
+    /// Queue to entries and sums that are ready.
+    #[inline(always)]
+    fn read(&mut self, places: &impl Places<P>) {
         for addition in &self.queue {
-            let (a, b) = (fetch(places, addition.a), fetch(places, addition.b));
+            let (a, b) = (places.signed(addition.a), places.signed(addition.b));
             let denominator = b.x.minus(&a.x);
             // Zero is infinity's x, and equal x is doubling or cancelling.
             if denominator.is_zero() | a.x.is_zero() | b.x.is_zero() {
                 match special::<P>(&a, &b) {
-                    Ok(sum) => self.ready.push((addition.target, sum)),
+                    Ok(sum) => self.ready.push((addition.target, sum.x, sum.y)),
                     Err((numerator, denominator)) => {
                         self.entries
                             .push(entry::<P>(&a, &b, numerator, denominator, addition.target));
@@ -109,13 +153,11 @@ impl<P: Curve> Batch<P> {
             self.entries
                 .push(entry::<P>(&a, &b, b.y.minus(&a.y), denominator, addition.target));
         }
-        self.queue.clear();
-        for (from, to) in self.moves.drain(..) {
-            copy(places, from, to);
-        }
-        for (target, sum) in self.ready.drain(..) {
-            write(places, target, sum);
-        }
+    }
+
+    /// Entries to sums.
+    #[inline(always)]
+    fn write(&mut self, places: &mut impl Places<P>) {
         if self.entries.is_empty() {
             return;
         }
@@ -132,7 +174,7 @@ impl<P: Curve> Batch<P> {
             *inverse = inverse.times(&entry.denominator);
             let x = lambda.squared().minus(&entry.x_sum);
             let y = lambda.times(&entry.x.minus(&x)).minus(&entry.y);
-            write(places, entry.target, Coordinates { x, y });
+            places.write(entry.target, Coordinates { x, y });
         }
         self.entries.clear();
     }
@@ -161,7 +203,10 @@ fn entry<P: Curve>(
 /// The sum, if it needs no inversion; else both parts of lambda.
 #[cold]
 #[allow(clippy::type_complexity)]
-fn special<P: Curve>(a: &Point<P>, b: &Point<P>) -> Result<Point<P>, (P::BaseField, P::BaseField)> {
+pub(super) fn special<P: Curve>(
+    a: &Point<P>,
+    b: &Point<P>,
+) -> Result<Point<P>, (P::BaseField, P::BaseField)> {
     if a.is_infinity() {
         return Ok(*b);
     }

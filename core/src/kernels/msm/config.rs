@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::digits::{self, Digits};
 use crate::kernels::msm::window::Worker;
+use crate::kernels::platform::Platform;
 
 /// Digits are kept in 16 bits.
 const WINDOW_BITS_MAX: u32 = 16;
@@ -25,6 +26,7 @@ pub struct MsmConfig {
     block_points: usize,
     columns: usize,
     threads: usize,
+    platform: Platform,
 }
 
 impl MsmConfig {
@@ -35,7 +37,18 @@ impl MsmConfig {
             block_points: block_points.clamp(BLOCK_POINTS_MIN, 1 << 20),
             columns: columns.max(1),
             threads: threads.max(1),
+            platform: Platform::detect(),
         }
+    }
+
+    /// The same on another platform than the machine's best. One that the machine lacks counts as portable.
+    pub fn on(self, platform: Platform) -> Self {
+        Self { platform, ..self }
+    }
+
+    /// The instructions that additions use.
+    pub fn platform(&self) -> Platform {
+        self.platform
     }
 
     /// The fastest configuration for sums over `points` bases whose workspace fits `lease_bytes`.
@@ -77,7 +90,7 @@ impl MsmConfig {
 
     /// Bytes that [`super::Msm::new`] allocates: buckets (columns * windows * 2^(window_bits - 1) * 64), digits (block * windows * 2),
     /// and per thread the sort (block * 4 + 2^(window_bits - 1) * 4 and up to 12 a bucket), the work array (block * 2/3 * 64) and
-    /// the batch (2048 * 288).
+    /// the batch (2048 * 340).
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
         let windows = self.windows::<P>();
         let buckets = self.columns * windows * self.buckets_per_window() * size_of::<Point<P>>();

@@ -8,6 +8,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::*;
 use crate::kernels::curve::normalize;
+use crate::kernels::platform::Platform;
 
 type Bn = ark_bn254::g1::Config;
 type Pallas = ark_pallas::PallasConfig;
@@ -31,7 +32,24 @@ fn scalars<F: ark_ff::PrimeField>(n: usize, seed: u64) -> Vec<F> {
     (0..n).map(|_| F::rand(&mut rng)).collect()
 }
 
+/// The sums, after a check that every platform of this machine gives the same.
 fn streamed<P: Curve>(
+    config: MsmConfig,
+    bases: &[Point<P>],
+    columns: &[&[P::ScalarField]],
+    chunk: usize,
+) -> Vec<Projective<P>> {
+    let portable = streamed_on(config.on(Platform::Portable), bases, columns, chunk);
+    if Platform::Avx512Ifma.is_supported() {
+        let eight_lanes = streamed_on(config.on(Platform::Avx512Ifma), bases, columns, chunk);
+        assert_eq!(eight_lanes, portable);
+    } else {
+        println!("SKIPPED: no AVX-512 IFMA");
+    }
+    portable
+}
+
+fn streamed_on<P: Curve>(
     config: MsmConfig,
     bases: &[Point<P>],
     columns: &[&[P::ScalarField]],

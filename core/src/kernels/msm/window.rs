@@ -5,9 +5,8 @@
 //! bucket. Memory per worker: [`Worker::bytes`].
 
 use crate::kernels::curve::{Curve, Point};
-use crate::kernels::field::KernelField;
 use crate::kernels::msm::MsmConfig;
-use crate::kernels::msm::batch::{Batch, CAPACITY};
+use crate::kernels::msm::batch::{Batch, CAPACITY, Places};
 use crate::kernels::msm::digits::Digits;
 
 /// Marks a batch's target as a resident bucket, not a place in the work array.
@@ -41,7 +40,7 @@ impl<P: Curve> Worker<P> {
     pub(super) fn new(config: &MsmConfig) -> Self {
         let buckets = config.buckets_per_window();
         Self {
-            batch: Batch::new(),
+            batch: Batch::new(config.platform()),
             ends: vec![0; buckets + 1],
             order: vec![0; config.block_points()],
             runs: Vec::with_capacity(buckets.min(config.block_points() / 2)),
@@ -108,32 +107,10 @@ impl<P: Curve> Worker<P> {
             runs,
             work,
         } = self;
-        let mut places = (work.as_mut_slice(), buckets);
-        // Operands: a base with its sign in bit 0, or a bucket.
-        let flush = |batch: &mut Batch<P>, places: &mut Places<'_, P>| {
-            batch.flush(
-                places,
-                |(_, buckets), place| {
-                    let from = if place & RESIDENT == 0 { bases } else { &**buckets };
-                    let point = &from[((place & !RESIDENT) >> 1) as usize];
-                    Point::<P> {
-                        x: point.x,
-                        y: point.y.signed(place & 1 == 1),
-                    }
-                },
-                |(work, _), from, to| {
-                    let point = &bases[(from >> 1) as usize];
-                    work[to as usize] = Point::<P> {
-                        x: point.x,
-                        y: point.y.signed(from & 1 == 1),
-                    };
-                },
-                write::<P>,
-            );
-        };
+        let mut places = FirstRound { bases, work, buckets };
         let mut begin = 0usize;
         let mut free = 0u32;
-        for bucket in 0..places.1.len() as u32 {
+        for bucket in 0..places.buckets.len() as u32 {
             let end = ends[bucket as usize] as usize;
             let run = &order[begin..end];
             begin = end;
@@ -147,7 +124,7 @@ impl<P: Curve> Worker<P> {
                     batch.push(pair[0], pair[1], free);
                     free += 1;
                     if batch.is_full() {
-                        flush(batch, &mut places);
+                        batch.flush(&mut places);
                     }
                 }
                 if let [base] = rest {
@@ -161,10 +138,10 @@ impl<P: Curve> Worker<P> {
                 });
             }
             if batch.is_full() {
-                flush(batch, &mut places);
+                batch.flush(&mut places);
             }
         }
-        flush(batch, &mut places);
+        batch.flush(&mut places);
     }
 
     /// Halves every run. Targets lie at or below what was read for them, and a batch reads all its operands before it
@@ -173,22 +150,7 @@ impl<P: Curve> Worker<P> {
         let Self {
             batch, runs, work, ..
         } = self;
-        let mut places = (work.as_mut_slice(), buckets);
-        let flush = |batch: &mut Batch<P>, places: &mut Places<'_, P>| {
-            batch.flush(
-                places,
-                |(work, buckets), place| {
-                    let from = if place & RESIDENT == 0 {
-                        &**work
-                    } else {
-                        &**buckets
-                    };
-                    from[(place & !RESIDENT) as usize]
-                },
-                |(work, _), from, to| work[to as usize] = work[from as usize],
-                write::<P>,
-            );
-        };
+        let mut places = NextRound { work, buckets };
         let mut free = 0u32;
         let mut kept = 0usize;
         for i in 0..runs.len() {
@@ -201,7 +163,7 @@ impl<P: Curve> Worker<P> {
                     batch.push(start + 2 * pair, start + 2 * pair + 1, free);
                     free += 1;
                     if batch.is_full() {
-                        flush(batch, &mut places);
+                        batch.flush(&mut places);
                     }
                 }
                 if len % 2 == 1 {
@@ -216,11 +178,11 @@ impl<P: Curve> Worker<P> {
                 kept += 1;
             }
             if batch.is_full() {
-                flush(batch, &mut places);
+                batch.flush(&mut places);
             }
         }
         runs.truncate(kept);
-        flush(batch, &mut places);
+        batch.flush(&mut places);
     }
 
     /// Place i of the work array, for i < `count`, becomes the sum of places `first(i)` and `second(i)` of `source`, or of the
@@ -232,31 +194,84 @@ impl<P: Curve> Worker<P> {
         pair: impl Fn(usize) -> (usize, usize),
     ) {
         let Self { batch, work, .. } = self;
-        let mut places = work.as_mut_slice();
+        let mut places = Pairs { source, work };
         for first in (0..count).step_by(CAPACITY) {
             for i in first..(first + CAPACITY).min(count) {
                 let (a, b) = pair(i);
                 batch.push(a as u32, b as u32, i as u32);
             }
-            batch.flush(
-                &mut places,
-                |work, place| source.unwrap_or(work)[place as usize],
-                |_, _, _| {},
-                |work, target, point| work[target as usize] = point,
-            );
+            batch.flush(&mut places);
         }
     }
 }
 
-/// The work array and the resident buckets.
-type Places<'a, P> = (&'a mut [Point<P>], &'a mut [Point<P>]);
+/// Operands: a base with its sign in bit 0, or a bucket, shifted as a base is. Targets: as in [`NextRound`].
+struct FirstRound<'a, P: Curve> {
+    bases: &'a [Point<P>],
+    work: &'a mut [Point<P>],
+    buckets: &'a mut [Point<P>],
+}
+
+impl<P: Curve> Places<P> for FirstRound<'_, P> {
+    #[inline(always)]
+    fn read(&self, place: u32) -> (&Point<P>, bool) {
+        let from = if place & RESIDENT == 0 {
+            self.bases
+        } else {
+            &*self.buckets
+        };
+        (&from[((place & !RESIDENT) >> 1) as usize], place & 1 == 1)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, target: u32, point: Point<P>) {
+        write::<P>(self.work, self.buckets, target, point);
+    }
+}
+
+/// Operands and targets: a place of the work array, or a bucket.
+struct NextRound<'a, P: Curve> {
+    work: &'a mut [Point<P>],
+    buckets: &'a mut [Point<P>],
+}
+
+impl<P: Curve> Places<P> for NextRound<'_, P> {
+    #[inline(always)]
+    fn read(&self, place: u32) -> (&Point<P>, bool) {
+        let from = if place & RESIDENT == 0 {
+            &*self.work
+        } else {
+            &*self.buckets
+        };
+        (&from[(place & !RESIDENT) as usize], false)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, target: u32, point: Point<P>) {
+        write::<P>(self.work, self.buckets, target, point);
+    }
+}
+
+/// Operands: places of the source, or else of the work array, where the targets are.
+struct Pairs<'a, P: Curve> {
+    source: Option<&'a [Point<P>]>,
+    work: &'a mut [Point<P>],
+}
+
+impl<P: Curve> Places<P> for Pairs<'_, P> {
+    #[inline(always)]
+    fn read(&self, place: u32) -> (&Point<P>, bool) {
+        (&self.source.unwrap_or(self.work)[place as usize], false)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, target: u32, point: Point<P>) {
+        self.work[target as usize] = point;
+    }
+}
 
 #[inline(always)]
-fn write<P: Curve>(places: &mut Places<'_, P>, target: u32, point: Point<P>) {
-    let to = if target & RESIDENT == 0 {
-        &mut *places.0
-    } else {
-        &mut *places.1
-    };
+fn write<P: Curve>(work: &mut [Point<P>], buckets: &mut [Point<P>], target: u32, point: Point<P>) {
+    let to = if target & RESIDENT == 0 { work } else { buckets };
     to[(target & !RESIDENT) as usize] = point;
 }
