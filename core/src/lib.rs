@@ -5,7 +5,7 @@
 //!
 //! - [`budget`]: one ledger of bytes; every large buffer is a lease on it.
 //! - [`storage`]: the one owner of system calls.
-//! - [`column`]: typed sequences on disk, in checked frames.
+//! - [`mod@column`]: typed sequences on disk, in checked frames.
 //! - [`kernels`]: pure arithmetic on slices.
 //! - [`stream`]: kernels over columns.
 //! - [`commit`]: KZG over an SRS on disk.

@@ -4,7 +4,7 @@
 //! prover asks for. With none, the patched prover is stock.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use crate::budget::{Budget, ByteSize, ParseSizeError};
 use crate::column::Workspace;
@@ -20,6 +20,7 @@ pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
 pub struct Session {
     workspace: Workspace,
     pool: rayon::ThreadPool,
+    turn: Mutex<()>,
     dir: PathBuf,
 }
 
@@ -85,6 +86,24 @@ impl Session {
     /// Runs `work` on the session's threads.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.pool.install(work)
+    }
+
+    /// Runs `work` on the session's threads, after whoever else does so: each may plan with all that the budget has left.
+    ///
+    /// The caller's thread only waits. It takes on no other work meanwhile, as a rayon worker inside [`Self::run`] would:
+    /// that work could be the next in line, and wait for its own caller. From a thread of the session, `work` runs at once.
+    pub fn run_in_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        if self.pool.current_thread_index().is_some() {
+            return work();
+        }
+        let in_turn = || {
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            self.pool.install(work)
+        };
+        std::thread::scope(|scope| match scope.spawn(in_turn).join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
     }
 
     /// Makes this the process's current session until the guard is dropped; the one before it comes back then.
@@ -205,6 +224,7 @@ impl SessionBuilder {
         Ok(Session {
             workspace: Workspace { storage, budget },
             pool,
+            turn: Mutex::new(()),
             dir: self.dir,
         })
     }

@@ -11,7 +11,7 @@
 //! [`super::msm`], [`super::ntt`] and [`super::poly`] use. Memory: none.
 //!
 //! Bounds: every public value is below p ("settled"). Between butterflies only, values of fields with 4p < 2^256 may lie
-//! below 4p ("relaxed"): [`KernelField::butterfly`] takes and leaves relaxed values, [`KernelField::settle`] ends that.
+//! below 4p ("relaxed"): [`NttElement::butterfly`] takes and leaves relaxed values, [`NttElement::settle`] ends that.
 
 use std::marker::PhantomData;
 

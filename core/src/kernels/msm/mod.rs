@@ -2,7 +2,7 @@
 //!
 //! Algorithm: Pippenger's buckets with signed digits, buckets in affine form, additions in batches that share one inversion
 //! (Bernstein, Doumen, Lange and Oosterwijk, *Faster batch forgery identification*, 2012, section 4). For a block of bases and a
-//! window, base indices are sorted by digit ([`window`]); each bucket's run is then reduced pairwise, all buckets
+//! window, base indices are sorted by digit (`window`); each bucket's run is then reduced pairwise, all buckets
 //! together, until one point is left, which joins the resident bucket. So a batch never adds twice to one place, a
 //! skewed digit costs a tree of depth log2(block) and no serial chain, and every base costs one addition per window.
 //! Where the processor can, additions run in eight lanes, with the same results, bit for bit.

@@ -111,7 +111,7 @@ impl Store<G1Affine> for SessionStore {
         let workspace = self.session.workspace();
         let srs = self
             .session
-            .run(|| commit::generate_scratch(workspace, k, secret, |_| ()));
+            .run_in_turn(|| commit::generate_scratch(workspace, k, secret, |_| ()));
         let srs = srs.map_err(io::Error::other)?;
         let stored = |column: ::spillproof::Result<&Column<commit::G1>>| -> io::Result<_> {
             let column = column.and_then(Column::cast).map_err(io::Error::other)?;
@@ -195,7 +195,7 @@ impl OnDisk {
         let bases = self.column.cast::<commit::G1>()?;
         let sums = self
             .session
-            .run(|| msm::<g1::Config>(&bases, &[Scalars::Foreign(&scalars)]))?;
+            .run_in_turn(|| msm::<g1::Config>(&bases, &[Scalars::Foreign(&scalars)]))?;
         let mut bytes = [0u8; <G1Affine as Element>::BYTES];
         // One vector of scalars, one sum; none would be the point at infinity, which is all zero bytes.
         normalize::<g1::Config>(&sums)
@@ -237,7 +237,7 @@ impl Stored<G1Affine> for OnDisk {
         let monomial = monomial.map_err(io::Error::other)?;
         let lagrange = self
             .session
-            .run(|| commit::lagrange_from_monomial(&monomial, Placement::Auto));
+            .run_in_turn(|| commit::lagrange_from_monomial(&monomial, Placement::Auto));
         let lagrange = lagrange
             .and_then(|column| column.cast())
             .map_err(io::Error::other)?;
