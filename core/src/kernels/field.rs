@@ -7,7 +7,7 @@
 //!
 //! Values are arkworks' own `Fp<MontBackend<_, 4>, 4>`: limbs little-endian, Montgomery form with R = 2^256, so that
 //! nothing is converted on the way in or out. arkworks' additions branch on the comparison with p, which the processor
-//! can't predict for random values: the versions here cost a quarter of that, and are what the inner loops of
+//! can't predict for random values: the versions here do not branch, and are what the inner loops of
 //! [`super::msm`], [`super::ntt`] and [`super::poly`] use. Memory: none.
 //!
 //! Bounds: every public value is below p ("settled"). Between butterflies only, values of fields with 4p < 2^256 may lie

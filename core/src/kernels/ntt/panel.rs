@@ -13,7 +13,7 @@ use crate::kernels::ntt::{NttElement, Twiddles};
 /// cache.
 pub const STRIP_BYTES: usize = 256 << 10;
 
-/// Values on one side of a tile that is transposed at a time.
+/// Values on one side of a tile that is swapped at a time.
 const TILE: usize = 16;
 
 /// Factors `scale * root^((first_row + r) * (first_column + c))` for element (r, c) of a panel.
