@@ -225,9 +225,15 @@ pub struct Prove {
     /// The file for the proof.
     #[arg(long)]
     pub out: PathBuf,
-    /// Prove in memory, as stock does.
+    /// Prove in memory, with the drop-in and no session: stock, by another name.
     #[arg(long)]
     pub no_session: bool,
+    /// Prove with the unmodified crate, in memory: what people have today.
+    #[arg(long, conflicts_with = "no_session")]
+    pub stock: bool,
+    /// Write a page into this file: memory against the budget over time, disk rates, phases.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Draw the memory curve into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -260,12 +266,22 @@ pub struct Demo {
 /// Demos.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Which {
-    /// An MSM under a hard memory limit of the kernel: in memory it is killed, streamed it finishes, and the points are equal.
-    Oom {
-        /// 2^N points.
-        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=28))]
-        log_n: u32,
-    },
+    /// The same work twice under a hard memory limit of the kernel: in memory it is killed, from disk it finishes.
+    Oom(Oom),
+}
+
+/// A multi-scalar multiplication or, with --circuit, a whole proof with its keys.
+#[derive(Debug, Clone, Args)]
+pub struct Oom {
+    /// An MSM of 2^N points; the limit is --memory and 32 MiB for what no budget holds.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=28))]
+    pub log_n: u32,
+    /// Keys and a proof of this circuit; --memory is the limit on the whole process.
+    #[arg(long, value_enum, conflicts_with = "log_n")]
+    pub circuit: Option<Kind>,
+    /// 2^k rows of the circuit.
+    #[arg(long, requires = "circuit", default_value_t = 20, value_parser = clap::value_parser!(u32).range(8..=26))]
+    pub k: u32,
 }
 
 /// Measure against the in-memory libraries.
@@ -308,5 +324,7 @@ mod tests {
         assert!(parse("spillproof").unwrap().command.is_none());
         assert!(parse("spillproof --memory lots").is_err());
         assert!(parse("spillproof demo oom --log-n 18 --memory 24M").is_ok());
+        assert!(parse("spillproof demo oom --circuit chain --k 20 --memory 128MiB").is_ok());
+        assert!(parse("spillproof demo oom --circuit chain --log-n 20").is_err());
     }
 }

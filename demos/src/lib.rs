@@ -21,12 +21,18 @@ pub mod run;
 use std::process::ExitCode;
 
 use clap::Parser;
+use report::steps;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The binary: 0 for success, 1 for failure, 2 for a wrong command line.
 pub fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_max_level(level())
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry()
+        .with(lines.with_filter(level()))
+        .with(steps::layer().with_filter(LevelFilter::INFO))
         .init();
     match commands::dispatch(args::Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,9 +44,9 @@ pub fn main() -> ExitCode {
 }
 
 /// `SPILLPROOF_LOG=debug` tells what the engine plans; warnings are told in any case.
-fn level() -> tracing_subscriber::filter::LevelFilter {
+fn level() -> LevelFilter {
     let asked = std::env::var("SPILLPROOF_LOG").ok();
     asked
         .and_then(|level| level.parse().ok())
-        .unwrap_or(tracing_subscriber::filter::LevelFilter::WARN)
+        .unwrap_or(LevelFilter::WARN)
 }

@@ -9,7 +9,7 @@ use spillproof::budget::ByteSize;
 
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::report::{Recorder, Report, table};
+use crate::report::{Recorder, Report, steps, table};
 
 /// `Result` with [`Failure`].
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -25,6 +25,9 @@ pub struct Run {
 impl Run {
     /// Starts to watch.
     pub fn start(global: &Global) -> Self {
+        if global.json {
+            steps::print_events();
+        }
         Self {
             global: global.clone(),
             recorder: Recorder::start(),

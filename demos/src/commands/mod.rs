@@ -5,6 +5,7 @@ mod commit;
 mod demo;
 mod msm;
 mod oom;
+mod oom_proof;
 mod prove;
 mod srs;
 
@@ -21,7 +22,10 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         None => demo::run(global, &demo::usual()),
         Some(Command::Demo(demo)) => match &demo.which {
             None => demo::run(global, &demo),
-            Some(Which::Oom { log_n }) => oom::run(global, *log_n),
+            Some(Which::Oom(oom)) => match oom.circuit {
+                None => oom::run(global, oom.log_n),
+                Some(circuit) => oom_proof::run(global, circuit, oom.k),
+            },
         },
         Some(Command::Srs(command)) => srs::run(global, &command),
         Some(Command::Msm(msm)) => msm::run(global, &msm),

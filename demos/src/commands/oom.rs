@@ -17,7 +17,7 @@ use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
 
 /// What the budget does not hold: code, stacks, the heap of the libraries, and pages of the program's file.
-const BESIDE_BUDGET_BYTES: u64 = 32 << 20;
+pub(super) const BESIDE_BUDGET_BYTES: u64 = 32 << 20;
 const MEMORY_BYTES: u64 = 32 << 20;
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
@@ -119,7 +119,7 @@ pub fn run(global: &Global, log_n: u32) -> Result<()> {
     Ok(())
 }
 
-fn row(how: &str, limit_bytes: Option<u64>, ended: &Ended, outcome: &str) -> [String; 5] {
+pub(super) fn row(how: &str, limit_bytes: Option<u64>, ended: &Ended, outcome: &str) -> [String; 5] {
     let limit = limit_bytes.map_or("none".into(), bytes);
     [
         how.into(),
@@ -130,7 +130,7 @@ fn row(how: &str, limit_bytes: Option<u64>, ended: &Ended, outcome: &str) -> [St
     ]
 }
 
-fn child(group: &Group, program: &PathBuf, arguments: &[&str]) -> Result<Ended> {
+pub(super) fn child(group: &Group, program: &PathBuf, arguments: &[&str]) -> Result<Ended> {
     Ok(group.run(program, arguments, &[], TIMEOUT)?)
 }
 

@@ -10,7 +10,7 @@ use spillproof::budget::ByteSize;
 use crate::args::{Global, Prove, Statement, Verify};
 use crate::circuits::{Kind, Scheme, dropin, stock};
 use crate::failure::Failure;
-use crate::report::{Recorder, svg};
+use crate::report::{Recorder, html, svg};
 use crate::run::{Result, Run};
 
 #[derive(Serialize)]
@@ -50,13 +50,20 @@ impl Outcome {
 pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let mut run = Run::start(global);
     halo2_axiom::spillproof::set_reproducible(true);
-    let session = if args.no_session {
+    if args.stock {
+        run.say("the unmodified halo2-axiom 0.5.3, in memory");
+    }
+    let session = if args.no_session || args.stock {
         None
     } else {
         Some(run.session(ByteSize::Auto)?)
     };
     let guard = session.as_ref().map(|session| session.install());
-    let proof = prove_phases(&mut run.recorder, &args.statement, "")?;
+    let proof = if args.stock {
+        prove_phases_stock(&mut run.recorder, &args.statement)?
+    } else {
+        prove_phases(&mut run.recorder, &args.statement, "")?
+    };
     drop(guard);
     fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
     let outcome = Outcome::of(&args.statement, &proof, &args.out);
@@ -72,7 +79,41 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     if let Some(path) = &args.svg {
         fs::write(path, svg::render(&report, &title)).map_err(Failure::file(path))?;
     }
+    if let Some(path) = &args.report {
+        let facts = [
+            ("circuit", format!("{:?}", outcome.circuit)),
+            ("rows", format!("2^{}", outcome.k)),
+            ("opening", format!("{:?}", outcome.scheme)),
+            ("proof", format!("{} bytes", outcome.proof_bytes)),
+        ];
+        fs::write(path, html::render(&report, &title, &facts)).map_err(Failure::file(path))?;
+    }
     Ok(())
+}
+
+/// The same with the unmodified crate.
+fn prove_phases_stock(recorder: &mut Recorder, statement: &Statement) -> Result<Vec<u8>> {
+    use stock::proof;
+    let Statement {
+        k,
+        circuit,
+        scheme,
+        seed,
+        ..
+    } = *statement;
+    let params = recorder.phase("stock: parameters", |_| match &statement.params {
+        None => Ok(proof::insecure_params(k, statement.srs_seed)),
+        Some(path) => read_stock(path, k),
+    })?;
+    let key = recorder.phase("stock: verifying key", |_| {
+        proof::verifying_key(&params, circuit, k).map_err(Failure::halo2("stock's verifying key"))
+    })?;
+    let key = recorder.phase("stock: proving key", |_| {
+        proof::proving_key(&params, key, circuit, k).map_err(Failure::halo2("stock's proving key"))
+    })?;
+    recorder.phase("stock: prove", |_| {
+        proof::prove(&params, &key, circuit, k, seed, scheme).map_err(Failure::halo2("stock's proof"))
+    })
 }
 
 /// The phases of a proof with the drop-in, in whatever session is current; `suffix` goes to the phases' names.

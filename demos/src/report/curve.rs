@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use spillproof::storage::Storage;
+
 use super::table::bytes;
 
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -19,6 +21,10 @@ pub struct Sample {
     pub seconds: f64,
     /// Resident memory of the process (`VmRSS`), in bytes.
     pub resident_bytes: u64,
+    /// Bytes that the engine had read from files by then.
+    pub bytes_read: u64,
+    /// Bytes that the engine had written to files by then.
+    pub bytes_written: u64,
 }
 
 /// When a phase began.
@@ -43,6 +49,7 @@ pub struct Curve {
 pub struct Sampler {
     started: Instant,
     samples: Arc<Mutex<Vec<Sample>>>,
+    storage: Arc<Mutex<Option<Storage>>>,
     marks: Vec<Mark>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -54,15 +61,21 @@ impl Sampler {
         let started = Instant::now();
         let samples = Arc::new(Mutex::new(Vec::with_capacity(SAMPLES_MAX)));
         let stop = Arc::new(AtomicBool::new(false));
-        let (seen, asked_to_stop) = (Arc::clone(&samples), Arc::clone(&stop));
+        let storage: Arc<Mutex<Option<Storage>>> = Arc::default();
+        let (seen, asked_to_stop, watched) = (Arc::clone(&samples), Arc::clone(&stop), Arc::clone(&storage));
         let watch = move || {
             let mut interval = INTERVAL;
             while !asked_to_stop.load(Ordering::Relaxed) {
                 if let Some(resident_bytes) = status_bytes("VmRSS:") {
+                    let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+                    let moved = watched.as_ref().map(Storage::stats).unwrap_or_default();
+                    drop(watched);
                     let mut samples = seen.lock().unwrap_or_else(PoisonError::into_inner);
                     samples.push(Sample {
                         seconds: started.elapsed().as_secs_f64(),
                         resident_bytes,
+                        bytes_read: moved.bytes_read,
+                        bytes_written: moved.bytes_written,
                     });
                     if samples.len() == SAMPLES_MAX {
                         halve(&mut samples);
@@ -79,10 +92,16 @@ impl Sampler {
         Self {
             started,
             samples,
+            storage,
             marks: Vec::new(),
             stop,
             thread,
         }
+    }
+
+    /// From now on, samples tell what this storage has moved.
+    pub fn watch(&self, storage: &Storage) {
+        *self.storage.lock().unwrap_or_else(PoisonError::into_inner) = Some(storage.clone());
     }
 
     /// Since the start.
@@ -106,6 +125,17 @@ impl Sampler {
             .rev()
             .take_while(|sample| sample.seconds >= seconds);
         since.map(|sample| sample.resident_bytes).max().unwrap_or(0)
+    }
+
+    /// The most that was seen between two moments.
+    pub fn peak_between(&self, from: Instant, to: Instant) -> u64 {
+        let [from, to] =
+            [from, to].map(|moment| moment.saturating_duration_since(self.started).as_secs_f64());
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = samples
+            .iter()
+            .filter(|sample| sample.seconds >= from && sample.seconds <= to);
+        within.map(|sample| sample.resident_bytes).max().unwrap_or(0)
     }
 
     /// Stops looking.
@@ -181,6 +211,26 @@ impl Curve {
         highest
     }
 
+    /// Bytes a second that were read and written in each of `columns` equal spans of time.
+    pub fn rates(&self, columns: usize) -> Vec<[f64; 2]> {
+        let end = self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9);
+        let mut moved: Vec<Option<[u64; 2]>> = vec![None; columns];
+        for sample in &self.samples {
+            let column = ((sample.seconds / end * columns as f64) as usize).min(columns - 1);
+            moved[column] = Some([sample.bytes_read, sample.bytes_written]);
+        }
+        let span_seconds = end / columns as f64;
+        let mut before = [0; 2];
+        let rate = |moved: Option<[u64; 2]>| {
+            // A span without a sample gets nothing; the next one gets what was moved in both.
+            let now = moved.unwrap_or(before);
+            let rates = [0, 1].map(|way| now[way].saturating_sub(before[way]) as f64 / span_seconds);
+            before = now;
+            rates
+        };
+        moved.into_iter().map(rate).collect()
+    }
+
     /// The curve in `rows` lines of `columns` characters, with a scale; phases are numbered below it.
     pub fn text(&self, columns: usize, rows: usize) -> String {
         const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -239,6 +289,8 @@ mod tests {
         let samples = (0..100).map(|i| Sample {
             seconds: f64::from(i) / 10.0,
             resident_bytes: if i == 50 { 80 } else { 10 },
+            bytes_read: 0,
+            bytes_written: 0,
         });
         Curve {
             samples: samples.collect(),

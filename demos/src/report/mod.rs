@@ -1,8 +1,10 @@
-//! What a run tells about itself: phases with time, bytes and memory ([`Recorder`]), the memory over time ([`curve`]), and the same as
-//! a picture ([`svg`]). People get a table, machines get JSON.
+//! What a run tells about itself: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), the memory over
+//! time ([`curve`]), and the same as a picture ([`svg`]) or a page ([`html`]). People get a table, machines get JSON.
 
 pub mod curve;
+pub mod html;
 pub mod progress;
+pub mod steps;
 pub mod svg;
 pub mod table;
 
@@ -39,6 +41,28 @@ pub struct Phase {
     pub peak_bytes: u64,
     /// What held it back.
     pub bound: Bound,
+    /// Its steps, in the order in which they began; one may lie within another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Phase>,
+}
+
+impl Phase {
+    fn of(name: &str, seconds: f64, before: &IoStats, after: &IoStats, peak_bytes: u64) -> Self {
+        let waited = (after.read_wait - before.read_wait) + (after.write_wait - before.write_wait);
+        Self {
+            name: name.to_owned(),
+            seconds,
+            bytes_read: after.bytes_read - before.bytes_read,
+            bytes_written: after.bytes_written - before.bytes_written,
+            peak_bytes,
+            bound: if waited.as_secs_f64() * 2.0 > seconds {
+                Bound::Disk
+            } else {
+                Bound::Compute
+            },
+            steps: Vec::new(),
+        }
+    }
 }
 
 /// Everything that a run tells.
@@ -80,6 +104,7 @@ impl Report {
             } else {
                 Bound::Compute
             },
+            steps: Vec::new(),
         }
     }
 }
@@ -106,6 +131,8 @@ impl Recorder {
     /// From now on, count what this storage moves, against this budget.
     pub fn watch(&mut self, storage: &Storage, budget_bytes: u64) {
         self.storage = Some(storage.clone());
+        self.sampler.watch(storage);
+        steps::watch(storage);
         self.budget_bytes = Some(budget_bytes);
     }
 
@@ -118,28 +145,29 @@ impl Recorder {
         let started_seconds = self.sampler.elapsed_seconds();
         curve::reset_peak();
         let progress = Progress::start(name);
+        steps::event("begin", name, serde_json::json!({}));
+        steps::take();
         let started = Instant::now();
         let result = work(&progress);
         let seconds = started.elapsed().as_secs_f64();
         drop(progress);
         let value = result?;
         let after = self.stats();
-        let waited = (after.read_wait - before.read_wait) + (after.write_wait - before.write_wait);
-        let sampled = self.sampler.peak_since(started_seconds);
-        self.phases.push(Phase {
-            name: name.to_owned(),
-            seconds,
-            bytes_read: after.bytes_read - before.bytes_read,
-            bytes_written: after.bytes_written - before.bytes_written,
-            peak_bytes: curve::peak_bytes().unwrap_or(0).max(sampled),
-            bound: if waited.as_secs_f64() * 2.0 > seconds {
-                Bound::Disk
-            } else {
-                Bound::Compute
-            },
-        });
+        let peak_bytes = curve::peak_bytes()
+            .unwrap_or(0)
+            .max(self.sampler.peak_since(started_seconds));
+        let mut phase = Phase::of(name, seconds, &before, &after, peak_bytes);
+        phase.steps = steps::take().iter().map(|step| self.step(step)).collect();
+        steps::event("end", name, serde_json::json!({ "seconds": seconds }));
+        self.phases.push(phase);
         self.sampler.mark(name, started_seconds);
         Ok(value)
+    }
+
+    fn step(&self, step: &steps::Step) -> Phase {
+        let seconds = (step.ended - step.started).as_secs_f64();
+        let peak_bytes = self.sampler.peak_between(step.started, step.ended);
+        Phase::of(step.name, seconds, &step.before, &step.after, peak_bytes)
     }
 
     /// Seconds of the last phase.

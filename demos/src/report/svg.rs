@@ -12,6 +12,7 @@ const TOP: f64 = 40.0;
 const PLOT_WIDTH: f64 = WIDTH - LEFT - 20.0;
 const PLOT_HEIGHT: f64 = HEIGHT - TOP - 70.0;
 const POINTS_MAX: usize = 800;
+const RATES_MAX: usize = 200;
 
 /// The picture of a run.
 pub fn render(report: &Report, title: &str) -> String {
@@ -103,7 +104,58 @@ pub fn render(report: &Report, title: &str) -> String {
     svg
 }
 
-fn escaped(text: &str) -> String {
+/// Bytes a second over time: read above, written below the line in the middle.
+pub fn render_rates(report: &Report, title: &str) -> String {
+    let rates = report.curve.rates(RATES_MAX);
+    let top = rates
+        .iter()
+        .flatten()
+        .fold(1.0f64, |highest, rate| highest.max(*rate));
+    let (half, middle) = (PLOT_HEIGHT / 2.0, TOP + PLOT_HEIGHT / 2.0);
+    let mut svg = String::new();
+    // Writing to a string cannot fail.
+    let mut put = |text: std::fmt::Arguments<'_>| {
+        let _ = svg.write_fmt(text);
+    };
+    put(format_args!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
+         <text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{}</text>\n",
+        escaped(title)
+    ));
+    for (way, colour, sign) in [(0, "#228833", -1.0), (1, "#cc6677", 1.0)] {
+        put(format_args!(
+            "<polygon fill=\"{colour}\" fill-opacity=\"0.75\" points=\"{LEFT:.1},{middle:.1}"
+        ));
+        for (column, rate) in rates.iter().enumerate() {
+            let x = LEFT + (column as f64 + 0.5) / RATES_MAX as f64 * PLOT_WIDTH;
+            put(format_args!(
+                " {x:.1},{:.1}",
+                middle + sign * rate[way] / top * half
+            ));
+        }
+        put(format_args!(" {:.1},{middle:.1}\"/>\n", LEFT + PLOT_WIDTH));
+    }
+    for (y, label) in [(TOP, "read"), (middle, ""), (TOP + PLOT_HEIGHT, "written")] {
+        let label = if label.is_empty() {
+            "0".into()
+        } else {
+            format!("{label} {}/s", bytes(top as u64))
+        };
+        put(format_args!(
+            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#999\" stroke-width=\"0.5\"/>\n\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"10\">{label}</text>\n",
+            LEFT + PLOT_WIDTH,
+            LEFT - 4.0,
+            y + 4.0
+        ));
+    }
+    put(format_args!("</svg>\n"));
+    svg
+}
+
+/// As text of a page.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
@@ -120,6 +172,8 @@ mod tests {
             .map(|i| Sample {
                 seconds: f64::from(i),
                 resident_bytes: 1 << (i % 20),
+                bytes_read: 0,
+                bytes_written: 0,
             })
             .collect();
         let marks = vec![

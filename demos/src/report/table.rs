@@ -6,10 +6,19 @@ const HEADINGS: [&str; 6] = ["phase", "seconds", "read", "written", "peak memory
 
 /// The table of a run, with a total where there is more than one phase.
 pub fn render(report: &Report) -> String {
-    let mut rows: Vec<[String; 6]> = report.phases.iter().map(cells).collect();
+    let mut rows: Vec<[String; 6]> = Vec::new();
+    for phase in &report.phases {
+        rows.push(cells(phase));
+        rows.extend(phase.steps.iter().map(|step| {
+            let mut cells = cells(step);
+            cells[0].insert_str(0, "  ");
+            cells
+        }));
+    }
+    let phases = rows.len();
     let total = (report.phases.len() > 1).then(|| cells(&report.total()));
     rows.extend(total);
-    let mut text = grid(&HEADINGS, &rows, report.phases.len());
+    let mut text = grid(&HEADINGS, &rows, phases);
     if let Some(budget_bytes) = report.budget_bytes {
         text.push_str(&format!("budget: {}\n", bytes(budget_bytes)));
     }

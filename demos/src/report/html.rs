@@ -1,0 +1,91 @@
+//! A run as one page that needs nothing else: memory against the budget, disk rates, and the table of phases and steps.
+
+use std::fmt::Write;
+
+use super::svg::{self, escaped};
+use super::table::bytes;
+use super::{Bound, Phase, Report};
+
+const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:980px;margin:2em auto;padding:0 1em;color:#222}\
+                     table{border-collapse:collapse;width:100%}\
+                     th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid #ddd}\
+                     th:first-child,td:first-child{text-align:left}\
+                     tr.step td{color:#666;font-size:90%}tr.step td:first-child{padding-left:2em}\
+                     tr.total td{font-weight:bold;border-top:2px solid #222}\
+                     svg{width:100%;height:auto}";
+
+/// The page. `facts` are lines of what was done: a name and a value each.
+pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<table>\n",
+        title = escaped(title)
+    );
+    // Writing to a string cannot fail.
+    let mut put = |text: std::fmt::Arguments<'_>| {
+        let _ = page.write_fmt(text);
+    };
+    let total = report.total();
+    let highest = ("most resident memory", bytes(total.peak_bytes));
+    let budget = report.budget_bytes.map(|budget| ("budget", bytes(budget)));
+    let seconds = ("seconds", format!("{:.2}", total.seconds));
+    for (name, value) in facts.iter().cloned().chain(budget).chain([highest, seconds]) {
+        put(format_args!(
+            "<tr><td>{}</td><td>{}</td></tr>\n",
+            escaped(name),
+            escaped(&value)
+        ));
+    }
+    put(format_args!(
+        "</table>\n<h2>Memory</h2>\n{}<h2>Disk</h2>\n{}<h2>Phases</h2>\n<table>\n<tr><th>phase</th><th>seconds</th>\
+         <th>read</th><th>written</th><th>peak memory</th><th>bound by</th></tr>\n",
+        svg::render(report, "resident memory over time"),
+        svg::render_rates(report, "disk, bytes a second")
+    ));
+    for phase in &report.phases {
+        put(format_args!("{}", row(phase, "")));
+        for step in &phase.steps {
+            put(format_args!("{}", row(step, " class=\"step\"")));
+        }
+    }
+    if report.phases.len() > 1 {
+        put(format_args!("{}", row(&total, " class=\"total\"")));
+    }
+    put(format_args!("</table>\n</body>\n</html>\n"));
+    page
+}
+
+fn row(phase: &Phase, class: &str) -> String {
+    format!(
+        "<tr{class}><td>{}</td><td>{:.2}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        escaped(&phase.name),
+        phase.seconds,
+        bytes(phase.bytes_read),
+        bytes(phase.bytes_written),
+        bytes(phase.peak_bytes),
+        match phase.bound {
+            Bound::Disk => "disk",
+            Bound::Compute => "compute",
+        }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Recorder;
+
+    #[test]
+    fn a_page_stands_alone() {
+        let mut recorder = Recorder::start();
+        let done: Result<(), ()> = recorder.phase("a < b", |_| Ok(()));
+        assert_eq!(done, Ok(()));
+        let page = render(&recorder.finish(), "title", &[("circuit", "chain & co".into())]);
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+        assert!(page.contains("a &lt; b") && page.contains("chain &amp; co"));
+        assert_eq!(page.matches("<svg ").count(), 2);
+        // Nothing is fetched: the only address is the name of SVG's namespace.
+        assert_eq!(page.matches("http").count(), 2);
+        assert!(!page.contains("NaN") && !page.contains("<script") && !page.contains("src="));
+    }
+}
