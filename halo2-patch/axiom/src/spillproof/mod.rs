@@ -6,7 +6,9 @@
 //!   switch.rs   the reproducible switch
 //!   params.rs   ParamsKZG in a session: made, read and written through fixed buffers
 //!   bases.rs    its points: a vector, or a column on disk
-//!   engine.rs   the only place that talks to the engine
+//!   values.rs   values of a Polynomial: a vector, a column on disk, or one value n times
+//!   engine.rs   talks to the engine about points
+//!   scalars.rs  talks to the engine about scalars
 //! ```
 //!
 //! ```no_run
@@ -35,13 +37,18 @@
 pub(crate) mod bases;
 pub(crate) mod engine;
 pub(crate) mod params;
+#[allow(dead_code)]
+pub(crate) mod scalars;
 mod switch;
+#[allow(dead_code)]
+pub(crate) mod values;
 
 use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
 pub use ::spillproof::session::{Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE};
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
+pub use values::Values;
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();

@@ -1,0 +1,238 @@
+//! Polynomials as columns of the engine: the scalar's counterpart of `engine.rs`.
+//!
+//! The engine computes with arkworks' type, halo2 with halo2curves', and the bytes are the same: [`scalar`] and
+//! [`foreign`] go from one to the other, a column is cast. Memory: what the engine leases for a pass; a slice that somebody
+//! asks for, `32 * n` bytes; at most [`REMEMBERED_MAX`] evaluations a column.
+
+use std::any::{Any, TypeId};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ::spillproof::budget::LeasedVec;
+use ::spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use ::spillproof::commit::Scalar;
+use ::spillproof::stream;
+use ::spillproof::Session;
+use halo2curves::bn256::{Fr, G1Affine};
+use halo2curves::CurveAffine;
+
+use super::engine::session;
+use super::values::{lease_of, once, Leased, Stored};
+
+/// Evaluations that a column remembers, the latest: more than a proof asks of one, and a key outlives many proofs.
+const REMEMBERED_MAX: usize = 64;
+
+/// A value of bn256's `Fr` as the engine's.
+///
+/// Panics for another field: callers have asked [`prover_session`].
+pub(crate) fn scalar<F: 'static>(value: &F) -> Scalar {
+    let Some(value) = (value as &dyn Any).downcast_ref::<Fr>() else {
+        panic!("spillproof: the engine computes with elements of bn256::Fr only")
+    };
+    let mut bytes = [0u8; <Fr as Element>::BYTES];
+    value.encode(&mut bytes);
+    Scalar::decode(&bytes)
+}
+
+/// The engine's value as one of bn256's `Fr`.
+///
+/// Panics for another field: callers have asked [`prover_session`].
+pub(crate) fn foreign<F: Copy + 'static>(value: Scalar) -> F {
+    let mut bytes = [0u8; <Fr as Element>::BYTES];
+    value.encode(&mut bytes);
+    let value = Fr::decode(&bytes);
+    match (&value as &dyn Any).downcast_ref::<F>() {
+        Some(value) => *value,
+        None => panic!("spillproof: the engine computes with elements of bn256::Fr only"),
+    }
+}
+
+/// The process's current session, if the curve is the one that the engine knows.
+///
+/// # Errors
+/// If a session was asked for and can't be made.
+pub(crate) fn prover_session<C: CurveAffine + 'static>() -> io::Result<Option<Arc<Session>>> {
+    if TypeId::of::<C>() != TypeId::of::<G1Affine>() {
+        return Ok(None);
+    }
+    let session = session()?;
+    if let Some(session) = &session {
+        super::announce(session);
+    }
+    Ok(session)
+}
+
+/// Writes `len` values to a scratch column as `feed` hands them over.
+///
+/// # Errors
+/// Those of `feed`, and where the disk or the budget has no room.
+pub(super) fn spill<F: 'static>(
+    workspace: &Workspace,
+    len: usize,
+    feed: &mut dyn FnMut(&mut dyn FnMut(&[F]) -> io::Result<()>) -> io::Result<()>,
+) -> io::Result<Column<Scalar>> {
+    /// Values that are converted at a time.
+    const TILE: usize = 512;
+    let writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto);
+    let mut writer = writer.map_err(io::Error::other)?;
+    let mut tile = Vec::with_capacity(TILE);
+    feed(&mut |values| {
+        for values in values.chunks(TILE) {
+            tile.clear();
+            tile.extend(values.iter().map(scalar));
+            writer.push(&tile).map_err(io::Error::other)?;
+        }
+        Ok(())
+    })?;
+    writer.finish().map_err(io::Error::other)
+}
+
+/// A polynomial's values in a column.
+pub(crate) struct OnDisk {
+    /// Whose threads compute; none if the column was made outside of a session.
+    session: Option<Arc<Session>>,
+    column: Column<Scalar>,
+    slice: OnceLock<LeasedVec<Fr>>,
+    /// Points and values, the latest last.
+    evaluations: Mutex<VecDeque<(Scalar, Scalar)>>,
+}
+
+impl OnDisk {
+    pub(super) fn shared(column: Column<Scalar>) -> Arc<dyn Stored<Fr>> {
+        Arc::new(Self {
+            // One that can't be made is an error wherever columns are made, so not again here.
+            session: session().ok().flatten(),
+            column,
+            slice: OnceLock::new(),
+            evaluations: Mutex::default(),
+        })
+    }
+
+    /// The column.
+    pub(crate) fn column(&self) -> &Column<Scalar> {
+        &self.column
+    }
+
+    /// The value at `point`, read if it isn't remembered.
+    pub(super) fn evaluate(&self, point: Scalar) -> io::Result<Scalar> {
+        if let Some(value) = self.remembered(point) {
+            return Ok(value);
+        }
+        let value = self
+            .in_turn(|| stream::evaluate(&self.column, point))
+            .map_err(io::Error::other)?;
+        self.remember(&[point], &[value]);
+        Ok(value)
+    }
+
+    /// Evaluates each polynomial at its points and remembers.
+    pub(super) fn evaluate_all(wanted: &[(&Self, Vec<Scalar>)]) -> io::Result<()> {
+        for (on_disk, points) in wanted {
+            let unknown = |point: &Scalar| on_disk.remembered(*point).is_none();
+            let points: Vec<Scalar> = points.iter().copied().filter(unknown).collect();
+            if points.is_empty() {
+                continue;
+            }
+            let values = on_disk.in_turn(|| stream::evaluate_many(&on_disk.column, &points));
+            on_disk.remember(&points, &values.map_err(io::Error::other)?);
+        }
+        Ok(())
+    }
+
+    fn remembered(&self, point: Scalar) -> Option<Scalar> {
+        let evaluations = self.evaluations();
+        evaluations
+            .iter()
+            .find(|(at, _)| *at == point)
+            .map(|(_, value)| *value)
+    }
+
+    fn remember(&self, points: &[Scalar], values: &[Scalar]) {
+        let mut evaluations = self.evaluations();
+        evaluations.extend(points.iter().copied().zip(values.iter().copied()));
+        let surplus = evaluations.len().saturating_sub(REMEMBERED_MAX);
+        evaluations.drain(..surplus);
+    }
+
+    fn evaluations(&self) -> MutexGuard<'_, VecDeque<(Scalar, Scalar)>> {
+        self.evaluations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// On the session's threads, after whoever else computes there.
+    fn in_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.session {
+            Some(session) => session.run_in_turn(work),
+            None => work(),
+        }
+    }
+
+    fn read(&self) -> ::spillproof::Result<LeasedVec<Fr>> {
+        let column = self.column.cast::<Fr>()?;
+        let budget = &column.workspace().budget;
+        let mut values = budget.vec(column.len() as usize, Fr::zero(), "a polynomial as a slice")?;
+        read_into(&column, &mut values)?;
+        Ok(values)
+    }
+}
+
+fn read_into(column: &Column<Fr>, out: &mut [Fr]) -> ::spillproof::Result<()> {
+    let mut reader = column.read_ascending(column.sequential_chunk())?;
+    let mut done = 0;
+    while let Some(region) = reader.next_into(&mut out[done..])? {
+        done += region.len() as usize;
+    }
+    Ok(())
+}
+
+impl Stored<Fr> for OnDisk {
+    fn len(&self) -> usize {
+        self.column.len() as usize
+    }
+
+    fn as_slice(&self) -> io::Result<&[Fr]> {
+        once(&self.slice, || self.read().map_err(io::Error::other)).map(|values| &**values)
+    }
+
+    fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<Fr>>> {
+        let column = self.column.prefix(len as u64).map_err(io::Error::other)?;
+        Ok(Self::shared(column))
+    }
+
+    fn leased(&self) -> io::Result<Arc<dyn Stored<Fr>>> {
+        let values = self.read().map_err(io::Error::other)?;
+        Ok(Leased::shared(
+            values,
+            Fr::zero(),
+            &self.column.workspace().budget,
+        ))
+    }
+
+    fn to_vec(&self) -> io::Result<Vec<Fr>> {
+        let len = self.column.len() as usize;
+        let _lease = lease_of::<Fr>(&self.column.workspace().budget, len)?;
+        let mut values = vec![Fr::zero(); len];
+        let column = self.column.cast().map_err(io::Error::other)?;
+        read_into(&column, &mut values).map_err(io::Error::other)?;
+        Ok(values)
+    }
+
+    fn for_each_chunk(&self, take: &mut dyn FnMut(&[Fr]) -> io::Result<()>) -> io::Result<()> {
+        let column = self.column.cast::<Fr>().map_err(io::Error::other)?;
+        let chunk = column.sequential_chunk();
+        let values = column
+            .workspace()
+            .budget
+            .vec(chunk as usize, Fr::zero(), "values being read");
+        let mut values = values.map_err(io::Error::other)?;
+        let mut reader = column.read_ascending(chunk).map_err(io::Error::other)?;
+        while let Some(region) = reader.next_into(&mut values).map_err(io::Error::other)? {
+            take(&values[..region.len() as usize])?;
+        }
+        Ok(())
+    }
+
+    fn on_disk(&self) -> Option<&OnDisk> {
+        Some(self)
+    }
+}
