@@ -9,6 +9,7 @@
 //! - [`kernels`]: pure arithmetic on slices.
 //! - [`stream`]: kernels over columns.
 //! - [`commit`]: KZG over an SRS on disk.
+//! - [`plonkish`]: the arithmetic of a PLONK prover: constraint programs over columns, the quotient.
 //! - [`session`]: a budget, a directory and threads, put together.
 //!
 //! ```
@@ -50,6 +51,7 @@ pub mod column;
 pub mod commit;
 pub mod error;
 pub mod kernels;
+pub mod plonkish;
 pub mod session;
 pub mod storage;
 pub mod stream;

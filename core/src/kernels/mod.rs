@@ -12,6 +12,7 @@
 //! - [`msm`]: streamed multi-scalar multiplication.
 //! - [`ntt`]: number-theoretic transforms of tiles, of their columns and rows; over scalars or group elements.
 //! - [`poly`]: streamed evaluation, division, products, inversion, combination.
+//! - [`vector`]: sums, products and the like, element by element.
 
 pub mod curve;
 pub mod field;
@@ -20,3 +21,4 @@ pub mod msm;
 pub mod ntt;
 pub mod platform;
 pub mod poly;
+pub mod vector;

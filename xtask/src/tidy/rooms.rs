@@ -17,6 +17,7 @@ const ROOMS: &[Room] = &[
     ("column", &["budget", "storage"]),
     ("kernels", &[]),
     ("stream", &["budget", "storage", "column", "kernels"]),
+    ("plonkish", &["budget", "storage", "column", "kernels", "stream"]),
     ("session", &["budget", "storage", "column"]),
     (
         "commit",
