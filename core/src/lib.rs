@@ -9,7 +9,7 @@
 //! - [`kernels`]: pure arithmetic on slices.
 //! - [`stream`]: kernels over columns.
 //! - [`commit`]: KZG over an SRS on disk.
-//! - [`plonkish`]: the arithmetic of a PLONK prover: constraint programs over columns, the quotient.
+//! - [`plonkish`]: the arithmetic of a PLONK prover: constraint programs over columns, the quotient, the arguments.
 //! - [`session`]: a budget, a directory and threads, put together.
 //!
 //! ```

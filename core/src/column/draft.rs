@@ -227,8 +227,14 @@ impl<E: Element> Writer<E> {
     /// Fills `draft` from its start, through buffers of a mebibyte at most.
     pub fn new(draft: Draft<E>) -> Self {
         let frame_bytes = draft.frames.frame_bytes();
-        let frames = (draft.workspace.sequential_bytes(frame_bytes) / frame_bytes) as u64;
-        let frames = frames.min(draft.len.div_ceil(draft.frame_elements()).max(1));
+        let chunk = (draft.workspace.sequential_bytes(frame_bytes) / E::BYTES) as u64;
+        Self::in_chunks(draft, chunk)
+    }
+
+    /// Fills `draft` from its start, through buffers of `chunk` elements, rounded up to whole frames; at most three are
+    /// leased.
+    pub fn in_chunks(draft: Draft<E>, chunk: u64) -> Self {
+        let frames = chunk.min(draft.len).div_ceil(draft.frame_elements()).max(1);
         let buffer_elements = (frames * draft.frame_elements()) as usize;
         Self {
             draft,

@@ -1,18 +1,29 @@
-//! The arithmetic of a PLONK prover over columns: constraint programs, and what is evaluated with them. No proof system's
-//! types, no transcript.
+//! The arithmetic of a PLONK prover over columns: constraint programs, what is evaluated with them, and the arguments' own
+//! columns. No proof system's types, no transcript.
 //!
 //! What flows in: columns of n = 2^k values or coefficients, and a [`Program`]: a straight-line program over vectors,
-//! made once from all constraints with a [`Builder`]. What flows out: columns.
+//! made once from all constraints with a [`Builder`]; challenges, and the random values of the last rows. What flows out:
+//! columns.
 //!
 //! - [`program`], [`schedule`](self), [`evaluate`](self): the program, from expressions to instructions on slices.
 //! - [`windows`]: a program over columns of values, row by row.
+//! - [`permutation`]: the grand product of a set of columns.
+//! - [`lookup`]: permuted input and table, and their grand product.
+//! - [`mod@sort`]: an external merge sort by the integers that values stand for.
 //!
 //! Architecture invariant: nothing in here knows which proof system asks, and no memory grows with n.
 
 mod evaluate;
+mod integer;
+pub mod lookup;
+mod merge;
+pub mod permutation;
+mod product;
 pub mod program;
 mod schedule;
+pub mod sort;
 pub mod windows;
 
 pub use program::{Builder, Program, Value};
+pub use sort::SortPlan;
 pub use windows::evaluate_rows;

@@ -1,0 +1,231 @@
+//! The lookup argument's permuted columns and its grand product.
+//!
+//! Algorithm: the permuted input `A'` is the input in ascending order of the integers that its values stand for. The permuted
+//! table `S'` has the input's value wherever that value is new in `A'`, and in the other rows, in ascending order, what is then
+//! left of the table: every further copy of a value, and values that no input has. Both columns are sorted out of core
+//! ([`super::sort`]); three cursors then run through `A'`, through the sorted table, and through `A'` once more for what is
+//! left. The product is `z[i + 1] = z[i] * (a[i] + beta) * (s[i] + gamma) / ((a'[i] + beta) * (s'[i] + gamma))` from
+//! `z[0] = 1` (halo2's lookup argument, *The halo2 Book*, section 3.4).
+//!
+//! An input that the table lacks is not noticed here, as in stock: the proof then fails to verify.
+//!
+//! Shapes: `usable_rows` rows are permuted, tails follow; Montgomery form in and out. Peak memory: the sort's
+//! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 15`. Besides, the
+//! digests of three columns.
+
+use rayon::prelude::*;
+
+use super::integer::{Integer, to_canonical, to_native};
+use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, running_product};
+use super::sort::sort;
+use crate::budget::LeasedVec;
+use crate::column::{Column, Draft, Element, Placement, Reader, Workspace, Writer};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly::PIECE;
+use crate::{Error, Result};
+
+const PERMUTE: &str = "permuted lookup table";
+const PRODUCT: &str = "lookup product";
+
+/// `(A', S')` of the first `usable_rows` rows of the compressed input and table, with their tails.
+///
+/// # Errors
+/// [`Error::Invalid`] if a column has fewer rows; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::Io`],
+/// [`Error::Damaged`].
+pub fn permute<F: KernelField + Element>(
+    workspace: &Workspace,
+    input: &Column<F>,
+    table: &Column<F>,
+    usable_rows: u64,
+    input_tail: &[F],
+    table_tail: &[F],
+) -> Result<(Column<F>, Column<F>)> {
+    let permuted_input = sort(workspace, input, usable_rows, input_tail)?;
+    let sorted_table = sort(workspace, table, usable_rows, &[])?;
+    let sorted_input = permuted_input.prefix(usable_rows)?;
+    let permuted_table = permuted_table(workspace, &sorted_input, &sorted_table, table_tail)?;
+    Ok((permuted_input, permuted_table))
+}
+
+/// `S'` for sorted columns of the same length.
+fn permuted_table<F: KernelField + Element>(
+    workspace: &Workspace,
+    input: &Column<F>,
+    table: &Column<F>,
+    tail: &[F],
+) -> Result<Column<F>> {
+    let chunk = chunk_elements(workspace, PERMUTE, &[input, input, table], 3)?;
+    let rows = input.len() + tail.len() as u64;
+    let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
+    let mut writer = Writer::<Integer>::in_chunks(draft, chunk);
+    let mut left = LeftOver {
+        table: Cursor::new::<F>(table, chunk)?,
+        input: Cursor::new::<F>(input, chunk)?,
+        previous: None,
+    };
+    let mut main = Cursor::new::<F>(input, chunk)?;
+    let mut previous = None;
+    loop {
+        let values = main.chunk();
+        if values.is_empty() {
+            break;
+        }
+        for value in values.iter_mut() {
+            let is_new = previous != Some(*value);
+            previous = Some(*value);
+            // With fewer distinct values in the table than the input needs, nothing may be left: any value is as wrong.
+            if !is_new && let Some(other) = left.next()? {
+                *value = other;
+            }
+        }
+        to_native::<F>(values);
+        writer.push(values)?;
+        main.refill()?;
+    }
+    let tail: Vec<Integer> = tail.iter().map(Integer::native).collect();
+    writer.push(&tail)?;
+    writer.finish()?.cast()
+}
+
+/// In ascending order, what the table has beyond one copy of each value of the input. Both are sorted.
+struct LeftOver {
+    table: Cursor,
+    input: Cursor,
+    previous: Option<Integer>,
+}
+
+impl LeftOver {
+    fn next(&mut self) -> Result<Option<Integer>> {
+        while let Some(value) = self.table.head() {
+            while self.input.head().is_some_and(|wanted| wanted < value) {
+                self.input.advance()?;
+            }
+            let is_copy = self.previous == Some(value);
+            let is_wanted = self.input.head() == Some(value);
+            self.previous = Some(value);
+            self.table.advance()?;
+            if is_copy || !is_wanted {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A walk over a column, value by value, in canonical form.
+struct Cursor {
+    reader: Reader<Integer>,
+    tile: LeasedVec<Integer>,
+    at: usize,
+    len: usize,
+    to_canonical: fn(&mut [Integer]),
+}
+
+impl Cursor {
+    fn new<F: KernelField + Element>(column: &Column<F>, chunk: u64) -> Result<Self> {
+        let tile_len = chunk.min(column.len()) as usize;
+        let mut cursor = Self {
+            reader: column.cast::<Integer>()?.read_ascending(chunk)?,
+            tile: column.workspace().budget.vec(tile_len, Integer::ZERO, PERMUTE)?,
+            at: 0,
+            len: 0,
+            to_canonical: to_canonical::<F>,
+        };
+        cursor.refill()?;
+        Ok(cursor)
+    }
+
+    /// The value that it stands at; `None` at the end.
+    fn head(&self) -> Option<Integer> {
+        self.tile[..self.len].get(self.at).copied()
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.at += 1;
+        if self.at == self.len {
+            self.refill()?;
+        }
+        Ok(())
+    }
+
+    /// What is left of the chunk in memory; empty at the end.
+    fn chunk(&mut self) -> &mut [Integer] {
+        &mut self.tile[self.at..self.len]
+    }
+
+    fn refill(&mut self) -> Result<()> {
+        let region = self.reader.next_into(&mut self.tile)?;
+        (self.at, self.len) = (0, region.map_or(0, |region| region.len() as usize));
+        (self.to_canonical)(&mut self.tile[..self.len]);
+        Ok(())
+    }
+}
+
+/// The grand product over all rows of the four columns; its last `tail.len()` values are `tail`. A zero denominator inverts to
+/// zero, as in stock.
+///
+/// # Errors
+/// [`Error::Invalid`] for columns of different lengths or a tail that leaves no row; [`Error::BudgetTooSmall`],
+/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+#[allow(clippy::too_many_arguments)]
+pub fn product<F: KernelField + Element>(
+    workspace: &Workspace,
+    input: &Column<F>,
+    table: &Column<F>,
+    permuted_input: &Column<F>,
+    permuted_table: &Column<F>,
+    beta: F,
+    gamma: F,
+    tail: &[F],
+) -> Result<Column<F>> {
+    let columns = [input, table, permuted_input, permuted_table];
+    let rows = input.len();
+    if let Some(other) = columns.iter().find(|column| column.len() != rows) {
+        return Err(Error::Invalid {
+            what: PRODUCT,
+            details: format!(
+                "columns of {rows} and of {} rows: all have to be as long",
+                other.len()
+            ),
+        });
+    }
+    let computed = computed_rows(PRODUCT, rows, tail.len())?;
+    let chunk = chunk_elements(workspace, PRODUCT, &columns, PRODUCT_TILES + 2)?;
+    let mut readers = columns
+        .iter()
+        .map(|column| column.prefix(computed)?.read_ascending(chunk))
+        .collect::<Result<Vec<Reader<F>>>>()?;
+    let tile_len = chunk.min(computed) as usize;
+    let mut inputs = workspace.budget.vec(tile_len, F::ZERO, PRODUCT)?;
+    let mut tables = workspace.budget.vec(tile_len, F::ZERO, PRODUCT)?;
+    let (product, _) = running_product(
+        workspace,
+        PRODUCT,
+        (rows, chunk),
+        F::ONE,
+        tail,
+        |region, numerators, denominators| {
+            let len = region.len() as usize;
+            for (readers, out) in readers.chunks_mut(2).zip([numerators, denominators]) {
+                for (reader, tile) in readers.iter_mut().zip([&mut inputs, &mut tables]) {
+                    reader.next_into(tile)?;
+                }
+                multiply_shifted((&inputs[..len], &beta), (&tables[..len], &gamma), out);
+            }
+            Ok(())
+        },
+    )?;
+    Ok(product)
+}
+
+/// `out[i] = (left[i] + beta) * (right[i] + gamma)`.
+fn multiply_shifted<F: KernelField>((left, beta): (&[F], &F), (right, gamma): (&[F], &F), out: &mut [F]) {
+    left.par_chunks(PIECE)
+        .zip(right.par_chunks(PIECE))
+        .zip(out.par_chunks_mut(PIECE))
+        .for_each(|((left, right), out)| {
+            for ((left, right), out) in left.iter().zip(right).zip(out) {
+                *out = left.plus(beta).times(&right.plus(gamma));
+            }
+        });
+}

@@ -1,0 +1,125 @@
+//! A running product of fractions, the grand product of every argument: `z[0] = first`, `z[i + 1] = z[i] * numerator[i] /
+//! denominator[i]`, and random values in the last rows.
+//!
+//! Algorithm: one ascending pass. For each chunk the caller fills numerators and denominators, the denominators are inverted
+//! together (Montgomery's trick; a zero stays zero, as in halo2's `batch_invert`), and the exclusive prefix product goes on
+//! from the chunk before. What stands in the rows of the tail is never computed.
+//!
+//! Shapes: `rows` values, of which the last `tail.len()` are given. Values in Montgomery form. Peak memory:
+//! [`chunk_elements`] chooses a chunk of `c` elements with `32 * c * (2 * readers + tiles + 3)` bytes within a quarter of what
+//! the budget has left (more only where one frame each is more); the column's digests come on top.
+
+use rayon::prelude::*;
+
+use crate::column::{
+    Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace, Writer,
+    ascending,
+};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly::{PIECE, invert_chunk, prefix_product_chunk};
+use crate::{Error, Result};
+
+/// Buffers that a writer holds: two on their way, one being filled.
+pub(super) const WRITER_BUFFERS: u64 = 3;
+/// Buffers that a reader holds.
+pub(super) const READER_BUFFERS: u64 = 2;
+/// Tiles that [`running_product`] holds itself.
+pub(super) const PRODUCT_TILES: u64 = 2;
+
+/// The running product over `rows` rows in chunks of `chunk` elements; `fill` gives numerators and denominators of each
+/// region, which come in ascending order. Also gives the last value before the tail.
+///
+/// # Errors
+/// [`Error::Invalid`] if the tail leaves no row; [`Error::OverBudget`], [`Error::Io`], and what `fill` gives.
+pub(super) fn running_product<F: KernelField + Element>(
+    workspace: &Workspace,
+    what: &'static str,
+    (rows, chunk): (u64, u64),
+    first: F,
+    tail: &[F],
+    mut fill: impl FnMut(Region, &mut [F], &mut [F]) -> Result<()>,
+) -> Result<(Column<F>, F)> {
+    let computed = computed_rows(what, rows, tail.len())?;
+    let draft = Draft::scratch(workspace, what, rows, Placement::Disk)?;
+    let mut writer = Writer::in_chunks(draft, chunk);
+    let tile_len = chunk.min(computed) as usize;
+    let mut numerators = workspace.budget.vec(tile_len, F::ZERO, what)?;
+    let mut denominators = workspace.budget.vec(tile_len, F::ZERO, what)?;
+    let (mut carry, mut last) = (first, first);
+    for region in ascending(computed, chunk) {
+        let len = region.len() as usize;
+        let (products, denominators) = (&mut numerators[..len], &mut denominators[..len]);
+        fill(region, products, denominators)?;
+        invert_chunk(denominators);
+        multiply(products, denominators);
+        carry = prefix_product_chunk(products, carry);
+        last = products[len - 1];
+        writer.push(products)?;
+    }
+    writer.push(tail)?;
+    Ok((writer.finish()?, last))
+}
+
+/// Rows before the tail: at least one.
+pub(super) fn computed_rows(what: &'static str, rows: u64, tail: usize) -> Result<u64> {
+    rows.checked_sub(tail as u64)
+        .filter(|&computed| computed > 0)
+        .ok_or_else(|| Error::Invalid {
+            what,
+            details: format!(
+                "{rows} rows, and {tail} values for the last of them: one row at least has to be left"
+            ),
+        })
+}
+
+/// Elements in a chunk for a pass that reads `columns` at one pace and holds `tiles` chunks besides, and writes one column:
+/// a power of two of at least one frame of each, and at most a mebibyte.
+///
+/// # Errors
+/// [`Error::BudgetTooSmall`] if not even one frame each fits.
+pub(super) fn chunk_elements<F: Element>(
+    workspace: &Workspace,
+    what: &str,
+    columns: &[&Column<F>],
+    tiles: u64,
+) -> Result<u64> {
+    let element_bytes = F::BYTES as u64;
+    let frame_bytes = columns
+        .iter()
+        .map(|column| column.frame_elements() * element_bytes)
+        .fold(SCRATCH_FRAME_BYTES as u64, u64::max);
+    let rows = columns.iter().map(|column| column.len()).max().unwrap_or(0);
+    let chunks = READER_BUFFERS * columns.len() as u64 + tiles + WRITER_BUFFERS;
+    let available_bytes = workspace.budget.available_bytes();
+    // One frame more: the column that is written may have a tail.
+    let needed_bytes = chunks * frame_bytes + digest_bytes(rows * element_bytes + frame_bytes);
+    if needed_bytes > available_bytes {
+        return Err(too_small(workspace, what, needed_bytes));
+    }
+    let share = (available_bytes / 4 / chunks).clamp(frame_bytes, frame_bytes.max(SEQUENTIAL_BYTES as u64));
+    Ok((1 << share.ilog2()) / element_bytes)
+}
+
+/// Bytes of the digests of a scratch column of `bytes`, in whole pages.
+pub(super) fn digest_bytes(bytes: u64) -> u64 {
+    (bytes.div_ceil(SCRATCH_FRAME_BYTES as u64) * 32).next_multiple_of(4096)
+}
+
+/// The refusal of a plan that needs `needed_bytes` besides what is held.
+pub(super) fn too_small(workspace: &Workspace, what: &str, needed_bytes: u64) -> Error {
+    Error::BudgetTooSmall {
+        what: what.to_string(),
+        needed_bytes: needed_bytes.saturating_add(workspace.budget.held_bytes()),
+        limit_bytes: workspace.budget.limit_bytes(),
+    }
+}
+
+/// `values[i] *= factors[i]`.
+fn multiply<F: KernelField>(values: &mut [F], factors: &[F]) {
+    let pieces = values.par_chunks_mut(PIECE).zip(factors.par_chunks(PIECE));
+    pieces.for_each(|(values, factors)| {
+        for (value, factor) in values.iter_mut().zip(factors) {
+            *value = value.times(factor);
+        }
+    });
+}
