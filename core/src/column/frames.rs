@@ -104,6 +104,22 @@ impl Frames {
         &self.name
     }
 
+    /// The file and the offset of frame 0 in it, unless the frames are in memory.
+    pub fn file(&self) -> Option<(&File, u64)> {
+        match &self.backing {
+            Backing::File { file, base_offset } => Some((file, *base_offset)),
+            Backing::Memory(_) => None,
+        }
+    }
+
+    /// Where frame 0 is, if the frames are in memory, else null. Reading there is sound as soon as nobody writes frames any more.
+    pub fn memory_start(&self) -> *const u8 {
+        match &self.backing {
+            Backing::File { .. } => std::ptr::null(),
+            Backing::Memory(memory) => memory.read().unwrap_or_else(PoisonError::into_inner).as_ptr(),
+        }
+    }
+
     /// Copies of the digests of frames `first ..`, as many as `out` holds.
     pub fn copy_digests(&self, first: u64, out: &mut [[u8; DIGEST_BYTES]]) {
         let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);

@@ -5,6 +5,9 @@
 //! list of regions with read-ahead, a draft takes regions with write-behind, a [`Writer`] is a draft filled from its
 //! start. Files that outlive the process are [`Container`]s of one or more columns.
 //!
+//! Where access is random by nature there are maps: a [`Mapped`] is an array of cells that is written in any order, within
+//! the share of memory of a [`Residency`]; a [`MappedColumn`] is a column as a slice.
+//!
 //! Memory: `depth + 1` buffers of the largest region for each reader or draft, leased when it is made; 32 bytes a frame
 //! for digests. Nothing else grows with the length of a column.
 //!
@@ -46,14 +49,20 @@ mod container;
 mod draft;
 mod element;
 mod frames;
+mod mapped;
 mod reader;
 mod region;
+mod residency;
+mod view;
 
 pub use container::{Container, ContainerWriter, SectionSpec};
 pub use draft::{Draft, Writer};
 pub use element::{Element, limbs_from_bytes, limbs_to_bytes};
+pub use mapped::{Cell, Mapped};
 pub use reader::{Column, Reader};
 pub use region::{Region, ascending, descending};
+pub use residency::Residency;
+pub use view::{MappedColumn, Plain};
 
 use crate::budget::Budget;
 use crate::storage::Storage;

@@ -250,6 +250,16 @@ impl<E: Element> Reader<E> {
         Ok(Some(flight.region))
     }
 
+    /// Waits for the next region and checks it, without decoding it; `None` after the last.
+    pub(super) fn next_checked(&mut self) -> Result<Option<Region>> {
+        let Some(flight) = self.flying.pop_front() else {
+            return Ok(None);
+        };
+        let buffer = flight.pending.wait()?;
+        self.launch(buffer);
+        Ok(Some(flight.region))
+    }
+
     fn launch(&mut self, buffer: Buffer) {
         if let Some(region) = self.regions.next() {
             let (runs, pieces) = self.column.layout(region);

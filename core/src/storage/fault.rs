@@ -2,7 +2,7 @@
 //! meet the same faults.
 //!
 //! Operations are counted in the order in which callers ask for them, from 0: each segment of a transfer, and each open,
-//! create, resize, sync, link, rename and unlink. A test runs once without faults, asks how many there were, and then
+//! create, resize, sync, link, rename and unlink; of a [map](super::PagedMap) each reservation and write-out. A test runs once without faults, asks how many there were, and then
 //! tries each.
 
 use std::collections::BTreeMap;

@@ -238,8 +238,22 @@ impl File {
         self.handle.fd()
     }
 
-    fn faults(&self) -> &FaultPlan {
+    pub(super) fn faults(&self) -> &FaultPlan {
         &self.storage.inner.faults
+    }
+
+    /// Counts bytes that came in through a map.
+    pub(super) fn count_map_read(&self, bytes: u64) {
+        let counters = &self.storage.inner.counters;
+        counters.bytes_read.fetch_add(bytes, Relaxed);
+        counters.reads.fetch_add(1, Relaxed);
+    }
+
+    /// Counts bytes that went out through a map.
+    pub(super) fn count_map_write(&self, bytes: u64) {
+        let counters = &self.storage.inner.counters;
+        counters.bytes_written.fetch_add(bytes, Relaxed);
+        counters.writes.fetch_add(1, Relaxed);
     }
 
     fn begin(&self, direction: Direction, buffer: Buffer, mut segments: Vec<Segment>) -> Pending {

@@ -25,6 +25,7 @@ mod direct;
 mod fault;
 mod file;
 mod map;
+mod paged;
 mod pread;
 mod publish;
 mod scratch;
@@ -39,6 +40,7 @@ use std::time::Duration;
 pub use fault::{Fault, FaultPlan};
 pub use file::{File, Segment};
 pub use map::{FileMap, FileMapMut};
+pub use paged::PagedMap;
 pub use publish::Publish;
 pub use transfer::Pending;
 

@@ -10,15 +10,19 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/budget/alloc.rs", "the counting global allocator"),
     ("core/src/budget/leased_vec.rs", "pages as typed values"),
     ("core/src/budget/pages.rs", "anonymous maps"),
+    ("core/src/column/mapped.rs", "cells of a map"),
+    ("core/src/column/view.rs", "columns as slices"),
     ("core/src/kernels/lanes/field.rs", "vector instructions"),
     (
         "core/src/kernels/lanes/mod.rs",
         "the entry to code for one processor",
     ),
     ("core/src/storage/map.rs", "maps of files"),
+    ("core/src/storage/paged.rs", "maps of files whose pages come and go"),
     ("core/src/storage/pread.rs", "buffers that the kernel writes into"),
     ("core/src/storage/transfer.rs", "buffers in flight"),
     ("core/src/storage/uring.rs", "entries of the ring"),
+    ("core/tests/mapped.rs", "reading through addresses handed out, mincore"),
     ("gpu/src/driver.rs", "asking the dynamic loader for the driver"),
 ];
 

@@ -1,0 +1,155 @@
+//! A column as a slice, for callers that must have one (`get_g()`, indexing a polynomial).
+//!
+//! All frames are checked once, by streaming; then the column's stretch of its file is mapped for reading. A column in memory
+//! gives its buffer. What is touched of a map is page cache, clean, which the kernel takes back when a control group is full;
+//! [`MappedColumn::release`] gives it back at once.
+#![allow(unsafe_code)]
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use ark_ff::{Fp, FpConfig, MontBackend, MontConfig};
+
+use super::frames::Frames;
+use super::{Column, Element};
+use crate::storage::FileMap;
+use crate::{Error, Result};
+
+/// An [`Element`] that lies in memory as its bytes do in a column.
+///
+/// # Safety
+/// `size_of::<Self>()` is [`Element::BYTES`], the alignment is at most 4096, and the bytes that [`Element::encode`] writes are
+/// those of the value in memory (on a little-endian machine).
+pub unsafe trait Plain: Element {}
+
+// SAFETY: an array of bytes.
+unsafe impl<const N: usize> Plain for [u8; N] {}
+// SAFETY: the only field with a size is four limbs, lowest first, which is what `encode` writes.
+unsafe impl<T: MontConfig<4>> Plain for Fp<MontBackend<T, 4>, 4> where MontBackend<T, 4>: FpConfig<4> {}
+
+#[cfg(feature = "halo2curves")]
+mod with_halo2curves {
+    use std::mem::offset_of;
+
+    use halo2curves::bn256::{Fq, Fr, G1Affine};
+
+    // SAFETY: four limbs, lowest first.
+    unsafe impl super::Plain for Fr {}
+    // SAFETY: four limbs, lowest first.
+    unsafe impl super::Plain for Fq {}
+    const _: () = assert!(offset_of!(G1Affine, x) == 0 && offset_of!(G1Affine, y) == 32);
+    // SAFETY: two coordinates of four limbs, x first, as just asserted.
+    unsafe impl super::Plain for G1Affine {}
+}
+
+#[cfg(feature = "halo2curves-axiom")]
+mod with_halo2curves_axiom {
+    use std::mem::offset_of;
+
+    use halo2curves_axiom::bn256::{Fq, Fr, G1Affine};
+
+    // SAFETY: four limbs, lowest first.
+    unsafe impl super::Plain for Fr {}
+    // SAFETY: four limbs, lowest first.
+    unsafe impl super::Plain for Fq {}
+    const _: () = assert!(offset_of!(G1Affine, x) == 0 && offset_of!(G1Affine, y) == 32);
+    // SAFETY: two coordinates of four limbs, x first, as just asserted.
+    unsafe impl super::Plain for G1Affine {}
+}
+
+/// A column's elements as a slice. Its frames were good when it was made.
+pub struct MappedColumn<E> {
+    start: *const E,
+    len: usize,
+    /// What keeps the elements where they are.
+    owner: Owner,
+}
+
+enum Owner {
+    File(FileMap),
+    Memory(#[allow(dead_code)] Arc<Frames>),
+}
+
+// SAFETY: shared, read-only elements and what owns them, as an `Arc<[E]>` would be.
+unsafe impl<E: Plain> Send for MappedColumn<E> {}
+// SAFETY: as above.
+unsafe impl<E: Plain> Sync for MappedColumn<E> {}
+
+impl<E: Plain> Column<E> {
+    /// The column as a slice. Reads it once, to check its frames.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::Io`], [`Error::OverBudget`] from the reading; [`Error::File`] if it cannot be mapped;
+    /// [`Error::Invalid`] where elements do not lie in memory as in the file (a big-endian machine).
+    pub fn map(&self) -> Result<MappedColumn<E>> {
+        let matches = size_of::<E>() == E::BYTES && align_of::<E>() <= 4096;
+        if !matches || cfg!(target_endian = "big") {
+            return Err(Error::Invalid {
+                what: "map of a column",
+                details: format!(
+                    "elements of {} bytes in memory and {} on disk",
+                    size_of::<E>(),
+                    E::BYTES
+                ),
+            });
+        }
+        let len = self.len as usize;
+        let frame_bytes = self.frames.frame_bytes();
+        let skipped_bytes = self.first_frame * frame_bytes as u64;
+        let (start, owner) = if let Some((file, base_offset)) = self.frames.file() {
+            self.verify()?;
+            let map = file.map_read_range(base_offset + skipped_bytes, self.len * E::BYTES as u64)?;
+            (map.as_ptr().cast::<E>(), Owner::File(map))
+        } else {
+            // A column's frames are not written any more, so the buffer stays as it is while somebody holds the frames.
+            let start = self.frames.memory_start().wrapping_add(skipped_bytes as usize);
+            (start.cast::<E>(), Owner::Memory(self.frames.clone()))
+        };
+        let start = if len == 0 {
+            std::ptr::NonNull::dangling().as_ptr()
+        } else {
+            start
+        };
+        Ok(MappedColumn { start, len, owner })
+    }
+
+    /// Reads all frames.
+    fn verify(&self) -> Result<()> {
+        let chunk = self.sequential_chunk();
+        let mut reader = self.read_ascending(chunk)?;
+        while reader.next_checked()?.is_some() {}
+        Ok(())
+    }
+}
+
+impl<E: Plain> MappedColumn<E> {
+    /// Lets what was touched leave memory; it comes back when it is touched again.
+    pub fn release(&self) {
+        if let Owner::File(map) = &self.owner {
+            map.release();
+        }
+    }
+}
+
+impl<E: Plain> Deref for MappedColumn<E> {
+    type Target = [E];
+
+    fn deref(&self) -> &[E] {
+        // SAFETY: `len` elements that `owner` keeps in place and nobody writes; `Plain` says that their bytes are values. The
+        // start is a page's, plus whole frames, so it is aligned.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl<E> std::fmt::Debug for MappedColumn<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = match &self.owner {
+            Owner::File(_) => "file",
+            Owner::Memory(_) => "memory",
+        };
+        f.debug_struct("MappedColumn")
+            .field("len", &self.len)
+            .field("in", &place)
+            .finish()
+    }
+}
