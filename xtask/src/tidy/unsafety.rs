@@ -18,11 +18,13 @@ const LEAVES: &[(&str, &str)] = &[
         "the entry to code for one processor",
     ),
     ("core/src/storage/map.rs", "maps of files"),
-    ("core/src/storage/paged.rs", "maps of files whose pages come and go"),
+    (
+        "core/src/storage/paged.rs",
+        "maps of files whose pages come and go",
+    ),
     ("core/src/storage/pread.rs", "buffers that the kernel writes into"),
     ("core/src/storage/transfer.rs", "buffers in flight"),
     ("core/src/storage/uring.rs", "entries of the ring"),
-    ("core/tests/mapped.rs", "reading through addresses handed out, mincore"),
     ("gpu/src/driver.rs", "asking the dynamic loader for the driver"),
 ];
 
