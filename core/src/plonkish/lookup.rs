@@ -54,8 +54,8 @@ fn permuted_table<F: KernelField + Element>(
     table: &Column<F>,
     tail: &[F],
 ) -> Result<Column<F>> {
-    let chunk = chunk_elements(workspace, PERMUTE, &[input, input, table], 3)?;
     let rows = input.len() + tail.len() as u64;
+    let chunk = chunk_elements(workspace, PERMUTE, &[input, input, table], rows, 3)?;
     let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
     let mut writer = Writer::<Integer>::in_chunks(draft, chunk);
     let mut left = LeftOver {
@@ -190,7 +190,7 @@ pub fn product<F: KernelField + Element>(
         });
     }
     let computed = computed_rows(PRODUCT, rows, tail.len())?;
-    let chunk = chunk_elements(workspace, PRODUCT, &columns, PRODUCT_TILES + 2)?;
+    let chunk = chunk_elements(workspace, PRODUCT, &columns, rows, PRODUCT_TILES + 2)?;
     let mut readers = columns
         .iter()
         .map(|column| column.prefix(computed)?.read_ascending(chunk))

@@ -7,12 +7,14 @@
 //!
 //! - [`program`], [`schedule`](self), [`evaluate`](self): the program, from expressions to instructions on slices.
 //! - [`windows`]: a program over columns of values, row by row.
+//! - [`copies`]: the permutation that copy constraints make, and its sigma columns.
 //! - [`permutation`]: the grand product of a set of columns.
 //! - [`lookup`]: permuted input and table, and their grand product.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
 //!
 //! Architecture invariant: nothing in here knows which proof system asks, and no memory grows with n.
 
+pub mod copies;
 mod evaluate;
 mod integer;
 pub mod lookup;
@@ -24,6 +26,7 @@ mod schedule;
 pub mod sort;
 pub mod windows;
 
+pub use copies::Copies;
 pub use program::{Builder, Program, Value};
 pub use sort::SortPlan;
 pub use windows::evaluate_rows;

@@ -64,7 +64,7 @@ pub fn grand_product<F: KernelField + Element>(
     let computed = computed_rows(WHAT, rows, tail.len())?;
     let columns: Vec<&Column<F>> = set.values.iter().chain(&set.sigmas).copied().collect();
     // A tile each for values, sigmas and names.
-    let chunk = chunk_elements(workspace, WHAT, &columns, PRODUCT_TILES + 3)?;
+    let chunk = chunk_elements(workspace, WHAT, &columns, rows, PRODUCT_TILES + 3)?;
     let open = |column: &&Column<F>| column.prefix(computed)?.read_ascending(chunk);
     let mut values: Vec<Reader<F>> = set.values.iter().map(open).collect::<Result<_>>()?;
     let mut sigmas: Vec<Reader<F>> = set.sigmas.iter().map(open).collect::<Result<_>>()?;

@@ -72,7 +72,7 @@ pub(super) fn computed_rows(what: &'static str, rows: u64, tail: usize) -> Resul
         })
 }
 
-/// Elements in a chunk for a pass that reads `columns` at one pace and holds `tiles` chunks besides, and writes one column:
+/// Elements in a chunk for a pass that reads `columns` at one pace, holds `tiles` chunks besides, and writes a column of `rows`:
 /// a power of two of at least one frame of each, and at most a mebibyte.
 ///
 /// # Errors
@@ -81,6 +81,7 @@ pub(super) fn chunk_elements<F: Element>(
     workspace: &Workspace,
     what: &str,
     columns: &[&Column<F>],
+    rows: u64,
     tiles: u64,
 ) -> Result<u64> {
     let element_bytes = F::BYTES as u64;
@@ -88,11 +89,9 @@ pub(super) fn chunk_elements<F: Element>(
         .iter()
         .map(|column| column.frame_elements() * element_bytes)
         .fold(SCRATCH_FRAME_BYTES as u64, u64::max);
-    let rows = columns.iter().map(|column| column.len()).max().unwrap_or(0);
     let chunks = READER_BUFFERS * columns.len() as u64 + tiles + WRITER_BUFFERS;
     let available_bytes = workspace.budget.available_bytes();
-    // One frame more: the column that is written may have a tail.
-    let needed_bytes = chunks * frame_bytes + digest_bytes(rows * element_bytes + frame_bytes);
+    let needed_bytes = chunks * frame_bytes + digest_bytes(rows * element_bytes);
     if needed_bytes > available_bytes {
         return Err(too_small(workspace, what, needed_bytes));
     }

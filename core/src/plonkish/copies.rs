@@ -1,0 +1,359 @@
+//! The permutation that a circuit's copy constraints make, assembled one copy at a time, in files.
+//!
+//! Algorithm: cells that must be equal form cycles. A copy between two cycles joins them: every cell of the smaller gets the
+//! larger's distinguished cell (of equal ones, the left cell's cycle stays), and the images of the two cells are exchanged,
+//! which makes one cycle of two (*The halo2 Book*, section 4.1.2, "Permutation argument": union by size with splicing). Which
+//! cycle results depends on the order of the copies and on that rule, both of which are halo2's: so are the sigma columns.
+//!
+//! Two arrays in mapped scratch files, where zero bytes mean "untouched", so that nothing has to be written for cells without
+//! copies:
+//!
+//! - `images`: the cell's image under the permutation, XOR the cell's own index.
+//! - `links`: for a distinguished cell twice (its cycle's size, less one); else twice its distinguished cell, plus one.
+//!
+//! Shapes: cell (column, row) has index `column * rows + row`; indices are 32 bits wide where they fit, else 64. Joining
+//! costs `O(log cells)` accesses a cell at worst. Peak memory: the two maps' share
+//! ([`Residency::default_share_bytes`]); for a sigma column a tile and its writer, and the powers of omega, in two levels of
+//! `O(sqrt(rows))`.
+
+use rayon::prelude::*;
+
+use super::product::chunk_elements;
+use crate::budget::LeasedVec;
+use crate::column::{Column, Draft, Element, Mapped, Placement, Residency, Workspace, Writer};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly::{PIECE, powers};
+use crate::{Error, Result};
+
+const WHAT: &str = "copies";
+const SIGMA: &str = "sigma column";
+
+/// What is known of the permutation so far: the identity, and every copy since.
+pub struct Copies {
+    workspace: Workspace,
+    columns: usize,
+    rows: u64,
+    images: Cells,
+    links: Cells,
+}
+
+/// A cycle: its distinguished cell, and how many cells it has.
+#[derive(Clone, Copy)]
+struct Cycle {
+    cell: u64,
+    size: u64,
+}
+
+impl Copies {
+    /// The identity on `columns` columns of `rows` rows. Takes no time: the files are sparse.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for more than 2^62 cells; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::File`],
+    /// [`Error::Memory`].
+    pub fn new(workspace: &Workspace, columns: usize, rows: u64) -> Result<Self> {
+        let cells = rows.checked_mul(columns as u64).filter(|cells| *cells <= 1 << 62);
+        let Some(cells) = cells else {
+            return Err(Error::Invalid {
+                what: WHAT,
+                details: format!("{columns} columns of {rows} rows are more than 2^62 cells"),
+            });
+        };
+        // Links are below twice the number of cells.
+        Self::in_cells(workspace, columns, rows, cells > 1 << 31)
+    }
+
+    fn in_cells(workspace: &Workspace, columns: usize, rows: u64, wide: bool) -> Result<Self> {
+        let share_bytes = Residency::default_share_bytes(workspace, 2);
+        let share = Residency::new(workspace, WHAT, share_bytes, 2)?;
+        let cells = columns as u64 * rows;
+        Ok(Self {
+            workspace: workspace.clone(),
+            columns,
+            rows,
+            images: Cells::zeroed(&share, "images of cells", cells, wide)?,
+            links: Cells::zeroed(&share, "cycles of cells", cells, wide)?,
+        })
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Rows of each column.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Constrains two cells, (column, row) each, to be equal.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a cell outside; [`Error::File`]. After an error of a file the permutation is not to be used.
+    pub fn copy(&mut self, left: (usize, u64), right: (usize, u64)) -> Result<()> {
+        let (left, right) = (self.index(left)?, self.index(right)?);
+        let (kept, joined) = (self.cycle(left)?, self.cycle(right)?);
+        if kept.cell == joined.cell {
+            return Ok(());
+        }
+        let (kept, joined) = if kept.size < joined.size {
+            (joined, kept)
+        } else {
+            (kept, joined)
+        };
+        let mut cell = joined.cell;
+        loop {
+            self.links.set(cell, kept.cell << 1 | 1)?;
+            cell = self.image(cell)?;
+            if cell == joined.cell {
+                break;
+            }
+        }
+        self.links.set(kept.cell, (kept.size + joined.size - 1) << 1)?;
+        let (left_image, right_image) = (self.image(left)?, self.image(right)?);
+        self.images.set(left, right_image ^ left)?;
+        self.images.set(right, left_image ^ right)
+    }
+
+    /// The image of a cell: itself, if nothing was copied from or to it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a cell outside; [`Error::File`].
+    pub fn mapping(&self, column: usize, row: u64) -> Result<(usize, u64)> {
+        let image = self.image(self.index((column, row))?)?;
+        Ok(((image / self.rows) as usize, image % self.rows))
+    }
+
+    /// The column of names of the images of one column's cells: `delta^c * omega^r` for the image (c, r).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a column that there is not; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::File`],
+    /// [`Error::Io`].
+    pub fn sigma<F: KernelField + Element>(
+        &mut self,
+        column: usize,
+        omega: F,
+        delta: F,
+    ) -> Result<Column<F>> {
+        if column >= self.columns {
+            return Err(Error::Invalid {
+                what: WHAT,
+                details: format!("column {column} of {}", self.columns),
+            });
+        }
+        // From here on images are read and links are not.
+        self.links.release()?;
+        let names = Names::new(&self.workspace, (self.columns, self.rows), column, omega, delta)?;
+        let chunk = chunk_elements::<F>(&self.workspace, SIGMA, &[], self.rows, 1)?;
+        let draft = Draft::scratch(&self.workspace, SIGMA, self.rows, Placement::Disk)?;
+        let mut writer = Writer::in_chunks(draft, chunk);
+        let tile_len = chunk.min(self.rows) as usize;
+        let mut tile = self.workspace.budget.vec(tile_len, F::ZERO, SIGMA)?;
+        let start = column as u64 * self.rows;
+        let cells = start..start + self.rows;
+        match &mut self.images {
+            Cells::Narrow(images) => images.read(cells, |first, images| {
+                names.push(first, images, &mut tile, &mut writer)
+            })?,
+            Cells::Wide(images) => images.read(cells, |first, images| {
+                names.push(first, images, &mut tile, &mut writer)
+            })?,
+        }
+        writer.finish()
+    }
+
+    fn index(&self, (column, row): (usize, u64)) -> Result<u64> {
+        if column >= self.columns || row >= self.rows {
+            return Err(Error::Invalid {
+                what: WHAT,
+                details: format!(
+                    "cell ({column}, {row}) is outside of {} columns of {} rows",
+                    self.columns, self.rows
+                ),
+            });
+        }
+        Ok(column as u64 * self.rows + row)
+    }
+
+    fn image(&self, cell: u64) -> Result<u64> {
+        Ok(self.images.get(cell)? ^ cell)
+    }
+
+    fn cycle(&self, cell: u64) -> Result<Cycle> {
+        let link = self.links.get(cell)?;
+        let (cell, link) = match link & 1 {
+            0 => (cell, link),
+            _ => (link >> 1, self.links.get(link >> 1)?),
+        };
+        Ok(Cycle {
+            cell,
+            size: (link >> 1) + 1,
+        })
+    }
+}
+
+impl std::fmt::Debug for Copies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Copies")
+            .field("columns", &self.columns)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Numbers in four bytes or in eight.
+enum Cells {
+    Narrow(Mapped<u32>),
+    Wide(Mapped<u64>),
+}
+
+impl Cells {
+    fn zeroed(share: &Residency, what: &str, cells: u64, wide: bool) -> Result<Self> {
+        Ok(if wide {
+            Self::Wide(Mapped::zeroed_in(share, what, cells)?)
+        } else {
+            Self::Narrow(Mapped::zeroed_in(share, what, cells)?)
+        })
+    }
+
+    fn get(&self, cell: u64) -> Result<u64> {
+        match self {
+            Self::Narrow(cells) => cells.get(cell).map(u64::from),
+            Self::Wide(cells) => cells.get(cell),
+        }
+    }
+
+    fn set(&mut self, cell: u64, value: u64) -> Result<()> {
+        match self {
+            // No value is as large as twice the number of cells, for which 32 bits were found enough.
+            Self::Narrow(cells) => cells.set(cell, value as u32).map(|_| ()),
+            Self::Wide(cells) => cells.set(cell, value).map(|_| ()),
+        }
+    }
+
+    fn release(&mut self) -> Result<()> {
+        match self {
+            Self::Narrow(cells) => cells.release(),
+            Self::Wide(cells) => cells.release(),
+        }
+    }
+}
+
+/// Names of cells, `delta^c * omega^r`, as they are seen from one column: most images are in the column itself.
+struct Names<F: Copy> {
+    rows: u64,
+    /// Index of the column's first cell.
+    start: u64,
+    low_bits: u32,
+    /// `omega^i` below `2^low_bits`.
+    low: LeasedVec<F>,
+    /// `omega^(i * 2^low_bits)`.
+    high: LeasedVec<F>,
+    /// The same, times the column's `delta^c`: names in the column itself take one multiplication.
+    own_high: LeasedVec<F>,
+    deltas: Vec<F>,
+}
+
+impl<F: KernelField + Element> Names<F> {
+    fn new(
+        workspace: &Workspace,
+        (columns, rows): (usize, u64),
+        column: usize,
+        omega: F,
+        delta: F,
+    ) -> Result<Self> {
+        let row_bits = u64::BITS - rows.saturating_sub(1).leading_zeros();
+        let low_bits = row_bits.div_ceil(2);
+        let table = |len: u64| workspace.budget.vec(len as usize, F::ZERO, "powers of omega");
+        let high_len = rows.div_ceil(1 << low_bits);
+        let mut deltas = vec![F::ONE; columns];
+        powers(&mut deltas, &F::ONE, &delta);
+        let mut low = table(1 << low_bits)?;
+        let (mut high, mut own_high) = (table(high_len)?, table(high_len)?);
+        let step = omega.pow([1u64 << low_bits]);
+        powers(&mut low, &F::ONE, &omega);
+        powers(&mut high, &F::ONE, &step);
+        powers(&mut own_high, &deltas[column], &step);
+        Ok(Self {
+            rows,
+            start: column as u64 * rows,
+            low_bits,
+            low,
+            high,
+            own_high,
+            deltas,
+        })
+    }
+
+    /// Appends the names of images that stand, XOR their own index, at `first` and behind.
+    fn push<T: Copy + Into<u64> + Sync>(
+        &self,
+        first: u64,
+        images: &[T],
+        tile: &mut [F],
+        writer: &mut Writer<F>,
+    ) -> Result<()> {
+        let tile_len = tile.len().max(1);
+        for (i, images) in images.chunks(tile_len).enumerate() {
+            let tile = &mut tile[..images.len()];
+            let first = first + (i * tile_len) as u64;
+            tile.par_chunks_mut(PIECE)
+                .zip(images.par_chunks(PIECE))
+                .enumerate()
+                .for_each(|(piece, (out, images))| {
+                    let first = first + (piece * PIECE) as u64;
+                    for ((cell, out), &image) in (first..).zip(out).zip(images) {
+                        *out = self.name(image.into() ^ cell);
+                    }
+                });
+            writer.push(tile)?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, cell: u64) -> F {
+        let own_row = cell.wrapping_sub(self.start);
+        let parts = |row: u64| {
+            (
+                (row & ((1 << self.low_bits) - 1)) as usize,
+                (row >> self.low_bits) as usize,
+            )
+        };
+        if own_row < self.rows {
+            let (low, high) = parts(own_row);
+            return self.low[low].times(&self.own_high[high]);
+        }
+        let (low, high) = parts(cell % self.rows);
+        let delta = &self.deltas[(cell / self.rows) as usize];
+        self.low[low].times(&self.high[high]).times(delta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::storage::Storage;
+    use ark_bn254::Fr;
+
+    #[test]
+    fn wide_indices_make_the_same_columns_as_narrow_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::builder().dir(dir.path()).build().unwrap();
+        let budget = Budget::new(1 << 20);
+        let workspace = Workspace { storage, budget };
+        let (columns, rows) = (3, 5000);
+        let [narrow, wide] = [false, true].map(|wide| {
+            let mut copies = Copies::in_cells(&workspace, columns, rows, wide).unwrap();
+            for i in 0..4000u64 {
+                let cell = |i: u64| ((i % 3) as usize, i * i % rows);
+                copies.copy(cell(i), cell(7 * i + 1)).unwrap();
+            }
+            let sigma = |column| copies.sigma(column, Fr::from(3u64), Fr::from(5u64)).unwrap();
+            (0..columns)
+                .map(sigma)
+                .map(|sigma| sigma.to_vec().unwrap())
+                .collect::<Vec<_>>()
+        });
+        assert!(narrow == wide);
+    }
+}
