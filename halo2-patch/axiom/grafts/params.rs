@@ -64,7 +64,7 @@ pub fn graft(tree: &mut Tree) {
         "4f0cacfb31e74202",
         Operation::Body(downsize),
     );
-    let commit_lagrange = "crate::spillproof::bases::commit::<E>(&self.g_lagrange, poly)";
+    let commit_lagrange = "crate::spillproof::bases::commit::<E, _>(&self.g_lagrange, poly)";
     graft(
         "impl Params for ParamsKZG :: fn commit_lagrange",
         "7dd13d2b5596efaf",
@@ -73,6 +73,6 @@ pub fn graft(tree: &mut Tree) {
     graft(
         "impl ParamsProver for ParamsKZG :: fn commit",
         "c007fa2fe6c3a225",
-        Operation::Body("crate::spillproof::bases::commit::<E>(&self.g, poly)"),
+        Operation::Body("crate::spillproof::bases::commit::<E, _>(&self.g, poly)"),
     );
 }

@@ -5,7 +5,16 @@ use spillproof_graft::{Operation, Substitution, Tree};
 /// The backing, and what is made of it.
 pub fn graft(tree: &mut Tree) {
     backing(tree);
+    bytes(tree);
     domain(tree);
+    transforms(tree);
+    let evaluate = "crate::spillproof::values::evaluate(self.poly, self.point)";
+    tree.graft(
+        "src/poly/query.rs",
+        "impl Query for ProverQuery :: fn get_eval",
+        "fd9ed6dc18a73c38",
+        Operation::Body(evaluate),
+    );
 }
 
 fn backing(tree: &mut Tree) {
@@ -82,5 +91,81 @@ fn domain(tree: &mut Tree) {
         "impl EvaluationDomain :: fn ifft",
         "9704af56d44a5307",
         Operation::Substitute(&slice),
+    );
+}
+
+fn bytes(tree: &mut Tree) {
+    let mut graft = |item: &str, pinned: &str, operation| tree.graft("src/poly.rs", item, pinned, operation);
+    let read = "match crate::spillproof::serde::read(reader, format) {
+            Some(poly) => poly,
+            None => Self::read_in_memory(reader, format),
+        }";
+    graft(
+        "impl Polynomial :: fn read",
+        "821210ab2f16deb3",
+        Operation::Wrap {
+            rename: "read_in_memory",
+            visibility: "",
+            body: read,
+        },
+    );
+    let write = "crate::spillproof::serde::write(self, writer, format)";
+    graft(
+        "impl Polynomial :: fn write",
+        "72e25924b22da5fb",
+        Operation::Body(write),
+    );
+}
+
+fn transforms(tree: &mut Tree) {
+    let mut graft =
+        |item: &str, pinned: &str, operation| tree.graft("src/poly/domain.rs", item, pinned, operation);
+    let ty = "crate::spillproof::FftDataMap<F>";
+    graft(
+        "struct EvaluationDomain",
+        "c84c8efe5d1224f1",
+        Operation::FieldType {
+            field: "fft_data",
+            ty,
+        },
+    );
+    let lazy = [
+        Substitution {
+            from: "HashMap::new",
+            to: "crate::spillproof::FftDataMap::new",
+            count: 1,
+        },
+        Substitution {
+            from: "FFTData::<F>::new",
+            to: "crate::spillproof::domain::FftDataEntry::new",
+            count: 1,
+        },
+    ];
+    graft(
+        "impl EvaluationDomain :: fn new",
+        "d7da108261ee6629",
+        Operation::Substitute(&lazy),
+    );
+    let to_coeff = "crate::spillproof::domain::lagrange_to_coeff(self, a)
+            .unwrap_or_else(|a| self.lagrange_to_coeff_in_memory(a))";
+    graft(
+        "impl EvaluationDomain :: fn lagrange_to_coeff",
+        "d19cdf86c166831b",
+        Operation::Wrap {
+            rename: "lagrange_to_coeff_in_memory",
+            visibility: "",
+            body: to_coeff,
+        },
+    );
+    let to_part = "crate::spillproof::domain::coeff_to_extended_part(self, a, extended_omega_factor)
+            .unwrap_or_else(|a| self.coeff_to_extended_part_in_memory(a, extended_omega_factor))";
+    graft(
+        "impl EvaluationDomain :: fn coeff_to_extended_part",
+        "96188782ea3ca9b3",
+        Operation::Wrap {
+            rename: "coeff_to_extended_part_in_memory",
+            visibility: "",
+            body: to_part,
+        },
     );
 }

@@ -9,11 +9,14 @@ use std::io;
 use std::ops::{Deref, Index};
 use std::sync::Arc;
 
+use ff::Field;
 use group::prime::PrimeCurveAffine;
+use group::Group;
 use pairing::Engine;
 
 use super::engine::Stored;
 use crate::arithmetic::{best_multiexp, g_to_lagrange, CurveAffine};
+use crate::poly::Polynomial;
 
 /// Points of one basis of an SRS. Cloning shares them.
 pub(crate) enum Bases<C: PrimeCurveAffine> {
@@ -66,22 +69,35 @@ impl<C: PrimeCurveAffine> Bases<C> {
     }
 }
 
-/// The sum of `scalars[i] * bases[i]`.
+/// The sum of `poly[i] * bases[i]`. Whatever of the two is on disk streams.
 ///
-/// Panics if there are fewer points than scalars, or if the column can't be read: stock's signature has no error.
-pub(crate) fn commit<E: Engine>(bases: &Bases<E::G1Affine>, scalars: &[E::Fr]) -> E::G1
+/// Panics if there are fewer points than scalars, or if a column can't be read: stock's signature has no error.
+pub(crate) fn commit<E: Engine, B>(bases: &Bases<E::G1Affine>, poly: &Polynomial<E::Fr, B>) -> E::G1
 where
     E::G1Affine: CurveAffine<ScalarExt = E::Fr, CurveExt = E::G1>,
 {
+    let scalars = poly.backing();
     assert!(
         bases.len() >= scalars.len(),
         "{} points for {} scalars",
         bases.len(),
         scalars.len()
     );
-    match bases {
-        Bases::Memory(points) => best_multiexp(scalars, &points[..scalars.len()]),
-        Bases::Disk(column) => or_panic(column.commit(scalars)),
+    if scalars.constant().is_some_and(|value| *value == E::Fr::ZERO) {
+        return E::G1::identity();
+    }
+    match (bases, scalars.on_disk()) {
+        (Bases::Memory(points), _) => {
+            let (mut sum, mut done) = (E::G1::identity(), 0);
+            or_panic(scalars.for_each_chunk(&mut |scalars| {
+                sum += best_multiexp(scalars, &points[done..done + scalars.len()]);
+                done += scalars.len();
+                Ok(())
+            }));
+            sum
+        }
+        (Bases::Disk(column), Some(scalars)) => or_panic(column.commit_column(scalars.column())),
+        (Bases::Disk(column), None) => or_panic(column.commit(scalars)),
     }
 }
 

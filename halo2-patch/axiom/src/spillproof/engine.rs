@@ -34,6 +34,8 @@ pub(crate) trait Stored<C: PrimeCurveAffine>: fmt::Debug + Send + Sync {
     fn for_each_chunk(&self, take: &mut dyn FnMut(&[C]) -> io::Result<()>) -> io::Result<()>;
     /// The sum of `scalars[i] * self[i]`.
     fn commit(&self, scalars: &[C::Scalar]) -> io::Result<C::Curve>;
+    /// The same with scalars that are on disk.
+    fn commit_column(&self, scalars: &Column<Scalar>) -> io::Result<C::Curve>;
 }
 
 /// A column that is being written.
@@ -191,11 +193,11 @@ impl OnDisk {
         Ok(())
     }
 
-    fn sum(&self, scalars: &[Fr]) -> ::spillproof::Result<G1Affine> {
+    fn sum(&self, scalars: Scalars<'_, Scalar>) -> ::spillproof::Result<G1Affine> {
         let bases = self.column.cast::<commit::G1>()?;
         let sums = self
             .session
-            .run_in_turn(|| msm::<g1::Config>(&bases, &[Scalars::Foreign(&scalars)]))?;
+            .run_in_turn(|| msm::<g1::Config>(&bases, &[scalars]))?;
         let mut bytes = [0u8; <G1Affine as Element>::BYTES];
         // One vector of scalars, one sum; none would be the point at infinity, which is all zero bytes.
         normalize::<g1::Config>(&sums)
@@ -249,7 +251,13 @@ impl Stored<G1Affine> for OnDisk {
     }
 
     fn commit(&self, scalars: &[Fr]) -> io::Result<G1> {
-        Ok(self.sum(scalars).map_err(io::Error::other)?.to_curve())
+        let sum = self.sum(Scalars::Foreign(&scalars));
+        Ok(sum.map_err(io::Error::other)?.to_curve())
+    }
+
+    fn commit_column(&self, scalars: &Column<Scalar>) -> io::Result<G1> {
+        let sum = self.sum(Scalars::Column(scalars));
+        Ok(sum.map_err(io::Error::other)?.to_curve())
     }
 }
 

@@ -7,6 +7,8 @@
 //!   params.rs   ParamsKZG in a session: made, read and written through fixed buffers
 //!   bases.rs    its points: a vector, or a column on disk
 //!   values.rs   values of a Polynomial: a vector, a column on disk, or one value n times
+//!   serde.rs    a Polynomial's bytes, through fixed buffers
+//!   domain.rs   EvaluationDomain: transforms of what is on disk, twiddles when asked for
 //!   engine.rs   talks to the engine about points
 //!   scalars.rs  talks to the engine about scalars
 //! ```
@@ -35,10 +37,12 @@
 #![deny(unsafe_code)]
 
 pub(crate) mod bases;
+pub(crate) mod domain;
 pub(crate) mod engine;
 pub(crate) mod params;
 #[allow(dead_code)]
 pub(crate) mod scalars;
+pub(crate) mod serde;
 mod switch;
 #[allow(dead_code)]
 pub(crate) mod values;
@@ -47,6 +51,7 @@ use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
 pub use ::spillproof::session::{Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE};
+pub use domain::FftDataMap;
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 pub use values::Values;
 
@@ -103,7 +108,7 @@ mod tests {
             // They measure, and take longer than everything else.
             .args(["--skip", "domain::bench_"])
             .env(SECOND, "1")
-            .env(super::MEMORY_VARIABLE, "64MiB")
+            .env(super::MEMORY_VARIABLE, "16MiB")
             .env(super::DIR_VARIABLE, dir.path())
             .output()
             .unwrap();

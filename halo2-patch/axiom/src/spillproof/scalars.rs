@@ -12,13 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ::spillproof::budget::LeasedVec;
 use ::spillproof::column::{Column, Element, Placement, Workspace, Writer};
 use ::spillproof::commit::Scalar;
-use ::spillproof::stream;
+use ::spillproof::stream::{self, Transform};
 use ::spillproof::Session;
 use halo2curves::bn256::{Fr, G1Affine};
 use halo2curves::CurveAffine;
 
 use super::engine::session;
-use super::values::{lease_of, once, Leased, Stored};
+use super::values::{column, lease_of, once, Leased, Stored};
+use crate::poly::Polynomial;
 
 /// Evaluations that a column remembers, the latest: more than a proof asks of one, and a key outlives many proofs.
 const REMEMBERED_MAX: usize = 64;
@@ -88,6 +89,23 @@ pub(super) fn spill<F: 'static>(
     writer.finish().map_err(io::Error::other)
 }
 
+/// The transform of a polynomial that is of a session.
+///
+/// # Errors
+/// Where the disk or the budget has no room.
+pub(super) fn transformed<F: Copy + 'static, B>(
+    poly: &Polynomial<F, B>,
+    transform: &Transform<Scalar>,
+) -> io::Result<Column<Scalar>> {
+    let input = column(poly)?;
+    let work = || stream::ntt(&input, transform, Placement::Auto);
+    let output = match session()? {
+        Some(session) => session.run_in_turn(work),
+        None => work(),
+    };
+    output.map_err(io::Error::other)
+}
+
 /// A polynomial's values in a column.
 pub(crate) struct OnDisk {
     /// Whose threads compute; none if the column was made outside of a session.
@@ -136,6 +154,26 @@ impl OnDisk {
             }
             let values = on_disk.in_turn(|| stream::evaluate_many(&on_disk.column, &points));
             on_disk.remember(&points, &values.map_err(io::Error::other)?);
+        }
+        Ok(())
+    }
+
+    /// All values in order and in chunks, as elements of another type with the same bytes. `fill` is any of them.
+    pub(super) fn for_each_chunk_as<T: Element>(
+        &self,
+        fill: T,
+        take: &mut dyn FnMut(&[T]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let column = self.column.cast::<T>().map_err(io::Error::other)?;
+        let chunk = column.sequential_chunk();
+        let values = column
+            .workspace()
+            .budget
+            .vec(chunk as usize, fill, "values being read");
+        let mut values = values.map_err(io::Error::other)?;
+        let mut reader = column.read_ascending(chunk).map_err(io::Error::other)?;
+        while let Some(region) = reader.next_into(&mut values).map_err(io::Error::other)? {
+            take(&values[..region.len() as usize])?;
         }
         Ok(())
     }
@@ -218,18 +256,7 @@ impl Stored<Fr> for OnDisk {
     }
 
     fn for_each_chunk(&self, take: &mut dyn FnMut(&[Fr]) -> io::Result<()>) -> io::Result<()> {
-        let column = self.column.cast::<Fr>().map_err(io::Error::other)?;
-        let chunk = column.sequential_chunk();
-        let values = column
-            .workspace()
-            .budget
-            .vec(chunk as usize, Fr::zero(), "values being read");
-        let mut values = values.map_err(io::Error::other)?;
-        let mut reader = column.read_ascending(chunk).map_err(io::Error::other)?;
-        while let Some(region) = reader.next_into(&mut values).map_err(io::Error::other)? {
-            take(&values[..region.len() as usize])?;
-        }
-        Ok(())
+        self.for_each_chunk_as(Fr::zero(), take)
     }
 
     fn on_disk(&self) -> Option<&OnDisk> {

@@ -15,6 +15,7 @@ use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session};
 
 mod drop_in;
 mod params;
+mod polynomials;
 mod stock;
 
 /// Which multi-opening.

@@ -45,6 +45,11 @@ pub fn keys<C: Builtin>(params: &ParamsKZG<Bn256>, k: u32) -> ProvingKey<G1Affin
     keygen_pk(params, vk, &circuit).unwrap()
 }
 
+/// The circuit that [`run`] proves.
+pub fn circuit<C: Builtin>(k: u32) -> C {
+    C::new(k, 7)
+}
+
 /// A verifying key from bytes.
 pub fn read_vk<C: Builtin>(bytes: &[u8]) -> VerifyingKey<G1Affine> {
     VerifyingKey::from_bytes::<C>(bytes, SerdeFormat::RawBytes, ()).unwrap()
@@ -133,7 +138,7 @@ pub struct Run {
 pub fn run<C: Builtin>(k: u32, scheme: Scheme) -> Run {
     let params = params(k);
     let pk = keys::<C>(&params, k);
-    let circuit = C::new(k, 7);
+    let circuit = circuit::<C>(k);
     let instances = circuit.instances();
     let proof = prove(&params, &pk, circuit, scheme);
     Run {

@@ -1,0 +1,125 @@
+//! Polynomials to and from bytes in a session: through fixed buffers, in stock's bytes.
+//!
+//! Layout: the number of values as a big-endian `u32`, then 32 bytes a value. In the raw formats these are a column's own
+//! bytes. Memory: [`CHUNK_VALUES`] values, leased, and the engine's buffers.
+//!
+//! Stock's signatures have no errors: what the reader or the writer can't do is a panic there, and so it is here.
+
+use std::any::TypeId;
+use std::fmt::Debug;
+use std::io;
+
+use ::spillproof::column::{Column, Placement, Writer};
+use ::spillproof::commit::Scalar;
+use ::spillproof::Session;
+use halo2curves::bn256::Fr;
+
+use super::bases::or_panic;
+use super::engine::session;
+use super::values::{from_column, scalar};
+use crate::helpers::SerdePrimeField;
+use crate::poly::Polynomial;
+use crate::SerdeFormat;
+
+/// Values that are read at a time.
+const CHUNK_VALUES: usize = if cfg!(test) { 8 } else { 1 << 13 };
+/// Bytes of a value in every format.
+const VALUE_BYTES: usize = 32;
+
+/// A value's bytes, as the engine keeps them.
+type Raw = [u8; VALUE_BYTES];
+
+/// Reads a polynomial into a column of the current session; `None`, with nothing read, if there is none for this field.
+///
+/// Panics if the reader fails, if a value is no field element (in the formats that check), or if disk or budget have no
+/// room.
+pub(crate) fn read<F: SerdePrimeField, B, R: io::Read>(
+    reader: &mut R,
+    format: SerdeFormat,
+) -> Option<Polynomial<F, B>> {
+    if TypeId::of::<F>() != TypeId::of::<Fr>() {
+        return None;
+    }
+    let session = or_panic(session())?;
+    let mut len = [0u8; 4];
+    or_stocks_panic(reader.read_exact(&mut len));
+    let len = u32::from_be_bytes(len) as usize;
+    let column = match format {
+        SerdeFormat::Processed => read_processed::<F>(&session, reader, len),
+        SerdeFormat::RawBytes => read_raw(&session, reader, len, |value| F::from_raw_bytes(value).is_some()),
+        SerdeFormat::RawBytesUnchecked => read_raw(&session, reader, len, |_| true),
+    };
+    Some(from_column(or_panic(column.map_err(io::Error::other))))
+}
+
+fn read_processed<F: SerdePrimeField>(
+    session: &Session,
+    reader: &mut impl io::Read,
+    len: usize,
+) -> ::spillproof::Result<Column<Scalar>> {
+    let mut writer = Writer::scratch(session.workspace(), "polynomial", len as u64, Placement::Auto)?;
+    for _ in 0..len {
+        let value: F = or_stocks_panic(F::read(reader, SerdeFormat::Processed));
+        writer.push(&[scalar(&value)])?;
+    }
+    writer.finish()
+}
+
+fn read_raw(
+    session: &Session,
+    reader: &mut impl io::Read,
+    len: usize,
+    is_valid: impl Fn(&Raw) -> bool,
+) -> ::spillproof::Result<Column<Scalar>> {
+    let workspace = session.workspace();
+    let mut writer = Writer::<Raw>::scratch(workspace, "polynomial", len as u64, Placement::Auto)?;
+    let mut chunk = workspace
+        .budget
+        .vec(len.min(CHUNK_VALUES), [0; VALUE_BYTES], "values being read")?;
+    let mut left = len;
+    while left > 0 {
+        let values = &mut chunk[..left.min(CHUNK_VALUES)];
+        or_stocks_panic(reader.read_exact(values.as_flattened_mut()));
+        assert!(
+            values.iter().all(&is_valid),
+            "invalid field element: not less than modulus"
+        );
+        writer.push(values)?;
+        left -= values.len();
+    }
+    writer.finish()?.cast()
+}
+
+/// Writes what [`read`] reads: stock's bytes, from wherever the values are.
+///
+/// Panics if the writer fails, or if a column can't be read.
+pub(crate) fn write<F: SerdePrimeField, B, W: io::Write>(
+    poly: &Polynomial<F, B>,
+    writer: &mut W,
+    format: SerdeFormat,
+) {
+    let values = poly.backing();
+    or_stocks_panic(writer.write_all(&(values.len() as u32).to_be_bytes()));
+    let written = match (format, values.on_disk()) {
+        (SerdeFormat::RawBytes | SerdeFormat::RawBytesUnchecked, Some(on_disk)) => on_disk
+            .for_each_chunk_as::<Raw>([0; VALUE_BYTES], &mut |values| {
+                or_stocks_panic(writer.write_all(values.as_flattened()));
+                Ok(())
+            }),
+        _ => values.for_each_chunk(&mut |values| {
+            values
+                .iter()
+                .for_each(|value| or_stocks_panic(value.write(writer, format)));
+            Ok(())
+        }),
+    };
+    or_panic(written);
+}
+
+/// The value, where stock unwraps.
+fn or_stocks_panic<T, E: Debug>(result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("called `Result::unwrap()` on an `Err` value: {error:?}"),
+    }
+}
