@@ -8,6 +8,7 @@
 //! - [`program`], [`schedule`](self), [`evaluate`](self): the program, from expressions to instructions on slices.
 //! - [`windows`]: a program over columns of values, row by row.
 //! - [`copies`]: the permutation that copy constraints make, and its sigma columns.
+//! - [`mod@quotient`]: a program over polynomials, divided by the vanishing polynomial, one coset at a time.
 //! - [`permutation`]: the grand product of a set of columns.
 //! - [`lookup`]: permuted input and table, and their grand product.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
@@ -15,6 +16,7 @@
 //! Architecture invariant: nothing in here knows which proof system asks, and no memory grows with n.
 
 pub mod copies;
+mod coset;
 mod evaluate;
 mod integer;
 pub mod lookup;
@@ -22,11 +24,15 @@ mod merge;
 pub mod permutation;
 mod product;
 pub mod program;
+pub mod quotient;
+mod quotient_plan;
 mod schedule;
 pub mod sort;
+mod tile;
 pub mod windows;
 
 pub use copies::Copies;
 pub use program::{Builder, Program, Value};
+pub use quotient::{CosetDomain, QuotientPlan, QuotientShape, Source, quotient, quotient_in_tiles};
 pub use sort::SortPlan;
 pub use windows::evaluate_rows;

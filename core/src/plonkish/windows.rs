@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! per column read:  (c + h) * 32 decoded, and the frames of as many on the way
-//! per output:       c * 32 and three times as much being written, digests
+//! per output:       c * 32 and twice as much being written, digests
 //! registers:        threads * registers * 256 * 32
 //! ```
 
@@ -24,8 +24,8 @@ use crate::{Error, Result};
 const CHUNK_ROWS_MAX: u64 = 1 << 15;
 /// Bytes of the smallest frame, and so of the smallest chunk.
 const FRAME_BYTES_MIN: u64 = 4096;
-/// Buffers of a draft: two behind, one being filled.
-const WRITE_BUFFERS: u64 = 3;
+/// Buffers that a draft has at most: what is behind.
+const WRITE_BUFFERS: u64 = 2;
 
 /// Evaluates `program` in every row and writes each output as a column.
 ///

@@ -14,7 +14,11 @@ mod poly;
 pub use msm::{ForeignScalars, MsmPlan, Scalars, msm};
 pub use ntt::{Lifted, Transform, Transformable, group_ntt, ntt, ntt_in_tiles};
 pub use ntt_plan::NttPlan;
-pub use poly::{batch_invert, divide_by_linear, evaluate, evaluate_many, linear_combination, prefix_product};
+pub use poly::{
+    batch_invert, divide_by_linear, evaluate, evaluate_many, linear_combination, linear_combinations,
+    prefix_product,
+};
+pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
 
 use crate::column::Element;
 use crate::kernels::curve::Coordinates;

@@ -425,6 +425,7 @@ impl<F: KernelField> FourStep<'_, F> {
                 first_row: 0,
                 first_column,
                 scale: self.transform.scale,
+                base: F::ONE,
             };
             columns(&mut tile, width as usize, &twiddles, Some(&twist));
             E::normalize(&mut tile);

@@ -4,7 +4,10 @@
 //! carries from the highest coefficient; products run upwards. Memory: one tile of [`Column::sequential_chunk`] scalars
 //! for each column that is read, its read-ahead and write-behind buffers; nothing that grows with n.
 
-use crate::column::{Column, Draft, Element, Placement, Reader, Writer, descending};
+use crate::budget::PAGE_BYTES;
+use crate::column::{
+    Column, Draft, Element, Placement, Reader, SCRATCH_FRAME_BYTES, Writer, ascending, descending,
+};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 use crate::{Error, Result};
@@ -142,7 +145,7 @@ pub fn linear_combination<F: KernelField + Element>(
         .budget
         .vec(chunk as usize, F::ZERO, "linear combination")?;
     let mut writer = Writer::scratch(workspace, "linear combination", longest.len(), placement)?;
-    for region in crate::column::ascending(longest.len(), chunk) {
+    for region in ascending(longest.len(), chunk) {
         let sum = &mut sum[..region.len() as usize];
         sum.fill(F::ZERO);
         for ((factor, _), reader) in terms.iter().zip(&mut readers) {
@@ -153,4 +156,99 @@ pub fn linear_combination<F: KernelField + Element>(
         writer.push(sum)?;
     }
     writer.finish()
+}
+
+/// Several linear combinations of the same columns with one pass over them: output i is the sum of
+/// `factors[i][j] * columns[j]`, as long as the longest column; shorter ones count as padded with zeros.
+///
+/// # Errors
+/// As [`linear_combination`]; [`Error::Invalid`] for a row of factors of another length.
+pub fn linear_combinations<F: KernelField + Element>(
+    columns: &[&Column<F>],
+    factors: &[Vec<F>],
+    placement: Placement,
+) -> Result<Vec<Column<F>>> {
+    let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
+    // All that is held at a time shares what a few readers would take.
+    let shares = (2 * columns.len() + 4 * factors.len()) as u64 / 8;
+    let chunk = chunk.unwrap_or(1) / shares.max(1).next_power_of_two();
+    linear_combinations_in_chunks(columns, factors, placement, chunk)
+}
+
+/// Bytes leased by [`linear_combinations_in_chunks`] of columns of `len` scalars in frames of `frame_bytes`, without what
+/// the results keep.
+pub(crate) fn linear_combinations_bytes(
+    columns: u64,
+    outputs: u64,
+    len: u64,
+    frame_bytes: u64,
+    chunk: u64,
+) -> u64 {
+    const SCALAR_BYTES: u64 = 32;
+    let held_bytes = chunk.min(len) * SCALAR_BYTES;
+    let tile = held_bytes.next_multiple_of(PAGE_BYTES as u64);
+    let read = held_bytes.next_multiple_of(frame_bytes);
+    let written = held_bytes.next_multiple_of(SCRATCH_FRAME_BYTES as u64);
+    // A draft has up to two buffers behind.
+    let behind = len.div_ceil(chunk.max(1)).min(2);
+    columns * (tile + read) + outputs * (tile + behind * written)
+}
+
+/// As [`linear_combinations`], `chunk` scalars at a time, or a frame if that is more.
+pub(crate) fn linear_combinations_in_chunks<F: KernelField + Element>(
+    columns: &[&Column<F>],
+    factors: &[Vec<F>],
+    placement: Placement,
+    chunk: u64,
+) -> Result<Vec<Column<F>>> {
+    let Some(longest) = columns.iter().max_by_key(|column| column.len()) else {
+        return Err(Error::Invalid {
+            what: "linear combinations",
+            details: "of no columns, so of no length".into(),
+        });
+    };
+    if let Some(row) = factors.iter().find(|row| row.len() != columns.len()) {
+        return Err(Error::Invalid {
+            what: "linear combinations",
+            details: format!("{} factors for {} columns", row.len(), columns.len()),
+        });
+    }
+    let (workspace, len) = (longest.workspace(), longest.len());
+    let mut drafts: Vec<Draft<F>> = Vec::with_capacity(factors.len());
+    for _ in factors {
+        drafts.push(Draft::scratch(workspace, "linear combination", len, placement)?);
+    }
+    // Chunks start at frames of every column; all sizes are powers of two.
+    let frames = columns.iter().map(|column| column.frame_elements());
+    let frame = frames.chain(drafts.iter().map(Draft::frame_elements)).max();
+    let chunk = chunk.max(frame.unwrap_or(1)).next_power_of_two();
+    let held = chunk.min(len) as usize;
+    let mut readers = Vec::with_capacity(columns.len());
+    let mut tiles = Vec::with_capacity(columns.len());
+    for column in columns {
+        readers.push(column.reader(ascending(column.len(), chunk), 1)?);
+        tiles.push(workspace.budget.vec(held, F::ZERO, "linear combination")?);
+    }
+    let mut sums = Vec::with_capacity(factors.len());
+    for _ in factors {
+        sums.push(workspace.budget.vec(held, F::ZERO, "linear combination")?);
+    }
+    for region in ascending(len, chunk) {
+        let here = region.len() as usize;
+        let mut present = vec![0usize; columns.len()];
+        for ((reader, tile), present) in readers.iter_mut().zip(&mut tiles).zip(&mut present) {
+            *present = reader.next_into(tile)?.map_or(0, |read| read.len() as usize);
+        }
+        for ((row, sum), draft) in factors.iter().zip(&mut sums).zip(&mut drafts) {
+            let parts = tiles.iter().zip(&present);
+            let terms: Vec<(F, &[F])> = row
+                .iter()
+                .zip(parts)
+                .map(|(factor, (tile, present))| (*factor, &tile[..*present]))
+                .collect();
+            poly::linear_combination(&mut sum[..here], &terms);
+            draft.write(region, &sum[..here])?;
+        }
+    }
+    drafts.into_iter().map(Draft::finish).collect()
 }

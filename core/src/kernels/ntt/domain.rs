@@ -149,6 +149,7 @@ impl<F: KernelField> Plan<F> {
             first_row: 0,
             first_column: 0,
             scale,
+            base: F::ONE,
         };
         columns(values, row, &self.twiddles, Some(&twist));
         values.par_chunks_exact_mut(row).for_each(|row| {

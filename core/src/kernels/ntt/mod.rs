@@ -23,7 +23,7 @@ mod twiddles;
 
 pub use domain::Domain;
 pub use element::NttElement;
-pub use indexed::{scale_all, scale_indexed, transpose_block};
+pub use indexed::{scale_all, scale_indexed, scale_rows, transpose_block};
 pub use panel::{STRIP_BYTES, Twist, columns, rows, twist};
 pub use twiddles::Twiddles;
 

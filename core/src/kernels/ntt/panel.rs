@@ -16,7 +16,7 @@ pub const STRIP_BYTES: usize = 256 << 10;
 /// Values on one side of a tile that is swapped at a time.
 const TILE: usize = 16;
 
-/// Factors `scale * root^((first_row + r) * (first_column + c))` for element (r, c) of a panel.
+/// Factors `scale * base^(first_column + c) * root^((first_row + r) * (first_column + c))` for element (r, c) of a panel.
 #[derive(Clone, Copy, Debug)]
 pub struct Twist<F> {
     /// The n-th root of unity of the whole transform.
@@ -27,6 +27,8 @@ pub struct Twist<F> {
     pub first_column: u64,
     /// A factor common to all (1, or 1/n of an inverse transform).
     pub scale: F,
+    /// Goes to the power of the column: a column's part of a coset's shift, or 1.
+    pub base: F,
 }
 
 /// Running factors for a strip of columns: one row's, and the step to the next row's.
@@ -47,8 +49,10 @@ impl<F: KernelField> Factors<F> {
     fn start(&mut self, twist: &Twist<F>, row: usize, column: usize, width: usize) {
         let row = twist.first_row + row as u64;
         let mut step = twist.root.pow([twist.first_column + column as u64]);
-        let per_column = twist.root.pow([row]);
-        let mut value = step.pow([row]).times(&twist.scale);
+        let per_column = twist.root.pow([row]).times(&twist.base);
+        let mut value = per_column
+            .pow([twist.first_column + column as u64])
+            .times(&twist.scale);
         self.row.clear();
         self.step.clear();
         for _ in 0..width {

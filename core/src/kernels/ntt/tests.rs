@@ -123,6 +123,7 @@ fn four_step(log_rows: u32, log_columns: u32, panel_width: usize, seed: u64) {
             first_row: 0,
             first_column: first as u64,
             scale: F::from(1u64),
+            base: F::from(1u64),
         };
         if seed.is_multiple_of(2) {
             columns(&mut panel, t, &down, Some(&factors));

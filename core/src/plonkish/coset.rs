@@ -1,0 +1,176 @@
+//! To a coset and back, up to the rows: the passes of a four-step transform that go over columns of the matrix.
+//!
+//! Shapes: n = n1 * n2, coefficient `j = j1 * n2 + j2` in row j1, column j2; value `k = k1 + n1 * k2`, which is the
+//! polynomial at `c * omega^k`, in row k1, column k2 (Bailey, *FFTs in external or hierarchical memory*, 1990). Between
+//! the passes a column holds, in row k1, what an n2-point transform of that row turns into values. The shift is shared:
+//! `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2` goes with the twist. Memory:
+//! [`super::quotient_plan`].
+
+use super::quotient_plan::QuotientPlan;
+use crate::budget::LeasedVec;
+use crate::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};
+use crate::kernels::field::KernelField;
+use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns, scale_rows};
+use crate::{Error, Result};
+
+/// The matrix of a quotient's transforms, and their tables.
+pub(super) struct Matrix<'a, F> {
+    pub workspace: &'a Workspace,
+    pub plan: &'a QuotientPlan,
+    pub omega: F,
+    pub omega_inverse: F,
+    /// n1 points, to the coset and back.
+    down: [Twiddles<F>; 2],
+    /// n2 points, to the coset and back.
+    pub along: [Twiddles<F>; 2],
+}
+
+impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
+    /// The tables for a primitive n-th root.
+    pub fn new(workspace: &'a Workspace, plan: &'a QuotientPlan, omega: F) -> Result<Self> {
+        let omega_inverse = inverse(omega)?;
+        let (n1, n2) = (plan.rows(), plan.row_len());
+        Ok(Self {
+            workspace,
+            plan,
+            omega,
+            omega_inverse,
+            down: [
+                Twiddles::new(plan.log_n1, omega.pow([n2]))?,
+                Twiddles::new(plan.log_n1, omega_inverse.pow([n2]))?,
+            ],
+            along: [
+                Twiddles::new(plan.log_n2, omega.pow([n1]))?,
+                Twiddles::new(plan.log_n2, omega_inverse.pow([n1]))?,
+            ],
+        })
+    }
+
+    /// A leased vector of zeros.
+    pub fn vec(&self, len: u64, what: &'static str) -> Result<LeasedVec<F>> {
+        self.workspace.budget.vec(len as usize, F::ZERO, what)
+    }
+
+    /// A column between the passes.
+    pub fn draft(&self, what: &str, placement: Placement) -> Result<Draft<F>> {
+        let n = self.plan.rows() * self.plan.row_len();
+        let frame_bytes = self.plan.frame_bytes() as usize;
+        Draft::scratch_with_frames(self.workspace, what, n, placement, frame_bytes)
+    }
+
+    /// Columns of coefficients to rows on the coset of `shift`.
+    pub fn to_coset(&self, inputs: &[&Column<F>], shift: F) -> Result<Vec<Column<F>>> {
+        let mut outputs = Vec::with_capacity(inputs.len());
+        let Some(first) = inputs.first() else {
+            return Ok(outputs);
+        };
+        let (n2, width) = (self.plan.row_len(), self.plan.panel_width());
+        let mut tile = self.vec(self.plan.rows() * width, "coset panel")?;
+        let mut reader = Some(self.panels(first)?);
+        for (index, input) in inputs.iter().enumerate() {
+            let mut draft = self.draft("columns on a coset", self.plan.scratch)?;
+            for first_column in (0..n2).step_by(width as usize) {
+                if let Some(reader) = &mut reader {
+                    self.read_panel(reader, input, &mut tile)?;
+                }
+                if first_column + width == n2 {
+                    // The next column's first panel is on its way while this one's last is transformed.
+                    drop(reader.take());
+                    reader = match inputs.get(index + 1) {
+                        Some(next) => Some(self.panels(next)?),
+                        None => None,
+                    };
+                }
+                scale_rows(&mut tile, width as usize, &shift.pow([n2]));
+                let twist = Twist {
+                    root: self.omega,
+                    first_row: 0,
+                    first_column,
+                    scale: F::ONE,
+                    base: shift,
+                };
+                columns(&mut tile, width as usize, &self.down[0], Some(&twist));
+                self.write_panel(&mut draft, &tile, first_column)?;
+            }
+            outputs.push(draft.finish()?);
+        }
+        Ok(outputs)
+    }
+
+    /// The twist that takes rows `first_row ..` back: after the n2-point transforms of the rows, before
+    /// [`Self::from_coset`]. It multiplies by `scale`, too.
+    pub fn twist_back(&self, shift_inverse: F, first_row: u64, scale: F) -> Twist<F> {
+        Twist {
+            root: self.omega_inverse,
+            first_row,
+            first_column: 0,
+            scale,
+            base: shift_inverse,
+        }
+    }
+
+    /// Twisted rows to coefficients (times what the twist did not divide by).
+    pub fn from_coset(&self, rows: &Column<F>, shift_inverse: F, placement: Placement) -> Result<Column<F>> {
+        let (n2, width) = (self.plan.row_len(), self.plan.panel_width());
+        let mut tile = self.vec(self.plan.rows() * width, "coset panel")?;
+        let mut draft = self.draft("quotient of a coset", placement)?;
+        let mut reader = self.panels(rows)?;
+        for first_column in (0..n2).step_by(width as usize) {
+            self.read_panel(&mut reader, rows, &mut tile)?;
+            columns(&mut tile, width as usize, &self.down[1], None);
+            scale_rows(&mut tile, width as usize, &shift_inverse.pow([n2]));
+            self.write_panel(&mut draft, &tile, first_column)?;
+        }
+        drop(reader);
+        draft.finish()
+    }
+
+    fn panels(&self, column: &Column<F>) -> Result<Reader<F>> {
+        let (n1, n2, width) = (self.plan.rows(), self.plan.row_len(), self.plan.panel_width());
+        let per_read = self.plan.rows_per_read(column.frame_elements());
+        let regions = (0..n2).step_by(width as usize).flat_map(move |first_column| {
+            (0..n1)
+                .step_by(per_read as usize)
+                .map(move |first_row| Region::Panel {
+                    row_len: n2,
+                    first_row,
+                    rows: per_read.min(n1 - first_row),
+                    first_column,
+                    columns: width,
+                })
+        });
+        column.reader(regions, 1)
+    }
+
+    fn read_panel(&self, reader: &mut Reader<F>, column: &Column<F>, tile: &mut [F]) -> Result<()> {
+        let per_read = self.plan.rows_per_read(column.frame_elements()) * self.plan.panel_width();
+        for part in tile.chunks_mut(per_read as usize) {
+            reader.next_into(part)?;
+        }
+        Ok(())
+    }
+
+    fn write_panel(&self, draft: &mut Draft<F>, tile: &[F], first_column: u64) -> Result<()> {
+        let (width, band_rows) = (self.plan.panel_width(), self.plan.band_rows());
+        let bands = tile.chunks((band_rows * width) as usize);
+        for (first_row, band) in (0..).step_by(band_rows as usize).zip(bands) {
+            let region = Region::Panel {
+                row_len: self.plan.row_len(),
+                first_row,
+                rows: band.len() as u64 / width,
+                first_column,
+                columns: width,
+            };
+            draft.write(region, band)?;
+        }
+        Ok(())
+    }
+}
+
+/// The inverse of a root or a shift.
+pub(super) fn inverse<F: KernelField>(value: F) -> Result<F> {
+    value.inverse().ok_or(Error::Invalid {
+        what: "domain of a quotient",
+        details: "a root of unity or a shift is zero".into(),
+    })
+}

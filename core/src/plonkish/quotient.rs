@@ -1,0 +1,333 @@
+//! The quotient polynomial: a numerator, evaluated on cosets, divided by the vanishing polynomial.
+//!
+//! The quotient h has degree below M n, M = 2^`log_cosets`, and is known by its values on the M cosets `c_t * <omega>`,
+//! `c_t = shift * extended_omega^t`, which together are halo2's extended domain. One coset at a time:
+//!
+//! 1. Each column of coefficients goes to the coset by a four-step transform, up to the n2-point transforms of its rows
+//!    ([`super::coset`]), into a scratch column whose rows are contiguous.
+//! 2. Tile by tile of rows: each column's rows and their halo are read and transformed ([`super::tile`]; a rotation by r
+//!    is r rows further), the program runs over them, vector by vector, and the quotient's rows are transformed back and
+//!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. No coset of any column is ever written
+//!    whole in evaluated form.
+//! 3. Columns of the quotient's rows go back to coefficients: `g_t = h mod (X^n - c_t^n)`, of degree below n.
+//!
+//! With h in pieces of n coefficients, `g_t` is the sum of `c_t^(s n) h_s` over s; `c_t^n = shift^n w^t` with w of order
+//! M, so `h_s = shift^(-s n) / M * sum of w^(-s t) g_t` over t: one streaming pass gives the pieces.
+//!
+//! What comes out is, coefficient by coefficient, what an extended transform gives. All sums are exact, so tile heights
+//! and panels don't matter. Memory, reads and writes: [`QuotientPlan`].
+
+use rayon::prelude::*;
+
+use super::coset::{Matrix, inverse};
+use super::evaluate::register_scalars;
+use super::program::Program;
+pub use super::quotient_plan::{QuotientPlan, QuotientShape};
+use super::tile::{Coset, Job, Rows, Window};
+use crate::column::{Column, Element, Region, Workspace};
+use crate::kernels::field::KernelField;
+use crate::kernels::ntt::{NttElement, rows, twist};
+use crate::kernels::poly::powers;
+use crate::stream::linear_combinations_in_chunks;
+use crate::{Error, Result};
+
+/// What stands for a column of the program.
+#[derive(Debug)]
+pub enum Source<'a, F> {
+    /// A polynomial by its n coefficients, lowest first.
+    Coefficients(&'a Column<F>),
+    /// X itself; computed, not read.
+    Identity,
+    /// The Lagrange polynomial that is 1 at 1 and 0 at all other powers of omega; computed, not read. Its rotation by -i
+    /// is the one that is 1 at `omega^i`.
+    FirstLagrange,
+}
+
+// Derived, these would ask the same of the field.
+impl<F> Clone for Source<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Source<'_, F> {}
+
+/// The cosets on which a quotient is evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CosetDomain<F> {
+    /// log2 of n, the number of rows.
+    pub log_n: u32,
+    /// A primitive n-th root of unity.
+    pub omega: F,
+    /// log2 of the number of cosets.
+    pub log_cosets: u32,
+    /// A primitive root of order `2^(log_n + log_cosets)` whose power `2^log_cosets` is `omega`.
+    pub extended_omega: F,
+    /// What all cosets are shifted by (halo2's zeta).
+    pub shift: F,
+    /// Columns of n coefficients to give, at most `2^log_cosets`.
+    pub pieces: usize,
+}
+
+/// The quotient of `numerator` (a program with one output, whose column i stands for `sources[i]`) by `X^n - 1`, in
+/// pieces of n coefficients, lowest first. The best cut that the budget has room for is taken.
+///
+/// # Errors
+/// [`Error::Invalid`] for a program, columns or a domain that do not fit together; [`Error::BudgetTooSmall`] before
+/// anything is read, with the smallest budget that works; [`Error::Io`], [`Error::Damaged`].
+pub fn quotient<F: KernelField + NttElement<F> + Element>(
+    workspace: &Workspace,
+    sources: &[Source<'_, F>],
+    numerator: &Program<F>,
+    domain: &CosetDomain<F>,
+) -> Result<Vec<Column<F>>> {
+    planned(workspace, sources, numerator, domain, None)
+}
+
+/// As [`quotient`], with tiles of `tile_rows` rows of the matrix (all of them, if that is more), however much memory there
+/// is.
+///
+/// # Errors
+/// As [`quotient`]; [`Error::Invalid`] for tiles of no row.
+pub fn quotient_in_tiles<F: KernelField + NttElement<F> + Element>(
+    workspace: &Workspace,
+    sources: &[Source<'_, F>],
+    numerator: &Program<F>,
+    domain: &CosetDomain<F>,
+    tile_rows: u64,
+) -> Result<Vec<Column<F>>> {
+    if tile_rows == 0 {
+        return Err(invalid("tiles need a row at least".into()));
+    }
+    planned(workspace, sources, numerator, domain, Some(tile_rows))
+}
+
+fn planned<F: KernelField + NttElement<F> + Element>(
+    workspace: &Workspace,
+    sources: &[Source<'_, F>],
+    numerator: &Program<F>,
+    domain: &CosetDomain<F>,
+    tile_rows: Option<u64>,
+) -> Result<Vec<Column<F>>> {
+    check(sources, numerator, domain)?;
+    let shape = QuotientShape::new(sources, numerator, domain);
+    let (available, held) = (workspace.budget.available_bytes(), workspace.budget.held_bytes());
+    let plan =
+        QuotientPlan::choose(&shape, available, tile_rows).map_err(|needed| Error::BudgetTooSmall {
+            what: format!(
+                "the quotient of {} columns of 2^{} beside {held} bytes held",
+                shape.read.len(),
+                shape.log_n
+            ),
+            needed_bytes: needed + held,
+            limit_bytes: workspace.budget.limit_bytes(),
+        })?;
+    tracing::debug!(?plan, leased_bytes = plan.leased_bytes(), "quotient");
+    let quotient = Quotient {
+        matrix: Matrix::new(workspace, &plan, domain.omega)?,
+        sources,
+        numerator,
+        domain,
+    };
+    quotient.run()
+}
+
+fn invalid(details: String) -> Error {
+    Error::Invalid {
+        what: "quotient",
+        details,
+    }
+}
+
+fn check<F: KernelField + Element>(
+    sources: &[Source<'_, F>],
+    numerator: &Program<F>,
+    domain: &CosetDomain<F>,
+) -> Result<()> {
+    let CosetDomain {
+        log_n, log_cosets, ..
+    } = *domain;
+    if numerator.outputs() != 1 {
+        return Err(invalid(format!(
+            "a numerator has one output, not {}",
+            numerator.outputs()
+        )));
+    }
+    if numerator.columns() > sources.len() {
+        return Err(invalid(format!(
+            "the numerator reads column {} of {}",
+            numerator.columns() - 1,
+            sources.len()
+        )));
+    }
+    if log_n > 40 || log_cosets > 16 || domain.pieces > 1 << log_cosets {
+        return Err(invalid(format!(
+            "{} pieces of 2^{log_n} coefficients from 2^{log_cosets} cosets",
+            domain.pieces
+        )));
+    }
+    for (index, source) in sources.iter().enumerate() {
+        if let Source::Coefficients(column) = source
+            && numerator.rotations(index).is_some()
+            && column.len() != 1 << log_n
+        {
+            return Err(invalid(format!(
+                "column {index} has {} coefficients, not 2^{log_n}",
+                column.len()
+            )));
+        }
+    }
+    let primitive = match log_n {
+        0 => domain.omega.is_one(),
+        _ => domain.omega.pow([1 << (log_n - 1)]) == F::ONE.negated(),
+    };
+    if !primitive || domain.extended_omega.pow([1 << log_cosets]) != domain.omega {
+        return Err(invalid(
+            "the roots of unity do not have the orders that the domain says".into(),
+        ));
+    }
+    Ok(())
+}
+
+struct Quotient<'a, F> {
+    matrix: Matrix<'a, F>,
+    sources: &'a [Source<'a, F>],
+    numerator: &'a Program<F>,
+    domain: &'a CosetDomain<F>,
+}
+
+impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
+    fn run(&self) -> Result<Vec<Column<F>>> {
+        let plan = self.matrix.plan;
+        let cosets = 1u64 << self.domain.log_cosets;
+        let mut remainders = Vec::with_capacity(cosets as usize);
+        for t in 0..cosets {
+            let shift = self.domain.shift.times(&self.domain.extended_omega.pow([t]));
+            let quotient_rows = self.on_coset(shift)?;
+            let placement = if cosets == 1 { plan.results } else { plan.scratch };
+            remainders.push(
+                self.matrix
+                    .from_coset(&quotient_rows, inverse(shift)?, placement)?,
+            );
+        }
+        if cosets == 1 {
+            remainders.truncate(self.domain.pieces);
+            return Ok(remainders);
+        }
+        if self.domain.pieces == 0 {
+            return Ok(Vec::new());
+        }
+        let n = 1u64 << self.domain.log_n;
+        let shift_inverse = inverse(self.domain.shift)?.pow([n]);
+        let root_inverse = inverse(self.domain.extended_omega)?.pow([n]);
+        let cosets_inverse = inverse(F::from(cosets))?;
+        let factors: Vec<Vec<F>> = (0..self.domain.pieces as u64)
+            .map(|s| {
+                let common = shift_inverse.pow([s]).times(&cosets_inverse);
+                (0..cosets)
+                    .map(|t| root_inverse.pow([s * t]).times(&common))
+                    .collect()
+            })
+            .collect();
+        let columns: Vec<&Column<F>> = remainders.iter().collect();
+        linear_combinations_in_chunks(&columns, &factors, plan.results, plan.chunk)
+    }
+
+    /// The quotient's rows on the coset of `shift`, twisted for the way back.
+    fn on_coset(&self, shift: F) -> Result<Column<F>> {
+        let (matrix, plan) = (&self.matrix, self.matrix.plan);
+        let n = 1u64 << self.domain.log_n;
+        let vanishing = shift.pow([n]).minus(&F::ONE);
+        let n_inverse = inverse(F::from(n))?;
+        let scale = inverse(vanishing)
+            .map_err(|_| invalid("the vanishing polynomial is zero on a coset".into()))?
+            .times(&n_inverse);
+
+        let used: Vec<(usize, (i32, i32), Source<F>)> = self
+            .sources
+            .iter()
+            .enumerate()
+            .filter_map(|(index, source)| Some((index, self.numerator.rotations(index)?, *source)))
+            .collect();
+        let inputs: Vec<&Column<F>> = used
+            .iter()
+            .filter_map(|(_, _, source)| match source {
+                Source::Coefficients(column) => Some(*column),
+                _ => None,
+            })
+            .collect();
+        let transformed = matrix.to_coset(&inputs, shift)?;
+
+        let mut power_table = None;
+        if inputs.len() < used.len() {
+            let mut table = matrix.vec(plan.row_len(), "powers of a root")?;
+            powers(&mut table, &F::ONE, &self.domain.omega.pow([plan.rows()]));
+            power_table = Some(table);
+        }
+        let coset = Coset {
+            shift,
+            omega: self.domain.omega,
+            first_lagrange: vanishing.times(&n_inverse),
+            along: &matrix.along[0],
+            powers: power_table.as_deref().unwrap_or(&[]),
+            rows: plan.rows(),
+        };
+        let mut windows = Vec::with_capacity(used.len());
+        let mut columns = transformed.iter();
+        for (index, rotations, source) in used {
+            let rows = match source {
+                Source::Coefficients(_) => columns.next().map_or(Rows::Identity, Rows::Column),
+                Source::Identity => Rows::Identity,
+                Source::FirstLagrange => Rows::FirstLagrange,
+            };
+            windows.push(Window::new(matrix, index, &rows, rotations)?);
+        }
+        self.tiles(windows, &coset, inverse(shift)?, scale)
+    }
+
+    /// Evaluates the program tile by tile.
+    fn tiles(
+        &self,
+        mut windows: Vec<Window<F>>,
+        coset: &Coset<F>,
+        shift_inverse: F,
+        scale: F,
+    ) -> Result<Column<F>> {
+        let (matrix, plan) = (&self.matrix, self.matrix.plan);
+        let row_len = plan.row_len();
+        let mut draft = matrix.draft("quotient on a coset", plan.scratch)?;
+        let mut values = matrix.vec(plan.tile_rows * row_len, "quotient rows")?;
+        let (scalars, part) = register_scalars(self.numerator.registers(), rayon::current_num_threads());
+        let mut registers = matrix.vec(scalars as u64, "program registers")?;
+        for first_row in (0..plan.rows()).step_by(plan.tile_rows as usize) {
+            let tile_rows = plan.tile_rows.min(plan.rows() - first_row);
+            let mut jobs: Vec<Job<F>> = Vec::new();
+            for window in &mut windows {
+                jobs.extend(window.slide(plan.tile_rows, tile_rows)?);
+            }
+            jobs.into_par_iter().for_each(|job| job.run(coset));
+
+            let inputs: Vec<&[F]> = self
+                .numerator
+                .queries()
+                .iter()
+                .filter_map(|&(column, rotation)| {
+                    let window = windows.iter().find(|window| window.column == column)?;
+                    Some(window.rotated(rotation, tile_rows))
+                })
+                .collect();
+            let values = &mut values[..(tile_rows * row_len) as usize];
+            self.numerator
+                .evaluate_parallel(&inputs, &mut [&mut *values], &mut registers, part);
+            rows(values, &matrix.along[1]);
+            let factors = matrix.twist_back(shift_inverse, first_row, scale);
+            twist(values, row_len as usize, &factors);
+            let region = Region::Span {
+                start: first_row * row_len,
+                len: tile_rows * row_len,
+            };
+            draft.write(region, values)?;
+        }
+        draft.finish()
+    }
+}

@@ -1,0 +1,412 @@
+//! How a quotient is cut, and what that takes: memory, and bytes read and written, before any work.
+//!
+//! Three passes over each coset ([`super::quotient`]) share one matrix of `n1` rows and `n2` columns, `n = n1 * n2`:
+//! panels of `width` columns on the way to the coset and back, tiles of `tile_rows` rows in between. A panel's runs on
+//! disk are `width` scalars, a tile's are whole rows. Few large pieces are better than many small ones; what decides is
+//! the memory, of which a panel takes `n1 * width` scalars twice, and a tile `tile_rows` rows twice and its halo for
+//! *every* column. So many columns want short rows, and few columns long ones: all splits near `sqrt(n)` are tried.
+//!
+//! Memory, in bytes, where c columns are read from coefficients, e are computed, M is the number of cosets, and d is what
+//! a scratch column keeps (32 bytes a frame):
+//!
+//! ```text
+//! to the coset:    (c + M - 1) * d + 32 * (2 * n1 + 2 * band_rows) * width
+//! on the coset:    (c + M) * d + 32 * n2 * ((2 c + e + 3) * tile_rows + halos + 1) + registers of all threads
+//! from the coset:  (M + 1) * d + as on the way there
+//! pieces:          M * d + pieces * digests + 32 * chunk * (2 * M + 3 * pieces)
+//! ```
+
+use super::evaluate::register_scalars;
+use super::program::Program;
+use super::quotient::{CosetDomain, Source};
+use crate::budget::PAGE_BYTES;
+use crate::column::{Placement, SCRATCH_FRAME_BYTES};
+use crate::kernels::field::KernelField;
+use crate::stream::linear_combinations_bytes;
+use crate::{Error, Result};
+
+pub(super) const SCALAR_BYTES: u64 = 32;
+/// log2 of the scalars in the smallest frame: of the shortest run that is written.
+const LOG_RUN_MIN: u32 = 7;
+/// Bytes of a panel from where on it is not made larger.
+const PANEL_BYTES_MAX: u64 = 32 << 20;
+/// Bytes of a column's part of a tile from where on it is not made larger.
+const TILE_BYTES_MAX: u64 = 512 << 10;
+/// Bytes of a band, in which a panel is written.
+const BAND_BYTES: u64 = 1 << 20;
+/// A transfer costs as much as this many bytes more would.
+const TRANSFER_BYTES: u64 = 8 << 10;
+/// A tile or panel costs as much as this many bytes more would, for its start and end on all threads.
+const STEP_BYTES: u64 = 128 << 10;
+/// Buffers that a draft has at most: what is behind.
+const WRITE_BUFFERS: u64 = 2;
+/// Scalars of a chunk in the pass that puts the pieces together, at most.
+const CHUNK_MAX: u64 = 1 << 15;
+
+/// What a plan has to know of a quotient.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuotientShape {
+    /// log2 of the coefficients in a column.
+    pub log_n: u32,
+    /// log2 of the number of cosets.
+    pub log_cosets: u32,
+    /// Columns of the result.
+    pub pieces: usize,
+    /// Smallest and largest rotation of each column that is read as coefficients.
+    pub read: Vec<(i32, i32)>,
+    /// Smallest and largest rotation of each column that is computed.
+    pub computed: Vec<(i32, i32)>,
+    /// Registers of the program.
+    pub registers: usize,
+    /// Scalars in a frame of the columns that are read, the largest.
+    pub frame_elements: u64,
+}
+
+impl QuotientShape {
+    /// The shape of `numerator` over `sources`. Columns that the program does not read count for nothing.
+    pub fn new<F: KernelField + crate::column::Element>(
+        sources: &[Source<'_, F>],
+        numerator: &Program<F>,
+        domain: &CosetDomain<F>,
+    ) -> Self {
+        let (mut read, mut computed, mut frame_elements) = (Vec::new(), Vec::new(), 1);
+        for (index, source) in sources.iter().enumerate() {
+            let Some(rotations) = numerator.rotations(index) else {
+                continue;
+            };
+            match source {
+                Source::Coefficients(column) => {
+                    read.push(rotations);
+                    frame_elements = column.frame_elements().max(frame_elements);
+                }
+                Source::Identity | Source::FirstLagrange => computed.push(rotations),
+            }
+        }
+        Self {
+            log_n: domain.log_n,
+            log_cosets: domain.log_cosets,
+            pieces: domain.pieces,
+            read,
+            computed,
+            registers: numerator.registers(),
+            frame_elements,
+        }
+    }
+}
+
+/// Rows of a window beyond the tile's own.
+pub(super) fn halo((first, last): (i32, i32)) -> u64 {
+    (i64::from(last) - i64::from(first)) as u64
+}
+
+fn pages(bytes: u64) -> u64 {
+    bytes.next_multiple_of(PAGE_BYTES as u64)
+}
+
+/// The cut of a quotient. See the module's page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuotientPlan {
+    shape: QuotientShape,
+    pub(super) log_n1: u32,
+    pub(super) log_n2: u32,
+    pub(super) log_width: u32,
+    pub(super) tile_rows: u64,
+    /// Scalars in a chunk of the last pass.
+    pub(super) chunk: u64,
+    /// Where what lies between the passes is put.
+    pub(super) scratch: Placement,
+    /// Where the pieces are put.
+    pub(super) results: Placement,
+    threads: usize,
+}
+
+impl QuotientPlan {
+    /// The plan that costs least among those whose leases fit `available_bytes`, for the threads of the rayon pool that
+    /// this is called from.
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`] with the smallest number of bytes that works.
+    pub fn new(shape: &QuotientShape, available_bytes: u64) -> Result<Self> {
+        Self::choose(shape, available_bytes, None).map_err(|needed_bytes| Error::BudgetTooSmall {
+            what: format!(
+                "the quotient of {} columns of 2^{}",
+                shape.read.len(),
+                shape.log_n
+            ),
+            needed_bytes,
+            limit_bytes: available_bytes,
+        })
+    }
+
+    /// The best plan, with tiles of `tile_rows` if that is given; else the bytes that would do.
+    pub(super) fn choose(
+        shape: &QuotientShape,
+        available_bytes: u64,
+        tile_rows: Option<u64>,
+    ) -> Result<Self, u64> {
+        let (mut best, mut needed) = (None::<(u64, Self)>, u64::MAX);
+        for plan in Self::candidates(shape, available_bytes, tile_rows) {
+            let bytes = plan.leased_bytes();
+            needed = needed.min(bytes);
+            let cost = plan.cost();
+            if bytes <= available_bytes && best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, plan));
+            }
+        }
+        best.map(|(_, plan)| plan).ok_or(needed)
+    }
+
+    fn candidates(
+        shape: &QuotientShape,
+        available_bytes: u64,
+        forced_rows: Option<u64>,
+    ) -> impl Iterator<Item = Self> {
+        let log_n = shape.log_n;
+        let column_bytes = SCALAR_BYTES << log_n;
+        let columns = shape.read.len() as u64 + 1 + (1 << shape.log_cosets);
+        // Without a file, where that is a small part of what there is.
+        let scratch = match columns * column_bytes.max(PAGE_BYTES as u64) <= available_bytes / 8 {
+            true => Placement::Memory,
+            false => Placement::Disk,
+        };
+        let results = match shape.pieces as u64 * column_bytes <= available_bytes / 32 {
+            true => Placement::Memory,
+            false => Placement::Disk,
+        };
+        // One row, where the matrix would have rows below the smallest frame.
+        let splits = if log_n <= LOG_RUN_MIN {
+            log_n..=log_n
+        } else {
+            let half = log_n.div_ceil(2);
+            half.saturating_sub(3).clamp(LOG_RUN_MIN, log_n - 1)..=(half + 3).clamp(LOG_RUN_MIN, log_n - 1)
+        };
+        splits
+            .flat_map(move |log_n2| {
+                let log_n1 = log_n - log_n2;
+                (LOG_RUN_MIN.min(log_n2)..=log_n2)
+                    .filter(move |log_width| {
+                        *log_width == LOG_RUN_MIN.min(log_n2)
+                            || SCALAR_BYTES << (log_n1 + log_width) <= PANEL_BYTES_MAX
+                    })
+                    .flat_map(move |log_width| {
+                        let n1 = 1u64 << log_n1;
+                        let rows_max = (TILE_BYTES_MAX / (SCALAR_BYTES << log_n2)).clamp(1, n1);
+                        let rows = match forced_rows {
+                            Some(rows) => vec![rows.clamp(1, n1)],
+                            None => (0..=rows_max.ilog2()).map(|log| 1 << log).collect(),
+                        };
+                        rows.into_iter().map(move |tile_rows| (log_width, tile_rows))
+                    })
+                    .map(move |(log_width, tile_rows)| (log_n1, log_n2, log_width, tile_rows))
+            })
+            .flat_map(move |(log_n1, log_n2, log_width, tile_rows)| {
+                let plan = Self {
+                    shape: shape.clone(),
+                    log_n1,
+                    log_n2,
+                    log_width,
+                    tile_rows,
+                    chunk: 0,
+                    scratch,
+                    results,
+                    threads: rayon::current_num_threads(),
+                };
+                let frame = SCRATCH_FRAME_BYTES as u64 / SCALAR_BYTES;
+                // The largest chunk that does not make the whole larger, and the smallest.
+                let mut chunk = CHUNK_MAX;
+                while chunk > frame && plan.pieces_bytes(chunk) > plan.passes_bytes() {
+                    chunk /= 2;
+                }
+                std::iter::once(Self { chunk, ..plan })
+            })
+    }
+
+    /// Rows of the matrix.
+    pub fn rows(&self) -> u64 {
+        1 << self.log_n1
+    }
+
+    /// Scalars in a row of the matrix.
+    pub fn row_len(&self) -> u64 {
+        1 << self.log_n2
+    }
+
+    /// Rows of a tile.
+    pub fn tile_rows(&self) -> u64 {
+        self.tile_rows
+    }
+
+    /// Columns of a panel.
+    pub fn panel_width(&self) -> u64 {
+        1 << self.log_width
+    }
+
+    /// The most that is leased at one time, with the results.
+    pub fn leased_bytes(&self) -> u64 {
+        self.passes_bytes().max(self.pieces_bytes(self.chunk))
+    }
+
+    /// Bytes read from disk.
+    pub fn bytes_read(&self) -> u64 {
+        let cosets = 1u64 << self.shape.log_cosets;
+        let inputs = self.shape.read.len() as u64 * self.input_bytes();
+        if self.scratch != Placement::Disk {
+            return cosets * inputs;
+        }
+        let column = self.column_bytes();
+        let row_bytes = column >> self.log_n1;
+        let rows: u64 = self.shape.read.iter().map(|read| self.rows() + halo(*read)).sum();
+        let combined = if cosets > 1 { cosets * column } else { 0 };
+        cosets * (inputs + rows * row_bytes + column) + combined
+    }
+
+    /// Bytes written to disk.
+    pub fn bytes_written(&self) -> u64 {
+        let cosets = 1u64 << self.shape.log_cosets;
+        let scratch = match self.scratch {
+            // The one coset's polynomial is the result.
+            Placement::Disk if cosets == 1 => (self.shape.read.len() as u64 + 1) * self.column_bytes(),
+            Placement::Disk => cosets * (self.shape.read.len() as u64 + 2) * self.column_bytes(),
+            _ => 0,
+        };
+        let results = match self.results {
+            Placement::Disk if cosets == 1 => self.column_bytes(),
+            Placement::Disk => self.shape.pieces as u64 * self.result_bytes(),
+            _ => 0,
+        };
+        scratch + results
+    }
+
+    /// Bytes of a frame of what lies between the passes.
+    pub(super) fn frame_bytes(&self) -> u64 {
+        (SCALAR_BYTES << self.log_width).clamp(PAGE_BYTES as u64, SCRATCH_FRAME_BYTES as u64)
+    }
+
+    /// Rows of a panel that are written at a time.
+    pub(super) fn band_rows(&self) -> u64 {
+        (BAND_BYTES / (SCALAR_BYTES << self.log_width)).clamp(1, self.rows())
+    }
+
+    /// Rows of a panel that are read at a time from frames of `frame_elements`: a run that is shorter than a frame brings
+    /// the whole frame along.
+    pub(super) fn rows_per_read(&self, frame_elements: u64) -> u64 {
+        let width = self.panel_width();
+        (self.rows() * width / width.max(frame_elements)).max(1)
+    }
+
+    fn cost(&self) -> u64 {
+        let cosets = 1u64 << self.shape.log_cosets;
+        let columns = self.shape.read.len() as u64;
+        let panels = self.row_len() / self.panel_width();
+        let tiles = self.rows().div_ceil(self.tile_rows);
+        // A column is read and written in panels, and once more in tiles; the quotient the other way round.
+        let transfers = (columns + 1) * (2 * panels * self.rows() + tiles);
+        let steps = (columns + 1) * panels + tiles;
+        self.bytes_read() + self.bytes_written() + cosets * (transfers * TRANSFER_BYTES + steps * STEP_BYTES)
+    }
+
+    /// Bytes on disk of a column between the passes.
+    fn column_bytes(&self) -> u64 {
+        (SCALAR_BYTES << self.shape.log_n).next_multiple_of(self.frame_bytes())
+    }
+
+    fn result_bytes(&self) -> u64 {
+        (SCALAR_BYTES << self.shape.log_n).next_multiple_of(SCRATCH_FRAME_BYTES as u64)
+    }
+
+    /// Frames of `frame` scalars that `rows` rows of a panel bring along.
+    fn frames_read(&self, rows: u64, frame: u64) -> u64 {
+        let (n2, width) = (self.row_len(), self.panel_width());
+        if width < n2 && n2 >= frame {
+            rows * (width / frame).max(1)
+        } else {
+            // Whole rows, or several rows a frame.
+            (rows * n2).div_ceil(frame)
+        }
+    }
+
+    /// Bytes read for a pass over the panels of an input column.
+    fn input_bytes(&self) -> u64 {
+        let frame = self.shape.frame_elements;
+        let (n1, n2, width) = (self.rows(), self.row_len(), self.panel_width());
+        let per_read = self.rows_per_read(frame);
+        let frames = |rows: u64| self.frames_read(rows, frame);
+        let (whole, rest) = (n1 / per_read, n1 % per_read);
+        let panel = whole * frames(per_read) + if rest > 0 { frames(rest) } else { 0 };
+        panel * (n2 / width) * frame * SCALAR_BYTES
+    }
+
+    /// What a scratch column keeps: digests, and its bytes where it is in memory.
+    fn kept(&self, bytes: u64, frame_bytes: u64, placement: Placement) -> u64 {
+        let in_memory = if placement == Placement::Memory { bytes } else { 0 };
+        pages(bytes / frame_bytes * 32) + pages(in_memory)
+    }
+
+    fn scratch_kept(&self) -> u64 {
+        self.kept(self.column_bytes(), self.frame_bytes(), self.scratch)
+    }
+
+    /// The three passes over a coset; the last coset holds most.
+    fn passes_bytes(&self) -> u64 {
+        let cosets = 1u64 << self.shape.log_cosets;
+        let columns = self.shape.read.len() as u64;
+        let kept = self.scratch_kept();
+        // With one coset, its polynomial is the result.
+        let last = if cosets == 1 {
+            self.kept(self.column_bytes(), self.frame_bytes(), self.results)
+        } else {
+            kept
+        };
+        let panel = |columns: u64, frame: u64| {
+            let width = self.panel_width();
+            let tile = pages((SCALAR_BYTES << self.log_width) * self.rows());
+            let frames = self.frames_read(self.rows_per_read(frame), frame);
+            let raw = pages(frames * frame * SCALAR_BYTES);
+            let band = (self.band_rows() * width * SCALAR_BYTES).next_multiple_of(self.frame_bytes());
+            let per_panel = self.rows().div_ceil(self.band_rows());
+            let panels = self.row_len() / width;
+            let bands = |writes: u64| WRITE_BUFFERS.min(writes) * pages(band);
+            // The very last panel is written when nothing more is read.
+            let before = if columns > 1 { panels } else { panels - 1 };
+            tile + (raw + bands(per_panel * before)).max(bands(per_panel * panels))
+        };
+        let to_coset = (columns + cosets - 1) * kept
+            + if columns > 0 {
+                panel(columns, self.shape.frame_elements)
+            } else {
+                0
+            };
+        let from_coset = cosets * kept + last + panel(1, self.frame_bytes() / SCALAR_BYTES);
+        let on_coset = (columns + cosets) * kept + self.tile_bytes();
+        to_coset.max(from_coset).max(on_coset)
+    }
+
+    fn tile_bytes(&self) -> u64 {
+        let row = SCALAR_BYTES << self.log_n2;
+        let raw = pages((self.tile_rows * row).next_multiple_of(self.frame_bytes()));
+        let window = |rotations: &(i32, i32)| pages((self.tile_rows + halo(*rotations)) * row);
+        let read: u64 = self.shape.read.iter().map(|column| window(column) + raw).sum();
+        let computed: u64 = self.shape.computed.iter().map(window).sum();
+        let powers = if self.shape.computed.is_empty() {
+            0
+        } else {
+            pages(row)
+        };
+        let (registers, _) = register_scalars(self.shape.registers, self.threads);
+        let tiles = self.rows().div_ceil(self.tile_rows);
+        let quotient = pages(self.tile_rows * row) + WRITE_BUFFERS.min(tiles) * raw;
+        read + computed + powers + quotient + pages(registers as u64 * SCALAR_BYTES)
+    }
+
+    fn pieces_bytes(&self, chunk: u64) -> u64 {
+        let cosets = 1u64 << self.shape.log_cosets;
+        if cosets == 1 {
+            return 0;
+        }
+        let (pieces, n) = (self.shape.pieces as u64, 1u64 << self.shape.log_n);
+        let frame_bytes = SCRATCH_FRAME_BYTES as u64;
+        cosets * self.scratch_kept()
+            + pieces * self.kept(self.result_bytes(), frame_bytes, self.results)
+            + linear_combinations_bytes(cosets, pieces, n, self.frame_bytes(), chunk)
+    }
+}

@@ -1,0 +1,190 @@
+//! The rows of one column on a coset, as a window that slides over the matrix: a tile's rows and the rows around it that
+//! the column's rotations reach.
+//!
+//! Row r of the window's walk is row `r mod n1` of the matrix. Where r leaves `0 .. n1`, going round once, the point after
+//! the last of row r's is in the next column of row 0: the row is rotated by `floor(r / n1)` places. Every row is read and
+//! transformed once, and once more those few around the ends: what two neighbouring tiles share stays.
+
+use super::coset::Matrix;
+use super::quotient_plan::halo;
+use crate::Result;
+use crate::budget::LeasedVec;
+use crate::column::{Column, Element, Reader, Region};
+use crate::kernels::field::KernelField;
+use crate::kernels::ntt::{NttElement, Twiddles};
+use crate::kernels::poly;
+
+/// Where a window's rows come from.
+pub(super) enum Rows<'a, F> {
+    /// A column that [`Matrix::to_coset`] made.
+    Column(&'a Column<F>),
+    /// The points themselves.
+    Identity,
+    /// The first Lagrange polynomial, times what [`Coset::first_lagrange`] says.
+    FirstLagrange,
+}
+
+/// What all windows over a coset share.
+pub(super) struct Coset<'a, F> {
+    pub shift: F,
+    pub omega: F,
+    /// `(shift^n - 1) / n`: l_0(x) is this over `x - 1`.
+    pub first_lagrange: F,
+    pub along: &'a Twiddles<F>,
+    /// `omega^(n1 * k2)`; empty if nothing is computed.
+    pub powers: &'a [F],
+    pub rows: u64,
+}
+
+enum Kind<F> {
+    Read(Reader<F>),
+    Identity,
+    FirstLagrange,
+}
+
+pub(super) struct Window<F: Copy> {
+    /// The program's name for it.
+    pub column: usize,
+    /// Its smallest rotation.
+    first: i64,
+    halo: u64,
+    row_len: usize,
+    kind: Kind<F>,
+    values: LeasedVec<F>,
+    /// Row of the walk that comes next.
+    next: i64,
+    /// Rows that `values` holds.
+    held: usize,
+}
+
+/// A row that has come, and has to be made values.
+pub(super) struct Job<'a, F> {
+    values: &'a mut [F],
+    row: i64,
+    kind: JobKind,
+}
+
+#[derive(Clone, Copy)]
+enum JobKind {
+    Transform,
+    Identity,
+    FirstLagrange,
+}
+
+impl<F: KernelField + NttElement<F> + Element> Window<F> {
+    /// A window on `rows` for the rotations `(smallest, largest)`, before the first tile.
+    pub fn new(matrix: &Matrix<F>, column: usize, rows: &Rows<F>, rotations: (i32, i32)) -> Result<Self> {
+        let (tile_rows, n1, n2) = (matrix.plan.tile_rows, matrix.plan.rows(), matrix.plan.row_len());
+        let (first, halo) = (i64::from(rotations.0), halo(rotations));
+        let kind = match rows {
+            Rows::Column(column) => {
+                let regions = pieces(halo, n1, tile_rows).map(move |(start, len)| Region::Wrapped {
+                    start: (first + start as i64).rem_euclid(n1 as i64) as u64 * n2,
+                    len: len * n2,
+                    modulus: n1 * n2,
+                });
+                Kind::Read(column.reader(regions, 1)?)
+            }
+            Rows::Identity => Kind::Identity,
+            Rows::FirstLagrange => Kind::FirstLagrange,
+        };
+        Ok(Self {
+            column,
+            first,
+            halo,
+            row_len: n2 as usize,
+            kind,
+            values: matrix.vec((tile_rows + halo) * n2, "rows on a coset")?,
+            next: first,
+            held: 0,
+        })
+    }
+
+    /// Goes on to the next tile, of `rows` rows (all but the last have `tile_rows`): reads what is missing, and gives it to
+    /// be made values.
+    pub fn slide(&mut self, tile_rows: u64, rows: u64) -> Result<Vec<Job<'_, F>>> {
+        let (row_len, halo) = (self.row_len, self.halo as usize);
+        let mut first_new = self.held;
+        if first_new > halo {
+            // The halo of the next tile is the end of what is held.
+            self.values
+                .copy_within((first_new - halo) * row_len..first_new * row_len, 0);
+            first_new = halo;
+        }
+        // Before the first tile comes the halo, in pieces that the reader's buffers hold.
+        let mut held = first_new;
+        let target = halo + rows as usize;
+        let first_row = self.next;
+        while held < target {
+            let missing = if held < halo { halo - held } else { target - held };
+            let len = missing.min(tile_rows as usize);
+            if let Kind::Read(reader) = &mut self.kind {
+                reader.next_into(&mut self.values[held * row_len..(held + len) * row_len])?;
+            }
+            held += len;
+        }
+        self.held = held;
+        self.next += (held - first_new) as i64;
+        let kind = match self.kind {
+            Kind::Read(_) => JobKind::Transform,
+            Kind::Identity => JobKind::Identity,
+            Kind::FirstLagrange => JobKind::FirstLagrange,
+        };
+        let new = self.values[first_new * row_len..held * row_len].chunks_exact_mut(row_len);
+        Ok(new
+            .zip(first_row..)
+            .map(|(values, row)| Job { values, row, kind })
+            .collect())
+    }
+
+    /// The values of `rows` rows of the tile, rotated.
+    pub fn rotated(&self, rotation: i32, rows: u64) -> &[F] {
+        let first = (i64::from(rotation) - self.first) as usize;
+        &self.values[first * self.row_len..(first + rows as usize) * self.row_len]
+    }
+}
+
+/// Start and length of the pieces of a walk of `halo + rows` rows.
+fn pieces(halo: u64, rows: u64, tile_rows: u64) -> impl Iterator<Item = (u64, u64)> + Clone + Send {
+    let cut = move |from: u64, to: u64| {
+        (from..to)
+            .step_by(tile_rows as usize)
+            .map(move |start| (start, tile_rows.min(to - start)))
+    };
+    cut(0, halo).chain(cut(halo, halo + rows))
+}
+
+impl<F: KernelField + NttElement<F>> Job<'_, F> {
+    /// Makes the row values, on this thread.
+    pub fn run(mut self, coset: &Coset<F>) {
+        let n2 = self.values.len() as u64;
+        match self.kind {
+            JobKind::Transform => {
+                coset.along.transform(self.values);
+                let around = self.row.div_euclid(coset.rows as i64).rem_euclid(n2 as i64);
+                self.values.rotate_left(around as usize);
+            }
+            JobKind::Identity => self.points(coset, F::ZERO),
+            JobKind::FirstLagrange => {
+                self.points(coset, F::ONE);
+                // No point of a coset is 1, or the vanishing polynomial would be zero on it.
+                poly::invert_chunk(self.values);
+                for value in self.values.iter_mut() {
+                    *value = value.times(&coset.first_lagrange);
+                }
+            }
+        }
+    }
+
+    /// The row's points, less `subtracted`. Going round the matrix is going round the roots: nothing is rotated.
+    fn points(&mut self, coset: &Coset<F>, subtracted: F) {
+        let n = coset.rows * self.values.len() as u64;
+        let first = coset
+            .omega
+            .pow([self.row.rem_euclid(n as i64) as u64])
+            .times(&coset.shift);
+        for (value, power) in self.values.iter_mut().zip(coset.powers) {
+            *value = power.times(&first).minus(&subtracted);
+        }
+    }
+}
