@@ -59,7 +59,7 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
     }
 
     /// Columns of coefficients to rows on the coset of `shift`.
-    pub fn to_coset(&self, inputs: &[&Column<F>], shift: F) -> Result<Vec<Column<F>>> {
+    pub fn coset_rows(&self, inputs: &[&Column<F>], shift: F) -> Result<Vec<Column<F>>> {
         let mut outputs = Vec::with_capacity(inputs.len());
         let Some(first) = inputs.first() else {
             return Ok(outputs);
@@ -98,7 +98,7 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
     }
 
     /// The twist that takes rows `first_row ..` back: after the n2-point transforms of the rows, before
-    /// [`Self::from_coset`]. It multiplies by `scale`, too.
+    /// [`Self::coefficients`]. It multiplies by `scale`, too.
     pub fn twist_back(&self, shift_inverse: F, first_row: u64, scale: F) -> Twist<F> {
         Twist {
             root: self.omega_inverse,
@@ -110,7 +110,12 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
     }
 
     /// Twisted rows to coefficients (times what the twist did not divide by).
-    pub fn from_coset(&self, rows: &Column<F>, shift_inverse: F, placement: Placement) -> Result<Column<F>> {
+    pub fn coefficients(
+        &self,
+        rows: &Column<F>,
+        shift_inverse: F,
+        placement: Placement,
+    ) -> Result<Column<F>> {
         let (n2, width) = (self.plan.row_len(), self.plan.panel_width());
         let mut tile = self.vec(self.plan.rows() * width, "coset panel")?;
         let mut draft = self.draft("quotient of a coset", placement)?;

@@ -47,11 +47,7 @@ impl<F: KernelField> Program<F> {
         part: usize,
     ) {
         let len = outputs.first().map_or(0, |output| output.len());
-        let parts = if part == 0 {
-            1
-        } else {
-            (registers.len() / part).max(1)
-        };
+        let parts = registers.len().checked_div(part).unwrap_or(1).max(1);
         let rows = len.div_ceil(parts).next_multiple_of(64);
         let mut jobs = Vec::with_capacity(parts);
         let mut rest: Vec<&mut [F]> = outputs.iter_mut().map(|output| &mut **output).collect();

@@ -9,12 +9,14 @@
 //! - [`windows`]: a program over columns of values, row by row.
 //! - [`copies`]: the permutation that copy constraints make, and its sigma columns.
 //! - [`mod@quotient`]: a program over polynomials, divided by the vanishing polynomial, one coset at a time.
+//! - [`arguments`]: the constraints of permutation, lookup and shuffle, for a program.
 //! - [`permutation`]: the grand product of a set of columns.
 //! - [`lookup`]: permuted input and table, and their grand product.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
 //!
 //! Architecture invariant: nothing in here knows which proof system asks, and no memory grows with n.
 
+pub mod arguments;
 pub mod copies;
 mod coset;
 mod evaluate;

@@ -207,7 +207,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             let placement = if cosets == 1 { plan.results } else { plan.scratch };
             remainders.push(
                 self.matrix
-                    .from_coset(&quotient_rows, inverse(shift)?, placement)?,
+                    .coefficients(&quotient_rows, inverse(shift)?, placement)?,
             );
         }
         if cosets == 1 {
@@ -256,7 +256,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
                 _ => None,
             })
             .collect();
-        let transformed = matrix.to_coset(&inputs, shift)?;
+        let transformed = matrix.coset_rows(&inputs, shift)?;
 
         let mut power_table = None;
         if inputs.len() < used.len() {

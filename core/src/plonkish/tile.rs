@@ -16,7 +16,7 @@ use crate::kernels::poly;
 
 /// Where a window's rows come from.
 pub(super) enum Rows<'a, F> {
-    /// A column that [`Matrix::to_coset`] made.
+    /// A column that [`Matrix::coset_rows`] made.
     Column(&'a Column<F>),
     /// The points themselves.
     Identity,
