@@ -70,6 +70,18 @@ impl<E: Element> Column<E> {
         self.frames.name()
     }
 
+    /// Whether both are the same elements of the same file or buffer (not: whether they are equal). Clones are.
+    pub fn is_same<T>(&self, other: &Column<T>) -> bool {
+        Arc::ptr_eq(&self.frames, &other.frames)
+            && self.first_frame == other.first_frame
+            && self.len == other.len
+    }
+
+    /// Bytes that a reader of chunks of `chunk` elements (a power of two) moves at a time.
+    pub(crate) fn transfer_bytes(&self, chunk: u64) -> u64 {
+        (chunk * E::BYTES as u64).max(self.frames.frame_bytes() as u64)
+    }
+
     /// The first `len` elements as a column of their own (the SRS of a smaller circuit); shares the frames.
     ///
     /// # Errors

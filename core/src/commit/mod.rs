@@ -1,19 +1,22 @@
 //! KZG commitments over an SRS that stays on disk.
 //!
 //! [`Srs`] is the SRS: columns of G1 points in monomial and Lagrange form and the pair in G2; it is opened from a container,
-//! generated, or taken from columns. [`kzg`] commits to polynomials and opens them. Points and scalars are arkworks', and, with the features
+//! generated, or taken from columns. [`kzg`] commits to polynomials and opens them, [`multiopen`]
+//! many of them in one pass. Points and scalars are arkworks', and, with the features
 //! `halo2curves` and `halo2curves-axiom`, columns hold those libraries' types as well: the bytes are the same.
 //!
 //! Architecture invariant: nothing in here knows a proof system.
 
 mod generate;
 pub mod kzg;
+pub mod multiopen;
 mod srs;
 mod srs_check;
 mod srs_export;
 mod srs_import;
 
 pub use generate::{generate, generate_scratch};
+pub use multiopen::{Combination, divide_and_commit};
 pub use srs::{Engine, G1, Scalar, Srs, lagrange_from_monomial, omega};
 pub use srs_check::{SrsProgress, check_srs, verify_srs};
 pub use srs_export::export_params_kzg;

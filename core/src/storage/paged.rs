@@ -165,6 +165,8 @@ impl PagedMap {
         match done {
             // EINVAL: before Linux 5.14. Pages then come in when they are touched.
             Ok(()) | Err(Errno::INVAL | Errno::INTR | Errno::AGAIN) => Ok(()),
+            // EFAULT stands for the SIGBUS that touching would have been: the read failed.
+            Err(Errno::FAULT) => Err(file::error("bring in the map of", self.name(), Errno::IO)),
             Err(errno) => Err(file::error("bring in the map of", self.name(), errno)),
         }
     }

@@ -6,11 +6,14 @@
 //!
 //! Architecture invariant: no arithmetic stands in here that a kernel could do, and no system call.
 
+mod many;
 mod msm;
 mod ntt;
 mod ntt_plan;
 mod poly;
+mod sums;
 
+pub use many::{evaluate_all, linear_combinations};
 pub use msm::{ForeignScalars, MsmPlan, Scalars, msm};
 pub use ntt::{Lifted, Transform, Transformable, group_ntt, ntt, ntt_in_tiles};
 pub use ntt_plan::NttPlan;
@@ -19,6 +22,9 @@ pub use poly::{
     prefix_product,
 };
 pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
+
+pub(crate) use many::merged;
+pub(crate) use sums::{Direction, Sums, distinct};
 
 use crate::column::Element;
 use crate::kernels::curve::Coordinates;

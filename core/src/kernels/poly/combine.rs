@@ -22,9 +22,16 @@ pub fn add_scaled<F: KernelField>(values: &mut [F], factor: &F, other: &[F]) {
 pub fn linear_combination<F: KernelField>(output: &mut [F], terms: &[(F, &[F])]) {
     output
         .par_chunks_mut(PIECE)
+        .for_each(|output| output.fill(F::ZERO));
+    add_linear_combination(output, terms);
+}
+
+/// `output[i] += sum over the terms of factor * values[i]`, lengths as in [`linear_combination`].
+pub fn add_linear_combination<F: KernelField>(output: &mut [F], terms: &[(F, &[F])]) {
+    output
+        .par_chunks_mut(PIECE)
         .enumerate()
         .for_each(|(piece, output)| {
-            output.fill(F::ZERO);
             let start = piece * PIECE;
             for (factor, values) in terms {
                 let values = values.get(start..).unwrap_or(&[]);

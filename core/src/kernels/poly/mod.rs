@@ -9,14 +9,14 @@
 //! - [`divide_chunk`]: division by (X - a), from the top (synthetic division; the quotient KZG openings need).
 //! - [`prefix_product_chunk`]: exclusive prefix product, from the bottom (grand products).
 //! - [`invert_chunk`]: batch inversion; zeros stay zero.
-//! - [`add_scaled`], [`linear_combination`]: sums of scaled vectors.
+//! - [`add_scaled`], [`linear_combination`], [`add_linear_combination`]: sums of scaled vectors.
 //! - [`powers`], [`scale_powers`]: geometric sequences.
 
 mod combine;
 mod invert;
 mod scan;
 
-pub use combine::{add_scaled, linear_combination, powers, scale_powers};
+pub use combine::{add_linear_combination, add_scaled, linear_combination, powers, scale_powers};
 pub use invert::invert_chunk;
 pub use scan::{divide_chunk, evaluate_chunk, evaluate_chunk_many, prefix_product_chunk};
 

@@ -1,0 +1,292 @@
+//! Openings of many polynomials at once (Boneh, Drake, Fisch and Gabizon, *Efficient polynomial commitment schemes for
+//! multiple points and polynomials*, 2020; and the batching of Gabizon, Williamson and Ciobotaru's PLONK, 2019).
+//!
+//! What SHPLONK and GWC commit to are sums of quotients `scale * (sum of factor * p - low) / prod (X - root)`. All of them
+//! come out of one descending pass: every distinct column is read once; each combination keeps a running chunk of its
+//! numerator and one carry for each root (synthetic division, root after root); quotients are added up, and the sum goes
+//! straight into the MSM, as in [`super::kzg::open`], and to disk if it is wanted later.
+//!
+//! Memory: [`OpeningPlan::leased_bytes`], whatever n. Chunks of columns (512 scalars and more) are smaller than those of
+//! the MSM: several of the former make one of the latter, so that a hundred columns leave room for buckets.
+
+use ark_bn254::{G1Affine, g1};
+use ark_ec::CurveGroup;
+use ark_ff::AdditiveGroup;
+use rayon::prelude::*;
+
+use super::{G1, Scalar};
+use crate::column::{Column, Draft, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
+use crate::kernels::curve::Point;
+use crate::kernels::field::KernelField;
+use crate::kernels::msm::{Msm, MsmConfig};
+use crate::kernels::poly::{add_scaled, divide_chunk};
+use crate::stream::{Direction, Sums, distinct, merged};
+use crate::{Error, Result};
+
+/// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`. Remainders are dropped.
+#[derive(Clone, Debug)]
+pub struct Combination<'a, F> {
+    /// What is added up: coefficients, lowest first; shorter columns count as padded with zeros.
+    pub terms: Vec<(F, &'a Column<F>)>,
+    /// Subtracted from the sum: coefficients of low degree, lowest first.
+    pub low: Vec<F>,
+    /// Divided by, one after the other.
+    pub roots: Vec<F>,
+    /// Multiplied with, at the end.
+    pub scale: F,
+}
+
+/// Scalars of the smallest chunk: a frame of the column that is kept.
+const CHUNK_MIN: u64 = (SCRATCH_FRAME_BYTES / 32) as u64;
+/// Scalars of the largest chunk of a column, and of the MSM.
+const CHUNK_MAX: u64 = 1 << 13;
+const MSM_CHUNK_MAX: u64 = 1 << 16;
+/// Points on their way: chunks.
+const POINTS_AHEAD: u64 = 2;
+/// Chunks that a kept column's writer holds.
+const WRITER_CHUNKS: u64 = 3;
+
+/// How [`divide_and_commit`] spends its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpeningPlan {
+    chunk: u64,
+    msm_chunk: u64,
+    config: MsmConfig,
+    leased_bytes: u64,
+}
+
+impl OpeningPlan {
+    /// A plan within `available_bytes`, for a pass over distinct `columns` that makes `combinations` quotients of `len`
+    /// coefficients.
+    fn new(
+        bases: &Column<G1>,
+        columns: &[&Column<Scalar>],
+        combinations: usize,
+        len: u64,
+        keep: bool,
+        available_bytes: u64,
+    ) -> Result<Self> {
+        let threads = rayon::current_num_threads();
+        let digests = if keep { len.div_ceil(CHUNK_MIN) * 32 } else { 0 }.next_multiple_of(4096);
+        let chunk_bytes = |chunk: u64| Sums::bytes(columns, chunk) + (combinations as u64 * chunk * 32);
+        let msm_bytes = |chunk: u64| {
+            let points = chunk * 64 + POINTS_AHEAD * bases.transfer_bytes(chunk);
+            points + chunk * 32 + if keep { WRITER_CHUNKS * chunk * 32 } else { 0 }
+        };
+        let useful = len.next_power_of_two().max(CHUNK_MIN);
+        let largest = |most: u64, bytes: &dyn Fn(u64) -> u64| {
+            let mut chunk = most.min(useful);
+            while chunk > CHUNK_MIN && bytes(chunk) > available_bytes / 3 {
+                chunk /= 2;
+            }
+            chunk
+        };
+        let mut chunk = largest(CHUNK_MAX, &chunk_bytes);
+        let mut msm_chunk = largest(MSM_CHUNK_MAX, &msm_bytes).max(chunk);
+        loop {
+            let fixed_bytes = digests + chunk_bytes(chunk) + msm_bytes(msm_chunk);
+            let rest_bytes = available_bytes.saturating_sub(fixed_bytes);
+            match MsmConfig::choose::<g1::Config>(len, 1, threads, rest_bytes) {
+                Ok(config) => {
+                    return Ok(Self {
+                        chunk,
+                        msm_chunk,
+                        config,
+                        leased_bytes: fixed_bytes + config.workspace_bytes::<g1::Config>(),
+                    });
+                }
+                Err(_) if msm_chunk > chunk => msm_chunk /= 2,
+                Err(_) if chunk > CHUNK_MIN => (chunk, msm_chunk) = (chunk / 2, chunk / 2),
+                Err(Error::BudgetTooSmall { needed_bytes, .. }) => {
+                    return Err(Error::BudgetTooSmall {
+                        what: format!(
+                            "an opening of {} columns in {combinations} combinations with {threads} threads",
+                            columns.len()
+                        ),
+                        needed_bytes: fixed_bytes + needed_bytes,
+                        limit_bytes: available_bytes,
+                    });
+                }
+                Err(other) => return Err(other),
+            }
+        }
+    }
+
+    /// Bytes that the pass leases.
+    pub fn leased_bytes(&self) -> u64 {
+        self.leased_bytes
+    }
+
+    /// Scalars of each column that are read at a time.
+    pub fn chunk(&self) -> u64 {
+        self.chunk
+    }
+
+    /// Scalars that go into the MSM at a time.
+    pub fn msm_chunk(&self) -> u64 {
+        self.msm_chunk
+    }
+}
+
+/// Combinations in terms of their distinct columns.
+struct Resolved<'a> {
+    columns: Vec<&'a Column<Scalar>>,
+    /// For each combination: (column, factor), each column once.
+    sums: Vec<Vec<(usize, Scalar)>>,
+    /// The length of the longest.
+    len: u64,
+}
+
+fn resolve<'a>(combinations: &[Combination<'a, Scalar>]) -> Resolved<'a> {
+    let all = combinations.iter().flat_map(|combination| &combination.terms);
+    let (columns, places) = distinct(all.map(|(_, column)| *column));
+    let mut places = places.as_slice();
+    let mut len = 0;
+    let sums = combinations
+        .iter()
+        .map(|combination| {
+            let (mine, others) = places.split_at(combination.terms.len());
+            places = others;
+            let lens = combination.terms.iter().map(|(_, column)| column.len());
+            len = lens.fold(len.max(combination.low.len() as u64), u64::max);
+            let factors: Vec<Scalar> = combination.terms.iter().map(|(factor, _)| *factor).collect();
+            merged(mine, &factors)
+        })
+        .collect();
+    Resolved { columns, sums, len }
+}
+
+/// The plan that [`divide_and_commit`] follows with what the budget has left now.
+///
+/// # Errors
+/// [`Error::BudgetTooSmall`] with the number of bytes that would do.
+pub fn plan(
+    workspace: &Workspace,
+    bases: &Column<G1>,
+    combinations: &[Combination<'_, Scalar>],
+    keep: bool,
+) -> Result<OpeningPlan> {
+    let Resolved { columns, len, .. } = resolve(combinations);
+    let available = workspace.budget.available_bytes();
+    OpeningPlan::new(bases, &columns, combinations.len(), len, keep, available)
+}
+
+/// Commits to the sum of all combinations, over the monomial form of an SRS, in one descending pass over all columns; and
+/// keeps the sum's coefficients as a column of the length of the longest, if `keep`.
+///
+/// # Errors
+/// [`Error::Invalid`] for a column longer than `bases`; [`Error::BudgetTooSmall`] before any work;
+/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+pub fn divide_and_commit(
+    workspace: &Workspace,
+    bases: &Column<G1>,
+    combinations: &[Combination<'_, Scalar>],
+    keep: bool,
+) -> Result<(G1Affine, Option<Column<Scalar>>)> {
+    let Resolved { columns, sums, len } = resolve(combinations);
+    if len > bases.len() {
+        return Err(Error::Invalid {
+            what: "opening",
+            details: format!("{len} coefficients for an SRS of {} points", bases.len()),
+        });
+    }
+    let budget = &workspace.budget;
+    let plan = OpeningPlan::new(
+        bases,
+        &columns,
+        combinations.len(),
+        len,
+        keep,
+        budget.available_bytes(),
+    )?;
+    tracing::debug!(
+        columns = columns.len(),
+        combinations = combinations.len(),
+        ?plan,
+        "opening"
+    );
+    let mut kept = if keep {
+        Some(Draft::scratch(
+            workspace,
+            "sum of quotients",
+            len,
+            Placement::Disk,
+        )?)
+    } else {
+        None
+    };
+    let _buckets = budget.lease(plan.config.workspace_bytes::<g1::Config>(), "MSM buckets")?;
+    let mut msm = Msm::<g1::Config>::new(plan.config);
+    let msm_chunk = plan.msm_chunk as usize;
+    let mut points = budget.vec(msm_chunk, Point::<g1::Config>::INFINITY, "MSM bases")?;
+    let mut totals = budget.vec(msm_chunk, Scalar::ZERO, "MSM scalars")?;
+    let chunk = plan.chunk as usize;
+    let mut quotients = budget.vec(combinations.len() * chunk, Scalar::ZERO, "quotients")?;
+    let mut divisions: Vec<Division> = combinations.iter().map(Division::new).collect();
+    let mut numerators = Sums::new(workspace, &columns, sums, len, plan.chunk, Direction::Descending)?;
+    let mut bases = bases
+        .prefix(len)?
+        .reader(descending(len, plan.msm_chunk), POINTS_AHEAD as usize)?;
+    while let Some(region) = bases.next_into(&mut points)? {
+        let Region::Span { start, len } = region else {
+            continue;
+        };
+        let totals = &mut totals[..len as usize];
+        for at in descending(len, plan.chunk) {
+            let Region::Span { start: within, len } = at else {
+                continue;
+            };
+            let read = numerators.next_into(&mut quotients)?;
+            debug_assert_eq!(read.map(|region| region.len()), Some(len));
+            let (within, len) = (within as usize, len as usize);
+            quotients
+                .par_chunks_mut(chunk)
+                .zip(&mut divisions)
+                .with_max_len(1)
+                .for_each(|(values, division)| division.step(start + within as u64, &mut values[..len]));
+            let total = &mut totals[within..within + len];
+            total.fill(Scalar::ZERO);
+            for (values, combination) in quotients.chunks(chunk).zip(combinations) {
+                add_scaled(total, &combination.scale, &values[..len]);
+            }
+        }
+        if let Some(draft) = &mut kept {
+            draft.write(region, totals)?;
+        }
+        msm.update(&points[..len as usize], &[totals]);
+    }
+    let sum = msm
+        .finish()
+        .first()
+        .map_or(G1Affine::identity(), |sum| sum.into_affine());
+    Ok((sum, kept.map(Draft::finish).transpose()?))
+}
+
+/// The state of one combination's division: what each root has carried down so far.
+struct Division<'a> {
+    low: &'a [Scalar],
+    roots: &'a [Scalar],
+    carries: Vec<Scalar>,
+}
+
+impl<'a> Division<'a> {
+    fn new(combination: &'a Combination<'_, Scalar>) -> Self {
+        Self {
+            low: &combination.low,
+            roots: &combination.roots,
+            carries: vec![Scalar::ZERO; combination.roots.len()],
+        }
+    }
+
+    /// Takes coefficients `start ..` of the numerator to the quotient's, in place.
+    fn step(&mut self, start: u64, values: &mut [Scalar]) {
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        let low = self.low.get(start..).unwrap_or(&[]);
+        for (value, low) in values.iter_mut().zip(low) {
+            *value = value.minus(low);
+        }
+        for (root, carry) in self.roots.iter().zip(&mut self.carries) {
+            *carry = divide_chunk(values, root, *carry);
+        }
+    }
+}

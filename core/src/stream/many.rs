@@ -1,0 +1,203 @@
+//! Many polynomials in one pass each: evaluations, and several linear combinations of the same columns.
+//!
+//! Memory, whatever n: evaluations take three chunks for each column that is in work, a column a thread at most;
+//! combinations what [`super::sums`] says, and four chunks for each output. Chunks shrink where the budget is small.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use super::sums::{Direction, Sums, distinct};
+use crate::column::{Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, Workspace};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly::evaluate_chunk_many;
+use crate::{Error, Result};
+
+/// Chunks for each column that is being evaluated: two on their way, one in work.
+const CHUNKS_PER_COLUMN: u64 = 3;
+/// Chunks for each output: the sum, and up to three of its writer.
+const CHUNKS_PER_OUTPUT: u64 = 4;
+/// Elements of the largest chunk of a combination.
+const CHUNK_MAX: u64 = 1 << 15;
+
+/// The values of each polynomial at each of its points. A column that is asked for several times is read once; several
+/// columns are in work at a time, so that reading overlaps computing.
+///
+/// # Errors
+/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+pub fn evaluate_all<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) -> Result<Vec<Vec<F>>> {
+    let (columns, places) = distinct(queries.iter().map(|(column, _)| *column));
+    let mut points: Vec<Vec<F>> = vec![Vec::new(); columns.len()];
+    for ((_, wanted), &place) in queries.iter().zip(&places) {
+        for point in wanted {
+            if !points[place].contains(point) {
+                points[place].push(*point);
+            }
+        }
+    }
+    let values: Mutex<Vec<Result<Vec<F>>>> = Mutex::new(columns.iter().map(|_| Ok(Vec::new())).collect());
+    let next = AtomicUsize::new(0);
+    let work = |chunk_max: u64| {
+        loop {
+            let column = next.fetch_add(1, Relaxed);
+            let (Some(coefficients), Some(points)) = (columns.get(column), points.get(column)) else {
+                return;
+            };
+            let result = evaluate_in_chunks(coefficients, points, chunk_max);
+            values.lock().unwrap_or_else(PoisonError::into_inner)[column] = result;
+        }
+    };
+    let (workers, chunk) = match columns.first() {
+        None => (0, 1),
+        Some(column) => workers(column.workspace(), &columns),
+    };
+    rayon::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|_| work(chunk));
+        }
+    });
+    let values = values
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .into_iter()
+        .collect::<Result<Vec<_>>>()?;
+    let value = |place: usize, point: &F| {
+        let at = points[place].iter().position(|other| other == point);
+        at.and_then(|at| values[place].get(at))
+            .copied()
+            .unwrap_or(F::ZERO)
+    };
+    Ok(queries
+        .iter()
+        .zip(&places)
+        .map(|((_, wanted), &place)| wanted.iter().map(|point| value(place, point)).collect())
+        .collect())
+}
+
+/// How many columns are in work at a time, and their chunk at most, in half of what the budget has left.
+fn workers<F: KernelField + Element>(workspace: &Workspace, columns: &[&Column<F>]) -> (usize, u64) {
+    let available = workspace.budget.available_bytes() / 2;
+    let chunk_min = columns
+        .iter()
+        .map(|column| column.frame_elements())
+        .max()
+        .unwrap_or(1);
+    let mut chunk = columns
+        .iter()
+        .map(|column| column.sequential_chunk())
+        .max()
+        .unwrap_or(1)
+        .max(chunk_min);
+    let mut workers = columns.len().min(rayon::current_num_threads()).max(1);
+    let bytes = |workers: usize, chunk: u64| workers as u64 * CHUNKS_PER_COLUMN * chunk * F::BYTES as u64;
+    while chunk > chunk_min && bytes(workers, chunk) > available {
+        chunk /= 2;
+    }
+    while workers > 1 && bytes(workers, chunk) > available {
+        workers -= 1;
+    }
+    (workers, chunk)
+}
+
+fn evaluate_in_chunks<F: KernelField + Element>(
+    coefficients: &Column<F>,
+    points: &[F],
+    chunk_max: u64,
+) -> Result<Vec<F>> {
+    let mut carries = vec![F::ZERO; points.len()];
+    if points.is_empty() {
+        return Ok(carries);
+    }
+    let chunk = chunk_max.min(coefficients.len().next_power_of_two());
+    let mut reader = coefficients.read_descending(chunk)?;
+    let budget = &coefficients.workspace().budget;
+    let mut tile = budget.vec(chunk as usize, F::ZERO, "evaluation")?;
+    while let Some(region) = reader.next_into(&mut tile)? {
+        evaluate_chunk_many(&tile[..region.len() as usize], points, &mut carries);
+    }
+    Ok(carries)
+}
+
+/// `sum of factors[output][column] * columns[column]` for every output, with one pass over the columns. Outputs are as long
+/// as the longest column; shorter ones count as padded with zeros. A column that is given twice is read once.
+///
+/// # Errors
+/// [`Error::Invalid`] without any column, or for a number of factors that is not that of the columns;
+/// [`Error::BudgetTooSmall`] before any work; [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+pub fn linear_combinations<F: KernelField + Element>(
+    columns: &[&Column<F>],
+    factors: &[Vec<F>],
+    placement: Placement,
+) -> Result<Vec<Column<F>>> {
+    let invalid = |details: String| Error::Invalid {
+        what: "linear combinations",
+        details,
+    };
+    let (Some(longest), Some(workspace)) = (
+        columns.iter().map(|column| column.len()).max(),
+        columns.first().map(|column| column.workspace()),
+    ) else {
+        return Err(invalid("of no columns, so of no length".into()));
+    };
+    if let Some(output) = factors.iter().position(|factors| factors.len() != columns.len()) {
+        return Err(invalid(format!(
+            "{} factors of output {output} for {} columns",
+            factors[output].len(),
+            columns.len()
+        )));
+    }
+    let (columns, places) = distinct(columns.iter().copied());
+    let sums: Vec<Vec<(usize, F)>> = factors.iter().map(|factors| merged(&places, factors)).collect();
+    let mut drafts: Vec<Draft<F>> = (0..sums.len())
+        .map(|_| Draft::scratch(workspace, "linear combination", longest, placement))
+        .collect::<Result<_>>()?;
+    let chunk = combination_chunk(workspace, &columns, sums.len(), longest)?;
+    let mut tiles = workspace
+        .budget
+        .vec(sums.len() * chunk as usize, F::ZERO, "linear combinations")?;
+    let mut pass = Sums::new(workspace, &columns, sums, longest, chunk, Direction::Ascending)?;
+    while let Some(region) = pass.next_into(&mut tiles)? {
+        for (draft, tile) in drafts.iter_mut().zip(tiles.chunks(chunk as usize)) {
+            draft.write(region, tile)?;
+        }
+    }
+    drafts.into_iter().map(Draft::finish).collect()
+}
+
+/// The factors of each distinct column, added up, without zeros.
+pub(crate) fn merged<F: KernelField>(places: &[usize], factors: &[F]) -> Vec<(usize, F)> {
+    let mut merged: Vec<(usize, F)> = Vec::new();
+    for (&place, factor) in places.iter().zip(factors) {
+        match merged.iter_mut().find(|(other, _)| *other == place) {
+            Some((_, sum)) => *sum = sum.plus(factor),
+            None => merged.push((place, *factor)),
+        }
+    }
+    merged.retain(|(_, factor)| *factor != F::ZERO);
+    merged
+}
+
+/// The largest chunk that two thirds of the budget's rest hold.
+fn combination_chunk<F: KernelField + Element>(
+    workspace: &Workspace,
+    columns: &[&Column<F>],
+    outputs: usize,
+    longest: u64,
+) -> Result<u64> {
+    let available = workspace.budget.available_bytes();
+    let chunk_min = (SCRATCH_FRAME_BYTES / F::BYTES) as u64;
+    let bytes = |chunk: u64| {
+        Sums::bytes(columns, chunk) + CHUNKS_PER_OUTPUT * outputs as u64 * chunk * F::BYTES as u64
+    };
+    let mut chunk = CHUNK_MAX.min(longest.next_power_of_two()).max(chunk_min);
+    while chunk > chunk_min && bytes(chunk) > available / 3 * 2 {
+        chunk /= 2;
+    }
+    if bytes(chunk) <= available {
+        return Ok(chunk);
+    }
+    Err(Error::BudgetTooSmall {
+        what: format!("{outputs} linear combinations of {} columns", columns.len()),
+        needed_bytes: bytes(chunk),
+        limit_bytes: available,
+    })
+}

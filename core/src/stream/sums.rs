@@ -1,0 +1,178 @@
+//! Many columns, read at one pace, and linear combinations of them, chunk by chunk.
+//!
+//! Every column is read once. Columns are taken in batches: the batch's chunks are decoded side by side into tiles, then
+//! added to all sums that want them; meanwhile the next chunk of every column is on its way. So with many columns the
+//! disk is always busy, and one chunk of read-ahead a column is enough.
+//!
+//! Shapes: columns may differ in length; shorter ones count as padded with zeros. Memory: [`Sums::bytes`] =
+//! `columns * depth * chunk + tiles * chunk` scalars, whatever n; the sums themselves are the caller's.
+
+use rayon::prelude::*;
+
+use crate::budget::LeasedVec;
+use crate::column::{Column, Element, Reader, Region, Workspace, ascending, descending};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly::add_linear_combination;
+use crate::{Error, Result};
+
+/// From so many columns on, one chunk of each on its way keeps the disk busy.
+const COLUMNS_OF_DEPTH_1: usize = 4;
+/// Columns that are decoded side by side, for each thread.
+const TILES_PER_THREAD: usize = 2;
+
+/// Which way chunks are visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Ascending,
+    Descending,
+}
+
+/// A running pass over several columns.
+pub(crate) struct Sums<'a, F: Copy> {
+    columns: Vec<Source<'a, F>>,
+    /// For each sum, its factors: (column, factor).
+    sums: Vec<Vec<(usize, F)>>,
+    tiles: LeasedVec<F>,
+    chunk: usize,
+    regions: Box<dyn Iterator<Item = Region> + Send>,
+}
+
+struct Source<'a, F> {
+    column: &'a Column<F>,
+    reader: Reader<F>,
+    /// Elements of the current chunk.
+    filled: usize,
+}
+
+/// Columns that differ, and where each of the given ones is among them.
+pub(crate) fn distinct<'a, F: Element>(
+    columns: impl IntoIterator<Item = &'a Column<F>>,
+) -> (Vec<&'a Column<F>>, Vec<usize>) {
+    let mut found: Vec<&'a Column<F>> = Vec::new();
+    let places = columns
+        .into_iter()
+        .map(
+            |column| match found.iter().position(|other| other.is_same(column)) {
+                Some(place) => place,
+                None => {
+                    found.push(column);
+                    found.len() - 1
+                }
+            },
+        )
+        .collect();
+    (found, places)
+}
+
+fn tiles(columns: usize) -> usize {
+    columns
+        .min(TILES_PER_THREAD * rayon::current_num_threads())
+        .max(1)
+}
+
+fn depth(columns: usize) -> usize {
+    if columns < COLUMNS_OF_DEPTH_1 { 2 } else { 1 }
+}
+
+impl<'a, F: KernelField + Element> Sums<'a, F> {
+    /// Bytes that [`Self::new`] leases.
+    pub fn bytes(columns: &[&Column<F>], chunk: u64) -> u64 {
+        let readers: u64 = columns.iter().map(|column| column.transfer_bytes(chunk)).sum();
+        let page = 4096;
+        readers * depth(columns.len()) as u64
+            + (tiles(columns.len()) as u64 * chunk * F::BYTES as u64).next_multiple_of(page)
+    }
+
+    /// A pass over chunks of `chunk` (a power of two) of `len` elements; `columns` are distinct.
+    pub fn new(
+        workspace: &Workspace,
+        columns: &[&'a Column<F>],
+        sums: Vec<Vec<(usize, F)>>,
+        len: u64,
+        chunk: u64,
+        direction: Direction,
+    ) -> Result<Self> {
+        let depth = depth(columns.len());
+        let columns: Vec<Source<'a, F>> = columns
+            .iter()
+            .map(|&column| {
+                let reader = match direction {
+                    Direction::Ascending => column.reader(ascending(column.len(), chunk), depth)?,
+                    Direction::Descending => column.reader(descending(column.len(), chunk), depth)?,
+                };
+                Ok(Source {
+                    column,
+                    reader,
+                    filled: 0,
+                })
+            })
+            .collect::<Result<_>>()?;
+        let tiles = tiles(columns.len()) * chunk as usize;
+        Ok(Self {
+            tiles: workspace.budget.vec(tiles, F::ZERO, "tiles of many columns")?,
+            columns,
+            sums,
+            chunk: chunk as usize,
+            regions: match direction {
+                Direction::Ascending => Box::new(ascending(len, chunk)),
+                Direction::Descending => Box::new(descending(len, chunk)),
+            },
+        })
+    }
+
+    /// Puts the next chunk of sum i at `i * chunk` of `out`; gives its region, `None` after the last.
+    pub fn next_into(&mut self, out: &mut [F]) -> Result<Option<Region>> {
+        let Some(region) = self.regions.next() else {
+            return Ok(None);
+        };
+        let Region::Span { start, len } = region else {
+            return Err(Error::Invalid {
+                what: "pass over columns",
+                details: format!("{region:?} is no span"),
+            });
+        };
+        let (chunk, len) = (self.chunk, len as usize);
+        for sum in out.chunks_mut(chunk).take(self.sums.len()) {
+            sum[..len].fill(F::ZERO);
+        }
+        let tiles_at_once = self.tiles.len() / chunk;
+        for (batch, sources) in self.columns.chunks_mut(tiles_at_once).enumerate() {
+            sources
+                .par_iter_mut()
+                .zip(self.tiles.par_chunks_mut(chunk))
+                .with_max_len(1)
+                .try_for_each(|(source, tile)| source.fill(start, tile))?;
+            let filled: Vec<usize> = sources.iter().map(|source| source.filled).collect();
+            let (first, tiles) = (batch * tiles_at_once, &*self.tiles);
+            out.par_chunks_mut(chunk)
+                .zip(&self.sums)
+                .with_max_len(1)
+                .for_each(|(sum, factors)| {
+                    let terms: Vec<(F, &[F])> = factors
+                        .iter()
+                        .filter_map(|&(column, factor)| {
+                            let tile = column.checked_sub(first)?;
+                            let filled = *filled.get(tile)?;
+                            Some((factor, &tiles[tile * chunk..tile * chunk + filled]))
+                        })
+                        .collect();
+                    add_linear_combination(&mut sum[..len], &terms);
+                });
+        }
+        Ok(Some(region))
+    }
+}
+
+impl<F: KernelField + Element> Source<'_, F> {
+    /// Reads the chunk at `start`, as far as the column reaches.
+    fn fill(&mut self, start: u64, tile: &mut [F]) -> Result<()> {
+        self.filled = 0;
+        if self.column.len() > start
+            && let Some(read) = self.reader.next_into(tile)?
+        {
+            debug_assert!(matches!(read, Region::Span { start: at, .. } if at == start));
+            self.filled = read.len() as usize;
+        }
+        Ok(())
+    }
+}

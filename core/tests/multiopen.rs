@@ -1,0 +1,420 @@
+//! Many polynomials in one pass, against halo2-axiom's arithmetic on vectors.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+use ark_bn254::Fr;
+use ark_ff::{AdditiveGroup, Field as _, UniformRand};
+use rand::Rng;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use spillproof::budget::Budget;
+use spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof::commit::multiopen::plan;
+use spillproof::commit::{Combination, G1, Srs, divide_and_commit, generate_scratch};
+use spillproof::storage::Storage;
+use spillproof::stream::{evaluate_all, linear_combinations};
+use spillproof::{Error, Result};
+use stock_halo2_axiom::arithmetic::{best_multiexp, eval_polynomial, kate_division};
+use stock_halo2_axiom::halo2curves::bn256 as stock;
+use stock_halo2_axiom::halo2curves::ff::Field;
+
+struct Place {
+    workspace: Workspace,
+    _dir: tempfile::TempDir,
+}
+
+fn place(budget_bytes: u64) -> Place {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let storage = Storage::builder().dir(dir.path()).build().expect("storage");
+    Place {
+        workspace: Workspace {
+            storage,
+            budget: Budget::new(budget_bytes),
+        },
+        _dir: dir,
+    }
+}
+
+fn convert<A: Element, B: Element>(value: &A) -> B {
+    let mut bytes = vec![0; A::BYTES];
+    value.encode(&mut bytes);
+    B::decode(&bytes)
+}
+
+fn scalars(len: usize, rng: &mut ChaCha20Rng) -> Vec<Fr> {
+    (0..len).map(|_| Fr::rand(rng)).collect()
+}
+
+fn column(workspace: &Workspace, values: &[Fr], placement: Placement) -> Column<Fr> {
+    let write = || -> Result<Column<Fr>> {
+        let mut writer = Writer::scratch(workspace, "polynomial", values.len() as u64, placement)?;
+        writer.push(values)?;
+        writer.finish()
+    };
+    write().expect("a column")
+}
+
+/// A combination over indices of columns.
+struct Wanted {
+    terms: Vec<(Fr, usize)>,
+    low: Vec<Fr>,
+    roots: Vec<Fr>,
+    scale: Fr,
+}
+
+impl Wanted {
+    fn over<'a>(&self, columns: &'a [Column<Fr>]) -> Combination<'a, Fr> {
+        Combination {
+            terms: self
+                .terms
+                .iter()
+                .map(|&(factor, column)| (factor, &columns[column]))
+                .collect(),
+            low: self.low.clone(),
+            roots: self.roots.clone(),
+            scale: self.scale,
+        }
+    }
+
+    /// By stock's division, `len` coefficients.
+    fn quotient(&self, values: &[Vec<Fr>], len: usize) -> Vec<stock::Fr> {
+        let mut sum = vec![stock::Fr::ZERO; len];
+        for &(factor, column) in &self.terms {
+            let factor: stock::Fr = convert(&factor);
+            for (sum, value) in sum.iter_mut().zip(&values[column]) {
+                *sum += factor * convert::<Fr, stock::Fr>(value);
+            }
+        }
+        for (sum, low) in sum.iter_mut().zip(&self.low) {
+            *sum -= convert::<Fr, stock::Fr>(low);
+        }
+        for root in &self.roots {
+            if sum.len() > 1 {
+                sum = kate_division(&sum, convert(root));
+            } else {
+                sum = Vec::new();
+            }
+        }
+        let scale: stock::Fr = convert(&self.scale);
+        sum.iter_mut().for_each(|value| *value *= scale);
+        sum.resize(len, stock::Fr::ZERO);
+        sum
+    }
+}
+
+fn expected(wanted: &[Wanted], values: &[Vec<Fr>], len: usize) -> Vec<stock::Fr> {
+    let mut total = vec![stock::Fr::ZERO; len];
+    for wanted in wanted {
+        for (total, value) in total.iter_mut().zip(wanted.quotient(values, len)) {
+            *total += value;
+        }
+    }
+    total
+}
+
+/// Sets as SHPLONK's: columns at one, two, three and four points; one column in several sets; low parts as long as the set of points.
+fn sets(values: &[Vec<Fr>], rng: &mut ChaCha20Rng) -> Vec<Wanted> {
+    let points = scalars(4, rng);
+    let mut wanted: Vec<Wanted> = (1..=4)
+        .map(|roots| Wanted {
+            terms: (0..values.len())
+                .filter(|column| column % 4 == roots - 1 || *column == 2)
+                .map(|column| (Fr::rand(rng), column))
+                .collect(),
+            low: scalars(roots, rng),
+            roots: points[..roots].to_vec(),
+            scale: Fr::rand(rng),
+        })
+        .collect();
+    // The same column twice in one combination, and no roots.
+    wanted.push(Wanted {
+        terms: vec![(Fr::from(3u64), 0), (Fr::rand(rng), 0), (Fr::ZERO, 1)],
+        low: Vec::new(),
+        roots: Vec::new(),
+        scale: Fr::ONE,
+    });
+    // Only a low part; zero among the roots.
+    wanted.push(Wanted {
+        terms: Vec::new(),
+        low: scalars(values[0].len().min(7), rng),
+        roots: vec![Fr::ZERO, points[0], points[0]],
+        scale: Fr::rand(rng),
+    });
+    wanted
+}
+
+fn srs(workspace: &Workspace, k: u32) -> (Srs, Vec<stock::G1Affine>) {
+    let srs = generate_scratch(workspace, k, Fr::from(77u64), |_| ()).expect("SRS");
+    let points = srs
+        .monomial()
+        .and_then(|column| column.cast::<stock::G1Affine>()?.to_vec())
+        .expect("points");
+    (srs, points)
+}
+
+/// The smallest budget that the plan names.
+fn smallest_bytes(bases: &Column<G1>, combinations: &[Combination<'_, Fr>], keep: bool) -> u64 {
+    let none = Workspace {
+        budget: Budget::new(0),
+        ..bases.workspace().clone()
+    };
+    match plan(&none, bases, combinations, keep) {
+        Err(Error::BudgetTooSmall { needed_bytes, .. }) => needed_bytes,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn check(k: u32, lens: &[usize], seed: u64) {
+    let place = place(64 << 20);
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let (srs, points) = srs(&place.workspace, k);
+    let bases = srs.monomial().expect("points");
+    let values: Vec<Vec<Fr>> = lens.iter().map(|&len| scalars(len, &mut rng)).collect();
+    let columns: Vec<Column<Fr>> = values
+        .iter()
+        .enumerate()
+        .map(|(i, values)| {
+            let placement = if i % 3 == 1 {
+                Placement::Memory
+            } else {
+                Placement::Disk
+            };
+            column(&place.workspace, values, placement)
+        })
+        .collect();
+    let wanted = sets(&values, &mut rng);
+    // A low part may be longer than all columns.
+    let low_lens = wanted.iter().map(|wanted| wanted.low.len());
+    let len = low_lens.chain(lens.iter().copied()).max().unwrap_or(0);
+    let combinations: Vec<_> = wanted.iter().map(|wanted| wanted.over(&columns)).collect();
+    let total = expected(&wanted, &values, len);
+    let commitment = stock::G1Affine::from(best_multiexp(&total, &points[..len]));
+    let held = place.workspace.budget.held_bytes();
+    let smallest = smallest_bytes(bases, &combinations, true);
+    for available in [place.workspace.budget.available_bytes(), smallest * 2, smallest] {
+        // What is left is what the plan sees.
+        let rest = place.workspace.budget.available_bytes() - available;
+        let taken = place
+            .workspace
+            .budget
+            .lease_map(rest, "others")
+            .expect("there is as much");
+        for keep in [true, false] {
+            let plan = plan(&place.workspace, bases, &combinations, keep).expect("a plan");
+            let (sum, kept) =
+                divide_and_commit(&place.workspace, bases, &combinations, keep).expect("an opening");
+            let affine = G1::from_affine::<ark_bn254::g1::Config>(&sum);
+            assert_eq!(convert::<_, stock::G1Affine>(&affine), commitment, "{plan:?}");
+            assert_eq!(kept.is_some(), keep);
+            if let Some(kept) = kept {
+                assert_eq!(kept.len(), len as u64);
+                let kept: Vec<stock::Fr> = read_plainly(&kept).iter().map(convert).collect();
+                assert_eq!(kept, total);
+            }
+        }
+        drop(taken);
+        assert_eq!(place.workspace.budget.held_bytes(), held);
+    }
+}
+
+/// In the smallest pieces.
+fn read_plainly(column: &Column<Fr>) -> Vec<Fr> {
+    let mut out = vec![Fr::ZERO; column.len() as usize];
+    let chunk = column.frame_elements();
+    let mut reader = column
+        .reader(spillproof::column::ascending(column.len(), chunk), 1)
+        .expect("a reader");
+    for part in out.chunks_mut(chunk as usize) {
+        reader.next_into(part).expect("readable");
+    }
+    out
+}
+
+fn on_threads(threads: usize, run: impl FnOnce() + Send) {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .expect("threads")
+        .install(run);
+}
+
+#[test]
+fn quotients_are_stock_s_for_every_size_and_budget() {
+    for threads in [1, 2] {
+        on_threads(threads, || {
+            for k in 4..=12u32 {
+                let n = 1usize << k;
+                // Whole columns, shorter ones, a single coefficient, lengths that no chunk divides.
+                check(k, &[n, n, n, n - 3, 1, n / 2 + 1], u64::from(k));
+            }
+            check(12, &[2501, 17, 513, 512, 1025], 40);
+            check(11, &[1, 1, 1], 41);
+        });
+    }
+}
+
+#[test]
+fn many_columns_in_a_small_budget() {
+    let place = place(16 << 20);
+    let mut rng = ChaCha20Rng::seed_from_u64(9);
+    let (srs, points) = srs(&place.workspace, 12);
+    let n = 1 << 12;
+    let values: Vec<Vec<Fr>> = (0..60).map(|_| scalars(n, &mut rng)).collect();
+    let columns: Vec<_> = values
+        .iter()
+        .map(|values| column(&place.workspace, values, Placement::Disk))
+        .collect();
+    let wanted = sets(&values, &mut rng);
+    let combinations: Vec<_> = wanted.iter().map(|wanted| wanted.over(&columns)).collect();
+    let read = place.workspace.storage.stats().bytes_read;
+    let (sum, _) =
+        divide_and_commit(&place.workspace, srs.monomial().unwrap(), &combinations, false).expect("opened");
+    let read = place.workspace.storage.stats().bytes_read - read;
+    assert_eq!(
+        read,
+        (60 * 32 + 64) * n as u64,
+        "every column once, and the points"
+    );
+    let total = expected(&wanted, &values, n);
+    let affine = G1::from_affine::<ark_bn254::g1::Config>(&sum);
+    assert_eq!(
+        convert::<_, stock::G1Affine>(&affine),
+        stock::G1Affine::from(best_multiexp(&total, &points))
+    );
+    assert!(place.workspace.budget.peak_bytes() <= 16 << 20);
+}
+
+#[test]
+fn nothing_to_open_and_too_much() {
+    let place = place(8 << 20);
+    let (srs, _) = srs(&place.workspace, 4);
+    let bases = srs.monomial().unwrap();
+    let (sum, kept) = divide_and_commit(&place.workspace, bases, &[], true).expect("nothing");
+    assert_eq!(sum, ark_bn254::G1Affine::identity());
+    assert!(kept.is_some_and(|kept| kept.is_empty()));
+    let long = column(&place.workspace, &[Fr::ONE; 17], Placement::Disk);
+    let combination = Combination {
+        terms: vec![(Fr::ONE, &long)],
+        low: Vec::new(),
+        roots: vec![Fr::ONE],
+        scale: Fr::ONE,
+    };
+    let refused = divide_and_commit(&place.workspace, bases, &[combination], false);
+    assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
+}
+
+#[test]
+fn evaluations_are_stock_s_and_read_each_column_once() {
+    for (threads, budget_bytes) in [(1, 32 << 20), (2, 32 << 20), (4, 1 << 20)] {
+        on_threads(threads, || {
+            let place = place(budget_bytes);
+            let mut rng = ChaCha20Rng::seed_from_u64(5);
+            let lens = [4096usize, 1, 0, 513, 3000, 4096, 20000];
+            let values: Vec<Vec<Fr>> = lens.iter().map(|&len| scalars(len, &mut rng)).collect();
+            let columns: Vec<_> = values
+                .iter()
+                .map(|values| column(&place.workspace, values, Placement::Disk))
+                .collect();
+            let shared = Fr::rand(&mut rng);
+            let queries: Vec<(&Column<Fr>, Vec<Fr>)> = (0..20)
+                .map(|i| {
+                    let mut points = scalars(i % 4, &mut rng);
+                    points.push(shared);
+                    points.push(shared);
+                    (&columns[i % lens.len()], points)
+                })
+                .collect();
+            let held = place.workspace.budget.held_bytes();
+            let read = place.workspace.storage.stats().bytes_read;
+            let results = evaluate_all(&queries).expect("evaluated");
+            let read = place.workspace.storage.stats().bytes_read - read;
+            let frames: u64 = lens.iter().map(|len| len.div_ceil(512) as u64).sum();
+            assert_eq!(read, frames * 16384, "each frame once");
+            assert_eq!(results.len(), queries.len());
+            for (i, ((_, points), results)) in queries.iter().zip(&results).enumerate() {
+                let values: Vec<stock::Fr> = values[i % lens.len()].iter().map(convert).collect();
+                for (point, result) in points.iter().zip(results) {
+                    assert_eq!(
+                        convert::<Fr, stock::Fr>(result),
+                        eval_polynomial(&values, convert(point))
+                    );
+                }
+                assert_eq!(points.len(), results.len());
+            }
+            assert_eq!(place.workspace.budget.held_bytes(), held);
+            assert!(evaluate_all::<Fr>(&[]).expect("nothing").is_empty());
+        });
+    }
+}
+
+#[test]
+fn combinations_of_the_same_columns() {
+    for (threads, budget_bytes) in [(1, 32u64 << 20), (2, 2 << 20)] {
+        on_threads(threads, || {
+            let place = place(budget_bytes);
+            let mut rng = ChaCha20Rng::seed_from_u64(6);
+            let lens = [3000usize, 512, 1, 5000, 0, 4096, 777];
+            let values: Vec<Vec<Fr>> = lens.iter().map(|&len| scalars(len, &mut rng)).collect();
+            let columns: Vec<_> = values
+                .iter()
+                .map(|values| column(&place.workspace, values, Placement::Disk))
+                .collect();
+            let mut given: Vec<&Column<Fr>> = columns.iter().collect();
+            given.push(&columns[3]);
+            let factors: Vec<Vec<Fr>> = (0..4)
+                .map(|_| (0..8).map(|_| Fr::from(rng.gen_range(0..3u64))).collect())
+                .collect();
+            let read = place.workspace.storage.stats().bytes_read;
+            let outputs = linear_combinations(&given, &factors, Placement::Disk).expect("combined");
+            let read = place.workspace.storage.stats().bytes_read - read;
+            let frames: u64 = lens.iter().map(|len| len.div_ceil(512) as u64).sum();
+            assert_eq!(read, frames * 16384);
+            for (factors, output) in factors.iter().zip(&outputs) {
+                let mut wanted = vec![Fr::ZERO; 5000];
+                for (column, factor) in factors.iter().enumerate() {
+                    for (wanted, value) in wanted.iter_mut().zip(&values[column % 7 + column / 7 * 3]) {
+                        *wanted += *value * factor;
+                    }
+                }
+                assert_eq!(output.to_vec().expect("readable"), wanted);
+            }
+            assert!(linear_combinations(&given, &[], Placement::Disk).is_ok_and(|none| none.is_empty()));
+            assert!(matches!(
+                linear_combinations(&given, &[vec![Fr::ONE]], Placement::Disk),
+                Err(Error::Invalid { .. })
+            ));
+            assert!(matches!(
+                linear_combinations::<Fr>(&[], &[], Placement::Disk),
+                Err(Error::Invalid { .. })
+            ));
+        });
+    }
+}
+
+#[test]
+fn a_small_budget_is_refused_with_the_number() {
+    let place = place(32 << 20);
+    let columns: Vec<_> = (0..20)
+        .map(|_| column(&place.workspace, &[Fr::ONE; 4096], Placement::Disk))
+        .collect();
+    let given: Vec<&Column<Fr>> = columns.iter().collect();
+    let available = place.workspace.budget.available_bytes();
+    let others = place
+        .workspace
+        .budget
+        .lease_map(available - 100_000, "others")
+        .unwrap();
+    let needed = match linear_combinations(&given, &[vec![Fr::ONE; 20]], Placement::Disk) {
+        Err(Error::BudgetTooSmall { needed_bytes, .. }) => needed_bytes,
+        other => panic!("{other:?}"),
+    };
+    drop(others);
+    // The drafts' digests come on top.
+    let others = place
+        .workspace
+        .budget
+        .lease_map(available - needed - 4096, "others")
+        .unwrap();
+    linear_combinations(&given, &[vec![Fr::ONE; 20]], Placement::Disk).expect("enough");
+    drop(others);
+}
