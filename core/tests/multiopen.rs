@@ -4,7 +4,6 @@
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field as _, UniformRand};
-use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
@@ -12,7 +11,7 @@ use spillproof::column::{Column, Element, Placement, Workspace, Writer};
 use spillproof::commit::multiopen::plan;
 use spillproof::commit::{Combination, G1, Srs, divide_and_commit, generate_scratch};
 use spillproof::storage::Storage;
-use spillproof::stream::{evaluate_all, linear_combinations};
+use spillproof::stream::evaluate_all;
 use spillproof::{Error, Result};
 use stock_halo2_axiom::arithmetic::{best_multiexp, eval_polynomial, kate_division};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
@@ -345,76 +344,4 @@ fn evaluations_are_stock_s_and_read_each_column_once() {
             assert!(evaluate_all::<Fr>(&[]).expect("nothing").is_empty());
         });
     }
-}
-
-#[test]
-fn combinations_of_the_same_columns() {
-    for (threads, budget_bytes) in [(1, 32u64 << 20), (2, 2 << 20)] {
-        on_threads(threads, || {
-            let place = place(budget_bytes);
-            let mut rng = ChaCha20Rng::seed_from_u64(6);
-            let lens = [3000usize, 512, 1, 5000, 0, 4096, 777];
-            let values: Vec<Vec<Fr>> = lens.iter().map(|&len| scalars(len, &mut rng)).collect();
-            let columns: Vec<_> = values
-                .iter()
-                .map(|values| column(&place.workspace, values, Placement::Disk))
-                .collect();
-            let mut given: Vec<&Column<Fr>> = columns.iter().collect();
-            given.push(&columns[3]);
-            let factors: Vec<Vec<Fr>> = (0..4)
-                .map(|_| (0..8).map(|_| Fr::from(rng.gen_range(0..3u64))).collect())
-                .collect();
-            let read = place.workspace.storage.stats().bytes_read;
-            let outputs = linear_combinations(&given, &factors, Placement::Disk).expect("combined");
-            let read = place.workspace.storage.stats().bytes_read - read;
-            let frames: u64 = lens.iter().map(|len| len.div_ceil(512) as u64).sum();
-            assert_eq!(read, frames * 16384);
-            for (factors, output) in factors.iter().zip(&outputs) {
-                let mut wanted = vec![Fr::ZERO; 5000];
-                for (column, factor) in factors.iter().enumerate() {
-                    for (wanted, value) in wanted.iter_mut().zip(&values[column % 7 + column / 7 * 3]) {
-                        *wanted += *value * factor;
-                    }
-                }
-                assert_eq!(output.to_vec().expect("readable"), wanted);
-            }
-            assert!(linear_combinations(&given, &[], Placement::Disk).is_ok_and(|none| none.is_empty()));
-            assert!(matches!(
-                linear_combinations(&given, &[vec![Fr::ONE]], Placement::Disk),
-                Err(Error::Invalid { .. })
-            ));
-            assert!(matches!(
-                linear_combinations::<Fr>(&[], &[], Placement::Disk),
-                Err(Error::Invalid { .. })
-            ));
-        });
-    }
-}
-
-#[test]
-fn a_small_budget_is_refused_with_the_number() {
-    let place = place(32 << 20);
-    let columns: Vec<_> = (0..20)
-        .map(|_| column(&place.workspace, &[Fr::ONE; 4096], Placement::Disk))
-        .collect();
-    let given: Vec<&Column<Fr>> = columns.iter().collect();
-    let available = place.workspace.budget.available_bytes();
-    let others = place
-        .workspace
-        .budget
-        .lease_map(available - 100_000, "others")
-        .unwrap();
-    let needed = match linear_combinations(&given, &[vec![Fr::ONE; 20]], Placement::Disk) {
-        Err(Error::BudgetTooSmall { needed_bytes, .. }) => needed_bytes,
-        other => panic!("{other:?}"),
-    };
-    drop(others);
-    // The drafts' digests come on top.
-    let others = place
-        .workspace
-        .budget
-        .lease_map(available - needed - 4096, "others")
-        .unwrap();
-    linear_combinations(&given, &[vec![Fr::ONE; 20]], Placement::Disk).expect("enough");
-    drop(others);
 }

@@ -1,23 +1,19 @@
-//! Many polynomials in one pass each: evaluations, and several linear combinations of the same columns.
+//! Many polynomials, each evaluated at its points in one pass over its coefficients.
 //!
-//! Memory, whatever n: evaluations take three chunks for each column that is in work, a column a thread at most;
-//! combinations what [`super::sums`] says, and four chunks for each output. Chunks shrink where the budget is small.
+//! Memory, whatever n: three chunks for each column that is in work, a column a thread at most. Chunks, then the number of
+//! columns in work, shrink where the budget is small.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use super::sums::{Direction, Sums, distinct};
-use crate::column::{Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, Workspace};
+use super::sums::distinct;
+use crate::Result;
+use crate::column::{Column, Element, Workspace};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::evaluate_chunk_many;
-use crate::{Error, Result};
 
 /// Chunks for each column that is being evaluated: two on their way, one in work.
 const CHUNKS_PER_COLUMN: u64 = 3;
-/// Chunks for each output: the sum, and up to three of its writer.
-const CHUNKS_PER_OUTPUT: u64 = 4;
-/// Elements of the largest chunk of a combination.
-const CHUNK_MAX: u64 = 1 << 15;
 
 /// The values of each polynomial at each of its points. A column that is asked for several times is read once; several
 /// columns are in work at a time, so that reading overlaps computing.
@@ -117,52 +113,6 @@ fn evaluate_in_chunks<F: KernelField + Element>(
     Ok(carries)
 }
 
-/// `sum of factors[output][column] * columns[column]` for every output, with one pass over the columns. Outputs are as long
-/// as the longest column; shorter ones count as padded with zeros. A column that is given twice is read once.
-///
-/// # Errors
-/// [`Error::Invalid`] without any column, or for a number of factors that is not that of the columns;
-/// [`Error::BudgetTooSmall`] before any work; [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
-pub fn linear_combinations<F: KernelField + Element>(
-    columns: &[&Column<F>],
-    factors: &[Vec<F>],
-    placement: Placement,
-) -> Result<Vec<Column<F>>> {
-    let invalid = |details: String| Error::Invalid {
-        what: "linear combinations",
-        details,
-    };
-    let (Some(longest), Some(workspace)) = (
-        columns.iter().map(|column| column.len()).max(),
-        columns.first().map(|column| column.workspace()),
-    ) else {
-        return Err(invalid("of no columns, so of no length".into()));
-    };
-    if let Some(output) = factors.iter().position(|factors| factors.len() != columns.len()) {
-        return Err(invalid(format!(
-            "{} factors of output {output} for {} columns",
-            factors[output].len(),
-            columns.len()
-        )));
-    }
-    let (columns, places) = distinct(columns.iter().copied());
-    let sums: Vec<Vec<(usize, F)>> = factors.iter().map(|factors| merged(&places, factors)).collect();
-    let mut drafts: Vec<Draft<F>> = (0..sums.len())
-        .map(|_| Draft::scratch(workspace, "linear combination", longest, placement))
-        .collect::<Result<_>>()?;
-    let chunk = combination_chunk(workspace, &columns, sums.len(), longest)?;
-    let mut tiles = workspace
-        .budget
-        .vec(sums.len() * chunk as usize, F::ZERO, "linear combinations")?;
-    let mut pass = Sums::new(workspace, &columns, sums, longest, chunk, Direction::Ascending)?;
-    while let Some(region) = pass.next_into(&mut tiles)? {
-        for (draft, tile) in drafts.iter_mut().zip(tiles.chunks(chunk as usize)) {
-            draft.write(region, tile)?;
-        }
-    }
-    drafts.into_iter().map(Draft::finish).collect()
-}
-
 /// The factors of each distinct column, added up, without zeros.
 pub(crate) fn merged<F: KernelField>(places: &[usize], factors: &[F]) -> Vec<(usize, F)> {
     let mut merged: Vec<(usize, F)> = Vec::new();
@@ -174,30 +124,4 @@ pub(crate) fn merged<F: KernelField>(places: &[usize], factors: &[F]) -> Vec<(us
     }
     merged.retain(|(_, factor)| *factor != F::ZERO);
     merged
-}
-
-/// The largest chunk that two thirds of the budget's rest hold.
-fn combination_chunk<F: KernelField + Element>(
-    workspace: &Workspace,
-    columns: &[&Column<F>],
-    outputs: usize,
-    longest: u64,
-) -> Result<u64> {
-    let available = workspace.budget.available_bytes();
-    let chunk_min = (SCRATCH_FRAME_BYTES / F::BYTES) as u64;
-    let bytes = |chunk: u64| {
-        Sums::bytes(columns, chunk) + CHUNKS_PER_OUTPUT * outputs as u64 * chunk * F::BYTES as u64
-    };
-    let mut chunk = CHUNK_MAX.min(longest.next_power_of_two()).max(chunk_min);
-    while chunk > chunk_min && bytes(chunk) > available / 3 * 2 {
-        chunk /= 2;
-    }
-    if bytes(chunk) <= available {
-        return Ok(chunk);
-    }
-    Err(Error::BudgetTooSmall {
-        what: format!("{outputs} linear combinations of {} columns", columns.len()),
-        needed_bytes: bytes(chunk),
-        limit_bytes: available,
-    })
 }

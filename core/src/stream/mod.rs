@@ -13,7 +13,7 @@ mod ntt_plan;
 mod poly;
 mod sums;
 
-pub use many::{evaluate_all, linear_combinations};
+pub use many::evaluate_all;
 pub use msm::{ForeignScalars, MsmPlan, Scalars, msm};
 pub use ntt::{Lifted, Transform, Transformable, group_ntt, ntt, ntt_in_tiles};
 pub use ntt_plan::NttPlan;
