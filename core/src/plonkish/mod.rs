@@ -12,6 +12,8 @@
 //! - [`arguments`]: the constraints of permutation, lookup and shuffle, for a program.
 //! - [`permutation`]: the grand product of a set of columns.
 //! - [`lookup`]: permuted input and table, and their grand product.
+//! - [`FixedCells`], [`Selectors`], [`witness_column`]: what a circuit assigns, and the columns that become of it.
+//! - [`indicator()`]: polynomials that are 1 on some rows.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
 //!
 //! Architecture invariant: nothing in here knows which proof system asks, and no memory grows with n.
@@ -20,6 +22,8 @@ pub mod arguments;
 pub mod copies;
 mod coset;
 mod evaluate;
+mod fixed;
+mod indicator;
 mod integer;
 pub mod lookup;
 mod merge;
@@ -29,12 +33,18 @@ pub mod program;
 pub mod quotient;
 mod quotient_plan;
 mod schedule;
+mod selectors;
 pub mod sort;
 mod tile;
 pub mod windows;
+mod witness;
 
 pub use copies::Copies;
+pub use fixed::FixedCells;
+pub use indicator::indicator;
 pub use program::{Builder, Program, Value};
 pub use quotient::{CosetDomain, QuotientPlan, QuotientShape, Source, quotient, quotient_in_tiles};
+pub use selectors::Selectors;
 pub use sort::SortPlan;
 pub use windows::evaluate_rows;
+pub use witness::witness_column;

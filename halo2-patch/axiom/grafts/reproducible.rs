@@ -18,7 +18,7 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         body,
     };
     tree.graft(vanishing, "impl Argument :: fn commit", "6be157c07803c4ed", wrap);
-    append_module(tree, vanishing, "spillproof_draw", "vanishing.rs")?;
+    append_module(tree, vanishing, "mod spillproof_draw", "vanishing.rs")?;
 
     let lookup = "src/plonk/lookup/prover.rs";
     let arguments = "(pk, params, domain, rng, input_expression, table_expression)";
@@ -32,5 +32,5 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         body: &body,
     };
     tree.graft(lookup, "fn permute_expression_pair", "1cd846f63657df7f", wrap);
-    append_module(tree, lookup, "spillproof_order", "lookup.rs")
+    append_module(tree, lookup, "mod spillproof_order", "lookup.rs")
 }

@@ -9,24 +9,27 @@ use crate::kernels::field::KernelField;
 pub fn invert_chunk<F: KernelField>(values: &mut [F]) {
     values.par_chunks_mut(PIECE).for_each_init(
         || Vec::with_capacity(PIECE),
-        |before, values| {
-            before.clear();
-            let mut product = F::ONE;
-            for value in values.iter() {
-                before.push(product);
-                if !value.is_zero() {
-                    product = product.times(value);
-                }
-            }
-            // A product of non-zero values is not zero.
-            let mut inverse = product.inverse().unwrap_or(F::ZERO);
-            for (value, before) in values.iter_mut().zip(before.iter()).rev() {
-                if !value.is_zero() {
-                    let inverted = inverse.times(before);
-                    inverse = inverse.times(value);
-                    *value = inverted;
-                }
-            }
-        },
+        |before, values| invert_piece(values, before),
     );
+}
+
+/// [`invert_chunk`] on one thread, with one inversion; `before` is room for as many products.
+pub(super) fn invert_piece<F: KernelField>(values: &mut [F], before: &mut Vec<F>) {
+    before.clear();
+    let mut product = F::ONE;
+    for value in values.iter() {
+        before.push(product);
+        if !value.is_zero() {
+            product = product.times(value);
+        }
+    }
+    // A product of non-zero values is not zero.
+    let mut inverse = product.inverse().unwrap_or(F::ZERO);
+    for (value, before) in values.iter_mut().zip(before.iter()).rev() {
+        if !value.is_zero() {
+            let inverted = inverse.times(before);
+            inverse = inverse.times(value);
+            *value = inverted;
+        }
+    }
 }

@@ -8,15 +8,17 @@
 //! - [`evaluate_chunk`]: Horner, from the top.
 //! - [`divide_chunk`]: division by (X - a), from the top (synthetic division; the quotient KZG openings need).
 //! - [`prefix_product_chunk`]: exclusive prefix product, from the bottom (grand products).
-//! - [`invert_chunk`]: batch inversion; zeros stay zero.
+//! - [`invert_chunk`]: batch inversion; zeros stay zero. [`quotients`]: of fractions, most of them whole.
 //! - [`add_scaled`], [`linear_combination`], [`add_linear_combination`]: sums of scaled vectors.
 //! - [`powers`], [`scale_powers`]: geometric sequences.
 
 mod combine;
+mod fraction;
 mod invert;
 mod scan;
 
 pub use combine::{add_linear_combination, add_scaled, linear_combination, powers, scale_powers};
+pub use fraction::quotients;
 pub use invert::invert_chunk;
 pub use scan::{divide_chunk, evaluate_chunk, evaluate_chunk_many, prefix_product_chunk};
 

@@ -80,6 +80,21 @@ fn check_all<F: KernelField>(n: usize, chunk: usize, seed: u64) {
         assert_eq!(*inverse, value.inverse().unwrap_or(F::ZERO));
     }
 
+    // Whole numbers, fractions, and fractions over 0.
+    let cells: Vec<(F, Option<F>)> = (values.iter().zip(random(n, seed + 3)))
+        .enumerate()
+        .map(|(i, (numerator, denominator))| (*numerator, (i % 3 != 0).then_some(denominator)))
+        .collect();
+    let mut fractions = vec![F::ONE; n];
+    fractions
+        .chunks_mut(chunk)
+        .zip(cells.chunks(chunk))
+        .for_each(|(output, cells)| quotients(cells, |cell| *cell, output));
+    for (fraction, (numerator, denominator)) in fractions.iter().zip(&cells) {
+        let inverse = denominator.map_or(F::ONE, |value| value.inverse().unwrap_or(F::ZERO));
+        assert_eq!(*fraction, *numerator * inverse);
+    }
+
     let other: Vec<F> = random(n / 2, seed + 2);
     let mut sum = vec![F::ONE; n];
     linear_combination(&mut sum, &[(points[0], &values), (F::from(3u64), &other)]);

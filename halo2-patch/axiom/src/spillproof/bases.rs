@@ -102,7 +102,7 @@ where
 }
 
 /// The value, where stock's signature leaves no other way than a panic to report an error of the engine.
-pub(super) fn or_panic<T>(result: io::Result<T>) -> T {
+pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => panic!("spillproof: {error}"),

@@ -67,6 +67,17 @@ pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
     Session::current().map_err(io::Error::other)
 }
 
+/// Runs `work` on the session's threads, when it is its turn.
+///
+/// # Errors
+/// Those of `work`.
+pub(crate) fn in_turn<T: Send>(
+    session: &Session,
+    work: impl FnOnce() -> ::spillproof::Result<T> + Send,
+) -> io::Result<T> {
+    session.run_in_turn(work).map_err(io::Error::other)
+}
+
 /// The current session's store for this curve.
 ///
 /// # Errors

@@ -9,6 +9,7 @@
 //!   values.rs   values of a Polynomial: a vector, a column on disk, or one value n times
 //!   serde.rs    a Polynomial's bytes, through fixed buffers
 //!   domain.rs   EvaluationDomain: transforms of what is on disk, twiddles when asked for
+//!   cells.rs    advice cells in mapped scratch
 //!   engine.rs   talks to the engine about points
 //!   scalars.rs  talks to the engine about scalars
 //! ```
@@ -37,6 +38,7 @@
 #![deny(unsafe_code)]
 
 pub(crate) mod bases;
+pub(crate) mod cells;
 pub(crate) mod domain;
 pub(crate) mod engine;
 pub(crate) mod params;

@@ -1,0 +1,125 @@
+//! The cells of fixed columns while a circuit is synthesised: any order, any number of times, fractions too.
+//!
+//! Shapes: `columns` times `rows` cells of 32 bytes (Montgomery form) in mapped scratch; what is never assigned is 0 and takes
+//! no space. Fractions are inverted in batches of [`WAITING`]: once one waits, every later assignment waits behind it, so
+//! that the last one to a cell is the one that stays. Memory: what the maps keep resident, and a batch.
+
+use std::ops::Range;
+
+use crate::Result;
+use crate::column::{Cell, Column, Element, Mapped, Placement, Residency, Workspace, Writer};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly;
+
+/// Assignments that wait for a batch inversion.
+const WAITING: usize = 512;
+
+/// Fixed columns that are being assigned.
+pub struct FixedCells<F: Cell> {
+    workspace: Workspace,
+    rows: u64,
+    columns: Vec<Mapped<F>>,
+    waiting: Vec<Assignment<F>>,
+}
+
+struct Assignment<F> {
+    column: usize,
+    row: u64,
+    numerator: F,
+    denominator: Option<F>,
+}
+
+impl<F: KernelField + Element + Cell> FixedCells<F> {
+    /// `columns` columns of `rows` cells, all 0, in this share.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`], [`crate::Error::OverBudget`].
+    pub fn new(workspace: &Workspace, share: &Residency, columns: usize, rows: u64) -> Result<Self> {
+        let columns = (0..columns)
+            .map(|_| Mapped::zeroed_in(share, "fixed cells", rows))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            workspace: workspace.clone(),
+            rows,
+            columns,
+            waiting: Vec::new(),
+        })
+    }
+
+    /// How many columns there are.
+    pub fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Assigns `numerator / denominator` to a cell (the numerator without a denominator, 0 over a denominator of 0).
+    ///
+    /// # Errors
+    /// [`crate::Error::Invalid`] for a cell that is not there; [`crate::Error::File`].
+    pub fn assign(&mut self, column: usize, row: u64, numerator: F, denominator: Option<F>) -> Result<()> {
+        if self.waiting.is_empty() && denominator.is_none() {
+            self.column(column)?.set(row, numerator)?;
+            return Ok(());
+        }
+        self.waiting.push(Assignment {
+            column,
+            row,
+            numerator,
+            denominator,
+        });
+        if self.waiting.len() == WAITING {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Assigns one value to many rows of a column.
+    ///
+    /// # Errors
+    /// As [`Self::assign`].
+    pub fn fill(
+        &mut self,
+        column: usize,
+        rows: Range<u64>,
+        numerator: F,
+        denominator: Option<F>,
+    ) -> Result<()> {
+        self.settle()?;
+        let mut value = [F::ZERO];
+        poly::quotients(&[(numerator, denominator)], |cell| *cell, &mut value);
+        self.column(column)?.fill(rows, value[0])
+    }
+
+    /// Every column, in order; the cells' files go as the columns come.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`], [`crate::Error::OverBudget`].
+    pub fn into_columns(mut self) -> Result<Vec<Column<F>>> {
+        self.settle()?;
+        let (workspace, rows) = (self.workspace, self.rows);
+        let to_column = |mut cells: Mapped<F>| {
+            let mut writer = Writer::scratch(&workspace, "fixed column", rows, Placement::Auto)?;
+            cells.read(0..rows, |_, cells| writer.push(cells))?;
+            writer.finish()
+        };
+        self.columns.into_iter().map(to_column).collect()
+    }
+
+    fn column(&mut self, column: usize) -> Result<&mut Mapped<F>> {
+        let columns = self.columns.len();
+        self.columns.get_mut(column).ok_or_else(|| crate::Error::Invalid {
+            what: "fixed column",
+            details: format!("column {column} of {columns}"),
+        })
+    }
+
+    /// Carries out what waits.
+    fn settle(&mut self) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut values = vec![F::ZERO; waiting.len()];
+        poly::quotients(&waiting, |cell| (cell.numerator, cell.denominator), &mut values);
+        for (cell, value) in waiting.into_iter().zip(values) {
+            self.column(cell.column)?.set(cell.row, value)?;
+        }
+        Ok(())
+    }
+}

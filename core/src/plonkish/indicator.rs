@@ -1,0 +1,61 @@
+//! Polynomials that are 1 on some rows of the domain and 0 on the others, as coefficients.
+//!
+//! `l_i` has the coefficients `omega^(-i j) / n`. So the sum over the rows `first .. first + count` has, at `X^j`,
+//! `s^j * (1 + w^j + .. + w^(j (count - 1))) / n` with `w = omega^-1` and `s = w^first`: one pass that writes, and a few
+//! multiplications a coefficient, for the few rows at the end that halo2 keeps for blinding. Memory: a tile and a writer's
+//! buffers.
+
+use rayon::prelude::*;
+
+use crate::Result;
+use crate::column::{Column, Element, Placement, Workspace, Writer};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly::PIECE;
+
+/// The polynomial `constant + factor * (l_first + .. + l_(first + count - 1))` over the `2^log_n` powers of `omega`, as
+/// `2^log_n` coefficients.
+///
+/// # Errors
+/// [`crate::Error::File`], [`crate::Error::OverBudget`]; [`crate::Error::Invalid`] if `omega` is 0.
+pub fn indicator<F: KernelField + Element>(
+    workspace: &Workspace,
+    log_n: u32,
+    omega: F,
+    rows: std::ops::Range<u64>,
+    constant: F,
+    factor: F,
+) -> Result<Column<F>> {
+    let n = 1u64 << log_n;
+    let invalid = || crate::Error::Invalid {
+        what: "root of unity",
+        details: "0 is none".into(),
+    };
+    let back = omega.inverse().ok_or_else(invalid)?;
+    let shift = back.pow([rows.start]);
+    let count = rows.end.saturating_sub(rows.start);
+    let scale = factor.times(&F::from(n).inverse().ok_or_else(invalid)?);
+    let mut writer = Writer::scratch(workspace, "indicator of rows", n, Placement::Auto)?;
+    let tile_len = (32 * PIECE).min(n as usize);
+    let mut tile = workspace.budget.vec(tile_len, F::ZERO, "indicator of rows")?;
+    for start in (0..n).step_by(tile_len) {
+        tile.par_chunks_mut(PIECE)
+            .enumerate()
+            .for_each(|(piece, values)| {
+                let at = start + (piece * PIECE) as u64;
+                let mut step = back.pow([at]);
+                let mut first = shift.pow([at]).times(&scale);
+                for value in values {
+                    // Horner over the rows.
+                    let sum = (1..count).fold(F::ONE, |sum, _| sum.times(&step).plus(&F::ONE));
+                    *value = if count == 0 { F::ZERO } else { first.times(&sum) };
+                    step = step.times(&back);
+                    first = first.times(&shift);
+                }
+            });
+        if start == 0 {
+            tile[0] = tile[0].plus(&constant);
+        }
+        writer.push(&tile)?;
+    }
+    writer.finish()
+}

@@ -1,0 +1,175 @@
+//! Selectors while a circuit is synthesised, and the columns that they become.
+//!
+//! Shapes: `count` selectors over `rows` rows, one bit each, in mapped scratch: 64 rows of one selector are a word, and the
+//! words of all selectors for the same rows are neighbours, so that one pass sees them together. Memory: what the map keeps
+//! resident; `count` words; the writers of [`COLUMNS`] columns.
+//!
+//! Selectors that are never on in the same row may share a column (halo2's selector compression, see the halo2 book,
+//! *Selector combining*): each adds its own value where it is on. Which ones do is for the caller to say, from
+//! [`Selectors::conflicts`].
+
+use crate::Result;
+use crate::column::{Column, Element, Mapped, Placement, Residency, Workspace, Writer};
+use crate::kernels::field::KernelField;
+
+/// Columns that are written in one pass.
+const COLUMNS: usize = 4;
+
+/// Rows in a word.
+const WORD: u64 = u64::BITS as u64;
+
+/// Where each of a circuit's selectors is on.
+pub struct Selectors {
+    workspace: Workspace,
+    rows: u64,
+    count: usize,
+    words: Mapped<u64>,
+}
+
+impl Selectors {
+    /// `count` selectors over `rows` rows, all off, in this share.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`], [`crate::Error::OverBudget`].
+    pub fn new(workspace: &Workspace, share: &Residency, count: usize, rows: u64) -> Result<Self> {
+        let words = Mapped::zeroed_in(share, "selectors", rows.div_ceil(WORD) * count as u64)?;
+        Ok(Self {
+            workspace: workspace.clone(),
+            rows,
+            count,
+            words,
+        })
+    }
+
+    /// How many selectors there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Turns a selector on in a row.
+    ///
+    /// # Errors
+    /// [`crate::Error::Invalid`] for a selector or a row that is not there; [`crate::Error::File`].
+    pub fn enable(&mut self, selector: usize, row: u64) -> Result<()> {
+        if selector >= self.count || row >= self.rows {
+            return Err(crate::Error::Invalid {
+                what: "selector",
+                details: format!(
+                    "selector {selector} of {} in row {row} of {}",
+                    self.count, self.rows
+                ),
+            });
+        }
+        let word = row / WORD * self.count as u64 + selector as u64;
+        let bits = self.words.get(word)?;
+        self.words.set(word, bits | 1 << (row % WORD))?;
+        Ok(())
+    }
+
+    /// The pairs of selectors `(i, j)`, `i < j`, that are both on in some row, in order.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`].
+    pub fn conflicts(&mut self) -> Result<Vec<(usize, usize)>> {
+        let count = self.count;
+        let mut together = vec![false; count * count];
+        let mut on = Vec::with_capacity(count);
+        self.for_each_word(|words| {
+            on.clear();
+            on.extend(words.iter().copied().enumerate().filter(|(_, bits)| *bits != 0));
+            for (at, &(j, bits)) in on.iter().enumerate() {
+                for &(i, before) in &on[..at] {
+                    together[i * count + j] |= before & bits != 0;
+                }
+            }
+            Ok(())
+        })?;
+        let pairs = (0..count).flat_map(|i| (i + 1..count).map(move |j| (i, j)));
+        Ok(pairs.filter(|(i, j)| together[i * count + j]).collect())
+    }
+
+    /// A column for each group of selectors, with their values: row by row, the sum of the values of those that are on.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`], [`crate::Error::OverBudget`].
+    pub fn columns<F: KernelField + Element>(
+        &mut self,
+        groups: &[Vec<(usize, F)>],
+    ) -> Result<Vec<Column<F>>> {
+        let mut columns = Vec::with_capacity(groups.len());
+        for groups in groups.chunks(COLUMNS) {
+            let (workspace, rows) = (self.workspace.clone(), self.rows);
+            let mut writers = groups
+                .iter()
+                .map(|_| Writer::scratch(&workspace, "selector column", rows, Placement::Auto))
+                .collect::<Result<Vec<_>>>()?;
+            let mut left = rows;
+            let mut values = [F::ZERO; WORD as usize];
+            self.for_each_word(|words| {
+                let here = left.min(WORD);
+                left -= here;
+                for (group, writer) in groups.iter().zip(&mut writers) {
+                    values.fill(F::ZERO);
+                    for (selector, value) in group {
+                        let mut bits = words[*selector];
+                        while bits != 0 {
+                            let row = bits.trailing_zeros() as usize;
+                            values[row] = values[row].plus(value);
+                            bits &= bits - 1;
+                        }
+                    }
+                    writer.push(&values[..here as usize])?;
+                }
+                Ok(())
+            })?;
+            for writer in writers {
+                columns.push(writer.finish()?);
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Every selector as bytes, eight rows in each, the first in the lowest bit: `rows / 8` bytes a selector.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`].
+    pub fn packed(&mut self) -> Result<Vec<Vec<u8>>> {
+        let bytes = self.rows.div_ceil(8) as usize;
+        let mut packed = vec![Vec::with_capacity(bytes.next_multiple_of(8)); self.count];
+        self.for_each_word(|words| {
+            for (packed, bits) in packed.iter_mut().zip(words) {
+                packed.extend_from_slice(&bits.to_le_bytes());
+            }
+            Ok(())
+        })?;
+        packed.iter_mut().for_each(|packed| packed.truncate(bytes));
+        Ok(packed)
+    }
+
+    /// Hands `take` the words of all selectors for 64 rows, for all rows in order.
+    fn for_each_word(&mut self, mut take: impl FnMut(&[u64]) -> Result<()>) -> Result<()> {
+        if self.count == 0 {
+            return (0..self.rows.div_ceil(WORD)).try_for_each(|_| take(&[]));
+        }
+        let count = self.count;
+        // Blocks of the map end anywhere.
+        let mut begun = Vec::with_capacity(count);
+        let len = self.words.len();
+        self.words.read(0..len, |_, mut words| {
+            if !begun.is_empty() {
+                let (end, rest) = words.split_at((count - begun.len()).min(words.len()));
+                begun.extend_from_slice(end);
+                words = rest;
+                if begun.len() < count {
+                    return Ok(());
+                }
+                take(&begun)?;
+                begun.clear();
+            }
+            let mut whole = words.chunks_exact(count);
+            whole.by_ref().try_for_each(&mut take)?;
+            begun.extend_from_slice(whole.remainder());
+            Ok(())
+        })
+    }
+}

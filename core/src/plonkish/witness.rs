@@ -1,0 +1,44 @@
+//! A column of a witness, from the cells that a circuit assigned.
+//!
+//! Shapes: `rows` cells in mapped scratch, each a fraction in whatever form the caller keeps; the last `tail.len()` rows come
+//! from `tail` (random values for blinding, by then drawn). One pass up: cells are inverted in batches and written.
+//! Memory: a tile, a writer's buffers, and what the map keeps resident.
+
+use crate::Result;
+use crate::column::{Cell, Column, Element, Mapped, Placement, Workspace, Writer};
+use crate::kernels::field::KernelField;
+use crate::kernels::poly;
+
+/// Cells that are inverted at a time.
+const TILE: usize = 32 * poly::PIECE;
+
+/// The column whose row i is `fraction(cells[i])`, numerator and denominator (see [`poly::quotients`]), but for the tail.
+///
+/// # Errors
+/// [`crate::Error::File`], [`crate::Error::OverBudget`]; [`crate::Error::Invalid`] for a tail that is longer than the column.
+pub fn witness_column<T: Cell, F: KernelField + Element>(
+    workspace: &Workspace,
+    cells: &mut Mapped<T>,
+    fraction: impl Fn(&T) -> (F, Option<F>) + Sync,
+    tail: &[F],
+) -> Result<Column<F>> {
+    let rows = cells.len();
+    let assigned = rows
+        .checked_sub(tail.len() as u64)
+        .ok_or_else(|| crate::Error::Invalid {
+            what: "rows of a witness column",
+            details: format!("{} for blinding, and {rows} in all", tail.len()),
+        })?;
+    let tile_len = TILE.min(rows as usize);
+    let mut tile = workspace.budget.vec(tile_len, F::ZERO, "witness column")?;
+    let mut writer = Writer::scratch(workspace, "witness column", rows, Placement::Auto)?;
+    cells.read(0..assigned, |_, cells| {
+        cells.chunks(tile_len).try_for_each(|cells| {
+            let tile = &mut tile[..cells.len()];
+            poly::quotients(cells, &fraction, tile);
+            writer.push(tile)
+        })
+    })?;
+    writer.push(tail)?;
+    writer.finish()
+}
