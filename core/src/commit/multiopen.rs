@@ -20,7 +20,7 @@ use crate::kernels::curve::Point;
 use crate::kernels::field::KernelField;
 use crate::kernels::msm::{Msm, MsmConfig};
 use crate::kernels::poly::{add_scaled, divide_chunk};
-use crate::stream::{Direction, Sums, distinct, merged};
+use crate::stream::{Sums, distinct, merged};
 use crate::{Error, Result};
 
 /// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`. Remainders are dropped.
@@ -223,7 +223,7 @@ pub fn divide_and_commit(
     let chunk = plan.chunk as usize;
     let mut quotients = budget.vec(combinations.len() * chunk, Scalar::ZERO, "quotients")?;
     let mut divisions: Vec<Division> = combinations.iter().map(Division::new).collect();
-    let mut numerators = Sums::new(workspace, &columns, sums, len, plan.chunk, Direction::Descending)?;
+    let mut numerators = Sums::new(workspace, &columns, sums, len, plan.chunk)?;
     let mut bases = bases
         .prefix(len)?
         .reader(descending(len, plan.msm_chunk), POINTS_AHEAD as usize)?;

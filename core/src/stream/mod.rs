@@ -24,7 +24,7 @@ pub use poly::{
 pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
 
 pub(crate) use many::merged;
-pub(crate) use sums::{Direction, Sums, distinct};
+pub(crate) use sums::{Sums, distinct};
 
 use crate::column::Element;
 use crate::kernels::curve::Coordinates;

@@ -1,4 +1,4 @@
-//! Many columns, read at one pace, and linear combinations of them, chunk by chunk.
+//! Many columns, read at one pace from the top down, and linear combinations of them, chunk by chunk.
 //!
 //! Every column is read once. Columns are taken in batches: the batch's chunks are decoded side by side into tiles, then
 //! added to all sums that want them; meanwhile the next chunk of every column is on its way. So with many columns the
@@ -10,7 +10,7 @@
 use rayon::prelude::*;
 
 use crate::budget::LeasedVec;
-use crate::column::{Column, Element, Reader, Region, Workspace, ascending, descending};
+use crate::column::{Column, Element, Reader, Region, Workspace, descending};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::add_linear_combination;
 use crate::{Error, Result};
@@ -19,13 +19,6 @@ use crate::{Error, Result};
 const COLUMNS_OF_DEPTH_1: usize = 4;
 /// Columns that are decoded side by side, for each thread.
 const TILES_PER_THREAD: usize = 2;
-
-/// Which way chunks are visited.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Ascending,
-    Descending,
-}
 
 /// A running pass over several columns.
 pub(crate) struct Sums<'a, F: Copy> {
@@ -83,23 +76,19 @@ impl<'a, F: KernelField + Element> Sums<'a, F> {
             + (tiles(columns.len()) as u64 * chunk * F::BYTES as u64).next_multiple_of(page)
     }
 
-    /// A pass over chunks of `chunk` (a power of two) of `len` elements; `columns` are distinct.
+    /// A pass, from the top down, over chunks of `chunk` (a power of two) of `len` elements; `columns` are distinct.
     pub fn new(
         workspace: &Workspace,
         columns: &[&'a Column<F>],
         sums: Vec<Vec<(usize, F)>>,
         len: u64,
         chunk: u64,
-        direction: Direction,
     ) -> Result<Self> {
         let depth = depth(columns.len());
         let columns: Vec<Source<'a, F>> = columns
             .iter()
             .map(|&column| {
-                let reader = match direction {
-                    Direction::Ascending => column.reader(ascending(column.len(), chunk), depth)?,
-                    Direction::Descending => column.reader(descending(column.len(), chunk), depth)?,
-                };
+                let reader = column.reader(descending(column.len(), chunk), depth)?;
                 Ok(Source {
                     column,
                     reader,
@@ -113,10 +102,7 @@ impl<'a, F: KernelField + Element> Sums<'a, F> {
             columns,
             sums,
             chunk: chunk as usize,
-            regions: match direction {
-                Direction::Ascending => Box::new(ascending(len, chunk)),
-                Direction::Descending => Box::new(descending(len, chunk)),
-            },
+            regions: Box::new(descending(len, chunk)),
         })
     }
 
