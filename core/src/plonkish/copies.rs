@@ -1,20 +1,22 @@
 //! The permutation that a circuit's copy constraints make, assembled one copy at a time, in files.
 //!
-//! Algorithm: cells that must be equal form cycles. A copy between two cycles joins them: every cell of the smaller gets the
-//! larger's distinguished cell (of equal ones, the left cell's cycle stays), and the images of the two cells are exchanged,
-//! which makes one cycle of two (*The halo2 Book*, section 4.1.2, "Permutation argument": union by size with splicing). Which
-//! cycle results depends on the order of the copies and on that rule, both of which are halo2's: so are the sigma columns.
+//! Algorithm: cells that must be equal form cycles. A copy between cells of two cycles exchanges their images, which makes one
+//! cycle of two; a copy within a cycle changes nothing (*The halo2 Book*, section 4.1.2, "Permutation argument"). So the
+//! permutation depends on the order of the copies, which is the caller's, and on which cells are in one cycle already. halo2
+//! knows that from a distinguished cell that it writes to every cell of a cycle, the smaller cycle's first; here it comes from
+//! trees, joined by size, with paths halved on the way (Tarjan and van Leeuwen, *Worst-case analysis of set union algorithms*,
+//! 1984): a few accesses a copy instead of a walk through a cycle, and the same permutation.
 //!
 //! Two arrays in mapped scratch files, where zero bytes mean "untouched", so that nothing has to be written for cells without
 //! copies:
 //!
 //! - `images`: the cell's image under the permutation, XOR the cell's own index.
-//! - `links`: for a distinguished cell twice (its cycle's size, less one); else twice its distinguished cell, plus one.
+//! - `links`: for the root of a tree twice (its cycle's size, less one); else twice a cell nearer to the root, plus one.
 //!
-//! Shapes: cell (column, row) has index `column * rows + row`; indices are 32 bits wide where they fit, else 64. Joining
-//! costs `O(log cells)` accesses a cell at worst. Peak memory: the two maps' share
-//! ([`Residency::default_share_bytes`]); for a sigma column a tile and its writer, and the powers of omega, in two levels of
-//! `O(sqrt(rows))`.
+//! Shapes: cell (column, row) has index `column * rows + row`; indices are 32 bits wide where they fit, else 64. Peak memory: a
+//! share of a quarter of what the budget has left, or twice both arrays where that is less (8 or 16 bytes a cell); for a sigma
+//! column
+//! a tile and its writer, and the powers of omega, in two levels of `O(sqrt(rows))`.
 
 use rayon::prelude::*;
 
@@ -37,10 +39,10 @@ pub struct Copies {
     links: Cells,
 }
 
-/// A cycle: its distinguished cell, and how many cells it has.
+/// A cycle: the root of its tree, and how many cells it has.
 #[derive(Clone, Copy)]
 struct Cycle {
-    cell: u64,
+    root: u64,
     size: u64,
 }
 
@@ -63,9 +65,13 @@ impl Copies {
     }
 
     fn in_cells(workspace: &Workspace, columns: usize, rows: u64, wide: bool) -> Result<Self> {
-        let share_bytes = Residency::default_share_bytes(workspace, 2);
-        let share = Residency::new(workspace, WHAT, share_bytes, 2)?;
         let cells = columns as u64 * rows;
+        let arrays_bytes = cells.saturating_mul(if wide { 16 } else { 8 });
+        // Nothing else needs much while a circuit is synthesized, and copies may go from anywhere to anywhere. Half of a share
+        // stays in memory; the other half is on its way out.
+        let share_bytes = (workspace.budget.available_bytes() / 4).min(arrays_bytes.saturating_mul(2));
+        let share_bytes = share_bytes.max(Residency::default_share_bytes(workspace, 2));
+        let share = Residency::new(workspace, WHAT, share_bytes, 2)?;
         Ok(Self {
             workspace: workspace.clone(),
             columns,
@@ -92,7 +98,7 @@ impl Copies {
     pub fn copy(&mut self, left: (usize, u64), right: (usize, u64)) -> Result<()> {
         let (left, right) = (self.index(left)?, self.index(right)?);
         let (kept, joined) = (self.cycle(left)?, self.cycle(right)?);
-        if kept.cell == joined.cell {
+        if kept.root == joined.root {
             return Ok(());
         }
         let (kept, joined) = if kept.size < joined.size {
@@ -100,15 +106,8 @@ impl Copies {
         } else {
             (kept, joined)
         };
-        let mut cell = joined.cell;
-        loop {
-            self.links.set(cell, kept.cell << 1 | 1)?;
-            cell = self.image(cell)?;
-            if cell == joined.cell {
-                break;
-            }
-        }
-        self.links.set(kept.cell, (kept.size + joined.size - 1) << 1)?;
+        self.links.set(joined.root, kept.root << 1 | 1)?;
+        self.links.set(kept.root, (kept.size + joined.size - 1) << 1)?;
         let (left_image, right_image) = (self.image(left)?, self.image(right)?);
         self.images.set(left, right_image ^ left)?;
         self.images.set(right, left_image ^ right)
@@ -178,16 +177,24 @@ impl Copies {
         Ok(self.images.get(cell)? ^ cell)
     }
 
-    fn cycle(&self, cell: u64) -> Result<Cycle> {
-        let link = self.links.get(cell)?;
-        let (cell, link) = match link & 1 {
-            0 => (cell, link),
-            _ => (link >> 1, self.links.get(link >> 1)?),
-        };
-        Ok(Cycle {
-            cell,
+    fn cycle(&mut self, mut cell: u64) -> Result<Cycle> {
+        let found = |root: u64, link: u64| Cycle {
+            root,
             size: (link >> 1) + 1,
-        })
+        };
+        loop {
+            let link = self.links.get(cell)?;
+            if link & 1 == 0 {
+                return Ok(found(cell, link));
+            }
+            let parent = link >> 1;
+            let above = self.links.get(parent)?;
+            if above & 1 == 0 {
+                return Ok(found(parent, above));
+            }
+            self.links.set(cell, above)?;
+            cell = above >> 1;
+        }
     }
 }
 
