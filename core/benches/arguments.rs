@@ -25,6 +25,9 @@ const ROWS: u64 = 1 << LOG_ROWS;
 const BUDGET_BYTES: u64 = 64 << 20;
 const TAIL: usize = 6;
 
+/// (column, row) on both sides.
+type Copy = ((usize, u64), (usize, u64));
+
 fn column(workspace: &Workspace, values: &[Fr]) -> Column<Fr> {
     let write = || {
         let mut writer = Writer::scratch(workspace, "input", values.len() as u64, Placement::Disk)?;
@@ -138,7 +141,7 @@ fn main() {
         ("2^18 copies to rows anywhere in 2^17", 17, anywhere),
     ] {
         let rows = 1u64 << log_rows;
-        let copies: Vec<_> = (0..2 * rows)
+        let copies: Vec<Copy> = (0..2 * rows)
             .map(|i| {
                 (
                     ((i % 2) as usize, i / 2),
@@ -149,11 +152,9 @@ fn main() {
         let mut sigma = 0.0;
         let ours = seconds(|| {
             let mut assembly = Copies::new(&workspace, 4, rows).expect("files");
-            let start = Instant::now();
             for (left, right) in &copies {
                 assembly.copy(*left, *right).expect("a copy");
             }
-            println!("{:<44} {:>8.3} s", "copies alone", start.elapsed().as_secs_f64());
             let start = Instant::now();
             assembly.sigma(1, set.omega, set.delta).expect("a column");
             sigma = start.elapsed().as_secs_f64();
@@ -165,7 +166,7 @@ fn main() {
     println!("peak of leases: {} KiB", workspace.budget.peak_bytes() >> 10);
 }
 
-fn in_memory(columns: usize, rows: usize, copies: &[((usize, u64), (usize, u64))]) {
+fn in_memory(columns: usize, rows: usize, copies: &[Copy]) {
     let index = |(column, row): (usize, u64)| column * rows + row as usize;
     let mut images: Vec<usize> = (0..columns * rows).collect();
     let (mut cycles, mut sizes) = (images.clone(), vec![1usize; images.len()]);

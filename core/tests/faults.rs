@@ -11,8 +11,11 @@ use ark_ff::UniformRand;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
-use spillproof::column::{Draft, Placement, Workspace, Writer};
+use spillproof::column::{Column, Draft, Placement, Workspace, Writer};
 use spillproof::commit::{Srs, generate, kzg, omega};
+use spillproof::plonkish::permutation::{ProductSet, grand_product};
+use spillproof::plonkish::sort::sort_as_planned;
+use spillproof::plonkish::{SortPlan, lookup};
 use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
 use spillproof::stream::{Scalars, Transform, ntt_in_tiles};
 use spillproof::{Error, Result};
@@ -71,6 +74,55 @@ fn transform(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Fr>> {
     let column = writer.finish()?;
     let transform = Transform::forward(LOG_N, omega(LOG_N));
     ntt_in_tiles(&column, &transform, Placement::Disk, LOG_N - 1)?.to_vec()
+}
+
+fn written(workspace: &Workspace, values: &[Fr]) -> Result<Column<Fr>> {
+    let mut writer = Writer::scratch(workspace, "values", values.len() as u64, Placement::Disk)?;
+    writer.push(values)?;
+    writer.finish()
+}
+
+/// Writes a lookup's input and table and permutes them; merges runs in two rounds.
+fn permute(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Fr>> {
+    let rows = values.len() as u64 - 3;
+    let table = written(workspace, values)?;
+    let repeated: Vec<Fr> = values
+        .iter()
+        .step_by(2)
+        .chain(values.iter().skip(1).step_by(2))
+        .copied()
+        .collect();
+    let input = written(workspace, &repeated)?;
+    let tail = &values[..3];
+    let (permuted_input, permuted_table) = lookup::permute(workspace, &input, &table, rows, tail, tail)?;
+    let plan = SortPlan {
+        len: rows,
+        run: 512,
+        run_chunk: 512,
+        fan_in: 2,
+        merge_chunk: 512,
+        write_chunk: 512,
+    };
+    assert_eq!(plan.rounds(), 2);
+    let merged = sort_as_planned(workspace, &input, &plan, tail)?.to_vec()?;
+    let all = [merged, permuted_input.to_vec()?, permuted_table.to_vec()?];
+    Ok(all.concat())
+}
+
+/// Writes two columns and takes a grand product over them.
+fn product(workspace: &Workspace, values: &[Fr]) -> Result<(Vec<Fr>, Fr)> {
+    let (column, sigma) = (written(workspace, values)?, written(workspace, &values[1..])?);
+    let set = ProductSet {
+        values: vec![&column, &sigma],
+        sigmas: vec![&sigma, &column],
+        beta: values[0],
+        gamma: values[1],
+        delta_start: values[2],
+        delta: values[3],
+        omega: values[4],
+    };
+    let (z, last) = grand_product(workspace, &set, sigma.len(), values[5], &values[..6])?;
+    Ok((z.to_vec()?, last))
 }
 
 /// Runs `work` once without faults, then with each fault at each operation.
@@ -155,6 +207,25 @@ fn every_fault_in_a_transform() {
     let values: Vec<Fr> = (0..1 << LOG_N).map(|_| Fr::rand(&mut rng)).collect();
     for backend in [Backend::Auto, Backend::Pread] {
         try_all(dir.path(), backend, 0, |workspace| transform(workspace, &values));
+    }
+}
+
+#[test]
+fn every_fault_in_a_permuted_lookup() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let values: Vec<Fr> = (0..1900u64).map(|i| -Fr::from(i * i % 701)).collect();
+    for backend in [Backend::Auto, Backend::Pread] {
+        try_all(dir.path(), backend, 0, |workspace| permute(workspace, &values));
+    }
+}
+
+#[test]
+fn every_fault_in_a_grand_product() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let values: Vec<Fr> = (0..1700).map(|_| Fr::rand(&mut rng)).collect();
+    for backend in [Backend::Auto, Backend::Pread] {
+        try_all(dir.path(), backend, 0, |workspace| product(workspace, &values));
     }
 }
 
