@@ -246,6 +246,42 @@ fn nothing_copied_takes_nothing_and_is_the_identity() {
 }
 
 #[test]
+fn the_first_sigma_column_gives_memory_back_and_copies_may_go_on() {
+    let place = place(64 << 20);
+    let (columns, rows) = (4, 1 << 17);
+    let far = |i: u64| (((i % 4) as usize, i), ((i % 3) as usize, (i * i + 7) % rows));
+    let copies: Vec<Copy> = (0..rows).map(far).collect();
+    let (before, after) = copies.split_at(100_000);
+    let mut assembly = assembled(&place, columns, rows, before);
+    let held = place.workspace.budget.held_bytes();
+    let images = naive(columns, rows, before);
+    let name = |(column, row): (usize, u64)| delta().pow([column as u64]) * omega(17).pow([row]);
+    let check = |assembly: &mut Copies, images: &[Vec<(usize, u64)>]| {
+        for (column, images) in images.iter().enumerate() {
+            let sigma = assembly
+                .sigma(column, omega(17), delta())
+                .unwrap()
+                .to_vec()
+                .unwrap();
+            let wrong = (0..rows as usize)
+                .step_by(11)
+                .find(|&row| sigma[row] != name(images[row]));
+            assert_eq!(wrong, None, "row of column {column}");
+        }
+    };
+    check(&mut assembly, &images);
+    assert!(
+        place.workspace.budget.held_bytes() < held / 2,
+        "{:?}",
+        place.workspace.budget
+    );
+    for (left, right) in &after[..50] {
+        assembly.copy(*left, *right).unwrap();
+    }
+    check(&mut assembly, &naive(columns, rows, &copies[..100_050]));
+}
+
+#[test]
 fn more_cells_than_32_bits_name() {
     let place = place(64 << 20);
     let rows = 1u64 << 31;

@@ -57,10 +57,10 @@ pub struct Residency {
 
 struct Shared {
     workspace: Workspace,
-    lease: Lease,
+    lease: Mutex<Lease>,
     maps_max: usize,
     block_bytes: usize,
-    blocks_max: usize,
+    blocks_max: AtomicUsize,
     clock: Mutex<Clock>,
 }
 
@@ -126,10 +126,10 @@ impl Residency {
         Ok(Self {
             shared: Arc::new(Shared {
                 workspace: workspace.clone(),
-                lease,
+                lease: Mutex::new(lease),
                 maps_max,
                 block_bytes,
-                blocks_max: (share_bytes / block_bytes as u64) as usize,
+                blocks_max: AtomicUsize::new((share_bytes / block_bytes as u64) as usize),
                 clock: Mutex::default(),
             }),
         })
@@ -145,7 +145,28 @@ impl Residency {
 
     /// What all maps together may keep in memory.
     pub fn share_bytes(&self) -> u64 {
-        self.shared.lease.bytes()
+        self.lease().bytes()
+    }
+
+    /// Gives back all of the share but `share_bytes` (four blocks a map at least), once most of the work is done; no effect if
+    /// it is that small already.
+    ///
+    /// # Errors
+    /// [`Error::File`], also from an earlier write-out.
+    pub fn shrink_to(&self, share_bytes: u64) -> Result<()> {
+        let block_bytes = self.shared.block_bytes as u64;
+        let share_bytes = share_bytes.max(self.shared.maps_max as u64 * BLOCKS_PER_MAP * block_bytes);
+        let blocks_max = (share_bytes / block_bytes) as usize;
+        let mut clock = self.clock();
+        clock.usable()?;
+        if blocks_max < self.shared.blocks_max.load(Relaxed) {
+            while clock.resident() > blocks_max {
+                clock.evict()?;
+            }
+            self.shared.blocks_max.store(blocks_max, Relaxed);
+            self.lease().shrink_to(share_bytes);
+        }
+        Ok(())
     }
 
     /// Bytes that come and go together.
@@ -309,7 +330,8 @@ impl Residency {
             state.fetch_or(TOUCHED, Relaxed);
             return Ok(());
         }
-        while clock.resident() >= self.shared.blocks_max {
+        let blocks_max = self.shared.blocks_max.load(Relaxed);
+        while clock.resident() >= blocks_max {
             clock.evict()?;
         }
         state.fetch_or(IN, Relaxed);
@@ -317,8 +339,12 @@ impl Residency {
             slot: blocks.slot,
             block,
         });
-        clock.cool(self.shared.blocks_max / 2);
+        clock.cool(blocks_max / 2);
         Ok(())
+    }
+
+    fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.shared.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn clock(&self) -> MutexGuard<'_, Clock> {

@@ -35,6 +35,7 @@ pub struct Copies {
     workspace: Workspace,
     columns: usize,
     rows: u64,
+    share: Residency,
     images: Cells,
     links: Cells,
 }
@@ -78,6 +79,7 @@ impl Copies {
             rows,
             images: Cells::zeroed(&share, "images of cells", cells, wide)?,
             links: Cells::zeroed(&share, "cycles of cells", cells, wide)?,
+            share,
         })
     }
 
@@ -122,7 +124,8 @@ impl Copies {
         Ok(((image / self.rows) as usize, image % self.rows))
     }
 
-    /// The column of names of the images of one column's cells: `delta^c * omega^r` for the image (c, r).
+    /// The column of names of the images of one column's cells: `delta^c * omega^r` for the image (c, r). The first call gives
+    /// back most of the memory; copies that come later are slower.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a column that there is not; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::File`],
@@ -139,8 +142,10 @@ impl Copies {
                 details: format!("column {column} of {}", self.columns),
             });
         }
-        // From here on images are read and links are not.
+        // From here on images are read, one after the other, and links are not: others may have the memory.
         self.links.release()?;
+        self.share
+            .shrink_to(Residency::default_share_bytes(&self.workspace, 2))?;
         let names = Names::new(&self.workspace, (self.columns, self.rows), column, omega, delta)?;
         let chunk = chunk_elements::<F>(&self.workspace, SIGMA, &[], self.rows, 1)?;
         let draft = Draft::scratch(&self.workspace, SIGMA, self.rows, Placement::Disk)?;
