@@ -1,4 +1,4 @@
-//! Keygen and the witness: in a session ours (`src/grafted/{keygen,witness}.rs`), else upstream's.
+//! Keygen and the prover: in a session ours (`src/grafted/{keygen,witness,prover}.rs`), else upstream's.
 
 use std::error::Error;
 
@@ -28,6 +28,20 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
         "04f0f405edb26cca",
         "witness::<Scheme, P, E, R, T, ConcreteCircuit>",
         "params, pk, circuits, instances, rng, transcript",
+    ),
+    (
+        "prover.rs",
+        "create_proof",
+        "2c524753c35c083a",
+        "create::<Scheme, P, E, R, T, ConcreteCircuit>",
+        "params, pk, circuits, instances, rng, transcript",
+    ),
+    (
+        "prover.rs",
+        "create_proof_from_advice",
+        "0baf1480815957c5",
+        "create_from_advice::<Scheme, P, E, R, T>",
+        "params, pk, instances, advice, rng, transcript",
     ),
 ];
 
@@ -67,6 +81,7 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         "pub(super) mod spillproof_witness",
         "witness.rs",
     )?;
+    append_module(tree, "src/plonk/prover.rs", "mod spillproof_prover", "prover.rs")?;
 
     // So that a cell of zero bytes is `Assigned::Zero`; see `src/spillproof/cells.rs`.
     let from = "pub enum Assigned";

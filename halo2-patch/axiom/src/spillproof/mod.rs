@@ -10,6 +10,7 @@
 //!   serde.rs    a Polynomial's bytes, through fixed buffers
 //!   domain.rs   EvaluationDomain: transforms of what is on disk, twiddles when asked for
 //!   cells.rs    advice cells in mapped scratch
+//!   lower.rs    constraints as values of the engine's programs
 //!   engine.rs   talks to the engine about points
 //!   scalars.rs  talks to the engine about scalars
 //! ```
@@ -41,6 +42,7 @@ pub(crate) mod bases;
 pub(crate) mod cells;
 pub(crate) mod domain;
 pub(crate) mod engine;
+pub(crate) mod lower;
 pub(crate) mod params;
 #[allow(dead_code)]
 pub(crate) mod scalars;
