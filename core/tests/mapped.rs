@@ -439,6 +439,22 @@ fn columns_as_slices() {
     column_is_a_slice(&[[7u8; 8]; 3000]);
 }
 
+/// The columns of a container start behind its header and behind each other.
+#[test]
+fn columns_of_a_container_as_slices() {
+    use spillproof::commit::generate;
+    use stock_halo2_axiom::halo2curves::bn256::G1Affine;
+    let place = place(16 << 20);
+    let path = place.dir.path().join("test.srs");
+    let srs = generate(&place.workspace, &path, 10, Fr::from(5u64), |_| ()).unwrap();
+    for column in [srs.monomial().unwrap(), srs.lagrange().unwrap()] {
+        let column = column.cast::<G1Affine>().unwrap();
+        assert_eq!(column.map().unwrap().to_vec(), column.to_vec().unwrap());
+        let prefix = column.prefix(3).unwrap();
+        assert_eq!(prefix.map().unwrap().len(), 3);
+    }
+}
+
 #[test]
 fn a_damaged_column_is_not_mapped() {
     let write = |faults: FaultPlan| {
