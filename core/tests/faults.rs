@@ -1,4 +1,4 @@
-//! Every storage operation of a commitment and of a transform, failing in every way: the right answer or a typed error,
+//! Every storage operation of a commitment, of a transform and of a quotient, failing in every way: the right answer or a typed error,
 //! and nothing left behind.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
@@ -15,7 +15,7 @@ use spillproof::column::{Column, Draft, Placement, Workspace, Writer};
 use spillproof::commit::{Srs, generate, kzg, omega};
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::sort::sort_as_planned;
-use spillproof::plonkish::{SortPlan, lookup};
+use spillproof::plonkish::{Builder, CosetDomain, SortPlan, Source, lookup, quotient};
 use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
 use spillproof::stream::{Scalars, Transform, ntt_in_tiles};
 use spillproof::{Error, Result};
@@ -125,6 +125,33 @@ fn product(workspace: &Workspace, values: &[Fr]) -> Result<(Vec<Fr>, Fr)> {
     Ok((z.to_vec()?, last))
 }
 
+/// Writes two columns and takes a quotient of them on two cosets, in panels and tiles.
+fn take_quotient(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Vec<Fr>>> {
+    let columns = [
+        written(workspace, values)?,
+        written(workspace, &[values, values].concat()[1..=values.len()])?,
+    ];
+    let mut builder = Builder::new();
+    let (a, b, a_before) = (builder.query(0, 1), builder.query(1, 0), builder.query(0, -1));
+    let product = builder.mul(a, b);
+    let difference = builder.sub(product, a_before);
+    let program = builder.finish(&[difference]);
+    let domain = CosetDomain {
+        log_n: LOG_N,
+        omega: omega(LOG_N),
+        log_cosets: 1,
+        extended_omega: omega(LOG_N + 1),
+        shift: Fr::from(5u64),
+        pieces: 2,
+    };
+    let sources = [
+        Source::Coefficients(&columns[0]),
+        Source::Coefficients(&columns[1]),
+    ];
+    let pieces = quotient(workspace, &sources, &program, &domain)?;
+    pieces.iter().map(Column::to_vec).collect()
+}
+
 /// Runs `work` once without faults, then with each fault at each operation.
 fn try_all<T: PartialEq + std::fmt::Debug>(
     dir: &Path,
@@ -226,6 +253,18 @@ fn every_fault_in_a_grand_product() {
     let values: Vec<Fr> = (0..1700).map(|_| Fr::rand(&mut rng)).collect();
     for backend in [Backend::Auto, Backend::Pread] {
         try_all(dir.path(), backend, 0, |workspace| product(workspace, &values));
+    }
+}
+
+#[test]
+fn every_fault_in_a_quotient() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    let values: Vec<Fr> = (0..1 << LOG_N).map(|_| Fr::rand(&mut rng)).collect();
+    for backend in [Backend::Auto, Backend::Pread] {
+        try_all(dir.path(), backend, 0, |workspace| {
+            take_quotient(workspace, &values)
+        });
     }
 }
 

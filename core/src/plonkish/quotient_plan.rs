@@ -29,7 +29,7 @@ pub(super) const SCALAR_BYTES: u64 = 32;
 /// log2 of the scalars in the smallest frame: of the shortest run that is written.
 const LOG_RUN_MIN: u32 = 7;
 /// Bytes of a panel from where on it is not made larger.
-const PANEL_BYTES_MAX: u64 = 32 << 20;
+const PANEL_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a column's part of a tile from where on it is not made larger.
 const TILE_BYTES_MAX: u64 = 512 << 10;
 /// Bytes of a band, in which a panel is written.

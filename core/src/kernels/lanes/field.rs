@@ -171,6 +171,45 @@ impl<F: KernelField> Lanes<F> {
         ])
     }
 
+    /// Eight neighbouring elements' native limbs. Panics if there are fewer.
+    #[inline(always)]
+    pub(crate) fn gather_run(self, from: &[F]) -> Native {
+        let from = &from[..8];
+        self.gather(std::array::from_fn(|lane| &from[lane]))
+    }
+
+    /// The reverse of [`Self::gather_run`], of a carried value below 2^256.
+    #[inline(always)]
+    pub(crate) fn store_run(self, value: &Eight, to: &mut [F]) {
+        if let Some(to) = to.first_chunk_mut() {
+            self.scatter(&self.pack(value), to);
+        }
+    }
+
+    /// From native limbs of values below 2^256: 16 times the same integers, carried. A product with that is one of native
+    /// limbs: `16 a * b / 2^260`.
+    #[inline(always)]
+    pub(crate) fn unpack_sixteenfold(self, values: &Native) -> Eight {
+        let Native([l0, l1, l2, l3]) = *values;
+        let mask = self.word(LIMB_MASK);
+        Eight([
+            self.and(self.shift_left::<4>(l0), mask),
+            self.and(
+                self.or(self.shift_right::<48>(l0), self.shift_left::<16>(l1)),
+                mask,
+            ),
+            self.and(
+                self.or(self.shift_right::<36>(l1), self.shift_left::<28>(l2)),
+                mask,
+            ),
+            self.and(
+                self.or(self.shift_right::<24>(l2), self.shift_left::<40>(l3)),
+                mask,
+            ),
+            self.shift_right::<12>(l3),
+        ])
+    }
+
     /// To native limbs, of carried values below 2^256.
     #[inline(always)]
     pub(crate) fn pack(self, a: &Eight) -> Native {
@@ -375,6 +414,21 @@ impl<F: KernelField> Lanes<F> {
         a
     }
 
+    /// A carried value below 4p, less 2p if it is not below that: below 2p, carried.
+    #[inline(always)]
+    pub(crate) fn below_two_p(self, a: &Eight) -> Eight {
+        let mut less = *a;
+        for i in 0..LIMBS {
+            less.0[i] = self.minus(a.0[i], self.word(Self::CONSTANTS.multiples[i][2]));
+        }
+        let mut less = self.carried(less);
+        let negative = self.negative(less.0[4]);
+        for i in 0..LIMBS {
+            less.0[i] = self.select(negative, a.0[i], less.0[i]);
+        }
+        less
+    }
+
     /// A loose value from p to 7p, modulo p: below p, carried.
     ///
     /// The quotient is estimated from the top limb and rounded to the nearest, with an error of 2^-38 at most (loose lower
@@ -502,6 +556,13 @@ mod tests {
                     let negated = lanes.carried(lanes.signed(&a_lanes, 0b1010_0101));
                     let results = [product, square, difference, sum, large_product, negated];
                     let results = results.map(|result| integers::<F>(&result));
+                    let native = lanes.product(&lanes.unpack_sixteenfold(&a_native), &b_lanes);
+                    let native = store(lanes, &lanes.settled(native));
+                    let twice = lanes.carried(lanes.sum(&a_lanes, &a_lanes));
+                    let less = lanes.below_two_p(&lanes.carried(lanes.sum(&twice, &b_lanes)));
+                    let less = integers::<F>(&less);
+                    assert!((0..8).all(|lane| less[lane] == a[lane].double() + b[lane]));
+                    assert!((0..8).all(|lane| native[lane] == a[lane] * b[lane]));
                     for lane in 0..8 {
                         let (a, b) = (a[lane], b[lane]);
                         let sign = 0b1010_0101u8 >> lane & 1 == 1;
