@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use ark_ff::{AdditiveGroup, BigInt, Fp, MontBackend, MontConfig, PrimeField};
 
 use super::lanes::Radix52;
-use super::ntt::NttElement;
+use super::ntt::{NttElement, eight};
 
 /// A prime field that the kernels can work in: four limbs, Montgomery form, branchless arithmetic.
 ///
@@ -230,6 +230,17 @@ impl<T: MontConfig<4>> NttElement<Self> for Fp<MontBackend<T, 4>, 4> {
         }
     }
 
+    fn butterflies(low: &mut [Self], high: &mut [Self], factor: &Self) {
+        let done = if Constants::<T>::LAZY {
+            eight::butterflies(low, high, factor)
+        } else {
+            0
+        };
+        for (low, high) in low[done..].iter_mut().zip(&mut high[done..]) {
+            Self::butterfly(low, high, factor);
+        }
+    }
+
     #[inline(always)]
     fn butterfly_one(low: &mut Self, high: &mut Self) {
         if Constants::<T>::LAZY {
@@ -246,6 +257,18 @@ impl<T: MontConfig<4>> NttElement<Self> for Fp<MontBackend<T, 4>, 4> {
     fn scale(&mut self, factor: &Self) {
         // Relaxed values are below 4p only where LAZY, and then 4p * p / 2^256 + p < 2p.
         *self = self.times(factor);
+    }
+
+    fn scale_run(values: &mut [Self], factor: &Self) {
+        let done = eight::scale_run(values, factor);
+        values[done..].iter_mut().for_each(|value| value.scale(factor));
+    }
+
+    fn scale_each(values: &mut [Self], factors: &[Self]) {
+        let done = eight::scale_each(values, factors);
+        for (value, factor) in values[done..].iter_mut().zip(&factors[done..]) {
+            value.scale(factor);
+        }
     }
 
     #[inline(always)]
@@ -335,6 +358,42 @@ mod tests {
         }
     }
 
+    /// Runs, which lanes may take, mean what single values mean; after many layers without settling, too.
+    fn runs_are_their_elements<F: KernelField>(lazy: bool) {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
+        let minus_one = -F::ONE;
+        let edges = [F::ZERO, F::ONE, minus_one, minus_one.double()];
+        for len in [3usize, 8, 17, 64] {
+            let mut random = |i: usize| *edges.get(i % 7).unwrap_or(&F::rand(&mut rng));
+            let mut low: Vec<F> = (0..len).map(&mut random).collect();
+            let mut high: Vec<F> = (0..len).map(|i| random(i + 2)).collect();
+            let (mut want_low, mut want_high) = (low.clone(), high.clone());
+            for layer in 0..100 {
+                let factor = random(layer);
+                F::butterflies(&mut low, &mut high, &factor);
+                for (low, high) in want_low.iter_mut().zip(&mut want_high) {
+                    (*low, *high) = (*low + *high * factor, *low - *high * factor);
+                }
+                let below = |value: &F| {
+                    value.montgomery_limbs()[3] <= F::MODULUS.as_ref()[3] * if lazy { 4 } else { 1 } + 3
+                };
+                assert!(low.iter().chain(&high).all(below), "relaxed values are below 4p");
+                let (mut run, mut each) = (low.clone(), high.clone());
+                let factors: Vec<F> = (0..len).map(&mut random).collect();
+                F::scale_run(&mut run, &factor);
+                F::scale_each(&mut each, &factors);
+                for i in 0..len {
+                    let (mut settled_low, mut settled_high) = (low[i], high[i]);
+                    settled_low.settle();
+                    settled_high.settle();
+                    assert_eq!((settled_low, settled_high), (want_low[i], want_high[i]));
+                    assert_eq!(run[i], want_low[i] * factor);
+                    assert_eq!(each[i], want_high[i] * factors[i]);
+                }
+            }
+        }
+    }
+
     #[test]
     fn equal_to_arkworks_on_edges_and_random_values() {
         against_arkworks::<ark_bn254::Fq>();
@@ -347,5 +406,12 @@ mod tests {
     fn relaxed_butterflies_never_overflow() {
         relaxed_chain::<ark_bn254::Fr>();
         relaxed_chain::<ark_pallas::Fq>();
+    }
+
+    #[test]
+    fn runs_of_butterflies_and_products_are_their_elements() {
+        runs_are_their_elements::<ark_bn254::Fr>(true);
+        runs_are_their_elements::<ark_bn254::Fq>(true);
+        runs_are_their_elements::<ark_pallas::Fr>(false);
     }
 }

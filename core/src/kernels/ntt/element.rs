@@ -14,10 +14,29 @@ pub trait NttElement<F>: Sized + Copy + Send + Sync {
     const FILL: Self;
     /// `(low, high) <- (low + factor * high, low - factor * high)`.
     fn butterfly(low: &mut Self, high: &mut Self, factor: &F);
+    /// [`butterfly`](Self::butterfly) of each pair of two runs of one length, with one factor.
+    #[inline]
+    fn butterflies(low: &mut [Self], high: &mut [Self], factor: &F) {
+        for (low, high) in low.iter_mut().zip(high) {
+            Self::butterfly(low, high, factor);
+        }
+    }
     /// The butterfly with factor 1.
     fn butterfly_one(low: &mut Self, high: &mut Self);
     /// Multiplies by `factor`; the result is settled.
     fn scale(&mut self, factor: &F);
+    /// [`scale`](Self::scale) of each value with the same factor.
+    #[inline]
+    fn scale_run(values: &mut [Self], factor: &F) {
+        values.iter_mut().for_each(|value| value.scale(factor));
+    }
+    /// [`scale`](Self::scale) of each value with its own factor.
+    #[inline]
+    fn scale_each(values: &mut [Self], factors: &[F]) {
+        for (value, factor) in values.iter_mut().zip(factors) {
+            value.scale(factor);
+        }
+    }
     /// Makes the value canonical again.
     fn settle(&mut self);
 }

@@ -37,7 +37,7 @@ pub fn scale_rows<F: KernelField, E: NttElement<F>>(panel: &mut [E], width: usiz
     }
     panel.par_chunks_mut(width).enumerate().for_each(|(row, values)| {
         let power = base.pow([row as u64]);
-        values.iter_mut().for_each(|value| value.scale(&power));
+        E::scale_run(values, &power);
     });
 }
 
@@ -45,7 +45,7 @@ pub fn scale_rows<F: KernelField, E: NttElement<F>>(panel: &mut [E], width: usiz
 pub fn scale_all<F: KernelField, E: NttElement<F>>(values: &mut [E], factor: &F) {
     values
         .par_chunks_mut(4096)
-        .for_each(|values| values.iter_mut().for_each(|value| value.scale(factor)));
+        .for_each(|values| E::scale_run(values, factor));
 }
 
 /// Transposes a block of a larger matrix: `source` starts at the block's first element and has rows of `source_width`

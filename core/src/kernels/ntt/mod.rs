@@ -5,7 +5,7 @@
 //! the caller's, so that any library's domain can be matched.
 //!
 //! Algorithm: Cooley-Tukey butterflies with one twiddle per group, read in bit-reversed order from one table that serves
-//! every layer; lazy reduction where the field has two spare bits ([`super::field`]). Above 2^11 values, Bailey's four-step
+//! every layer; lazy reduction where the field has two spare bits ([`super::field`]), in eight lanes where the processor has them. Above 2^11 values, Bailey's four-step
 //! split (*FFTs in external or hierarchical memory*, 1990) into a matrix of n1 x (n1 or 2 n1): columns in strips that fit the
 //! second-level cache, a twist by omega^(row * column), rows, and a digit reversal by swapping tiles. All parallel on the rayon
 //! pool. Tables: O(sqrt n) scalars ([`Domain::table_bytes`]). Working memory: one strip per thread, at most
@@ -16,6 +16,7 @@
 //! Lagrange form with it.
 
 mod domain;
+pub(super) mod eight;
 mod element;
 mod indexed;
 mod panel;

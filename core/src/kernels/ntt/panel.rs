@@ -66,10 +66,8 @@ impl<F: KernelField> Factors<F> {
     /// Multiplies one row, and steps to the next.
     #[inline(always)]
     fn apply<E: NttElement<F>>(&mut self, values: &mut [E]) {
-        for ((value, factor), step) in values.iter_mut().zip(&mut self.row).zip(&self.step) {
-            value.scale(factor);
-            *factor = factor.times(step);
-        }
+        E::scale_each(values, &self.row);
+        F::scale_each(&mut self.row, &self.step);
     }
 }
 

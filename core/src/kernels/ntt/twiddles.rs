@@ -10,6 +10,9 @@ use crate::kernels::ntt::NttElement;
 /// Below this many values a block is transformed layer by layer, above it by halves, so that it comes to fit the cache.
 const BLOCK: usize = 1024;
 
+/// Runs below this length are not worth a call.
+const SHORT: usize = 8;
+
 /// Twiddles for transforms of 2^`log_n` values.
 #[derive(Clone, Debug)]
 pub struct Twiddles<F> {
@@ -131,8 +134,12 @@ impl<F: KernelField> Twiddles<F> {
             }
         } else {
             let factor = self.table[group];
-            for (low, high) in low.iter_mut().zip(high) {
-                E::butterfly(low, high, &factor);
+            if low.len() < SHORT {
+                for (low, high) in low.iter_mut().zip(high) {
+                    E::butterfly(low, high, &factor);
+                }
+            } else {
+                E::butterflies(low, high, &factor);
             }
         }
     }

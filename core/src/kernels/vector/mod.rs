@@ -97,7 +97,6 @@ pub fn negated<F: KernelField>(to: &mut [F], a: &[F]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ark_ff::Field;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng;
 
