@@ -6,6 +6,8 @@ use std::path::Path;
 
 use spillproof_graft::Tree;
 
+mod keys;
+mod openings;
 mod params;
 mod plonk;
 mod polynomials;
@@ -15,7 +17,9 @@ mod reproducible;
 pub fn all(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
     reproducible::graft(tree)?;
     params::graft(tree);
+    keys::graft(tree);
     polynomials::graft(tree);
+    openings::graft(tree)?;
     plonk::graft(tree)
 }
 

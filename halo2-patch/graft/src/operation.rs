@@ -13,8 +13,10 @@ use crate::item::{Found, Lines};
 pub enum Operation<'a> {
     /// Replace the body of a function (text without the outer braces).
     Body(&'a str),
+    /// Put statements in front of a function's body (for a member of a trait's `impl`, which [`Operation::Wrap`] can't do).
+    Prepend(&'a str),
     /// Put a function with the same attributes and signature in front, with `body`, and keep the original under
-    /// another name. Not for a member of a trait's `impl`, which can't have more members: use [`Operation::Body`].
+    /// another name. Not for a member of a trait's `impl`, which can't have more members: use [`Operation::Prepend`] or [`Operation::Body`].
     Wrap {
         /// The original's new name.
         rename: &'a str,
@@ -87,6 +89,11 @@ impl Operation<'_> {
             Self::Body(body) => {
                 let (_, _, block) = function()?;
                 Ok(vec![edit(lines.range(block.span()), format!("{{\n{body}\n}}"))])
+            }
+            Self::Prepend(statements) => {
+                let (_, _, block) = function()?;
+                let start = lines.range(block.span()).start + "{".len();
+                Ok(vec![edit(start..start, format!("\n{statements}\n"))])
             }
             Self::Wrap {
                 rename,

@@ -100,6 +100,20 @@ fn bodies_are_replaced() {
 }
 
 #[test]
+fn statements_go_in_front_of_a_body() {
+    let text = written(graft(
+        "impl Bag :: fn new",
+        &pin_new(),
+        Operation::Prepend("check(&items);"),
+    ));
+    assert!(
+        text.contains("pub fn new(items: Vec<T>) -> Self {\ncheck(&items);\n"),
+        "{text}"
+    );
+    assert!(text.contains("Self { items, label }"), "{text}");
+}
+
+#[test]
 fn a_wrapped_function_keeps_the_original_beside_it() {
     let wrap = Operation::Wrap {
         rename: "new_plain",
@@ -271,6 +285,7 @@ fn operations_that_do_not_fit_say_why() {
     let pinned = pin_struct();
     for (operation, expected) in [
         (Operation::Body(""), "not a function"),
+        (Operation::Prepend(""), "not a function"),
         (Operation::AssociatedType("u8"), "not an associated type"),
         (
             Operation::FieldType {

@@ -1,20 +1,21 @@
 //! `g` and `g_lagrange` of `ParamsKZG`: points in memory, as stock, or a column on disk that commitments stream through.
 //!
-//! Whoever takes them for a slice (`get_g()`, mostly) gets one: a column is then read into memory once, under a lease on
-//! the session's budget, and stays there as long as the parameters live. Committing, writing and the first point (all that
-//! a verifier needs) never do that.
+//! Whoever takes them for a slice (`get_g()`, mostly) gets a map of the column's file, which is checked first and takes page
+//! cache that the kernel may have back. Committing, writing and the first point (all that a verifier needs) never do that.
 
 use std::fmt;
 use std::io;
 use std::ops::{Deref, Index};
 use std::sync::Arc;
 
+use ::spillproof::column::Column;
+use ::spillproof::commit::G1;
 use ff::Field;
 use group::prime::PrimeCurveAffine;
 use group::Group;
 use pairing::Engine;
 
-use super::engine::Stored;
+use super::engine::{store, Stored};
 use crate::arithmetic::{best_multiexp, g_to_lagrange, CurveAffine};
 use crate::poly::Polynomial;
 
@@ -44,6 +45,21 @@ impl<C: PrimeCurveAffine> Bases<C> {
             Self::Memory(points) => Self::Memory(Arc::new(points[..len].to_vec())),
             Self::Disk(column) => Self::Disk(column.prefix(len)?),
         })
+    }
+
+    /// A column of these points; those in memory are written to one.
+    ///
+    /// # Errors
+    /// If there is no session for this curve, or where its disk or budget has no room.
+    pub(super) fn column(&self) -> io::Result<Column<G1>> {
+        let points = match self {
+            Self::Disk(column) => return column.column(),
+            Self::Memory(points) => points,
+        };
+        let store = store::<C>()?.ok_or_else(|| io::Error::other("a column of points, and no session"))?;
+        let mut sink = store.sink("bases", points.len())?;
+        sink.push(points)?;
+        sink.finish()?.column()
     }
 
     /// The Lagrange basis over `2^k` rows that belongs to this monomial one.
@@ -127,7 +143,7 @@ impl<C: PrimeCurveAffine> Clone for Bases<C> {
 impl<C: PrimeCurveAffine> Deref for Bases<C> {
     type Target = [C];
 
-    /// Panics if a column can't be read, or if the budget has no room for all of it.
+    /// Panics if a column can't be read.
     fn deref(&self) -> &[C] {
         match self {
             Self::Memory(points) => points,

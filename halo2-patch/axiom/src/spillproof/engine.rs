@@ -6,11 +6,10 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use ::ark_bn254::g1;
-use ::spillproof::budget::LeasedVec;
-use ::spillproof::column::{Column, Element, Placement, Writer};
+use ::spillproof::column::{Column, Element, MappedColumn, Placement, Writer};
 use ::spillproof::commit::{self, Scalar};
 use ::spillproof::kernels::curve::normalize;
 use ::spillproof::stream::{msm, Scalars};
@@ -18,14 +17,18 @@ use ::spillproof::Session;
 use group::prime::PrimeCurveAffine;
 use halo2curves::bn256::{Fr, G1Affine, G1};
 
+use super::values::once;
+
 /// Points on disk.
 pub(crate) trait Stored<C: PrimeCurveAffine>: fmt::Debug + Send + Sync {
     /// How many points there are.
     fn len(&self) -> usize;
     /// The first one.
     fn first(&self) -> &C;
-    /// All of them in memory, leased; the first call reads them.
+    /// All of them, mapped; the first call reads them once, to check them.
     fn as_slice(&self) -> io::Result<&[C]>;
+    /// As the engine's own points.
+    fn column(&self) -> io::Result<Column<commit::G1>>;
     /// The first `len`, sharing the file.
     fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<C>>>;
     /// Monomial to Lagrange basis, for `2^k` points.
@@ -156,9 +159,7 @@ struct OnDisk {
     session: Arc<Session>,
     column: Column<G1Affine>,
     first: G1Affine,
-    all: OnceLock<LeasedVec<G1Affine>>,
-    /// Held by the one who reads all of it.
-    reading: Mutex<()>,
+    all: OnceLock<MappedColumn<G1Affine>>,
 }
 
 impl OnDisk {
@@ -174,22 +175,7 @@ impl OnDisk {
             column,
             first,
             all: OnceLock::new(),
-            reading: Mutex::new(()),
         }))
-    }
-
-    fn read_all(&self) -> ::spillproof::Result<LeasedVec<G1Affine>> {
-        let len = self.column.len() as usize;
-        let mut points = self
-            .session
-            .budget()
-            .vec(len, G1Affine::identity(), "the SRS as a slice")?;
-        let mut reader = self.column.read_ascending(self.column.sequential_chunk())?;
-        let mut done = 0;
-        while let Some(region) = reader.next_into(&mut points[done..])? {
-            done += region.len() as usize;
-        }
-        Ok(points)
     }
 
     fn for_each(&self, take: &mut dyn FnMut(&[G1Affine]) -> io::Result<()>) -> io::Result<()> {
@@ -228,16 +214,11 @@ impl Stored<G1Affine> for OnDisk {
     }
 
     fn as_slice(&self) -> io::Result<&[G1Affine]> {
-        if let Some(all) = self.all.get() {
-            return Ok(all);
-        }
-        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.all.get().is_none() {
-            let points = self.read_all().map_err(io::Error::other)?;
-            // Nobody else sets it: `reading` is held.
-            return Ok(self.all.get_or_init(|| points));
-        }
-        Ok(self.all.get().map_or(&[], |all| all))
+        once(&self.all, || self.column.map().map_err(io::Error::other)).map(|points| &**points)
+    }
+
+    fn column(&self) -> io::Result<Column<commit::G1>> {
+        self.column.cast().map_err(io::Error::other)
     }
 
     fn prefix(&self, len: usize) -> io::Result<Shared<G1Affine>> {

@@ -11,6 +11,8 @@
 //!   domain.rs   EvaluationDomain: transforms of what is on disk, twiddles when asked for
 //!   cells.rs    advice cells in mapped scratch
 //!   lower.rs    constraints as values of the engine's programs
+//!   openings.rs the engine's pass for SHPLONK and GWC
+//!   selectors.rs  selectors of a verifying key, a bit each
 //!   engine.rs   talks to the engine about points
 //!   scalars.rs  talks to the engine about scalars
 //! ```
@@ -43,9 +45,11 @@ pub(crate) mod cells;
 pub(crate) mod domain;
 pub(crate) mod engine;
 pub(crate) mod lower;
+pub(crate) mod openings;
 pub(crate) mod params;
 #[allow(dead_code)]
 pub(crate) mod scalars;
+pub(crate) mod selectors;
 pub(crate) mod serde;
 mod switch;
 #[allow(dead_code)]
@@ -56,6 +60,7 @@ use std::sync::{Arc, Once};
 pub use ::spillproof::budget::ByteSize;
 pub use ::spillproof::session::{Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE};
 pub use domain::FftDataMap;
+pub use selectors::SelectorBits;
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 pub use values::Values;
 
@@ -122,10 +127,12 @@ mod tests {
             "{text}{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        assert!(
-            text.contains("test_parameter_serialisation_roundtrip ... ok"),
-            "{text}"
-        );
+        for test in [
+            "test_parameter_serialisation_roundtrip",
+            "openings_over_columns_are_stocks",
+        ] {
+            assert!(text.contains(&format!("{test} ... ok")), "{text}");
+        }
         assert_eq!(
             std::fs::read_dir(dir.path()).unwrap().count(),
             0,

@@ -1,8 +1,8 @@
 //! Polynomials as columns of the engine: the scalar's counterpart of `engine.rs`.
 //!
 //! The engine computes with arkworks' type, halo2 with halo2curves', and the bytes are the same: [`scalar`] and
-//! [`foreign`] go from one to the other, a column is cast. Memory: what the engine leases for a pass; a slice that somebody
-//! asks for, `32 * n` bytes; at most [`REMEMBERED_MAX`] evaluations a column.
+//! [`foreign`] go from one to the other, a column is cast. A slice that somebody asks for is a map of the column's file.
+//! Memory: what the engine leases for a pass; at most [`REMEMBERED_MAX`] evaluations a column.
 
 use std::any::{Any, TypeId};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ::spillproof::budget::LeasedVec;
-use ::spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use ::spillproof::column::{Column, Element, MappedColumn, Placement, Workspace, Writer};
 use ::spillproof::commit::Scalar;
 use ::spillproof::stream::{self, Transform};
 use ::spillproof::Session;
@@ -111,7 +111,7 @@ pub(crate) struct OnDisk {
     /// Whose threads compute; none if the column was made outside of a session.
     session: Option<Arc<Session>>,
     column: Column<Scalar>,
-    slice: OnceLock<LeasedVec<Fr>>,
+    slice: OnceLock<MappedColumn<Fr>>,
     /// Points and values, the latest last.
     evaluations: Mutex<VecDeque<(Scalar, Scalar)>>,
 }
@@ -144,16 +144,30 @@ impl OnDisk {
         Ok(value)
     }
 
-    /// Evaluates each polynomial at its points and remembers.
+    /// Evaluates each polynomial at its points, each column in one pass, and remembers.
     pub(super) fn evaluate_all(wanted: &[(&Self, Vec<Scalar>)]) -> io::Result<()> {
-        for (on_disk, points) in wanted {
-            let unknown = |point: &Scalar| on_disk.remembered(*point).is_none();
-            let points: Vec<Scalar> = points.iter().copied().filter(unknown).collect();
-            if points.is_empty() {
-                continue;
-            }
-            let values = on_disk.in_turn(|| stream::evaluate_many(&on_disk.column, &points));
-            on_disk.remember(&points, &values.map_err(io::Error::other)?);
+        let unknown = |(on_disk, points): &(&Self, Vec<Scalar>)| -> Vec<Scalar> {
+            points
+                .iter()
+                .copied()
+                .filter(|point| on_disk.remembered(*point).is_none())
+                .collect()
+        };
+        let missing: Vec<(&Self, Vec<Scalar>)> = wanted
+            .iter()
+            .map(|wanted| (wanted.0, unknown(wanted)))
+            .filter(|(_, points)| !points.is_empty())
+            .collect();
+        let Some((first, _)) = missing.first() else {
+            return Ok(());
+        };
+        let queries: Vec<_> = missing
+            .iter()
+            .map(|(on_disk, points)| (&on_disk.column, points.clone()))
+            .collect();
+        let values = first.in_turn(|| stream::evaluate_all(&queries));
+        for ((on_disk, points), values) in missing.iter().zip(values.map_err(io::Error::other)?) {
+            on_disk.remember(points, &values);
         }
         Ok(())
     }
@@ -208,7 +222,7 @@ impl OnDisk {
     fn read(&self) -> ::spillproof::Result<LeasedVec<Fr>> {
         let column = self.column.cast::<Fr>()?;
         let budget = &column.workspace().budget;
-        let mut values = budget.vec(column.len() as usize, Fr::zero(), "a polynomial as a slice")?;
+        let mut values = budget.vec(column.len() as usize, Fr::zero(), "a copy of a polynomial")?;
         read_into(&column, &mut values)?;
         Ok(values)
     }
@@ -229,7 +243,13 @@ impl Stored<Fr> for OnDisk {
     }
 
     fn as_slice(&self) -> io::Result<&[Fr]> {
-        once(&self.slice, || self.read().map_err(io::Error::other)).map(|values| &**values)
+        let map = || {
+            self.column
+                .cast::<Fr>()
+                .and_then(|column| column.map())
+                .map_err(io::Error::other)
+        };
+        once(&self.slice, map).map(|values| &**values)
     }
 
     fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<Fr>>> {

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Cloning what is shared costs nothing; the first `&mut` of one that has clones copies it (under a lease). A slice of a
-//! column is made at the first call and stays as long as the column: `n * size_of::<F>()` bytes. Single operations
-//! (commitment, evaluation, transform, reading and writing) ask for the column instead and stream.
+//! column is a map of its file, made and checked at the first call. Single operations (commitment, evaluation, transform,
+//! reading and writing) ask for the column instead and stream.
 //!
 //! Where stock's signature has no error, one of the engine's is a panic that begins with `spillproof:`.
 
