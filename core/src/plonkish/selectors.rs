@@ -15,6 +15,9 @@ use crate::kernels::field::KernelField;
 /// Columns that are written in one pass.
 const COLUMNS: usize = 4;
 
+/// Bytes of a selector that are handed on at a time; whole words.
+const PIECE_BYTES: usize = 4096;
+
 /// Rows in a word.
 const WORD: u64 = u64::BITS as u64;
 
@@ -129,21 +132,25 @@ impl Selectors {
         Ok(columns)
     }
 
-    /// Every selector as bytes, eight rows in each, the first in the lowest bit: `rows / 8` bytes a selector.
+    /// Hands `take` one selector as bytes, piece by piece: eight rows in each byte, the first in the lowest bit, `rows / 8`
+    /// bytes in all.
     ///
     /// # Errors
-    /// [`crate::Error::File`].
-    pub fn packed(&mut self) -> Result<Vec<Vec<u8>>> {
-        let bytes = self.rows.div_ceil(8) as usize;
-        let mut packed = vec![Vec::with_capacity(bytes.next_multiple_of(8)); self.count];
+    /// Those of `take`; [`crate::Error::File`].
+    pub fn packed(&mut self, selector: usize, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut left = self.rows.div_ceil(8) as usize;
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
         self.for_each_word(|words| {
-            for (packed, bits) in packed.iter_mut().zip(words) {
-                packed.extend_from_slice(&bits.to_le_bytes());
+            let bytes = words[selector].to_le_bytes();
+            let now = left.min(bytes.len());
+            piece.extend_from_slice(&bytes[..now]);
+            left -= now;
+            if left == 0 || piece.len() == PIECE_BYTES {
+                take(&piece)?;
+                piece.clear();
             }
             Ok(())
-        })?;
-        packed.iter_mut().for_each(|packed| packed.truncate(bytes));
-        Ok(packed)
+        })
     }
 
     /// Hands `take` the words of all selectors for 64 rows, for all rows in order.

@@ -9,8 +9,7 @@
 //! selector alone, and one for each pair that meets somewhere. What it puts in the first of these rows is what each selector
 //! adds to each column.
 //!
-//! Memory: what the engine leases; nothing that grows with `n = 2^k`, but for the selectors that a key with compression
-//! holds (a bit a row each).
+//! Memory: what the engine leases; nothing that grows with `n = 2^k`.
 
 use std::io;
 
@@ -24,6 +23,7 @@ use super::*;
 use crate::poly::Coeff;
 use crate::spillproof::bases::or_panic;
 use crate::spillproof::engine::in_turn;
+use crate::spillproof::selectors::{SelectorBits, SelectorWriter};
 use crate::spillproof::values::{from_column, scalar};
 
 /// [`super::keygen_vk_custom`], in a session.
@@ -120,7 +120,7 @@ struct Made<C: CurveAffine> {
     fixed: Vec<Polynomial<C::Scalar, LagrangeCoeff>>,
     copies: Copies,
     /// Of a key with compressed selectors.
-    selectors: Vec<Vec<bool>>,
+    selectors: SelectorBits,
     compress_selectors: bool,
 }
 
@@ -152,7 +152,7 @@ impl<C: CurveAffine> Made<C> {
         let mut columns = in_turn(session, || fixed.into_columns())?;
         let (cs, groups) = without_selectors(session, cs, &mut selectors, compress_selectors)?;
         columns.extend(in_turn(session, || selectors.columns(&groups))?);
-        let selectors = if compress_selectors { unpacked(session, selectors, rows)? } else { Vec::new() };
+        let selectors = if compress_selectors { kept(session, selectors, rows)? } else { SelectorBits::default() };
         Ok(Self {
             domain,
             cs,
@@ -174,7 +174,7 @@ impl<C: CurveAffine> Made<C> {
         C::Scalar: FromUniformBytes<64>,
     {
         let fixed_commitments = self.fixed.iter().map(|poly| commit(params, poly)).collect();
-        VerifyingKey::from_parts(
+        VerifyingKey::spillproof_from_parts(
             self.domain,
             fixed_commitments,
             permutation::VerifyingKey::from_commitments(sigmas),
@@ -216,18 +216,13 @@ fn without_selectors<F: Field>(
     Ok((cs, columns.iter().map(group).collect()))
 }
 
-fn unpacked(session: &Session, mut selectors: Selectors, rows: usize) -> io::Result<Vec<Vec<bool>>> {
-    let packed = in_turn(session, || selectors.packed())?;
-    Ok(packed
-        .into_iter()
-        .map(|bytes| {
-            let mut bits = vec![false; rows];
-            for (bits, byte) in bits.chunks_mut(8).zip(bytes) {
-                crate::helpers::unpack(byte, bits);
-            }
-            bits
-        })
-        .collect())
+/// The selectors as the key keeps them.
+fn kept(session: &Session, mut selectors: Selectors, rows: usize) -> io::Result<SelectorBits> {
+    let mut writer = SelectorWriter::new(session.workspace(), selectors.count(), rows).map_err(io::Error::other)?;
+    for selector in 0..selectors.count() {
+        in_turn(session, || selectors.packed(selector, |bytes| writer.push(bytes)))?;
+    }
+    writer.finish().map_err(io::Error::other)
 }
 
 /// Takes the circuit's assignments.

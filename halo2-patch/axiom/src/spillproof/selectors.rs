@@ -11,6 +11,7 @@ use std::io;
 use std::ops::Range;
 
 use ::spillproof::column::{Column, Placement, Region, Workspace, Writer};
+use ::spillproof::{Error, Result};
 use ff::Field;
 
 use super::bases::or_panic;
@@ -149,14 +150,15 @@ impl From<Vec<Vec<bool>>> for SelectorBits {
             return Self(Inner::Memory(selectors));
         };
         let rows = selectors.first().map_or(0, Vec::len);
-        let mut writer = or_panic(SelectorWriter::new(session.workspace(), selectors.len(), rows));
+        let writer = SelectorWriter::new(session.workspace(), selectors.len(), rows);
+        let mut writer = or_panic(writer.map_err(io::Error::other));
         let mut bytes = Vec::with_capacity(rows.div_ceil(8));
         for selector in selectors {
             bytes.clear();
             bytes.extend(selector.chunks(8).map(pack));
-            or_panic(writer.push(&bytes));
+            or_panic(writer.push(&bytes).map_err(io::Error::other));
         }
-        or_panic(writer.finish())
+        or_panic(writer.finish().map_err(io::Error::other))
     }
 }
 
@@ -175,11 +177,10 @@ impl SelectorWriter {
     ///
     /// # Errors
     /// Where the disk or the budget has no room.
-    pub(crate) fn new(workspace: &Workspace, count: usize, rows: usize) -> io::Result<Self> {
+    pub(crate) fn new(workspace: &Workspace, count: usize, rows: usize) -> Result<Self> {
         let words = (count * words_of(rows)) as u64;
-        let writer = Writer::scratch(workspace, "selectors", words, Placement::Auto);
         Ok(Self {
-            writer: writer.map_err(io::Error::other)?,
+            writer: Writer::scratch(workspace, "selectors", words, Placement::Auto)?,
             count,
             rows,
             bytes: 0,
@@ -192,15 +193,13 @@ impl SelectorWriter {
     ///
     /// # Errors
     /// If more comes than there are selectors, or than one has rows; where the disk or the budget has no room.
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
         let whole = self.rows.div_ceil(8);
         if self.bytes + bytes.len() > whole {
-            let message = format!(
-                "{} bytes for a selector of {} rows",
-                self.bytes + bytes.len(),
-                self.rows
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+            return Err(Error::Invalid {
+                what: "selector",
+                details: format!("{} bytes for {} rows", self.bytes + bytes.len(), self.rows),
+            });
         }
         self.bytes += bytes.len();
         let at_end = self.bytes == whole;
@@ -211,17 +210,17 @@ impl SelectorWriter {
         }
         if self.begun.len() == WORD_BYTES {
             let (words, _) = self.begun.as_chunks();
-            self.writer.push(words).map_err(io::Error::other)?;
+            self.writer.push(words)?;
             self.begun.clear();
         }
         let (words, rest) = bytes.as_chunks();
-        self.writer.push(words).map_err(io::Error::other)?;
+        self.writer.push(words)?;
         self.begun.extend_from_slice(rest);
         if at_end {
             if !self.begun.is_empty() {
                 let mut last = [0; WORD_BYTES];
                 last[..self.begun.len()].copy_from_slice(&self.begun);
-                self.writer.push(&[last]).map_err(io::Error::other)?;
+                self.writer.push(&[last])?;
                 self.begun.clear();
             }
             self.bytes = 0;
@@ -233,9 +232,9 @@ impl SelectorWriter {
     ///
     /// # Errors
     /// If some are missing, or where the disk has no room.
-    pub(crate) fn finish(self) -> io::Result<SelectorBits> {
+    pub(crate) fn finish(self) -> Result<SelectorBits> {
         Ok(SelectorBits(Inner::Disk {
-            words: self.writer.finish().map_err(io::Error::other)?,
+            words: self.writer.finish()?,
             count: self.count,
             rows: self.rows,
         }))
@@ -258,7 +257,7 @@ pub(crate) fn read<F: Field, R: io::Read>(
     };
     let (count, rows) = (cs.num_selectors, 1usize << k);
     let workspace = session.workspace();
-    let mut writer = SelectorWriter::new(workspace, count, rows)?;
+    let mut writer = SelectorWriter::new(workspace, count, rows).map_err(io::Error::other)?;
     let chunk = rows.div_ceil(8).min(TILE_BYTES);
     let tile = workspace.budget.vec(chunk, 0u8, "selectors being read");
     let mut tile = tile.map_err(io::Error::other)?;
@@ -267,11 +266,11 @@ pub(crate) fn read<F: Field, R: io::Read>(
         while left > 0 {
             let bytes = &mut tile[..left.min(chunk)];
             reader.read_exact(bytes)?;
-            writer.push(bytes)?;
+            writer.push(bytes).map_err(io::Error::other)?;
             left -= bytes.len();
         }
     }
-    let selectors = writer.finish()?;
+    let selectors = writer.finish().map_err(io::Error::other)?;
     let conflicts = selectors.conflicts()?;
     let mut activations = vec![vec![false; conflicts.len()]; count];
     for (row, (one, other)) in conflicts.into_iter().enumerate() {
