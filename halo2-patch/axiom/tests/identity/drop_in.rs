@@ -19,3 +19,11 @@ pub mod rows;
 #[rustfmt::skip]
 #[path = "../../../../demos/src/circuits/wide.rs"]
 pub mod wide;
+#[path = "circuits/phases.rs"]
+pub mod phases;
+#[path = "circuits/publics.rs"]
+pub mod publics;
+#[path = "circuits/random.rs"]
+pub mod random;
+#[path = "circuits/selected.rs"]
+pub mod selected;

@@ -16,6 +16,7 @@ use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session};
 mod drop_in;
 mod params;
 mod polynomials;
+mod session;
 mod stock;
 
 /// Which multi-opening.
@@ -23,6 +24,8 @@ mod stock;
 pub enum Scheme {
     Shplonk,
     Gwc,
+    /// SHPLONK over commitments to the instances too.
+    Querying,
 }
 
 /// What a verifier needs, made by either crate.
@@ -30,7 +33,7 @@ pub struct Bytes<'a> {
     pub params: &'a [u8],
     pub vk: &'a [u8],
     pub proof: &'a [u8],
-    pub instances: &'a [Vec<Fr>],
+    pub instances: &'a [Vec<Vec<Fr>>],
 }
 
 macro_rules! bytes {
@@ -56,9 +59,15 @@ fn turn(reproducible: bool) -> MutexGuard<'static, ()> {
 
 /// Runs `work` in a session with this budget, and sees to it that nothing is left on disk.
 fn in_session<T>(memory_bytes: u64, work: impl FnOnce() -> T) -> T {
+    in_session_with(memory_bytes, 0, work)
+}
+
+/// [`in_session`] with so many threads; 0 is one for each core.
+fn in_session_with<T>(memory_bytes: u64, threads: usize, work: impl FnOnce() -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     let builder = Session::builder()
         .memory(ByteSize::Bytes(memory_bytes))
+        .threads(threads)
         .dir(dir.path());
     let session = Arc::new(builder.build().unwrap());
     let result = {
@@ -121,7 +130,7 @@ fn is_reproducible<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
             "stock rejects the proof"
         );
         let mut wrong = once.instances.clone();
-        wrong[0][0] += Fr::one();
+        wrong[0][0][0] += Fr::one();
         let wrong = Bytes {
             instances: &wrong,
             ..bytes!(once)

@@ -212,7 +212,7 @@ fn proving_keys_are_read_and_written_as_stock_does() {
     let proof = drop_in::prove::prove(
         &params,
         &pk,
-        drop_in::prove::circuit::<Circuit>(k),
+        &[drop_in::prove::circuit::<Circuit>(k)],
         Scheme::Shplonk,
     );
     let theirs = stock::prove::keys::<stock::lookups::Lookups>(&stock::prove::params(k), k);
@@ -226,7 +226,7 @@ fn proving_keys_are_read_and_written_as_stock_does() {
             assert!(session.clone().to_bytes(format) == bytes, "{format:?}: a clone");
             let params = drop_in::prove::params(k);
             let circuit = drop_in::prove::circuit::<Circuit>(k);
-            let found = drop_in::prove::prove(&params, &session, circuit, Scheme::Shplonk);
+            let found = drop_in::prove::prove(&params, &session, &[circuit], Scheme::Shplonk);
             assert!(found == proof, "{format:?}: the proof differs");
             let cut = std::panic::catch_unwind(|| read(&bytes[..bytes.len() - 1]).map(drop));
             assert!(cut.is_err(), "stock panics where a key ends too early");

@@ -1,0 +1,288 @@
+//! A session against memory, byte for byte: keys and proofs, with the switch on; the unmodified crate verifies each proof.
+//!
+//! By default small circuits with every option, in 16 MiB, on one thread and on two. `--ignored` has larger ones.
+
+use proptest::prelude::*;
+
+use crate::drop_in::phases::Phases;
+use crate::drop_in::prove::{Plan, Run};
+use crate::drop_in::{prove, rows::Builtin};
+use crate::{drop_in, in_session_with, stock, turn, Bytes, Scheme, SCHEMES};
+use halo2_axiom::SerdeFormat;
+
+const MIB: u64 = 1 << 20;
+
+/// Keys and proofs from memory, then from sessions with these numbers of threads.
+fn compare<D: Builtin, S: stock::rows::Builtin>(
+    plan: Plan,
+    schemes: &[Scheme],
+    memory_bytes: u64,
+    threads: &[usize],
+) {
+    let _turn = turn(true);
+    let params = prove::params(plan.k);
+    let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
+    let expected = plan.run::<D>(&params, schemes);
+    for &threads in threads {
+        let made = in_session_with(memory_bytes, threads, || {
+            let params = prove::read_params(&bytes, SerdeFormat::RawBytes).unwrap();
+            plan.run::<D>(&params, schemes)
+        });
+        for ((made, expected), scheme) in made.iter().zip(&expected).zip(schemes) {
+            let context = format!("{} on {threads} threads, {scheme:?}, {plan:?}", D::NAME);
+            assert!(made.vk == expected.vk, "{context}: verifying keys differ");
+            assert!(made.pk == expected.pk, "{context}: proving keys differ");
+            assert!(made.proof == expected.proof, "{context}: proofs differ");
+            // Stock's prover absorbs each circuit's instances before that circuit's advice, and its verifier all instances
+            // before all advice: it rejects its own proofs of several circuits with instances, and so these.
+            let valid = plan.circuits == 1 || made.instances.iter().all(Vec::is_empty);
+            assert_eq!(
+                accepts::<S>(&bytes, made, *scheme),
+                valid,
+                "{context}: is accepted by stock"
+            );
+        }
+    }
+}
+
+fn accepts<S: stock::rows::Builtin>(params: &[u8], run: &Run, scheme: Scheme) -> bool {
+    let Run {
+        vk, proof, instances, ..
+    } = run;
+    stock::prove::accepts::<S>(
+        &Bytes {
+            params,
+            vk,
+            proof,
+            instances,
+        },
+        scheme,
+    )
+}
+
+/// Every k from 6 to 10, in turn on one thread and on two, with the options in turn.
+fn at_every_size<D: Builtin, S: stock::rows::Builtin>(circuits: usize) {
+    for k in 6..=10 {
+        let even = k % 2 == 0;
+        let plan = Plan {
+            k,
+            compress_selectors: even,
+            keys_at_once: k % 3 == 0,
+            circuits,
+        };
+        compare::<D, S>(plan, &SCHEMES, 16 * MIB, if even { &[1] } else { &[2] });
+    }
+}
+
+#[test]
+fn chains() {
+    at_every_size::<drop_in::chain::Chain, stock::chain::Chain>(1);
+}
+
+#[test]
+fn several_circuits_in_a_proof() {
+    let _shape = SHAPES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for circuits in 2..=3 {
+        let plan = Plan {
+            circuits,
+            ..Plan::plain(6 + circuits as u32)
+        };
+        compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(plan, &SCHEMES, 16 * MIB, &[1, 2]);
+    }
+    at_every_size::<drop_in::chain::Chain, stock::chain::Chain>(2);
+    // Without instances, so that stock's verifier can follow.
+    let mut verified = 0;
+    for shape in (0..).map(|i| 5 * i) {
+        drop_in::random::set_shape(shape);
+        if !drop_in::random::is_public() {
+            random_shape(shape, 6 + verified, 2);
+            verified += 1;
+        }
+        if verified == 3 {
+            break;
+        }
+    }
+}
+
+#[test]
+fn wide_gates() {
+    for k in 6..=8 {
+        compare::<drop_in::wide::Wide, stock::wide::Wide>(Plan::plain(k), &SCHEMES, 16 * MIB, &[2]);
+    }
+}
+
+#[test]
+fn lookups() {
+    at_every_size::<drop_in::lookups::Lookups, stock::lookups::Lookups>(1);
+}
+
+#[test]
+fn selectors() {
+    for k in 6..=9 {
+        for compress_selectors in [false, true] {
+            let plan = Plan {
+                compress_selectors,
+                keys_at_once: k % 2 == 0,
+                ..Plan::plain(k)
+            };
+            compare::<drop_in::selected::Selected, stock::selected::Selected>(
+                plan,
+                &SCHEMES,
+                16 * MIB,
+                &[1, 2],
+            );
+        }
+    }
+}
+
+#[test]
+fn instances() {
+    at_every_size::<drop_in::publics::Publics, stock::publics::Publics>(1);
+    let plan = Plan {
+        circuits: 2,
+        ..Plan::plain(7)
+    };
+    // Committed and opened, as well as hashed.
+    let schemes = [Scheme::Querying, Scheme::Shplonk];
+    compare::<drop_in::publics::Publics, stock::publics::Publics>(plan, &schemes, 16 * MIB, &[1, 2]);
+}
+
+#[test]
+fn challenges_of_two_phases() {
+    at_every_size::<Phases<2, false>, stock::phases::Phases<2, false>>(1);
+    at_every_size::<Phases<2, true>, stock::phases::Phases<2, true>>(1);
+}
+
+/// Stock's prover stops at the end of a third phase, so there is nothing to compare with; its verifier knows three.
+#[test]
+fn challenges_of_three_phases() {
+    let _turn = turn(true);
+    for k in [6, 8] {
+        let made = in_session_with(16 * MIB, 0, || {
+            let params = prove::params(k);
+            let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
+            let apart = Plan::plain(k).run::<Phases<3, false>>(&params, &SCHEMES);
+            let at_once = Plan::plain(k).run::<Phases<3, true>>(&params, &SCHEMES);
+            assert!(apart == at_once, "k = {k}: phases that the circuit ends differ");
+            (bytes, apart)
+        });
+        for (run, scheme) in made.1.iter().zip(SCHEMES) {
+            assert!(
+                accepts::<stock::phases::Phases<3, false>>(&made.0, run, scheme),
+                "k = {k}, {scheme:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn advice_from_elsewhere() {
+    fn check<D: Builtin>(k: u32) {
+        let _turn = turn(true);
+        let params = prove::params(k);
+        let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
+        let run = |params: &_| {
+            let pk = prove::keys::<D>(params, k);
+            let (advice, proof) = prove::prove_from_advice(params, &pk, prove::circuit::<D>(k));
+            let usual = prove::prove(params, &pk, &[prove::circuit::<D>(k)], Scheme::Shplonk);
+            assert!(proof == usual, "{}: synthesis makes another proof", D::NAME);
+            (advice, proof)
+        };
+        let expected = run(&params);
+        let made = in_session_with(16 * MIB, 0, || {
+            run(&prove::read_params(&bytes, SerdeFormat::RawBytes).unwrap())
+        });
+        assert!(made.0 == expected.0, "{}: the witness differs", D::NAME);
+        assert!(made.1 == expected.1, "{}: the proof differs", D::NAME);
+    }
+    check::<drop_in::chain::Chain>(8);
+    check::<drop_in::lookups::Lookups>(9);
+    check::<drop_in::publics::Publics>(7);
+}
+
+/// A key that was made without a session serves in one, and the reverse.
+#[test]
+fn keys_cross_over() {
+    type Ours = drop_in::lookups::Lookups;
+    let _turn = turn(true);
+    let (k, circuit) = (8, || [prove::circuit::<Ours>(8)]);
+    let params = prove::params(k);
+    let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
+    let pk = Plan::plain(k).keys::<Ours>(&params);
+    for scheme in SCHEMES {
+        let expected = prove::prove(&params, &pk, &circuit(), scheme);
+        let made = in_session_with(16 * MIB, 0, || {
+            let read = prove::read_params(&bytes, SerdeFormat::RawBytes).unwrap();
+            [
+                prove::prove(&read, &pk, &circuit(), scheme),
+                prove::prove(&params, &pk, &circuit(), scheme),
+            ]
+        });
+        assert!(made.iter().all(|made| *made == expected), "{scheme:?}");
+    }
+}
+
+fn random_shape(shape: u64, k: u32, threads: usize) {
+    drop_in::random::set_shape(shape);
+    stock::random::set_shape(shape);
+    let plan = Plan {
+        k,
+        compress_selectors: shape % 2 == 0,
+        keys_at_once: shape % 3 == 0,
+        circuits: 1 + (shape % 5 == 0) as usize,
+    };
+    let scheme = SCHEMES[(shape / 2 % 2) as usize];
+    compare::<drop_in::random::Random, stock::random::Random>(plan, &[scheme], 16 * MIB, &[threads]);
+}
+
+/// Shapes belong to the process, as the switch does.
+static SHAPES: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+proptest! {
+    // PROPTEST_CASES asks for more.
+    #![proptest_config(ProptestConfig { cases: cases(8), ..ProptestConfig::default() })]
+    #[test]
+    fn random_circuits(shape in any::<u64>(), k in 6..=8u32, threads in 1..=2usize) {
+        let _shape = SHAPES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        random_shape(shape, k, threads);
+    }
+}
+
+fn cases(default: u32) -> u32 {
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(default)
+}
+
+#[test]
+#[ignore = "many minutes: every circuit up to 16384 rows"]
+fn every_circuit_up_to_k_14() {
+    for k in 11..=14 {
+        for (compress_selectors, circuits) in [(false, 1), (true, 2)] {
+            let plan = Plan {
+                k,
+                compress_selectors,
+                keys_at_once: circuits == 2,
+                circuits,
+            };
+            let threads = &[1, 2];
+            compare::<drop_in::chain::Chain, stock::chain::Chain>(plan, &SCHEMES, 16 * MIB, threads);
+            compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(plan, &SCHEMES, 16 * MIB, threads);
+            compare::<drop_in::selected::Selected, stock::selected::Selected>(
+                plan,
+                &SCHEMES,
+                16 * MIB,
+                threads,
+            );
+            compare::<drop_in::publics::Publics, stock::publics::Publics>(plan, &SCHEMES, 16 * MIB, threads);
+        }
+        compare::<Phases<2, false>, stock::phases::Phases<2, false>>(
+            Plan::plain(k),
+            &SCHEMES,
+            16 * MIB,
+            &[1, 2],
+        );
+        compare::<drop_in::wide::Wide, stock::wide::Wide>(Plan::plain(k), &SCHEMES, 32 * MIB, &[2]);
+    }
+}
