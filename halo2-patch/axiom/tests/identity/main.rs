@@ -197,17 +197,17 @@ fn is_identical<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
 
 #[test]
 fn a_session_is_identical_for_the_chain() {
-    (10..=12).for_each(is_identical::<drop_in::chain::Chain, stock::chain::Chain>);
+    (11..=12).for_each(is_identical::<drop_in::chain::Chain, stock::chain::Chain>);
 }
 
 #[test]
 fn a_session_is_identical_for_the_wide_gate() {
-    (10..=11).for_each(is_identical::<drop_in::wide::Wide, stock::wide::Wide>);
+    is_identical::<drop_in::wide::Wide, stock::wide::Wide>(10);
 }
 
 #[test]
 fn a_session_is_identical_for_lookups() {
-    (10..=12).for_each(is_identical::<drop_in::lookups::Lookups, stock::lookups::Lookups>);
+    (11..=12).for_each(is_identical::<drop_in::lookups::Lookups, stock::lookups::Lookups>);
 }
 
 #[test]
