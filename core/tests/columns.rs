@@ -9,7 +9,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
 use spillproof::column::{
-    Column, Container, ContainerWriter, Draft, Placement, Region, SectionSpec, Workspace, Writer,
+    Bundle, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region, SectionSpec,
+    Workspace, Writer,
 };
 use spillproof::storage::Storage;
 use spillproof::{Error, Result};
@@ -267,4 +268,87 @@ fn a_refused_lease_names_who_holds_what() {
     let refused = Draft::<Fr>::scratch(&workspace, "large", 1 << 20, Placement::Memory).err();
     assert!(matches!(refused, Some(Error::OverBudget { .. })), "{refused:?}");
     assert_eq!(workspace.budget.held_bytes(), 0);
+}
+
+#[test]
+fn a_bundle_gives_back_its_polynomials_in_place() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let workspace = workspace(&dir);
+    let path = dir.path().join("bundle");
+    for (rows, polynomials) in [(1usize, 3usize), (511, 2), (512, 70), (700, 1), (2048, 5)] {
+        let values: Vec<Vec<Fr>> = (0..polynomials)
+            .map(|i| scalars(if i == 1 { rows / 2 } else { rows }, i as u64))
+            .collect();
+        let group = |label, polynomials| Group {
+            label,
+            lagrange: false,
+            polynomials,
+        };
+        let groups = [group("many", polynomials), group("none", 0), group("one", 1)];
+        let bundle = BundleWriter::create(&workspace, &path, 5, rows as u64, &groups).expect("bundle");
+        let mut key = bundle.key().expect("key");
+        key.push(&[[1], [2], [3], [4], [5]]).expect("bytes");
+        key.finish().expect("key");
+        let column = |values: &Vec<Fr>| scratch(&workspace, values, Placement::Disk);
+        bundle
+            .write("many", values.iter().map(column))
+            .expect("polynomials");
+        bundle
+            .write("none", std::iter::empty::<Result<Column<Fr>>>())
+            .expect("no polynomials");
+        assert!(
+            bundle.write("none", [column(&values[0])]).is_err(),
+            "not announced"
+        );
+        bundle.write("one", [column(&values[0])]).expect("a polynomial");
+        let root = bundle.publish().expect("published");
+
+        let bundle = Bundle::open(&workspace, &path).expect("opened");
+        assert_eq!(bundle.root(), root);
+        assert_eq!(
+            bundle.key().and_then(|key| key.to_vec()).expect("key"),
+            [[1], [2], [3], [4], [5]]
+        );
+        let many = bundle
+            .group::<Fr>("many", polynomials, rows as u64)
+            .expect("group");
+        for (column, values) in many.iter().zip(&values) {
+            let mut expected = values.clone();
+            expected.resize(rows, Fr::from(0u64));
+            assert_eq!(column.to_vec().expect("readable"), expected);
+            assert_eq!(column.map().expect("mapped")[..], expected);
+        }
+        assert!(
+            bundle
+                .group::<Fr>("none", 0, rows as u64)
+                .expect("no group")
+                .is_empty()
+        );
+        for wrong in [
+            bundle.group::<Fr>("many", polynomials + 1, rows as u64),
+            bundle.group("key", 1, 1),
+        ] {
+            assert!(matches!(wrong, Err(Error::Invalid { .. })), "{wrong:?}");
+        }
+    }
+    // Too many, too few, too long.
+    let group = [Group {
+        label: "two",
+        lagrange: true,
+        polynomials: 2,
+    }];
+    for (count, len) in [(3, 10), (1, 10), (2, 11)] {
+        let bundle = BundleWriter::create(&workspace, &path, 0, 10, &group).expect("bundle");
+        let column = || scratch(&workspace, &scalars(len, 1), Placement::Memory);
+        assert!(
+            bundle.write("two", (0..count).map(|_| column())).is_err(),
+            "{count} of {len}"
+        );
+    }
+    let column = scratch(&workspace, &scalars(1024, 1), Placement::Disk).expect("column");
+    assert!(column.part(1, 3).is_err() && column.part(512, 513).is_err());
+    assert_eq!(
+        column.part(512, 5).expect("part").to_vec().expect("readable"),
+        scalars(1024, 1)[512..517]
+    );
 }

@@ -45,6 +45,7 @@
 //! Architecture invariant: nothing in here computes with elements, and nothing outside of [`crate::storage`] makes a
 //! system call.
 
+mod bundle;
 mod container;
 mod draft;
 mod element;
@@ -55,6 +56,7 @@ mod region;
 mod residency;
 mod view;
 
+pub use bundle::{Bundle, BundleWriter, Group};
 pub use container::{Container, ContainerWriter, SectionSpec};
 pub use draft::{Draft, Writer};
 pub use element::{Element, limbs_from_bytes, limbs_to_bytes};

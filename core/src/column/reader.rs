@@ -91,6 +91,27 @@ impl<E: Element> Column<E> {
         Ok(Self { len, ..self.clone() })
     }
 
+    /// `len` elements from `start`, which is the start of a frame, as a column of their own; shares the frames.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the column is shorter, or `start` is inside a frame.
+    pub fn part(&self, start: u64, len: u64) -> Result<Self> {
+        Region::Span { start, len }.check(self.len)?;
+        let frame_elements = self.frame_elements();
+        if !start.is_multiple_of(frame_elements) {
+            return Err(Error::Invalid {
+                what: "part of a column",
+                details: format!("element {start} is inside a frame of {frame_elements}"),
+            });
+        }
+        let first_frame = self.first_frame + start / frame_elements;
+        Ok(Self {
+            first_frame,
+            len,
+            ..self.clone()
+        })
+    }
+
     /// The same bytes as elements of another type of the same size: arkworks' and halo2curves' forms are one.
     ///
     /// # Errors

@@ -13,6 +13,7 @@
 //!   lower.rs    constraints as values of the engine's programs
 //!   openings.rs the engine's pass for SHPLONK and GWC
 //!   selectors.rs  selectors of a verifying key, a bit each
+//!   bundle.rs   a proving key in a file that is opened in place
 //!   engine.rs   talks to the engine about points
 //!   scalars.rs  talks to the engine about scalars
 //! ```
@@ -41,24 +42,24 @@
 #![deny(unsafe_code)]
 
 pub(crate) mod bases;
+mod bundle;
 pub(crate) mod cells;
 pub(crate) mod domain;
 pub(crate) mod engine;
 pub(crate) mod lower;
 pub(crate) mod openings;
 pub(crate) mod params;
-#[allow(dead_code)]
 pub(crate) mod scalars;
 pub(crate) mod selectors;
 pub(crate) mod serde;
 mod switch;
-#[allow(dead_code)]
 pub(crate) mod values;
 
 use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
 pub use ::spillproof::session::{Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE};
+pub use bundle::{open_proving_key, save_proving_key};
 pub use domain::FftDataMap;
 pub use selectors::SelectorBits;
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};

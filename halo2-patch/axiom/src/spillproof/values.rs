@@ -34,7 +34,6 @@ use crate::arithmetic::eval_polynomial;
 use crate::plonk::Assigned;
 use crate::poly::{Coeff, Polynomial};
 
-#[allow(unused_imports)]
 pub(crate) use super::scalars::{foreign, prover_session, scalar};
 
 /// Values that are handed on at a time where they aren't read from a column.

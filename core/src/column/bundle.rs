@@ -1,0 +1,266 @@
+//! A proving key as a container: bytes that say what it is, and groups of polynomials of equal length.
+//!
+//! ```text
+//!   "key"      bytes, in the proof system's own form
+//!   a label    scalars: the group's polynomials one after the other, each from the start of a frame
+//! ```
+//!
+//! A group is one section, since a container has 64 at most and a key may have hundreds of polynomials: polynomial `i` of
+//! `n` scalars starts at element `i * stride`, where the stride is `n` in whole frames. Opening copies nothing: what comes
+//! out are columns of the file. Memory: that of the container; a writer's buffers, and a chunk.
+
+use std::path::Path;
+
+use spillproof_format::{Basis, Content, Curve, Kind, Label, SectionSpec};
+
+use super::draft::Writer;
+use super::{Column, Container, ContainerWriter, Element, SCRATCH_FRAME_BYTES, Workspace};
+use crate::{Error, Result};
+
+/// Label of the bytes.
+const KEY_LABEL: &str = "key";
+/// Bytes of a scalar.
+const SCALAR_BYTES: u64 = 32;
+
+/// Polynomials that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The section's name: at most 16 printable ASCII characters.
+    pub label: &'static str,
+    /// Are they values on the domain, and not coefficients?
+    pub lagrange: bool,
+    /// How many.
+    pub polynomials: usize,
+}
+
+/// A bundle that is being written. Dropping it leaves nothing behind.
+pub struct BundleWriter {
+    writer: ContainerWriter,
+    groups: Vec<Group>,
+    rows: u64,
+}
+
+/// A bundle that was written.
+#[derive(Debug)]
+pub struct Bundle {
+    container: Container,
+}
+
+/// Elements from the start of one polynomial to that of the next.
+fn stride(rows: u64) -> u64 {
+    rows.next_multiple_of(SCRATCH_FRAME_BYTES as u64 / SCALAR_BYTES)
+}
+
+impl BundleWriter {
+    /// Starts a bundle over BN254 that will be `path`: `key_bytes` bytes, and polynomials of `rows` scalars.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a bad label or more than a container can hold; [`Error::Io`], [`Error::OverBudget`].
+    pub fn create(
+        workspace: &Workspace,
+        path: &Path,
+        key_bytes: u64,
+        rows: u64,
+        groups: &[Group],
+    ) -> Result<Self> {
+        let format = |source| Error::Format {
+            file: path.to_path_buf(),
+            source,
+        };
+        let groups: Vec<Group> = groups
+            .iter()
+            .copied()
+            .filter(|group| group.polynomials > 0)
+            .collect();
+        let mut sections = vec![SectionSpec {
+            content: Content::Bytes,
+            basis: Basis::None,
+            elements: key_bytes,
+            label: Label::new(KEY_LABEL).map_err(format)?,
+        }];
+        for group in &groups {
+            sections.push(SectionSpec {
+                content: Content::Scalars,
+                basis: if group.lagrange {
+                    Basis::Lagrange
+                } else {
+                    Basis::Monomial
+                },
+                elements: (group.polynomials as u64).saturating_mul(stride(rows)),
+                label: Label::new(group.label).map_err(format)?,
+            });
+        }
+        let writer = ContainerWriter::create(
+            workspace,
+            path,
+            Kind::ProvingKeyBundle,
+            Curve::Bn254,
+            SCRATCH_FRAME_BYTES as u32,
+            [0; 32],
+            &sections,
+        )?;
+        Ok(Self { writer, groups, rows })
+    }
+
+    /// A writer of the key's bytes; finish it before [`Self::publish`].
+    ///
+    /// # Errors
+    /// None that a first call could have.
+    pub fn key(&self) -> Result<Writer<[u8; 1]>> {
+        Ok(Writer::new(self.writer.draft(0)?))
+    }
+
+    /// Writes all polynomials of a group, in order. Shorter ones are padded with zeros.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a group that was not announced, another number of polynomials, or one that is too long;
+    /// [`Error::Io`], [`Error::OverBudget`], [`Error::Damaged`].
+    pub fn write<E: Element>(
+        &self,
+        label: &str,
+        polynomials: impl IntoIterator<Item = Result<Column<E>>>,
+    ) -> Result<()> {
+        let mut polynomials = polynomials.into_iter();
+        let invalid = |details: String| Error::Invalid {
+            what: "group of a bundle",
+            details: format!("{label}: {details}"),
+        };
+        let Some(index) = self.groups.iter().position(|group| group.label == label) else {
+            return match polynomials.next() {
+                None => Ok(()),
+                Some(_) => Err(invalid("it was not announced".into())),
+            };
+        };
+        let expected = self.groups[index].polynomials;
+        let mut writer = Writer::new(self.writer.draft::<E>(index + 1)?);
+        let mut count = 0;
+        for polynomial in polynomials {
+            let polynomial = polynomial?;
+            if count == expected || polynomial.len() > self.rows {
+                return Err(invalid(format!(
+                    "{} of {expected} have {} scalars, not {}",
+                    count + 1,
+                    polynomial.len(),
+                    self.rows
+                )));
+            }
+            copy(&polynomial, &mut writer, stride(self.rows))?;
+            count += 1;
+        }
+        if count < expected {
+            return Err(invalid(format!("{count} of {expected} polynomials")));
+        }
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Gives the file its name. The root it returns names the content.
+    ///
+    /// # Errors
+    /// As [`ContainerWriter::publish`].
+    pub fn publish(self) -> Result<[u8; 32]> {
+        self.writer.publish()
+    }
+}
+
+/// Writes a column, and zeros up to `stride` elements.
+fn copy<E: Element>(column: &Column<E>, writer: &mut Writer<E>, stride: u64) -> Result<()> {
+    let zero = E::decode(&[0; SCALAR_BYTES as usize]);
+    let chunk = column.sequential_chunk();
+    let mut tile = column
+        .workspace()
+        .budget
+        .vec(chunk as usize, zero, "polynomial being saved")?;
+    let mut reader = column.read_ascending(chunk)?;
+    while let Some(region) = reader.next_into(&mut tile)? {
+        writer.push(&tile[..region.len() as usize])?;
+    }
+    tile.fill(zero);
+    let mut left = stride - column.len();
+    while left > 0 {
+        let now = left.min(chunk);
+        writer.push(&tile[..now as usize])?;
+        left -= now;
+    }
+    Ok(())
+}
+
+impl Bundle {
+    /// Opens `path`, as [`Container::open`]. No frame is read.
+    ///
+    /// # Errors
+    /// Those of [`Container::open`]; [`Error::Invalid`] for a container of another kind or curve.
+    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+        let container = Container::open(workspace, path)?;
+        let header = container.header();
+        if header.kind() != Kind::ProvingKeyBundle || header.curve() != Curve::Bn254 {
+            return Err(Error::Invalid {
+                what: "proving key",
+                details: format!(
+                    "{} is a {:?} over {:?}; a bundle over BN254 is needed here",
+                    path.display(),
+                    header.kind(),
+                    header.curve()
+                ),
+            });
+        }
+        Ok(Self { container })
+    }
+
+    /// The key's bytes.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the file has none.
+    pub fn key(&self) -> Result<Column<[u8; 1]>> {
+        self.section(KEY_LABEL)?
+            .ok_or_else(|| self.invalid(format!("it has no section \"{KEY_LABEL}\"")))
+    }
+
+    /// The `polynomials` polynomials of a group, `rows` scalars each, as columns of the file.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the file has another number of scalars there.
+    pub fn group<E: Element>(&self, label: &str, polynomials: usize, rows: u64) -> Result<Vec<Column<E>>> {
+        let stride = stride(rows);
+        let expected = (polynomials as u64).saturating_mul(stride);
+        let all = self.section::<E>(label)?;
+        let len = all.as_ref().map_or(0, Column::len);
+        if len != expected {
+            return Err(self.invalid(format!(
+                "section \"{label}\" has {len} scalars; {polynomials} polynomials of {rows} take {expected}"
+            )));
+        }
+        let part = |(all, index): (&Column<E>, usize)| all.part(index as u64 * stride, rows);
+        all.iter()
+            .flat_map(|all| (0..polynomials).map(move |index| (all, index)))
+            .map(part)
+            .collect()
+    }
+
+    /// The root: 32 bytes that name the file.
+    pub fn root(&self) -> [u8; 32] {
+        self.container.root()
+    }
+
+    fn section<E: Element>(&self, label: &str) -> Result<Option<Column<E>>> {
+        let sections = self.container.header().sections();
+        let Some(section) = sections.iter().find(|section| section.label.as_str() == label) else {
+            return Ok(None);
+        };
+        let column = self.container.column(section);
+        column.map(Some).ok_or_else(|| {
+            self.invalid(format!(
+                "the elements of section \"{label}\" have {} bytes, not {}",
+                section.element_bytes(),
+                E::BYTES
+            ))
+        })
+    }
+
+    fn invalid(&self, details: String) -> Error {
+        Error::Invalid {
+            what: "proving key",
+            details: format!("{}: {details}", self.container.path().display()),
+        }
+    }
+}
