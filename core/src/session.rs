@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use crate::budget::{Budget, ByteSize, ParseSizeError};
+use crate::budget::{Budget, ByteSize, ParseSizeError, return_freed_blocks};
 use crate::column::Workspace;
 use crate::storage::{Backend, FaultPlan, Storage};
 use crate::{Error, Result};
@@ -213,6 +213,7 @@ impl SessionBuilder {
         }
         let storage = storage.build()?;
         let budget = Budget::new(self.memory.resolve()?);
+        return_freed_blocks();
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
             .thread_name(|i| format!("spillproof-{i}"))

@@ -13,6 +13,7 @@
 
 mod alloc;
 mod buffer;
+mod heap;
 mod leased_vec;
 mod pages;
 pub mod process;
@@ -25,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use alloc::CountingAlloc;
 pub use buffer::{Buffer, Pool};
+pub use heap::return_freed_blocks;
 pub use leased_vec::LeasedVec;
 pub use pages::PAGE_BYTES;
 pub use size::{ByteSize, ParseSizeError, format_bytes, parse_size};

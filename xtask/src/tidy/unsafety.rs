@@ -8,6 +8,7 @@ use super::source::Source;
 /// Every file that may hold `unsafe` code, with what it is for. A file that no longer needs it must leave the list.
 const LEAVES: &[(&str, &str)] = &[
     ("core/src/budget/alloc.rs", "the counting global allocator"),
+    ("core/src/budget/heap.rs", "a setting of the C library's heap"),
     ("core/src/budget/leased_vec.rs", "pages as typed values"),
     ("core/src/budget/pages.rs", "anonymous maps"),
     ("core/src/column/mapped.rs", "cells of a map"),

@@ -142,13 +142,13 @@ impl<C: CurveAffine> Made<C> {
         }
         let mut assembly = Assembly::<C::Scalar>::new(session, k, &cs).map_err(io::Error::other)?;
         {
-            let _span = tracing::info_span!("synthesize").entered();
+            let _span = tracing::info_span!(target: "spillproof::step", "synthesize").entered();
             let constants = cs.constants.clone();
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, circuit, config, constants)?;
         }
         let Assembly { fixed, mut selectors, copies, .. } = assembly;
 
-        let _span = tracing::info_span!("fixed columns").entered();
+        let _span = tracing::info_span!(target: "spillproof::step", "fixed columns").entered();
         let mut columns = in_turn(session, || fixed.into_columns())?;
         let (cs, groups) = without_selectors(session, cs, &mut selectors, compress_selectors)?;
         columns.extend(in_turn(session, || selectors.columns(&groups))?);

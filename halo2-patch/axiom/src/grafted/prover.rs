@@ -209,7 +209,7 @@ where
         let theta: ChallengeTheta<_> = self.transcript.squeeze_challenge_scalar();
         let theta = scalar(&*theta);
         let lookups = {
-            let _span = tracing::info_span!("lookups").entered();
+            let _span = tracing::info_span!(target: "spillproof::step", "lookups").entered();
             let permute = |values: &Values<'_>| self.permute_lookups(values, theta);
             values.iter().map(permute).collect::<Result<Vec<_>, _>>()?
         };
@@ -217,14 +217,14 @@ where
         let gamma: ChallengeGamma<_> = self.transcript.squeeze_challenge_scalar();
         let (beta, gamma) = (scalar(&*beta), scalar(&*gamma));
         let products = {
-            let _span = tracing::info_span!("permutation").entered();
+            let _span = tracing::info_span!(target: "spillproof::step", "permutation").entered();
             let sigmas = columns(self.pk.permutation.permutations())?;
             let products = |values: &Values<'_>| self.permutation_products(values, &sigmas, beta, gamma);
             values.iter().map(products).collect::<Result<Vec<_>, _>>()?
         };
         drop(values);
         let lookups = {
-            let _span = tracing::info_span!("lookup products").entered();
+            let _span = tracing::info_span!(target: "spillproof::step", "lookup products").entered();
             let products = |lookups| self.lookup_products(lookups, beta, gamma);
             lookups.into_iter().map(products).collect::<Result<Vec<_>, _>>()?
         };
@@ -232,7 +232,7 @@ where
         let y: ChallengeY<_> = self.transcript.squeeze_challenge_scalar();
 
         let circuits: Vec<Single<Scheme::Scalar>> = {
-            let _span = tracing::info_span!("advice polynomials").entered();
+            let _span = tracing::info_span!(target: "spillproof::step", "advice polynomials").entered();
             let domain = &self.pk.vk.domain;
             instance
                 .into_iter()
@@ -362,6 +362,7 @@ where
 
     /// The vanishing argument's random polynomial; see `vanishing.rs` for where it is drawn from.
     fn random_polynomial(&mut self) -> Result<Blinded<Scheme::Scalar>, Error> {
+        let _span = tracing::info_span!(target: "spillproof::step", "random polynomial").entered();
         let (workspace, rows) = (self.session.workspace(), self.params.n());
         let poly = if reproducible() {
             random_column::<Scheme::Scalar>(workspace, rows, &mut self.rng)
@@ -380,7 +381,7 @@ where
         circuits: &[Single<Scheme::Scalar>],
         challenges: &Challenges<'_>,
     ) -> Result<Vec<Blinded<Scheme::Scalar>>, Error> {
-        let _span = tracing::info_span!("quotient").entered();
+        let _span = tracing::info_span!(target: "spillproof::step", "quotient").entered();
         let (session, params, domain) = (self.session, self.params, &self.pk.vk.domain);
         let (held, numerator) = numerator(self.pk, circuits, challenges)?;
         let mut sources: Vec<Source<'_, Scalar>> = held.iter().map(Source::Coefficients).collect();
@@ -419,7 +420,7 @@ where
         let fixed = openings.fixed(&pk.fixed_polys);
         let sigmas: Vec<_> = pk.permutation.polys.iter().map(|poly| (poly, x)).collect();
         {
-            let _span = tracing::info_span!("evaluations").entered();
+            let _span = tracing::info_span!(target: "spillproof::step", "evaluations").entered();
             let [mut evaluations, products] = openings.evaluations(circuits);
             evaluations.extend(&fixed);
             evaluations.push((&random.poly, x));
@@ -437,7 +438,7 @@ where
         queries.extend(unblinded(fixed.into_iter().chain(sigmas)));
         queries.extend([&h, &random].map(|Blinded { poly, blind }| ProverQuery { point: x, poly, blind: *blind }));
 
-        let _span = tracing::info_span!("opening").entered();
+        let _span = tracing::info_span!(target: "spillproof::step", "opening").entered();
         P::new(params)
             .create_proof(&mut self.rng, self.transcript, queries)
             .map_err(|_| Error::ConstraintSystemFailure)
@@ -449,7 +450,7 @@ where
         pieces: Vec<Blinded<Scheme::Scalar>>,
         xn: Scheme::Scalar,
     ) -> Result<Blinded<Scheme::Scalar>, Error> {
-        let _span = tracing::info_span!("evaluations").entered();
+        let _span = tracing::info_span!(target: "spillproof::step", "evaluations").entered();
         let columns = pieces.iter().map(|piece| column(&piece.poly)).collect::<io::Result<Vec<_>>>()?;
         let mut factor = Scheme::Scalar::ONE;
         let mut terms = Vec::with_capacity(columns.len());

@@ -168,7 +168,7 @@ where
         // A circuit may end its phases itself, and is then synthesised once.
         while witness.phase < phases {
             {
-                let _span = tracing::info_span!("synthesize", phase = witness.phase).entered();
+                let _span = tracing::info_span!(target: "spillproof::step", "synthesize", phase = witness.phase).entered();
                 let constants = meta.constants.clone();
                 let synthesized =
                     ConcreteCircuit::FloorPlanner::synthesize(&mut witness, circuit, config.clone(), constants);
@@ -357,7 +357,7 @@ where
         let Some(columns) = self.column_indices.get(self.phase) else {
             panic!("The API only supports 3 phases right now");
         };
-        let _span = tracing::info_span!("commit advice", phase = self.phase, columns = columns.len()).entered();
+        let _span = tracing::info_span!(target: "spillproof::step", "commit advice", phase = self.phase, columns = columns.len()).entered();
         if self.phase == 0 {
             absorb_instances::<Scheme, P, E, T>(
                 self.params,
