@@ -28,9 +28,12 @@ use crate::poly::{Coeff, Polynomial, ProverQuery};
 pub(crate) struct Opening<'a, F> {
     session: Arc<Session>,
     bases: Column<G1>,
-    /// Each polynomial once; no column for what is zero.
-    columns: Vec<(&'a Polynomial<F, Coeff>, Option<Column<Scalar>>)>,
+    /// Each polynomial once.
+    columns: Vec<Located<'a, F>>,
 }
+
+/// A polynomial and its column; none if it is zero.
+type Located<'a, F> = (&'a Polynomial<F, Coeff>, Option<Column<Scalar>>);
 
 impl<'a, F: Field> Opening<'a, F> {
     /// Finds the columns of all queries, and evaluates each of them at its points in one pass, so that nobody else reads
@@ -50,7 +53,7 @@ impl<'a, F: Field> Opening<'a, F> {
         };
         let points: Vec<_> = queries.iter().map(|query| (query.poly, query.point)).collect();
         evaluate_all(&points)?;
-        let mut columns: Vec<(&Polynomial<F, Coeff>, _)> = Vec::new();
+        let mut columns: Vec<Located<'a, F>> = Vec::new();
         for query in queries {
             if !columns.iter().any(|(poly, _)| std::ptr::eq(*poly, query.poly)) {
                 let is_zero = query
@@ -204,7 +207,11 @@ mod tests {
             prop_assert_eq!(proof::<ProverSHPLONK<'_, _>>(&params, &disk, &queries), expected);
             let expected = proof::<ProverGWC<'_, _>>(&params, &memory, &queries);
             prop_assert!(expected.is_ok());
-            prop_assert_eq!(proof::<ProverGWC<'_, _>>(&params, &disk, &queries), expected);
+            prop_assert_eq!(proof::<ProverGWC<'_, _>>(&params, &disk, &queries), expected.clone());
+            // Parameters from before the session.
+            let g = Bases::from(params.g.to_vec());
+            let before = ParamsKZG { g, ..params.clone() };
+            prop_assert_eq!(proof::<ProverGWC<'_, _>>(&before, &disk, &queries), expected);
 
             queries.push(queries[0]);
             let expected = proof::<ProverSHPLONK<'_, _>>(&params, &memory, &queries);

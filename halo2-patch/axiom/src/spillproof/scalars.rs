@@ -64,6 +64,9 @@ pub(crate) fn prover_session<C: CurveAffine + 'static>() -> io::Result<Option<Ar
     Ok(session)
 }
 
+/// Takes values, chunk by chunk.
+pub(super) type Take<'a, F> = dyn FnMut(&[F]) -> io::Result<()> + 'a;
+
 /// Writes `len` values to a scratch column as `feed` hands them over.
 ///
 /// # Errors
@@ -71,7 +74,7 @@ pub(crate) fn prover_session<C: CurveAffine + 'static>() -> io::Result<Option<Ar
 pub(super) fn spill<F: 'static>(
     workspace: &Workspace,
     len: usize,
-    feed: &mut dyn FnMut(&mut dyn FnMut(&[F]) -> io::Result<()>) -> io::Result<()>,
+    feed: &mut dyn FnMut(&mut Take<'_, F>) -> io::Result<()>,
 ) -> io::Result<Column<Scalar>> {
     /// Values that are converted at a time.
     const TILE: usize = 512;

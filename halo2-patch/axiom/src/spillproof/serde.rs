@@ -58,9 +58,14 @@ fn read_processed<F: SerdePrimeField>(
     len: usize,
 ) -> ::spillproof::Result<Column<Scalar>> {
     let mut writer = Writer::scratch(session.workspace(), "polynomial", len as u64, Placement::Auto)?;
-    for _ in 0..len {
+    let mut tile = Vec::with_capacity(CHUNK_VALUES.min(512));
+    for index in 0..len {
         let value: F = or_stocks_panic(F::read(reader, SerdeFormat::Processed));
-        writer.push(&[scalar(&value)])?;
+        tile.push(scalar(&value));
+        if tile.len() == tile.capacity() || index + 1 == len {
+            writer.push(&tile)?;
+            tile.clear();
+        }
     }
     writer.finish()
 }

@@ -245,3 +245,20 @@ fn proving_keys_are_read_and_written_as_stock_does() {
         );
     });
 }
+
+#[test]
+fn a_key_larger_than_the_budget_is_read_and_written() {
+    let _turn = turn(true);
+    type Circuit = drop_in::lookups::Lookups;
+    let k = 14;
+    let pk = drop_in::prove::keys::<Circuit>(&drop_in::prove::params(k), k);
+    for format in [SerdeFormat::Processed, SerdeFormat::RawBytes] {
+        let bytes = pk.to_bytes(format);
+        let budget_bytes = 2 << 20;
+        assert!(bytes.len() > 4 * budget_bytes);
+        in_session(budget_bytes as u64, || {
+            let read = ProvingKey::<G1Affine>::from_bytes::<Circuit>(&bytes, format, ()).unwrap();
+            assert!(read.to_bytes(format) == bytes, "{format:?}");
+        });
+    }
+}
