@@ -26,7 +26,7 @@ struct Bytes<'a> {
     params: &'a [u8],
     vk: &'a [u8],
     proof: &'a [u8],
-    instances: &'a [Vec<Fr>],
+    instances: &'a [Vec<Vec<Fr>>],
 }
 
 #[allow(dead_code)]
@@ -53,7 +53,7 @@ fn main() {
         _ => run::<drop_in::chain::Chain>(k, scheme),
     };
     let mut instances = Vec::new();
-    for column in &run.instances {
+    for column in run.instances.iter().flatten() {
         instances.extend((column.len() as u32).to_le_bytes());
         column.iter().for_each(|value| instances.extend(value.to_repr()));
     }

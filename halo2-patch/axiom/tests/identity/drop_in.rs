@@ -10,6 +10,9 @@ pub mod chain;
 #[rustfmt::skip]
 #[path = "../../../../demos/src/circuits/lookups.rs"]
 pub mod lookups;
+#[allow(dead_code)]
+#[path = "options.rs"]
+pub mod options;
 #[path = "prove.rs"]
 pub mod prove;
 #[allow(dead_code)]

@@ -25,8 +25,6 @@ mod stock;
 pub enum Scheme {
     Shplonk,
     Gwc,
-    /// SHPLONK over commitments to the instances too.
-    Querying,
 }
 
 /// What a verifier needs, made by either crate.

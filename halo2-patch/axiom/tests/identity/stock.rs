@@ -10,6 +10,9 @@ pub mod chain;
 #[rustfmt::skip]
 #[path = "../../../../demos/src/circuits/lookups.rs"]
 pub mod lookups;
+#[allow(dead_code)]
+#[path = "options.rs"]
+pub mod options;
 #[path = "prove.rs"]
 pub mod prove;
 #[allow(dead_code)]
@@ -23,6 +26,7 @@ pub mod wide;
 pub mod phases;
 #[path = "circuits/publics.rs"]
 pub mod publics;
+#[allow(dead_code)]
 #[path = "circuits/random.rs"]
 pub mod random;
 #[path = "circuits/selected.rs"]

@@ -137,7 +137,7 @@ const ENTRIES: usize = 9;
 fn copied_from(shape: &Shape, row: usize, column: usize) -> Option<(usize, usize)> {
     let draw = Values::new(CIRCUIT);
     let lane = 100 + column as u64;
-    let may = column < shape.permuted_inputs && row > 0 && draw.bits(row, lane) % 3 == 0;
+    let may = column < shape.permuted_inputs && row > 0 && draw.bits(row, lane).is_multiple_of(3);
     may.then(|| {
         let bits = draw.bits(row, lane + 1000) as usize;
         (bits % row, (bits >> 32) % shape.permuted_inputs)
