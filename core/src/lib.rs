@@ -10,6 +10,7 @@
 //! - [`stream`]: kernels over columns.
 //! - [`commit`]: KZG over an SRS on disk.
 //! - [`plonkish`]: the arithmetic of a PLONK prover: constraint programs over columns, the quotient, the arguments.
+//! - [`plan`]: what keys and a proof will take, before any work.
 //! - [`session`]: a budget, a directory and threads, put together.
 //!
 //! ```
@@ -51,6 +52,7 @@ pub mod column;
 pub mod commit;
 pub mod error;
 pub mod kernels;
+pub mod plan;
 pub mod plonkish;
 pub mod session;
 pub mod storage;

@@ -96,6 +96,8 @@ pub enum Command {
     Commit(Commit),
     /// Prove a built-in circuit.
     Prove(Prove),
+    /// Say what keys and a proof of a built-in circuit will take, without any of that work.
+    Plan(Plan),
     /// Check a proof of a built-in circuit with the unmodified halo2-axiom.
     Verify(Verify),
     /// Show what this is about, in a minute.
@@ -237,6 +239,20 @@ pub struct Prove {
     /// Draw the memory curve into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+/// Say what keys and a proof of a built-in circuit will take.
+#[derive(Debug, Clone, Args)]
+pub struct Plan {
+    /// 2^k rows.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(4..=28))]
+    pub k: u32,
+    /// The circuit.
+    #[arg(long, value_enum, default_value_t = Kind::Chain)]
+    pub circuit: Kind,
+    /// The multi-opening argument.
+    #[arg(long, value_enum, default_value_t = Scheme::Shplonk)]
+    pub scheme: Scheme,
 }
 
 /// Check a proof of a built-in circuit with the unmodified halo2-axiom.

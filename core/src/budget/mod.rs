@@ -164,6 +164,12 @@ impl Budget {
         self.ledger.state().peak_bytes
     }
 
+    /// Counts the peak anew, from what is held now.
+    pub fn restart_peak(&self) {
+        let mut state = self.ledger.state();
+        state.peak_bytes = state.held_bytes;
+    }
+
     /// What is left.
     pub fn available_bytes(&self) -> u64 {
         self.ledger.limit_bytes - self.held_bytes()

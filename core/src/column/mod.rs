@@ -82,11 +82,17 @@ impl Workspace {
     /// Bytes that a sequential reader or writer moves at a time: [`SEQUENTIAL_BYTES`], less where the budget is small, and at
     /// least `frame_bytes`.
     fn sequential_bytes(&self, frame_bytes: usize) -> usize {
-        let share = self.budget.limit_bytes() / 64;
-        let share = usize::try_from(share).unwrap_or(usize::MAX).max(frame_bytes);
-        // Whole frames, in a power of two, so that chunks of different columns keep step.
-        1 << SEQUENTIAL_BYTES.max(frame_bytes).min(share).ilog2()
+        sequential_bytes(self.budget.limit_bytes(), frame_bytes)
     }
+}
+
+/// As [`Workspace::sequential_bytes`], for any limit.
+pub(crate) fn sequential_bytes(limit_bytes: u64, frame_bytes: usize) -> usize {
+    let share = usize::try_from(limit_bytes / 64)
+        .unwrap_or(usize::MAX)
+        .max(frame_bytes);
+    // Whole frames, in a power of two, so that chunks of different columns keep step.
+    1 << SEQUENTIAL_BYTES.max(frame_bytes).min(share).ilog2()
 }
 
 /// Where a scratch column is put.

@@ -112,7 +112,7 @@ impl Residency {
     /// [`Error::BudgetTooSmall`] if that is below four pages a map; [`Error::OverBudget`].
     pub fn new(workspace: &Workspace, what: &str, share_bytes: u64, maps: usize) -> Result<Self> {
         let maps_max = maps.max(1);
-        let needed_bytes = maps_max as u64 * BLOCKS_PER_MAP * PAGE_BYTES as u64;
+        let (block_bytes, needed_bytes) = Self::blocks_of(share_bytes, maps_max);
         if share_bytes < needed_bytes {
             return Err(Error::BudgetTooSmall {
                 what: format!("the share of {what} ({maps_max} maps)"),
@@ -120,8 +120,7 @@ impl Residency {
                 limit_bytes: share_bytes,
             });
         }
-        let block_bytes = (share_bytes / (maps_max as u64 * BLOCKS_PER_MAP)).min(BLOCK_BYTES_MAX);
-        let block_bytes = 1usize << block_bytes.ilog2();
+        let block_bytes = block_bytes as usize;
         let lease = workspace.budget.lease_map(share_bytes, what.to_owned())?;
         Ok(Self {
             shared: Arc::new(Shared {
@@ -138,9 +137,33 @@ impl Residency {
     /// The share that is right for `maps` maps where nothing else is known: a sixteenth of what the budget has left, at least
     /// what [`Self::new`] asks for, and at most 2 MiB a map.
     pub fn default_share_bytes(workspace: &Workspace, maps: usize) -> u64 {
+        Self::share_bytes_within(workspace.budget.available_bytes(), maps)
+    }
+
+    /// As [`Self::default_share_bytes`], of what is available.
+    pub(crate) fn share_bytes_within(available_bytes: u64, maps: usize) -> u64 {
         let maps = maps.max(1) as u64;
         let least = maps * BLOCKS_PER_MAP * PAGE_BYTES as u64;
-        (workspace.budget.available_bytes() / 16).clamp(least, (maps << 21).max(least))
+        (available_bytes / 16).clamp(least, (maps << 21).max(least))
+    }
+
+    /// Bytes that come and go together in such a share, and what it is refused below.
+    pub(crate) fn blocks_of(share_bytes: u64, maps: usize) -> (u64, u64) {
+        let blocks = maps.max(1) as u64 * BLOCKS_PER_MAP;
+        let block_bytes = (share_bytes / blocks).clamp(1, BLOCK_BYTES_MAX);
+        (1 << block_bytes.ilog2(), blocks * PAGE_BYTES as u64)
+    }
+
+    /// What [`Self::shrink_to`] leaves of a share.
+    pub(crate) fn shrunk_bytes(share_bytes: u64, maps: usize, wanted_bytes: u64) -> u64 {
+        let (block_bytes, _) = Self::blocks_of(share_bytes, maps);
+        let least = maps.max(1) as u64 * BLOCKS_PER_MAP * block_bytes;
+        let wanted_bytes = wanted_bytes.max(least);
+        if wanted_bytes / block_bytes < share_bytes / block_bytes {
+            wanted_bytes.min(share_bytes)
+        } else {
+            share_bytes
+        }
     }
 
     /// What all maps together may keep in memory.

@@ -66,11 +66,33 @@ impl OpeningPlan {
         keep: bool,
         available_bytes: u64,
     ) -> Result<Self> {
+        let frames: Vec<u64> = columns.iter().map(|column| column.transfer_bytes(1)).collect();
+        Self::within(
+            bases.transfer_bytes(1),
+            &frames,
+            combinations,
+            len,
+            keep,
+            available_bytes,
+        )
+    }
+
+    /// The same for bases and columns with frames of so many bytes.
+    pub(crate) fn within(
+        base_frame_bytes: u64,
+        frames: &[u64],
+        combinations: usize,
+        len: u64,
+        keep: bool,
+        available_bytes: u64,
+    ) -> Result<Self> {
         let threads = rayon::current_num_threads();
         let digests = if keep { len.div_ceil(CHUNK_MIN) * 32 } else { 0 }.next_multiple_of(4096);
-        let chunk_bytes = |chunk: u64| Sums::bytes(columns, chunk) + (combinations as u64 * chunk * 32);
+        let chunk_bytes = |chunk: u64| {
+            Sums::<Scalar>::bytes_of(frames.iter().copied(), chunk) + (combinations as u64 * chunk * 32)
+        };
         let msm_bytes = |chunk: u64| {
-            let points = chunk * 64 + POINTS_AHEAD * bases.transfer_bytes(chunk);
+            let points = chunk * 64 + POINTS_AHEAD * (chunk * 64).max(base_frame_bytes);
             points + chunk * 32 + if keep { WRITER_CHUNKS * chunk * 32 } else { 0 }
         };
         let useful = len.next_power_of_two().max(CHUNK_MIN);
@@ -101,7 +123,7 @@ impl OpeningPlan {
                     return Err(Error::BudgetTooSmall {
                         what: format!(
                             "an opening of {} columns in {combinations} combinations with {threads} threads",
-                            columns.len()
+                            frames.len()
                         ),
                         needed_bytes: fixed_bytes + needed_bytes,
                         limit_bytes: available_bytes,
@@ -110,6 +132,11 @@ impl OpeningPlan {
                 Err(other) => return Err(other),
             }
         }
+    }
+
+    /// The kernel's configuration.
+    pub(crate) fn config(&self) -> &MsmConfig {
+        &self.config
     }
 
     /// Bytes that the pass leases.

@@ -47,6 +47,13 @@ struct Cycle {
     size: u64,
 }
 
+/// The share of both arrays. Nothing else needs much while a circuit is synthesized, and copies may go from anywhere to
+/// anywhere. Half of a share stays in memory; the other half is on its way out.
+pub(crate) fn share_bytes_within(available_bytes: u64, arrays_bytes: u64) -> u64 {
+    let share_bytes = (available_bytes / 4).min(arrays_bytes.saturating_mul(2));
+    share_bytes.max(Residency::share_bytes_within(available_bytes, 2))
+}
+
 impl Copies {
     /// The identity on `columns` columns of `rows` rows. Takes no time: the files are sparse.
     ///
@@ -68,10 +75,7 @@ impl Copies {
     fn in_cells(workspace: &Workspace, columns: usize, rows: u64, wide: bool) -> Result<Self> {
         let cells = columns as u64 * rows;
         let arrays_bytes = cells.saturating_mul(if wide { 16 } else { 8 });
-        // Nothing else needs much while a circuit is synthesized, and copies may go from anywhere to anywhere. Half of a share
-        // stays in memory; the other half is on its way out.
-        let share_bytes = (workspace.budget.available_bytes() / 4).min(arrays_bytes.saturating_mul(2));
-        let share_bytes = share_bytes.max(Residency::default_share_bytes(workspace, 2));
+        let share_bytes = share_bytes_within(workspace.budget.available_bytes(), arrays_bytes);
         let share = Residency::new(workspace, WHAT, share_bytes, 2)?;
         Ok(Self {
             workspace: workspace.clone(),

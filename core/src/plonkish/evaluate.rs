@@ -70,7 +70,7 @@ impl<F: KernelField> Program<F> {
 }
 
 /// Registers of all threads together, in scalars, and of one.
-pub(super) fn register_scalars(registers: usize, threads: usize) -> (usize, usize) {
+pub(crate) fn register_scalars(registers: usize, threads: usize) -> (usize, usize) {
     let part = registers * BLOCK_ROWS;
     (part * threads.max(1), part)
 }

@@ -21,14 +21,14 @@
 pub mod arguments;
 pub mod copies;
 mod coset;
-mod evaluate;
+pub(crate) mod evaluate;
 mod fixed;
 mod indicator;
 mod integer;
 pub mod lookup;
 mod merge;
 pub mod permutation;
-mod product;
+pub(crate) mod product;
 pub mod program;
 pub mod quotient;
 mod quotient_plan;

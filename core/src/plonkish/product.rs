@@ -24,7 +24,7 @@ pub(super) const WRITER_BUFFERS: u64 = 3;
 /// Buffers that a reader holds.
 pub(super) const READER_BUFFERS: u64 = 2;
 /// Tiles that [`running_product`] holds itself.
-pub(super) const PRODUCT_TILES: u64 = 2;
+pub(crate) const PRODUCT_TILES: u64 = 2;
 
 /// The running product over `rows` rows in chunks of `chunk` elements; `fill` gives numerators and denominators of each
 /// region, which come in ascending order. Also gives the last value before the tail.
@@ -87,20 +87,38 @@ pub(super) fn chunk_elements<F: Element>(
     let element_bytes = F::BYTES as u64;
     let frame_bytes = columns
         .iter()
-        .map(|column| column.frame_elements() * element_bytes)
-        .fold(SCRATCH_FRAME_BYTES as u64, u64::max);
-    let chunks = READER_BUFFERS * columns.len() as u64 + tiles + WRITER_BUFFERS;
+        .map(|column| column.frame_elements() * element_bytes);
+    let frame_bytes = frame_bytes.fold(0, u64::max);
     let available_bytes = workspace.budget.available_bytes();
-    let needed_bytes = chunks * frame_bytes + digest_bytes(rows * element_bytes);
+    let digests = digest_bytes(rows * element_bytes);
+    chunk_bytes_within(available_bytes, columns.len() as u64, frame_bytes, digests, tiles)
+        .map(|bytes| bytes / element_bytes)
+        .map_err(|needed_bytes| too_small(workspace, what, needed_bytes))
+}
+
+/// Bytes of such a chunk, for columns in frames of at most `frame_bytes` and `digests` bytes beside.
+///
+/// # Errors
+/// As `Err`, the number of bytes that would do.
+pub(crate) fn chunk_bytes_within(
+    available_bytes: u64,
+    columns: u64,
+    frame_bytes: u64,
+    digests: u64,
+    tiles: u64,
+) -> Result<u64, u64> {
+    let frame_bytes = frame_bytes.max(SCRATCH_FRAME_BYTES as u64);
+    let chunks = READER_BUFFERS * columns + tiles + WRITER_BUFFERS;
+    let needed_bytes = chunks * frame_bytes + digests;
     if needed_bytes > available_bytes {
-        return Err(too_small(workspace, what, needed_bytes));
+        return Err(needed_bytes);
     }
     let share = (available_bytes / 4 / chunks).clamp(frame_bytes, frame_bytes.max(SEQUENTIAL_BYTES as u64));
-    Ok((1 << share.ilog2()) / element_bytes)
+    Ok(1 << share.ilog2())
 }
 
 /// Bytes of the digests of a scratch column of `bytes`, in whole pages.
-pub(super) fn digest_bytes(bytes: u64) -> u64 {
+pub(crate) fn digest_bytes(bytes: u64) -> u64 {
     (bytes.div_ceil(SCRATCH_FRAME_BYTES as u64) * 32).next_multiple_of(4096)
 }
 

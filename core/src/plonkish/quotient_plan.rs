@@ -246,6 +246,16 @@ impl QuotientPlan {
         self.passes_bytes().max(self.pieces_bytes(self.chunk))
     }
 
+    /// Whether the pieces go to disk.
+    pub(crate) fn results_on_disk(&self) -> bool {
+        self.results == Placement::Disk
+    }
+
+    /// Passes over the columns: to each coset, on it and back, and one that puts the pieces together.
+    pub fn passes(&self) -> u64 {
+        (3 << self.shape.log_cosets) + u64::from(self.shape.log_cosets > 0)
+    }
+
     /// Bytes read from disk.
     pub fn bytes_read(&self) -> u64 {
         let cosets = 1u64 << self.shape.log_cosets;
@@ -278,7 +288,7 @@ impl QuotientPlan {
     }
 
     /// Bytes of a frame of what lies between the passes.
-    pub(super) fn frame_bytes(&self) -> u64 {
+    pub(crate) fn frame_bytes(&self) -> u64 {
         (SCALAR_BYTES << self.log_width).clamp(PAGE_BYTES as u64, SCRATCH_FRAME_BYTES as u64)
     }
 

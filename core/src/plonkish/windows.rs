@@ -61,6 +61,63 @@ pub fn evaluate_rows<F: KernelField + Element>(
     })
 }
 
+/// What the choice of a chunk has to know.
+pub(crate) struct WindowsShape {
+    /// Rows of each column.
+    pub rows: u64,
+    /// Bytes of an element.
+    pub element_bytes: u64,
+    /// Halo and elements in a frame of each column that is read.
+    pub windows: Vec<(u64, u64)>,
+    /// Registers of the program.
+    pub registers: usize,
+    /// Its outputs.
+    pub outputs: usize,
+}
+
+impl WindowsShape {
+    /// Chunks that are tried, the largest first.
+    pub fn chunks(&self) -> impl Iterator<Item = u64> + use<> {
+        let chunk_min = FRAME_BYTES_MIN / self.element_bytes;
+        let chunk = CHUNK_ROWS_MAX.min(self.rows.next_power_of_two()).max(chunk_min);
+        std::iter::successors(Some(chunk), move |chunk| {
+            (*chunk > chunk_min).then_some(chunk / 2)
+        })
+    }
+
+    /// Bytes of a frame of the outputs.
+    pub fn frame_bytes(&self, chunk: u64) -> u64 {
+        (chunk * self.element_bytes).min(SCRATCH_FRAME_BYTES as u64)
+    }
+
+    /// Bytes that are leased with chunks of `chunk` rows, at most.
+    pub fn leased_bytes(&self, chunk: u64, placement: Placement, available: u64) -> u64 {
+        let pages = |bytes: u64| bytes.next_multiple_of(PAGE_BYTES as u64);
+        let element_bytes = self.element_bytes;
+        let window = |(halo, frame): &(u64, u64)| {
+            let len = chunk + halo;
+            // A window may begin and end within a frame, and so may its other part when it wraps around.
+            let frames = len.min(self.rows).div_ceil(*frame) + 3;
+            pages(len * element_bytes) + pages(frames * frame * element_bytes)
+        };
+        let windows: u64 = self.windows.iter().map(window).sum();
+        let frames = (self.rows * element_bytes).div_ceil(self.frame_bytes(chunk));
+        let column_bytes = frames * self.frame_bytes(chunk);
+        let in_memory = match placement {
+            Placement::Disk => 0,
+            Placement::Memory => column_bytes,
+            Placement::Auto if column_bytes <= available / 32 => column_bytes,
+            Placement::Auto => 0,
+        };
+        let output = pages(chunk * element_bytes)
+            + WRITE_BUFFERS * pages(chunk * element_bytes)
+            + pages(frames * 32)
+            + in_memory;
+        let (registers, _) = register_scalars(self.registers, rayon::current_num_threads());
+        windows + output * self.outputs as u64 + pages(registers as u64 * element_bytes)
+    }
+}
+
 /// A column that the program reads.
 struct Window<'a, F> {
     column: &'a Column<F>,
@@ -128,33 +185,16 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
     }
 
     fn leased_bytes(&self, placement: Placement, available: u64) -> u64 {
-        let pages = |bytes: u64| bytes.next_multiple_of(PAGE_BYTES as u64);
-        let value_bytes = size_of::<F>() as u64;
-        let windows: u64 = self
-            .windows
-            .iter()
-            .map(|window| {
-                let len = self.chunk + window.halo;
-                let frame = window.column.frame_elements();
-                // A window may begin and end within a frame, and so may its other part when it wraps around.
-                let frames = len.min(self.rows).div_ceil(frame) + 3;
-                pages(len * value_bytes) + pages(frames * frame * F::BYTES as u64)
-            })
-            .sum();
-        let frames = (self.rows * F::BYTES as u64).div_ceil(self.frame_bytes());
-        let column_bytes = frames * self.frame_bytes();
-        let in_memory = match placement {
-            Placement::Disk => 0,
-            Placement::Memory => column_bytes,
-            Placement::Auto if column_bytes <= available / 32 => column_bytes,
-            Placement::Auto => 0,
+        let shape = WindowsShape {
+            rows: self.rows,
+            element_bytes: F::BYTES as u64,
+            windows: (self.windows.iter())
+                .map(|window| (window.halo, window.column.frame_elements()))
+                .collect(),
+            registers: self.program.registers(),
+            outputs: self.program.outputs(),
         };
-        let output = pages(self.chunk * value_bytes)
-            + WRITE_BUFFERS * pages(self.chunk * F::BYTES as u64)
-            + pages(frames * 32)
-            + in_memory;
-        let (registers, _) = register_scalars(self.program.registers(), rayon::current_num_threads());
-        windows + output * self.program.outputs() as u64 + pages(registers as u64 * value_bytes)
+        shape.leased_bytes(self.chunk, placement, available)
     }
 
     fn run(&self, workspace: &Workspace, placement: Placement) -> Result<Vec<Column<F>>> {

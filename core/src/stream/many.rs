@@ -71,20 +71,29 @@ pub fn evaluate_all<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) 
 
 /// How many columns are in work at a time, and their chunk at most, in half of what the budget has left.
 fn workers<F: KernelField + Element>(workspace: &Workspace, columns: &[&Column<F>]) -> (usize, u64) {
-    let available = workspace.budget.available_bytes() / 2;
-    let chunk_min = columns
-        .iter()
-        .map(|column| column.frame_elements())
-        .max()
-        .unwrap_or(1);
-    let mut chunk = columns
-        .iter()
-        .map(|column| column.sequential_chunk())
-        .max()
-        .unwrap_or(1)
-        .max(chunk_min);
-    let mut workers = columns.len().min(rayon::current_num_threads()).max(1);
-    let bytes = |workers: usize, chunk: u64| workers as u64 * CHUNKS_PER_COLUMN * chunk * F::BYTES as u64;
+    let chunk_min = columns.iter().map(|column| column.frame_elements()).max();
+    let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
+    workers_within(
+        workspace.budget.available_bytes(),
+        columns.len(),
+        F::BYTES as u64,
+        chunk_min.unwrap_or(1),
+        chunk.unwrap_or(1),
+    )
+}
+
+/// The same for so many columns, between these chunks.
+pub(crate) fn workers_within(
+    available_bytes: u64,
+    columns: usize,
+    element_bytes: u64,
+    chunk_min: u64,
+    chunk_max: u64,
+) -> (usize, u64) {
+    let available = available_bytes / 2;
+    let mut chunk = chunk_max.max(chunk_min);
+    let mut workers = columns.min(rayon::current_num_threads()).max(1);
+    let bytes = |workers: usize, chunk: u64| workers as u64 * CHUNKS_PER_COLUMN * chunk * element_bytes;
     while chunk > chunk_min && bytes(workers, chunk) > available {
         chunk /= 2;
     }

@@ -23,7 +23,8 @@ pub use poly::{
 };
 pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
 
-pub(crate) use many::merged;
+pub(crate) use many::{merged, workers_within};
+pub(crate) use ntt::{InputShape, between_frame_bytes, largest_tile, log_band};
 pub(crate) use sums::{Sums, distinct};
 
 use crate::column::Element;

@@ -211,20 +211,36 @@ where
     ntt_in_tiles(&input, transform, placement, log_tile)?.cast()
 }
 
-/// Bytes leased for a tile of `2^log_tile` values of `E`.
-fn leased_bytes<E: Element>(plan: NttPlan, log_n: u32, log_tile: u32, input: &Column<E>) -> u64 {
-    let value_bytes = size_of::<E>() as u64;
-    let element_bytes = E::BYTES as u64;
+/// What the choice of a tile has to know of a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputShape {
+    /// Bytes of an element in memory.
+    pub value_bytes: u64,
+    /// Bytes of an element on disk.
+    pub element_bytes: u64,
+    /// Elements in a frame.
+    pub frame_elements: u64,
+    /// Bytes that are read at a time in order.
+    pub chunk_bytes: u64,
+}
+
+/// Bytes leased for a tile of `2^log_tile` values.
+fn leased_bytes(plan: NttPlan, log_n: u32, log_tile: u32, input: &InputShape) -> u64 {
+    let InputShape {
+        value_bytes,
+        element_bytes,
+        ..
+    } = *input;
     // Both columns that are written keep 32 bytes a frame.
     let digests = |frame_bytes: u64| ((element_bytes << log_n).div_ceil(frame_bytes)) * 32;
     match plan {
         NttPlan::Whole => {
-            let chunk = input.sequential_chunk() * element_bytes;
+            let chunk = input.chunk_bytes;
             (value_bytes << log_n) + 5 * chunk + digests(SCRATCH_FRAME_BYTES as u64)
         }
         NttPlan::FourStep { log_n1, log_n2, .. } => {
             let (run1, run2) = (1u64 << (log_tile - log_n1), 1u64 << (log_tile - log_n2));
-            let raw = element_bytes * input.frame_elements().max(1 << log_tile);
+            let raw = element_bytes * input.frame_elements.max(1 << log_tile);
             let band = 1u64 << log_band(log_tile, element_bytes);
             let output_frame = (run2 * element_bytes).min(SCRATCH_FRAME_BYTES as u64);
             (value_bytes << log_tile)
@@ -236,32 +252,43 @@ fn leased_bytes<E: Element>(plan: NttPlan, log_n: u32, log_tile: u32, input: &Co
     }
 }
 
-fn log_band(log_tile: u32, element_bytes: u64) -> u32 {
+pub(crate) fn log_band(log_tile: u32, element_bytes: u64) -> u32 {
     (log_tile - LOG_BANDS_PER_TILE.min(log_tile)).max((4096 / element_bytes).ilog2())
 }
 
-fn between_frame_bytes(block: u64, band: u64, element_bytes: u64) -> u64 {
+pub(crate) fn between_frame_bytes(block: u64, band: u64, element_bytes: u64) -> u64 {
     (block.min(band) * element_bytes).clamp(4096, BETWEEN_FRAME_BYTES_MAX)
 }
 
 /// log2 of the largest tile whose leases fit `available` bytes.
 fn log_tile_within<E: Element>(input: &Column<E>, log_n: u32, available: u64) -> Result<u32> {
-    let log_min = NttPlan::log_tile_min(log_n, E::BYTES as u64);
-    let mut needed = u64::MAX;
-    for log_tile in (log_min..=log_n).rev() {
-        let plan = NttPlan::new(log_n, log_tile, E::BYTES as u64, input.frame_elements())?;
-        let bytes = leased_bytes::<E>(plan, log_n, log_tile, input);
-        if bytes <= available {
-            return Ok(log_tile);
-        }
-        needed = needed.min(bytes);
-    }
+    let shape = InputShape {
+        value_bytes: size_of::<E>() as u64,
+        element_bytes: E::BYTES as u64,
+        frame_elements: input.frame_elements(),
+        chunk_bytes: input.sequential_chunk() * E::BYTES as u64,
+    };
     let held = input.workspace().budget.held_bytes();
-    Err(Error::BudgetTooSmall {
+    largest_tile(&shape, log_n, available)?.map_err(|needed| Error::BudgetTooSmall {
         what: format!("a transform of 2^{log_n} elements beside {held} bytes held"),
         needed_bytes: needed + held,
         limit_bytes: input.workspace().budget.limit_bytes(),
     })
+}
+
+/// As [`log_tile_within`], for a column of this shape; as the inner `Err`, the bytes that would do.
+pub(crate) fn largest_tile(shape: &InputShape, log_n: u32, available: u64) -> Result<Result<u32, u64>> {
+    let log_min = NttPlan::log_tile_min(log_n, shape.element_bytes);
+    let mut needed = u64::MAX;
+    for log_tile in (log_min..=log_n).rev() {
+        let plan = NttPlan::new(log_n, log_tile, shape.element_bytes, shape.frame_elements)?;
+        let bytes = leased_bytes(plan, log_n, log_tile, shape);
+        if bytes <= available {
+            return Ok(Ok(log_tile));
+        }
+        needed = needed.min(bytes);
+    }
+    Ok(Err(needed))
 }
 
 /// Transforms with a tile of `2^log_tile` elements, however much memory there is.

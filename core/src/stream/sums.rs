@@ -4,7 +4,7 @@
 //! added to all sums that want them; meanwhile the next chunk of every column is on its way. So with many columns the
 //! disk is always busy, and one chunk of read-ahead a column is enough.
 //!
-//! Shapes: columns may differ in length; shorter ones count as padded with zeros. Memory: [`Sums::bytes`] =
+//! Shapes: columns may differ in length; shorter ones count as padded with zeros. Memory: [`Sums::bytes_of`] =
 //! `columns * depth * chunk + tiles * chunk` scalars, whatever n; the sums themselves are the caller's.
 
 use rayon::prelude::*;
@@ -68,12 +68,12 @@ fn depth(columns: usize) -> usize {
 }
 
 impl<'a, F: KernelField + Element> Sums<'a, F> {
-    /// Bytes that [`Self::new`] leases.
-    pub fn bytes(columns: &[&Column<F>], chunk: u64) -> u64 {
-        let readers: u64 = columns.iter().map(|column| column.transfer_bytes(chunk)).sum();
+    /// Bytes that [`Self::new`] leases for columns with frames of so many bytes each.
+    pub fn bytes_of(frame_bytes: impl ExactSizeIterator<Item = u64>, chunk: u64) -> u64 {
+        let (columns, chunk_bytes) = (frame_bytes.len(), chunk * F::BYTES as u64);
+        let readers: u64 = frame_bytes.map(|frame_bytes| chunk_bytes.max(frame_bytes)).sum();
         let page = 4096;
-        readers * depth(columns.len()) as u64
-            + (tiles(columns.len()) as u64 * chunk * F::BYTES as u64).next_multiple_of(page)
+        readers * depth(columns) as u64 + (tiles(columns) as u64 * chunk_bytes).next_multiple_of(page)
     }
 
     /// A pass, from the top down, over chunks of `chunk` (a power of two) of `len` elements; `columns` are distinct.

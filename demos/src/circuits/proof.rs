@@ -9,7 +9,7 @@ use rand_chacha::ChaCha20Rng;
 use super::chain::Chain;
 use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
 use super::halo2::plonk::{
-    Error, ProvingKey, VerifyingKey, create_proof, keygen_pk, keygen_vk, verify_proof,
+    ConstraintSystem, Error, ProvingKey, VerifyingKey, create_proof, keygen_pk, keygen_vk, verify_proof,
 };
 use super::halo2::poly::commitment::ParamsProver;
 use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
@@ -38,6 +38,20 @@ type Reader<'a> = Blake2bRead<&'a [u8], G1Affine, Challenge>;
 /// Parameters that anyone who knows the seed can break: for demonstrations and tests.
 pub fn insecure_params(k: u32, seed: u64) -> Params {
     ParamsKZG::setup(k, ChaCha20Rng::seed_from_u64(seed))
+}
+
+/// The columns and constraints of a circuit, with selectors as they were written.
+pub fn constraint_system(kind: Kind) -> ConstraintSystem<Fr> {
+    fn configured<C: Builtin>() -> ConstraintSystem<Fr> {
+        let mut cs = ConstraintSystem::default();
+        C::configure(&mut cs);
+        cs
+    }
+    match kind {
+        Kind::Chain => configured::<Chain>(),
+        Kind::Wide => configured::<Wide>(),
+        Kind::Lookups => configured::<Lookups>(),
+    }
 }
 
 /// The verifying key of a circuit of `2^k` rows.

@@ -6,6 +6,7 @@ mod demo;
 mod msm;
 mod oom;
 mod oom_proof;
+mod plan;
 mod prove;
 mod srs;
 
@@ -31,6 +32,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Msm(msm)) => msm::run(global, &msm),
         Some(Command::Commit(commit)) => commit::run(global, &commit),
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
+        Some(Command::Plan(plan)) => plan::run(global, &plan),
         Some(Command::Verify(verify)) => prove::verify(global, &verify),
         Some(Command::Bench(bench)) => bench::run(global, &bench),
     }

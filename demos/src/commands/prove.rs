@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use spillproof::budget::ByteSize;
 
+use super::plan;
 use crate::args::{Global, Prove, Statement, Verify};
 use crate::circuits::{Kind, Scheme, dropin, stock};
 use crate::failure::Failure;
@@ -58,6 +59,9 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     } else {
         Some(run.session(ByteSize::Auto)?)
     };
+    if let Some(session) = &session {
+        plan::refuse_early(session, &args.statement)?;
+    }
     let guard = session.as_ref().map(|session| session.install());
     let proof = if args.stock {
         prove_phases_stock(&mut run.recorder, &args.statement)?

@@ -23,6 +23,10 @@ const ROOMS: &[Room] = &[
         "commit",
         &["budget", "storage", "column", "kernels", "stream", "session"],
     ),
+    (
+        "plan",
+        &["budget", "column", "kernels", "stream", "plonkish", "commit"],
+    ),
 ];
 
 /// Rooms that own system calls.

@@ -35,6 +35,7 @@ use crate::plonk::circuit::{self, Any, Expression};
 use crate::plonk::VerifyingKey;
 use crate::poly::commitment::ParamsProver;
 use crate::poly::Rotation;
+use crate::spillproof::constraints::Challenges;
 use crate::spillproof::engine::in_turn;
 use crate::spillproof::lower::Lowering;
 use crate::spillproof::reproducible;
@@ -463,15 +464,6 @@ where
         let blind = blinds.fold(Blind(Scheme::Scalar::ZERO), |sum, piece| sum * Blind(xn) + piece.blind);
         Ok(Blinded { poly, blind })
     }
-}
-
-/// What the transcript gave before the quotient.
-struct Challenges<'a> {
-    challenges: &'a [Scalar],
-    theta: Scalar,
-    beta: Scalar,
-    gamma: Scalar,
-    y: Scalar,
 }
 
 impl<'a> Values<'a> {

@@ -14,6 +14,8 @@
 //!   openings.rs the engine's pass for SHPLONK and GWC
 //!   selectors.rs  selectors of a verifying key, a bit each
 //!   bundle.rs   a proving key in a file that is opened in place
+//!   constraints.rs  the numerator of the quotient
+//!   plan.rs     what keys and a proof will take
 //!   engine.rs   talks to the engine about points
 //!   scalars.rs  talks to the engine about scalars
 //! ```
@@ -44,11 +46,14 @@
 pub(crate) mod bases;
 mod bundle;
 pub(crate) mod cells;
+pub(crate) mod constraints;
 pub(crate) mod domain;
 pub(crate) mod engine;
 pub(crate) mod lower;
 pub(crate) mod openings;
 pub(crate) mod params;
+mod plan;
+#[allow(dead_code)]
 pub(crate) mod scalars;
 pub(crate) mod selectors;
 pub(crate) mod serde;
@@ -61,6 +66,7 @@ pub use ::spillproof::budget::ByteSize;
 pub use ::spillproof::session::{Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE};
 pub use bundle::{open_proving_key, save_proving_key};
 pub use domain::FftDataMap;
+pub use plan::{plan, shape, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 pub use values::Values;

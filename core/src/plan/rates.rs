@@ -1,0 +1,140 @@
+//! How fast this machine reads, writes and computes: measured in about a second, or given.
+//!
+//! Disk: a scratch column of [`DISK_BYTES`], written and read through the session's storage. Compute: a transform and a sum
+//! over points in memory, and products of scalars, each repeated for about [`MEASURED_SECONDS`]. Memory: a chunk or two of
+//! the budget for the column; some hundred KiB besides.
+
+use std::time::Instant;
+
+use ark_bn254::{Fr, G1Affine, g1};
+use ark_ec::AffineRepr;
+use ark_ec::CurveGroup;
+use ark_ff::{AdditiveGroup, Field};
+use serde::Serialize;
+
+use super::ledger::Work;
+use super::stages::additions;
+use crate::Result;
+use crate::column::{Placement, Workspace, Writer};
+use crate::commit::omega;
+use crate::kernels::curve::Point;
+use crate::kernels::msm::{Msm, MsmConfig};
+use crate::kernels::ntt::Domain;
+use crate::kernels::poly::powers;
+use crate::kernels::vector;
+
+/// Bytes of the scratch column.
+const DISK_BYTES: u64 = 16 << 20;
+/// log2 of the elements of what is computed.
+const LOG_LEN: u32 = 12;
+/// How long each kernel is measured.
+const MEASURED_SECONDS: f64 = 0.1;
+
+/// What a machine does in a second, on all threads of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Rates {
+    /// Bytes read from the scratch folder.
+    pub bytes_read: f64,
+    /// Bytes written to it.
+    pub bytes_written: f64,
+    /// Butterflies of a transform.
+    pub butterflies: f64,
+    /// Batched additions of points.
+    pub additions: f64,
+    /// Products of scalars.
+    pub products: f64,
+}
+
+impl Default for Rates {
+    /// Two cores and an NVMe disk of 2024.
+    fn default() -> Self {
+        Self {
+            bytes_read: 2e9,
+            bytes_written: 1e9,
+            butterflies: 5e7,
+            additions: 1e7,
+            products: 1e8,
+        }
+    }
+}
+
+impl Rates {
+    /// Measures, on the threads of the rayon pool that this is called from.
+    ///
+    /// # Errors
+    /// [`crate::Error::OverBudget`], [`crate::Error::File`], [`crate::Error::Io`].
+    pub fn measure(workspace: &Workspace) -> Result<Self> {
+        let (bytes_read, bytes_written) = disk(workspace)?;
+        let len = 1usize << LOG_LEN;
+        let mut values = vec![Fr::ONE; len];
+        powers(&mut values, &Fr::from(3u64), &Fr::from(7u64));
+        let domain = Domain::new(LOG_LEN, omega(LOG_LEN))?;
+        let transforms = per_second(|| domain.forward(&mut values));
+        let factors = values.clone();
+        let mut out = vec![Fr::ZERO; len];
+        let one_thread = per_second(|| vector::product(&mut out, &values, &factors));
+
+        let points: Vec<Point<g1::Config>> = (0..len)
+            .scan(G1Affine::generator().into_group(), |point, _| {
+                *point += G1Affine::generator();
+                Some(point.into_affine())
+            })
+            .map(|point| Point::<g1::Config>::from_affine::<g1::Config>(&point))
+            .collect();
+        let config = MsmConfig::new(8, len, 1, rayon::current_num_threads());
+        let sums = per_second(|| {
+            let mut msm = Msm::<g1::Config>::new(config);
+            msm.update(&points, &[&values]);
+            msm.finish();
+        });
+        Ok(Self {
+            bytes_read,
+            bytes_written,
+            butterflies: transforms * len as f64 * f64::from(LOG_LEN) / 2.0,
+            additions: sums * additions(&config, len as u64).additions,
+            products: one_thread * (len * rayon::current_num_threads()) as f64,
+        })
+    }
+
+    /// How long so much takes: the disk, or the processor, whichever is slower.
+    pub(super) fn seconds(&self, read: u64, written: u64, work: &Work) -> f64 {
+        let disk = read as f64 / self.bytes_read + written as f64 / self.bytes_written;
+        let compute = work.additions / self.additions
+            + work.butterflies / self.butterflies
+            + work.products / self.products;
+        disk.max(compute)
+    }
+}
+
+/// Bytes a second, read and written.
+fn disk(workspace: &Workspace) -> Result<(f64, f64)> {
+    let len = DISK_BYTES / 32;
+    let tile = [Fr::ONE; 512];
+    let started = Instant::now();
+    let mut writer = Writer::scratch(workspace, "rates", len, Placement::Disk)?;
+    for _ in 0..len / tile.len() as u64 {
+        writer.push(&tile)?;
+    }
+    let column = writer.finish()?;
+    let written = DISK_BYTES as f64 / started.elapsed().as_secs_f64().max(1e-6);
+    let started = Instant::now();
+    let chunk = column.sequential_chunk();
+    let mut reader = column.read_ascending(chunk)?;
+    let mut tile = workspace.budget.vec(chunk as usize, Fr::ZERO, "rates")?;
+    while reader.next_into(&mut tile)?.is_some() {}
+    Ok((
+        DISK_BYTES as f64 / started.elapsed().as_secs_f64().max(1e-6),
+        written,
+    ))
+}
+
+/// How often `work` is done in a second.
+fn per_second(mut work: impl FnMut()) -> f64 {
+    work();
+    let (started, mut times) = (Instant::now(), 0u32);
+    while started.elapsed().as_secs_f64() < MEASURED_SECONDS {
+        work();
+        times += 1;
+    }
+    f64::from(times) / started.elapsed().as_secs_f64()
+}

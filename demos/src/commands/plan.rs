@@ -1,0 +1,111 @@
+//! `spillproof plan`: what keys and a proof of a built-in circuit will take, step by step, before any of that work.
+
+use serde::Serialize;
+use spillproof::Session;
+use spillproof::budget::ByteSize;
+use spillproof::plan::{OpeningScheme, Plan, Rates, Step};
+
+use crate::args::{self, Global, Statement};
+use crate::circuits::{Kind, Scheme, dropin};
+use crate::report::table::{bytes, grid};
+use crate::run::{Result, Run};
+
+const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
+
+#[derive(Serialize)]
+struct Outcome {
+    circuit: Kind,
+    k: u32,
+    scheme: Scheme,
+    peak_bytes: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    seconds: f64,
+    rates: Rates,
+    plan: Plan,
+}
+
+/// Plans, and says so.
+///
+/// # Errors
+/// The engine's: a budget that is too small, with the smallest that works.
+pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let rates = session.run(|| Rates::measure(session.workspace()))?;
+    let plan = planned(&session, args.circuit, args.k, args.scheme, &rates)?;
+    let total = plan.of(None);
+    run.say(render(&plan));
+    let outcome = Outcome {
+        circuit: args.circuit,
+        k: args.k,
+        scheme: args.scheme,
+        peak_bytes: total.peak_bytes,
+        bytes_read: total.bytes_read,
+        bytes_written: total.bytes_written,
+        seconds: total.seconds,
+        rates,
+        plan,
+    };
+    run.finish("plan", &outcome)?;
+    Ok(())
+}
+
+/// Refuses a proof that the session's budget can't hold, before the parameters are made.
+///
+/// # Errors
+/// As [`run`].
+pub fn refuse_early(session: &Session, statement: &Statement) -> Result<()> {
+    let Statement {
+        k, circuit, scheme, ..
+    } = *statement;
+    planned(session, circuit, k, scheme, &Rates::default())?;
+    Ok(())
+}
+
+fn planned(session: &Session, circuit: Kind, k: u32, scheme: Scheme, rates: &Rates) -> Result<Plan> {
+    let scheme = match scheme {
+        Scheme::Shplonk => OpeningScheme::Shplonk,
+        Scheme::Gwc => OpeningScheme::Gwc,
+    };
+    let cs = dropin::proof::constraint_system(circuit);
+    let shape = halo2_axiom::spillproof::shape(&cs, k, 1, scheme);
+    Ok(Plan::new(
+        &shape,
+        session.budget().limit_bytes(),
+        session.threads(),
+        rates,
+    )?)
+}
+
+fn render(plan: &Plan) -> String {
+    let mut rows: Vec<[String; 6]> = Vec::new();
+    let mut phase = None;
+    for step in &plan.steps {
+        if phase != Some(step.phase) {
+            phase = Some(step.phase);
+            rows.push(cells(step.phase.name(), &plan.of(phase)));
+        }
+        rows.push(cells(&format!("  {}", step.name), step));
+    }
+    let rule = rows.len();
+    rows.push(cells("total", &plan.of(None)));
+    format!(
+        "{}budget: {}, the smallest that works: {}; on disk at most: {}\nseconds are a guess, without the circuit's own synthesis",
+        grid(&HEADINGS, &rows, rule),
+        bytes(plan.budget_bytes),
+        bytes(plan.smallest_budget_bytes),
+        bytes(plan.disk_bytes),
+    )
+}
+
+fn cells(name: &str, step: &Step) -> [String; 6] {
+    [
+        name.to_owned(),
+        bytes(step.peak_bytes),
+        step.passes.to_string(),
+        bytes(step.bytes_read),
+        bytes(step.bytes_written),
+        format!("{:.2}", step.seconds),
+    ]
+}

@@ -1,0 +1,122 @@
+//! A plan says what then happens: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use spillproof::Session;
+use spillproof::budget::ByteSize;
+use spillproof::plan::{OpeningScheme, Phase, Plan, Rates};
+use spillproof_cli::circuits::dropin::proof;
+use spillproof_cli::circuits::{Kind, Scheme};
+
+const THREADS: usize = 2;
+
+fn planned(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> spillproof::Result<Plan> {
+    let scheme = match scheme {
+        Scheme::Shplonk => OpeningScheme::Shplonk,
+        Scheme::Gwc => OpeningScheme::Gwc,
+    };
+    let shape = halo2_axiom::spillproof::shape(&proof::constraint_system(kind), k, 1, scheme);
+    Plan::new(&shape, budget_bytes, THREADS, &Rates::default())
+}
+
+/// What a phase takes: the peak, bytes read, bytes written.
+type Taken = [u64; 3];
+const NAMES: [&str; 3] = ["peak", "read", "written"];
+const TOLERANCES: [f64; 3] = [0.10, 0.05, 0.05];
+
+fn measured<T>(session: &Session, work: impl FnOnce() -> T) -> (T, Taken) {
+    session.budget().restart_peak();
+    let before = session.storage().stats();
+    let made = work();
+    let after = session.storage().stats();
+    let read = after.bytes_read - before.bytes_read;
+    let written = after.bytes_written - before.bytes_written;
+    (made, [session.budget().peak_bytes(), read, written])
+}
+
+/// Keys and a proof; gives what each phase took.
+fn happens(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> [(Phase, Taken); 3] {
+    // A process has one current session.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().unwrap();
+    let session = Session::builder()
+        .memory(ByteSize::Bytes(budget_bytes))
+        .dir(dir.path())
+        .threads(THREADS)
+        .build()
+        .unwrap();
+    let session = Arc::new(session);
+    let _current = session.install();
+    let params = proof::insecure_params(k, 1);
+    let (key, vk) = measured(&session, || proof::verifying_key(&params, kind, k).unwrap());
+    let (key, pk) = measured(&session, || proof::proving_key(&params, key, kind, k).unwrap());
+    let (_, proved) = measured(&session, || {
+        proof::prove(&params, &key, kind, k, 7, scheme).unwrap()
+    });
+    [
+        (Phase::VerifyingKey, vk),
+        (Phase::ProvingKey, pk),
+        (Phase::Proof, proved),
+    ]
+}
+
+#[test]
+fn what_is_planned_happens() {
+    let mut wrong = Vec::new();
+    for (kind, k, scheme, budget_bytes) in [
+        (Kind::Chain, 10, Scheme::Shplonk, 4 << 20),
+        (Kind::Chain, 13, Scheme::Shplonk, 4 << 20),
+        (Kind::Chain, 13, Scheme::Gwc, 24 << 20),
+        (Kind::Lookups, 11, Scheme::Gwc, 6 << 20),
+        (Kind::Lookups, 12, Scheme::Shplonk, 16 << 20),
+    ] {
+        let plan = match planned(kind, k, scheme, budget_bytes) {
+            Ok(plan) => plan,
+            Err(error) => {
+                wrong.push(format!("{kind:?} {k}: {error}"));
+                continue;
+            }
+        };
+        for (phase, happened) in happens(kind, k, scheme, budget_bytes) {
+            let total = plan.of(Some(phase));
+            let planned: Taken = [total.peak_bytes, total.bytes_read, total.bytes_written];
+            for at in 0..3 {
+                let off = if planned[at] == happened[at] {
+                    0.0
+                } else {
+                    planned[at] as f64 / happened[at] as f64 - 1.0
+                };
+                let line = format!(
+                    "{kind:?} {k} {scheme:?} {} MiB, {}, {}: {} planned, {} happened, {:+.2} %",
+                    budget_bytes >> 20,
+                    phase.name(),
+                    NAMES[at],
+                    planned[at],
+                    happened[at],
+                    100.0 * off
+                );
+                println!("{line}");
+                if off.abs() > TOLERANCES[at] {
+                    wrong.push(line);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_smallest_budget_works_and_a_quarter_less_is_refused() {
+    for (kind, k) in [(Kind::Chain, 11), (Kind::Lookups, 11)] {
+        let plan = planned(kind, k, Scheme::Shplonk, 1 << 30).unwrap();
+        let smallest = plan.smallest_budget_bytes;
+        println!("{kind:?} {k}: {smallest} bytes");
+        let refused = planned(kind, k, Scheme::Shplonk, smallest / 4 * 3);
+        assert!(matches!(
+            refused,
+            Err(spillproof::Error::BudgetTooSmall { needed_bytes, .. }) if needed_bytes == smallest
+        ));
+        happens(kind, k, Scheme::Shplonk, smallest);
+    }
+}
