@@ -82,7 +82,11 @@ pub(crate) fn numerator<F: PrimeField>(
     challenges: &Challenges<'_>,
 ) -> Program<Scalar> {
     let Challenges {
-        theta, beta, gamma, y, ..
+        theta,
+        beta,
+        gamma,
+        y,
+        ..
     } = *challenges;
     let factors = PermutationFactors {
         beta,

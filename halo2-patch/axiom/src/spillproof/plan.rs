@@ -94,7 +94,12 @@ pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: Opening
         lookups: cs
             .lookups
             .iter()
-            .map(|argument| lookup(&lowering, [&argument.input_expressions, &argument.table_expressions]))
+            .map(|argument| {
+                lookup(
+                    &lowering,
+                    [&argument.input_expressions, &argument.table_expressions],
+                )
+            })
             .collect(),
         blinding_factors: cs.blinding_factors() as u64,
         circuits,
