@@ -1,5 +1,7 @@
 //! A plan says what then happens: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused.
 
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spillproof::Session;
