@@ -3,7 +3,7 @@
 //! A [`Builder`] takes expressions bottom up. Equal ones are one value (hash consing), constants are folded, and what
 //! they make trivial disappears (`x * 0`, `x + 0`, `x - x`, `-(-x)`), so that the caller may write constraints as they
 //! stand in the protocol. [`Builder::finish`] drops what no output needs and puts the rest in an order that keeps few
-//! values at a time ([`super::schedule`]).
+//! values at a time (`schedule`).
 //!
 //! Cost: one pass over a block an instruction. Memory: [`Program::registers`] blocks, the caller's.
 

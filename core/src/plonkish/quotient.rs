@@ -4,8 +4,8 @@
 //! `c_t = shift * extended_omega^t`, which together are halo2's extended domain. One coset at a time:
 //!
 //! 1. Each column of coefficients goes to the coset by a four-step transform, up to the n2-point transforms of its rows
-//!    ([`super::coset`]), into a scratch column whose rows are contiguous.
-//! 2. Tile by tile of rows: each column's rows and their halo are read and transformed ([`super::tile`]; a rotation by r
+//!    (`coset`), into a scratch column whose rows are contiguous.
+//! 2. Tile by tile of rows: each column's rows and their halo are read and transformed (`tile`; a rotation by r
 //!    is r rows further), the program runs over them, vector by vector, and the quotient's rows are transformed back and
 //!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. No coset of any column is ever written
 //!    whole in evaluated form.

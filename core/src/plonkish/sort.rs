@@ -1,8 +1,8 @@
 //! External merge sort of a column, by the integers that its values stand for.
 //!
 //! Algorithm: runs as long as the lease are sorted in place and written one behind the other into one scratch column, in
-//! canonical form ([`Integer`]); rounds of k-way merges (Knuth, *The Art of Computer Programming* 3, section 5.4.1) make
-//! them longer until one is left ([`super::merge`]). The last write, of the only run or of the last merge, goes back to
+//! canonical form (`Integer`); rounds of k-way merges (Knuth, *The Art of Computer Programming* 3, section 5.4.1) make
+//! them longer until one is left (`merge`). The last write, of the only run or of the last merge, goes back to
 //! Montgomery form. If everything fits the lease there is one run and no merge: one read, one write.
 //!
 //! Shapes: the first `len` values of the column, ascending, then `tail`. Peak memory: what [`SortPlan::leased_bytes`] says,

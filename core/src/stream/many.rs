@@ -19,7 +19,7 @@ const CHUNKS_PER_COLUMN: u64 = 3;
 /// columns are in work at a time, so that reading overlaps computing.
 ///
 /// # Errors
-/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+/// [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
 pub fn evaluate_all<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) -> Result<Vec<Vec<F>>> {
     let (columns, places) = distinct(queries.iter().map(|(column, _)| *column));
     let mut points: Vec<Vec<F>> = vec![Vec::new(); columns.len()];
