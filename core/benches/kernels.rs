@@ -1,8 +1,8 @@
 //! The kernels beside their peers, in one run: `cargo bench -p spillproof --bench kernels`.
 //!
 //! MSM against halo2curves' `msm_best` (assembly) and arkworks' `VariableBaseMSM`, bases in chunks of 2^18; transforms against
-//! halo2curves' `best_fft` and ark-poly. What bounds all of them on one core is the Montgomery multiplication: six an
-//! addition, one a butterfly.
+//! halo2curves' `best_fft` and ark-poly; a constraint program against the same gate, row by row, in halo2curves' arithmetic.
+//! What bounds all of them on one core is the Montgomery multiplication: six an addition, one a butterfly.
 #![allow(clippy::expect_used)]
 
 use ark_bn254::{Fq, Fr, g1::Config as Bn};
@@ -18,6 +18,7 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof::kernels::curve::{Point, normalize};
 use spillproof::kernels::msm::{Msm, MsmConfig};
 use spillproof::kernels::ntt::Domain;
+use spillproof::plonkish::Builder;
 
 const CHUNK: usize = 1 << 18;
 const LEASE_BYTES: u64 = 96 << 20;
@@ -83,10 +84,54 @@ fn msm(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// Draws a scalar.
+type Draw<'a> = &'a dyn Fn(&mut ChaCha8Rng) -> Fr;
+
+/// What witnesses are full of, beside random scalars: no kind may cost more than these.
+fn skewed_msm(criterion: &mut Criterion) {
+    const LOG_N: u32 = 18;
+    let n = 1usize << LOG_N;
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let (mut point, step) = (Projective::<Bn>::rand(&mut rng), Projective::<Bn>::rand(&mut rng));
+    let points: Vec<_> = (0..n)
+        .map(|_| {
+            point += step;
+            point
+        })
+        .collect();
+    let bases: Vec<Point<Bn>> = normalize(&points);
+    drop(points);
+    let repeated = Fr::rand(&mut rng);
+    let kinds: [(&str, Draw<'_>); 7] = [
+        ("random", &|rng| Fr::rand(rng)),
+        ("zero", &|_| Fr::from(0u64)),
+        ("one", &|_| Fr::from(1u64)),
+        ("minus one", &|_| -Fr::from(1u64)),
+        ("a byte", &|rng| Fr::from(u8::rand(rng))),
+        ("64 bits", &|rng| Fr::from(u64::rand(rng))),
+        ("all the same", &|_| repeated),
+    ];
+    let threads = rayon::current_num_threads();
+    let config = MsmConfig::choose::<Bn>(n as u64, 1, threads, LEASE_BYTES).expect("96 MiB are enough");
+    let mut state = Msm::<Bn>::new(config);
+    let mut group = criterion.benchmark_group(format!("msm of 2^{LOG_N} scalars"));
+    group.sample_size(10);
+    for (kind, scalar) in kinds {
+        let scalars: Vec<Fr> = (0..n).map(|_| scalar(&mut rng)).collect();
+        group.bench_function(kind, |bencher| {
+            bencher.iter(|| {
+                state.update(&bases, &[&scalars]);
+                state.drain()
+            });
+        });
+    }
+    group.finish();
+}
+
 fn ntt(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("ntt");
     group.sample_size(10);
-    for log_n in [12, 16, 20] {
+    for log_n in [12, 16, 20, 22] {
         let n = 1usize << log_n;
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let values: Vec<Fr> = (0..n).map(|_| Fr::rand(&mut rng)).collect();
@@ -112,5 +157,80 @@ fn ntt(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, msm, ntt);
+/// A gate of degree 5 over 16 columns, row by row: `q (next_j - s_j^2 s_(j+1)^2 - s_(j+7) - (j + 1) c)`, folded with a challenge.
+fn program(criterion: &mut Criterion) {
+    const WIDTH: usize = 16;
+    const ROWS: usize = 1 << 13;
+    let mut group = criterion.benchmark_group("program");
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let challenge = Fr::rand(&mut rng);
+    let mut builder = Builder::new();
+    let (q, c) = (builder.query(WIDTH, 0), builder.query(WIDTH + 1, 0));
+    let parts: Vec<_> = (0..WIDTH)
+        .map(|j| {
+            let state = |builder: &mut Builder<Fr>, i: usize| builder.query(i % WIDTH, 0);
+            let (s, near, far) = (
+                state(&mut builder, j),
+                state(&mut builder, j + 1),
+                state(&mut builder, j + 7),
+            );
+            let next = builder.query(j, 1);
+            let (s, near) = (builder.square(s), builder.square(near));
+            let product = builder.mul(s, near);
+            let mixed = builder.add(product, far);
+            let constant = builder.scale(c, Fr::from(j as u64 + 1));
+            let mixed = builder.add(mixed, constant);
+            let difference = builder.sub(next, mixed);
+            builder.mul(q, difference)
+        })
+        .collect();
+    let output = builder.fold(&parts, challenge);
+    let program = builder.finish(&[output]);
+    let columns: Vec<Vec<Fr>> = (0..WIDTH + 2)
+        .map(|_| (0..=ROWS).map(|_| Fr::rand(&mut rng)).collect())
+        .collect();
+    let inputs: Vec<&[Fr]> = program
+        .queries()
+        .iter()
+        .map(|&(column, rotation)| &columns[column][rotation as usize..][..ROWS])
+        .collect();
+    let mut values = vec![Fr::from(0u64); ROWS];
+    let mut registers = vec![Fr::from(0u64); program.registers() * 320];
+    group.bench_function(BenchmarkId::new("spillproof", ROWS), |bencher| {
+        bencher.iter(|| program.evaluate(&inputs, &mut [&mut values], &mut registers));
+    });
+
+    let peer: Vec<Vec<bn256::Fr>> = columns
+        .iter()
+        .map(|column| column.iter().map(peer_scalar).collect())
+        .collect();
+    let challenge = peer_scalar(&challenge);
+    let mut peer_values = vec![bn256::Fr::zero(); ROWS];
+    let row_by_row = |values: &mut [bn256::Fr]| {
+        for (row, value) in values.iter_mut().enumerate() {
+            let (q, c) = (peer[WIDTH][row], peer[WIDTH + 1][row]);
+            let squares: [bn256::Fr; WIDTH] = std::array::from_fn(|j| peer[j][row].square());
+            let (mut sum, mut constant) = (bn256::Fr::zero(), bn256::Fr::zero());
+            for j in 0..WIDTH {
+                constant += c;
+                let mixed = squares[j] * squares[(j + 1) % WIDTH] + peer[(j + 7) % WIDTH][row] + constant;
+                sum = sum * challenge + q * (peer[j][row + 1] - mixed);
+            }
+            *value = sum;
+        }
+    };
+    row_by_row(&mut peer_values);
+    program.evaluate(&inputs, &mut [&mut values], &mut registers);
+    let mut both = values.iter().zip(&peer_values);
+    assert!(
+        both.all(|(ours, theirs)| peer_scalar(ours) == *theirs),
+        "the same gate"
+    );
+    group.bench_function(BenchmarkId::new("halo2curves, row by row", ROWS), |bencher| {
+        bencher.iter(|| row_by_row(&mut peer_values));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, msm, skewed_msm, ntt, program);
 criterion_main!(benches);

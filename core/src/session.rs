@@ -22,6 +22,7 @@ pub struct Session {
     pool: rayon::ThreadPool,
     turn: Mutex<()>,
     dir: PathBuf,
+    quotient_tile_rows: Option<u64>,
 }
 
 impl std::fmt::Debug for Session {
@@ -43,6 +44,7 @@ pub struct SessionBuilder {
     direct: bool,
     threads: usize,
     faults: Option<FaultPlan>,
+    quotient_tile_rows: Option<u64>,
 }
 
 impl Session {
@@ -55,6 +57,7 @@ impl Session {
             direct: true,
             threads: 0,
             faults: None,
+            quotient_tile_rows: None,
         }
     }
 
@@ -81,6 +84,12 @@ impl Session {
     /// Number of compute threads.
     pub fn threads(&self) -> usize {
         self.pool.current_num_threads()
+    }
+
+    /// The rows of a quotient's tiles, where the session's maker has said so.
+    #[doc(hidden)]
+    pub fn quotient_tile_rows(&self) -> Option<u64> {
+        self.quotient_tile_rows
     }
 
     /// Runs `work` on the session's threads.
@@ -110,23 +119,29 @@ impl Session {
     pub fn install(self: &Arc<Self>) -> SessionGuard {
         let mut current = current_slot().write().unwrap_or_else(PoisonError::into_inner);
         SessionGuard {
-            previous: current.replace(Arc::clone(self)),
+            previous: std::mem::replace(&mut *current, Current::Installed(Arc::clone(self))),
         }
     }
 
-    /// The process's current session: the one [installed](Self::install), else one made from
-    /// [`MEMORY_VARIABLE`] and [`DIR_VARIABLE`] at the first call, else none.
+    /// Lets the process have no current session until the guard is dropped, whatever the environment says.
+    pub fn suspend() -> SessionGuard {
+        let mut current = current_slot().write().unwrap_or_else(PoisonError::into_inner);
+        SessionGuard {
+            previous: std::mem::replace(&mut *current, Current::Suspended),
+        }
+    }
+
+    /// The process's current session: the one [installed](Self::install), or none while it is
+    /// [suspended](Self::suspend); else one made from [`MEMORY_VARIABLE`] and [`DIR_VARIABLE`] at the first call, else none.
     ///
     /// # Errors
     /// Those of [`SessionBuilder::build`], when the variables are set and do not make a session. A budget that was
     /// asked for and cannot be had is never silently ignored.
     pub fn current() -> Result<Option<Arc<Self>>> {
-        if let Some(session) = current_slot()
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()
-        {
-            return Ok(Some(Arc::clone(session)));
+        match &*current_slot().read().unwrap_or_else(PoisonError::into_inner) {
+            Current::Installed(session) => return Ok(Some(Arc::clone(session))),
+            Current::Suspended => return Ok(None),
+            Current::Environment => {}
         }
         static FROM_ENVIRONMENT: OnceLock<std::result::Result<Option<Arc<Session>>, String>> =
             OnceLock::new();
@@ -199,7 +214,16 @@ impl SessionBuilder {
         self
     }
 
-    /// Makes the session.
+    /// Quotients in tiles of so many rows (all of them, if that is more), instead of what fits the budget best, for tests
+    /// of the prover: what comes out does not depend on it. The planner knows nothing of it.
+    #[doc(hidden)]
+    pub fn quotient_tile_rows(mut self, rows: u64) -> Self {
+        self.quotient_tile_rows = Some(rows);
+        self
+    }
+
+    /// Makes the session. On glibc this also fixes the size from which freed blocks go back to the system at once, for the whole
+    /// process ([`crate::budget::return_freed_blocks`]).
     ///
     /// # Errors
     /// [`Error::Io`] if the directory cannot be used, [`Error::Invalid`] if no threads can be started.
@@ -227,24 +251,37 @@ impl SessionBuilder {
             pool,
             turn: Mutex::new(()),
             dir: self.dir,
+            quotient_tile_rows: self.quotient_tile_rows,
         })
     }
 }
 
-/// Keeps a session current; dropping it brings back the one before.
-#[must_use = "the session is current only while the guard lives"]
+/// Whose turn it is to answer [`Session::current`].
+#[derive(Debug)]
+enum Current {
+    /// The environment's session, if its variables ask for one.
+    Environment,
+    /// This session.
+    Installed(Arc<Session>),
+    /// None.
+    Suspended,
+}
+
+/// Keeps a session current, or none; dropping it brings back what was before.
+#[must_use = "what is current changes back when the guard is dropped"]
 #[derive(Debug)]
 pub struct SessionGuard {
-    previous: Option<Arc<Session>>,
+    previous: Current,
 }
 
 impl Drop for SessionGuard {
     fn drop(&mut self) {
-        *current_slot().write().unwrap_or_else(PoisonError::into_inner) = self.previous.take();
+        *current_slot().write().unwrap_or_else(PoisonError::into_inner) =
+            std::mem::replace(&mut self.previous, Current::Environment);
     }
 }
 
-fn current_slot() -> &'static RwLock<Option<Arc<Session>>> {
-    static CURRENT: RwLock<Option<Arc<Session>>> = RwLock::new(None);
+fn current_slot() -> &'static RwLock<Current> {
+    static CURRENT: RwLock<Current> = RwLock::new(Current::Environment);
     &CURRENT
 }

@@ -2,79 +2,27 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
 
 use ark_bn254::Fr;
 use ark_ff::{PrimeField, UniformRand};
+use common::{converted, on_one_and_two_threads, place, scalars};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof::column::Column;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::sort::{sort, sort_as_planned};
 use spillproof::plonkish::{SortPlan, lookup};
-use spillproof::storage::Storage;
 use stock_halo2_axiom::halo2curves::bn256::Fr as Stock;
 use stock_halo2_axiom::halo2curves::ff::{BatchInvert, Field as StockField, PrimeField as StockPrimeField};
 use stock_halo2_axiom::poly::EvaluationDomain;
 
 const MIB: u64 = 1 << 20;
-
-/// A folder and a ledger.
-struct Place {
-    workspace: Workspace,
-    _dir: tempfile::TempDir,
-}
-
-fn place(budget_bytes: u64) -> Place {
-    let dir = tempfile::tempdir().expect("temporary directory");
-    let storage = Storage::builder().dir(dir.path()).build().expect("storage");
-    Place {
-        workspace: Workspace {
-            storage,
-            budget: Budget::new(budget_bytes),
-        },
-        _dir: dir,
-    }
-}
-
-impl Place {
-    fn column<E: Element>(&self, values: &[E]) -> Column<E> {
-        let mut writer =
-            Writer::scratch(&self.workspace, "input", values.len() as u64, Placement::Disk).unwrap();
-        writer.push(values).unwrap();
-        writer.finish().unwrap()
-    }
-
-    /// Read-ahead that nobody waited for may still be under way.
-    fn assert_nothing_held(&self) {
-        let patience = Instant::now();
-        while self.workspace.budget.held_bytes() > 0 && patience.elapsed() < Duration::from_secs(10) {
-            std::thread::yield_now();
-        }
-        assert_eq!(
-            self.workspace.budget.held_bytes(),
-            0,
-            "{:?}",
-            self.workspace.budget.report()
-        );
-    }
-}
-
-/// Runs `work` in pools of one and of two threads.
-fn on_one_and_two_threads(work: impl Fn() + Sync) {
-    for threads in [1, 2] {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
-        pool.install(&work);
-    }
-}
 
 /// Values from few numbers: with repetitions, small ones and ones of full length.
 fn value(number: u16) -> Fr {
@@ -84,11 +32,6 @@ fn value(number: u16) -> Fr {
         2 => Fr::from(u64::from(number)) * Fr::from(1u64 << 63) * Fr::from(1u64 << 40),
         _ => Fr::from(u64::from(number) << 40),
     }
-}
-
-fn scalars(len: usize, seed: u64) -> Vec<Fr> {
-    let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    (0..len).map(|_| Fr::rand(&mut rng)).collect()
 }
 
 fn sorted(values: &[Fr]) -> Vec<Fr> {
@@ -295,15 +238,9 @@ fn what_cannot_be_sorted_is_refused() {
     assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
 }
 
-/// The same limbs in stock's type, and back.
+/// The same limbs in stock's type.
 fn to_stock(values: &[Fr]) -> Vec<Stock> {
-    values.iter().map(recode).collect()
-}
-
-fn recode<A: Element, B: Element>(value: &A) -> B {
-    let mut bytes = [0; 32];
-    value.encode(&mut bytes);
-    B::decode(&bytes)
+    values.iter().map(converted).collect()
 }
 
 /// `z` from fractions, as `permutation::Argument::commit` and `lookup::Permuted::commit_product` of the stock crate go on
@@ -339,7 +276,7 @@ fn the_permutation_s_products_are_halo2_s() {
         let domain = EvaluationDomain::<Stock>::new(3, k);
         let wanted = {
             let [beta, gamma, delta_start] =
-                [beta, gamma, delta_start].map(|value| recode::<Fr, Stock>(&value));
+                [beta, gamma, delta_start].map(|value| converted::<Fr, Stock>(&value));
             let mut numerators = vec![Stock::ONE; rows];
             let mut denominators = numerators.clone();
             let mut name = delta_start;
@@ -351,7 +288,7 @@ fn the_permutation_s_products_are_halo2_s() {
                 }
                 name *= Stock::DELTA;
             }
-            products(recode(&first), &numerators, denominators, &to_stock(&tail))
+            products(converted(&first), &numerators, denominators, &to_stock(&tail))
         };
         on_one_and_two_threads(|| {
             let place = place(budget_bytes);
@@ -363,12 +300,12 @@ fn the_permutation_s_products_are_halo2_s() {
                 beta,
                 gamma,
                 delta_start,
-                delta: recode(&Stock::DELTA),
-                omega: recode(&domain.get_omega()),
+                delta: converted(&Stock::DELTA),
+                omega: converted(&domain.get_omega()),
             };
             let (z, last) = grand_product(&place.workspace, &set, rows as u64, first, &tail).unwrap();
             assert_eq!(z.cast::<Stock>().unwrap().to_vec().unwrap(), wanted, "k = {k}");
-            assert_eq!(recode::<Fr, Stock>(&last), wanted[rows - tail.len() - 1]);
+            assert_eq!(converted::<Fr, Stock>(&last), wanted[rows - tail.len() - 1]);
             if k == 9 {
                 assert_eq!(wanted[301], Stock::ZERO);
             }
@@ -390,7 +327,7 @@ fn the_lookup_s_products_are_halo2_s() {
             permuted_table[row] = -gamma;
         }
         let wanted = {
-            let [beta, gamma] = [beta, gamma].map(|value| recode::<Fr, Stock>(&value));
+            let [beta, gamma] = [beta, gamma].map(|value| converted::<Fr, Stock>(&value));
             let fractions = |left: &[Fr], right: &[Fr]| -> Vec<Stock> {
                 let pairs = to_stock(left).into_iter().zip(to_stock(right));
                 pairs

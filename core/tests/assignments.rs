@@ -2,54 +2,20 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-use std::time::{Duration, Instant};
+mod common;
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, FftField, Field, UniformRand};
+use common::{Place, place};
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::Budget;
-use spillproof::column::{Mapped, Residency, Workspace};
+use spillproof::column::{Mapped, Residency};
 use spillproof::plonkish::{FixedCells, Selectors, indicator, witness_column};
-use spillproof::storage::Storage;
 
-/// A folder and a ledger; when it goes, nothing may be held.
-struct Place {
-    workspace: Workspace,
-    _dir: tempfile::TempDir,
-}
-
-fn place(budget_bytes: u64) -> Place {
-    let dir = tempfile::tempdir().unwrap();
-    let storage = Storage::builder().dir(dir.path()).build().unwrap();
-    let budget = Budget::new(budget_bytes);
-    Place {
-        workspace: Workspace { storage, budget },
-        _dir: dir,
-    }
-}
-
-impl Place {
-    fn share(&self, maps: usize) -> Residency {
-        let bytes = Residency::default_share_bytes(&self.workspace, maps);
-        Residency::new(&self.workspace, "cells", bytes, maps).unwrap()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let patience = Instant::now();
-        while self.workspace.budget.held_bytes() > 0 && patience.elapsed() < Duration::from_secs(10) {
-            std::thread::yield_now();
-        }
-        assert_eq!(
-            self.workspace.budget.held_bytes(),
-            0,
-            "{:?}",
-            self.workspace.budget
-        );
-    }
+fn share(place: &Place, maps: usize) -> Residency {
+    let bytes = Residency::default_share_bytes(&place.workspace, maps);
+    Residency::new(&place.workspace, "cells", bytes, maps).unwrap()
 }
 
 fn quotient(numerator: Fr, denominator: Option<Fr>) -> Fr {
@@ -79,7 +45,7 @@ proptest! {
     fn fixed_cells_are_the_last_that_was_assigned(steps in steps(3, 700)) {
         let (columns, rows) = (3, 700);
         let place = place(2 << 20);
-        let mut cells = FixedCells::new(&place.workspace, &place.share(columns), columns, rows).unwrap();
+        let mut cells = FixedCells::new(&place.workspace, &share(&place, columns), columns, rows).unwrap();
         let mut expected = vec![vec![Fr::ZERO; rows as usize]; columns];
         let field = |value: Option<u64>| value.map(Fr::from);
         for step in steps {
@@ -112,7 +78,7 @@ proptest! {
         let rows = 1u64 << log_rows;
         let place = place(2 << 20);
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let mut selectors = Selectors::new(&place.workspace, &place.share(1), count, rows).unwrap();
+        let mut selectors = Selectors::new(&place.workspace, &share(&place, 1), count, rows).unwrap();
         let mut on = vec![vec![false; rows as usize]; count];
         for (selector, on) in on.iter_mut().enumerate() {
             for (row, on) in on.iter_mut().enumerate() {
@@ -151,7 +117,7 @@ proptest! {
         let place = place(4 << 20);
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         // Numerator, denominator, and whether that counts.
-        let mut cells = Mapped::<[Fr; 3]>::zeroed_in(&place.share(1), "cells", rows).unwrap();
+        let mut cells = Mapped::<[Fr; 3]>::zeroed_in(&share(&place, 1), "cells", rows).unwrap();
         let fraction = |cell: &[Fr; 3]| (cell[0], (cell[2] == Fr::ONE).then_some(cell[1]));
         let mut expected = vec![Fr::ZERO; rows as usize];
         for row in (0..rows).filter(|row| row % 5 != 3) {
@@ -202,17 +168,17 @@ proptest! {
 #[test]
 fn what_is_not_there_is_an_error() {
     let place = place(1 << 20);
-    let share = place.share(2);
-    let mut cells = FixedCells::<Fr>::new(&place.workspace, &share, 1, 8).unwrap();
+    let room = share(&place, 2);
+    let mut cells = FixedCells::<Fr>::new(&place.workspace, &room, 1, 8).unwrap();
     assert!(cells.assign(1, 0, Fr::ONE, None).is_err());
     assert!(cells.assign(0, 8, Fr::ONE, None).is_err());
     assert!(cells.fill(0, 7..9, Fr::ONE, None).is_err());
-    let mut selectors = Selectors::new(&place.workspace, &share, 3, 8).unwrap();
+    let mut selectors = Selectors::new(&place.workspace, &room, 3, 8).unwrap();
     assert!(selectors.enable(3, 0).is_err());
     assert!(selectors.enable(2, 8).is_err());
     assert!(selectors.enable(2, 7).is_ok());
 
-    let mut none = Selectors::new(&place.workspace, &place.share(1), 0, 100).unwrap();
+    let mut none = Selectors::new(&place.workspace, &share(&place, 1), 0, 100).unwrap();
     assert!(none.conflicts().unwrap().is_empty());
     let zeros = none.columns::<Fr>(&[vec![]]).unwrap();
     assert_eq!(zeros[0].to_vec().unwrap(), [Fr::ZERO; 100]);

@@ -2,18 +2,18 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod common;
+
 use ark_bn254::Fr;
 use ark_ff::Field;
+use common::{Place, converted, on_one_and_two_threads, place};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
-use spillproof::budget::Budget;
-use spillproof::column::{Element, Workspace};
 use spillproof::commit::omega;
 use spillproof::plonkish::Copies;
-use spillproof::storage::Storage;
 use stock_halo2_axiom::circuit::{Cell, Layouter, SimpleFloorPlanner, Value};
 use stock_halo2_axiom::halo2curves::bn256::{Bn256, Fr as Stock, G1Affine};
 use stock_halo2_axiom::halo2curves::ff::{Field as StockField, PrimeField as StockPrimeField};
@@ -22,45 +22,6 @@ use stock_halo2_axiom::poly::kzg::commitment::ParamsKZG;
 
 /// (column, row) on both sides.
 type Copy = ((usize, u64), (usize, u64));
-
-struct Place {
-    workspace: Workspace,
-    _dir: tempfile::TempDir,
-}
-
-fn place(budget_bytes: u64) -> Place {
-    let dir = tempfile::tempdir().expect("temporary directory");
-    let storage = Storage::builder().dir(dir.path()).build().expect("storage");
-    Place {
-        workspace: Workspace {
-            storage,
-            budget: Budget::new(budget_bytes),
-        },
-        _dir: dir,
-    }
-}
-
-fn on_one_and_two_threads(work: impl Fn() + Sync) {
-    for threads in [1, 2] {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
-        pool.install(&work);
-    }
-}
-
-fn to_stock(value: &Fr) -> Stock {
-    let mut bytes = [0; 32];
-    value.encode(&mut bytes);
-    <Stock as Element>::decode(&bytes)
-}
-
-fn delta() -> Fr {
-    let mut bytes = [0; 32];
-    Stock::DELTA.encode(&mut bytes);
-    <Fr as Element>::decode(&bytes)
-}
 
 /// The permutation in memory: each cell's cycle as a list in the order of images, the longer first when two become one.
 fn naive(columns: usize, rows: u64, copies: &[Copy]) -> Vec<Vec<(usize, u64)>> {
@@ -191,7 +152,7 @@ proptest! {
             .prop_flat_map(|(columns, rows)| (Just(columns), Just(rows), copies(columns, rows, 2000)))
     ) {
         let wanted = naive(columns, rows, &copies);
-        let (omega, delta) = (omega(15), delta());
+        let (omega, delta) = (omega(15), converted::<Stock, Fr>(&Stock::DELTA));
         let powers: Vec<Fr> = std::iter::successors(Some(Fr::from(1u64)), |power| Some(*power * omega))
             .take(rows as usize)
             .collect();
@@ -223,8 +184,8 @@ proptest! {
         let place = place(1 << 20);
         let mut assembly = assembled(&place, COLUMNS, 1 << k, &circuit.copies);
         for (column, wanted) in pk.permutation().permutations().iter().enumerate() {
-            let sigma = assembly.sigma(column, omega(k), delta()).unwrap();
-            let ours: Vec<Stock> = sigma.to_vec().unwrap().iter().map(to_stock).collect();
+            let sigma = assembly.sigma(column, omega(k), converted::<Stock, Fr>(&Stock::DELTA)).unwrap();
+            let ours: Vec<Stock> = sigma.to_vec().unwrap().iter().map(converted).collect();
             prop_assert!(ours == wanted[..], "column {} of k = {}", column, k);
         }
     }
@@ -237,8 +198,12 @@ fn nothing_copied_takes_nothing_and_is_the_identity() {
     let mut assembly = Copies::new(&place.workspace, 3, 1 << 14).unwrap();
     assembly.copy((1, 7), (1, 7)).unwrap();
     assert_eq!(assembly.mapping(2, (1 << 14) - 1).unwrap(), (2, (1 << 14) - 1));
-    let sigma = assembly.sigma(1, omega(14), delta()).unwrap().to_vec().unwrap();
-    let mut wanted = delta();
+    let sigma = assembly
+        .sigma(1, omega(14), converted::<Stock, Fr>(&Stock::DELTA))
+        .unwrap()
+        .to_vec()
+        .unwrap();
+    let mut wanted = converted::<Stock, Fr>(&Stock::DELTA);
     for name in sigma {
         assert_eq!(name, wanted);
         wanted *= omega(14);
@@ -255,11 +220,13 @@ fn the_first_sigma_column_gives_memory_back_and_copies_may_go_on() {
     let mut assembly = assembled(&place, columns, rows, before);
     let held = place.workspace.budget.held_bytes();
     let images = naive(columns, rows, before);
-    let name = |(column, row): (usize, u64)| delta().pow([column as u64]) * omega(17).pow([row]);
+    let name = |(column, row): (usize, u64)| {
+        converted::<Stock, Fr>(&Stock::DELTA).pow([column as u64]) * omega(17).pow([row])
+    };
     let check = |assembly: &mut Copies, images: &[Vec<(usize, u64)>]| {
         for (column, images) in images.iter().enumerate() {
             let sigma = assembly
-                .sigma(column, omega(17), delta())
+                .sigma(column, omega(17), converted::<Stock, Fr>(&Stock::DELTA))
                 .unwrap()
                 .to_vec()
                 .unwrap();
@@ -303,7 +270,9 @@ fn cells_outside_are_refused() {
         assembly.copy((2, 0), (0, 0)),
         assembly.copy((0, 0), (1, 8)),
         assembly.mapping(0, 8).map(|_| ()),
-        assembly.sigma(2, omega(3), delta()).map(|_| ()),
+        assembly
+            .sigma(2, omega(3), converted::<Stock, Fr>(&Stock::DELTA))
+            .map(|_| ()),
         Copies::new(&place.workspace, 8, u64::MAX).map(|_| ()),
     ] {
         assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");

@@ -271,6 +271,12 @@ fn many_maps_in_lockstep() {
     let written = place.workspace.storage.stats().bytes_written;
     assert!(written <= rows * 96 * 72 * 21 / 20, "{written} bytes written");
     assert_eq!(place.workspace.storage.stats().bytes_read, 0);
+    // Then they are only read, in a small part of the share.
+    share.keep_for_reading(0).unwrap();
+    let kept = share.share_bytes();
+    assert_eq!(kept, 16 * share.block_bytes() as u64);
+    let cached: usize = maps.iter().map(cached_bytes).sum();
+    assert!(cached as u64 <= kept + (256 << 10), "{cached} bytes in memory");
     for (column, map) in maps.iter_mut().enumerate() {
         map.read(0..rows, |first, cells| {
             for (row, cell) in (first..).zip(cells) {

@@ -2,55 +2,25 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod common;
+
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field as _, UniformRand};
+use common::{column_in, converted, place};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use spillproof::Error;
 use spillproof::budget::Budget;
-use spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof::column::{Column, Placement, Workspace};
 use spillproof::commit::multiopen::plan;
 use spillproof::commit::{Combination, G1, Srs, divide_and_commit, generate_scratch};
-use spillproof::storage::Storage;
 use spillproof::stream::evaluate_all;
-use spillproof::{Error, Result};
 use stock_halo2_axiom::arithmetic::{best_multiexp, eval_polynomial, kate_division};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::halo2curves::ff::Field;
 
-struct Place {
-    workspace: Workspace,
-    _dir: tempfile::TempDir,
-}
-
-fn place(budget_bytes: u64) -> Place {
-    let dir = tempfile::tempdir().expect("temporary directory");
-    let storage = Storage::builder().dir(dir.path()).build().expect("storage");
-    Place {
-        workspace: Workspace {
-            storage,
-            budget: Budget::new(budget_bytes),
-        },
-        _dir: dir,
-    }
-}
-
-fn convert<A: Element, B: Element>(value: &A) -> B {
-    let mut bytes = vec![0; A::BYTES];
-    value.encode(&mut bytes);
-    B::decode(&bytes)
-}
-
 fn scalars(len: usize, rng: &mut ChaCha20Rng) -> Vec<Fr> {
     (0..len).map(|_| Fr::rand(rng)).collect()
-}
-
-fn column(workspace: &Workspace, values: &[Fr], placement: Placement) -> Column<Fr> {
-    let write = || -> Result<Column<Fr>> {
-        let mut writer = Writer::scratch(workspace, "polynomial", values.len() as u64, placement)?;
-        writer.push(values)?;
-        writer.finish()
-    };
-    write().expect("a column")
 }
 
 /// A combination over indices of columns.
@@ -79,22 +49,22 @@ impl Wanted {
     fn quotient(&self, values: &[Vec<Fr>], len: usize) -> Vec<stock::Fr> {
         let mut sum = vec![stock::Fr::ZERO; len];
         for &(factor, column) in &self.terms {
-            let factor: stock::Fr = convert(&factor);
+            let factor: stock::Fr = converted(&factor);
             for (sum, value) in sum.iter_mut().zip(&values[column]) {
-                *sum += factor * convert::<Fr, stock::Fr>(value);
+                *sum += factor * converted::<Fr, stock::Fr>(value);
             }
         }
         for (sum, low) in sum.iter_mut().zip(&self.low) {
-            *sum -= convert::<Fr, stock::Fr>(low);
+            *sum -= converted::<Fr, stock::Fr>(low);
         }
         for root in &self.roots {
             if sum.len() > 1 {
-                sum = kate_division(&sum, convert(root));
+                sum = kate_division(&sum, converted(root));
             } else {
                 sum = Vec::new();
             }
         }
-        let scale: stock::Fr = convert(&self.scale);
+        let scale: stock::Fr = converted(&self.scale);
         sum.iter_mut().for_each(|value| *value *= scale);
         sum.resize(len, stock::Fr::ZERO);
         sum
@@ -178,7 +148,7 @@ fn check(k: u32, lens: &[usize], seed: u64) {
             } else {
                 Placement::Disk
             };
-            column(&place.workspace, values, placement)
+            column_in(&place.workspace, values, placement)
         })
         .collect();
     let wanted = sets(&values, &mut rng);
@@ -203,11 +173,11 @@ fn check(k: u32, lens: &[usize], seed: u64) {
             let (sum, kept) =
                 divide_and_commit(&place.workspace, bases, &combinations, keep).expect("an opening");
             let affine = G1::from_affine::<ark_bn254::g1::Config>(&sum);
-            assert_eq!(convert::<_, stock::G1Affine>(&affine), commitment, "{plan:?}");
+            assert_eq!(converted::<_, stock::G1Affine>(&affine), commitment, "{plan:?}");
             assert_eq!(kept.is_some(), keep);
             if let Some(kept) = kept {
                 assert_eq!(kept.len(), len as u64);
-                let kept: Vec<stock::Fr> = read_plainly(&kept).iter().map(convert).collect();
+                let kept: Vec<stock::Fr> = read_plainly(&kept).iter().map(converted).collect();
                 assert_eq!(kept, total);
             }
         }
@@ -261,7 +231,7 @@ fn many_columns_in_a_small_budget() {
     let values: Vec<Vec<Fr>> = (0..60).map(|_| scalars(n, &mut rng)).collect();
     let columns: Vec<_> = values
         .iter()
-        .map(|values| column(&place.workspace, values, Placement::Disk))
+        .map(|values| column_in(&place.workspace, values, Placement::Disk))
         .collect();
     let wanted = sets(&values, &mut rng);
     let combinations: Vec<_> = wanted.iter().map(|wanted| wanted.over(&columns)).collect();
@@ -277,7 +247,7 @@ fn many_columns_in_a_small_budget() {
     let total = expected(&wanted, &values, n);
     let affine = G1::from_affine::<ark_bn254::g1::Config>(&sum);
     assert_eq!(
-        convert::<_, stock::G1Affine>(&affine),
+        converted::<_, stock::G1Affine>(&affine),
         stock::G1Affine::from(best_multiexp(&total, &points))
     );
     assert!(place.workspace.budget.peak_bytes() <= 16 << 20);
@@ -291,7 +261,7 @@ fn nothing_to_open_and_too_much() {
     let (sum, kept) = divide_and_commit(&place.workspace, bases, &[], true).expect("nothing");
     assert_eq!(sum, ark_bn254::G1Affine::identity());
     assert!(kept.is_some_and(|kept| kept.is_empty()));
-    let long = column(&place.workspace, &[Fr::ONE; 17], Placement::Disk);
+    let long = column_in(&place.workspace, &[Fr::ONE; 17], Placement::Disk);
     let combination = Combination {
         terms: vec![(Fr::ONE, &long)],
         low: Vec::new(),
@@ -312,7 +282,7 @@ fn evaluations_are_stock_s_and_read_each_column_once() {
             let values: Vec<Vec<Fr>> = lens.iter().map(|&len| scalars(len, &mut rng)).collect();
             let columns: Vec<_> = values
                 .iter()
-                .map(|values| column(&place.workspace, values, Placement::Disk))
+                .map(|values| column_in(&place.workspace, values, Placement::Disk))
                 .collect();
             let shared = Fr::rand(&mut rng);
             let queries: Vec<(&Column<Fr>, Vec<Fr>)> = (0..20)
@@ -331,11 +301,11 @@ fn evaluations_are_stock_s_and_read_each_column_once() {
             assert_eq!(read, frames * 16384, "each frame once");
             assert_eq!(results.len(), queries.len());
             for (i, ((_, points), results)) in queries.iter().zip(&results).enumerate() {
-                let values: Vec<stock::Fr> = values[i % lens.len()].iter().map(convert).collect();
+                let values: Vec<stock::Fr> = values[i % lens.len()].iter().map(converted).collect();
                 for (point, result) in points.iter().zip(results) {
                     assert_eq!(
-                        convert::<Fr, stock::Fr>(result),
-                        eval_polynomial(&values, convert(point))
+                        converted::<Fr, stock::Fr>(result),
+                        eval_polynomial(&values, converted(point))
                     );
                 }
                 assert_eq!(points.len(), results.len());

@@ -2,44 +2,14 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod common;
+
 use ark_bn254::Fr;
-use ark_ff::{AdditiveGroup, UniformRand};
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use ark_ff::AdditiveGroup;
+use common::{place, scalars};
 use spillproof::Error;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Placement, Workspace, Writer};
+use spillproof::column::{Column, Placement};
 use spillproof::plonkish::{Builder, Program, evaluate_rows};
-use spillproof::storage::Storage;
-
-struct Place {
-    workspace: Workspace,
-    _dir: tempfile::TempDir,
-}
-
-fn place(budget_bytes: u64) -> Place {
-    let dir = tempfile::tempdir().expect("temporary directory");
-    let storage = Storage::builder().dir(dir.path()).build().expect("storage");
-    Place {
-        workspace: Workspace {
-            storage,
-            budget: Budget::new(budget_bytes),
-        },
-        _dir: dir,
-    }
-}
-
-fn scalars(len: usize, seed: u64) -> Vec<Fr> {
-    let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    (0..len).map(|_| Fr::rand(&mut rng)).collect()
-}
-
-fn column(workspace: &Workspace, values: &[Fr]) -> Column<Fr> {
-    let mut writer =
-        Writer::scratch(workspace, "input", values.len() as u64, Placement::Disk).expect("a column");
-    writer.push(values).expect("room");
-    writer.finish().expect("written")
-}
 
 /// Two outputs that ask for three columns of four at rotations from -6 to 5.
 fn program() -> Program<Fr> {
@@ -73,10 +43,7 @@ fn rows_wrap_around_whatever_their_number() {
     let program = program();
     for rows in [1usize, 2, 5, 128, 1000, 1024, 70_000] {
         let values: Vec<Vec<Fr>> = (0..4).map(|i| scalars(rows, i)).collect();
-        let columns: Vec<Column<Fr>> = values
-            .iter()
-            .map(|values| column(&place.workspace, values))
-            .collect();
+        let columns: Vec<Column<Fr>> = values.iter().map(|values| place.column(values)).collect();
         let columns: Vec<&Column<Fr>> = columns.iter().collect();
         let wanted = naive(&values, rows);
         for placement in [Placement::Disk, Placement::Memory, Placement::Auto] {
@@ -98,10 +65,7 @@ fn the_smallest_budget_is_named_and_works() {
     let run = |bytes: u64| {
         let place = place(bytes);
         // What the inputs' digests take is held meanwhile.
-        let columns: Vec<Column<Fr>> = values
-            .iter()
-            .map(|values| column(&place.workspace, values))
-            .collect();
+        let columns: Vec<Column<Fr>> = values.iter().map(|values| place.column(values)).collect();
         let held = place.workspace.budget.held_bytes();
         let columns: Vec<&Column<Fr>> = columns.iter().collect();
         let got = evaluate_rows(&place.workspace, &columns, &program, rows as u64, Placement::Disk)?;
@@ -127,7 +91,7 @@ fn the_smallest_budget_is_named_and_works() {
 #[test]
 fn columns_that_are_not_there_are_refused() {
     let place = place(1 << 20);
-    let short = column(&place.workspace, &[Fr::ZERO; 7]);
+    let short = place.column(&[Fr::ZERO; 7]);
     for columns in [&[][..], &[&short, &short, &short, &short]] {
         let refused = evaluate_rows(&place.workspace, columns, &program(), 8, Placement::Disk);
         assert!(matches!(refused, Err(Error::Invalid { .. })));

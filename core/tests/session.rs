@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+use std::sync::Arc;
+
 use ark_bn254::Fr;
 use rayon::prelude::*;
 use spillproof::Session;
@@ -33,4 +35,30 @@ fn callers_on_every_thread_take_turns() {
     assert!(all.iter().all(|commitment| *commitment == wanted));
     // And a caller that is one of the session's own threads does not wait for itself.
     assert_eq!(session.run(commit), wanted);
+}
+
+#[test]
+fn suspended_is_no_session_until_the_guard_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = Session::builder()
+        .memory(ByteSize::Bytes(1 << 20))
+        .dir(dir.path())
+        .build()
+        .unwrap();
+    let session = Arc::new(session);
+    let is_current = || {
+        Session::current()
+            .unwrap()
+            .is_some_and(|current| Arc::ptr_eq(&current, &session))
+    };
+    let _installed = session.install();
+    assert!(is_current());
+    let suspended = Session::suspend();
+    assert!(Session::current().unwrap().is_none());
+    let again = session.install();
+    assert!(is_current());
+    drop(again);
+    assert!(Session::current().unwrap().is_none());
+    drop(suspended);
+    assert!(is_current());
 }

@@ -2,60 +2,25 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod common;
+
 use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand, Zero};
+use common::{converted, place, scalars};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof::Error;
+use spillproof::column::{Column, Element, Placement};
 use spillproof::commit::{G1, lagrange_from_monomial, omega};
 use spillproof::kernels::curve::normalize;
-use spillproof::storage::Storage;
 use spillproof::stream::{self, NttPlan, Scalars, Transform, ntt, ntt_in_tiles};
-use spillproof::{Error, Result};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::poly::EvaluationDomain;
 
-struct Place {
-    workspace: Workspace,
-    _dir: tempfile::TempDir,
-}
-
-fn place(budget_bytes: u64) -> Place {
-    let dir = tempfile::tempdir().expect("temporary directory");
-    let storage = Storage::builder().dir(dir.path()).build().expect("storage");
-    Place {
-        workspace: Workspace {
-            storage,
-            budget: Budget::new(budget_bytes),
-        },
-        _dir: dir,
-    }
-}
-
-fn scalars(len: usize, seed: u64) -> Vec<Fr> {
-    let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    (0..len).map(|_| Fr::rand(&mut rng)).collect()
-}
-
-fn column<E: Element>(place: &Place, values: &[E]) -> Column<E> {
-    let write = || -> Result<Column<E>> {
-        let mut writer = Writer::scratch(&place.workspace, "input", values.len() as u64, Placement::Disk)?;
-        writer.push(values)?;
-        writer.finish()
-    };
-    write().expect("a column")
-}
-
 /// The same limbs in stock's type.
 fn to_stock(values: &[Fr]) -> Vec<stock::Fr> {
-    let mut bytes = [0; 32];
-    let convert = |value: &Fr| {
-        value.encode(&mut bytes);
-        <stock::Fr as Element>::decode(&bytes)
-    };
-    values.iter().map(convert).collect()
+    values.iter().map(converted).collect()
 }
 
 fn tiles(log_n: u32) -> Vec<u32> {
@@ -69,7 +34,7 @@ fn transforms_are_halo2_s_for_every_tile() {
     for log_n in [0, 1, 2, 5, 8, 11, 14] {
         let values = scalars(1 << log_n, u64::from(log_n));
         let domain = EvaluationDomain::<stock::Fr>::new(5, log_n);
-        let input = column(&place, &values);
+        let input = place.column(&values);
         let (w, extended_w) = (omega(log_n), omega(domain.extended_k()));
         assert_eq!(
             to_stock(&[w, extended_w]),
@@ -137,7 +102,7 @@ fn an_input_of_any_length_counts_as_padded() {
         let values = scalars(len, len as u64);
         let mut padded = values.clone();
         padded.resize(1 << log_n, Fr::ZERO);
-        let (short, long) = (column(&place, &values), column(&place, &padded));
+        let (short, long) = (place.column(&values), place.column(&padded));
         let transform = Transform::coset_forward(log_n, omega(log_n), Fr::from(11u64));
         let wanted = ntt_in_tiles(&long, &transform, Placement::Disk, log_n).expect("transform");
         for log_tile in tiles(log_n) {
@@ -154,7 +119,7 @@ fn an_input_of_any_length_counts_as_padded() {
 fn a_transform_that_cannot_fit_says_what_would() {
     let place = place(1 << 20);
     let values = scalars(1 << 16, 1);
-    let input = column(&place, &values);
+    let input = place.column(&values);
     let transform = Transform::forward(16, omega(16));
     let inside = ntt(&input, &transform, Placement::Disk).expect("fits a mebibyte");
     assert!(place.workspace.budget.peak_bytes() <= 1 << 20);
@@ -207,8 +172,8 @@ fn the_streamed_msm_is_arkworks_for_every_budget_and_several_columns() {
                 _ => (),
             }
         }
-        let on_disk = column(&place, &bases);
-        let columns: Vec<_> = vectors.iter().map(|values| column(&place, values)).collect();
+        let on_disk = place.column(&bases);
+        let columns: Vec<_> = vectors.iter().map(|values| place.column(values)).collect();
         let mixed = [
             Scalars::Column(&columns[0]),
             Scalars::Slice(&vectors[1]),
@@ -238,7 +203,7 @@ fn the_lagrange_form_is_halo2_s() {
     for k in [0u32, 1, 4, 9] {
         let mut monomial = points(1 << k, 7);
         monomial[0] = G1::INFINITY;
-        let on_disk = column(&place, &monomial);
+        let on_disk = place.column(&monomial);
         let stock_points = on_disk
             .cast::<stock::G1Affine>()
             .and_then(|c| c.to_vec())
@@ -273,7 +238,7 @@ fn scans_are_what_a_vector_would_give() {
         if len > 2 {
             values[1] = Fr::ZERO;
         }
-        let on_disk = column(&place, &values);
+        let on_disk = place.column(&values);
         let point = Fr::from(12_345u64);
 
         let horner = values
@@ -306,7 +271,7 @@ fn scans_are_what_a_vector_would_give() {
         assert_eq!(last, carry);
 
         let other = scalars(len / 2, 4);
-        let short = column(&place, &other);
+        let short = place.column(&other);
         let terms = [(Fr::from(2u64), &on_disk), (-Fr::ONE, &short)];
         let sum = stream::linear_combination(&terms, Placement::Disk).expect("sum");
         for (i, value) in sum.to_vec().expect("readable").into_iter().enumerate() {

@@ -13,8 +13,8 @@ use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace};
 use crate::budget::Buffer;
 use crate::{Error, Result};
 
-/// Transfers that a draft keeps behind its caller.
-const WRITES_BEHIND: usize = 2;
+/// Transfers that a draft keeps behind its caller, and so buffers that it has at most.
+pub(crate) const WRITES_BEHIND: usize = 2;
 
 /// A column that is being written. Every element has to be written once; a frame that was not is found
 /// [damaged](Error::Damaged) when it is read.

@@ -23,7 +23,7 @@ use crate::budget::PAGE_BYTES;
 use crate::{Error, Result};
 
 /// Bytes that [`Mapped::read`] has on the way, where the share allows.
-const READ_BYTES: usize = 1 << 20;
+pub(crate) const READ_BYTES: usize = 1 << 20;
 
 /// What a [`Mapped`] may hold.
 ///

@@ -58,8 +58,10 @@ mod view;
 
 pub use bundle::{Bundle, BundleWriter, Group};
 pub use container::{Container, ContainerWriter, SectionSpec};
+pub(crate) use draft::WRITES_BEHIND;
 pub use draft::{Draft, Writer};
 pub use element::{Element, limbs_from_bytes, limbs_to_bytes};
+pub(crate) use mapped::READ_BYTES;
 pub use mapped::{Cell, Mapped};
 pub use reader::{Column, Reader};
 pub use region::{Region, ascending, descending};

@@ -27,6 +27,8 @@ use crate::{Error, Result};
 
 /// Blocks that each map has room for if all are used alike: the current one, its successor, and two on their way out.
 const BLOCKS_PER_MAP: u64 = 4;
+/// What a walk over one map needs: two stretches on the way, and one in work.
+const BLOCKS_TO_READ: u64 = 16;
 /// A block that comes back is read whole, so larger ones are for sequential access only.
 const BLOCK_BYTES_MAX: u64 = 256 * 1024;
 /// What is reserved on disk at a time.
@@ -147,6 +149,18 @@ impl Residency {
         (available_bytes / 16).clamp(least, (maps << 21).max(least))
     }
 
+    /// The share for `maps` maps that are written side by side, and only then read, one after the other: a quarter of what the
+    /// budget has left, since larger blocks take fewer transfers; limits as for [`Self::default_share_bytes`]. Give most of it
+    /// back with [`Self::keep_for_reading`].
+    pub fn writing_share_bytes(workspace: &Workspace, maps: usize) -> u64 {
+        Self::writing_share_within(workspace.budget.available_bytes(), maps)
+    }
+
+    /// As [`Self::writing_share_bytes`], of what is available.
+    pub(crate) fn writing_share_within(available_bytes: u64, maps: usize) -> u64 {
+        Self::share_bytes_within(4 * available_bytes, maps)
+    }
+
     /// Bytes that come and go together in such a share, and what it is refused below.
     pub(crate) fn blocks_of(share_bytes: u64, maps: usize) -> (u64, u64) {
         let blocks = maps.max(1) as u64 * BLOCKS_PER_MAP;
@@ -158,7 +172,11 @@ impl Residency {
     pub(crate) fn shrunk_bytes(share_bytes: u64, maps: usize, wanted_bytes: u64) -> u64 {
         let (block_bytes, _) = Self::blocks_of(share_bytes, maps);
         let least = maps.max(1) as u64 * BLOCKS_PER_MAP * block_bytes;
-        let wanted_bytes = wanted_bytes.max(least);
+        Self::left(share_bytes, block_bytes, wanted_bytes.max(least))
+    }
+
+    /// What is left of a share that shrinks only by whole blocks.
+    fn left(share_bytes: u64, block_bytes: u64, wanted_bytes: u64) -> u64 {
         if wanted_bytes / block_bytes < share_bytes / block_bytes {
             wanted_bytes.min(share_bytes)
         } else {
@@ -178,7 +196,30 @@ impl Residency {
     /// [`Error::File`], also from an earlier write-out.
     pub fn shrink_to(&self, share_bytes: u64) -> Result<()> {
         let block_bytes = self.shared.block_bytes as u64;
-        let share_bytes = share_bytes.max(self.shared.maps_max as u64 * BLOCKS_PER_MAP * block_bytes);
+        self.shrink(share_bytes.max(self.shared.maps_max as u64 * BLOCKS_PER_MAP * block_bytes))
+    }
+
+    /// Gives back all of the share but `share_bytes` (sixteen blocks at least), once the maps are only read from now on, one at a
+    /// time; no effect if it is that small already.
+    ///
+    /// # Errors
+    /// [`Error::File`], also from an earlier write-out.
+    pub fn keep_for_reading(&self, share_bytes: u64) -> Result<()> {
+        self.shrink(share_bytes.max(BLOCKS_TO_READ * self.shared.block_bytes as u64))
+    }
+
+    /// What [`Self::keep_for_reading`] leaves of a share.
+    pub(crate) fn kept_bytes(share_bytes: u64, maps: usize, wanted_bytes: u64) -> u64 {
+        let (block_bytes, _) = Self::blocks_of(share_bytes, maps);
+        Self::left(
+            share_bytes,
+            block_bytes,
+            wanted_bytes.max(BLOCKS_TO_READ * block_bytes),
+        )
+    }
+
+    fn shrink(&self, share_bytes: u64) -> Result<()> {
+        let block_bytes = self.shared.block_bytes as u64;
         let blocks_max = (share_bytes / block_bytes) as usize;
         let mut clock = self.clock();
         clock.usable()?;

@@ -85,7 +85,7 @@ pub fn generate_scratch(
 ) -> Result<Srs> {
     let powers_of_secret = Powers::new(workspace, k, secret)?;
     let draft = |what| -> Result<Writer<G1>> {
-        let frame_bytes = SRS_FRAME_BYTES_DEFAULT as usize;
+        let frame_bytes = super::SRS_FRAME_BYTES;
         Ok(Writer::new(Draft::scratch_with_frames(
             workspace,
             what,

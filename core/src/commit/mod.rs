@@ -21,3 +21,6 @@ pub use srs::{Engine, G1, Scalar, Srs, lagrange_from_monomial, omega};
 pub use srs_check::{SrsProgress, check_srs, verify_srs};
 pub use srs_export::export_params_kzg;
 pub use srs_import::{ImportedSrs, import_params_kzg};
+
+/// Bytes of a frame of an SRS, in containers and in scratch.
+pub const SRS_FRAME_BYTES: usize = spillproof_format::SRS_FRAME_BYTES_DEFAULT as usize;

@@ -17,8 +17,8 @@ use std::marker::PhantomData;
 
 use ark_ff::{AdditiveGroup, BigInt, Fp, MontBackend, MontConfig, PrimeField};
 
-use super::lanes::Radix52;
-use super::ntt::{NttElement, eight};
+use super::lanes::{Factor, Radix52};
+use super::ntt::{LaneBuffer, NttElement, Twiddles, Twist, eight, strips};
 
 /// A prime field that the kernels can work in: four limbs, Montgomery form, branchless arithmetic.
 ///
@@ -277,6 +277,26 @@ impl<T: MontConfig<4>> NttElement<Self> for Fp<MontBackend<T, 4>, 4> {
             let below_2p = subtract_once(&self.0.0, false, &Constants::<T>::TWO_P);
             *self = element(subtract_once(&below_2p, false, &Constants::<T>::P));
         }
+    }
+
+    fn columns_in_lanes(
+        buffer: &mut LaneBuffer,
+        strip: &mut [&mut [Self]],
+        first_column: usize,
+        twiddles: &Twiddles<Self>,
+        before: &[Factor],
+        twist: Option<&Twist<Self>>,
+    ) -> bool {
+        strips::columns(buffer, strip, first_column, twiddles, before, twist)
+    }
+
+    fn rows_in_lanes(
+        buffer: &mut LaneBuffer,
+        rows: &mut [&mut [Self]],
+        twiddles: &Twiddles<Self>,
+        middle: &[Factor],
+    ) -> bool {
+        strips::rows(buffer, rows, twiddles, middle)
     }
 }
 

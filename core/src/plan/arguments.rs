@@ -191,10 +191,11 @@ impl Ledger {
         // Small columns are in memory, and are read for nothing.
         let in_memory = sources.iter().filter(|source| source.in_memory).count() as u64;
         let input_bytes = (SCALAR_BYTES * rows).next_multiple_of(quotient.frame_elements * SCALAR_BYTES);
-        let unread = cosets * input_bytes * in_memory.min(numerator.read.len() as u64);
+        let unread = plan.input_passes() * input_bytes * in_memory.min(numerator.read.len() as u64);
         self.moved(plan.bytes_read().saturating_sub(unread), plan.bytes_written());
         self.passed(plan.passes());
-        let between = (numerator.read.len() as u64 + 1 + cosets) * SCALAR_BYTES * rows;
+        let columns = plan.cosets_together() * numerator.read.len() as u64;
+        let between = (columns + 1 + cosets) * SCALAR_BYTES * rows;
         self.disk(between);
         self.undisk(between);
         let lines = (numerator.read.len() as u64 + 1) * cosets;

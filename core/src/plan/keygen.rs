@@ -4,15 +4,10 @@ use super::ledger::{Ledger, SCALAR_BYTES, Sheet, Work, pages};
 use super::stages::{Srs, products};
 use super::{Phase, Shape};
 use crate::Result;
-use crate::column::{Placement, Residency};
+use crate::column::{Placement, READ_BYTES, Residency};
 use crate::plonkish::copies::share_bytes_within;
-
-/// Columns that selectors become in one pass.
-const COLUMNS: usize = 4;
-/// Bytes that a walk over a map has on the way.
-const READ_BYTES: u64 = 1 << 20;
-/// Rows of a tile in which columns of a formula are made.
-const TILE_ROWS: u64 = 32 * 1024;
+use crate::plonkish::indicator;
+use crate::plonkish::selectors::COLUMNS_PER_PASS;
 
 /// A proving key, as far as it holds something.
 pub(super) struct Key {
@@ -53,17 +48,14 @@ impl Ledger {
     pub fn verifying_key(&mut self, shape: &Shape, srs: &Srs) -> Result<()> {
         self.begin(Phase::VerifyingKey);
         let mut made = self.synthesize_keys(shape)?;
+        self.step("sigma");
         for _ in &shape.permuted {
-            self.step("sigma");
             let sigma = self.sigma(shape, &mut made.copies)?;
-            self.step("commit");
             self.commit(&srs.lagrange, &sigma)?;
             self.free(sigma);
         }
-        self.step("commit");
-        for column in &made.fixed {
-            self.commit(&srs.lagrange, column)?;
-        }
+        self.step("commit fixed columns");
+        self.commit_all(&srs.lagrange, &made.fixed)?;
         made.fixed.into_iter().for_each(|column| self.free(column));
         self.free_copies(&made.copies);
         Ok(())
@@ -88,7 +80,7 @@ impl Ledger {
             .collect::<Result<Vec<_>>>()?;
         // Three polynomials that are 1 on some rows; the key keeps them.
         for _ in 0..3 {
-            let tile = TILE_ROWS.min(shape.rows()) * SCALAR_BYTES;
+            let tile = indicator::TILE_ROWS.min(shape.rows()) * SCALAR_BYTES;
             self.write_column(shape.rows(), Placement::Auto, [0, tile])?;
             self.computed(products(shape.blinding_factors as f64 * shape.rows() as f64));
         }
@@ -109,20 +101,21 @@ impl Ledger {
         let cells = vec![rows * SCALAR_BYTES; shape.fixed];
         let files = cells.iter().sum::<u64>() + words;
         let share_bytes = Residency::share_bytes_within(self.available_bytes(), maps);
-        let traffic = self.maps(share_bytes, maps, cells.into_iter().chain([words]))?;
+        let traffic = self.maps((share_bytes, share_bytes), maps, cells.into_iter().chain([words]))?;
+        self.moved(0, traffic.written);
         let assigned = self.held_bytes() - before;
         let arrays = self.copies(shape)?;
         self.disk(files + arrays.file_bytes);
 
         self.step("fixed columns");
-        self.moved(traffic.read, traffic.written);
+        self.moved(traffic.read, 0);
         let mut fixed = Vec::with_capacity(shape.all_fixed());
         for _ in 0..shape.fixed {
             fixed.push(self.write_column(rows, Placement::Auto, [0, 0])?);
         }
-        for first in (0..shape.selectors).step_by(COLUMNS) {
+        for first in (0..shape.selectors).step_by(COLUMNS_PER_PASS) {
             let held = self.held_bytes();
-            let columns = (first..shape.selectors.min(first + COLUMNS))
+            let columns = (first..shape.selectors.min(first + COLUMNS_PER_PASS))
                 .map(|_| self.scalars(rows, Placement::Auto))
                 .collect::<Result<Vec<_>>>()?;
             for column in &columns {
@@ -142,10 +135,10 @@ impl Ledger {
     }
 
     /// A group of maps: its share, and a byte a block. Gives what goes out and comes back if all cells are written in order
-    /// and then read once.
+    /// and then read once, when the share has shrunk to `kept_bytes`.
     pub fn maps(
         &mut self,
-        share_bytes: u64,
+        (share_bytes, kept_bytes): (u64, u64),
         maps: usize,
         bytes: impl Iterator<Item = u64>,
     ) -> Result<MapTraffic> {
@@ -161,7 +154,7 @@ impl Ledger {
             self.hold((bytes + skew).div_ceil(block_bytes))?;
             all += if bytes > 0 { pages(bytes + skew) } else { 0 };
         }
-        let resident = share_bytes / block_bytes * block_bytes;
+        let resident = kept_bytes / block_bytes * block_bytes;
         if all <= resident {
             return Ok(MapTraffic {
                 read: 0,
@@ -169,7 +162,7 @@ impl Ledger {
             });
         }
         // What did not fit went out, and two windows of reading push out as much again.
-        let window = (READ_BYTES.min(share_bytes / 8) / block_bytes).max(1) * block_bytes;
+        let window = ((READ_BYTES as u64).min(kept_bytes / 8) / block_bytes).max(1) * block_bytes;
         Ok(MapTraffic {
             read: (all - resident + 2 * window + block_bytes).min(all),
             written: all + 2 * block_bytes,
@@ -182,7 +175,7 @@ impl Ledger {
         let share_bytes = share_bytes_within(self.available_bytes(), 2 * cells * cell_bytes);
         let before = self.held_bytes();
         let array = cells * cell_bytes;
-        let traffic = self.maps(share_bytes, 2, [array; 2].into_iter())?;
+        let traffic = self.maps((share_bytes, share_bytes), 2, [array; 2].into_iter())?;
         let (block_bytes, _) = Residency::blocks_of(share_bytes, 2);
         Ok(Copies {
             share_bytes,

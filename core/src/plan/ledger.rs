@@ -5,15 +5,13 @@
 
 use super::{Phase, Rates, Step};
 use crate::budget::PAGE_BYTES;
-use crate::column::{Placement, SCRATCH_FRAME_BYTES, sequential_bytes};
+use crate::column::{Placement, SCRATCH_FRAME_BYTES, WRITES_BEHIND, sequential_bytes};
 use crate::{Error, Result};
 
 /// Bytes of a scalar.
 pub(super) const SCALAR_BYTES: u64 = 32;
 /// Bytes of a point.
 pub(super) const POINT_BYTES: u64 = 64;
-/// Buffers that a draft has behind it.
-const WRITE_BUFFERS: u64 = 2;
 
 /// Bytes in whole pages.
 pub(super) fn pages(bytes: u64) -> u64 {
@@ -69,7 +67,7 @@ impl Sheet {
     pub fn writer_bytes(&self, chunk: u64) -> u64 {
         let frames = chunk.min(self.len).div_ceil(self.frame_elements()).max(1);
         let flushes = self.len.div_ceil(frames * self.frame_elements());
-        WRITE_BUFFERS.min(flushes) * pages(frames * self.frame_bytes)
+        (WRITES_BEHIND as u64).min(flushes) * pages(frames * self.frame_bytes)
     }
 }
 

@@ -6,9 +6,7 @@ use super::stages::Srs;
 use super::{OpeningScheme, Phase, Shape};
 use crate::Result;
 use crate::column::{Placement, Residency};
-
-/// Rows of a tile in which advice is inverted.
-const TILE_ROWS: u64 = 32 * 1024;
+use crate::plonkish::witness::TILE_CELLS;
 
 /// A circuit's columns of values.
 struct Values {
@@ -80,9 +78,7 @@ impl Ledger {
         }
         let pieces = self.quotient(shape, &sources)?;
         self.step("commit quotient");
-        for piece in &pieces {
-            self.commit(&srs.monomial, piece)?;
-        }
+        self.commit_all(&srs.monomial, &pieces)?;
         self.step("evaluations");
         let h = self.linear_combination(&pieces)?;
         pieces.into_iter().for_each(|piece| self.free(piece));
@@ -116,21 +112,30 @@ impl Ledger {
         let (rows, advice) = (shape.rows(), shape.advice());
         let before = self.held_bytes();
         let cells = rows * shape.advice_cell_bytes;
-        let share_bytes = Residency::share_bytes_within(self.available_bytes(), advice);
-        let traffic = self.maps(share_bytes, advice, std::iter::repeat_n(cells, advice))?;
+        let reading_bytes = Residency::share_bytes_within(self.available_bytes(), advice);
+        let share_bytes = match shape.phases.len() {
+            1 => Residency::writing_share_within(self.available_bytes(), advice),
+            _ => reading_bytes,
+        };
+        let kept_bytes = Residency::kept_bytes(share_bytes, advice, reading_bytes);
+        let cells_each = std::iter::repeat_n(cells, advice);
+        let traffic = self.maps((share_bytes, kept_bytes), advice, cells_each)?;
         self.disk(cells * advice as u64);
+        self.moved(0, traffic.written);
+        self.release(share_bytes - kept_bytes);
         let maps = self.held_bytes() - before;
         let mut made = vec![None; advice];
         for phase in &shape.phases {
             self.step("commit advice");
-            let part = |bytes: u64| bytes * phase.len() as u64 / advice.max(1) as u64;
-            self.moved(part(traffic.read), part(traffic.written));
+            self.moved(traffic.read * phase.len() as u64 / advice.max(1) as u64, 0);
+            let mut columns = Vec::new();
             for &column in phase {
-                let tile = TILE_ROWS.min(rows) * SCALAR_BYTES;
+                let tile = (TILE_CELLS as u64).min(rows) * SCALAR_BYTES;
                 let sheet = self.write_column(rows, Placement::Auto, [tile, 0])?;
-                self.commit(&srs.lagrange, &sheet)?;
                 made[column] = Some(sheet);
+                columns.push(sheet);
             }
+            self.commit_all(&srs.lagrange, &columns)?;
         }
         self.release(maps);
         self.undisk(cells * advice as u64);
@@ -162,9 +167,7 @@ impl Ledger {
                     continue;
                 };
                 let permuted = self.permute(&input, &table, usable)?;
-                for column in &permuted {
-                    self.commit(&srs.lagrange, column)?;
-                }
+                self.commit_all(&srs.lagrange, &permuted)?;
                 lookups.push(Permuted {
                     made,
                     sides: [input, table],

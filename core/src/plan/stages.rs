@@ -4,21 +4,17 @@ use ark_bn254::g1;
 
 use super::ledger::{Ledger, POINT_BYTES, SCALAR_BYTES, Sheet, Work, pages};
 use crate::Result;
-use crate::column::{Placement, SCRATCH_FRAME_BYTES};
+use crate::column::{Placement, SCRATCH_FRAME_BYTES, WRITES_BEHIND};
 use crate::commit::multiopen::OpeningPlan;
 use crate::kernels::msm::MsmConfig;
 use crate::stream::{
-    InputShape, MsmPlan, NttPlan, between_frame_bytes, largest_tile, log_band, workers_within,
+    COLUMNS_OF_DEPTH_1, InputShape, MsmPlan, NttPlan, TILES_PER_THREAD, between_frame_bytes, largest_tile,
+    log_band, workers_within,
 };
 
 /// Frames of an SRS.
-const SRS_FRAME_BYTES: u64 = spillproof_format::SRS_FRAME_BYTES_DEFAULT as u64;
-/// Buffers that a draft has behind it.
-const WRITE_BUFFERS: u64 = 2;
-/// Columns of an opening from which on one chunk of each is on its way.
-const COLUMNS_OF_DEPTH_1: usize = 4;
-/// Columns of an opening that are decoded side by side, for each thread.
-const TILES_PER_THREAD: usize = 2;
+const SRS_FRAME_BYTES: u64 = crate::commit::SRS_FRAME_BYTES as u64;
+const WRITE_BUFFERS: u64 = WRITES_BEHIND as u64;
 
 /// The points in both bases.
 pub(super) struct Srs {
@@ -50,22 +46,39 @@ impl Ledger {
 
     /// A commitment: one pass over the points and the scalars.
     pub fn commit(&mut self, bases: &Sheet, scalars: &Sheet) -> Result<()> {
-        let len = scalars.len;
-        let plan = MsmPlan::new::<g1::Config>(len, 1, 1, self.available_bytes())
+        self.commit_all(bases, &[*scalars])
+    }
+
+    /// Commitments to columns of one length: as few passes over the points as the budget allows.
+    pub fn commit_all(&mut self, bases: &Sheet, columns: &[Sheet]) -> Result<()> {
+        let Some(len) = columns.iter().map(|column| column.len).max() else {
+            return Ok(());
+        };
+        let plan = MsmPlan::new::<g1::Config>(len, columns.len(), columns.len(), self.available_bytes())
             .map_err(|error| self.beside(error))?;
         let (before, chunk) = (self.held_bytes(), plan.chunk());
         let bases = bases.prefix(len);
+        let per_pass = plan.columns_per_pass(columns.len());
+        let config = plan.config_for(per_pass);
+        let readers: u64 = columns
+            .iter()
+            .take(per_pass)
+            .map(|column| pages(chunk * SCALAR_BYTES) + column.reader_bytes(chunk, 2))
+            .sum();
         self.hold(
-            plan.config().workspace_bytes::<g1::Config>()
+            config.workspace_bytes::<g1::Config>()
                 + pages(chunk * POINT_BYTES)
-                + pages(chunk * SCALAR_BYTES)
                 + bases.reader_bytes(chunk, 2)
-                + scalars.reader_bytes(chunk, 2),
+                + readers,
         )?;
-        self.read(&bases, len);
-        self.read(scalars, len);
-        self.passed(1);
-        self.computed(additions(plan.config(), len));
+        for _ in 0..columns.len().div_ceil(per_pass) {
+            self.read(&bases, len);
+            self.passed(1);
+        }
+        for column in columns {
+            self.read(column, column.len);
+            self.computed(additions(plan.config(), len));
+        }
         self.release_to(before);
         Ok(())
     }
@@ -285,10 +298,8 @@ pub(super) fn products(products: f64) -> Work {
 
 /// What a sum over `points` points costs; see `kernels::msm`.
 pub(super) fn additions(config: &MsmConfig, points: u64) -> Work {
-    let buckets = (1u64 << (config.window_bits() - 1)) as f64;
-    let windows = config.windows::<g1::Config>() as f64;
     Work {
-        additions: windows * (points as f64 + 2.2 * buckets),
+        additions: config.cost::<g1::Config>(points),
         ..Work::default()
     }
 }

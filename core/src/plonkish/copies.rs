@@ -24,7 +24,7 @@ use super::product::chunk_elements;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Mapped, Placement, Residency, Workspace, Writer};
 use crate::kernels::field::KernelField;
-use crate::kernels::poly::{PIECE, powers};
+use crate::kernels::poly::{PIECE, gathered_products, powers};
 use crate::{Error, Result};
 
 const WHAT: &str = "copies";
@@ -317,30 +317,28 @@ impl<F: KernelField + Element> Names<F> {
                 .enumerate()
                 .for_each(|(piece, (out, images))| {
                     let first = first + (piece * PIECE) as u64;
-                    for ((cell, out), &image) in (first..).zip(out).zip(images) {
-                        *out = self.name(image.into() ^ cell);
-                    }
+                    gathered_products(out, |i| self.factors(images[i].into() ^ (first + i as u64)));
                 });
             writer.push(tile)?;
         }
         Ok(())
     }
 
-    fn name(&self, cell: u64) -> F {
+    /// What a cell's name is the product of.
+    #[inline]
+    fn factors(&self, cell: u64) -> (&F, &F, Option<&F>) {
+        let low = |row: u64| &self.low[(row & ((1 << self.low_bits) - 1)) as usize];
+        let high = |row: u64| (row >> self.low_bits) as usize;
         let own_row = cell.wrapping_sub(self.start);
-        let parts = |row: u64| {
-            (
-                (row & ((1 << self.low_bits) - 1)) as usize,
-                (row >> self.low_bits) as usize,
-            )
-        };
         if own_row < self.rows {
-            let (low, high) = parts(own_row);
-            return self.low[low].times(&self.own_high[high]);
+            return (low(own_row), &self.own_high[high(own_row)], None);
         }
-        let (low, high) = parts(cell % self.rows);
-        let delta = &self.deltas[(cell / self.rows) as usize];
-        self.low[low].times(&self.high[high]).times(delta)
+        let (column, row) = (cell / self.rows, cell % self.rows);
+        (
+            low(row),
+            &self.high[high(row)],
+            Some(&self.deltas[column as usize]),
+        )
     }
 }
 

@@ -6,12 +6,17 @@
 //! `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2` goes with the twist. Memory:
 //! [`super::quotient_plan`].
 
+use rayon::prelude::*;
+
 use super::quotient_plan::QuotientPlan;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns, scale_rows};
+use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns};
 use crate::{Error, Result};
+
+/// Elements that one core copies at a time.
+const COPY_ELEMENTS: usize = 8192;
 
 /// The matrix of a quotient's transforms, and their tables.
 pub(super) struct Matrix<'a, F> {
@@ -58,17 +63,26 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         Draft::scratch_with_frames(self.workspace, what, n, placement, frame_bytes)
     }
 
-    /// Columns of coefficients to rows on the coset of `shift`.
-    pub fn coset_rows(&self, inputs: &[&Column<F>], shift: F) -> Result<Vec<Column<F>>> {
-        let mut outputs = Vec::with_capacity(inputs.len());
+    /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are read once.
+    pub fn coset_rows(&self, inputs: &[&Column<F>], shifts: &[F]) -> Result<Vec<Vec<Column<F>>>> {
+        let mut outputs: Vec<Vec<Column<F>>> =
+            shifts.iter().map(|_| Vec::with_capacity(inputs.len())).collect();
         let Some(first) = inputs.first() else {
             return Ok(outputs);
         };
         let (n2, width) = (self.plan.row_len(), self.plan.panel_width());
         let mut tile = self.vec(self.plan.rows() * width, "coset panel")?;
+        // All shifts but the last take a copy.
+        let mut copy = match shifts.len() {
+            0 | 1 => None,
+            _ => Some(self.vec(self.plan.rows() * width, "coset panel, again")?),
+        };
         let mut reader = Some(self.panels(first)?);
         for (index, input) in inputs.iter().enumerate() {
-            let mut draft = self.draft("columns on a coset", self.plan.scratch)?;
+            let mut drafts = Vec::with_capacity(shifts.len());
+            for _ in shifts {
+                drafts.push(self.draft("columns on a coset", self.plan.scratch)?);
+            }
             for first_column in (0..n2).step_by(width as usize) {
                 if let Some(reader) = &mut reader {
                     self.read_panel(reader, input, &mut tile)?;
@@ -81,18 +95,32 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
                         None => None,
                     };
                 }
-                scale_rows(&mut tile, width as usize, &shift.pow([n2]));
-                let twist = Twist {
-                    root: self.omega,
-                    first_row: 0,
-                    first_column,
-                    scale: F::ONE,
-                    base: shift,
-                };
-                columns(&mut tile, width as usize, &self.down[0], Some(&twist));
-                self.write_panel(&mut draft, &tile, first_column)?;
+                for (i, (shift, draft)) in shifts.iter().zip(&mut drafts).enumerate() {
+                    let panel = match &mut copy {
+                        Some(copy) if i + 1 < shifts.len() => {
+                            let pieces = tile.par_chunks(COPY_ELEMENTS);
+                            let to = copy.par_chunks_mut(COPY_ELEMENTS);
+                            to.zip(pieces).for_each(|(to, piece)| to.copy_from_slice(piece));
+                            copy
+                        }
+                        _ => &mut tile,
+                    };
+                    let twist = Twist {
+                        root: self.omega,
+                        first_row: 0,
+                        first_column,
+                        scale: F::ONE,
+                        base: *shift,
+                        row: F::ONE,
+                    };
+                    let before = shift.pow([n2]);
+                    columns(panel, width as usize, &self.down[0], &before, Some(&twist));
+                    self.write_panel(draft, panel, first_column)?;
+                }
             }
-            outputs.push(draft.finish()?);
+            for (outputs, draft) in outputs.iter_mut().zip(drafts) {
+                outputs.push(draft.finish()?);
+            }
         }
         Ok(outputs)
     }
@@ -106,6 +134,7 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
             first_column: 0,
             scale,
             base: shift_inverse,
+            row: F::ONE,
         }
     }
 
@@ -120,10 +149,23 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         let mut tile = self.vec(self.plan.rows() * width, "coset panel")?;
         let mut draft = self.draft("quotient of a coset", placement)?;
         let mut reader = self.panels(rows)?;
+        let shift_back = Twist {
+            root: F::ONE,
+            first_row: 0,
+            first_column: 0,
+            scale: F::ONE,
+            base: F::ONE,
+            row: shift_inverse.pow([n2]),
+        };
         for first_column in (0..n2).step_by(width as usize) {
             self.read_panel(&mut reader, rows, &mut tile)?;
-            columns(&mut tile, width as usize, &self.down[1], None);
-            scale_rows(&mut tile, width as usize, &shift_inverse.pow([n2]));
+            columns(
+                &mut tile,
+                width as usize,
+                &self.down[1],
+                &F::ONE,
+                Some(&shift_back),
+            );
             self.write_panel(&mut draft, &tile, first_column)?;
         }
         drop(reader);

@@ -3,9 +3,8 @@
 use rayon::prelude::*;
 
 use super::program::Program;
-use super::schedule::{Instruction, Operand, Operation, Target};
 use crate::kernels::field::KernelField;
-use crate::kernels::vector;
+use crate::kernels::vector::{self, Instruction, Operand, Operation, SCALARS_PER_EIGHT, Target};
 
 /// Rows of a block, where the caller is free to choose: registers and operands of a few dozen instructions stay in the
 /// caches.
@@ -29,7 +28,8 @@ impl<F: KernelField> Program<F> {
             registers_needed => registers.len() / registers_needed,
         };
         assert!(block > 0, "registers that hold one row");
-        for start in (0..len).step_by(block) {
+        let done = vector::run_in_lanes(&self.instructions, inputs, outputs, registers, self.registers);
+        for start in (done..len).step_by(block) {
             let rows = start..len.min(start + block);
             for instruction in &self.instructions {
                 run(instruction, inputs, outputs, registers, block, rows.clone());
@@ -71,7 +71,7 @@ impl<F: KernelField> Program<F> {
 
 /// Registers of all threads together, in scalars, and of one.
 pub(crate) fn register_scalars(registers: usize, threads: usize) -> (usize, usize) {
-    let part = registers * BLOCK_ROWS;
+    let part = registers * (BLOCK_ROWS / 8 * SCALARS_PER_EIGHT);
     (part * threads.max(1), part)
 }
 

@@ -12,6 +12,9 @@ use crate::column::{Column, Element, Placement, Workspace, Writer};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::PIECE;
 
+/// Rows of a tile.
+pub(crate) const TILE_ROWS: u64 = 32 * PIECE as u64;
+
 /// The polynomial `constant + factor * (l_first + .. + l_(first + count - 1))` over the `2^log_n` powers of `omega`, as
 /// `2^log_n` coefficients.
 ///
@@ -35,7 +38,7 @@ pub fn indicator<F: KernelField + Element>(
     let count = rows.end.saturating_sub(rows.start);
     let scale = factor.times(&F::from(n).inverse().ok_or_else(invalid)?);
     let mut writer = Writer::scratch(workspace, "indicator of rows", n, Placement::Auto)?;
-    let tile_len = (32 * PIECE).min(n as usize);
+    let tile_len = TILE_ROWS.min(n) as usize;
     let mut tile = workspace.budget.vec(tile_len, F::ZERO, "indicator of rows")?;
     for start in (0..n).step_by(tile_len) {
         tile.par_chunks_mut(PIECE)

@@ -13,15 +13,13 @@
 //! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 15`. Besides, the
 //! digests of three columns.
 
-use rayon::prelude::*;
-
 use super::integer::{Integer, to_canonical, to_native};
 use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, running_product};
 use super::sort::sort;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Workspace, Writer};
 use crate::kernels::field::KernelField;
-use crate::kernels::poly::PIECE;
+use crate::kernels::poly::multiply_shifted;
 use crate::{Error, Result};
 
 const PERMUTE: &str = "permuted lookup table";
@@ -216,16 +214,4 @@ pub fn product<F: KernelField + Element>(
         },
     )?;
     Ok(product)
-}
-
-/// `out[i] = (left[i] + beta) * (right[i] + gamma)`.
-fn multiply_shifted<F: KernelField>((left, beta): (&[F], &F), (right, gamma): (&[F], &F), out: &mut [F]) {
-    left.par_chunks(PIECE)
-        .zip(right.par_chunks(PIECE))
-        .zip(out.par_chunks_mut(PIECE))
-        .for_each(|((left, right), out)| {
-            for ((left, right), out) in left.iter().zip(right).zip(out) {
-                *out = left.plus(beta).times(&right.plus(gamma));
-            }
-        });
 }

@@ -6,15 +6,13 @@
 //! halo2's `permutation::Argument::commit`.
 //!
 //! Shapes: columns of `rows` values over the domain of `omega`, in Montgomery form. One ascending pass over all columns and
-//! their sigmas, column by column within a chunk of `c` rows; four multiplications for each value, eight for each row. Peak
+//! their sigmas, column by column within a chunk of `c` rows; four multiplications for each value, six for each row. Peak
 //! memory: `32 * c * (4 * columns + 8)` bytes, and the digests of `z`.
-
-use rayon::prelude::*;
 
 use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, running_product};
 use crate::column::{Column, Element, Reader, Region, Workspace};
 use crate::kernels::field::KernelField;
-use crate::kernels::poly::{PIECE, powers};
+use crate::kernels::poly::{PermutationChallenges, multiply_permutation_factors, powers};
 use crate::{Error, Result};
 
 const WHAT: &str = "permutation product";
@@ -72,6 +70,11 @@ pub fn grand_product<F: KernelField + Element>(
     let mut value_tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
     let mut sigma_tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
     let mut name_tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
+    let challenges = PermutationChallenges {
+        beta: set.beta,
+        gamma: set.gamma,
+        delta: set.delta,
+    };
     // beta * delta^j * omega^row, for the first row of the chunk to come.
     let mut first_name = set.beta.times(&set.delta_start);
 
@@ -91,39 +94,10 @@ pub fn grand_product<F: KernelField + Element>(
             for (values, sigmas) in values.iter_mut().zip(&mut sigmas) {
                 values.next_into(&mut value_tile)?;
                 sigmas.next_into(&mut sigma_tile)?;
-                multiply_column(
-                    set,
-                    (&value_tile[..len], &sigma_tile[..len]),
-                    names,
-                    numerators,
-                    denominators,
-                );
+                let (values, sigmas) = (&value_tile[..len], &sigma_tile[..len]);
+                multiply_permutation_factors(&challenges, values, sigmas, names, numerators, denominators);
             }
             Ok(())
         },
     )
-}
-
-/// Multiplies one column's terms in, and takes the names to the next column.
-fn multiply_column<F: KernelField>(
-    set: &ProductSet<'_, F>,
-    (values, sigmas): (&[F], &[F]),
-    names: &mut [F],
-    numerators: &mut [F],
-    denominators: &mut [F],
-) {
-    values
-        .par_chunks(PIECE)
-        .zip(sigmas.par_chunks(PIECE))
-        .zip(names.par_chunks_mut(PIECE))
-        .zip(numerators.par_chunks_mut(PIECE))
-        .zip(denominators.par_chunks_mut(PIECE))
-        .for_each(|((((values, sigmas), names), numerators), denominators)| {
-            for i in 0..values.len() {
-                let shifted = values[i].plus(&set.gamma);
-                numerators[i] = numerators[i].times(&shifted.plus(&names[i]));
-                denominators[i] = denominators[i].times(&shifted.plus(&sigmas[i].times(&set.beta)));
-                names[i] = names[i].times(&set.delta);
-            }
-        });
 }

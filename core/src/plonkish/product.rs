@@ -1,22 +1,20 @@
 //! A running product of fractions, the grand product of every argument: `z[0] = first`, `z[i + 1] = z[i] * numerator[i] /
 //! denominator[i]`, and random values in the last rows.
 //!
-//! Algorithm: one ascending pass. For each chunk the caller fills numerators and denominators, the denominators are inverted
-//! together (Montgomery's trick; a zero stays zero, as in halo2's `batch_invert`), and the exclusive prefix product goes on
-//! from the chunk before. What stands in the rows of the tail is never computed.
+//! Algorithm: one ascending pass. For each chunk the caller fills numerators and denominators, and the exclusive prefix product
+//! of the fractions goes on from the chunk before ([`fraction_product_chunk`]; a fraction over zero is zero, as halo2's
+//! `batch_invert` leaves a zero as it is). What stands in the rows of the tail is never computed.
 //!
 //! Shapes: `rows` values, of which the last `tail.len()` are given. Values in Montgomery form. Peak memory:
 //! [`chunk_elements`] chooses a chunk of `c` elements with `32 * c * (2 * readers + tiles + 3)` bytes within a quarter of what
 //! the budget has left (more only where one frame each is more); the column's digests come on top.
-
-use rayon::prelude::*;
 
 use crate::column::{
     Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace, Writer,
     ascending,
 };
 use crate::kernels::field::KernelField;
-use crate::kernels::poly::{PIECE, invert_chunk, prefix_product_chunk};
+use crate::kernels::poly::fraction_product_chunk;
 use crate::{Error, Result};
 
 /// Buffers that a writer holds: two on their way, one being filled.
@@ -50,9 +48,7 @@ pub(super) fn running_product<F: KernelField + Element>(
         let len = region.len() as usize;
         let (products, denominators) = (&mut numerators[..len], &mut denominators[..len]);
         fill(region, products, denominators)?;
-        invert_chunk(denominators);
-        multiply(products, denominators);
-        carry = prefix_product_chunk(products, carry);
+        carry = fraction_product_chunk(products, denominators, carry);
         last = products[len - 1];
         writer.push(products)?;
     }
@@ -129,14 +125,4 @@ pub(super) fn too_small(workspace: &Workspace, what: &str, needed_bytes: u64) ->
         needed_bytes: needed_bytes.saturating_add(workspace.budget.held_bytes()),
         limit_bytes: workspace.budget.limit_bytes(),
     }
-}
-
-/// `values[i] *= factors[i]`.
-fn multiply<F: KernelField>(values: &mut [F], factors: &[F]) {
-    let pieces = values.par_chunks_mut(PIECE).zip(factors.par_chunks(PIECE));
-    pieces.for_each(|(values, factors)| {
-        for (value, factor) in values.iter_mut().zip(factors) {
-            *value = value.times(factor);
-        }
-    });
 }

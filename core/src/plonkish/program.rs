@@ -9,8 +9,9 @@
 
 use std::collections::HashMap;
 
-use super::schedule::{Instruction, schedule};
+use super::schedule::schedule;
 use crate::kernels::field::KernelField;
+use crate::kernels::vector::Instruction;
 
 /// A value of a [`Builder`]. It means nothing to another builder.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]

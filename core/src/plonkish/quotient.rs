@@ -1,10 +1,11 @@
 //! The quotient polynomial: a numerator, evaluated on cosets, divided by the vanishing polynomial.
 //!
 //! The quotient h has degree below M n, M = 2^`log_cosets`, and is known by its values on the M cosets `c_t * <omega>`,
-//! `c_t = shift * extended_omega^t`, which together are halo2's extended domain. One coset at a time:
+//! `c_t = shift * extended_omega^t`, which together are halo2's extended domain. One coset at a time, but for the first step,
+//! which is taken for as many at a time as the plan says:
 //!
-//! 1. Each column of coefficients goes to the coset by a four-step transform, up to the n2-point transforms of its rows
-//!    (`coset`), into a scratch column whose rows are contiguous.
+//! 1. Each column of coefficients is read, and goes to the coset by a four-step transform, up to the n2-point transforms of
+//!    its rows (`coset`), into a scratch column whose rows are contiguous.
 //! 2. Tile by tile of rows: each column's rows and their halo are read and transformed (`tile`; a rotation by r
 //!    is r rows further), the program runs over them, vector by vector, and the quotient's rows are transformed back and
 //!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. No coset of any column is ever written
@@ -17,13 +18,11 @@
 //! What comes out is, coefficient by coefficient, what an extended transform gives. All sums are exact, so tile heights
 //! and panels don't matter. Memory, reads and writes: [`QuotientPlan`].
 
-use rayon::prelude::*;
-
 use super::coset::{Matrix, inverse};
 use super::evaluate::register_scalars;
 use super::program::Program;
 pub use super::quotient_plan::{QuotientPlan, QuotientShape};
-use super::tile::{Coset, Job, Rows, Window};
+use super::tile::{Coset, Job, Rows, Window, run_jobs};
 use crate::column::{Column, Element, Region, Workspace};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, rows, twist};
@@ -201,14 +200,27 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
         let plan = self.matrix.plan;
         let cosets = 1u64 << self.domain.log_cosets;
         let mut remainders = Vec::with_capacity(cosets as usize);
-        for t in 0..cosets {
-            let shift = self.domain.shift.times(&self.domain.extended_omega.pow([t]));
-            let quotient_rows = self.on_coset(shift)?;
-            let placement = if cosets == 1 { plan.results } else { plan.scratch };
-            remainders.push(
-                self.matrix
-                    .coefficients(&quotient_rows, inverse(shift)?, placement)?,
-            );
+        let placement = if cosets == 1 { plan.results } else { plan.scratch };
+        for first in (0..cosets).step_by(plan.cosets_together() as usize) {
+            let shifts: Vec<F> = (first..first + plan.cosets_together())
+                .map(|t| self.domain.shift.times(&self.domain.extended_omega.pow([t])))
+                .collect();
+            let inputs: Vec<&Column<F>> = self
+                .used()
+                .filter_map(|(_, _, source)| match source {
+                    Source::Coefficients(column) => Some(*column),
+                    _ => None,
+                })
+                .collect();
+            let transformed = self.matrix.coset_rows(&inputs, &shifts)?;
+            for (shift, transformed) in shifts.into_iter().zip(transformed) {
+                let quotient_rows = self.on_coset(shift, &transformed)?;
+                drop(transformed);
+                remainders.push(
+                    self.matrix
+                        .coefficients(&quotient_rows, inverse(shift)?, placement)?,
+                );
+            }
         }
         if cosets == 1 {
             remainders.truncate(self.domain.pieces);
@@ -233,8 +245,16 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
         linear_combinations_in_chunks(&columns, &factors, plan.results, plan.chunk)
     }
 
-    /// The quotient's rows on the coset of `shift`, twisted for the way back.
-    fn on_coset(&self, shift: F) -> Result<Column<F>> {
+    /// The columns that the program reads: index, rotations, and what stands for it.
+    fn used(&self) -> impl Iterator<Item = (usize, (i32, i32), &Source<'_, F>)> {
+        self.sources
+            .iter()
+            .enumerate()
+            .filter_map(|(index, source)| Some((index, self.numerator.rotations(index)?, source)))
+    }
+
+    /// The quotient's rows on the coset of `shift`, twisted for the way back, from the columns' rows there.
+    fn on_coset(&self, shift: F, transformed: &[Column<F>]) -> Result<Column<F>> {
         let (matrix, plan) = (&self.matrix, self.matrix.plan);
         let n = 1u64 << self.domain.log_n;
         let vanishing = shift.pow([n]).minus(&F::ONE);
@@ -243,23 +263,8 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             .map_err(|_| invalid("the vanishing polynomial is zero on a coset".into()))?
             .times(&n_inverse);
 
-        let used: Vec<(usize, (i32, i32), Source<F>)> = self
-            .sources
-            .iter()
-            .enumerate()
-            .filter_map(|(index, source)| Some((index, self.numerator.rotations(index)?, *source)))
-            .collect();
-        let inputs: Vec<&Column<F>> = used
-            .iter()
-            .filter_map(|(_, _, source)| match source {
-                Source::Coefficients(column) => Some(*column),
-                _ => None,
-            })
-            .collect();
-        let transformed = matrix.coset_rows(&inputs, shift)?;
-
         let mut power_table = None;
-        if inputs.len() < used.len() {
+        if transformed.len() < self.used().count() {
             let mut table = matrix.vec(plan.row_len(), "powers of a root")?;
             powers(&mut table, &F::ONE, &self.domain.omega.pow([plan.rows()]));
             power_table = Some(table);
@@ -272,9 +277,9 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             powers: power_table.as_deref().unwrap_or(&[]),
             rows: plan.rows(),
         };
-        let mut windows = Vec::with_capacity(used.len());
+        let mut windows = Vec::new();
         let mut columns = transformed.iter();
-        for (index, rotations, source) in used {
+        for (index, rotations, source) in self.used() {
             let rows = match source {
                 Source::Coefficients(_) => columns.next().map_or(Rows::Identity, Rows::Column),
                 Source::Identity => Rows::Identity,
@@ -305,7 +310,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             for window in &mut windows {
                 jobs.extend(window.slide(plan.tile_rows, tile_rows)?);
             }
-            jobs.into_par_iter().for_each(|job| job.run(coset));
+            run_jobs(jobs, coset);
 
             let inputs: Vec<&[F]> = self
                 .numerator

@@ -6,13 +6,15 @@
 //! the memory, of which a panel takes `n1 * width` scalars twice, and a tile `tile_rows` rows twice and its halo for
 //! *every* column. So many columns want short rows, and few columns long ones: all splits near `sqrt(n)` are tried.
 //!
-//! Memory, in bytes, where c columns are read from coefficients, e are computed, M is the number of cosets, and d is what
-//! a scratch column keeps (32 bytes a frame):
+//! Columns of coefficients are read once for `together` cosets: more of them save reads, and cost digests.
+//!
+//! Memory, in bytes, where c columns are read from coefficients, e are computed, M is the number of cosets, t of them taken
+//! together, and d is what a scratch column keeps (32 bytes a frame):
 //!
 //! ```text
-//! to the coset:    (c + M - 1) * d + 32 * (2 * n1 + 2 * band_rows) * width
-//! on the coset:    (c + M) * d + 32 * n2 * ((2 c + e + 3) * tile_rows + halos + 1) + registers of all threads
-//! from the coset:  (M + 1) * d + as on the way there
+//! to the coset:    (t c + M - t) * d + 32 * (2 * n1 + (t > 1) * n1 + 2 * t * band_rows) * width
+//! on the coset:    (t c + M - t + 1) * d + 32 * n2 * ((2 c + e + 3) * tile_rows + halos + 1) + registers of all threads
+//! from the coset:  ((t - 1) c + M - t + 2) * d + 32 * (2 * n1 + 2 * band_rows) * width
 //! pieces:          M * d + pieces * digests + 32 * chunk * (2 * M + 3 * pieces)
 //! ```
 
@@ -111,6 +113,7 @@ pub struct QuotientPlan {
     pub(super) log_n2: u32,
     pub(super) log_width: u32,
     pub(super) tile_rows: u64,
+    log_together: u32,
     /// Scalars in a chunk of the last pass.
     pub(super) chunk: u64,
     /// Where what lies between the passes is put.
@@ -195,17 +198,22 @@ impl QuotientPlan {
                             Some(rows) => vec![rows.clamp(1, n1)],
                             None => (0..=rows_max.ilog2()).map(|log| 1 << log).collect(),
                         };
-                        rows.into_iter().map(move |tile_rows| (log_width, tile_rows))
+                        rows.into_iter().flat_map(move |tile_rows| {
+                            (0..=shape.log_cosets).map(move |together| (log_width, tile_rows, together))
+                        })
                     })
-                    .map(move |(log_width, tile_rows)| (log_n1, log_n2, log_width, tile_rows))
+                    .map(move |(log_width, tile_rows, together)| {
+                        (log_n1, log_n2, log_width, tile_rows, together)
+                    })
             })
-            .flat_map(move |(log_n1, log_n2, log_width, tile_rows)| {
+            .flat_map(move |(log_n1, log_n2, log_width, tile_rows, log_together)| {
                 let plan = Self {
                     shape: shape.clone(),
                     log_n1,
                     log_n2,
                     log_width,
                     tile_rows,
+                    log_together,
                     chunk: 0,
                     scratch,
                     results,
@@ -241,6 +249,11 @@ impl QuotientPlan {
         1 << self.log_width
     }
 
+    /// Cosets that columns of coefficients are taken to in one pass.
+    pub fn cosets_together(&self) -> u64 {
+        1 << self.log_together
+    }
+
     /// The most that is leased at one time, with the results.
     pub fn leased_bytes(&self) -> u64 {
         self.passes_bytes().max(self.pieces_bytes(self.chunk))
@@ -253,7 +266,12 @@ impl QuotientPlan {
 
     /// Passes over the columns: to each coset, on it and back, and one that puts the pieces together.
     pub fn passes(&self) -> u64 {
-        (3 << self.shape.log_cosets) + u64::from(self.shape.log_cosets > 0)
+        (2 << self.shape.log_cosets) + self.input_passes() + u64::from(self.shape.log_cosets > 0)
+    }
+
+    /// Passes over the columns of coefficients.
+    pub(crate) fn input_passes(&self) -> u64 {
+        1 << (self.shape.log_cosets - self.log_together)
     }
 
     /// Bytes read from disk.
@@ -261,13 +279,13 @@ impl QuotientPlan {
         let cosets = 1u64 << self.shape.log_cosets;
         let inputs = self.shape.read.len() as u64 * self.input_bytes();
         if self.scratch != Placement::Disk {
-            return cosets * inputs;
+            return self.input_passes() * inputs;
         }
         let column = self.column_bytes();
         let row_bytes = column >> self.log_n1;
         let rows: u64 = self.shape.read.iter().map(|read| self.rows() + halo(*read)).sum();
         let combined = if cosets > 1 { cosets * column } else { 0 };
-        cosets * (inputs + rows * row_bytes + column) + combined
+        self.input_passes() * inputs + cosets * (rows * row_bytes + column) + combined
     }
 
     /// Bytes written to disk.
@@ -310,9 +328,13 @@ impl QuotientPlan {
         let panels = self.row_len() / self.panel_width();
         let tiles = self.rows().div_ceil(self.tile_rows);
         // A column is read and written in panels, and once more in tiles; the quotient the other way round.
-        let transfers = (columns + 1) * (2 * panels * self.rows() + tiles);
+        let transfers = (columns + 2) * panels * self.rows() + (columns + 1) * tiles;
         let steps = (columns + 1) * panels + tiles;
-        self.bytes_read() + self.bytes_written() + cosets * (transfers * TRANSFER_BYTES + steps * STEP_BYTES)
+        let first = self.input_passes() * columns * panels * self.rows();
+        self.bytes_read()
+            + self.bytes_written()
+            + cosets * (transfers * TRANSFER_BYTES + steps * STEP_BYTES)
+            + first * TRANSFER_BYTES
     }
 
     /// Bytes on disk of a column between the passes.
@@ -367,27 +389,37 @@ impl QuotientPlan {
         } else {
             kept
         };
-        let panel = |columns: u64, frame: u64| {
+        let panel = |columns: u64, frame: u64, together: u64| {
             let width = self.panel_width();
             let tile = pages((SCALAR_BYTES << self.log_width) * self.rows());
+            let tiles = if together > 1 { 2 * tile } else { tile };
             let frames = self.frames_read(self.rows_per_read(frame), frame);
             let raw = pages(frames * frame * SCALAR_BYTES);
             let band = (self.band_rows() * width * SCALAR_BYTES).next_multiple_of(self.frame_bytes());
             let per_panel = self.rows().div_ceil(self.band_rows());
             let panels = self.row_len() / width;
-            let bands = |writes: u64| WRITE_BUFFERS.min(writes) * pages(band);
+            let bands = |writes: u64| together * WRITE_BUFFERS.min(writes) * pages(band);
             // The very last panel is written when nothing more is read.
             let before = if columns > 1 { panels } else { panels - 1 };
-            tile + (raw + bands(per_panel * before)).max(bands(per_panel * panels))
+            tiles + (raw + bands(per_panel * before)).max(bands(per_panel * panels))
         };
-        let to_coset = (columns + cosets - 1) * kept
+        let together = self.cosets_together();
+        let to_coset = (together * columns + cosets - together) * kept
             + if columns > 0 {
-                panel(columns, self.shape.frame_elements)
+                panel(columns, self.shape.frame_elements, together)
             } else {
                 0
             };
-        let from_coset = cosets * kept + last + panel(1, self.frame_bytes() / SCALAR_BYTES);
-        let on_coset = (columns + cosets) * kept + self.tile_bytes();
+        // On the first coset of the last that are taken together, and on the very last one.
+        let columns_from = ((together - 1) * columns + cosets - together + 2) * kept;
+        let from_coset = if together > 1 {
+            columns_from.max(cosets * kept + last)
+        } else {
+            cosets * kept + last
+        };
+        let from_coset = from_coset + panel(1, self.frame_bytes() / SCALAR_BYTES, 1);
+        let columns_on = (together * columns + cosets - together + 1).max(columns + cosets);
+        let on_coset = columns_on * kept + self.tile_bytes();
         to_coset.max(from_coset).max(on_coset)
     }
 

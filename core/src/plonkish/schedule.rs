@@ -9,45 +9,7 @@ use std::collections::HashMap;
 
 use super::program::{Node, Program, Value};
 use crate::kernels::field::KernelField;
-
-/// Where an operand is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
-    /// By index of the query.
-    Input(usize),
-    Register(usize),
-}
-
-/// What is computed.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Operation<F> {
-    Sum(Operand, Operand),
-    Difference(Operand, Operand),
-    Product(Operand, Operand),
-    /// The first times a constant, plus the second.
-    ScaledSum(Operand, F, Operand),
-    Square(Operand),
-    Double(Operand),
-    Negated(Operand),
-    Scaled(Operand, F),
-    Shifted(Operand, F),
-    Reflected(Operand, F),
-    Copy(Operand),
-    Constant(F),
-}
-
-/// Where a result goes. An instruction's register is none of its operands'.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    Register(usize),
-    Output(usize),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Instruction<F> {
-    pub operation: Operation<F>,
-    pub to: Target,
-}
+use crate::kernels::vector::{Instruction, Operand, Operation, Target};
 
 /// The program for `outputs`.
 pub(super) fn schedule<F: KernelField>(nodes: &[Node<F>], outputs: &[Value]) -> Program<F> {

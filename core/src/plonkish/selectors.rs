@@ -2,7 +2,7 @@
 //!
 //! Shapes: `count` selectors over `rows` rows, one bit each, in mapped scratch: 64 rows of one selector are a word, and the
 //! words of all selectors for the same rows are neighbours, so that one pass sees them together. Memory: what the map keeps
-//! resident; `count` words; the writers of [`COLUMNS`] columns.
+//! resident; `count` words; the writers of [`COLUMNS_PER_PASS`] columns.
 //!
 //! Selectors that are never on in the same row may share a column (halo2's selector compression, see the halo2 book,
 //! *Selector combining*): each adds its own value where it is on. Which ones do is for the caller to say, from
@@ -13,7 +13,7 @@ use crate::column::{Column, Element, Mapped, Placement, Residency, Workspace, Wr
 use crate::kernels::field::KernelField;
 
 /// Columns that are written in one pass.
-const COLUMNS: usize = 4;
+pub(crate) const COLUMNS_PER_PASS: usize = 4;
 
 /// Bytes of a selector that are handed on at a time; whole words.
 const PIECE_BYTES: usize = 4096;
@@ -100,7 +100,7 @@ impl Selectors {
         groups: &[Vec<(usize, F)>],
     ) -> Result<Vec<Column<F>>> {
         let mut columns = Vec::with_capacity(groups.len());
-        for groups in groups.chunks(COLUMNS) {
+        for groups in groups.chunks(COLUMNS_PER_PASS) {
             let (workspace, rows) = (self.workspace.clone(), self.rows);
             let mut writers = groups
                 .iter()

@@ -5,13 +5,15 @@
 //! the last of row r's is in the next column of row 0: the row is rotated by `floor(r / n1)` places. Every row is read and
 //! transformed once, and once more those few around the ends: what two neighbouring tiles share stays.
 
+use rayon::prelude::*;
+
 use super::coset::Matrix;
 use super::quotient_plan::halo;
 use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Element, Reader, Region};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, Twiddles};
+use crate::kernels::ntt::{NttElement, Twiddles, each_row};
 use crate::kernels::poly;
 
 /// Where a window's rows come from.
@@ -154,16 +156,28 @@ fn pieces(halo: u64, rows: u64, tile_rows: u64) -> impl Iterator<Item = (u64, u6
     cut(0, halo).chain(cut(halo, halo + rows))
 }
 
+/// Makes row values, on the rayon pool.
+pub(super) fn run_jobs<F: KernelField + NttElement<F>>(jobs: Vec<Job<F>>, coset: &Coset<F>) {
+    let (mut transformed, computed): (Vec<_>, Vec<_>) = jobs
+        .into_iter()
+        .partition(|job| matches!(job.kind, JobKind::Transform));
+    computed.into_par_iter().for_each(|job| job.compute(coset));
+    let rows = transformed.iter_mut().map(|job| &mut *job.values).collect();
+    each_row(rows, coset.along);
+    for job in transformed {
+        let around = job.row.div_euclid(coset.rows as i64);
+        let around = around.rem_euclid(job.values.len() as i64) as usize;
+        if around > 0 {
+            job.values.rotate_left(around);
+        }
+    }
+}
+
 impl<F: KernelField + NttElement<F>> Job<'_, F> {
-    /// Makes the row values, on this thread.
-    pub fn run(mut self, coset: &Coset<F>) {
-        let n2 = self.values.len() as u64;
+    /// Makes the row values of a column that is computed, on this thread.
+    fn compute(mut self, coset: &Coset<F>) {
         match self.kind {
-            JobKind::Transform => {
-                coset.along.transform(self.values);
-                let around = self.row.div_euclid(coset.rows as i64).rem_euclid(n2 as i64);
-                self.values.rotate_left(around as usize);
-            }
+            JobKind::Transform => {}
             JobKind::Identity => self.points(coset, F::ZERO),
             JobKind::FirstLagrange => {
                 self.points(coset, F::ONE);

@@ -10,7 +10,7 @@
 //! ```text
 //! per column read:  (c + h) * 32 decoded, and the frames of as many on the way
 //! per output:       c * 32 and twice as much being written, digests
-//! registers:        threads * registers * 256 * 32
+//! registers:        threads * registers * 256 * 40
 //! ```
 
 use super::evaluate::register_scalars;

@@ -10,7 +10,7 @@ use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 
 /// Cells that are inverted at a time.
-const TILE: usize = 32 * poly::PIECE;
+pub(crate) const TILE_CELLS: usize = 32 * poly::PIECE;
 
 /// The column whose row i is `fraction(cells[i])`, numerator and denominator (see [`poly::quotients`]), but for the tail.
 ///
@@ -29,7 +29,7 @@ pub fn witness_column<T: Cell, F: KernelField + Element>(
             what: "rows of a witness column",
             details: format!("{} for blinding, and {rows} in all", tail.len()),
         })?;
-    let tile_len = TILE.min(rows as usize);
+    let tile_len = TILE_CELLS.min(rows as usize);
     let mut tile = workspace.budget.vec(tile_len, F::ZERO, "witness column")?;
     let mut writer = Writer::scratch(workspace, "witness column", rows, Placement::Auto)?;
     cells.read(0..assigned, |_, cells| {

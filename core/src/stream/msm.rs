@@ -5,6 +5,7 @@
 
 use ark_ec::short_weierstrass::Projective;
 
+use crate::budget::{Budget, Lease, LeasedVec};
 use crate::column::{Column, Element, ascending};
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::{Msm, MsmConfig};
@@ -12,6 +13,8 @@ use crate::{Error, Result};
 
 /// Chunks of points that are tried, largest first.
 const LOG_CHUNKS: std::ops::RangeInclusive<u32> = 8..=16;
+/// What it costs to read, check and decode a base, in batched additions.
+const SHARED_READ_COST: f64 = 0.5;
 /// Chunks on the way for each reader.
 const READ_AHEAD: usize = 2;
 
@@ -101,7 +104,7 @@ pub struct MsmPlan {
 
 impl MsmPlan {
     /// The fastest plan within `available_bytes` for sums over `points` bases: as many of `columns` columns of scalars at a time as
-    /// do not cost more than one bit of window.
+    /// do not cost more additions than it saves to read the bases less often.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`] with the smallest that works for one column.
@@ -116,7 +119,12 @@ impl MsmPlan {
         while columns > 1 {
             let on_disk = columns_on_disk.min(columns);
             match Self::with_columns::<P>(points, columns, on_disk, available_bytes) {
-                Ok(plan) if plan.config.window_bits() + 1 >= single.config.window_bits() => return Ok(plan),
+                Ok(plan)
+                    if plan.cost::<P>(points)
+                        <= single.cost::<P>(points) + SHARED_READ_COST * points as f64 =>
+                {
+                    return Ok(plan);
+                }
                 _ => columns = columns.div_ceil(2),
             }
         }
@@ -161,6 +169,29 @@ impl MsmPlan {
             what: "MSM plan",
             details: "no chunk was tried".into(),
         }))
+    }
+
+    /// Additions for a column. A chunk that is smaller than a block is one.
+    fn cost<P: Curve>(&self, points: u64) -> f64 {
+        let block_points = self.config.block_points().min(self.chunk as usize);
+        let config = MsmConfig::new(self.config.window_bits(), block_points, 1, 1);
+        config.cost::<P>(points)
+    }
+
+    /// How many of `columns` columns go into a pass (the last may have fewer): as even as they go.
+    pub(crate) fn columns_per_pass(&self, columns: usize) -> usize {
+        columns.div_ceil(columns.div_ceil(self.columns()).max(1)).max(1)
+    }
+
+    /// The kernel's configuration for a pass with so many columns.
+    pub(crate) fn config_for(&self, columns: usize) -> MsmConfig {
+        let Self { config, .. } = self;
+        MsmConfig::new(
+            config.window_bits(),
+            config.block_points(),
+            columns,
+            config.threads(),
+        )
     }
 
     /// Bytes of chunks: points and scalars, decoded once and raw [`READ_AHEAD`] times.
@@ -233,71 +264,94 @@ where
         "streamed MSM"
     );
     let mut sums = Vec::with_capacity(scalars.len());
-    for group in scalars.chunks(plan.columns()) {
-        sums.extend(one_pass(&plan, bases, group)?);
+    let mut workspace: Option<Workspace<P>> = None;
+    for group in scalars.chunks(plan.columns_per_pass(scalars.len())) {
+        let mut fitting = match workspace.take() {
+            Some(workspace) if workspace.kernel.config().columns() == group.len() => workspace,
+            other => {
+                drop(other);
+                Workspace::new(&plan, group.len(), &bases.workspace().budget)?
+            }
+        };
+        sums.extend(fitting.one_pass(bases, group)?);
+        workspace = Some(fitting);
     }
     Ok(sums)
 }
 
-/// One pass over the bases.
-fn one_pass<P>(
-    plan: &MsmPlan,
-    bases: &Column<Point<P>>,
-    scalars: &[Scalars<'_, P::ScalarField>],
-) -> Result<Vec<Projective<P>>>
+/// The buffers of a pass, which the next one uses again: fresh memory is slow.
+struct Workspace<P: Curve> {
+    kernel: Msm<P>,
+    chunk: u64,
+    points: LeasedVec<Point<P>>,
+    scalars: Vec<LeasedVec<P::ScalarField>>,
+    _kernel_bytes: Lease,
+}
+
+impl<P> Workspace<P>
 where
     P: Curve<ScalarField: Element>,
     Point<P>: Element,
 {
-    let budget = &bases.workspace().budget;
-    let config = MsmConfig::new(
-        plan.config.window_bits(),
-        plan.config.block_points(),
-        scalars.len(),
-        plan.config.threads(),
-    );
-    let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
-    let chunk = plan.chunk as usize;
-    let _workspace = budget.lease(config.workspace_bytes::<P>(), "MSM buckets")?;
-    let mut kernel = Msm::<P>::new(config);
-    let mut tile = budget.vec(chunk, Point::<P>::INFINITY, "MSM bases")?;
-    let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
-    let mut sources = Vec::with_capacity(scalars.len());
-    for scalars in scalars {
-        let reader = match scalars {
-            Scalars::Column(column) => Some(column.reader(ascending(column.len(), plan.chunk), READ_AHEAD)?),
-            Scalars::Slice(_) | Scalars::Foreign(_) => None,
-        };
-        sources.push((scalars, reader, budget.vec(chunk, zero, "MSM scalars")?));
+    fn new(plan: &MsmPlan, columns: usize, budget: &Budget) -> Result<Self> {
+        let config = plan.config_for(columns);
+        let chunk = plan.chunk as usize;
+        let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
+        Ok(Self {
+            _kernel_bytes: budget.lease(config.workspace_bytes::<P>(), "MSM buckets")?,
+            kernel: Msm::new(config),
+            chunk: plan.chunk,
+            points: budget.vec(chunk, Point::<P>::INFINITY, "MSM bases")?,
+            scalars: (0..columns)
+                .map(|_| budget.vec(chunk, zero, "MSM scalars"))
+                .collect::<Result<_>>()?,
+        })
     }
-    let mut reader = bases
-        .prefix(points)?
-        .reader(ascending(points, plan.chunk), READ_AHEAD)?;
-    let mut start = 0usize;
-    while let Some(region) = reader.next_into(&mut tile)? {
-        let len = region.len() as usize;
-        for (scalars, reader, values) in &mut sources {
-            let filled = match (scalars, reader) {
-                (Scalars::Slice(slice), _) => {
-                    let part = slice.get(start..slice.len().min(start + len)).unwrap_or(&[]);
-                    values[..part.len()].copy_from_slice(part);
-                    part.len()
-                }
-                (Scalars::Column(_), Some(reader)) => reader
-                    .next_into(values)?
-                    .map_or(0, |region| region.len() as usize),
-                (Scalars::Foreign(foreign), _) => {
-                    let count = foreign.count().saturating_sub(start).min(len);
-                    foreign.fill(start, &mut values[..count]);
-                    count
-                }
-                (Scalars::Column(_), None) => 0,
-            };
-            values[filled..len].fill(zero);
+
+    /// One pass over the bases.
+    fn one_pass(
+        &mut self,
+        bases: &Column<Point<P>>,
+        scalars: &[Scalars<'_, P::ScalarField>],
+    ) -> Result<Vec<Projective<P>>> {
+        let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
+        let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
+        let readers = scalars.iter().map(|scalars| match scalars {
+            Scalars::Column(column) => column
+                .reader(ascending(column.len(), self.chunk), READ_AHEAD)
+                .map(Some),
+            Scalars::Slice(_) | Scalars::Foreign(_) => Ok(None),
+        });
+        let mut readers = readers.collect::<Result<Vec<_>>>()?;
+        let mut bases = bases
+            .prefix(points)?
+            .reader(ascending(points, self.chunk), READ_AHEAD)?;
+        let mut start = 0usize;
+        while let Some(region) = bases.next_into(&mut self.points)? {
+            let len = region.len() as usize;
+            for ((scalars, reader), values) in scalars.iter().zip(&mut readers).zip(&mut self.scalars) {
+                let filled = match (scalars, reader) {
+                    (Scalars::Slice(slice), _) => {
+                        let part = slice.get(start..slice.len().min(start + len)).unwrap_or(&[]);
+                        values[..part.len()].copy_from_slice(part);
+                        part.len()
+                    }
+                    (Scalars::Column(_), Some(reader)) => reader
+                        .next_into(values)?
+                        .map_or(0, |region| region.len() as usize),
+                    (Scalars::Foreign(foreign), _) => {
+                        let count = foreign.count().saturating_sub(start).min(len);
+                        foreign.fill(start, &mut values[..count]);
+                        count
+                    }
+                    (Scalars::Column(_), None) => 0,
+                };
+                values[filled..len].fill(zero);
+            }
+            let columns: Vec<&[P::ScalarField]> = self.scalars.iter().map(|values| &values[..len]).collect();
+            self.kernel.update(&self.points[..len], &columns);
+            start += len;
         }
-        let columns: Vec<&[P::ScalarField]> = sources.iter().map(|(_, _, values)| &values[..len]).collect();
-        kernel.update(&tile[..len], &columns);
-        start += len;
+        Ok(self.kernel.drain())
     }
-    Ok(kernel.finish())
 }

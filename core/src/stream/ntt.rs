@@ -20,9 +20,7 @@ use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Writer, ascending};
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{
-    Domain, NttElement, Twiddles, Twist, columns, scale_all, scale_indexed, transpose_block,
-};
+use crate::kernels::ntt::{Domain, NttElement, Twiddles, Twist, columns, scale_indexed, transpose_block};
 use crate::{Error, Result};
 
 /// Bands that are leased beside the tile: one of values, three that are being written.
@@ -187,7 +185,9 @@ pub fn ntt<F>(input: &Column<F>, transform: &Transform<F>, placement: Placement)
 where
     F: KernelField + NttElement<F> + Element,
 {
-    let log_tile = log_tile_within::<F>(input, transform.log_n, input.workspace().budget.available_bytes())?;
+    let available_bytes = input.workspace().budget.available_bytes();
+    let log_tile = log_tile_within::<F>(input, transform.log_n, available_bytes)?;
+    tracing::debug!(log_n = transform.log_n, log_tile, available_bytes, "streamed NTT");
     ntt_in_tiles(input, transform, placement, log_tile)
 }
 
@@ -339,9 +339,10 @@ fn whole<F: KernelField, E: Transformable<F>>(
     let workspace = input.workspace();
     let n = 1usize << transform.log_n;
     let domain = Domain::new(transform.log_n, transform.omega)?;
+    // The first reads are on their way while the tile's pages are touched.
+    let mut reader = input.read_ascending(input.sequential_chunk())?;
     let mut tile = workspace.budget.vec(n, E::FILL, "transform tile")?;
     let mut filled = 0usize;
-    let mut reader = input.read_ascending(input.sequential_chunk())?;
     while let Some(region) = reader.next_into(&mut tile[filled..])? {
         filled += region.len() as usize;
     }
@@ -349,10 +350,7 @@ fn whole<F: KernelField, E: Transformable<F>>(
     if !transform.before.is_one() {
         scale_indexed(&mut tile[..filled], filled.max(1), &transform.before, 0, 0);
     }
-    domain.forward(&mut tile);
-    if !transform.scale.is_one() {
-        scale_all(&mut tile, &transform.scale);
-    }
+    domain.forward_scaled(&mut tile, transform.scale);
     if !transform.after.is_one() {
         scale_indexed(&mut tile, n, &transform.after, 0, 0);
     }
@@ -438,23 +436,16 @@ impl<F: KernelField> FourStep<'_, F> {
                 };
                 input.read(region, &mut tile[present..present + len as usize])?;
             }
-            if !self.transform.before.is_one() {
-                scale_indexed(
-                    &mut tile,
-                    width as usize,
-                    &self.transform.before,
-                    first_column,
-                    n2,
-                );
-            }
             let twist = Twist {
                 root: self.transform.omega,
                 first_row: 0,
                 first_column,
                 scale: self.transform.scale,
-                base: F::ONE,
+                base: self.transform.before,
+                row: F::ONE,
             };
-            columns(&mut tile, width as usize, &twiddles, Some(&twist));
+            let before = self.transform.before.pow([n2]);
+            columns(&mut tile, width as usize, &twiddles, &before, Some(&twist));
             E::normalize(&mut tile);
             self.write_blocks(&mut between, &tile, &mut band, panel)?;
         }
@@ -528,16 +519,16 @@ impl<F: KernelField> FourStep<'_, F> {
         let rows_per_band = rows_per_band.clamp(1, n2);
         for group in 0..n1 / width {
             reader.next_into(&mut tile)?;
-            columns(&mut tile, width as usize, &twiddles, None);
-            if !self.transform.after.is_one() {
-                scale_indexed(
-                    &mut tile,
-                    width as usize,
-                    &self.transform.after,
-                    group * width,
-                    n1,
-                );
-            }
+            let twist = Twist {
+                root: F::ONE,
+                first_row: 0,
+                first_column: group * width,
+                scale: F::ONE,
+                base: self.transform.after,
+                row: self.transform.after.pow([n1]),
+            };
+            let twist = (!self.transform.after.is_one()).then_some(&twist);
+            columns(&mut tile, width as usize, &twiddles, &F::ONE, twist);
             E::normalize(&mut tile);
             for first_row in (0..n2).step_by(rows_per_band as usize) {
                 let region = Region::Panel {

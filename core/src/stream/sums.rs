@@ -16,9 +16,9 @@ use crate::kernels::poly::add_linear_combination;
 use crate::{Error, Result};
 
 /// From so many columns on, one chunk of each on its way keeps the disk busy.
-const COLUMNS_OF_DEPTH_1: usize = 4;
+pub(crate) const COLUMNS_OF_DEPTH_1: usize = 4;
 /// Columns that are decoded side by side, for each thread.
-const TILES_PER_THREAD: usize = 2;
+pub(crate) const TILES_PER_THREAD: usize = 2;
 
 /// A running pass over several columns.
 pub(crate) struct Sums<'a, F: Copy> {

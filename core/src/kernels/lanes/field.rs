@@ -17,6 +17,8 @@
 // Five limbs are walked by index in several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
+mod butterfly;
+
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
@@ -30,9 +32,16 @@ const LIMBS: usize = 5;
 #[derive(Clone, Copy)]
 pub(crate) struct Eight([__m512i; LIMBS]);
 
+/// Sums of products in columns of weight 2^(52 i), before their reduction.
+pub(crate) type Columns = [__m512i; 2 * LIMBS];
+
 /// Eight elements in native limbs: vector i holds the 64-bit limb i of each.
 #[derive(Clone, Copy)]
 pub(crate) struct Native([__m512i; 4]);
+
+/// Eight elements in native limbs, an element in half a vector.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows([__m512i; 4]);
 
 /// The arithmetic of the field `F` in lanes.
 pub(crate) struct Lanes<F> {
@@ -115,9 +124,16 @@ impl<F: KernelField> Lanes<F> {
     /// Eight elements' native limbs, by places in any memory.
     #[inline(always)]
     pub(crate) fn gather(self, from: [&F; 8]) -> Native {
-        let from = from.map(F::montgomery_limbs);
-        let (a, b) = (self.load_pair(from[0], from[2]), self.load_pair(from[1], from[3]));
-        let (c, d) = (self.load_pair(from[4], from[6]), self.load_pair(from[5], from[7]));
+        // No closures in here, as everywhere in lanes: they are not compiled for the instructions, and so not inlined.
+        let [f0, f1, f2, f3, f4, f5, f6, f7] = from;
+        let pair = (f0.montgomery_limbs(), f2.montgomery_limbs());
+        let a = self.load_pair(pair.0, pair.1);
+        let pair = (f1.montgomery_limbs(), f3.montgomery_limbs());
+        let b = self.load_pair(pair.0, pair.1);
+        let pair = (f4.montgomery_limbs(), f6.montgomery_limbs());
+        let c = self.load_pair(pair.0, pair.1);
+        let pair = (f5.montgomery_limbs(), f7.montgomery_limbs());
+        let d = self.load_pair(pair.0, pair.1);
         let (ab, cd) = (self.interleave_low(a, b), self.interleave_low(c, d));
         let (ab_odd, cd_odd) = (self.interleave_high(a, b), self.interleave_high(c, d));
         Native([
@@ -131,20 +147,55 @@ impl<F: KernelField> Lanes<F> {
     /// The reverse of [`Self::gather`]: element i goes to `to[i]`.
     #[inline(always)]
     pub(crate) fn scatter(self, values: &Native, to: &mut [F; 8]) {
+        let [t0, t1, t2, t3, t4, t5, t6, t7] = to;
+        self.scatter_to(values, [t0, t1, t2, t3, t4, t5, t6, t7]);
+    }
+
+    /// [`Self::scatter`] to places in any memory.
+    #[inline(always)]
+    pub(crate) fn scatter_to(self, values: &Native, to: [&mut F; 8]) {
         let Native([l0, l1, l2, l3]) = *values;
         let first = self.load(&[0, 1, 8, 9, 2, 3, 10, 11]);
         let second = self.load(&[4, 5, 12, 13, 6, 7, 14, 15]);
         let (low, high) = (self.interleave_low(l0, l1), self.interleave_low(l2, l3));
         let (low_odd, high_odd) = (self.interleave_high(l0, l1), self.interleave_high(l2, l3));
-        let [t0, t1, t2, t3, t4, t5, t6, t7] = to.each_mut().map(F::montgomery_limbs_mut);
+        let [t0, t1, t2, t3, t4, t5, t6, t7] = to;
         for (pair, low_to, high_to) in [
             (self.permute_two(low, first, high), t0, t2),
             (self.permute_two(low, second, high), t4, t6),
             (self.permute_two(low_odd, first, high_odd), t1, t3),
             (self.permute_two(low_odd, second, high_odd), t5, t7),
         ] {
-            self.store_low(pair, low_to);
-            self.store_high(pair, high_to);
+            self.store_low(pair, low_to.montgomery_limbs_mut());
+            self.store_high(pair, high_to.montgomery_limbs_mut());
+        }
+    }
+
+    /// Lanes to rows, each an element's limbs.
+    #[inline(always)]
+    pub(crate) fn rows(self, values: &Native) -> Rows {
+        let Native([l0, l1, l2, l3]) = *values;
+        let first = self.load(&[0, 1, 8, 9, 2, 3, 10, 11]);
+        let second = self.load(&[4, 5, 12, 13, 6, 7, 14, 15]);
+        let (low, high) = (self.interleave_low(l0, l1), self.interleave_low(l2, l3));
+        let (low_odd, high_odd) = (self.interleave_high(l0, l1), self.interleave_high(l2, l3));
+        Rows([
+            self.permute_two(low, first, high),
+            self.permute_two(low_odd, first, high_odd),
+            self.permute_two(low, second, high),
+            self.permute_two(low_odd, second, high_odd),
+        ])
+    }
+
+    /// Row `lane` (below 8) to its place in memory.
+    #[inline(always)]
+    pub(crate) fn store_row(self, rows: &Rows, lane: usize, to: &mut F) {
+        // Vectors hold rows 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+        let vector = rows.0[(lane & 1) + lane / 4 * 2];
+        if lane & 2 == 0 {
+            self.store_low(vector, to.montgomery_limbs_mut());
+        } else {
+            self.store_high(vector, to.montgomery_limbs_mut());
         }
     }
 
@@ -175,7 +226,9 @@ impl<F: KernelField> Lanes<F> {
     #[inline(always)]
     pub(crate) fn gather_run(self, from: &[F]) -> Native {
         let from = &from[..8];
-        self.gather(std::array::from_fn(|lane| &from[lane]))
+        self.gather([
+            &from[0], &from[1], &from[2], &from[3], &from[4], &from[5], &from[6], &from[7],
+        ])
     }
 
     /// The reverse of [`Self::gather_run`], of a carried value below 2^256.
@@ -252,6 +305,16 @@ impl<F: KernelField> Lanes<F> {
         }
     }
 
+    /// `a` in the lanes of `mask`, `b` in the others.
+    #[inline(always)]
+    pub(crate) fn blend(self, mask: u8, a: &Eight, b: &Eight) -> Eight {
+        let mut blended = *b;
+        for i in 0..LIMBS {
+            blended.0[i] = self.select(mask, a.0[i], b.0[i]);
+        }
+        blended
+    }
+
     /// The lanes that are zero.
     #[inline(always)]
     pub(crate) fn zeros(self, a: &Native) -> u8 {
@@ -295,7 +358,20 @@ impl<F: KernelField> Lanes<F> {
     /// `a * b / 2^260`: see the bounds above.
     #[inline(always)]
     pub(crate) fn product(self, a: &Eight, b: &Eight) -> Eight {
-        let mut columns = [self.word(0); 2 * LIMBS];
+        let mut columns = self.no_columns();
+        self.add_product(&mut columns, a, b);
+        self.reduced(columns)
+    }
+
+    /// The columns of no product.
+    #[inline(always)]
+    pub(crate) fn no_columns(self) -> Columns {
+        [self.word(0); 2 * LIMBS]
+    }
+
+    /// Adds `a * b`, of carried values: at most 10 terms below 2^52 to a column.
+    #[inline(always)]
+    pub(crate) fn add_product(self, columns: &mut Columns, a: &Eight, b: &Eight) {
         for i in 0..LIMBS {
             for j in 0..LIMBS {
                 columns[i + j] = self.low(columns[i + j], a.0[j], b.0[i]);
@@ -304,7 +380,6 @@ impl<F: KernelField> Lanes<F> {
                 columns[i + j + 1] = self.high(columns[i + j + 1], a.0[j], b.0[i]);
             }
         }
-        self.reduced(columns)
     }
 
     /// `a * a / 2^260`.
@@ -327,9 +402,10 @@ impl<F: KernelField> Lanes<F> {
         self.reduced(columns)
     }
 
-    /// The columns of a product, divided by 2^260 modulo p.
+    /// The columns of a product, or of a sum of products, divided by 2^260 modulo p: below their 2^260th part and 2p. Columns
+    /// below 2^63, and a sum below 2^260 in the end, are what it takes.
     #[inline(always)]
-    fn reduced(self, mut columns: [__m512i; 2 * LIMBS]) -> Eight {
+    pub(crate) fn reduced(self, mut columns: Columns) -> Eight {
         let constants = Self::CONSTANTS;
         for i in 0..LIMBS - 1 {
             let lowest = columns[i];

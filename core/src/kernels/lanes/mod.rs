@@ -10,7 +10,7 @@
 pub(crate) mod field;
 mod radix;
 
-pub use radix::Radix52;
+pub use radix::{Factor, Radix52};
 
 /// Proof that the processor has AVX-512 F, DQ and IFMA.
 #[derive(Clone, Copy)]

@@ -1,15 +1,14 @@
 //! Affine additions that share one inversion.
 //!
-//! An addition or doubling is lambda = numerator / denominator, x3 = lambda^2 - x1 - x2, y3 = lambda (x1 - x3) - y1. Additions are
-//! queued by the places of their operands; [`Batch::flush`] then gathers all operands in one loop without
-//! unpredictable branches (so that many cache misses are under way at once), multiplies the denominators up, inverts the
-//! product once, and finishes the sums. All operands are read before the first result is written. Cost: 6 multiplications,
-//! and an inversion shared by [`CAPACITY`]. Where the processor can, [`super::eight`] does the same in eight lanes. Memory:
-//! [`Batch::bytes`].
+//! An addition or doubling is lambda = numerator / denominator, x3 = lambda^2 - x1 - x2, y3 = lambda (x1 - x3) - y1. A queue of
+//! pairs of places is taken [`CAPACITY`] at a time: one loop without unpredictable branches multiplies the denominators up (so
+//! that many cache misses are under way at once), their product is inverted once, and a second loop finishes the sums. Cost: 6
+//! multiplications, and an inversion shared by [`CAPACITY`]. Where the processor can, [`super::eight`] does the same in eight
+//! lanes. Memory: [`Adder::bytes`].
 
 use ark_ff::{Field, Zero};
 
-use super::eight::EightBatch;
+use super::eight::EightAdder;
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::kernels::platform::Platform;
@@ -20,29 +19,29 @@ pub(super) const CAPACITY: usize = 2048;
 /// Independent chains of products: one alone would be bound by the multiplier's latency.
 const CHAINS: usize = 4;
 
-/// `target = a + b`, by places whose meaning is the caller's.
-#[derive(Clone, Copy)]
-pub(super) struct Addition {
-    pub(super) a: u32,
-    pub(super) b: u32,
-    pub(super) target: u32,
-}
+/// Both operands of an addition, by places whose meaning is the [`Places`]'.
+pub(super) type Pair = [u32; 2];
 
-/// What places mean: where points are read from and written to.
+/// What the places of a queue mean. A sum may go where its own first operand is, but where no other operand of the queue is.
 pub(super) trait Places<P: Curve> {
-    /// The point at a place, and whether its negation is meant.
-    fn read(&self, place: u32) -> (&Point<P>, bool);
-    /// Puts a point where a target says.
-    fn write(&mut self, target: u32, point: Point<P>);
+    /// Whether bit 0 of an operand's place says that its negation is meant.
+    const SIGNED: [bool; 2];
 
-    /// The point at a place, with its sign.
+    /// The first operand.
+    fn first(&self, place: u32) -> &Point<P>;
+    /// The second operand.
+    fn second(&self, place: u32) -> &Point<P>;
+    /// Where the sum of the queue's pair `index` goes, whose first operand is at `first`.
+    fn target(&mut self, index: usize, first: u32) -> &mut Point<P>;
+
+    /// Both operands, with their signs.
     #[inline(always)]
-    fn signed(&self, place: u32) -> Point<P> {
-        let (point, negative) = self.read(place);
-        Coordinates {
+    fn operands(&self, pair: Pair) -> [Point<P>; 2] {
+        let signed = |point: &Point<P>, which: usize| Coordinates {
             x: point.x,
-            y: point.y.signed(negative),
-        }
+            y: point.y.signed(Self::SIGNED[which] && pair[which] & 1 == 1),
+        };
+        [signed(self.first(pair[0]), 0), signed(self.second(pair[1]), 1)]
     }
 }
 
@@ -55,109 +54,76 @@ struct Entry<F> {
     x: F,
     y: F,
     x_sum: F,
-    target: u32,
+    /// In the queue.
+    index: u32,
 }
 
-/// A target and its coordinates.
-pub(super) type Ready<F> = (u32, F, F);
-
-/// A queue of additions and moves.
-pub(super) struct Batch<P: Curve> {
-    queue: Vec<Addition>,
-    /// (from, to): copies that belong to the queued additions.
-    moves: Vec<(u32, u32)>,
+/// Adds queues of pairs.
+pub(super) struct Adder<P: Curve> {
     entries: Vec<Entry<P::BaseField>>,
-    /// Sums that needed no inversion.
-    ready: Vec<Ready<P::BaseField>>,
     /// In place of `entries`, where the platform has lanes.
-    eight: Option<EightBatch<P>>,
+    eight: Option<EightAdder<P>>,
 }
 
-impl<P: Curve> Batch<P> {
+impl<P: Curve> Adder<P> {
     pub(super) fn new(platform: Platform) -> Self {
         let eight = match platform {
             Platform::Portable => None,
-            Platform::Avx512Ifma => EightBatch::new(),
+            Platform::Avx512Ifma => EightAdder::new(),
         };
         Self {
-            queue: Vec::with_capacity(CAPACITY),
-            moves: Vec::with_capacity(CAPACITY),
             entries: Vec::with_capacity(if eight.is_some() { 0 } else { CAPACITY }),
-            ready: Vec::with_capacity(CAPACITY),
             eight,
         }
     }
 
-    /// Bytes of a batch on any platform.
+    /// Bytes of an adder on any platform.
     pub(super) fn bytes() -> u64 {
-        let entry = size_of::<Entry<P::BaseField>>().max(EightBatch::<P>::ADDITION_BYTES);
-        let each = size_of::<Addition>() + size_of::<(u32, u32)>() + entry + size_of::<Ready<P::BaseField>>();
-        (CAPACITY * each) as u64
+        let entry = size_of::<Entry<P::BaseField>>().max(EightAdder::<P>::ADDITION_BYTES);
+        (CAPACITY * entry) as u64
     }
 
-    /// Whether it is time to flush.
-    #[inline(always)]
-    pub(super) fn is_full(&self) -> bool {
-        self.queue.len() >= CAPACITY || self.moves.len() >= CAPACITY
-    }
-
-    #[inline(always)]
-    pub(super) fn push(&mut self, a: u32, b: u32, target: u32) {
-        self.queue.push(Addition { a, b, target });
-    }
-
-    /// Queues a copy.
-    #[inline(always)]
-    pub(super) fn push_move(&mut self, from: u32, to: u32) {
-        self.moves.push((from, to));
-    }
-
-    /// Reads all operands, does the moves in order, then writes all sums. The queue is empty then.
-    #[inline(always)]
-    pub(super) fn flush(&mut self, places: &mut impl Places<P>) {
-        match &mut self.eight {
-            Some(eight) => eight.read(&self.queue, places, &mut self.ready),
-            None => self.read(places),
+    /// Every pair's sum to its target.
+    pub(super) fn add(&mut self, queue: &[Pair], places: &mut impl Places<P>) {
+        for first in (0..queue.len()).step_by(CAPACITY) {
+            let end = (first + CAPACITY).min(queue.len());
+            match &mut self.eight {
+                Some(eight) => eight.add(queue, first..end, places),
+                None => {
+                    self.read(queue, first..end, places);
+                    self.write(queue, places);
+                }
+            }
         }
-        for (from, to) in self.moves.drain(..) {
-            let point = places.signed(from);
-            places.write(to, point);
-        }
-        for (target, x, y) in self.ready.drain(..) {
-            places.write(target, Coordinates { x, y });
-        }
-        match &mut self.eight {
-            Some(eight) => eight.write(&self.queue, places),
-            None => self.write(places),
-        }
-        self.queue.clear();
     }
 
-    /// Queue to entries and sums that are ready.
+    /// Queue to entries; sums that need no inversion are written.
     #[inline(always)]
-    fn read(&mut self, places: &impl Places<P>) {
-        for addition in &self.queue {
-            let (a, b) = (places.signed(addition.a), places.signed(addition.b));
+    fn read(&mut self, queue: &[Pair], part: std::ops::Range<usize>, places: &mut impl Places<P>) {
+        let start = part.start;
+        for (i, pair) in queue[part].iter().enumerate() {
+            let index = start + i;
+            let [a, b] = places.operands(*pair);
             let denominator = b.x.minus(&a.x);
             // Zero is infinity's x, and equal x is doubling or cancelling.
             if denominator.is_zero() | a.x.is_zero() | b.x.is_zero() {
                 match special::<P>(&a, &b) {
-                    Ok(sum) => self.ready.push((addition.target, sum.x, sum.y)),
+                    Ok(sum) => *places.target(index, pair[0]) = sum,
                     Err((numerator, denominator)) => {
                         self.entries
-                            .push(entry::<P>(&a, &b, numerator, denominator, addition.target));
+                            .push(entry::<P>(&a, &b, numerator, denominator, index as u32));
                     }
                 }
                 continue;
             }
             self.entries
-                .push(entry::<P>(&a, &b, b.y.minus(&a.y), denominator, addition.target));
+                .push(entry::<P>(&a, &b, b.y.minus(&a.y), denominator, index as u32));
         }
     }
 
     /// Entries to sums.
     #[inline(always)]
-    fn write(&mut self, places: &mut impl Places<P>) {
+    fn write(&mut self, queue: &[Pair], places: &mut impl Places<P>) {
         if self.entries.is_empty() {
             return;
         }
@@ -174,7 +140,8 @@ impl<P: Curve> Batch<P> {
             *inverse = inverse.times(&entry.denominator);
             let x = lambda.squared().minus(&entry.x_sum);
             let y = lambda.times(&entry.x.minus(&x)).minus(&entry.y);
-            places.write(entry.target, Coordinates { x, y });
+            let index = entry.index as usize;
+            *places.target(index, queue[index][0]) = Coordinates { x, y };
         }
         self.entries.clear();
     }
@@ -186,7 +153,7 @@ fn entry<P: Curve>(
     b: &Point<P>,
     numerator: P::BaseField,
     denominator: P::BaseField,
-    target: u32,
+    index: u32,
 ) -> Entry<P::BaseField> {
     let x_sum = a.x.plus(&b.x);
     Entry {
@@ -196,7 +163,7 @@ fn entry<P: Curve>(
         x: a.x,
         y: a.y,
         x_sum,
-        target,
+        index,
     }
 }
 

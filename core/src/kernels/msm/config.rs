@@ -80,7 +80,7 @@ impl MsmConfig {
     }
 
     /// Cost per column in batched additions.
-    fn cost<P: Curve>(&self, points: u64) -> f64 {
+    pub(crate) fn cost<P: Curve>(&self, points: u64) -> f64 {
         let windows = self.windows::<P>() as f64;
         let buckets = self.buckets_per_window() as f64;
         let blocks = points.div_ceil(self.block_points as u64) as f64;
@@ -89,8 +89,8 @@ impl MsmConfig {
     }
 
     /// Bytes that [`super::Msm::new`] allocates: buckets (columns * windows * 2^(window_bits - 1) * 64), digits (block * windows * 2),
-    /// and per thread the sort (block * 4 + 2^(window_bits - 1) * 4 and up to 12 a bucket), the work array (block * 2/3 * 64) and
-    /// the batch (2048 * 340).
+    /// and per thread the sort (block * 4 + 2^(window_bits - 1) * 4), the queues (block * 4 + 2^(window_bits - 1) * 8 and up to 12 a
+    /// bucket), the work array (block / 2 * 64, or 2^(window_bits - 2) * 64 if that is more) and the adder (2048 * 208).
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
         let windows = self.windows::<P>();
         let buckets = self.columns * windows * self.buckets_per_window() * size_of::<Point<P>>();

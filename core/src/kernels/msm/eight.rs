@@ -1,8 +1,9 @@
-//! The batch's additions in eight lanes.
+//! A queue's additions in eight lanes.
 //!
 //! Additions are taken in groups of eight, operands transposed into lanes ([`crate::kernels::lanes::field`]). Every lane of
-//! every one of the [`CHAINS`] interleaved chains of groups multiplies its denominators up; the chains' products are multiplied
-//! together, then the lanes', and one number is inverted by scalar code.
+//! every one of the `CHAINS` interleaved chains of groups multiplies its denominators up; the chains' products are multiplied
+//! together, then the lanes', and one number is inverted by scalar code. On the way back operands are read again: to keep
+//! what was made of them would move three times the bytes.
 //!
 //! Factors. Coordinates are native, x 2^256, and stay so; a product in lanes of A and B is A B 2^-260. In these formulas, large
 //! letters are the integers that lanes hold, small ones what they stand for:
@@ -18,19 +19,19 @@
 //!
 //! Bounds, in multiples of p (products as in `lanes::field`; coordinates below 1, or 1 for a negated 0): D, N <= 2; P, V, I <
 //! 3; MU < 2.2; MU^2 < 2.2; x3 = MU^2 - X1 - X2 + 3 in 1 .. 5.2; 4 (X1 - X3 + 1) < 8, its product with MU < 2.6; y3 = that -
-//! Y1 + 2 in 1 .. 4.6. Memory: [`EightBatch::ADDITION_BYTES`] an addition.
+//! Y1 + 2 in 1 .. 4.6. Memory: [`EightAdder::ADDITION_BYTES`] an addition.
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use lanes::EightBatch;
+pub(super) use lanes::EightAdder;
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) use none::EightBatch;
+pub(super) use none::EightAdder;
 
 #[cfg(target_arch = "x86_64")]
 mod lanes {
-    use ark_ff::Zero;
+    use std::ops::Range;
 
-    use super::super::batch::{Addition, CAPACITY, Places, Ready, special};
-    use crate::kernels::curve::{Coordinates, Curve};
+    use super::super::batch::{CAPACITY, Pair, Places, special};
+    use crate::kernels::curve::{Curve, Point};
     use crate::kernels::field::KernelField;
     use crate::kernels::lanes::field::{Eight, Lanes};
     use crate::kernels::lanes::{Ifma, Kernel};
@@ -40,223 +41,261 @@ mod lanes {
     /// Chains of products, so that one's latency is hidden behind the others.
     const CHAINS: usize = 2;
 
-    /// Additions whose operands are under way from memory.
-    const AHEAD: usize = 32;
+    /// Groups whose operands are under way from memory.
+    const AHEAD: usize = 4;
 
-    /// Eight additions.
+    /// Eight additions, between the way up and the way down.
     #[derive(Clone, Copy)]
     struct Group {
-        numerator: Eight,
         denominator: Eight,
         /// Product of the chain's denominators before this one.
         before: Eight,
-        x: Eight,
-        y: Eight,
-        x_sum: Eight,
-        /// The lanes that have a sum to write.
-        alive: u8,
+        /// Lanes whose first operand is infinity and the second is not.
+        empty: u8,
+        /// Other lanes in which an x is zero or both are equal.
+        special: u8,
     }
 
-    /// What lies between reading a batch's operands and writing its sums.
-    pub(in super::super) struct EightBatch<P: Curve> {
+    /// What lies between the two ways over a queue.
+    pub(in super::super) struct EightAdder<P: Curve> {
         ifma: Ifma,
         lanes: Lanes<P::BaseField>,
         groups: Vec<Group>,
-        products: [Eight; CHAINS],
     }
 
-    impl<P: Curve> EightBatch<P> {
+    impl<P: Curve> EightAdder<P> {
         pub(in super::super) const ADDITION_BYTES: usize = size_of::<Group>() / LANES;
 
-        /// Room for a batch, if the machine and the field have lanes.
+        /// Room for [`CAPACITY`] additions, if the machine and the field have lanes.
         pub(in super::super) fn new() -> Option<Self> {
             let ifma = Ifma::detect()?;
-            let lanes = Lanes::new(ifma)?;
             Some(Self {
                 ifma,
-                lanes,
+                lanes: Lanes::new(ifma)?,
                 groups: Vec::with_capacity(CAPACITY.div_ceil(LANES)),
-                products: [lanes.unit(); CHAINS],
             })
         }
 
-        /// Reads the operands of all additions; what is a sum already goes to `ready`.
-        #[inline(always)]
-        pub(in super::super) fn read(
+        /// Sums of a part of the queue, at most [`CAPACITY`], to their targets.
+        pub(in super::super) fn add(
             &mut self,
-            queue: &[Addition],
-            places: &impl Places<P>,
-            ready: &mut Vec<Ready<P::BaseField>>,
+            queue: &[Pair],
+            part: Range<usize>,
+            places: &mut impl Places<P>,
         ) {
             let ifma = self.ifma;
-            ifma.run(Read {
-                batch: self,
-                queue,
-                places,
-                ready,
-            });
-        }
-
-        /// Writes the other sums.
-        #[inline(always)]
-        pub(in super::super) fn write(&mut self, queue: &[Addition], places: &mut impl Places<P>) {
-            let ifma = self.ifma;
-            ifma.run(Write {
-                batch: self,
-                queue,
+            ifma.run(Add {
+                adder: self,
+                start: part.start,
+                queue: &queue[part],
                 places,
             });
         }
     }
 
-    struct Read<'a, P: Curve, S> {
-        batch: &'a mut EightBatch<P>,
-        queue: &'a [Addition],
-        places: &'a S,
-        ready: &'a mut Vec<Ready<P::BaseField>>,
-    }
-
-    impl<P: Curve, S: Places<P>> Kernel for Read<'_, P, S> {
-        #[inline(always)]
-        fn run(self, ifma: Ifma) {
-            let prefetch = |additions: &[Addition]| {
-                for addition in additions {
-                    ifma.prefetch(self.places.read(addition.a).0);
-                    ifma.prefetch(self.places.read(addition.b).0);
-                }
-            };
-            prefetch(&self.queue[..self.queue.len().min(AHEAD)]);
-            let lanes = self.batch.lanes;
-            let mut products = [lanes.unit(); CHAINS];
-            self.batch.groups.clear();
-            for (number, additions) in self.queue.chunks(LANES).enumerate() {
-                let ahead = number * LANES + AHEAD;
-                if let Some(additions) = self.queue.get(ahead..(ahead + LANES).min(self.queue.len())) {
-                    prefetch(additions);
-                }
-                let (mut group, special_lanes) = group(lanes, additions, self.places);
-                group.alive = u8::MAX >> (LANES - additions.len());
-                if special_lanes != 0 {
-                    replace_special(
-                        lanes,
-                        &mut group,
-                        special_lanes,
-                        additions,
-                        self.places,
-                        self.ready,
-                    );
-                }
-                let product = &mut products[number % CHAINS];
-                group.before = *product;
-                *product = lanes.product(product, &group.denominator);
-                self.batch.groups.push(group);
-            }
-            self.batch.products = products;
-        }
-    }
-
-    /// The operands of up to eight additions, and the lanes in which an x is zero (so infinity's) or both are equal. Lanes
-    /// that are left repeat the first addition.
-    #[inline(always)]
-    fn group<P: Curve, S: Places<P>>(
-        lanes: Lanes<P::BaseField>,
-        additions: &[Addition],
-        places: &S,
-    ) -> (Group, u8) {
-        let first = additions[0];
-        let mut all = [first; LANES];
-        all[..additions.len()].copy_from_slice(additions);
-        let (mut a, mut b) = ([places.read(first.a).0; LANES], [places.read(first.b).0; LANES]);
-        let (mut a_negative, mut b_negative) = (0u8, 0u8);
-        for lane in 0..LANES {
-            let (point, negative) = places.read(all[lane].a);
-            a[lane] = point;
-            a_negative |= u8::from(negative) << lane;
-            let (point, negative) = places.read(all[lane].b);
-            b[lane] = point;
-            b_negative |= u8::from(negative) << lane;
-        }
-        let (a_x, b_x) = (lanes.gather(a.map(|a| &a.x)), lanes.gather(b.map(|b| &b.x)));
-        let special_lanes = lanes.zeros(&a_x) | lanes.zeros(&b_x) | lanes.equals(&a_x, &b_x);
-        let (a_x, b_x) = (lanes.unpack(&a_x), lanes.unpack(&b_x));
-        let a_y = lanes.unpack(&lanes.gather(a.map(|a| &a.y)));
-        let b_y = lanes.unpack(&lanes.gather(b.map(|b| &b.y)));
-        let (a_y, b_y) = (lanes.signed(&a_y, a_negative), lanes.signed(&b_y, b_negative));
-        let group = Group {
-            numerator: lanes.carried(lanes.difference(&b_y, &a_y, 1)),
-            denominator: lanes.carried(lanes.difference(&b_x, &a_x, 1)),
-            before: lanes.unit(),
-            x: a_x,
-            y: a_y,
-            x_sum: lanes.sum(&a_x, &b_x),
-            alive: 0,
-        };
-        (group, special_lanes)
-    }
-
-    /// Doublings get their lambda here, sums that need none are done.
-    #[inline(always)]
-    fn replace_special<P: Curve, S: Places<P>>(
-        lanes: Lanes<P::BaseField>,
-        group: &mut Group,
-        special_lanes: u8,
-        additions: &[Addition],
-        places: &S,
-        ready: &mut Vec<Ready<P::BaseField>>,
-    ) {
-        for (lane, addition) in additions.iter().enumerate() {
-            if special_lanes >> lane & 1 == 0 {
-                continue;
-            }
-            match special::<P>(&places.signed(addition.a), &places.signed(addition.b)) {
-                Ok(sum) => {
-                    ready.push((addition.target, sum.x, sum.y));
-                    group.alive &= !(1 << lane);
-                }
-                Err((numerator, denominator)) => {
-                    lanes.replace(&mut group.numerator, lane, &numerator);
-                    lanes.replace(&mut group.denominator, lane, &denominator);
-                }
-            }
-        }
-        lanes.replace_by_unit(&mut group.denominator, !group.alive);
-    }
-
-    struct Write<'a, P: Curve, S> {
-        batch: &'a mut EightBatch<P>,
-        queue: &'a [Addition],
+    struct Add<'a, P: Curve, S> {
+        adder: &'a mut EightAdder<P>,
+        start: usize,
+        queue: &'a [Pair],
         places: &'a mut S,
     }
 
-    impl<P: Curve, S: Places<P>> Kernel for Write<'_, P, S> {
+    impl<P: Curve, S: Places<P>> Kernel for Add<'_, P, S> {
         #[inline(always)]
-        fn run(self, _: Ifma) {
-            if self.batch.groups.is_empty() {
-                return;
-            }
-            let lanes = self.batch.lanes;
-            let mut inverses = invert(lanes, &self.batch.products);
-            let zero = P::BaseField::zero();
-            let groups = self.queue.chunks(LANES).zip(&self.batch.groups).enumerate();
-            for (number, (additions, group)) in groups.rev() {
-                let chain = &mut inverses[number % CHAINS];
-                let inverse = lanes.product(chain, &group.before);
-                *chain = lanes.product(chain, &group.denominator);
-                let mu = lanes.product(&group.numerator, &inverse);
-                let x = lanes.difference(&lanes.square(&mu), &group.x_sum, 3);
-                let x = lanes.settled(x);
-                let step = lanes.quadruple(&lanes.difference(&group.x, &x, 1));
-                let rise = lanes.product(&mu, &lanes.carried(step));
-                let y = lanes.settled(lanes.difference(&rise, &group.y, 2));
-                let (mut sum_x, mut sum_y) = ([zero; LANES], [zero; LANES]);
-                lanes.scatter(&lanes.pack(&x), &mut sum_x);
-                lanes.scatter(&lanes.pack(&y), &mut sum_y);
-                for (lane, addition) in additions.iter().enumerate() {
-                    if group.alive >> lane & 1 == 1 {
-                        let (x, y) = (sum_x[lane], sum_y[lane]);
-                        self.places.write(addition.target, Coordinates { x, y });
-                    }
+        fn run(self, ifma: Ifma) {
+            let Self {
+                adder,
+                start,
+                queue,
+                places,
+            } = self;
+            let lanes = adder.lanes;
+            let products = up::<P, S>(ifma, lanes, queue, places, &mut adder.groups);
+            let mut inverses = invert(lanes, &products);
+            for (number, group) in adder.groups.iter().enumerate().rev() {
+                if number >= AHEAD {
+                    prefetch::<P, S>(ifma, chunk(queue, number - AHEAD), places);
                 }
+                let inverse = &mut inverses[number % CHAINS];
+                let index = start + number * LANES;
+                down::<P, S>(lanes, group, inverse, chunk(queue, number), index, places);
+            }
+        }
+    }
+
+    /// Up to eight pairs.
+    #[inline(always)]
+    fn chunk(queue: &[Pair], number: usize) -> &[Pair] {
+        let first = number * LANES;
+        &queue[first..(first + LANES).min(queue.len())]
+    }
+
+    /// Asks for a group's operands.
+    #[inline(always)]
+    fn prefetch<P: Curve, S: Places<P>>(ifma: Ifma, pairs: &[Pair], places: &S) {
+        for pair in pairs {
+            ifma.prefetch(places.first(pair[0]));
+            ifma.prefetch(places.second(pair[1]));
+        }
+    }
+
+    /// All eight pairs; where there are fewer, the first again.
+    #[inline(always)]
+    fn filled(pairs: &[Pair]) -> [Pair; LANES] {
+        if let Ok(all) = pairs.try_into() {
+            return all;
+        }
+        let mut all = [pairs[0]; LANES];
+        all[..pairs.len()].copy_from_slice(pairs);
+        all
+    }
+
+    /// The lanes whose operand `which` is meant negated.
+    #[inline(always)]
+    fn negative(pairs: &[Pair; LANES], which: usize) -> u8 {
+        let bit = |lane: usize| ((pairs[lane][which] & 1) as u8) << lane;
+        (bit(0) | bit(1)) | (bit(2) | bit(3)) | (bit(4) | bit(5)) | (bit(6) | bit(7))
+    }
+
+    /// The pairs in the lanes of `mask`.
+    #[inline(always)]
+    fn specials(mask: u8, pairs: &[Pair]) -> impl Iterator<Item = (usize, &Pair)> {
+        let pairs = if mask == 0 { &[] } else { pairs };
+        pairs
+            .iter()
+            .enumerate()
+            .filter(move |(lane, _)| mask >> lane & 1 == 1)
+    }
+
+    /// Operands to denominators, and these to each chain's product.
+    #[inline(always)]
+    fn up<P: Curve, S: Places<P>>(
+        ifma: Ifma,
+        lanes: Lanes<P::BaseField>,
+        queue: &[Pair],
+        places: &S,
+        groups: &mut Vec<Group>,
+    ) -> [Eight; CHAINS] {
+        prefetch::<P, S>(ifma, &queue[..queue.len().min(AHEAD * LANES)], places);
+        let mut products = [lanes.unit(); CHAINS];
+        groups.clear();
+        for number in 0..queue.len().div_ceil(LANES) {
+            if (number + AHEAD) * LANES < queue.len() {
+                prefetch::<P, S>(ifma, chunk(queue, number + AHEAD), places);
+            }
+            let pairs = chunk(queue, number);
+            let all = filled(pairs);
+            let a: [&Point<P>; LANES] = std::array::from_fn(|lane| places.first(all[lane][0]));
+            let b: [&Point<P>; LANES] = std::array::from_fn(|lane| places.second(all[lane][1]));
+            let (a_x, b_x) = (lanes.gather(a.map(|a| &a.x)), lanes.gather(b.map(|b| &b.x)));
+            let difference = lanes.difference(&lanes.unpack(&b_x), &lanes.unpack(&a_x), 1);
+            let mut group = Group {
+                denominator: lanes.carried(difference),
+                before: products[number % CHAINS],
+                empty: 0,
+                special: 0,
+            };
+            let (a_zero, b_zero) = (lanes.zeros(&a_x), lanes.zeros(&b_x));
+            let special_lanes = a_zero | b_zero | lanes.equals(&a_x, &b_x);
+            if special_lanes != 0 {
+                if a_zero & !b_zero != 0 {
+                    let a_y = lanes.gather(a.map(|a| &a.y));
+                    group.empty = a_zero & lanes.zeros(&a_y) & !b_zero;
+                    lanes.replace_by_unit(&mut group.denominator, group.empty);
+                }
+                group.special = special_lanes & !group.empty;
+                if group.special != 0 {
+                    replace_denominators::<P, S>(lanes, &mut group, pairs, places);
+                }
+            }
+            let product = &mut products[number % CHAINS];
+            *product = lanes.product(product, &group.denominator);
+            groups.push(group);
+        }
+        products
+    }
+
+    /// Doublings' denominators to their lanes, 1 to those of sums that need none.
+    #[inline(always)]
+    fn replace_denominators<P: Curve, S: Places<P>>(
+        lanes: Lanes<P::BaseField>,
+        group: &mut Group,
+        pairs: &[Pair],
+        places: &S,
+    ) {
+        lanes.replace_by_unit(&mut group.denominator, group.special);
+        for (lane, pair) in specials(group.special, pairs) {
+            let [a, b] = places.operands(*pair);
+            if let Err((_, denominator)) = special::<P>(&a, &b) {
+                lanes.replace(&mut group.denominator, lane, &denominator);
+            }
+        }
+    }
+
+    /// A group's sums to their targets, `inverse` from behind the group to before it.
+    #[inline(always)]
+    fn down<P: Curve, S: Places<P>>(
+        lanes: Lanes<P::BaseField>,
+        group: &Group,
+        inverse: &mut Eight,
+        pairs: &[Pair],
+        index: usize,
+        places: &mut S,
+    ) {
+        let all = filled(pairs);
+        let a: [&Point<P>; LANES] = std::array::from_fn(|lane| places.first(all[lane][0]));
+        let b: [&Point<P>; LANES] = std::array::from_fn(|lane| places.second(all[lane][1]));
+        let a_x = lanes.unpack(&lanes.gather(a.map(|a| &a.x)));
+        let b_x = lanes.unpack(&lanes.gather(b.map(|b| &b.x)));
+        let mut a_y = lanes.unpack(&lanes.gather(a.map(|a| &a.y)));
+        let mut b_y = lanes.unpack(&lanes.gather(b.map(|b| &b.y)));
+        if S::SIGNED[0] {
+            a_y = lanes.signed(&a_y, negative(&all, 0));
+        }
+        if S::SIGNED[1] {
+            b_y = lanes.signed(&b_y, negative(&all, 1));
+        }
+        let mut numerator = lanes.carried(lanes.difference(&b_y, &a_y, 1));
+        for (lane, pair) in specials(group.special, pairs) {
+            let [a, b] = places.operands(*pair);
+            if let Err((doubling, _)) = special::<P>(&a, &b) {
+                lanes.replace(&mut numerator, lane, &doubling);
+            }
+        }
+
+        let own = lanes.product(inverse, &group.before);
+        *inverse = lanes.product(inverse, &group.denominator);
+        let mu = lanes.product(&numerator, &own);
+        let x = lanes.difference(&lanes.square(&mu), &lanes.sum(&a_x, &b_x), 3);
+        let mut x = lanes.settled(x);
+        let step = lanes.quadruple(&lanes.difference(&a_x, &x, 1));
+        let rise = lanes.product(&mu, &lanes.carried(step));
+        let mut y = lanes.settled(lanes.difference(&rise, &a_y, 2));
+        if group.empty != 0 {
+            x = lanes.blend(group.empty, &b_x, &x);
+            y = lanes.blend(group.empty, &lanes.carried(b_y), &y);
+        }
+        for (lane, pair) in specials(group.special, pairs) {
+            let [a, b] = places.operands(*pair);
+            if let Ok(sum) = special::<P>(&a, &b) {
+                lanes.replace(&mut x, lane, &sum.x);
+                lanes.replace(&mut y, lane, &sum.y);
+            }
+        }
+
+        let (x, y) = (lanes.rows(&lanes.pack(&x)), lanes.rows(&lanes.pack(&y)));
+        if pairs.len() == LANES {
+            // A loop of fixed length: unrolled, and the vectors stay in registers.
+            for (lane, pair) in all.iter().enumerate() {
+                let target = places.target(index + lane, pair[0]);
+                lanes.store_row(&x, lane, &mut target.x);
+                lanes.store_row(&y, lane, &mut target.y);
+            }
+        } else {
+            for (lane, pair) in pairs.iter().enumerate() {
+                let target = places.target(index + lane, pair[0]);
+                lanes.store_row(&x, lane, &mut target.x);
+                lanes.store_row(&y, lane, &mut target.y);
             }
         }
     }
@@ -302,30 +341,22 @@ mod lanes {
 mod none {
     use std::convert::Infallible;
     use std::marker::PhantomData;
+    use std::ops::Range;
 
-    use super::super::batch::{Addition, Places, Ready};
+    use super::super::batch::{Pair, Places};
     use crate::kernels::curve::Curve;
 
     /// No lanes on this architecture.
-    pub(in super::super) struct EightBatch<P: Curve>(Infallible, PhantomData<P>);
+    pub(in super::super) struct EightAdder<P: Curve>(Infallible, PhantomData<P>);
 
-    impl<P: Curve> EightBatch<P> {
+    impl<P: Curve> EightAdder<P> {
         pub(in super::super) const ADDITION_BYTES: usize = 0;
 
         pub(in super::super) fn new() -> Option<Self> {
             None
         }
 
-        pub(in super::super) fn read(
-            &mut self,
-            _: &[Addition],
-            _: &impl Places<P>,
-            _: &mut Vec<Ready<P::BaseField>>,
-        ) {
-            match self.0 {}
-        }
-
-        pub(in super::super) fn write(&mut self, _: &[Addition], _: &mut impl Places<P>) {
+        pub(in super::super) fn add(&mut self, _: &[Pair], _: Range<usize>, _: &mut impl Places<P>) {
             match self.0 {}
         }
     }

@@ -3,7 +3,7 @@
 //! Algorithm: Pippenger's buckets with signed digits, buckets in affine form, additions in batches that share one inversion
 //! (Bernstein, Doumen, Lange and Oosterwijk, *Faster batch forgery identification*, 2012, section 4). For a block of bases and a
 //! window, base indices are sorted by digit (`window`); each bucket's run is then reduced pairwise, all buckets
-//! together, until one point is left, which joins the resident bucket. So a batch never adds twice to one place, a
+//! together, and what is odd joins the resident bucket. So no queue adds twice to one place, a
 //! skewed digit costs a tree of depth log2(block) and no serial chain, and every base costs one addition per window.
 //! Where the processor can, additions run in eight lanes, with the same results, bit for bit.
 //! Scalars above r/2 are negated with their base: -1 is as cheap as 1, and windows above a small scalar cost nothing.
@@ -97,8 +97,13 @@ impl<P: Curve> Msm<P> {
             .chunks_mut(self.config.buckets_per_window())
             .zip(&mut sums);
         for_each_task(&mut self.workers, tasks, |worker, (buckets, sum)| {
-            *sum = reduce::window_sum::<P>(buckets, worker);
-            buckets.fill(Point::<P>::INFINITY);
+            // Small scalars leave most windows, and most buckets of the others, empty.
+            let filled = buckets.iter().rposition(|bucket| !bucket.is_infinity());
+            if let Some(last) = filled {
+                let buckets = &mut buckets[..(last + 1).next_power_of_two()];
+                *sum = reduce::window_sum::<P>(buckets, worker);
+                buckets.fill(Point::<P>::INFINITY);
+            }
         });
         sums.chunks(windows)
             .map(|sums| reduce::join_windows(sums, self.config.window_bits()))

@@ -17,40 +17,48 @@ pub(super) fn window_sum<P: Curve>(buckets: &[Point<P>], worker: &mut Worker<P>)
     let low_bits = bits / 2;
     let width = 1usize << low_bits;
 
-    // Rows: neighbours in pairs, until one point a row is left.
+    // Rows: halves onto each other, until one point a row is left, at its start.
     let high_sum = if low_bits == 0 {
-        weighted_sum::<P>(buckets.get(1..).unwrap_or(&[]))
+        weighted_sum::<P>(buckets.iter().skip(1))
     } else {
-        let mut count = buckets.len() / 2;
-        worker.add_pairs(Some(buckets), count, |i| (2 * i, 2 * i + 1));
-        for _ in 1..low_bits {
-            count /= 2;
-            worker.add_pairs(None, count, |i| (2 * i, 2 * i + 1));
+        let stride = width / 2;
+        let rows = buckets.len() / width;
+        let mut half = stride;
+        worker.add_from(buckets, rows * half, |i| {
+            let place = i / half * width + i % half;
+            [place as u32, (place + half) as u32]
+        });
+        while half > 1 {
+            half /= 2;
+            worker.add_in_place(rows * half, |i| {
+                let place = i / half * stride + i % half;
+                [place as u32, (place + half) as u32]
+            });
         }
-        weighted_sum::<P>(&worker.work[1..count])
+        weighted_sum::<P>(worker.work.iter().step_by(stride).take(rows).skip(1))
     };
 
     // Columns: the lower half of the rows onto the upper half, until one row is left.
     let low_sum = if buckets.len() == width {
-        weighted_sum::<P>(buckets)
+        weighted_sum::<P>(buckets.iter())
     } else {
         let mut count = buckets.len() / 2;
-        worker.add_pairs(Some(buckets), count, |i| (i, count + i));
+        worker.add_from(buckets, count, |i| [i as u32, (count + i) as u32]);
         while count > width {
             count /= 2;
-            worker.add_pairs(None, count, |i| (i, count + i));
+            worker.add_in_place(count, |i| [i as u32, (count + i) as u32]);
         }
-        weighted_sum::<P>(&worker.work[..width])
+        weighted_sum::<P>(worker.work[..width].iter())
     };
 
     (0..low_bits).fold(high_sum, |sum, _| sum.double()) + low_sum
 }
 
 /// The sum of (i + 1) * points[i].
-fn weighted_sum<P: Curve>(points: &[Point<P>]) -> Projective<P> {
+fn weighted_sum<'a, P: Curve>(points: impl DoubleEndedIterator<Item = &'a Point<P>>) -> Projective<P> {
     let mut running = Projective::<P>::ZERO;
     let mut sum = Projective::<P>::ZERO;
-    for point in points.iter().rev() {
+    for point in points.rev() {
         running += point.to_affine::<P>();
         sum += running;
     }

@@ -1,19 +1,21 @@
 //! One window of one block of bases into one range of its buckets.
 //!
-//! Counting sort of base indices by digit, then rounds: a run of length L >= 2 is added in pairs into ceil(L / 2) points of the work
-//! array (round 1 gathers from the bases, later rounds compact in place), a run of length 1 is added to its resident
-//! bucket. Memory per worker: [`Worker::bytes`].
+//! Counting sort of base indices by digit, then rounds, each two queues of additions. Of every bucket's run of points the last
+//! one, if their number is odd, is added to the resident bucket; the others are added in pairs, into half as many
+//! points of the work array. The first round takes points from the bases, later ones from the work array, where the
+//! upper half of a run is added to the lower half in place. Queues are made without branches on the length of
+//! runs as far as it is short. Memory per worker: [`Worker::bytes`].
 
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::MsmConfig;
-use crate::kernels::msm::batch::{Batch, CAPACITY, Places};
+use crate::kernels::msm::batch::{Adder, Pair, Places};
 use crate::kernels::msm::digits::Digits;
 
-/// Marks a batch's target as a resident bucket, not a place in the work array.
-const RESIDENT: u32 = 1 << 31;
+/// Bases that are copied at a time, whether the run has them or not.
+const COPIED: usize = 8;
 
 /// A bucket's points that are left, in the work array.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Run {
     bucket: u32,
     start: u32,
@@ -22,38 +24,50 @@ struct Run {
 
 /// What one thread works with.
 pub(super) struct Worker<P: Curve> {
-    batch: Batch<P>,
+    adder: Adder<P>,
     /// Ends of the buckets' runs in `order`.
     ends: Vec<u32>,
     /// Base index * 2 + whether its digit is negative, sorted by bucket.
     order: Vec<u32>,
+    /// Additions into the work array.
+    pairs: Vec<Pair>,
+    /// Additions into buckets.
+    joins: Vec<Pair>,
     runs: Vec<Run>,
     pub(super) work: Vec<Point<P>>,
 }
 
-/// Points of the work array: runs of 2 and more shrink to 2/3 at most; the reduction at the end needs half of a window.
-fn work_points(config: &MsmConfig) -> usize {
-    (config.block_points() * 2 / 3 + 1).max(config.buckets_per_window() / 2)
+/// Runs of 2 and more in a block.
+fn runs_max(config: &MsmConfig) -> usize {
+    config.buckets_per_window().min(config.block_points() / 2)
+}
+
+/// Pairs of a block, or of half a window in the reduction at the end.
+fn pairs_max(config: &MsmConfig) -> usize {
+    (config.block_points() / 2).max(config.buckets_per_window() / 2)
 }
 
 impl<P: Curve> Worker<P> {
     pub(super) fn new(config: &MsmConfig) -> Self {
         let buckets = config.buckets_per_window();
         Self {
-            batch: Batch::new(config.platform()),
-            ends: vec![0; buckets + 1],
-            order: vec![0; config.block_points()],
-            runs: Vec::with_capacity(buckets.min(config.block_points() / 2)),
-            work: vec![Point::<P>::INFINITY; work_points(config)],
+            adder: Adder::new(config.platform()),
+            ends: vec![0; buckets],
+            order: vec![0; config.block_points() + COPIED],
+            pairs: vec![[0; 2]; pairs_max(config) + COPIED / 2],
+            joins: vec![[0; 2]; buckets + 1],
+            runs: vec![Run::default(); runs_max(config) + 1],
+            work: vec![Point::<P>::INFINITY; pairs_max(config)],
         }
     }
 
     pub(super) fn bytes(config: &MsmConfig) -> u64 {
         let buckets = config.buckets_per_window();
-        let runs = buckets.min(config.block_points() / 2);
-        Batch::<P>::bytes()
-            + ((buckets + 1) * 4 + config.block_points() * 4 + runs * size_of::<Run>()) as u64
-            + (work_points(config) * size_of::<Point<P>>()) as u64
+        let order = (buckets + config.block_points() + COPIED) * size_of::<u32>();
+        let queues = (pairs_max(config) + COPIED / 2 + buckets + 1) * size_of::<Pair>();
+        let runs = (runs_max(config) + 1) * size_of::<Run>();
+        let work = pairs_max(config) * size_of::<Point<P>>();
+        Adder::<P>::bytes() + (order + queues + runs + work) as u64
     }
 
     /// Adds the block's bases whose digit in `window` has a magnitude in `first_bucket + 1 ..= first_bucket + buckets.len()`.
@@ -66,9 +80,9 @@ impl<P: Curve> Worker<P> {
         buckets: &mut [Point<P>],
     ) {
         self.sort(digits, window, first_bucket, buckets.len());
-        self.first_round(bases, buckets);
-        while !self.runs.is_empty() {
-            self.next_round(buckets);
+        let mut runs = self.first_round(bases, buckets);
+        while runs > 0 {
+            runs = self.next_round(runs, buckets);
         }
     }
 
@@ -99,179 +113,162 @@ impl<P: Curve> Worker<P> {
         }
     }
 
-    fn first_round(&mut self, bases: &[Point<P>], buckets: &mut [Point<P>]) {
-        let Self {
-            batch,
-            ends,
-            order,
-            runs,
-            work,
-        } = self;
-        let mut places = FirstRound { bases, work, buckets };
-        let mut begin = 0usize;
-        let mut free = 0u32;
-        for bucket in 0..places.buckets.len() as u32 {
-            let end = ends[bucket as usize] as usize;
-            let run = &order[begin..end];
+    /// Adds the bases in pairs, the odd ones to buckets. Gives the number of runs that are left.
+    fn first_round(&mut self, bases: &[Point<P>], buckets: &mut [Point<P>]) -> usize {
+        let (mut begin, mut paired, mut joins, mut runs) = (0, 0, 0, 0);
+        for (bucket, end) in self.ends[..buckets.len()].iter().enumerate() {
+            let end = *end as usize;
+            let half = (end - begin) / 2;
+            for copied in (0..half.max(1)).step_by(COPIED / 2) {
+                let from = &self.order[begin + 2 * copied..][..COPIED];
+                let to = &mut self.pairs[paired + copied..][..COPIED / 2];
+                to.as_flattened_mut().copy_from_slice(from);
+            }
+            // An entry that is not counted is written over by the next.
+            self.runs[runs] = Run {
+                bucket: bucket as u32,
+                start: paired as u32,
+                len: half as u32,
+            };
+            self.joins[joins] = [bucket as u32, self.order[end.max(1) - 1]];
+            paired += half;
+            runs += usize::from(half > 0);
+            joins += (end - begin) % 2;
             begin = end;
-            if let [base] = run {
-                batch.push(bucket << 1 | RESIDENT, *base, bucket | RESIDENT);
-            } else if run.len() > 1 {
-                let start = free;
-                let pairs = run.chunks_exact(2);
-                let rest = pairs.remainder();
-                for pair in pairs {
-                    batch.push(pair[0], pair[1], free);
-                    free += 1;
-                    if batch.is_full() {
-                        batch.flush(&mut places);
-                    }
-                }
-                if let [base] = rest {
-                    batch.push_move(*base, free);
-                    free += 1;
-                }
-                runs.push(Run {
-                    bucket,
-                    start,
-                    len: free - start,
-                });
-            }
-            if batch.is_full() {
-                batch.flush(&mut places);
-            }
         }
-        batch.flush(&mut places);
-    }
-
-    /// Halves every run. Targets lie at or below what was read for them, and a batch reads all its operands before it
-    /// moves or writes: nothing is overwritten before it was read.
-    fn next_round(&mut self, buckets: &mut [Point<P>]) {
-        let Self {
-            batch, runs, work, ..
-        } = self;
-        let mut places = NextRound { work, buckets };
-        let mut free = 0u32;
-        let mut kept = 0usize;
-        for i in 0..runs.len() {
-            let Run { bucket, start, len } = runs[i];
-            if len == 1 {
-                batch.push(bucket | RESIDENT, start, bucket | RESIDENT);
-            } else {
-                let new_start = free;
-                for pair in 0..len / 2 {
-                    batch.push(start + 2 * pair, start + 2 * pair + 1, free);
-                    free += 1;
-                    if batch.is_full() {
-                        batch.flush(&mut places);
-                    }
-                }
-                if len % 2 == 1 {
-                    batch.push_move(start + len - 1, free);
-                    free += 1;
-                }
-                runs[kept] = Run {
-                    bucket,
-                    start: new_start,
-                    len: free - new_start,
-                };
-                kept += 1;
-            }
-            if batch.is_full() {
-                batch.flush(&mut places);
-            }
-        }
-        runs.truncate(kept);
-        batch.flush(&mut places);
-    }
-
-    /// Place i of the work array, for i < `count`, becomes the sum of places `first(i)` and `second(i)` of `source`, or of the
-    /// work array itself if there is none; these must not lie below i then.
-    pub(super) fn add_pairs(
-        &mut self,
-        source: Option<&[Point<P>]>,
-        count: usize,
-        pair: impl Fn(usize) -> (usize, usize),
-    ) {
-        let Self { batch, work, .. } = self;
-        let mut places = Pairs { source, work };
-        for first in (0..count).step_by(CAPACITY) {
-            for i in first..(first + CAPACITY).min(count) {
-                let (a, b) = pair(i);
-                batch.push(a as u32, b as u32, i as u32);
-            }
-            batch.flush(&mut places);
-        }
-    }
-}
-
-/// Operands: a base with its sign in bit 0, or a bucket, shifted as a base is. Targets: as in [`NextRound`].
-struct FirstRound<'a, P: Curve> {
-    bases: &'a [Point<P>],
-    work: &'a mut [Point<P>],
-    buckets: &'a mut [Point<P>],
-}
-
-impl<P: Curve> Places<P> for FirstRound<'_, P> {
-    #[inline(always)]
-    fn read(&self, place: u32) -> (&Point<P>, bool) {
-        let from = if place & RESIDENT == 0 {
-            self.bases
-        } else {
-            &*self.buckets
+        let mut from_bases = Joins::<P, true> {
+            to: buckets,
+            from: bases,
         };
-        (&from[((place & !RESIDENT) >> 1) as usize], place & 1 == 1)
-    }
-
-    #[inline(always)]
-    fn write(&mut self, target: u32, point: Point<P>) {
-        write::<P>(self.work, self.buckets, target, point);
-    }
-}
-
-/// Operands and targets: a place of the work array, or a bucket.
-struct NextRound<'a, P: Curve> {
-    work: &'a mut [Point<P>],
-    buckets: &'a mut [Point<P>],
-}
-
-impl<P: Curve> Places<P> for NextRound<'_, P> {
-    #[inline(always)]
-    fn read(&self, place: u32) -> (&Point<P>, bool) {
-        let from = if place & RESIDENT == 0 {
-            &*self.work
-        } else {
-            &*self.buckets
+        self.adder.add(&self.joins[..joins], &mut from_bases);
+        let mut to_work = Sums::<P, true> {
+            from: bases,
+            to: &mut self.work,
         };
-        (&from[(place & !RESIDENT) as usize], false)
+        self.adder.add(&self.pairs[..paired], &mut to_work);
+        runs
     }
 
-    #[inline(always)]
-    fn write(&mut self, target: u32, point: Point<P>) {
-        write::<P>(self.work, self.buckets, target, point);
+    /// Halves every run in place, the odd ones to buckets. Gives the number of runs that are left.
+    fn next_round(&mut self, runs: usize, buckets: &mut [Point<P>]) -> usize {
+        let (mut paired, mut joins, mut kept) = (0, 0, 0);
+        for i in 0..runs {
+            let Run { bucket, start, len } = self.runs[i];
+            let half = len / 2;
+            self.joins[joins] = [bucket, start + len - 1];
+            joins += (len % 2) as usize;
+            for place in start..start + half {
+                self.pairs[paired] = [place, place + half];
+                paired += 1;
+            }
+            self.runs[kept] = Run {
+                bucket,
+                start,
+                len: half,
+            };
+            kept += usize::from(half > 0);
+        }
+        let mut from_work = Joins::<P, false> {
+            to: buckets,
+            from: &self.work,
+        };
+        self.adder.add(&self.joins[..joins], &mut from_work);
+        self.adder
+            .add(&self.pairs[..paired], &mut InPlace(&mut self.work));
+        kept
+    }
+
+    /// The places of `pairs` in `source`, for each number below `count` one, are added into the work array, in the same order.
+    pub(super) fn add_from(&mut self, source: &[Point<P>], count: usize, pair: impl Fn(usize) -> Pair) {
+        self.queue(count, pair);
+        let mut places = Sums::<P, false> {
+            from: source,
+            to: &mut self.work,
+        };
+        self.adder.add(&self.pairs[..count], &mut places);
+    }
+
+    /// The same in the work array, each sum to its first operand's place. No place may be in two pairs.
+    pub(super) fn add_in_place(&mut self, count: usize, pair: impl Fn(usize) -> Pair) {
+        self.queue(count, pair);
+        self.adder.add(&self.pairs[..count], &mut InPlace(&mut self.work));
+    }
+
+    fn queue(&mut self, count: usize, pair: impl Fn(usize) -> Pair) {
+        for (i, to) in self.pairs[..count].iter_mut().enumerate() {
+            *to = pair(i);
+        }
     }
 }
 
-/// Operands: places of the source, or else of the work array, where the targets are.
-struct Pairs<'a, P: Curve> {
-    source: Option<&'a [Point<P>]>,
-    work: &'a mut [Point<P>],
+/// Both operands from one slice, sums to another, in the queue's order. Places of signed points have the sign in bit 0.
+struct Sums<'a, P: Curve, const SIGNED: bool> {
+    from: &'a [Point<P>],
+    to: &'a mut [Point<P>],
 }
 
-impl<P: Curve> Places<P> for Pairs<'_, P> {
+impl<P: Curve, const SIGNED: bool> Places<P> for Sums<'_, P, SIGNED> {
+    const SIGNED: [bool; 2] = [SIGNED; 2];
+
     #[inline(always)]
-    fn read(&self, place: u32) -> (&Point<P>, bool) {
-        (&self.source.unwrap_or(self.work)[place as usize], false)
+    fn first(&self, place: u32) -> &Point<P> {
+        &self.from[place as usize >> u32::from(SIGNED)]
     }
 
     #[inline(always)]
-    fn write(&mut self, target: u32, point: Point<P>) {
-        self.work[target as usize] = point;
+    fn second(&self, place: u32) -> &Point<P> {
+        self.first(place)
+    }
+
+    #[inline(always)]
+    fn target(&mut self, index: usize, _: u32) -> &mut Point<P> {
+        &mut self.to[index]
     }
 }
 
-#[inline(always)]
-fn write<P: Curve>(work: &mut [Point<P>], buckets: &mut [Point<P>], target: u32, point: Point<P>) {
-    let to = if target & RESIDENT == 0 { work } else { buckets };
-    to[(target & !RESIDENT) as usize] = point;
+/// Points of the second slice to points of the first.
+struct Joins<'a, P: Curve, const SIGNED: bool> {
+    to: &'a mut [Point<P>],
+    from: &'a [Point<P>],
+}
+
+impl<P: Curve, const SIGNED: bool> Places<P> for Joins<'_, P, SIGNED> {
+    const SIGNED: [bool; 2] = [false, SIGNED];
+
+    #[inline(always)]
+    fn first(&self, place: u32) -> &Point<P> {
+        &self.to[place as usize]
+    }
+
+    #[inline(always)]
+    fn second(&self, place: u32) -> &Point<P> {
+        &self.from[place as usize >> u32::from(SIGNED)]
+    }
+
+    #[inline(always)]
+    fn target(&mut self, _: usize, first: u32) -> &mut Point<P> {
+        &mut self.to[first as usize]
+    }
+}
+
+/// Points of one slice to other points of it.
+struct InPlace<'a, P: Curve>(&'a mut [Point<P>]);
+
+impl<P: Curve> Places<P> for InPlace<'_, P> {
+    const SIGNED: [bool; 2] = [false; 2];
+
+    #[inline(always)]
+    fn first(&self, place: u32) -> &Point<P> {
+        &self.0[place as usize]
+    }
+
+    #[inline(always)]
+    fn second(&self, place: u32) -> &Point<P> {
+        &self.0[place as usize]
+    }
+
+    #[inline(always)]
+    fn target(&mut self, _: usize, first: u32) -> &mut Point<P> {
+        &mut self.0[first as usize]
+    }
 }

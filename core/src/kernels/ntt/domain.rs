@@ -1,19 +1,23 @@
 //! Whole transforms in memory: forward, inverse, coset.
 //!
 //! Up to 2^11 values: one table, one thread. Above: n = side * middle * side with middle 1 or 2, as the module's page says.
-//! Memory: [`Domain::table_bytes`] for the tables, which is 64 * side bytes or 192 * side bytes with middle 2.
+//! Memory: [`Domain::table_bytes`] for the tables: 32 bytes an entry, 112 with lanes, of which each direction has side / 2, and
+//! side more with middle 2.
 
 use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::panel::reverse_digits;
+use crate::kernels::lanes::Factor;
+use crate::kernels::ntt::panel::{LANES, reverse_digits};
 use crate::kernels::ntt::twiddles::check_root;
-use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns};
+use crate::kernels::ntt::{LaneBuffer, NttElement, Twiddles, Twist, columns, strips};
 use crate::kernels::poly::{PIECE, scale_powers};
 
-/// Up to this size a transform runs on one thread.
+/// Up to this size a transform is not split, and runs on one thread.
 const DIRECT_LOG_MAX: u32 = 11;
+/// The same where there are lanes, which take rows by eights.
+const DIRECT_LOG_MAX_IN_LANES: u32 = 7;
 
 /// Transforms of 2^k values for one root of unity and its inverse.
 #[derive(Clone, Debug)]
@@ -64,6 +68,11 @@ impl<F: KernelField> Domain<F> {
         self.forward.transform(values, F::ONE);
     }
 
+    /// [`Self::forward`], and everything times `scale`.
+    pub fn forward_scaled<E: NttElement<F>>(&self, values: &mut [E], scale: F) {
+        self.forward.transform(values, scale);
+    }
+
     /// Values to coefficients, natural order, in place. Panics if the length is not [`size`](Self::size).
     pub fn inverse<E: NttElement<F>>(&self, values: &mut [E]) {
         self.inverse.transform(values, self.size_inverse);
@@ -90,16 +99,23 @@ struct Plan<F> {
     twiddles: Twiddles<F>,
     /// omega_(2 side)^c for c < side, where the middle digit has a bit; else empty.
     middle: Vec<F>,
+    /// The same for lanes, if there are any.
+    middle_factors: Vec<Factor>,
 }
 
 impl<F: KernelField> Plan<F> {
     fn new(log_n: u32, omega: F) -> Result<Self> {
-        if log_n <= DIRECT_LOG_MAX {
+        let direct_max = match strips::factors(&[F::ONE]).is_empty() {
+            true => DIRECT_LOG_MAX,
+            false => DIRECT_LOG_MAX_IN_LANES,
+        };
+        if log_n <= direct_max {
             return Ok(Self {
                 log_n,
                 omega,
                 twiddles: Twiddles::new(log_n, omega)?,
                 middle: Vec::new(),
+                middle_factors: Vec::new(),
             });
         }
         let log_side = log_n / 2;
@@ -118,12 +134,14 @@ impl<F: KernelField> Plan<F> {
             log_n,
             omega,
             twiddles,
+            middle_factors: strips::factors(&middle),
             middle,
         })
     }
 
     fn table_bytes(&self) -> u64 {
-        self.twiddles.table_bytes() + (self.middle.len() * size_of::<F>()) as u64
+        self.twiddles.table_bytes()
+            + (self.middle.len() * size_of::<F>() + self.middle_factors.len() * size_of::<Factor>()) as u64
     }
 
     fn transform<E: NttElement<F>>(&self, values: &mut [E], scale: F) {
@@ -132,7 +150,7 @@ impl<F: KernelField> Plan<F> {
             1usize << self.log_n,
             "a transform's length is its domain's"
         );
-        if self.log_n <= DIRECT_LOG_MAX {
+        if self.twiddles.log_size() == self.log_n {
             self.twiddles.transform(values);
             if !scale.is_one() {
                 values
@@ -150,20 +168,31 @@ impl<F: KernelField> Plan<F> {
             first_column: 0,
             scale,
             base: F::ONE,
+            row: F::ONE,
         };
-        columns(values, row, &self.twiddles, Some(&twist));
-        values.par_chunks_exact_mut(row).for_each(|row| {
-            if !self.middle.is_empty() {
-                let (low, high) = row.split_at_mut(side);
-                for ((low, high), factor) in low.iter_mut().zip(high).zip(&self.middle) {
-                    E::butterfly_one(low, high);
-                    low.settle();
-                    high.scale(factor);
+        columns(values, row, &self.twiddles, &F::ONE, Some(&twist));
+        let mut rows: Vec<&mut [E]> = values.chunks_exact_mut(row).collect();
+        rows.par_chunks_mut(LANES)
+            .for_each_init(LaneBuffer::default, |buffer, rows| {
+                if !E::rows_in_lanes(buffer, rows, &self.twiddles, &self.middle_factors) {
+                    rows.iter_mut().for_each(|row| self.row(row));
                 }
-            }
-            row.chunks_exact_mut(side)
-                .for_each(|part| self.twiddles.transform(part));
-        });
+            });
         reverse_digits(values, side, row / side);
+    }
+
+    /// Transforms a row, without lanes.
+    fn row<E: NttElement<F>>(&self, row: &mut [E]) {
+        let side = self.twiddles.size();
+        if !self.middle.is_empty() {
+            let (low, high) = row.split_at_mut(side);
+            for ((low, high), factor) in low.iter_mut().zip(high).zip(&self.middle) {
+                E::butterfly_one(low, high);
+                low.settle();
+                high.scale(factor);
+            }
+        }
+        row.chunks_exact_mut(side)
+            .for_each(|part| self.twiddles.transform(part));
     }
 }

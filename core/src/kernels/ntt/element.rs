@@ -4,6 +4,8 @@
 use ark_ec::short_weierstrass::Projective;
 
 use crate::kernels::curve::Curve;
+use crate::kernels::lanes::Factor;
+use crate::kernels::ntt::{LaneBuffer, Twiddles, Twist};
 
 /// A value that butterflies with factors in `F` can be taken of.
 ///
@@ -39,6 +41,33 @@ pub trait NttElement<F>: Sized + Copy + Send + Sync {
     }
     /// Makes the value canonical again.
     fn settle(&mut self);
+    /// Multiplies row r of a strip of columns by `before^r`, transforms its columns, and multiplies by the twist, for a strip
+    /// that begins at column `first_column` of its panel: all in eight lanes, if there are any for this type. Says whether
+    /// that is done; if not, nothing is.
+    #[doc(hidden)]
+    fn columns_in_lanes(
+        buffer: &mut LaneBuffer,
+        strip: &mut [&mut [Self]],
+        first_column: usize,
+        twiddles: &Twiddles<F>,
+        before: &[Factor],
+        twist: Option<&Twist<F>>,
+    ) -> bool {
+        let _ = (buffer, strip, first_column, twiddles, before, twist);
+        false
+    }
+    /// Transforms up to eight rows, in lanes as above. With `middle`, of one factor for each value of a transform, rows have
+    /// two parts: they become sum and difference, the latter times `middle`, and each is transformed.
+    #[doc(hidden)]
+    fn rows_in_lanes(
+        buffer: &mut LaneBuffer,
+        rows: &mut [&mut [Self]],
+        twiddles: &Twiddles<F>,
+        middle: &[Factor],
+    ) -> bool {
+        let _ = (buffer, rows, twiddles, middle);
+        false
+    }
 }
 
 impl<P: Curve> NttElement<P::ScalarField> for Projective<P> {

@@ -30,17 +30,6 @@ pub fn scale_indexed<F: KernelField, E: NttElement<F>>(
     });
 }
 
-/// Multiplies row r of a panel of `width` columns by `base^r`: the part of a coset's shift that a row has in common.
-pub fn scale_rows<F: KernelField, E: NttElement<F>>(panel: &mut [E], width: usize, base: &F) {
-    if width == 0 {
-        return;
-    }
-    panel.par_chunks_mut(width).enumerate().for_each(|(row, values)| {
-        let power = base.pow([row as u64]);
-        E::scale_run(values, &power);
-    });
-}
-
 /// Multiplies every value by `factor`.
 pub fn scale_all<F: KernelField, E: NttElement<F>>(values: &mut [E], factor: &F) {
     values
@@ -100,18 +89,18 @@ mod tests {
         let (base, root) = (Fr::from(3u64), Fr::from(7u64));
         let (rows, width, row_len) = (5usize, 6usize, 40u64);
         let mut panel = vec![Fr::ONE; rows * width];
-        scale_rows(&mut panel, width, &base.pow([row_len]));
         let factors = Twist {
             root,
             first_row: 2,
             first_column: 9,
             scale: Fr::from(11u64),
             base,
+            row: base.pow([row_len]),
         };
         twist(&mut panel, width, &factors);
         for (i, value) in panel.iter().enumerate() {
-            let (row, column) = ((i / width) as u64, 9 + (i % width) as u64);
-            let wanted = base.pow([row * row_len + column]) * root.pow([(2 + row) * column]);
+            let (row, column) = (2 + (i / width) as u64, 9 + (i % width) as u64);
+            let wanted = base.pow([row * row_len + column]) * root.pow([row * column]);
             assert_eq!(*value, wanted * Fr::from(11u64));
         }
     }

@@ -20,12 +20,14 @@ pub(super) mod eight;
 mod element;
 mod indexed;
 mod panel;
+pub(super) mod strips;
 mod twiddles;
 
 pub use domain::Domain;
 pub use element::NttElement;
-pub use indexed::{scale_all, scale_indexed, scale_rows, transpose_block};
-pub use panel::{STRIP_BYTES, Twist, columns, rows, twist};
+pub use indexed::{scale_all, scale_indexed, transpose_block};
+pub use panel::{STRIP_BYTES, Twist, columns, each_row, rows, twist};
+pub use strips::LaneBuffer;
 pub use twiddles::Twiddles;
 
 #[cfg(test)]

@@ -7,16 +7,21 @@
 use rayon::prelude::*;
 
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, Twiddles};
+use crate::kernels::ntt::{LaneBuffer, NttElement, Twiddles, strips};
+use crate::kernels::poly::powers;
 
-/// A strip of columns is copied to a buffer of this size (or of four columns, if that is more) to be transformed: it stays in the second-level
-/// cache.
+/// A strip of columns is copied to a buffer of this size (or of eight columns, if that is more) to be transformed: it stays in
+/// the second-level cache.
 pub const STRIP_BYTES: usize = 256 << 10;
+
+/// Columns or rows that are transformed side by side.
+pub(super) const LANES: usize = 8;
 
 /// Values on one side of a tile that is swapped at a time.
 const TILE: usize = 16;
 
-/// Factors `scale * base^(first_column + c) * root^((first_row + r) * (first_column + c))` for element (r, c) of a panel.
+/// Factors `scale * base^C * row^R * root^(R * C)` with `R = first_row + r`, `C = first_column + c`, for element (r, c) of a
+/// panel.
 #[derive(Clone, Copy, Debug)]
 pub struct Twist<F> {
     /// The n-th root of unity of the whole transform.
@@ -29,6 +34,8 @@ pub struct Twist<F> {
     pub scale: F,
     /// Goes to the power of the column: a column's part of a coset's shift, or 1.
     pub base: F,
+    /// Goes to the power of the row: a row's part of a coset's shift, or 1.
+    pub row: F,
 }
 
 /// Running factors for a strip of columns: one row's, and the step to the next row's.
@@ -48,10 +55,14 @@ impl<F: KernelField> Factors<F> {
     /// Starts at the panel's row `row`, for `width` columns from the panel's column `column`.
     fn start(&mut self, twist: &Twist<F>, row: usize, column: usize, width: usize) {
         let row = twist.first_row + row as u64;
-        let mut step = twist.root.pow([twist.first_column + column as u64]);
+        let mut step = twist
+            .root
+            .pow([twist.first_column + column as u64])
+            .times(&twist.row);
         let per_column = twist.root.pow([row]).times(&twist.base);
         let mut value = per_column
             .pow([twist.first_column + column as u64])
+            .times(&twist.row.pow([row]))
             .times(&twist.scale);
         self.row.clear();
         self.step.clear();
@@ -71,12 +82,13 @@ impl<F: KernelField> Factors<F> {
     }
 }
 
-/// Transforms every column of a panel of `twiddles.size()` rows and `width` columns, in place, and multiplies by the
-/// twist if there is one. Panics if the panel's length is not their product.
+/// Multiplies row r of a panel by `before^r`, transforms every column (of `twiddles.size()` rows, `width` columns), in place,
+/// and multiplies by the twist if there is one. Panics if the panel's length is not their product.
 pub fn columns<F: KernelField, E: NttElement<F>>(
     panel: &mut [E],
     width: usize,
     twiddles: &Twiddles<F>,
+    before: &F,
     twist: Option<&Twist<F>>,
 ) {
     let height = twiddles.size();
@@ -88,19 +100,33 @@ pub fn columns<F: KernelField, E: NttElement<F>>(
     if panel.is_empty() {
         return;
     }
+    let mut shifts = Vec::new();
+    if !before.is_one() {
+        shifts.resize(height, F::ZERO);
+        powers(&mut shifts, &F::ONE, before);
+    }
+    let factors_before = strips::factors(&shifts);
     let strip_width = strip_width::<E>(height, width);
     let strips = split_columns(panel, width, strip_width);
     strips.into_par_iter().enumerate().for_each_init(
-        || (vec![E::FILL; height * strip_width], Factors::new()),
-        |(buffer, factors), (index, mut strip)| {
+        || (LaneBuffer::default(), Vec::new(), Factors::new()),
+        |(lanes, buffer, factors), (index, mut strip)| {
+            let first_column = index * strip_width;
+            if E::columns_in_lanes(lanes, &mut strip, first_column, twiddles, &factors_before, twist) {
+                return;
+            }
             let width = strip[0].len();
+            buffer.resize(height * strip_width, E::FILL);
             let buffer = &mut buffer[..height * width];
-            for (row, values) in strip.iter().zip(buffer.chunks_exact_mut(width)) {
+            for (r, (row, values)) in strip.iter().zip(buffer.chunks_exact_mut(width)).enumerate() {
                 values.copy_from_slice(row);
+                if let Some(shift) = shifts.get(r) {
+                    E::scale_run(values, shift);
+                }
             }
             twiddles.column_layers(buffer, width);
             if let Some(twist) = twist {
-                factors.start(twist, 0, index * strip_width, width);
+                factors.start(twist, 0, first_column, width);
             }
             for (i, row) in strip.iter_mut().enumerate() {
                 let source = twiddles.reverse(i) * width;
@@ -114,11 +140,12 @@ pub fn columns<F: KernelField, E: NttElement<F>>(
     );
 }
 
-/// Columns per strip: about [`STRIP_BYTES`], at least 4, and enough strips for every thread.
+/// Columns per strip: about [`STRIP_BYTES`], at least a vector of eight, and enough strips for every thread.
 fn strip_width<E>(height: usize, width: usize) -> usize {
     let fit = STRIP_BYTES / (height * size_of::<E>()).max(1);
     let share = width.div_ceil(2 * rayon::current_num_threads());
-    fit.min(share).clamp(4.min(width), width)
+    let vectors = fit.min(share) / LANES * LANES;
+    vectors.clamp(LANES.min(width), width)
 }
 
 /// The pieces of every row that make up each strip of columns.
@@ -143,8 +170,21 @@ pub fn rows<F: KernelField, E: NttElement<F>>(tile: &mut [E], twiddles: &Twiddle
         0,
         "a tile is a whole number of rows"
     );
-    tile.par_chunks_exact_mut(twiddles.size())
-        .for_each(|row| twiddles.transform(row));
+    each_row(tile.chunks_exact_mut(twiddles.size()).collect(), twiddles);
+}
+
+/// Transforms rows of `twiddles.size()` values, wherever they are, in place. Panics if one has another length.
+pub fn each_row<F: KernelField, E: NttElement<F>>(mut rows: Vec<&mut [E]>, twiddles: &Twiddles<F>) {
+    assert!(
+        rows.iter().all(|row| row.len() == twiddles.size()),
+        "a transform's length is its table's"
+    );
+    rows.par_chunks_mut(LANES)
+        .for_each_init(LaneBuffer::default, |buffer, rows| {
+            if !E::rows_in_lanes(buffer, rows, twiddles, &[]) {
+                rows.iter_mut().for_each(|row| twiddles.transform(row));
+            }
+        });
 }
 
 /// Multiplies element (r, c) of a panel by its twist, in place.

@@ -1,11 +1,12 @@
 //! The twiddle table of one small transform, and that transform itself.
 //!
 //! Table: omega^bitrev(j) for j < n/2, where bitrev reverses k - 1 bits: group g of any layer uses entry g, and the prefix of
-//! length m/2 is the table of the m-point transform. Memory: 32 * n/2 bytes.
+//! length m/2 is the table of the m-point transform. Memory: 32 * n/2 bytes, and 80 * n/2 where there are lanes.
 
 use crate::error::{Error, Result};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::NttElement;
+use crate::kernels::lanes::Factor;
+use crate::kernels::ntt::{NttElement, strips};
 
 /// Below this many values a block is transformed layer by layer, above it by halves, so that it comes to fit the cache.
 const BLOCK: usize = 1024;
@@ -20,6 +21,8 @@ pub struct Twiddles<F> {
     omega: F,
     /// omega^bitrev(j).
     table: Vec<F>,
+    /// The same for lanes, where there are any; else empty.
+    factors: Vec<Factor>,
 }
 
 impl<F: KernelField> Twiddles<F> {
@@ -43,7 +46,12 @@ impl<F: KernelField> Twiddles<F> {
                 table.push(table[j].times(root));
             }
         }
-        Ok(Self { log_n, omega, table })
+        Ok(Self {
+            log_n,
+            omega,
+            factors: strips::factors(&table),
+            table,
+        })
     }
 
     /// The number of values of a transform.
@@ -63,7 +71,12 @@ impl<F: KernelField> Twiddles<F> {
 
     /// Bytes that the table holds.
     pub fn table_bytes(&self) -> u64 {
-        (self.table.len() * size_of::<F>()) as u64
+        (self.table.len() * size_of::<F>() + self.factors.len() * size_of::<Factor>()) as u64
+    }
+
+    /// The table for lanes; empty where there are none.
+    pub(super) fn factors(&self) -> &[Factor] {
+        &self.factors
     }
 
     /// Index `i` with its bits reversed.

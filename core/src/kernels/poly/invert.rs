@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::PIECE;
+use super::scan::{carries_down, carries_up};
+use super::{PIECE, eight};
 use crate::kernels::field::KernelField;
 
 /// Replaces every non-zero value by its inverse; zeros stay zero.
@@ -15,6 +16,9 @@ pub fn invert_chunk<F: KernelField>(values: &mut [F]) {
 
 /// [`invert_chunk`] on one thread, with one inversion; `before` is room for as many products.
 pub(super) fn invert_piece<F: KernelField>(values: &mut [F], before: &mut Vec<F>) {
+    if eight_lanes(values, before) {
+        return;
+    }
     before.clear();
     let mut product = F::ONE;
     for value in values.iter() {
@@ -32,4 +36,24 @@ pub(super) fn invert_piece<F: KernelField>(values: &mut [F], before: &mut Vec<F>
             *value = inverted;
         }
     }
+}
+
+/// [`invert_piece`] in lanes, if it can be: an inverse is the product of all before, of all behind, and of the inverse of all.
+fn eight_lanes<F: KernelField>(values: &mut [F], behind: &mut Vec<F>) -> bool {
+    let zeros: Vec<usize> = (0..values.len()).filter(|&i| values[i].is_zero()).collect();
+    zeros.iter().for_each(|&i| values[i] = F::ONE);
+    let done = match eight::block_products(values) {
+        Some(blocks) => {
+            let all = blocks.iter().fold(F::ONE, |all, product| all.times(product));
+            behind.clear();
+            behind.extend_from_slice(values);
+            eight::suffix_products(behind, &carries_down(&blocks, F::ONE), true);
+            let inverse = all.inverse().unwrap_or(F::ZERO);
+            eight::prefix_products(values, &carries_up(&blocks, inverse), Some(behind));
+            true
+        }
+        None => false,
+    };
+    zeros.iter().for_each(|&i| values[i] = F::ZERO);
+    done
 }

@@ -1,15 +1,34 @@
 //! Scans with a carry: evaluation and division from the top, prefix products from the bottom.
 //!
 //! Each is a two-level scan: every piece's own contribution in parallel, a short serial pass over the pieces' carries, then
-//! every piece again, in parallel, with its carry. Memory: one or two scalars per piece.
+//! every piece again, in parallel, with its carry. In lanes ([`super::eight`]), a piece is cut once more, into a block for each
+//! lane. Memory: 17 scalars per piece.
 
 use rayon::prelude::*;
 
 use super::PIECE;
+use super::eight::{self, CHAINS, GROUP};
 use crate::kernels::field::KernelField;
 
-/// The chunk's own value at `point`. Four chains hide the multiplier's latency.
+/// The chunk's own value at `point`.
 fn evaluate_piece<F: KernelField>(coefficients: &[F], point: &F) -> F {
+    let grouped = coefficients.len() - coefficients.len() % GROUP;
+    let (head, tail) = coefficients.split_at(grouped);
+    match (head, tail) {
+        ([], tail) => evaluate_in_words(tail, point),
+        (head, []) => eight::evaluate(head, point).unwrap_or_else(|| evaluate_in_words(head, point)),
+        (head, tail) => match eight::evaluate(head, point) {
+            Some(value) => {
+                let above = point.pow([grouped as u64]);
+                value.plus(&evaluate_in_words(tail, point).times(&above))
+            }
+            None => evaluate_in_words(coefficients, point),
+        },
+    }
+}
+
+/// [`evaluate_piece`] without lanes: four chains hide the multiplier's latency.
+fn evaluate_in_words<F: KernelField>(coefficients: &[F], point: &F) -> F {
     let point_4 = point.squared().squared();
     let mut lanes = [F::ZERO; 4];
     let quads = coefficients.chunks_exact(4);
@@ -79,51 +98,172 @@ fn fold_pieces<F: KernelField>(
 /// less: the topmost becomes 0). Chunks come from the top, the first with carry 0; the carry that the lowest chunk gives is
 /// the remainder, the polynomial's value at `point`.
 pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F) -> F {
-    let values: Vec<F> = coefficients
+    let parts: Vec<Parts<F>> = coefficients
         .par_chunks(PIECE)
-        .map(|piece| evaluate_piece(piece, point))
+        .map(|piece| match eight::block_values(piece, point) {
+            Some(blocks) => {
+                let above = point.pow([(piece.len() / CHAINS) as u64]);
+                let horner = |sum: F, value: &F| sum.times(&above).plus(value);
+                Parts {
+                    whole: blocks.iter().rev().fold(F::ZERO, horner),
+                    blocks: Some((blocks, above)),
+                }
+            }
+            None => Parts {
+                whole: evaluate_piece(piece, point),
+                blocks: None,
+            },
+        })
         .collect();
+    let values: Vec<F> = parts.iter().map(|parts| parts.whole).collect();
     let mut carries = vec![F::ZERO; values.len()];
     let carry = fold_pieces(&values, coefficients.len(), point, carry, |i, carry| {
         carries[i] = carry
     });
     coefficients
         .par_chunks_mut(PIECE)
+        .zip(parts)
         .zip(carries)
-        .for_each(|(piece, mut carry)| {
-            for value in piece.iter_mut().rev() {
-                let next = carry.times(point).plus(value);
-                *value = carry;
-                carry = next;
+        .for_each(|((piece, parts), mut carry)| match parts.blocks {
+            Some((blocks, above)) => {
+                let mut carries = [F::ZERO; CHAINS];
+                for (incoming, value) in carries.iter_mut().zip(&blocks).rev() {
+                    *incoming = carry;
+                    carry = carry.times(&above).plus(value);
+                }
+                eight::divide(piece, point, &carries);
+            }
+            None => {
+                for value in piece.iter_mut().rev() {
+                    let next = carry.times(point).plus(value);
+                    *value = carry;
+                    carry = next;
+                }
             }
         });
     carry
 }
 
+/// What a piece brings to a scan: as a whole, and each of its blocks in lanes, with what takes a carry over a block.
+struct Parts<F> {
+    whole: F,
+    blocks: Option<([F; CHAINS], F)>,
+}
+
 /// Exclusive prefix product, in place: value i becomes `carry * values[0] * ... * values[i - 1]`. Chunks come from the bottom;
 /// the first carry is the first value wanted (1 for a grand product), the result is the next chunk's carry.
-pub fn prefix_product_chunk<F: KernelField>(values: &mut [F], mut carry: F) -> F {
-    let products: Vec<F> = values
-        .par_chunks(PIECE)
-        .map(|piece| piece.iter().fold(F::ONE, |product, value| product.times(value)))
-        .collect();
+pub fn prefix_product_chunk<F: KernelField>(values: &mut [F], carry: F) -> F {
+    let products = piece_products(values);
+    prefix_products(values, &products, carry, None)
+}
+
+/// Multiplies the carry, and gives what it was.
+fn advance<F: KernelField>(carry: &mut F, factor: &F) -> F {
+    let next = carry.times(factor);
+    std::mem::replace(carry, next)
+}
+
+/// What a carry is when it comes to each block, upwards.
+pub(super) fn carries_up<F: KernelField>(blocks: &[F; CHAINS], mut carry: F) -> [F; CHAINS] {
+    blocks.each_ref().map(|product| advance(&mut carry, product))
+}
+
+/// The same, downwards.
+pub(super) fn carries_down<F: KernelField>(blocks: &[F; CHAINS], mut carry: F) -> [F; CHAINS] {
+    let mut carries = [F::ONE; CHAINS];
+    for (incoming, product) in carries.iter_mut().zip(blocks).rev() {
+        *incoming = advance(&mut carry, product);
+    }
+    carries
+}
+
+/// The products of a piece and of its blocks.
+type Products<F> = (F, Option<[F; CHAINS]>);
+
+fn piece_products<F: KernelField>(values: &[F]) -> Vec<Products<F>> {
+    let product = |values: &[F]| values.iter().fold(F::ONE, |product, value| product.times(value));
+    let pieces = values.par_chunks(PIECE);
+    pieces
+        .map(|piece| match eight::block_products(piece) {
+            Some(blocks) => (product(&blocks), Some(blocks)),
+            None => (product(piece), None),
+        })
+        .collect()
+}
+
+/// [`prefix_product_chunk`] with the pieces' products at hand; every product is multiplied with its factor, if there are any.
+fn prefix_products<F: KernelField>(
+    values: &mut [F],
+    products: &[Products<F>],
+    mut carry: F,
+    factors: Option<&[F]>,
+) -> F {
     let carries: Vec<F> = products
         .iter()
-        .map(|product| {
-            let incoming = carry;
-            carry = carry.times(product);
-            incoming
-        })
+        .map(|(product, _)| advance(&mut carry, product))
         .collect();
-    values
-        .par_chunks_mut(PIECE)
+    let pieces = values.par_chunks_mut(PIECE).enumerate();
+    pieces
+        .zip(products)
         .zip(carries)
-        .for_each(|(piece, mut carry)| {
-            for value in piece {
-                let next = carry.times(value);
-                *value = carry;
-                carry = next;
+        .for_each(|(((i, piece), (_, blocks)), mut carry)| {
+            let factors = factors.map(|factors| &factors[i * PIECE..i * PIECE + piece.len()]);
+            if let Some(blocks) = blocks {
+                let carries = blocks.each_ref().map(|product| advance(&mut carry, product));
+                return eight::prefix_products(piece, &carries, factors);
+            }
+            for value in piece.iter_mut() {
+                *value = advance(&mut carry, value);
+            }
+            if let Some(factors) = factors {
+                for (value, factor) in piece.iter_mut().zip(factors) {
+                    *value = value.times(factor);
+                }
             }
         });
     carry
+}
+
+/// Inclusive suffix product, in place: value i becomes `values[i] * ... * values[n - 1]`; gives the product of all.
+fn suffix_products<F: KernelField>(values: &mut [F], products: &[Products<F>]) -> F {
+    let mut carry = F::ONE;
+    let mut carries = vec![F::ONE; products.len()];
+    for (incoming, (product, _)) in carries.iter_mut().zip(products).rev() {
+        *incoming = advance(&mut carry, product);
+    }
+    let pieces = values.par_chunks_mut(PIECE).zip(products);
+    pieces.zip(carries).for_each(|((piece, (_, blocks)), mut carry)| {
+        if let Some(blocks) = blocks {
+            return eight::suffix_products(piece, &carries_down(blocks, carry), false);
+        }
+        for value in piece.iter_mut().rev() {
+            carry = carry.times(value);
+            *value = carry;
+        }
+    });
+    carry
+}
+
+/// The running product of fractions, exclusive: numerator i becomes `carry` times the fractions before i. Chunks and carries
+/// as in [`prefix_product_chunk`]. A fraction over zero counts as zero. The denominators are used up.
+///
+/// With N_i the product of the numerators before i, S_i that of the denominators from i on, and D that of all: value i is
+/// `(carry / D) N_i S_i`. So there is one inversion a chunk, and five multiplications a value.
+pub fn fraction_product_chunk<F: KernelField>(numerators: &mut [F], denominators: &mut [F], carry: F) -> F {
+    numerators
+        .par_chunks_mut(PIECE)
+        .zip(denominators.par_chunks_mut(PIECE))
+        .for_each(|(numerators, denominators)| {
+            for (numerator, denominator) in numerators.iter_mut().zip(denominators) {
+                if denominator.is_zero() {
+                    (*numerator, *denominator) = (F::ZERO, F::ONE);
+                }
+            }
+        });
+    let products = piece_products(denominators);
+    let all = suffix_products(denominators, &products);
+    // No denominator is zero any more.
+    let first = carry.times(&all.inverse().unwrap_or(F::ZERO));
+    let products = piece_products(numerators);
+    prefix_products(numerators, &products, first, Some(denominators))
 }

@@ -74,6 +74,29 @@ fn check_all<F: KernelField>(n: usize, chunk: usize, seed: u64) {
     }
     assert_eq!(last, running);
 
+    // Fractions, among them zeros, and a few over zero.
+    let mut fractions: Vec<F> = factors.clone();
+    let mut denominators: Vec<F> = random(n, seed + 4);
+    let spare = (seed % 3) as usize;
+    for (i, denominator) in denominators.iter_mut().enumerate() {
+        if i % 5 != spare || i < n / 2 {
+            *denominator += F::ONE;
+        }
+    }
+    let wanted = denominators.clone();
+    let last = fractions
+        .chunks_mut(chunk)
+        .zip(denominators.chunks_mut(chunk))
+        .fold(points[0], |carry, (numerators, denominators)| {
+            fraction_product_chunk(numerators, denominators, carry)
+        });
+    let mut running = points[0];
+    for ((product, factor), denominator) in fractions.iter().zip(&factors).zip(&wanted) {
+        assert_eq!(*product, running);
+        running *= *factor * denominator.inverse().unwrap_or(F::ZERO);
+    }
+    assert_eq!(last, running);
+
     let mut inverses = values.clone();
     inverses.chunks_mut(chunk).for_each(invert_chunk);
     for (inverse, value) in inverses.iter().zip(&values) {
@@ -94,6 +117,8 @@ fn check_all<F: KernelField>(n: usize, chunk: usize, seed: u64) {
         let inverse = denominator.map_or(F::ONE, |value| value.inverse().unwrap_or(F::ZERO));
         assert_eq!(*fraction, *numerator * inverse);
     }
+
+    check_factors(&values, &factors, &points);
 
     let other: Vec<F> = random(n / 2, seed + 2);
     let mut sum = vec![F::ONE; n];
@@ -119,6 +144,44 @@ fn check_all<F: KernelField>(n: usize, chunk: usize, seed: u64) {
         let power = points[0].pow([i as u64]);
         assert_eq!(scaled[i], values[i] * power);
         assert_eq!(sequence[i], power * points[0]);
+    }
+}
+
+fn check_factors<F: KernelField>(values: &[F], others: &[F], points: &[F]) {
+    let n = values.len();
+    let challenges = PermutationChallenges {
+        beta: points[0],
+        gamma: points[0] + points[2],
+        delta: F::from(7u64),
+    };
+    let PermutationChallenges { beta, gamma, delta } = challenges;
+    let mut names: Vec<F> = others.iter().rev().copied().collect();
+    let (before, mut numerators, mut denominators) = (names.clone(), values.to_vec(), others.to_vec());
+    multiply_permutation_factors(
+        &challenges,
+        values,
+        others,
+        &mut names,
+        &mut numerators,
+        &mut denominators,
+    );
+    let mut shifted = vec![F::ONE; n];
+    multiply_shifted((values, &beta), (others, &gamma), &mut shifted);
+    let mut gathered = vec![F::ONE; n];
+    let third = |i: usize| i.is_multiple_of(3).then_some(&values[n - 1 - i]);
+    gathered_products(&mut gathered, |i| {
+        (&values[i * 5 % n], &others[n - 1 - i], third(i / 16))
+    });
+    for i in 0..n {
+        assert_eq!(numerators[i], values[i] * (values[i] + before[i] + gamma));
+        assert_eq!(
+            denominators[i],
+            others[i] * (values[i] + beta * others[i] + gamma)
+        );
+        assert_eq!(names[i], before[i] * delta);
+        assert_eq!(shifted[i], (values[i] + beta) * (others[i] + gamma));
+        let product = values[i * 5 % n] * others[n - 1 - i];
+        assert_eq!(gathered[i], product * third(i / 16).unwrap_or(&F::ONE));
     }
 }
 

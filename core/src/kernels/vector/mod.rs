@@ -2,9 +2,14 @@
 //!
 //! Every function writes the first operand, element by element, and panics if a slice is shorter than it.
 //!
+//! A list of [`Instruction`]s runs in lanes as a whole, so that what one leaves the next one finds there.
+//!
 //! Multiplications run in eight lanes ([`super::lanes`]) where [`super::platform`] says so; the results are the same bits.
 
 mod eight;
+mod instruction;
+
+pub use instruction::{Instruction, Operand, Operation, SCALARS_PER_EIGHT, Target, run_in_lanes};
 
 use crate::kernels::field::KernelField;
 use crate::kernels::platform::Platform;
