@@ -1,6 +1,6 @@
 //! `ParamsKZG`: its points may be on disk.
 
-use spillproof_graft::{Operation, Tree};
+use spillproof_graft::{Operation, Substitution, Tree};
 
 /// Fields, constructors, reading and writing, commitments.
 pub fn graft(tree: &mut Tree) {
@@ -74,5 +74,79 @@ pub fn graft(tree: &mut Tree) {
         "impl ParamsProver for ParamsKZG :: fn commit",
         "c007fa2fe6c3a225",
         Operation::Body("crate::spillproof::bases::commit::<E, _>(&self.g, poly)"),
+    );
+    many(tree);
+}
+
+/// Commitments to many polynomials at once: a method of both traits, with a body that any parameters have, and one for
+/// `ParamsKZG`.
+fn many(tree: &mut Tree) {
+    let file = "src/poly/commitment.rs";
+    tree.graft(
+        file,
+        "trait Params",
+        "98158a1d0bb0b585",
+        Operation::Substitute(&[Substitution {
+            from: "+ 'params;",
+            to: "+ 'params;
+
+    /// Commitments to many polynomials at once, each as `commit_lagrange` gives it.
+    fn commit_lagrange_many(
+        &self,
+        polys: &[(&Polynomial<C::ScalarExt, LagrangeCoeff>, Blind<C::ScalarExt>)],
+    ) -> Vec<C::CurveExt> {
+        polys.iter().map(|(poly, r)| self.commit_lagrange(poly, *r)).collect()
+    }",
+            count: 1,
+        }]),
+    );
+    tree.graft(
+        file,
+        "trait ParamsProver",
+        "a0ebc9aa687bb18a",
+        Operation::Substitute(&[Substitution {
+            from: "-> Self;",
+            to: "-> Self;
+
+    /// Commitments to many polynomials at once, each as `commit` gives it.
+    fn commit_many(
+        &self,
+        polys: &[(&Polynomial<C::ScalarExt, Coeff>, Blind<C::ScalarExt>)],
+    ) -> Vec<C::CurveExt> {
+        polys.iter().map(|(poly, r)| self.commit(poly, *r)).collect()
+    }",
+            count: 1,
+        }]),
+    );
+    let file = "src/poly/kzg/commitment.rs";
+    tree.graft(
+        file,
+        "impl Params for ParamsKZG",
+        "bf50cb6027c9abe6",
+        Operation::Substitute(&[Substitution {
+            from: "MSMKZG<E>;",
+            to: "MSMKZG<E>;
+
+    fn commit_lagrange_many(&self, polys: &[(&Polynomial<E::Fr, LagrangeCoeff>, Blind<E::Fr>)]) -> Vec<E::G1> {
+        let polys: Vec<_> = polys.iter().map(|(poly, _)| *poly).collect();
+        crate::spillproof::bases::commit_many::<E, _>(&self.g_lagrange, &polys)
+    }",
+            count: 1,
+        }]),
+    );
+    tree.graft(
+        file,
+        "impl ParamsProver for ParamsKZG",
+        "de64f70cfa6bd12b",
+        Operation::Substitute(&[Substitution {
+            from: "ParamsVerifierKZG<E>;",
+            to: "ParamsVerifierKZG<E>;
+
+    fn commit_many(&self, polys: &[(&Polynomial<E::Fr, Coeff>, Blind<E::Fr>)]) -> Vec<E::G1> {
+        let polys: Vec<_> = polys.iter().map(|(poly, _)| *poly).collect();
+        crate::spillproof::bases::commit_many::<E, _>(&self.g, &polys)
+    }",
+            count: 1,
+        }]),
     );
 }

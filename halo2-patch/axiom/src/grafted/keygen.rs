@@ -40,9 +40,12 @@ where
     C::Scalar: FromUniformBytes<64>,
 {
     let mut made = Made::synthesize::<ConcreteCircuit>(session, params.k(), circuit, compress_selectors)?;
-    let sigmas = (0..made.cs.permutation.columns.len())
-        .map(|column| Ok(commit(params, &made.sigma(session, column)?)))
-        .collect::<Result<_, Error>>()?;
+    let sigmas = {
+        let _span = tracing::info_span!(target: "spillproof::step", "sigma").entered();
+        (0..made.cs.permutation.columns.len())
+            .map(|column| Ok(commit(params, &made.sigma(session, column)?)))
+            .collect::<Result<_, Error>>()?
+    };
     Ok(made.into_verifying_key(params, sigmas))
 }
 
@@ -63,18 +66,22 @@ where
     let mut made = Made::synthesize::<ConcreteCircuit>(session, params.k(), circuit, compress_selectors)?;
     let columns = made.cs.permutation.columns.len();
     let (mut sigmas, mut polys, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
-    for column in 0..columns {
-        let sigma = made.sigma(session, column)?;
-        if vk.is_none() {
-            commitments.push(commit(params, &sigma));
+    {
+        let _span = tracing::info_span!(target: "spillproof::step", "sigma").entered();
+        for column in 0..columns {
+            let sigma = made.sigma(session, column)?;
+            if vk.is_none() {
+                commitments.push(commit(params, &sigma));
+            }
+            polys.push(made.domain.lagrange_to_coeff(sigma.clone()));
+            sigmas.push(sigma);
         }
-        polys.push(made.domain.lagrange_to_coeff(sigma.clone()));
-        sigmas.push(sigma);
     }
     let permutation = permutation::ProvingKey::from_parts(sigmas, polys);
     // The columns are handles: a clone has no values of its own.
     let fixed_values = made.fixed.clone();
     let vk = vk.unwrap_or_else(|| made.into_verifying_key(params, commitments));
+    let _span = tracing::info_span!(target: "spillproof::step", "fixed polynomials").entered();
     let fixed_polys = fixed_values
         .iter()
         .map(|poly| vk.domain.lagrange_to_coeff(poly.clone()))
@@ -173,7 +180,10 @@ impl<C: CurveAffine> Made<C> {
     where
         C::Scalar: FromUniformBytes<64>,
     {
-        let fixed_commitments = self.fixed.iter().map(|poly| commit(params, poly)).collect();
+        let _span = tracing::info_span!(target: "spillproof::step", "commit fixed columns").entered();
+        let fixed: Vec<_> = self.fixed.iter().map(|poly| (poly, Blind::default())).collect();
+        let fixed_commitments = params.commit_lagrange_many(&fixed);
+        let fixed_commitments = fixed_commitments.iter().map(|point| point.to_affine()).collect();
         VerifyingKey::spillproof_from_parts(
             self.domain,
             fixed_commitments,

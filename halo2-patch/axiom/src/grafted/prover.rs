@@ -23,7 +23,7 @@ use ::spillproof::column::{Column, Placement, Workspace, Writer};
 use ::spillproof::commit::Scalar;
 use ::spillproof::plonkish::permutation::{grand_product, ProductSet};
 use ::spillproof::plonkish::{
-    evaluate_rows, lookup as lookup_argument, quotient, Builder, CosetDomain, Program, Source,
+    evaluate_rows, lookup as lookup_argument, quotient, quotient_in_tiles, Builder, CosetDomain, Program, Source,
 };
 use ::spillproof::stream::linear_combination;
 use ::spillproof::Session;
@@ -276,9 +276,10 @@ where
             let (permuted_input, permuted_table) = in_turn(session, || {
                 lookup_argument::permute(workspace, &input, &table, usable_rows, &input_tail, &table_tail)
             })?;
-            for (column, blind) in [&permuted_input, &permuted_table].into_iter().zip(&blinds) {
-                let poly = from_column(column.clone());
-                self.transcript.write_point(params.commit_lagrange(&poly, *blind).to_affine())?;
+            let polys = [&permuted_input, &permuted_table].map(|column| from_column(column.clone()));
+            let blinded: Vec<_> = polys.iter().zip(blinds.iter().copied()).collect();
+            for commitment in params.commit_lagrange_many(&blinded) {
+                self.transcript.write_point(commitment.to_affine())?;
             }
             permuted.push(Permuted { input, table, permuted_input, permuted_table, blinds: [blinds[0], blinds[1]] });
         }
@@ -382,7 +383,7 @@ where
         circuits: &[Single<Scheme::Scalar>],
         challenges: &Challenges<'_>,
     ) -> Result<Vec<Blinded<Scheme::Scalar>>, Error> {
-        let _span = tracing::info_span!(target: "spillproof::step", "quotient").entered();
+        let span = tracing::info_span!(target: "spillproof::step", "quotient").entered();
         let (session, params, domain) = (self.session, self.params, &self.pk.vk.domain);
         let (held, numerator) = numerator(self.pk, circuits, challenges)?;
         let mut sources: Vec<Source<'_, Scalar>> = held.iter().map(Source::Coefficients).collect();
@@ -395,13 +396,20 @@ where
             shift: scalar(&domain.g_coset),
             pieces: domain.quotient_poly_degree as usize,
         };
-        let pieces = in_turn(session, || quotient(session.workspace(), &sources, &numerator, &cosets))?;
+        let workspace = session.workspace();
+        let pieces = in_turn(session, || match session.quotient_tile_rows() {
+            None => quotient(workspace, &sources, &numerator, &cosets),
+            Some(rows) => quotient_in_tiles(workspace, &sources, &numerator, &cosets, rows),
+        })?;
         let mut pieces: Vec<_> = pieces
             .into_iter()
             .map(|piece| Blinded { poly: from_column(piece), blind: Blind(Scheme::Scalar::random(&mut self.rng)) })
             .collect();
-        for piece in &pieces {
-            self.transcript.write_point(params.commit(&piece.poly, piece.blind).to_affine())?;
+        drop(span);
+        let _span = tracing::info_span!(target: "spillproof::step", "commit quotient").entered();
+        let blinded: Vec<_> = pieces.iter().map(|piece| (&piece.poly, piece.blind)).collect();
+        for commitment in params.commit_many(&blinded) {
+            self.transcript.write_point(commitment.to_affine())?;
         }
         Ok(pieces)
     }
@@ -416,25 +424,25 @@ where
         let (pk, vk, params) = (self.pk, &self.pk.vk, self.params);
         let x: ChallengeX<_> = self.transcript.squeeze_challenge_scalar();
         let x = *x;
+        let span = tracing::info_span!(target: "spillproof::step", "evaluations").entered();
         let h = self.recombined(pieces, x.pow([params.n()]))?;
         let openings = Openings::new(vk, x, P::QUERY_INSTANCE);
         let fixed = openings.fixed(&pk.fixed_polys);
         let sigmas: Vec<_> = pk.permutation.polys.iter().map(|poly| (poly, x)).collect();
-        {
-            let _span = tracing::info_span!(target: "spillproof::step", "evaluations").entered();
-            let [mut evaluations, products] = openings.evaluations(circuits);
-            evaluations.extend(&fixed);
-            evaluations.push((&random.poly, x));
-            evaluations.extend(&sigmas);
-            evaluations.extend(products);
-            // The proof does not say what h is at x, but the opening needs it.
-            evaluations.push((&h.poly, x));
-            evaluate_all(&evaluations)?;
-            evaluations.pop();
-            for (poly, point) in evaluations {
-                self.transcript.write_scalar(evaluate(poly, point))?;
-            }
+        let [mut evaluations, products] = openings.evaluations(circuits);
+        evaluations.extend(&fixed);
+        evaluations.push((&random.poly, x));
+        evaluations.extend(&sigmas);
+        evaluations.extend(products);
+        // The proof does not say what h is at x, but the opening needs it.
+        evaluations.push((&h.poly, x));
+        evaluate_all(&evaluations)?;
+        evaluations.pop();
+        for (poly, point) in evaluations {
+            self.transcript.write_scalar(evaluate(poly, point))?;
         }
+        drop(span);
+
         let mut queries: Vec<_> = circuits.iter().flat_map(|circuit| openings.queries(circuit)).collect();
         queries.extend(unblinded(fixed.into_iter().chain(sigmas)));
         queries.extend([&h, &random].map(|Blinded { poly, blind }| ProverQuery { point: x, poly, blind: *blind }));
@@ -451,7 +459,6 @@ where
         pieces: Vec<Blinded<Scheme::Scalar>>,
         xn: Scheme::Scalar,
     ) -> Result<Blinded<Scheme::Scalar>, Error> {
-        let _span = tracing::info_span!(target: "spillproof::step", "evaluations").entered();
         let columns = pieces.iter().map(|piece| column(&piece.poly)).collect::<io::Result<Vec<_>>>()?;
         let mut factor = Scheme::Scalar::ONE;
         let mut terms = Vec::with_capacity(columns.len());

@@ -1,7 +1,7 @@
 //! The witness in a session. A child of upstream's `plonk::witness`.
 //!
 //! Advice cells go to mapped scratch. At the end of a phase its columns are inverted and written one by one, blinded, and
-//! committed to. Draws are stock's, in stock's order: for each column of the phase its last rows, then for each column its
+//! committed to together. Draws are stock's, in stock's order: for each column of the phase its last rows, then for each column its
 //! blind. The transcript takes the instances before the first phase's commitments, and gives challenges after each phase's.
 //!
 //! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with `n = 2^k`.
@@ -154,7 +154,7 @@ where
             rows,
             usable_rows: rows - (meta.blinding_factors() + 1),
             phase: 0,
-            cells: AdviceCells::new(session.workspace(), meta.num_advice_columns, rows)?,
+            cells: AdviceCells::new(session.workspace(), meta.num_advice_columns, rows, phases)?,
             instances,
             instance,
             committed: vec![None; meta.num_advice_columns],
@@ -244,6 +244,7 @@ where
         return Err(Error::InvalidInstances);
     }
     pk.vk.hash_into(transcript)?;
+    let _span = tracing::info_span!(target: "spillproof::step", "instances").entered();
     let columns = instances.iter().map(|instance| instance_single(session, &pk.vk.domain, meta, instance));
     Ok(columns.collect::<io::Result<_>>()?)
 }
@@ -358,6 +359,7 @@ where
             panic!("The API only supports 3 phases right now");
         };
         let _span = tracing::info_span!(target: "spillproof::step", "commit advice", phase = self.phase, columns = columns.len()).entered();
+        or_panic(self.cells.settle());
         if self.phase == 0 {
             absorb_instances::<Scheme, P, E, T>(
                 self.params,
@@ -367,17 +369,19 @@ where
             );
         }
         let (tails, blinds) = draw::<F>(columns.len(), self.rows - self.usable_rows, &mut *self.rng);
-        let mut commitments = Vec::with_capacity(columns.len());
-        for ((&index, tail), blind) in columns.iter().zip(tails).zip(blinds) {
+        let mut made = Vec::with_capacity(columns.len());
+        for (&index, tail) in columns.iter().zip(tails) {
             let tail: Vec<Scalar> = tail.iter().map(scalar).collect();
             let (session, cells) = (self.session, &mut self.cells);
             let values = or_panic(in_turn(session, || cells.column(session.workspace(), index, &tail)));
-            let values = from_column(values);
-            commitments.push(self.params.commit_lagrange(&values, blind).to_affine());
-            self.committed[index] = Some((values, blind));
+            made.push(from_column(values));
         }
-        for commitment in commitments {
-            or_panic(self.transcript.write_point(commitment));
+        let blinded: Vec<_> = made.iter().zip(blinds.iter().copied()).collect();
+        for commitment in self.params.commit_lagrange_many(&blinded) {
+            or_panic(self.transcript.write_point(commitment.to_affine()));
+        }
+        for ((&index, values), blind) in columns.iter().zip(made).zip(blinds) {
+            self.committed[index] = Some((values, blind));
         }
         for &index in &self.challenge_indices[self.phase] {
             let before = self.challenges.insert(index, *self.transcript.squeeze_challenge_scalar::<()>());

@@ -112,8 +112,37 @@ where
             }));
             sum
         }
-        (Bases::Disk(column), Some(scalars)) => or_panic(column.commit_column(scalars.column())),
+        (Bases::Disk(column), Some(scalars)) => {
+            let sums = or_panic(column.commit_columns(std::slice::from_ref(scalars.column())));
+            // One column, one sum.
+            sums.into_iter().sum()
+        }
         (Bases::Disk(column), None) => or_panic(column.commit(scalars)),
+    }
+}
+
+/// [`commit`] for many polynomials: what is on disk shares passes over the points.
+pub(crate) fn commit_many<E: Engine, B>(
+    bases: &Bases<E::G1Affine>,
+    polys: &[&Polynomial<E::Fr, B>],
+) -> Vec<E::G1>
+where
+    E::G1Affine: CurveAffine<ScalarExt = E::Fr, CurveExt = E::G1>,
+{
+    let on_disk: Option<Vec<_>> = polys
+        .iter()
+        .map(|poly| {
+            let scalars = poly.backing();
+            let short = scalars.len() <= bases.len() && scalars.constant().is_none();
+            scalars
+                .on_disk()
+                .filter(|_| short)
+                .map(|scalars| scalars.column().clone())
+        })
+        .collect();
+    match (bases, on_disk) {
+        (Bases::Disk(points), Some(columns)) => or_panic(points.commit_columns(&columns)),
+        _ => polys.iter().map(|poly| commit::<E, B>(bases, poly)).collect(),
     }
 }
 

@@ -34,31 +34,46 @@ unsafe impl Cell for AdviceCell {}
 /// The advice cells of one circuit.
 pub(crate) struct AdviceCells<F> {
     columns: Vec<Mapped<AdviceCell>>,
+    share: Residency,
+    /// What of the share stays when cells are only read.
+    reading_bytes: u64,
     rows: usize,
     field: PhantomData<F>,
 }
 
 impl<F: Field> AdviceCells<F> {
-    /// `columns` columns of `rows` cells, all `Assigned::Zero`.
+    /// `columns` columns of `rows` cells, all `Assigned::Zero`, to be assigned in so many phases.
     ///
     /// # Errors
     /// If there is no room for them.
-    pub(crate) fn new(workspace: &Workspace, columns: usize, rows: usize) -> io::Result<Self> {
-        let share = Residency::new(
-            workspace,
-            "advice cells",
-            Residency::default_share_bytes(workspace, columns),
-            columns,
-        );
+    pub(crate) fn new(workspace: &Workspace, columns: usize, rows: usize, phases: usize) -> io::Result<Self> {
+        let reading_bytes = Residency::default_share_bytes(workspace, columns);
+        let share_bytes = match phases {
+            1 => Residency::writing_share_bytes(workspace, columns),
+            // Other columns are committed to between.
+            _ => reading_bytes,
+        };
+        let share = Residency::new(workspace, "advice cells", share_bytes, columns);
         let share = share.map_err(io::Error::other)?;
         let columns = (0..columns)
             .map(|_| Mapped::zeroed_in(&share, "advice cells", rows as u64))
             .collect::<::spillproof::Result<_>>();
         Ok(Self {
             columns: columns.map_err(io::Error::other)?,
+            share,
+            reading_bytes,
             rows,
             field: PhantomData,
         })
+    }
+
+    /// Makes room in memory: cells are read now, column by column.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub(crate) fn settle(&mut self) -> io::Result<()> {
+        let kept = self.share.keep_for_reading(self.reading_bytes);
+        kept.map_err(io::Error::other)
     }
 
     /// Assigns a cell, and gives its address.

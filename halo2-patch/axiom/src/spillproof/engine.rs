@@ -9,7 +9,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use ::ark_bn254::g1;
-use ::spillproof::column::{Column, Element, MappedColumn, Placement, Writer};
+use ::spillproof::column::{Column, Draft, Element, MappedColumn, Placement, Writer};
 use ::spillproof::commit::{self, Scalar};
 use ::spillproof::kernels::curve::normalize;
 use ::spillproof::stream::{msm, Scalars};
@@ -37,8 +37,8 @@ pub(crate) trait Stored<C: PrimeCurveAffine>: fmt::Debug + Send + Sync {
     fn for_each_chunk(&self, take: &mut dyn FnMut(&[C]) -> io::Result<()>) -> io::Result<()>;
     /// The sum of `scalars[i] * self[i]`.
     fn commit(&self, scalars: &[C::Scalar]) -> io::Result<C::Curve>;
-    /// The same with scalars that are on disk.
-    fn commit_column(&self, scalars: &Column<Scalar>) -> io::Result<C::Curve>;
+    /// The same with scalars that are on disk, for many columns in as few passes over the points as memory allows.
+    fn commit_columns(&self, columns: &[Column<Scalar>]) -> io::Result<Vec<C::Curve>>;
 }
 
 /// A column that is being written.
@@ -103,8 +103,11 @@ struct SessionStore {
 
 impl Store<G1Affine> for SessionStore {
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<G1Affine>>> {
-        let writer = Writer::scratch(self.session.workspace(), what, len as u64, Placement::Auto);
-        let writer = writer.map_err(io::Error::other)?;
+        // The frames of an SRS that the engine makes: its digests are what a plan takes for granted.
+        let frame_bytes = commit::SRS_FRAME_BYTES;
+        let workspace = self.session.workspace();
+        let draft = Draft::scratch_with_frames(workspace, what, len as u64, Placement::Auto, frame_bytes);
+        let writer = Writer::new(draft.map_err(io::Error::other)?);
         Ok(Box::new(ColumnSink {
             session: Arc::clone(&self.session),
             writer,
@@ -190,17 +193,16 @@ impl OnDisk {
         Ok(())
     }
 
-    fn sum(&self, scalars: Scalars<'_, Scalar>) -> ::spillproof::Result<G1Affine> {
-        let bases = self.column.cast::<commit::G1>()?;
-        let sums = self
-            .session
-            .run_in_turn(|| msm::<g1::Config>(&bases, &[scalars]))?;
+    fn sums(&self, scalars: &[Scalars<'_, Scalar>]) -> io::Result<Vec<G1>> {
+        let work = || msm::<g1::Config>(&self.column.cast::<commit::G1>()?, scalars);
+        let sums = in_turn(&self.session, work)?;
+        let points = normalize::<g1::Config>(&sums);
         let mut bytes = [0u8; <G1Affine as Element>::BYTES];
-        // One vector of scalars, one sum; none would be the point at infinity, which is all zero bytes.
-        normalize::<g1::Config>(&sums)
-            .iter()
-            .for_each(|point| point.encode(&mut bytes));
-        Ok(G1Affine::decode(&bytes))
+        let curve = |point: &commit::G1| {
+            point.encode(&mut bytes);
+            G1Affine::decode(&bytes).to_curve()
+        };
+        Ok(points.iter().map(curve).collect())
     }
 }
 
@@ -243,13 +245,16 @@ impl Stored<G1Affine> for OnDisk {
     }
 
     fn commit(&self, scalars: &[Fr]) -> io::Result<G1> {
-        let sum = self.sum(Scalars::Foreign(&scalars));
-        Ok(sum.map_err(io::Error::other)?.to_curve())
+        let sums = self.sums(&[Scalars::Foreign(&scalars)])?;
+        // One vector of scalars, one sum.
+        Ok(sums.into_iter().sum())
     }
 
-    fn commit_column(&self, scalars: &Column<Scalar>) -> io::Result<G1> {
-        let sum = self.sum(Scalars::Column(scalars));
-        Ok(sum.map_err(io::Error::other)?.to_curve())
+    fn commit_columns(&self, columns: &[Column<Scalar>]) -> io::Result<Vec<G1>> {
+        let scalars: Vec<_> = columns.iter().map(Scalars::Column).collect();
+        let sums = self.sums(&scalars)?;
+        tracing::info!(target: "spillproof::step", committed = sums.len() as u64);
+        Ok(sums)
     }
 }
 

@@ -11,7 +11,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halo2_axiom::halo2curves::bn256::Fr;
-use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session};
+use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session, SessionBuilder};
 
 mod bundle;
 mod drop_in;
@@ -63,11 +63,16 @@ fn in_session<T>(memory_bytes: u64, work: impl FnOnce() -> T) -> T {
 
 /// [`in_session`] with so many threads; 0 is one for each core.
 fn in_session_with<T>(memory_bytes: u64, threads: usize, work: impl FnOnce() -> T) -> T {
-    let dir = tempfile::tempdir().unwrap();
     let builder = Session::builder()
         .memory(ByteSize::Bytes(memory_bytes))
-        .threads(threads)
-        .dir(dir.path());
+        .threads(threads);
+    in_session_of(builder, work)
+}
+
+/// [`in_session`], of a kind that the builder says.
+fn in_session_of<T>(builder: SessionBuilder, work: impl FnOnce() -> T) -> T {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = builder.dir(dir.path());
     let session = Arc::new(builder.build().unwrap());
     let result = {
         let _current = session.install();

@@ -1,17 +1,51 @@
 //! A session against memory, byte for byte: keys and proofs, with the switch on; the unmodified crate verifies each proof.
 //!
-//! By default small circuits with every option, in 16 MiB, on one thread and on two. `--ignored` has larger ones.
+//! By default small circuits with every option, in 16 MiB, on one thread and on two. `--ignored` has k = 6 to 14, in every way.
 
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use crate::drop_in::options::{prove_from_advice, Plan};
 use crate::drop_in::phases::Phases;
 use crate::drop_in::prove::Run;
 use crate::drop_in::{prove, rows::Builtin};
-use crate::{drop_in, in_session_with, stock, turn, Bytes, Scheme, SCHEMES};
+use crate::{drop_in, in_session_of, in_session_with, stock, turn, Bytes, Scheme, SCHEMES};
+use halo2_axiom::spillproof::{ByteSize, Session};
 use halo2_axiom::SerdeFormat;
 
 const MIB: u64 = 1 << 20;
+
+/// What a session of these tests is like.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    memory_bytes: u64,
+    threads: usize,
+    /// Rows of the quotient's tiles; the planner's choice, if it is not said.
+    tile_rows: Option<u64>,
+}
+
+impl Kind {
+    fn new(memory_bytes: u64, threads: usize, tile_rows: Option<u64>) -> Self {
+        Self {
+            memory_bytes,
+            threads,
+            tile_rows,
+        }
+    }
+
+    fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let mut builder = Session::builder()
+            .memory(ByteSize::Bytes(self.memory_bytes))
+            .threads(self.threads);
+        if let Some(rows) = self.tile_rows {
+            builder = builder.quotient_tile_rows(rows);
+        }
+        in_session_of(builder, work)
+    }
+}
+
+/// Rows of tiles: the least, a number that divides no height, all of them, and what the planner takes.
+const TILE_ROWS: [Option<u64>; 4] = [Some(1), Some(7), Some(u64::MAX), None];
 
 /// Keys and proofs from memory, then from sessions with these numbers of threads.
 fn compare<D: Builtin, S: stock::rows::Builtin>(
@@ -20,17 +54,26 @@ fn compare<D: Builtin, S: stock::rows::Builtin>(
     memory_bytes: u64,
     threads: &[usize],
 ) {
+    let kinds: Vec<_> = threads
+        .iter()
+        .map(|threads| Kind::new(memory_bytes, *threads, None))
+        .collect();
+    compare_in::<D, S>(plan, schemes, &kinds);
+}
+
+/// Keys and proofs from memory, then from sessions of these kinds.
+fn compare_in<D: Builtin, S: stock::rows::Builtin>(plan: Plan, schemes: &[Scheme], kinds: &[Kind]) {
     let _turn = turn(true);
     let params = prove::params(plan.k);
     let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
     let expected = plan.run::<D>(&params, schemes);
-    for &threads in threads {
-        let made = in_session_with(memory_bytes, threads, || {
+    for kind in kinds {
+        let made = kind.run(|| {
             let params = prove::read_params(&bytes, SerdeFormat::RawBytes).unwrap();
             plan.run::<D>(&params, schemes)
         });
         for ((made, expected), scheme) in made.iter().zip(&expected).zip(schemes) {
-            let context = format!("{} on {threads} threads, {scheme:?}, {plan:?}", D::NAME);
+            let context = format!("{}, {kind:?}, {scheme:?}, {plan:?}", D::NAME);
             assert!(made.vk == expected.vk, "{context}: verifying keys differ");
             assert!(made.pk == expected.pk, "{context}: proving keys differ");
             assert!(made.proof == expected.proof, "{context}: proofs differ");
@@ -61,7 +104,7 @@ fn accepts<S: stock::rows::Builtin>(params: &[u8], run: &Run, scheme: Scheme) ->
     )
 }
 
-/// Every k from 6 to 10, in turn on one thread and on two, with the options in turn.
+/// Every k from 6 to 10, in turn on one thread and on two, with the options and heights of tiles in turn.
 fn at_every_size<D: Builtin, S: stock::rows::Builtin>(circuits: usize) {
     for k in 6..=10 {
         let even = k % 2 == 0;
@@ -71,7 +114,9 @@ fn at_every_size<D: Builtin, S: stock::rows::Builtin>(circuits: usize) {
             keys_at_once: k % 3 == 0,
             circuits,
         };
-        compare::<D, S>(plan, &SCHEMES, 16 * MIB, if even { &[1] } else { &[2] });
+        let threads = if even { 1 } else { 2 };
+        let kind = Kind::new(16 * MIB, threads, TILE_ROWS[k as usize % 4]);
+        compare_in::<D, S>(plan, &SCHEMES, &[kind]);
     }
 }
 
@@ -96,7 +141,7 @@ fn several_circuits_in_a_proof() {
     for shape in (0..).map(|i| 5 * i) {
         drop_in::random::set_shape(shape);
         if !drop_in::random::is_public() {
-            random_shape(shape, 6 + verified, 2);
+            random_shape(shape, 6 + verified, 2, TILE_ROWS[verified as usize]);
             verified += 1;
         }
         if verified == 3 {
@@ -242,7 +287,7 @@ fn keys_cross_over() {
     }
 }
 
-fn random_shape(shape: u64, k: u32, threads: usize) {
+fn random_shape(shape: u64, k: u32, threads: usize, tile_rows: Option<u64>) {
     drop_in::random::set_shape(shape);
     stock::random::set_shape(shape);
     let plan = Plan {
@@ -252,7 +297,8 @@ fn random_shape(shape: u64, k: u32, threads: usize) {
         circuits: 1 + usize::from(shape.is_multiple_of(5)),
     };
     let scheme = SCHEMES[(shape / 2 % 2) as usize];
-    compare::<drop_in::random::Random, stock::random::Random>(plan, &[scheme], 16 * MIB, &[threads]);
+    let kind = Kind::new(16 * MIB, threads, tile_rows);
+    compare_in::<drop_in::random::Random, stock::random::Random>(plan, &[scheme], &[kind]);
 }
 
 /// Shapes belong to the process, as the switch does.
@@ -262,9 +308,9 @@ proptest! {
     // PROPTEST_CASES asks for more.
     #![proptest_config(ProptestConfig { cases: cases(8), ..ProptestConfig::default() })]
     #[test]
-    fn random_circuits(shape in any::<u64>(), k in 6..=8u32, threads in 1..=2usize) {
+    fn random_circuits(shape in any::<u64>(), k in 6..=8u32, threads in 1..=2usize, tile_rows in select(&TILE_ROWS)) {
         let _shape = SHAPES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        random_shape(shape, k, threads);
+        random_shape(shape, k, threads, tile_rows);
     }
 }
 
@@ -275,34 +321,78 @@ fn cases(default: u32) -> u32 {
         .unwrap_or(default)
 }
 
+/// From 2^12 rows on, every matrix of a quotient has 8 rows at least: tiles of 7 leave a rest, and none is whole but the last.
 #[test]
-#[ignore = "many minutes: every circuit up to 16384 rows"]
-fn every_circuit_up_to_k_14() {
-    for k in 11..=14 {
-        for (compress_selectors, circuits) in [(false, 1), (true, 2)] {
-            let plan = Plan {
-                k,
-                compress_selectors,
-                keys_at_once: circuits == 2,
-                circuits,
-            };
-            let threads = &[1, 2];
-            compare::<drop_in::chain::Chain, stock::chain::Chain>(plan, &SCHEMES, 16 * MIB, threads);
-            compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(plan, &SCHEMES, 16 * MIB, threads);
-            compare::<drop_in::selected::Selected, stock::selected::Selected>(
-                plan,
-                &SCHEMES,
-                16 * MIB,
-                threads,
-            );
-            compare::<drop_in::publics::Publics, stock::publics::Publics>(plan, &SCHEMES, 16 * MIB, threads);
+fn tiles_of_any_height() {
+    let kinds = TILE_ROWS[..3].iter().zip([1, 2, 2]);
+    let kinds: Vec<_> = kinds
+        .map(|(rows, threads)| Kind::new(32 * MIB, threads, *rows))
+        .collect();
+    compare_in::<drop_in::chain::Chain, stock::chain::Chain>(Plan::plain(12), &[Scheme::Shplonk], &kinds);
+}
+
+/// k from 6 to 14, tiles of 1, 7 and all rows and as planned, one thread and two, both schemes: the whole product, with the
+/// options in turn.
+fn in_every_way<D: Builtin, S: stock::rows::Builtin>(circuits: usize) {
+    for k in 6.max(D::K_MIN)..=14 {
+        let plan = Plan {
+            k,
+            compress_selectors: k % 2 == 0,
+            keys_at_once: k % 3 == 0,
+            circuits,
+        };
+        let mut kinds = Vec::new();
+        for threads in [1, 2] {
+            kinds.extend(TILE_ROWS.map(|rows| {
+                // Tiles of all rows are whole cosets in memory.
+                let memory_bytes = if rows == Some(u64::MAX) { 512 } else { 32 } * MIB;
+                Kind::new(memory_bytes, threads, rows)
+            }));
         }
-        compare::<Phases<2, false>, stock::phases::Phases<2, false>>(
-            Plan::plain(k),
-            &SCHEMES,
-            16 * MIB,
-            &[1, 2],
-        );
-        compare::<drop_in::wide::Wide, stock::wide::Wide>(Plan::plain(k), &SCHEMES, 32 * MIB, &[2]);
+        compare_in::<D, S>(plan, &SCHEMES, &kinds);
+        eprintln!("{}: k = {k}", D::NAME);
     }
+}
+
+#[test]
+#[ignore = "minutes: k up to 14 in every way"]
+fn chains_in_every_way() {
+    in_every_way::<drop_in::chain::Chain, stock::chain::Chain>(1);
+}
+
+#[test]
+#[ignore = "minutes: k up to 14 in every way"]
+fn two_chains_in_every_way() {
+    in_every_way::<drop_in::chain::Chain, stock::chain::Chain>(2);
+}
+
+#[test]
+#[ignore = "minutes: k up to 14 in every way"]
+fn lookups_in_every_way() {
+    in_every_way::<drop_in::lookups::Lookups, stock::lookups::Lookups>(1);
+}
+
+#[test]
+#[ignore = "minutes: k up to 14 in every way"]
+fn selectors_in_every_way() {
+    in_every_way::<drop_in::selected::Selected, stock::selected::Selected>(1);
+}
+
+#[test]
+#[ignore = "minutes: k up to 14 in every way"]
+fn instances_in_every_way() {
+    in_every_way::<drop_in::publics::Publics, stock::publics::Publics>(1);
+}
+
+#[test]
+#[ignore = "minutes: k up to 14 in every way"]
+fn challenges_in_every_way() {
+    in_every_way::<Phases<2, false>, stock::phases::Phases<2, false>>(1);
+    in_every_way::<Phases<2, true>, stock::phases::Phases<2, true>>(1);
+}
+
+#[test]
+#[ignore = "many minutes: 96 columns, k up to 14 in every way"]
+fn wide_gates_in_every_way() {
+    in_every_way::<drop_in::wide::Wide, stock::wide::Wide>(1);
 }
