@@ -27,6 +27,7 @@ pub struct Group {
     folder: PathBuf,
     version: Version,
     limit_bytes: u64,
+    may_swap: bool,
 }
 
 impl Group {
@@ -35,6 +36,18 @@ impl Group {
     /// # Errors
     /// [`Refusal::Unsupported`] where memory cannot be limited; [`Refusal::NotTaken`] if the limit does not read back.
     pub fn create(limit_bytes: u64) -> Result<Self> {
+        Self::new(limit_bytes, false)
+    }
+
+    /// The same for memory alone: what does not fit may go to swap, as much as the machine has.
+    ///
+    /// # Errors
+    /// As [`Group::create`].
+    pub fn with_swap(limit_bytes: u64) -> Result<Self> {
+        Self::new(limit_bytes, true)
+    }
+
+    fn new(limit_bytes: u64, may_swap: bool) -> Result<Self> {
         let hierarchy = auto();
         let version = if hierarchy.v2() { Version::V2 } else { Version::V1 };
         let mut reasons = Vec::new();
@@ -53,6 +66,7 @@ impl Group {
                 folder: parent.mount.join(&path),
                 version,
                 limit_bytes,
+                may_swap,
             };
             match group.limit() {
                 Ok(()) => return Ok(group),
@@ -87,6 +101,9 @@ impl Group {
         match self.version {
             Version::V1 => {
                 self.set("memory.limit_in_bytes", self.limit_bytes)?;
+                if self.may_swap {
+                    return Ok(());
+                }
                 // Counts memory and swap together: without it, a process over its limit swaps on.
                 let both = "memory.memsw.limit_in_bytes";
                 if self.folder.join(both).exists() {
@@ -97,6 +114,9 @@ impl Group {
             }
             Version::V2 => {
                 self.set("memory.max", self.limit_bytes)?;
+                if self.may_swap {
+                    return Ok(());
+                }
                 if self.folder.join("memory.swap.max").exists() {
                     self.set("memory.swap.max", 0)
                 } else {

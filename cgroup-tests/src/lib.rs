@@ -5,6 +5,8 @@
 //!   group.run(command, timeout) join, exec, wait                                              run.rs
 //!     -> Outcome                exit, peak bytes (page cache included), OOM kills             figures.rs
 //! drop(group)                   kill what is left, remove the group
+//! watched(command, timeout)     without a group: its memory as seen from outside                  run.rs
+//! SwapFile::on(folder, bytes)   a swap file that goes away, however we end                        swap.rs, keeper.rs
 //! ```
 //!
 //! `cgroups-rs` finds and makes the groups; it is not asked for anything else, because it swallows errors when limits are
@@ -21,11 +23,15 @@
 pub mod cold;
 mod figures;
 mod group;
+mod keeper;
 mod run;
+mod swap;
 
 pub use figures::Figures;
 pub use group::{Group, Version};
-pub use run::Outcome;
+pub use keeper::Keeper;
+pub use run::{Ended, Outcome, watched};
+pub use swap::SwapFile;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -52,6 +58,9 @@ pub enum Refusal {
     /// This machine, or this user, cannot limit memory.
     #[error("memory cannot be limited here: {0}")]
     Unsupported(String),
+    /// This machine, or this user, cannot turn swap on.
+    #[error("no swap file can be used here: {0}")]
+    NoSwap(String),
     /// The kernel took a limit and shows another.
     #[error("{}: wrote {wrote_bytes}, reads back {reads}", file.display())]
     NotTaken {

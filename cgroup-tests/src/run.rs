@@ -59,29 +59,94 @@ impl Group {
             .arg(self.procs_file())
             .arg(program)
             .args(arguments)
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let started = Instant::now();
-        let mut child = command.spawn().map_err(failed)?;
-        let stdout = collect(child.stdout.take());
-        let stderr = collect(child.stderr.take());
-        let (status, timed_out) = wait(&mut child, started + timeout).map_err(failed)?;
-        let seconds = started.elapsed().as_secs_f64();
+            .envs(environment.iter().copied());
+        let ended = to_its_end(command, timeout, |_| ()).map_err(failed)?;
         Ok(Outcome {
-            status,
-            stdout: text(stdout),
-            stderr: text(stderr),
-            seconds,
+            status: ended.status,
+            stdout: ended.stdout,
+            stderr: ended.stderr,
+            seconds: ended.seconds,
             figures: self.figures()?,
-            timed_out,
+            timed_out: ended.timed_out,
         })
     }
 }
 
-fn wait(child: &mut Child, deadline: Instant) -> std::io::Result<(ExitStatus, bool)> {
+/// How a program without a group ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said besides.
+    pub stderr: String,
+    /// From start to end.
+    pub seconds: f64,
+    /// The most resident memory (`VmHWM`) that was seen of it, from outside, every few milliseconds.
+    pub peak_bytes: u64,
+    /// It ran longer than it was given, and was stopped for that.
+    pub timed_out: bool,
+}
+
+/// Runs `program` in no group of its own, for at most `timeout`, and watches its memory.
+///
+/// # Errors
+/// [`Refusal::Program`] if it cannot be started.
+pub fn watched<A: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = A>,
+    environment: &[(&str, &str)],
+    timeout: Duration,
+) -> Result<Ended> {
+    let program = program.as_ref();
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment.iter().copied());
+    let mut peak_bytes = 0;
+    // A program may start its own high-water mark anew, so the highest of all looks counts.
+    let look = |id: u32| peak_bytes = high_water_bytes(id).unwrap_or(0).max(peak_bytes);
+    let ended = to_its_end(command, timeout, look).map_err(|source| Refusal::Program {
+        program: program.to_string_lossy().into_owned(),
+        source,
+    })?;
+    Ok(Ended { peak_bytes, ..ended })
+}
+
+fn high_water_bytes(id: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn to_its_end(mut command: Command, timeout: Duration, look: impl FnMut(u32)) -> std::io::Result<Ended> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let started = Instant::now();
+    let mut child = command.spawn()?;
+    let stdout = collect(child.stdout.take());
+    let stderr = collect(child.stderr.take());
+    let (status, timed_out) = wait(&mut child, started + timeout, look)?;
+    let seconds = started.elapsed().as_secs_f64();
+    Ok(Ended {
+        status,
+        stdout: text(stdout),
+        stderr: text(stderr),
+        seconds,
+        peak_bytes: 0,
+        timed_out,
+    })
+}
+
+fn wait(
+    child: &mut Child,
+    deadline: Instant,
+    mut look: impl FnMut(u32),
+) -> std::io::Result<(ExitStatus, bool)> {
     loop {
+        look(child.id());
         if let Some(status) = child.try_wait()? {
             return Ok((status, false));
         }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use spillproof_cgroup_tests::{Group, Outcome, cold, group_or_skip};
+use spillproof_cgroup_tests::{Group, Outcome, SwapFile, cold, group_or_skip, watched};
 
 const HOG: &str = env!("CARGO_BIN_EXE_memory-hog");
 const MIB: u64 = 1 << 20;
@@ -99,4 +99,30 @@ fn the_environment_arrives() {
         .run("sh", ["-c", "echo $GREETING"], &[("GREETING", "hello")], TIMEOUT)
         .expect("starts");
     assert_eq!(outcome.stdout, "hello\n");
+}
+
+#[test]
+fn memory_is_seen_from_outside_too() {
+    let outcome = watched(HOG, ["heap", &(32 * MIB).to_string()], &[], TIMEOUT).expect("runs");
+    assert!(outcome.status.success(), "{outcome:?}");
+    assert!((32 * MIB..48 * MIB).contains(&outcome.peak_bytes), "{outcome:?}");
+}
+
+#[test]
+fn with_a_swap_file_a_process_over_the_limit_goes_on_and_the_file_goes_away() {
+    let swap = match SwapFile::on(Path::new(env!("CARGO_TARGET_TMPDIR")), 64 * MIB) {
+        Ok(swap) => swap,
+        Err(refusal) => return eprintln!("SKIPPED: {refusal}"),
+    };
+    let file = swap.file().to_owned();
+    let group = match Group::with_swap(32 * MIB) {
+        Ok(group) => group,
+        Err(refusal) => return eprintln!("SKIPPED: {refusal}"),
+    };
+    let outcome = hog(&group, &["heap", &(48 * MIB).to_string()]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    drop(swap);
+    assert!(!file.exists());
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    assert!(!swaps.contains("spillproof-swap"), "{swaps}");
 }
