@@ -7,8 +7,8 @@ use spillproof::budget::{ByteSize, parse_size};
 use spillproof::storage::Backend;
 use spillproof_format::params_kzg::SerdeFormat;
 
-use crate::circuits::{Kind, Scheme};
 use crate::peers::Peer;
+use spillproof_cli::circuits::{Kind, Scheme};
 
 /// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the rest lives on disk.
 #[derive(Debug, Parser)]
@@ -300,21 +300,42 @@ pub struct Oom {
     pub k: u32,
 }
 
-/// Measure against the in-memory libraries.
+/// Measure against the in-memory libraries. Say what: --msm, --ntt, --prove; if nothing is said, a bit of each.
 #[derive(Debug, Clone, Args)]
 pub struct Bench {
-    /// Sizes of the MSM, as powers of two.
-    #[arg(long, value_delimiter = ',', default_value = "20,22")]
+    /// MSMs of these sizes (powers of two), from disk in --memory (96 MiB).
+    #[arg(long, value_delimiter = ',', value_name = "LOG_N")]
     pub msm: Vec<u32>,
-    /// Sizes of the transform, as powers of two.
-    #[arg(long, value_delimiter = ',', default_value = "22")]
+    /// Transforms of these sizes (powers of two), from disk in --memory (64 MiB).
+    #[arg(long, value_delimiter = ',', value_name = "LOG_N")]
     pub ntt: Vec<u32>,
+    /// Keys and proofs of these circuits in --memory (32 MiB), against the unmodified prover with all the memory it wants.
+    #[arg(long, value_delimiter = ',', value_enum, value_name = "CIRCUIT")]
+    pub prove: Vec<Kind>,
+    /// With 2^K rows each: several show how that scales.
+    #[arg(long, value_delimiter = ',', requires = "prove", default_value = "16", value_parser = clap::value_parser!(u32).range(8..=28))]
+    pub k: Vec<u32>,
+    /// On so many threads each, instead of --threads: several show how that scales.
+    #[arg(long, value_delimiter = ',', requires = "prove", value_name = "N")]
+    pub cores: Vec<usize>,
+    /// Time against memory too: from the smallest budget that works, doubled up to all there is.
+    #[arg(long, requires = "prove")]
+    pub curve: bool,
+    /// The unmodified prover with a swap file under our limit too (usually takes root).
+    #[arg(long, requires = "prove")]
+    pub swap: bool,
+    /// A ParamsKZG file (raw bytes) for the proofs; without it, an INSECURE one is made for each K.
+    #[arg(long, requires = "prove", value_name = "FILE")]
+    pub params: Option<PathBuf>,
     /// Each is run so often, in turns; medians count.
     #[arg(long, default_value_t = 3)]
     pub runs: usize,
-    /// Leave arkworks out (it is the slowest).
+    /// Leave arkworks out of the MSMs (it is the slowest).
     #[arg(long)]
     pub no_ark: bool,
+    /// Draw it into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 fn size(text: &str) -> Result<ByteSize, String> {
@@ -342,5 +363,7 @@ mod tests {
         assert!(parse("spillproof demo oom --log-n 18 --memory 24M").is_ok());
         assert!(parse("spillproof demo oom --circuit chain --k 20 --memory 128MiB").is_ok());
         assert!(parse("spillproof demo oom --circuit chain --log-n 20").is_err());
+        assert!(parse("spillproof bench --prove chain,wide --k 16,18 --cores 1,2 --curve --swap").is_ok());
+        assert!(parse("spillproof bench --curve").is_err());
     }
 }

@@ -1,52 +1,10 @@
-//! What the `spillproof` binary is made of. The binary is thin; everything that a test or a demo wants to call is here.
+//! The built-in circuits with their keys and proofs, over the drop-in and over the unmodified crate.
 //!
-//! - [`args`]: the command line; [`commands`]: what it does; [`run`]: a session, a recorder, a result.
-//! - [`circuits`]: the built-in circuits, over the drop-in and over stock.
-//! - [`inputs`], [`peers`]: points and scalars from a seed, and the libraries that we compare with.
-//! - [`report`]: phases, memory curve, tables, pictures; [`failure`]: what went wrong, in plain words.
+//! Provers are most of what there is to compile, so they stand in this library, and a change of a command does not build them
+//! again. The commands, and what they report, are the binary's.
 
 #![warn(missing_docs)]
 // The circuits are compiled twice on purpose: for the drop-in and for stock.
 #![allow(clippy::duplicate_mod)]
 
-pub mod args;
 pub mod circuits;
-pub mod commands;
-pub mod failure;
-pub mod inputs;
-pub mod peers;
-pub mod report;
-pub mod run;
-
-use std::process::ExitCode;
-
-use clap::Parser;
-use report::steps;
-use tracing_subscriber::Layer;
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
-
-/// The binary: 0 for success, 1 for failure, 2 for a wrong command line.
-pub fn main() -> ExitCode {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    tracing_subscriber::registry()
-        .with(lines.with_filter(level()))
-        .with(steps::layer().with_filter(LevelFilter::INFO))
-        .init();
-    match commands::dispatch(args::Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("{}", failure.explain());
-            ExitCode::from(failure.exit_code())
-        }
-    }
-}
-
-/// `SPILLPROOF_LOG=debug` tells what the engine plans; warnings are told in any case.
-fn level() -> LevelFilter {
-    let asked = std::env::var("SPILLPROOF_LOG").ok();
-    asked
-        .and_then(|level| level.parse().ok())
-        .unwrap_or(LevelFilter::WARN)
-}

@@ -47,8 +47,7 @@ impl Run {
             .backend(self.global.backend.into())
             .threads(self.global.threads)
             .build()?;
-        self.recorder
-            .watch(session.storage(), session.budget().limit_bytes());
+        self.recorder.watch(&session);
         Ok(Arc::new(session))
     }
 

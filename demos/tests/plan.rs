@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spillproof::Session;
@@ -9,6 +10,7 @@ use spillproof::budget::ByteSize;
 use spillproof::plan::{OpeningScheme, Phase, Plan, Rates};
 use spillproof_cli::circuits::dropin::proof;
 use spillproof_cli::circuits::{Kind, Scheme};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 const THREADS: usize = 2;
 
@@ -120,5 +122,30 @@ fn the_smallest_budget_works_and_a_quarter_less_is_refused() {
             Err(spillproof::Error::BudgetTooSmall { needed_bytes, .. }) if needed_bytes == smallest
         ));
         happens(kind, k, Scheme::Shplonk, smallest);
+    }
+}
+
+/// The names of the drop-in's spans.
+#[derive(Clone, Default)]
+struct Names(Arc<Mutex<BTreeSet<&'static str>>>);
+
+impl<S: tracing::Subscriber> Layer<S> for Names {
+    fn on_new_span(&self, span: &tracing::span::Attributes<'_>, _: &tracing::span::Id, _: Context<'_, S>) {
+        if span.metadata().target() == "spillproof::step" {
+            self.0.lock().unwrap().insert(span.metadata().name());
+        }
+    }
+}
+
+#[test]
+fn planned_steps_have_the_names_of_the_spans() {
+    for (kind, scheme) in [(Kind::Chain, Scheme::Gwc), (Kind::Lookups, Scheme::Shplonk)] {
+        let plan = planned(kind, 9, scheme, 16 << 20).unwrap();
+        let of_plan: BTreeSet<_> = plan.steps.iter().map(|step| step.name).collect();
+        let of_spans = Names::default();
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(of_spans.clone()), || {
+            happens(kind, 9, scheme, 16 << 20)
+        });
+        assert_eq!(of_plan, *of_spans.0.lock().unwrap());
     }
 }

@@ -6,10 +6,11 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::chain::Chain;
+use super::any::Any;
 use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
 use super::halo2::plonk::{
-    ConstraintSystem, Error, ProvingKey, VerifyingKey, create_proof, keygen_pk, keygen_vk, verify_proof,
+    Circuit, ConstraintSystem, Error, ProvingKey, VerifyingKey, create_proof, keygen_pk, keygen_vk,
+    verify_proof,
 };
 use super::halo2::poly::commitment::ParamsProver;
 use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
@@ -18,9 +19,6 @@ use super::halo2::poly::kzg::strategy::SingleStrategy;
 use super::halo2::transcript::{
     Blake2bRead, Blake2bWrite, Challenge255, TranscriptReadBuffer, TranscriptWriterBuffer,
 };
-use super::lookups::Lookups;
-use super::rows::Builtin;
-use super::wide::Wide;
 use crate::circuits::{Kind, Scheme};
 
 /// What stock makes and reads.
@@ -42,16 +40,9 @@ pub fn insecure_params(k: u32, seed: u64) -> Params {
 
 /// The columns and constraints of a circuit, with selectors as they were written.
 pub fn constraint_system(kind: Kind) -> ConstraintSystem<Fr> {
-    fn configured<C: Builtin>() -> ConstraintSystem<Fr> {
-        let mut cs = ConstraintSystem::default();
-        C::configure(&mut cs);
-        cs
-    }
-    match kind {
-        Kind::Chain => configured::<Chain>(),
-        Kind::Wide => configured::<Wide>(),
-        Kind::Lookups => configured::<Lookups>(),
-    }
+    let mut cs = ConstraintSystem::default();
+    Any::configure_with_params(&mut cs, Some(kind));
+    cs
 }
 
 /// The verifying key of a circuit of `2^k` rows.
@@ -59,11 +50,7 @@ pub fn constraint_system(kind: Kind) -> ConstraintSystem<Fr> {
 /// # Errors
 /// Stock's.
 pub fn verifying_key(params: &Params, kind: Kind, k: u32) -> Result<VerifierKey, Error> {
-    match kind {
-        Kind::Chain => keygen_vk(params, &Chain::new(k, 0)),
-        Kind::Wide => keygen_vk(params, &Wide::new(k, 0)),
-        Kind::Lookups => keygen_vk(params, &Lookups::new(k, 0)),
-    }
+    keygen_vk(params, &Any::new(kind, k, 0))
 }
 
 /// The proving key that goes with `key`.
@@ -71,11 +58,7 @@ pub fn verifying_key(params: &Params, kind: Kind, k: u32) -> Result<VerifierKey,
 /// # Errors
 /// Stock's.
 pub fn proving_key(params: &Params, key: VerifierKey, kind: Kind, k: u32) -> Result<ProverKey, Error> {
-    match kind {
-        Kind::Chain => keygen_pk(params, key, &Chain::new(k, 0)),
-        Kind::Wide => keygen_pk(params, key, &Wide::new(k, 0)),
-        Kind::Lookups => keygen_pk(params, key, &Lookups::new(k, 0)),
-    }
+    keygen_pk(params, key, &Any::new(kind, k, 0))
 }
 
 /// A proof for the circuit that follows from `seed`.
@@ -90,20 +73,7 @@ pub fn prove(
     seed: u64,
     scheme: Scheme,
 ) -> Result<Vec<u8>, Error> {
-    match kind {
-        Kind::Chain => prove_circuit(params, key, Chain::new(k, seed), seed, scheme),
-        Kind::Wide => prove_circuit(params, key, Wide::new(k, seed), seed, scheme),
-        Kind::Lookups => prove_circuit(params, key, Lookups::new(k, seed), seed, scheme),
-    }
-}
-
-fn prove_circuit<C: Builtin>(
-    params: &Params,
-    key: &ProverKey,
-    circuit: C,
-    seed: u64,
-    scheme: Scheme,
-) -> Result<Vec<u8>, Error> {
+    let circuit = Any::new(kind, k, seed);
     let instances = circuit.instances();
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
     let mut transcript = Writer::init(Vec::new());
@@ -132,11 +102,7 @@ fn prove_circuit<C: Builtin>(
 
 /// The public inputs of the circuit that follows from `seed`.
 pub fn instances(kind: Kind, k: u32, seed: u64) -> Vec<Vec<Fr>> {
-    match kind {
-        Kind::Chain => Chain::new(k, seed).instances(),
-        Kind::Wide => Wide::new(k, seed).instances(),
-        Kind::Lookups => Lookups::new(k, seed).instances(),
-    }
+    Any::new(kind, k, seed).instances()
 }
 
 /// Checks a proof against the public inputs `instances`.

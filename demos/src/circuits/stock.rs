@@ -2,6 +2,8 @@
 
 pub use stock_halo2_axiom as halo2;
 
+#[path = "any.rs"]
+pub mod any;
 #[path = "chain.rs"]
 pub mod chain;
 #[path = "lookups.rs"]

@@ -3,17 +3,18 @@
 use std::fs;
 
 use serde::Serialize;
+use spillproof::Session;
 use spillproof::budget::ByteSize;
 
 use super::msm::{describe, msm_from_disk, points_to_disk, scalars_to_disk};
 use super::prove::{prove_phases, verify_phases};
 use crate::args::{Demo, Global, Statement};
-use crate::circuits::{Kind, Scheme};
 use crate::failure::Failure;
 use crate::peers::{Inputs, Peer};
 use crate::report::svg;
 use crate::report::table::bytes;
 use crate::run::{Result, Run, hex, put};
+use spillproof_cli::circuits::{Kind, Scheme};
 
 /// The budget, if none is asked for: a quarter of what the MSM's points and scalars take.
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
@@ -93,7 +94,9 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
     ));
 
     run.say("\nIn memory, without a budget:");
+    let guard = Session::suspend();
     let in_memory = prove_phases(&mut run.recorder, &statement, ", no session")?;
+    drop(guard);
     if streamed != in_memory {
         return Err(Failure::Different(
             "the proof of the session and the one without".into(),

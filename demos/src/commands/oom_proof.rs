@@ -13,10 +13,10 @@ use spillproof_cgroup_tests::Group;
 use super::oom::{BESIDE_BUDGET_BYTES, child, row};
 use super::prove::verify_phases;
 use crate::args::{Global, Statement};
-use crate::circuits::{Kind, Scheme};
 use crate::failure::Failure;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
+use spillproof_cli::circuits::{Kind, Scheme};
 
 const LIMIT: ByteSize = ByteSize::Bytes(128 << 20);
 
@@ -52,7 +52,7 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
     };
     let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
     run.say(format_args!(
-        "keys and a proof of {circuit:?}, 2^{k} rows, under a hard limit of {} (page cache counts, no swap); budget {}",
+        "keys and a proof of {circuit:?}, 2^{k} rows, under a hard limit of {}\n(page cache counts, no swap); budget {}\n",
         bytes(limit_bytes),
         bytes(budget_bytes)
     ));
@@ -105,9 +105,16 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
         )));
     }
     drop(group);
+    // Of what the child said, the table of phases: not the file, which goes, nor the steps.
+    let table = proved
+        .stdout
+        .lines()
+        .skip(1)
+        .filter(|line| !line.starts_with("  "));
     run.say(format_args!(
-        "2. the drop-in in a session: finished after {:.1} s\n{}",
-        proved.seconds, proved.stdout
+        "2. the drop-in in a session: finished after {:.1} s\n{}\n",
+        proved.seconds,
+        table.collect::<Vec<_>>().join("\n")
     ));
 
     let proof = std::fs::read(&proof_file).map_err(Failure::file(&proof_file))?;

@@ -6,9 +6,10 @@ use spillproof::budget::ByteSize;
 use spillproof::plan::{OpeningScheme, Plan, Rates, Step};
 
 use crate::args::{self, Global, Statement};
-use crate::circuits::{Kind, Scheme, dropin};
+use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
+use spillproof_cli::circuits::{Kind, Scheme, dropin};
 
 const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
 
@@ -51,19 +52,31 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a proof that the session's budget can't hold, before the parameters are made.
+/// The plan of a proof, which refuses what the session's budget can't hold before the parameters are made. If somebody watches,
+/// it is made with measured rates, and followed from now on.
 ///
 /// # Errors
 /// As [`run`].
-pub fn refuse_early(session: &Session, statement: &Statement) -> Result<()> {
+pub fn expect(session: &Session, statement: &Statement, is_watched: bool) -> Result<()> {
     let Statement {
         k, circuit, scheme, ..
     } = *statement;
-    planned(session, circuit, k, scheme, &Rates::default())?;
+    let rates = match is_watched {
+        true => session.run(|| Rates::measure(session.workspace()))?,
+        false => Rates::default(),
+    };
+    let plan = planned(session, circuit, k, scheme, &rates)?;
+    if is_watched {
+        steps::expect(&plan);
+    }
     Ok(())
 }
 
-fn planned(session: &Session, circuit: Kind, k: u32, scheme: Scheme, rates: &Rates) -> Result<Plan> {
+/// The plan for a circuit within a session.
+///
+/// # Errors
+/// As [`run`].
+pub fn planned(session: &Session, circuit: Kind, k: u32, scheme: Scheme, rates: &Rates) -> Result<Plan> {
     let scheme = match scheme {
         Scheme::Shplonk => OpeningScheme::Shplonk,
         Scheme::Gwc => OpeningScheme::Gwc,
@@ -91,7 +104,7 @@ fn render(plan: &Plan) -> String {
     let rule = rows.len();
     rows.push(cells("total", &plan.of(None)));
     format!(
-        "{}budget: {}, the smallest that works: {}; on disk at most: {}\nseconds are a guess, without the circuit's own synthesis",
+        "{}budget: {}, the smallest that works: {}; on disk at most: {}\nseconds are a guess from rates measured now, without the circuit's own synthesis",
         grid(&HEADINGS, &rows, rule),
         bytes(plan.budget_bytes),
         bytes(plan.smallest_budget_bytes),

@@ -1,18 +1,19 @@
 //! `spillproof prove` and `spillproof verify`: the drop-in proves, within a session if there is one; the unmodified crate verifies.
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, IsTerminal};
 use std::path::Path;
 
 use serde::Serialize;
+use spillproof::Session;
 use spillproof::budget::ByteSize;
 
 use super::plan;
 use crate::args::{Global, Prove, Statement, Verify};
-use crate::circuits::{Kind, Scheme, dropin, stock};
 use crate::failure::Failure;
-use crate::report::{Recorder, html, svg};
+use crate::report::{Recorder, html, steps, svg};
 use crate::run::{Result, Run};
+use spillproof_cli::circuits::{Kind, Scheme, dropin, stock};
 
 #[derive(Serialize)]
 struct Outcome {
@@ -60,15 +61,19 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         Some(run.session(ByteSize::Auto)?)
     };
     if let Some(session) = &session {
-        plan::refuse_early(session, &args.statement)?;
+        let is_watched = global.json || std::io::stderr().is_terminal();
+        plan::expect(session, &args.statement, is_watched)?;
     }
-    let guard = session.as_ref().map(|session| session.install());
+    let guard = session
+        .as_ref()
+        .map_or_else(Session::suspend, |session| session.install());
     let proof = if args.stock {
         prove_phases_stock(&mut run.recorder, &args.statement)?
     } else {
         prove_phases(&mut run.recorder, &args.statement, "")?
     };
     drop(guard);
+    steps::forget();
     fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
     let outcome = Outcome::of(&args.statement, &proof, &args.out);
     run.say(format_args!(
@@ -84,12 +89,21 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         fs::write(path, svg::render(&report, &title)).map_err(Failure::file(path))?;
     }
     if let Some(path) = &args.report {
-        let facts = [
+        let mut facts = vec![
             ("circuit", format!("{:?}", outcome.circuit)),
             ("rows", format!("2^{}", outcome.k)),
             ("opening", format!("{:?}", outcome.scheme)),
             ("proof", format!("{} bytes", outcome.proof_bytes)),
         ];
+        if let Some(session) = &session {
+            facts.push(("threads", session.threads().to_string()));
+            let scratch = format!(
+                "{} ({})",
+                session.dir().display(),
+                session.storage().backend_name()
+            );
+            facts.push(("scratch", scratch));
+        }
         fs::write(path, html::render(&report, &title, &facts)).map_err(Failure::file(path))?;
     }
     Ok(())

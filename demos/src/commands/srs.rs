@@ -195,11 +195,11 @@ fn inspect(global: &Global, file: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::circuits::stock::proof::insecure_params;
     use spillproof::budget::Budget;
     use spillproof::column::Workspace;
     use spillproof::commit::generate_scratch;
     use spillproof::storage::Storage;
+    use spillproof_cli::circuits::stock::proof::insecure_params;
     use stock_halo2_axiom::poly::commitment::ParamsProver;
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use spillproof::budget::Budget;
 use spillproof::storage::Storage;
 
 use super::table::bytes;
@@ -21,6 +22,8 @@ pub struct Sample {
     pub seconds: f64,
     /// Resident memory of the process (`VmRSS`), in bytes.
     pub resident_bytes: u64,
+    /// What was leased of the budget.
+    pub leased_bytes: u64,
     /// Bytes that the engine had read from files by then.
     pub bytes_read: u64,
     /// Bytes that the engine had written to files by then.
@@ -49,7 +52,7 @@ pub struct Curve {
 pub struct Sampler {
     started: Instant,
     samples: Arc<Mutex<Vec<Sample>>>,
-    storage: Arc<Mutex<Option<Storage>>>,
+    watched: Arc<Mutex<Option<(Storage, Budget)>>>,
     marks: Vec<Mark>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -61,19 +64,23 @@ impl Sampler {
         let started = Instant::now();
         let samples = Arc::new(Mutex::new(Vec::with_capacity(SAMPLES_MAX)));
         let stop = Arc::new(AtomicBool::new(false));
-        let storage: Arc<Mutex<Option<Storage>>> = Arc::default();
-        let (seen, asked_to_stop, watched) = (Arc::clone(&samples), Arc::clone(&stop), Arc::clone(&storage));
+        let watched: Arc<Mutex<Option<(Storage, Budget)>>> = Arc::default();
+        let (seen, asked_to_stop, session) = (Arc::clone(&samples), Arc::clone(&stop), Arc::clone(&watched));
         let watch = move || {
             let mut interval = INTERVAL;
             while !asked_to_stop.load(Ordering::Relaxed) {
                 if let Some(resident_bytes) = status_bytes("VmRSS:") {
-                    let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
-                    let moved = watched.as_ref().map(Storage::stats).unwrap_or_default();
-                    drop(watched);
+                    let session = session.lock().unwrap_or_else(PoisonError::into_inner);
+                    let (moved, leased_bytes) = match &*session {
+                        Some((storage, budget)) => (storage.stats(), budget.held_bytes()),
+                        None => Default::default(),
+                    };
+                    drop(session);
                     let mut samples = seen.lock().unwrap_or_else(PoisonError::into_inner);
                     samples.push(Sample {
                         seconds: started.elapsed().as_secs_f64(),
                         resident_bytes,
+                        leased_bytes,
                         bytes_read: moved.bytes_read,
                         bytes_written: moved.bytes_written,
                     });
@@ -92,16 +99,17 @@ impl Sampler {
         Self {
             started,
             samples,
-            storage,
+            watched,
             marks: Vec::new(),
             stop,
             thread,
         }
     }
 
-    /// From now on, samples tell what this storage has moved.
-    pub fn watch(&self, storage: &Storage) {
-        *self.storage.lock().unwrap_or_else(PoisonError::into_inner) = Some(storage.clone());
+    /// From now on, samples tell what this storage has moved, and what is leased of the budget.
+    pub fn watch(&self, storage: &Storage, budget: &Budget) {
+        let watched = (storage.clone(), budget.clone());
+        *self.watched.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
     }
 
     /// Since the start.
@@ -169,6 +177,7 @@ fn halve(samples: &mut Vec<Sample>) {
         .chunks(2)
         .map(|pair| Sample {
             resident_bytes: pair.iter().map(|sample| sample.resident_bytes).max().unwrap_or(0),
+            leased_bytes: pair.iter().map(|sample| sample.leased_bytes).max().unwrap_or(0),
             ..pair[0]
         })
         .collect();
@@ -194,26 +203,40 @@ fn status_bytes(name: &str) -> Option<u64> {
 }
 
 impl Curve {
-    /// The highest sample in each of `columns` equal spans of time.
+    /// When the last sample was taken; a bit after the start if there is none.
+    pub fn end_seconds(&self) -> f64 {
+        self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9)
+    }
+
+    /// The most resident memory in each of `columns` equal spans of time.
     pub fn columns(&self, columns: usize) -> Vec<u64> {
-        let end = self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9);
-        let mut highest = vec![0; columns];
+        self.highest(columns, |sample| sample.resident_bytes)
+    }
+
+    /// The most that was leased in each of them.
+    pub fn leased(&self, columns: usize) -> Vec<u64> {
+        self.highest(columns, |sample| sample.leased_bytes)
+    }
+
+    fn highest(&self, columns: usize, of: impl Fn(&Sample) -> u64) -> Vec<u64> {
+        let end = self.end_seconds();
+        let mut highest = vec![None; columns];
         for sample in &self.samples {
             let column = ((sample.seconds / end * columns as f64) as usize).min(columns - 1);
-            highest[column] = highest[column].max(sample.resident_bytes);
+            highest[column] = highest[column].max(Some(of(sample)));
         }
         // A span without a sample looks like the one before it.
-        for column in 1..columns {
-            if highest[column] == 0 {
-                highest[column] = highest[column - 1];
-            }
-        }
-        highest
+        let mut before = 0;
+        let filled = highest.into_iter().map(|value| {
+            before = value.unwrap_or(before);
+            before
+        });
+        filled.collect()
     }
 
     /// Bytes a second that were read and written in each of `columns` equal spans of time.
     pub fn rates(&self, columns: usize) -> Vec<[f64; 2]> {
-        let end = self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9);
+        let end = self.end_seconds();
         let mut moved: Vec<Option<[u64; 2]>> = vec![None; columns];
         for sample in &self.samples {
             let column = ((sample.seconds / end * columns as f64) as usize).min(columns - 1);
@@ -254,7 +277,7 @@ impl Curve {
                 .collect();
             text.push_str(&format!("{label:>10} |{}\n", line.trim_end()));
         }
-        let end = self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9);
+        let end = self.end_seconds();
         let mut axis = vec!['-'; columns];
         for (index, mark) in self.marks.iter().enumerate() {
             let at = ((mark.seconds / end * columns as f64) as usize).min(columns - 1);
@@ -289,6 +312,7 @@ mod tests {
         let samples = (0..100).map(|i| Sample {
             seconds: f64::from(i) / 10.0,
             resident_bytes: if i == 50 { 80 } else { 10 },
+            leased_bytes: 7,
             bytes_read: 0,
             bytes_written: 0,
         });
@@ -304,6 +328,7 @@ mod tests {
     #[test]
     fn peaks_survive_columns_and_halving() {
         assert_eq!(curve().columns(10).iter().max(), Some(&80));
+        assert_eq!(curve().leased(10), [7; 10]);
         let mut samples = curve().samples;
         halve(&mut samples);
         assert_eq!(samples.len(), 50);

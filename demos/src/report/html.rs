@@ -12,6 +12,7 @@ const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:980px;margin:2em au
                      th:first-child,td:first-child{text-align:left}\
                      tr.step td{color:#666;font-size:90%}tr.step td:first-child{padding-left:2em}\
                      tr.total td{font-weight:bold;border-top:2px solid #222}\
+                     td.share{background:linear-gradient(#cfe0f1,#cfe0f1) no-repeat left}\
                      svg{width:100%;height:auto}";
 
 /// The page. `facts` are lines of what was done: a name and a value each.
@@ -28,8 +29,15 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
     let total = report.total();
     let highest = ("most resident memory", bytes(total.peak_bytes));
     let budget = report.budget_bytes.map(|budget| ("budget", bytes(budget)));
-    let seconds = ("seconds", format!("{:.2}", total.seconds));
-    for (name, value) in facts.iter().cloned().chain(budget).chain([highest, seconds]) {
+    let leased = report.curve.leased(1)[0];
+    let leased = (leased > 0).then(|| ("most leased of it", bytes(leased)));
+    let totals = [
+        highest,
+        ("seconds", format!("{:.2}", total.seconds)),
+        ("read", bytes(total.bytes_read)),
+        ("written", bytes(total.bytes_written)),
+    ];
+    for (name, value) in facts.iter().cloned().chain(budget).chain(leased).chain(totals) {
         put(format_args!(
             "<tr><td>{}</td><td>{}</td></tr>\n",
             escaped(name),
@@ -38,31 +46,35 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
     }
     put(format_args!(
         "</table>\n<h2>Memory</h2>\n{}<h2>Disk</h2>\n{}<h2>Phases</h2>\n<table>\n<tr><th>phase</th><th>seconds</th>\
-         <th>read</th><th>written</th><th>peak memory</th><th>bound by</th></tr>\n",
+         <th>read</th><th>written</th><th>peak memory</th><th>waited for the disk, s</th><th>bound by</th></tr>\n",
         svg::render(report, "resident memory over time"),
         svg::render_rates(report, "disk, bytes a second")
     ));
     for phase in &report.phases {
-        put(format_args!("{}", row(phase, "")));
+        put(format_args!("{}", row(phase, total.seconds, "")));
         for step in &phase.steps {
-            put(format_args!("{}", row(step, " class=\"step\"")));
+            put(format_args!("{}", row(step, total.seconds, " class=\"step\"")));
         }
     }
     if report.phases.len() > 1 {
-        put(format_args!("{}", row(&total, " class=\"total\"")));
+        put(format_args!("{}", row(&total, total.seconds, " class=\"total\"")));
     }
     put(format_args!("</table>\n</body>\n</html>\n"));
     page
 }
 
-fn row(phase: &Phase, class: &str) -> String {
+/// A line of the table; behind its seconds, their share of `all_seconds` as a bar.
+fn row(phase: &Phase, all_seconds: f64, class: &str) -> String {
     format!(
-        "<tr{class}><td>{}</td><td>{:.2}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        "<tr{class}><td>{}</td><td class=\"share\" style=\"background-size:{:.1}% 100%\">{:.2}</td><td>{}</td><td>{}</td>\
+         <td>{}</td><td>{:.2}</td><td>{}</td></tr>\n",
         escaped(&phase.name),
+        100.0 * phase.seconds / all_seconds.max(1e-9),
         phase.seconds,
         bytes(phase.bytes_read),
         bytes(phase.bytes_written),
         bytes(phase.peak_bytes),
+        phase.waited_seconds,
         match phase.bound {
             Bound::Disk => "disk",
             Bound::Compute => "compute",

@@ -1,7 +1,10 @@
-//! What a run tells about itself: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), the memory over
-//! time ([`curve`]), and the same as a picture ([`svg`]) or a page ([`html`]). People get a table, machines get JSON.
+//! What a run tells about itself: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), how long
+//! the rest will take ([`forecast`]), the memory over
+//! time ([`curve`]), and the same as a picture ([`svg`]) or a page ([`html`]); figures of many runs ([`chart`]). People get a table, machines get JSON.
 
+pub mod chart;
 pub mod curve;
+pub mod forecast;
 pub mod html;
 pub mod progress;
 pub mod steps;
@@ -11,6 +14,7 @@ pub mod table;
 use std::time::Instant;
 
 use serde::Serialize;
+use spillproof::Session;
 use spillproof::storage::{IoStats, Storage};
 
 use curve::{Curve, Sampler};
@@ -39,6 +43,8 @@ pub struct Phase {
     pub bytes_written: u64,
     /// The most resident memory of the process meanwhile.
     pub peak_bytes: u64,
+    /// How long threads waited for the disk.
+    pub waited_seconds: f64,
     /// What held it back.
     pub bound: Bound,
     /// Its steps, in the order in which they began; one may lie within another.
@@ -55,6 +61,7 @@ impl Phase {
             bytes_read: after.bytes_read - before.bytes_read,
             bytes_written: after.bytes_written - before.bytes_written,
             peak_bytes,
+            waited_seconds: waited.as_secs_f64(),
             bound: if waited.as_secs_f64() * 2.0 > seconds {
                 Bound::Disk
             } else {
@@ -99,6 +106,7 @@ impl Report {
                 .map(|phase| phase.peak_bytes)
                 .max()
                 .unwrap_or(0),
+            waited_seconds: self.phases.iter().map(|phase| phase.waited_seconds).sum(),
             bound: if disk * 2.0 > seconds {
                 Bound::Disk
             } else {
@@ -128,12 +136,12 @@ impl Recorder {
         }
     }
 
-    /// From now on, count what this storage moves, against this budget.
-    pub fn watch(&mut self, storage: &Storage, budget_bytes: u64) {
-        self.storage = Some(storage.clone());
-        self.sampler.watch(storage);
-        steps::watch(storage);
-        self.budget_bytes = Some(budget_bytes);
+    /// From now on, count what this session moves and leases.
+    pub fn watch(&mut self, session: &Session) {
+        self.storage = Some(session.storage().clone());
+        self.sampler.watch(session.storage(), session.budget());
+        steps::watch(session.storage());
+        self.budget_bytes = Some(session.budget().limit_bytes());
     }
 
     /// Runs `work` as a phase. A failed phase is not recorded.
@@ -145,12 +153,13 @@ impl Recorder {
         let started_seconds = self.sampler.elapsed_seconds();
         curve::reset_peak();
         let progress = Progress::start(name);
-        steps::event("begin", name, serde_json::json!({}));
+        steps::begin(name);
         steps::take();
         let started = Instant::now();
         let result = work(&progress);
         let seconds = started.elapsed().as_secs_f64();
         drop(progress);
+        steps::end(seconds);
         let value = result?;
         let after = self.stats();
         let peak_bytes = curve::peak_bytes()
@@ -158,7 +167,6 @@ impl Recorder {
             .max(self.sampler.peak_since(started_seconds));
         let mut phase = Phase::of(name, seconds, &before, &after, peak_bytes);
         phase.steps = steps::take().iter().map(|step| self.step(step)).collect();
-        steps::event("end", name, serde_json::json!({ "seconds": seconds }));
         self.phases.push(phase);
         self.sampler.mark(name, started_seconds);
         Ok(value)

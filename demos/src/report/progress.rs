@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::forecast::Now;
+
 /// The line of a phase that is under way.
 pub struct Progress {
     bar: ProgressBar,
 }
 
 /// The line that steps go to: that of the phase which began last.
-static CURRENT: Mutex<Option<(String, ProgressBar)>> = Mutex::new(None);
+static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 impl Progress {
     /// A line with the phase's name and the time that it has taken.
@@ -26,7 +28,7 @@ impl Progress {
         bar.set_style(style("{spinner} {msg} {elapsed}"));
         bar.set_message(name.to_owned());
         bar.enable_steady_tick(Duration::from_millis(120));
-        *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some((name.to_owned(), bar.clone()));
+        *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
         Self { bar }
     }
 
@@ -49,20 +51,24 @@ impl Drop for Progress {
 }
 
 /// The phase under way has come to this step.
-pub fn step(name: &str) {
-    if let Some((phase, bar)) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
-        bar.set_style(style("{spinner} {msg} {elapsed}"));
-        bar.set_position(0);
-        bar.reset_eta();
+pub fn step(phase: &str, name: &str) {
+    if let Some(bar) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
         bar.set_message(format!("{phase}: {name}"));
     }
 }
 
-/// The step under way has done so much of so much.
-pub fn fraction(done: u64, total: u64) {
-    if let Some((_, bar)) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
-        measured(bar, total);
-        bar.set_position(done);
+/// The run is at this step, and at so many of its columns.
+pub fn overall(phase: &str, step: Option<(&str, u64)>, now: &Now) {
+    if let Some(bar) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
+        let step = match step {
+            Some((name, 0)) => format!(": {name}"),
+            Some((name, column)) => format!(": {name}, column {column}"),
+            None => String::new(),
+        };
+        bar.set_style(style("{spinner} [{bar:30}] {percent}% {msg} {elapsed}"));
+        bar.set_length(1000);
+        bar.set_position((now.fraction * 1000.0) as u64);
+        bar.set_message(format!("{phase}{step}, {:.0} s left,", now.eta_seconds));
     }
 }
 

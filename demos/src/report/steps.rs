@@ -1,14 +1,25 @@
-//! Steps inside a phase: what the drop-in is doing while `create_proof` runs.
+//! Phases, and steps inside them: what the drop-in is doing while `create_proof` runs, and how far it is.
 //!
-//! The drop-in opens a tracing span of the target [`TARGET`] for each step (synthesis, lookups, quotient...) and may tell
-//! how far it is with events that have the fields `done` and `total`. A [`layer`] turns spans into [`Step`]s for the
-//! table, moves the line on the terminal, and prints a JSON object a line on standard error if asked to
-//! ([`print_events`]).
+//! The drop-in opens a tracing span of the target [`TARGET`] for each step (synthesis, lookups, quotient...), and tells of each
+//! commitment with an event that has the field `committed`. A [`layer`] turns spans into [`Step`]s for the table. With a
+//! plan ([`expect`]) there is a fraction and a time that is left: on the terminal, and, if asked to ([`print_events`]), on
+//! standard error as JSON objects, one a line:
+//!
+//! ```json
+//! {"event": "begin", "phase": "prove", "step": "commit advice", "column": 0, "fraction": 0.21, "eta_seconds": 14.2}
+//! {"event": "at",    "phase": "prove", "step": "commit advice", "column": 2, "fraction": 0.25, "eta_seconds": 13.1}
+//! {"event": "end",   "phase": "prove", "step": "commit advice", "column": 3, "fraction": 0.31, "eta_seconds": 11.9, "seconds": 1.6, ...}
+//! ```
+//!
+//! `column` counts the step's commitments; a phase has no `step`. Without a plan there is neither `fraction` nor `eta_seconds`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+use spillproof::plan::Plan;
 use spillproof::storage::{IoStats, Storage};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
@@ -17,10 +28,13 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
+use super::forecast::{Forecast, Now};
 use super::progress;
 
 /// Spans and events of this target are steps.
 pub const TARGET: &str = "spillproof::step";
+/// How often it is said how far a run is.
+const TICK: Duration = Duration::from_millis(500);
 
 /// Something that began and ended inside a phase.
 #[derive(Debug, Clone)]
@@ -40,22 +54,74 @@ pub struct Step {
 struct Log {
     storage: Option<Storage>,
     steps: Vec<Step>,
+    /// The phase under way.
+    phase: Option<String>,
+    /// The step under way.
+    step: Option<&'static str>,
+    /// Its commitments.
+    column: u64,
+    forecast: Option<Forecast>,
 }
 
 static LOG: Mutex<Log> = Mutex::new(Log {
     storage: None,
     steps: Vec::new(),
+    phase: None,
+    step: None,
+    column: 0,
+    forecast: None,
 });
 static PRINTS_EVENTS: AtomicBool = AtomicBool::new(false);
 
+fn log() -> MutexGuard<'static, Log> {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Log {
+    fn moved(&self) -> IoStats {
+        self.storage.as_ref().map(Storage::stats).unwrap_or_default()
+    }
+
+    fn now(&mut self) -> Option<Now> {
+        let moved = self.moved();
+        let forecast = self.forecast.as_mut()?;
+        Some(forecast.now(moved.bytes_read + moved.bytes_written, Instant::now()))
+    }
+
+    /// Where the run is, with `more` about it, if somebody wants to know.
+    fn print(&mut self, kind: &str, more: Value) {
+        let Some(phase) = self.phase.clone() else { return };
+        let now = self.now();
+        if let Some(now) = now {
+            progress::overall(&phase, self.step.map(|step| (step, self.column)), &now);
+        } else if let Some(step) = self.step.filter(|_| kind == "begin") {
+            progress::step(&phase, step);
+        }
+        if !PRINTS_EVENTS.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut event = json!({ "event": kind, "phase": phase });
+        let step = self
+            .step
+            .map(|step| json!({ "step": step, "column": self.column }));
+        let now = now.map(|now| json!({ "fraction": now.fraction, "eta_seconds": now.eta_seconds }));
+        for fields in [step, now, Some(more)].into_iter().flatten() {
+            if let (Some(event), Value::Object(fields)) = (event.as_object_mut(), fields) {
+                event.extend(fields);
+            }
+        }
+        eprintln!("{event}");
+    }
+}
+
 /// From now on, steps count what this storage moves.
 pub fn watch(storage: &Storage) {
-    LOG.lock().unwrap_or_else(PoisonError::into_inner).storage = Some(storage.clone());
+    log().storage = Some(storage.clone());
 }
 
 /// The steps that ended since the last call, in the order in which they began.
 pub fn take() -> Vec<Step> {
-    let mut steps = std::mem::take(&mut LOG.lock().unwrap_or_else(PoisonError::into_inner).steps);
+    let mut steps = std::mem::take(&mut log().steps);
     steps.sort_by_key(|step| step.started);
     steps
 }
@@ -65,15 +131,36 @@ pub fn print_events() {
     PRINTS_EVENTS.store(true, Ordering::Relaxed);
 }
 
-/// Prints an event, if somebody asked for them.
-pub fn event(kind: &str, name: &str, fields: serde_json::Value) {
-    if PRINTS_EVENTS.load(Ordering::Relaxed) {
-        let mut event = serde_json::json!({ "event": kind, "name": name });
-        if let (Some(event), serde_json::Value::Object(fields)) = (event.as_object_mut(), fields) {
-            event.extend(fields);
+/// From now on, say how far the work of this plan is, until [`forget`].
+pub fn expect(plan: &Plan) {
+    log().forecast = Some(Forecast::new(plan));
+    let tick = || {
+        while log().forecast.is_some() {
+            log().print("at", json!({}));
+            thread::sleep(TICK);
         }
-        eprintln!("{event}");
-    }
+    };
+    // Without a thread, only beginnings and ends are told.
+    let _ = thread::Builder::new().name("progress".into()).spawn(tick);
+}
+
+/// The work of the plan is done.
+pub fn forget() {
+    log().forecast = None;
+}
+
+/// A phase begins.
+pub fn begin(phase: &str) {
+    let mut log = log();
+    log.phase = Some(phase.to_owned());
+    log.print("begin", json!({}));
+}
+
+/// The phase has ended.
+pub fn end(seconds: f64) {
+    let mut log = log();
+    log.print("end", json!({ "seconds": seconds }));
+    log.phase = None;
 }
 
 /// The layer that sees the drop-in's spans.
@@ -86,11 +173,8 @@ struct Watcher;
 struct Begun {
     started: Instant,
     before: IoStats,
-}
-
-fn moved() -> IoStats {
-    let log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
-    log.storage.as_ref().map(Storage::stats).unwrap_or_default()
+    /// The step around this one.
+    outer: Option<&'static str>,
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
@@ -98,14 +182,26 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
         if attributes.metadata().target() != TARGET {
             return;
         }
-        if let Some(span) = context.span(id) {
-            progress::step(span.name());
-            event("begin", span.name(), serde_json::json!({}));
-            span.extensions_mut().insert(Begun {
-                started: Instant::now(),
-                before: moved(),
-            });
+        let Some(span) = context.span(id) else { return };
+        let mut log = log();
+        let (started, before) = (Instant::now(), log.moved());
+        let moved = before.bytes_read + before.bytes_written;
+        if let Log {
+            phase: Some(phase),
+            forecast: Some(forecast),
+            ..
+        } = &mut *log
+        {
+            forecast.begin(phase, span.name(), moved, started);
         }
+        let outer = log.step.replace(span.name());
+        log.column = 0;
+        log.print("begin", json!({}));
+        span.extensions_mut().insert(Begun {
+            started,
+            before,
+            outer,
+        });
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
@@ -113,60 +209,47 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
         let Some(begun) = span.extensions_mut().remove::<Begun>() else {
             return;
         };
+        let mut log = log();
         let step = Step {
             name: span.name(),
             started: begun.started,
             ended: Instant::now(),
             before: begun.before,
-            after: moved(),
+            after: log.moved(),
         };
-        let fields = serde_json::json!({
+        let fields = json!({
             "seconds": (step.ended - step.started).as_secs_f64(),
             "bytes_read": step.after.bytes_read - step.before.bytes_read,
             "bytes_written": step.after.bytes_written - step.before.bytes_written,
         });
-        event("end", step.name, fields);
-        LOG.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .steps
-            .push(step);
+        log.step = Some(step.name);
+        log.print("end", fields);
+        log.step = begun.outer;
+        log.steps.push(step);
     }
 
-    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         if event.metadata().target() != TARGET {
             return;
         }
-        let mut fraction = Fraction::default();
-        event.record(&mut fraction);
-        if let Fraction {
-            done: Some(done),
-            total: Some(total),
-        } = fraction
-        {
-            progress::fraction(done, total);
-            let name = context.event_span(event).map_or("", |span| span.name());
-            self::event("at", name, serde_json::json!({ "done": done, "total": total }));
+        let mut committed = Committed(0);
+        event.record(&mut committed);
+        if committed.0 > 0 {
+            let mut log = log();
+            log.column += committed.0;
+            log.print("at", json!({}));
         }
     }
 }
 
-#[derive(Default)]
-struct Fraction {
-    done: Option<u64>,
-    total: Option<u64>,
-}
+/// Columns of an event.
+struct Committed(u64);
 
-impl Visit for Fraction {
+impl Visit for Committed {
     fn record_u64(&mut self, field: &Field, value: u64) {
-        match field.name() {
-            "done" => self.done = Some(value),
-            "total" => self.total = Some(value),
-            _ => {}
+        if field.name() == "committed" {
+            self.0 = value;
         }
-    }
-
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.record_u64(field, u64::try_from(value).unwrap_or(0));
     }
 
     fn record_debug(&mut self, _field: &Field, _value: &dyn std::fmt::Debug) {}
@@ -183,7 +266,7 @@ mod tests {
         tracing::subscriber::with_default(subscriber, || {
             let outer = tracing::info_span!(target: TARGET, "outer step").entered();
             let inner = tracing::info_span!(target: TARGET, "inner step").entered();
-            tracing::info!(target: TARGET, done = 1u64, total = 2u64);
+            tracing::info!(target: TARGET, committed = 1u64);
             drop(inner);
             drop(tracing::info_span!("something else").entered());
             drop(outer);

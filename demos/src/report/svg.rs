@@ -1,27 +1,107 @@
-//! The memory curve as an SVG: an area, the budget as a line, the phases as bands. Plain text in, plain text out.
+//! Pictures as SVG: a [`Picture`] to draw on, the memory curve of a run ([`render`]) and its disk rates ([`render_rates`]). Plain
+//! text in, plain text out.
 
-use std::fmt::Write;
+use std::fmt::{Arguments, Write};
 
 use super::Report;
 use super::table::bytes;
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 320.0;
-const LEFT: f64 = 90.0;
-const TOP: f64 = 40.0;
-const PLOT_WIDTH: f64 = WIDTH - LEFT - 20.0;
-const PLOT_HEIGHT: f64 = HEIGHT - TOP - 70.0;
+/// Where the plot begins, from the left.
+pub const LEFT: f64 = 90.0;
+/// Where the plot begins, from the top.
+pub const TOP: f64 = 40.0;
+/// The plot.
+pub const PLOT_WIDTH: f64 = WIDTH - LEFT - 20.0;
+/// The plot.
+pub const PLOT_HEIGHT: f64 = HEIGHT - TOP - 70.0;
+const RIGHT: f64 = LEFT + PLOT_WIDTH;
 const POINTS_MAX: usize = 800;
 const RATES_MAX: usize = 200;
 
-/// The picture of a run.
+/// A picture that is being drawn.
+pub struct Picture {
+    text: String,
+    height: f64,
+}
+
+impl Picture {
+    /// With a title, and room for one plot.
+    pub fn new(title: &str) -> Self {
+        Self::with_height(title, HEIGHT)
+    }
+
+    /// With a title, `height` units high.
+    pub fn with_height(title: &str, height: f64) -> Self {
+        let mut picture = Self {
+            text: String::new(),
+            height,
+        };
+        picture.put(format_args!(
+            "<text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{}</text>\n",
+            escaped(title)
+        ));
+        picture
+    }
+
+    /// Draws an element.
+    pub fn put(&mut self, element: Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.text.write_fmt(element);
+    }
+
+    /// A line across the plot, with a label to the left of it.
+    pub fn level(&mut self, y: f64, label: &str) {
+        self.put(format_args!(
+            "<line x1=\"{LEFT}\" x2=\"{RIGHT:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#999\" stroke-width=\"0.5\"/>\n\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+            LEFT - 6.0,
+            y + 4.0,
+            escaped(label)
+        ));
+    }
+
+    /// The area between `base` and points.
+    fn area(&mut self, colour: &str, base: f64, points: impl Iterator<Item = (f64, f64)>) {
+        self.put(format_args!(
+            "<polygon fill=\"{colour}\" fill-opacity=\"0.75\" points=\"{LEFT:.1},{base:.1}"
+        ));
+        for (x, y) in points {
+            self.put(format_args!(" {x:.1},{y:.1}"));
+        }
+        self.put(format_args!(" {RIGHT:.1},{base:.1}\"/>\n"));
+    }
+
+    /// Seconds at the lower right.
+    fn end(&mut self, seconds: f64) {
+        self.put(format_args!(
+            "<text x=\"{RIGHT:.1}\" y=\"{:.1}\" text-anchor=\"end\">{seconds:.1} s</text>\n",
+            TOP + PLOT_HEIGHT + 18.0
+        ));
+    }
+
+    /// Pictures one below the other, as one SVG.
+    pub fn stack(pictures: &[Self]) -> String {
+        let height: f64 = pictures.iter().map(|picture| picture.height).sum();
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+             <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n"
+        );
+        let mut y = 0.0;
+        for picture in pictures {
+            let _ = write!(svg, "<g transform=\"translate(0 {y})\">\n{}</g>\n", picture.text);
+            y += picture.height;
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+}
+
+/// The memory of a run: what is resident as an area, what is leased and the budget as lines, the phases as bands.
 pub fn render(report: &Report, title: &str) -> String {
     let curve = &report.curve;
-    let end = curve
-        .samples
-        .last()
-        .map_or(0.0, |sample| sample.seconds)
-        .max(1e-9);
+    let end = curve.end_seconds();
     let highest = curve
         .samples
         .iter()
@@ -36,72 +116,57 @@ pub fn render(report: &Report, title: &str) -> String {
     let y = |value: f64| TOP + PLOT_HEIGHT - value / top * PLOT_HEIGHT;
     let bottom = y(0.0);
 
-    let mut svg = String::new();
-    // Writing to a string cannot fail.
-    let mut put = |text: std::fmt::Arguments<'_>| {
-        let _ = svg.write_fmt(text);
-    };
-    put(format_args!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{}</text>\n",
-        escaped(title)
-    ));
+    let mut picture = Picture::new(title);
     for (index, mark) in curve.marks.iter().enumerate() {
         let from = x(mark.seconds);
-        let to = curve
-            .marks
-            .get(index + 1)
-            .map_or(LEFT + PLOT_WIDTH, |next| x(next.seconds));
+        let to = curve.marks.get(index + 1).map_or(RIGHT, |next| x(next.seconds));
         let fill = if index % 2 == 0 { "#f2f2f2" } else { "#e6e6e6" };
-        put(format_args!(
+        picture.put(format_args!(
             "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{PLOT_HEIGHT}\" fill=\"{fill}\"/>\n",
             to - from
         ));
         // Every second name a line lower, so that short phases stay legible.
         let label_y = bottom + 34.0 + 14.0 * (index % 2) as f64;
-        put(format_args!(
+        picture.put(format_args!(
             "<text x=\"{from:.1}\" y=\"{label_y:.1}\" font-size=\"11\">{}</text>\n",
             escaped(&mark.name)
         ));
     }
-    put(format_args!(
-        "<polygon fill=\"#4477aa\" fill-opacity=\"0.75\" points=\"{LEFT:.1},{bottom:.1}"
-    ));
-    let highest_in_columns = curve.columns(POINTS_MAX);
-    for (column, value) in highest_in_columns.iter().enumerate() {
-        let seconds = (column as f64 + 0.5) / POINTS_MAX as f64 * end;
-        put(format_args!(" {:.1},{:.1}", x(seconds), y(*value as f64)));
+    let columns = curve.columns(POINTS_MAX);
+    let middle = |column: usize| x((column as f64 + 0.5) / POINTS_MAX as f64 * end);
+    let points = columns.iter().enumerate();
+    picture.area(
+        "#4477aa",
+        bottom,
+        points.map(|(column, value)| (middle(column), y(*value as f64))),
+    );
+    let leased = curve.leased(POINTS_MAX);
+    if leased.iter().any(|bytes| *bytes > 0) {
+        let points: Vec<String> = (leased.iter().enumerate())
+            .map(|(column, value)| format!("{:.1},{:.1}", middle(column), y(*value as f64)))
+            .collect();
+        picture.put(format_args!(
+            "<polyline fill=\"none\" stroke=\"#e07b00\" stroke-width=\"1.2\" points=\"{}\"/>\n\
+             <text x=\"{RIGHT:.1}\" y=\"22\" text-anchor=\"end\"><tspan fill=\"#4477aa\">resident</tspan> \
+             <tspan fill=\"#e07b00\">leased of the budget</tspan></text>\n",
+            points.join(" ")
+        ));
     }
-    put(format_args!(" {:.1},{bottom:.1}\"/>\n", LEFT + PLOT_WIDTH));
     for quarter in 0..=4 {
         let value = top * f64::from(quarter) / 4.0;
-        put(format_args!(
-            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#999\" stroke-width=\"0.5\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
-            LEFT + PLOT_WIDTH,
-            LEFT - 6.0,
-            y(value) + 4.0,
-            bytes(value as u64),
-            y = y(value),
-        ));
+        picture.level(y(value), &bytes(value as u64));
     }
     if let Some(budget) = budget {
         let at = y(budget as f64);
-        put(format_args!(
-            "<line x1=\"{LEFT}\" x2=\"{right:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#c33\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"/>\n\
-             <text x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#c33\">budget {}</text>\n",
+        picture.put(format_args!(
+            "<line x1=\"{LEFT}\" x2=\"{RIGHT:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#c33\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"/>\n\
+             <text x=\"{RIGHT:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#c33\">budget {}</text>\n",
             at - 4.0,
             bytes(budget),
-            right = LEFT + PLOT_WIDTH,
         ));
     }
-    put(format_args!(
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{end:.1} s</text>\n</svg>\n",
-        LEFT + PLOT_WIDTH,
-        bottom + 18.0
-    ));
-    svg
+    picture.end(end);
+    Picture::stack(&[picture])
 }
 
 /// Bytes a second over time: read above, written below the line in the middle.
@@ -112,46 +177,26 @@ pub fn render_rates(report: &Report, title: &str) -> String {
         .flatten()
         .fold(1.0f64, |highest, rate| highest.max(*rate));
     let (half, middle) = (PLOT_HEIGHT / 2.0, TOP + PLOT_HEIGHT / 2.0);
-    let mut svg = String::new();
-    // Writing to a string cannot fail.
-    let mut put = |text: std::fmt::Arguments<'_>| {
-        let _ = svg.write_fmt(text);
-    };
-    put(format_args!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"22\" font-size=\"15\">{}</text>\n",
-        escaped(title)
-    ));
+    let mut picture = Picture::new(title);
     for (way, colour, sign) in [(0, "#228833", -1.0), (1, "#cc6677", 1.0)] {
-        put(format_args!(
-            "<polygon fill=\"{colour}\" fill-opacity=\"0.75\" points=\"{LEFT:.1},{middle:.1}"
-        ));
-        for (column, rate) in rates.iter().enumerate() {
+        let points = rates.iter().enumerate().map(|(column, rate)| {
             let x = LEFT + (column as f64 + 0.5) / RATES_MAX as f64 * PLOT_WIDTH;
-            put(format_args!(
-                " {x:.1},{:.1}",
-                middle + sign * rate[way] / top * half
-            ));
-        }
-        put(format_args!(" {:.1},{middle:.1}\"/>\n", LEFT + PLOT_WIDTH));
+            (x, middle + sign * rate[way] / top * half)
+        });
+        picture.area(colour, middle, points);
     }
-    for (y, label) in [(TOP, "read"), (middle, ""), (TOP + PLOT_HEIGHT, "written")] {
-        let label = if label.is_empty() {
-            "0".into()
-        } else {
-            format!("{label} {}/s", bytes(top as u64))
-        };
-        put(format_args!(
-            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#999\" stroke-width=\"0.5\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"10\">{label}</text>\n",
-            LEFT + PLOT_WIDTH,
-            LEFT - 4.0,
-            y + 4.0
+    let rate = format!("{}/s", bytes(top as u64));
+    for (y, label) in [(TOP, &*rate), (middle, "0"), (TOP + PLOT_HEIGHT, &*rate)] {
+        picture.level(y, label);
+    }
+    for (y, label) in [(TOP + 14.0, "read"), (TOP + PLOT_HEIGHT - 6.0, "written")] {
+        picture.put(format_args!(
+            "<text x=\"{:.1}\" y=\"{y:.1}\">{label}</text>\n",
+            LEFT + 6.0
         ));
     }
-    put(format_args!("</svg>\n"));
-    svg
+    picture.end(report.curve.end_seconds());
+    Picture::stack(&[picture])
 }
 
 /// As text of a page.
@@ -172,6 +217,7 @@ mod tests {
             .map(|i| Sample {
                 seconds: f64::from(i),
                 resident_bytes: 1 << (i % 20),
+                leased_bytes: 1 << (i % 19),
                 bytes_read: 0,
                 bytes_written: 0,
             })
@@ -194,7 +240,7 @@ mod tests {
         let svg = render(&report, "title");
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(
-            svg.contains("a &lt; b &amp; c") && svg.contains("budget 512.0 KiB"),
+            svg.contains("a &lt; b &amp; c") && svg.contains("<polyline") && svg.contains("budget 512.0 KiB"),
             "{svg}"
         );
         assert!(!svg.contains("NaN") && !svg.contains("inf"));

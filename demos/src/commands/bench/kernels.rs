@@ -1,4 +1,4 @@
-//! `spillproof bench`: from disk within a budget, against the in-memory libraries with all the memory they want, in turns.
+//! Kernels: from disk within a budget, against the in-memory libraries with all the memory they want, in turns.
 //!
 //! Every run reads from disk: scratch files are read past the page cache, or leave none behind. Inputs are made once; medians
 //! of the runs are compared, and results are compared too.
@@ -12,10 +12,13 @@ use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Placement};
 use spillproof::commit::omega;
+use spillproof::plan::Rates;
+use spillproof::storage::IoStats;
 use spillproof::stream::{Transform, ntt};
 
-use super::msm::{msm_from_disk, points_to_disk, scalars_to_disk};
-use crate::args::{Bench, Global};
+use super::median;
+use crate::args::Bench;
+use crate::commands::msm::{msm_from_disk, points_to_disk, scalars_to_disk};
 use crate::failure::Failure;
 use crate::inputs::scalar_at;
 use crate::peers::{Inputs, Peer, scalar_to_halo2curves};
@@ -27,69 +30,73 @@ const MSM_MEMORY: ByteSize = ByteSize::Bytes(96 << 20);
 const NTT_MEMORY: ByteSize = ByteSize::Bytes(64 << 20);
 const SEED: u64 = 1;
 
-#[derive(Serialize)]
-struct Line {
-    what: String,
+/// A kernel beside a peer.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    /// What was computed.
+    pub what: String,
     budget_bytes: u64,
     seconds: f64,
-    peer: &'static str,
+    /// Bytes of one run at the measured rates of the disk: no run from there takes less.
+    disk_seconds: f64,
+    /// The peer.
+    pub peer: &'static str,
     peer_seconds: f64,
-    ratio: f64,
+    /// Ours by theirs.
+    pub ratio: f64,
 }
 
-/// Runs the benchmarks.
+/// Multi-scalar multiplications and transforms of the sizes asked for.
 ///
 /// # Errors
 /// The engine's; [`Failure::Different`] if a peer has another result.
-pub fn run(global: &Global, args: &Bench) -> Result<()> {
-    if args.runs == 0 {
-        return Err(Failure::Usage("--runs 0 measures nothing".into()));
-    }
-    let mut run = Run::start(global);
+pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Line>> {
     let mut lines = Vec::new();
     if !args.msm.is_empty() {
         let session = run.session(MSM_MEMORY)?;
+        let rates = session.run(|| Rates::measure(session.workspace()))?;
         for &log_n in &args.msm {
-            lines.extend(msm(&session, log_n, args)?);
+            lines.extend(msm(&session, log_n, args, &rates)?);
         }
     }
     if !args.ntt.is_empty() {
         let session = run.session(NTT_MEMORY)?;
+        let rates = session.run(|| Rates::measure(session.workspace()))?;
         for &log_n in &args.ntt {
-            lines.push(transform(&session, log_n, args)?);
+            lines.push(transform(&session, log_n, args, &rates)?);
         }
     }
-    let rows: Vec<[String; 6]> = lines.iter().map(row).collect();
+    Ok(lines)
+}
+
+/// The table of them.
+pub fn render(lines: &[Line]) -> String {
     let headings = [
         "",
         "budget",
         "from disk, s",
+        "disk alone, s",
         "peer, in memory",
         "peer, s",
         "ratio",
     ];
-    run.say(format_args!(
-        "medians of {} runs, in turns, {} threads",
-        args.runs,
-        rayon::current_num_threads()
-    ));
-    run.say(grid(&headings, &rows, usize::MAX).trim_end());
-    run.finish("bench", &lines)?;
-    Ok(())
+    let rows: Vec<[String; 7]> = lines.iter().map(row).collect();
+    grid(&headings, &rows, usize::MAX)
 }
 
-fn row(line: &Line) -> [String; 6] {
+fn row(line: &Line) -> [String; 7] {
     [
         line.what.clone(),
         bytes(line.budget_bytes),
         format!("{:.3}", line.seconds),
+        format!("{:.3}", line.disk_seconds),
         line.peer.to_owned(),
         format!("{:.3}", line.peer_seconds),
         format!("{:.2}", line.ratio),
     ]
 }
 
-fn msm(session: &Session, log_n: u32, args: &Bench) -> Result<Vec<Line>> {
+fn msm(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Result<Vec<Line>> {
     let progress = Progress::start(&format!("MSM 2^{log_n}"));
     let bases = points_to_disk(session, SEED, 1 << log_n, &progress)?;
     let scalars = scalars_to_disk(session, SEED, 1 << log_n, &progress)?;
@@ -101,11 +108,13 @@ fn msm(session: &Session, log_n: u32, args: &Bench) -> Result<Vec<Line>> {
         .iter()
         .map(|(peer, _)| Inputs::generate(*peer, SEED, 1 << log_n))
         .collect();
-    let mut ours = Vec::new();
+    let (mut ours, mut disk) = (Vec::new(), 0.0);
     let mut theirs = vec![Vec::new(); peers.len()];
     for _ in 0..args.runs {
+        let before = session.storage().stats();
         let (point, seconds) = timed(|| msm_from_disk(session, &bases, &scalars));
         let point = point?;
+        disk = disk_seconds(session, &before, rates);
         ours.push(seconds);
         for (inputs, times) in inputs.iter().zip(&mut theirs) {
             let (peers_point, seconds) = timed(|| inputs.msm());
@@ -115,7 +124,7 @@ fn msm(session: &Session, log_n: u32, args: &Bench) -> Result<Vec<Line>> {
             }
         }
     }
-    let seconds = median(ours);
+    let seconds = [median(ours), disk];
     let lines = peers
         .iter()
         .zip(theirs)
@@ -123,17 +132,19 @@ fn msm(session: &Session, log_n: u32, args: &Bench) -> Result<Vec<Line>> {
     Ok(lines.collect())
 }
 
-fn transform(session: &Session, log_n: u32, args: &Bench) -> Result<Line> {
+fn transform(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Result<Line> {
     let progress = Progress::start(&format!("NTT 2^{log_n}"));
     let n = 1usize << log_n;
     let input = scalars_to_disk(session, SEED, n as u64, &progress)?;
     let omega = omega(log_n);
     let forward = Transform::forward(log_n, omega);
     let peers_omega = scalar_to_halo2curves(&omega);
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut theirs, mut disk) = (Vec::new(), Vec::new(), 0.0);
     for _ in 0..args.runs {
+        let before = session.storage().stats();
         let (output, seconds) = timed(|| session.run(|| ntt(&input, &forward, Placement::Disk)));
         let output: Column<Fr> = output?;
+        disk = disk_seconds(session, &before, rates);
         ours.push(seconds);
         let mut values: Vec<bn256::Fr> = (0..n)
             .map(|i| scalar_to_halo2curves(&scalar_at(SEED, i)))
@@ -149,31 +160,39 @@ fn transform(session: &Session, log_n: u32, args: &Bench) -> Result<Line> {
     Ok(line(
         format!("NTT 2^{log_n}"),
         session,
-        median(ours),
+        [median(ours), disk],
         "halo2curves 0.10, asm",
         median(theirs),
     ))
 }
 
-fn line(what: String, session: &Session, seconds: f64, peer: &'static str, peer_seconds: f64) -> Line {
-    let budget_bytes = session.budget().limit_bytes();
+fn line(
+    what: String,
+    session: &Session,
+    [seconds, disk_seconds]: [f64; 2],
+    peer: &'static str,
+    peer_seconds: f64,
+) -> Line {
     Line {
         what,
-        budget_bytes,
+        budget_bytes: session.budget().limit_bytes(),
         seconds,
+        disk_seconds,
         peer,
         peer_seconds,
         ratio: seconds / peer_seconds,
     }
 }
 
+/// What was moved since `before`, at the disk's rates.
+fn disk_seconds(session: &Session, before: &IoStats, rates: &Rates) -> f64 {
+    let now = session.storage().stats();
+    (now.bytes_read - before.bytes_read) as f64 / rates.bytes_read
+        + (now.bytes_written - before.bytes_written) as f64 / rates.bytes_written
+}
+
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let started = Instant::now();
     let value = work();
     (value, started.elapsed().as_secs_f64())
-}
-
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
 }
