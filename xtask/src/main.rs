@@ -1,17 +1,28 @@
-//! The project's own chores. `cargo xtask tidy` checks the habits that a compiler does not.
+//! The project's own chores. `cargo xtask tidy` checks the habits that a compiler does not; `cargo xtask record` makes an animated
+//! picture of a command's run.
 
+mod record;
 mod tidy;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    match (arguments.next().as_deref(), arguments.next()) {
-        (Some("tidy"), None) => tidy_command(),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((command, [])) if command == "tidy" => tidy_command(),
+        Some((command, rest)) if command == "record" => match record::run(rest) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("record: {problem}");
+                ExitCode::FAILURE
+            }
+        },
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy\n\n  tidy  rooms, unsafe code, lints, file lengths, no upstream source in the tree"
+                "usage: cargo xtask tidy\n       cargo xtask record --out FILE [--title TEXT] -- COMMAND ...\n\n  \
+                 tidy    rooms, unsafe code, lints, file lengths, no upstream source in the tree\n  \
+                 record  a run of a command as an animated SVG"
             );
             ExitCode::from(2)
         }
