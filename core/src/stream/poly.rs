@@ -189,9 +189,11 @@ pub(crate) fn linear_combinations_bytes(
     let tile = held_bytes.next_multiple_of(PAGE_BYTES as u64);
     let read = held_bytes.next_multiple_of(frame_bytes);
     let written = held_bytes.next_multiple_of(SCRATCH_FRAME_BYTES as u64);
-    // A draft has up to two buffers behind.
-    let behind = len.div_ceil(chunk.max(1)).min(2);
-    columns * (tile + read) + outputs * (tile + behind * written)
+    // A draft has up to two buffers behind. Readers give theirs back with the last chunk, before it is written.
+    let chunks = len.div_ceil(chunk.max(1));
+    let while_reading = columns * read + outputs * (chunks - chunks.min(1)).min(2) * written;
+    let at_the_end = outputs * chunks.min(2) * written;
+    (columns + outputs) * tile + while_reading.max(at_the_end)
 }
 
 /// As [`linear_combinations`], `chunk` scalars at a time, or a frame if that is more.
