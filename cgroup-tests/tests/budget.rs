@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{MIB, binary, spillproof};
+use common::{MIB, alone, binary, spillproof};
 use spillproof_cgroup_tests::Outcome;
 
 /// The point that a run printed as JSON.
@@ -25,6 +25,7 @@ fn point(outcome: &Outcome) -> &str {
 
 /// The sum as a library computes it in memory, without a limit.
 fn oracle(log_n: u32, peer: &str) -> String {
+    let _alone = alone();
     let output = Command::new(binary())
         .args([
             "msm",

@@ -12,7 +12,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{MIB, binary, spillproof};
+use common::{MIB, alone, binary, spillproof};
 
 /// Proves `circuit` with `2^k` rows within `memory` under `limit_bytes`, has the proof verified, and gives the peak.
 fn proves_within(circuit: &str, k: u32, memory: &str, limit_bytes: u64) -> Option<u64> {
@@ -24,10 +24,12 @@ fn proves_within(circuit: &str, k: u32, memory: &str, limit_bytes: u64) -> Optio
         &format!("prove {statement} --json --memory {memory} --out {file}"),
     )?;
     assert!(proved.status.success(), "{proved:?}");
+    let alone = alone();
     let verified = Command::new(binary())
         .args(format!("verify {statement} {file}").split_whitespace())
         .output()
         .expect("the binary runs");
+    drop(alone);
     assert!(verified.status.success(), "{verified:?}");
     std::fs::remove_file(file).expect("the file is there");
     Some(proved.figures.peak_bytes)

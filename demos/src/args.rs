@@ -97,7 +97,7 @@ pub enum Command {
     /// Prove a built-in circuit.
     Prove(Prove),
     /// Say what keys and a proof of a built-in circuit will take, without any of that work.
-    Plan(Plan),
+    Plan(Shape),
     /// Check a proof of a built-in circuit with the unmodified halo2-axiom.
     Verify(Verify),
     /// Show what this is about, in a minute.
@@ -195,9 +195,9 @@ pub struct Commit {
     pub open_at: Option<String>,
 }
 
-/// Which circuit, how large, from which seed.
-#[derive(Debug, Clone, Args)]
-pub struct Statement {
+/// Which circuit, how large.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Shape {
     /// 2^k rows.
     #[arg(long, value_parser = clap::value_parser!(u32).range(4..=28))]
     pub k: u32,
@@ -207,6 +207,14 @@ pub struct Statement {
     /// The multi-opening argument.
     #[arg(long, value_enum, default_value_t = Scheme::Shplonk)]
     pub scheme: Scheme,
+}
+
+/// Which circuit, from which seed.
+#[derive(Debug, Clone, Args)]
+pub struct Statement {
+    /// Which circuit, how large.
+    #[command(flatten)]
+    pub shape: Shape,
     /// Where the witness and the prover's randomness come from.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -239,20 +247,6 @@ pub struct Prove {
     /// Draw the memory curve into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-}
-
-/// Say what keys and a proof of a built-in circuit will take.
-#[derive(Debug, Clone, Args)]
-pub struct Plan {
-    /// 2^k rows.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(4..=28))]
-    pub k: u32,
-    /// The circuit.
-    #[arg(long, value_enum, default_value_t = Kind::Chain)]
-    pub circuit: Kind,
-    /// The multi-opening argument.
-    #[arg(long, value_enum, default_value_t = Scheme::Shplonk)]
-    pub scheme: Scheme,
 }
 
 /// Check a proof of a built-in circuit with the unmodified halo2-axiom.

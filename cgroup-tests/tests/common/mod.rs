@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use spillproof_cgroup_tests::{Outcome, cold, group_or_skip};
@@ -41,9 +41,17 @@ pub fn binary() -> &'static Path {
     })
 }
 
+/// Whoever runs the binary holds this: while another process has it mapped, its pages can't be evicted, and stay charged to a group
+/// that is not the one measured.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The binary in a group of its own, with the program's file out of the page cache first. Scratch goes to the target folder's disk:
 /// the system's folder for temporary files may be memory.
 pub fn spillproof(limit_bytes: u64, arguments: &str) -> Option<Outcome> {
+    let _alone = alone();
     let group = group_or_skip(limit_bytes)?;
     cold::evict(binary()).expect("the program's file can leave the page cache");
     let environment = [("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))];

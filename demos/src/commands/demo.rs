@@ -8,7 +8,7 @@ use spillproof::budget::ByteSize;
 
 use super::msm::{describe, msm_from_disk, points_to_disk, scalars_to_disk};
 use super::prove::{prove_phases, verify_phases};
-use crate::args::{Demo, Global, Statement};
+use crate::args::{Demo, Global, Shape, Statement};
 use crate::failure::Failure;
 use crate::peers::{Inputs, Peer};
 use crate::report::svg;
@@ -57,9 +57,11 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
         session.storage().backend_name()
     ));
     let statement = Statement {
-        k: demo.k,
-        circuit: Kind::Chain,
-        scheme: Scheme::Shplonk,
+        shape: Shape {
+            k: demo.k,
+            circuit: Kind::Chain,
+            scheme: Scheme::Shplonk,
+        },
         seed: 1,
         params: None,
         srs_seed: 1,

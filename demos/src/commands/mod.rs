@@ -32,7 +32,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Msm(msm)) => msm::run(global, &msm),
         Some(Command::Commit(commit)) => commit::run(global, &commit),
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
-        Some(Command::Plan(plan)) => plan::run(global, &plan),
+        Some(Command::Plan(shape)) => plan::run(global, shape),
         Some(Command::Verify(verify)) => prove::verify(global, &verify),
         Some(Command::Bench(bench)) => bench::run(global, &bench),
     }

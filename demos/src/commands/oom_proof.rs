@@ -12,7 +12,7 @@ use spillproof_cgroup_tests::Group;
 
 use super::oom::{BESIDE_BUDGET_BYTES, child, row};
 use super::prove::verify_phases;
-use crate::args::{Global, Statement};
+use crate::args::{Global, Shape, Statement};
 use crate::failure::Failure;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
@@ -120,9 +120,11 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
     let proof = std::fs::read(&proof_file).map_err(Failure::file(&proof_file))?;
     drop(removed);
     let statement = Statement {
-        k,
-        circuit,
-        scheme: Scheme::Shplonk,
+        shape: Shape {
+            k,
+            circuit,
+            scheme: Scheme::Shplonk,
+        },
         seed: 1,
         params: None,
         srs_seed: 1,

@@ -5,7 +5,7 @@ use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::plan::{OpeningScheme, Plan, Rates, Step};
 
-use crate::args::{self, Global, Statement};
+use crate::args::{Global, Shape};
 use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
@@ -30,17 +30,17 @@ struct Outcome {
 ///
 /// # Errors
 /// The engine's: a budget that is too small, with the smallest that works.
-pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
+pub fn run(global: &Global, shape: Shape) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let rates = session.run(|| Rates::measure(session.workspace()))?;
-    let plan = planned(&session, args.circuit, args.k, args.scheme, &rates)?;
+    let plan = planned(&session, shape, &rates)?;
     let total = plan.of(None);
     run.say(render(&plan));
     let outcome = Outcome {
-        circuit: args.circuit,
-        k: args.k,
-        scheme: args.scheme,
+        circuit: shape.circuit,
+        k: shape.k,
+        scheme: shape.scheme,
         peak_bytes: total.peak_bytes,
         bytes_read: total.bytes_read,
         bytes_written: total.bytes_written,
@@ -57,15 +57,12 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn expect(session: &Session, statement: &Statement, is_watched: bool) -> Result<()> {
-    let Statement {
-        k, circuit, scheme, ..
-    } = *statement;
+pub fn expect(session: &Session, shape: Shape, is_watched: bool) -> Result<()> {
     let rates = match is_watched {
         true => session.run(|| Rates::measure(session.workspace()))?,
         false => Rates::default(),
     };
-    let plan = planned(session, circuit, k, scheme, &rates)?;
+    let plan = planned(session, shape, &rates)?;
     if is_watched {
         steps::expect(&plan);
     }
@@ -76,7 +73,8 @@ pub fn expect(session: &Session, statement: &Statement, is_watched: bool) -> Res
 ///
 /// # Errors
 /// As [`run`].
-pub fn planned(session: &Session, circuit: Kind, k: u32, scheme: Scheme, rates: &Rates) -> Result<Plan> {
+pub fn planned(session: &Session, shape: Shape, rates: &Rates) -> Result<Plan> {
+    let Shape { k, circuit, scheme } = shape;
     let scheme = match scheme {
         Scheme::Shplonk => OpeningScheme::Shplonk,
         Scheme::Gwc => OpeningScheme::Gwc,

@@ -9,7 +9,7 @@ use spillproof::Session;
 use spillproof::budget::ByteSize;
 
 use super::plan;
-use crate::args::{Global, Prove, Statement, Verify};
+use crate::args::{Global, Prove, Shape, Statement, Verify};
 use crate::failure::Failure;
 use crate::report::{Recorder, html, steps, svg};
 use crate::run::{Result, Run};
@@ -27,18 +27,12 @@ struct Outcome {
 
 impl Outcome {
     fn of(statement: &Statement, proof: &[u8], file: &Path) -> Self {
-        let Statement {
-            k,
-            circuit,
-            scheme,
-            seed,
-            ..
-        } = *statement;
+        let Shape { k, circuit, scheme } = statement.shape;
         Self {
             circuit,
             k,
             scheme,
-            seed,
+            seed: statement.seed,
             proof_bytes: proof.len(),
             file: file.display().to_string(),
         }
@@ -62,7 +56,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     };
     if let Some(session) = &session {
         let is_watched = global.json || std::io::stderr().is_terminal();
-        plan::expect(session, &args.statement, is_watched)?;
+        plan::expect(session, args.statement.shape, is_watched)?;
     }
     let guard = session
         .as_ref()
@@ -82,7 +76,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     ));
     let title = format!(
         "spillproof prove: {:?}, k = {}",
-        args.statement.circuit, args.statement.k
+        args.statement.shape.circuit, args.statement.shape.k
     );
     let report = run.finish("prove", &outcome)?;
     if let Some(path) = &args.svg {
@@ -112,13 +106,8 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
 /// The same with the unmodified crate.
 fn prove_phases_stock(recorder: &mut Recorder, statement: &Statement) -> Result<Vec<u8>> {
     use stock::proof;
-    let Statement {
-        k,
-        circuit,
-        scheme,
-        seed,
-        ..
-    } = *statement;
+    let Shape { k, circuit, scheme } = statement.shape;
+    let seed = statement.seed;
     let params = recorder.phase("stock: parameters", |_| match &statement.params {
         None => Ok(proof::insecure_params(k, statement.srs_seed)),
         Some(path) => read_stock(path, k),
@@ -137,13 +126,8 @@ fn prove_phases_stock(recorder: &mut Recorder, statement: &Statement) -> Result<
 /// The phases of a proof with the drop-in, in whatever session is current; `suffix` goes to the phases' names.
 pub fn prove_phases(recorder: &mut Recorder, statement: &Statement, suffix: &str) -> Result<Vec<u8>> {
     use dropin::proof;
-    let Statement {
-        k,
-        circuit,
-        scheme,
-        seed,
-        ..
-    } = *statement;
+    let Shape { k, circuit, scheme } = statement.shape;
+    let seed = statement.seed;
     let name = |phase: &str| format!("{phase}{suffix}");
     let params = recorder.phase(&name("parameters"), |_| match &statement.params {
         None => Ok(proof::insecure_params(k, statement.srs_seed)),
@@ -180,13 +164,8 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
 /// The phases of verifying proofs of one statement with the unmodified crate: its own parameters, its own key.
 pub fn verify_phases(recorder: &mut Recorder, statement: &Statement, proofs: &[&[u8]]) -> Result<()> {
     use stock::proof;
-    let Statement {
-        k,
-        circuit,
-        scheme,
-        seed,
-        ..
-    } = *statement;
+    let Shape { k, circuit, scheme } = statement.shape;
+    let seed = statement.seed;
     let (params, key) = recorder.phase("stock: parameters and key", |_| {
         let params = match &statement.params {
             None => proof::insecure_params(k, statement.srs_seed),

@@ -16,7 +16,7 @@ use spillproof_cgroup_tests::{Group, Keeper, Refusal, SwapFile, watched};
 use spillproof_cli::circuits::{Kind, Scheme};
 
 use super::child::{Limited, Statement, Taken, Who};
-use crate::args::Bench;
+use crate::args::{Bench, Shape};
 use crate::commands::oom::BESIDE_BUDGET_BYTES;
 use crate::commands::plan::planned;
 use crate::failure::Failure;
@@ -220,7 +220,12 @@ impl Bencher<'_> {
 
     /// From the smallest that works, doubled up to `most_bytes`, and then without one.
     fn budgets(&self, circuit: Kind, k: u32, most_bytes: u64) -> Result<Vec<Option<u64>>> {
-        let plan = planned(&self.session, circuit, k, Scheme::Shplonk, &self.rates)?;
+        let shape = Shape {
+            k,
+            circuit,
+            scheme: Scheme::Shplonk,
+        };
+        let plan = planned(&self.session, shape, &self.rates)?;
         let doubled = std::iter::successors(Some(plan.smallest_budget_bytes), |bytes| bytes.checked_mul(2));
         let below = doubled.take_while(|bytes| *bytes < most_bytes).map(Some);
         Ok(below.chain([None]).collect())
