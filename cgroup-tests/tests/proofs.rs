@@ -9,63 +9,99 @@
 
 mod common;
 
-use std::path::Path;
 use std::process::Command;
 
 use common::{MIB, alone, binary, spillproof};
 
-/// Proves `circuit` with `2^k` rows within `memory` under `limit_bytes`, has the proof verified, and gives the peak.
-fn proves_within(circuit: &str, k: u32, memory: &str, limit_bytes: u64) -> Option<u64> {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{circuit}-{k}-{memory}.proof"));
-    let file = file.to_str().expect("a plain path");
-    let statement = format!("--circuit {circuit} --k {k}");
-    let proved = spillproof(
-        limit_bytes,
-        &format!("prove {statement} --json --memory {memory} --out {file}"),
-    )?;
-    assert!(proved.status.success(), "{proved:?}");
-    let alone = alone();
-    let verified = Command::new(binary())
-        .args(format!("verify {statement} {file}").split_whitespace())
-        .output()
-        .expect("the binary runs");
-    drop(alone);
-    assert!(verified.status.success(), "{verified:?}");
-    std::fs::remove_file(file).expect("the file is there");
-    Some(proved.figures.peak_bytes)
+/// A circuit of `2^k` rows, and parameters for it in a file that all provers read: the unmodified crate takes minutes to make its own.
+struct Statement {
+    circuit: &'static str,
+    k: u32,
+    params: tempfile::TempPath,
 }
 
-/// The control: panics unless the unmodified prover is killed under `limit_bytes`; none if no group can be had.
-fn stock_is_killed(circuit: &str, k: u32, limit_bytes: u64) -> Option<()> {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{circuit}-{k}-stock.proof"));
-    let file = file.to_str().expect("a plain path");
-    let arguments = format!("prove --stock --circuit {circuit} --k {k} --json --out {file}");
-    let stock = spillproof(limit_bytes, &arguments)?;
-    assert!(
-        stock.is_oom_killed(),
-        "vacuous: the unmodified prover lives under this limit too: {stock:?}"
-    );
-    Some(())
+impl Statement {
+    fn new(circuit: &'static str, k: u32) -> Self {
+        let folder = env!("CARGO_TARGET_TMPDIR");
+        let named = || {
+            tempfile::NamedTempFile::new_in(folder)
+                .expect("a file")
+                .into_temp_path()
+        };
+        let (srs, params) = (named(), named());
+        let (srs_file, params_file) = (srs.to_string_lossy(), params.to_string_lossy());
+        run(&format!("srs gen --k {k} --memory 512MiB --out {srs_file}"));
+        run(&format!(
+            "srs export {srs_file} --memory 512MiB --out {params_file}"
+        ));
+        Self { circuit, k, params }
+    }
+
+    fn arguments(&self) -> String {
+        let Self { circuit, k, params } = self;
+        format!("--circuit {circuit} --k {k} --params {}", params.display())
+    }
+
+    /// Proves within `memory` under `limit_bytes`, has the proof verified, and gives the peak.
+    fn proves_within(&self, memory: &str, limit_bytes: u64) -> Option<u64> {
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
+        let (statement, file) = (self.arguments(), file.path().display());
+        let proved = spillproof(
+            limit_bytes,
+            &format!("prove {statement} --json --memory {memory} --out {file}"),
+        )?;
+        assert!(proved.status.success(), "{proved:?}");
+        run(&format!("verify {statement} {file}"));
+        Some(proved.figures.peak_bytes)
+    }
+
+    /// The control: panics unless the unmodified prover is killed under `limit_bytes`; none if no group can be had.
+    fn stock_is_killed(&self, limit_bytes: u64) -> Option<()> {
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
+        let (statement, file) = (self.arguments(), file.path().display());
+        let stock = spillproof(
+            limit_bytes,
+            &format!("prove --stock {statement} --json --out {file}"),
+        )?;
+        assert!(
+            stock.is_oom_killed(),
+            "vacuous: the unmodified prover lives under this limit too: {stock:?}"
+        );
+        Some(())
+    }
+}
+
+/// The binary, without a limit.
+fn run(arguments: &str) {
+    let _alone = alone();
+    let output = Command::new(binary())
+        .args(arguments.split_whitespace())
+        .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{arguments}: {output:?}");
 }
 
 #[test]
 fn a_proof_holds_its_budget_and_the_unmodified_prover_is_killed() {
     let limit_bytes = 64 * MIB;
     for circuit in ["chain", "lookups"] {
-        if stock_is_killed(circuit, 16, limit_bytes).is_some() {
-            proves_within(circuit, 16, "24MiB", limit_bytes);
+        let statement = Statement::new(circuit, 16);
+        if statement.stock_is_killed(limit_bytes).is_some() {
+            statement.proves_within("24MiB", limit_bytes);
         }
     }
 }
 
 #[test]
-#[ignore = "an hour: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
 fn full_size_chain_holds_its_budget() {
     let limit_bytes = 128 * MIB;
-    if stock_is_killed("chain", 18, limit_bytes).is_none() {
-        return;
-    }
-    let peaks = [18, 20, 22].map(|k| proves_within("chain", k, "96MiB", limit_bytes));
+    let peaks = [18, 20, 22].map(|k| {
+        let statement = Statement::new("chain", k);
+        statement.stock_is_killed(limit_bytes)?;
+        statement.proves_within("96MiB", limit_bytes)
+    });
     let [Some(small), _, Some(large)] = peaks.map(|peak| peak.map(|bytes| bytes as f64)) else {
         return;
     };
@@ -79,15 +115,17 @@ fn full_size_chain_holds_its_budget() {
 #[test]
 #[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
 fn full_size_lookups_hold_their_budget() {
-    if stock_is_killed("lookups", 20, 128 * MIB).is_some() {
-        proves_within("lookups", 20, "96MiB", 128 * MIB);
+    let statement = Statement::new("lookups", 20);
+    if statement.stock_is_killed(128 * MIB).is_some() {
+        statement.proves_within("96MiB", 128 * MIB);
     }
 }
 
 #[test]
 #[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
 fn full_size_wide_gate_holds_its_budget() {
-    if stock_is_killed("wide", 18, 256 * MIB).is_some() {
-        proves_within("wide", 18, "224MiB", 256 * MIB);
+    let statement = Statement::new("wide", 18);
+    if statement.stock_is_killed(256 * MIB).is_some() {
+        statement.proves_within("224MiB", 256 * MIB);
     }
 }

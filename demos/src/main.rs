@@ -9,6 +9,7 @@ mod commands;
 mod failure;
 mod inputs;
 mod peers;
+mod read_once;
 mod report;
 mod run;
 

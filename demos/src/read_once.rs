@@ -1,0 +1,66 @@
+//! Files that are read from start to end and not again.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::num::NonZeroU64;
+
+use rustix::fs::{Advice, fadvise};
+
+/// So much is read before it is dropped.
+const STRIDE_BYTES: u64 = 4 << 20;
+
+/// A file whose pages leave the page cache behind the reader: under a limit on memory they would count as ours.
+#[derive(Debug)]
+pub struct ReadOnce {
+    file: File,
+    read_bytes: u64,
+    dropped_bytes: u64,
+}
+
+impl ReadOnce {
+    /// Of a file that is at its start.
+    pub fn new(file: File) -> Self {
+        Self {
+            file,
+            read_bytes: 0,
+            dropped_bytes: 0,
+        }
+    }
+}
+
+impl Read for ReadOnce {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.file.read(buffer)?;
+        self.read_bytes += len as u64;
+        let behind_bytes = self.read_bytes - self.dropped_bytes;
+        if behind_bytes >= STRIDE_BYTES || len == 0 {
+            // Advice: a file system that takes none keeps its pages, and reads as well.
+            let _ = fadvise(
+                &self.file,
+                self.dropped_bytes,
+                NonZeroU64::new(behind_bytes),
+                Advice::DontNeed,
+            );
+            self.dropped_bytes = self.read_bytes;
+        }
+        Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, Write};
+
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_what_is_there() {
+        let bytes: Vec<u8> = (0..9_000_001u32).map(|i| (i % 251) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        file.rewind().unwrap();
+        let mut read = Vec::new();
+        ReadOnce::new(file).read_to_end(&mut read).unwrap();
+        assert!(read == bytes);
+    }
+}
