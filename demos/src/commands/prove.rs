@@ -188,7 +188,7 @@ pub fn verify_phases(recorder: &mut Recorder, statement: &Statement, proofs: &[&
 fn read_dropin(path: &Path, k: u32) -> Result<dropin::proof::Params> {
     use halo2_axiom::poly::commitment::Params;
     let file = open_params(path, k)?;
-    dropin::proof::Params::read(&mut BufReader::new(ReadOnce::new(file))).map_err(Failure::file(path))
+    dropin::proof::Params::read(&mut ReadOnce::new(file)).map_err(Failure::file(path))
 }
 
 fn read_stock(path: &Path, k: u32) -> Result<stock::proof::Params> {
