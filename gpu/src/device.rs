@@ -144,8 +144,7 @@ impl Stream {
     /// # Errors
     /// [`Error::Driver`], also for what earlier asynchronous work failed with.
     pub fn synchronize(&self) -> Result<()> {
-        self.trace
-            .host(Kind::HardSync, 0, || self.raw.synchronize())?;
+        self.trace.host(Kind::HardSync, 0, || self.raw.synchronize())?;
         self.trace.read_events()
     }
 

@@ -18,7 +18,9 @@ pub enum Error {
     #[error(transparent)]
     NoGpu(#[from] NoGpu),
     /// There are devices, but not that one.
-    #[error("there is no GPU {ordinal}: this machine has {count}, numbered from 0; name one of them, or `auto`")]
+    #[error(
+        "there is no GPU {ordinal}: this machine has {count}, numbered from 0; name one of them, or `auto`"
+    )]
     NoSuchDevice {
         /// What was asked for.
         ordinal: usize,
@@ -134,7 +136,9 @@ pub enum Error {
         log: String,
     },
     /// An image lacks a kernel.
-    #[error("the image of kernels has no `{name}`: it was made from another version of the kernels; delete it, or make it anew")]
+    #[error(
+        "the image of kernels has no `{name}`: it was made from another version of the kernels; delete it, or make it anew"
+    )]
     NoKernel {
         /// The kernel.
         name: String,

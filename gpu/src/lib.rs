@@ -61,6 +61,10 @@
 //! - `unsafe` code is in `driver.rs`, `raw/` and `kernels/nvrtc.rs`. Launching a kernel is unsafe for the caller, since nothing here knows
 //!   its parameters; the rest of the interface is safe.
 
+// The tests' support names the crate as an outsider does.
+#[cfg(test)]
+extern crate self as spillproof_gpu;
+
 mod choice;
 mod device;
 mod driver;
@@ -78,7 +82,7 @@ use std::fmt;
 pub use choice::{Choice, Chosen, NotUsed, ParseChoiceError};
 pub use device::{Gpu, Stream, Turn};
 pub use error::{BoxedError, Error, Result};
-pub use ledger::{Ledger, Lease};
+pub use ledger::{Lease, Ledger};
 pub use pinned::{Caching, Pinned, PinnedPool, Slot};
 pub use vram::{DeviceBuffer, GRANULE_BYTES, Vram};
 

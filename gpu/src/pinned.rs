@@ -11,7 +11,7 @@ use cudarc::driver::sys::CUresult;
 
 use crate::device::Gpu;
 use crate::error::{Error, Result};
-use crate::ledger::{Ledger, Lease};
+use crate::ledger::{Lease, Ledger};
 use crate::raw::RawSlot;
 
 const REMEDY: &str = "raise the budget of pinned memory, or use fewer or smaller slots";
@@ -53,7 +53,9 @@ impl Pinned {
         caching: Caching,
         what: impl Into<Cow<'static, str>>,
     ) -> Result<PinnedPool> {
-        let total_bytes = (slot_bytes as u64).checked_mul(count as u64).filter(|&bytes| bytes > 0);
+        let total_bytes = (slot_bytes as u64)
+            .checked_mul(count as u64)
+            .filter(|&bytes| bytes > 0);
         let total_bytes = total_bytes.ok_or_else(|| Error::Invalid {
             what: "pool of pinned slots",
             details: format!("{count} slots of {slot_bytes} bytes"),
@@ -214,7 +216,9 @@ impl Slot {
     }
 
     pub(crate) fn raw(&mut self) -> Result<&mut RawSlot> {
-        self.raw.as_mut().ok_or(Error::Unusable { what: "a pinned slot" })
+        self.raw.as_mut().ok_or(Error::Unusable {
+            what: "a pinned slot",
+        })
     }
 }
 
@@ -224,7 +228,7 @@ impl Drop for Slot {
             return;
         };
         // Comes back idle, or not at all: nobody else may get bytes that a copy may still use.
-        let settled = raw.settle().is_ok() && raw.is_usable();
+        let settled = raw.settle().is_ok();
         let mut state = self.shelf.state();
         if settled {
             state.idle.push(raw);

@@ -9,7 +9,7 @@ use cudarc::driver::sys::CUresult;
 
 use crate::device::{Gpu, Stream};
 use crate::error::{Error, Result};
-use crate::ledger::{Ledger, Lease};
+use crate::ledger::{Lease, Ledger};
 use crate::raw::DeviceMemory;
 use crate::trace::Kind;
 
@@ -64,7 +64,10 @@ impl Vram {
             } => self.ledger.refused_by_driver(&lease),
             other => other,
         })?;
-        Ok(DeviceBuffer { memory, _lease: lease })
+        Ok(DeviceBuffer {
+            memory,
+            _lease: lease,
+        })
     }
 
     /// The ledger: limit, held, peak.

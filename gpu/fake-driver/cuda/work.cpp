@@ -38,7 +38,10 @@ bool on_device(uint64_t start, size_t bytes) {
 // Reads memory that may not be there: bytes copied, 0 if none.
 size_t read_if_mapped(const void* from, void* to, size_t bytes) {
     static const int scratch = memfd_create("fake-cuda-parameters", 0);
-    if (scratch < 0) return 0;
+    if (scratch < 0) {
+        violation("no memfd: parameters of kernels cannot be copied");
+        return 0;
+    }
     const ssize_t written = pwrite(scratch, from, bytes, 0);
     if (written <= 0) return 0;
     const ssize_t got = pread(scratch, to, static_cast<size_t>(written), 0);

@@ -1,5 +1,6 @@
 //! Compiles the library once per content: the folder's name is a digest of sources, compiler and flags, and it appears whole.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,15 @@ const HEADERS: &[(&str, &str)] = &[
     ("entry.h", include_str!("../cuda/entry.h")),
 ];
 const TEST_KERNELS: (&str, &str) = ("test_kernels.cpp", include_str!("../cuda/test_kernels.cpp"));
-const FLAGS: &[&str] = &["-std=c++17", "-O1", "-Wall", "-Wextra", "-fPIC", "-shared", "-pthread"];
+const FLAGS: &[&str] = &[
+    "-std=c++17",
+    "-O1",
+    "-Wall",
+    "-Wextra",
+    "-fPIC",
+    "-shared",
+    "-pthread",
+];
 
 /// The compiled library.
 #[derive(Debug, Clone)]
@@ -28,6 +37,20 @@ pub struct Built {
     pub folder: PathBuf,
     /// The shared library of the two test kernels.
     pub test_kernels: PathBuf,
+}
+
+impl Built {
+    /// A command whose loader finds the fake driver first.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut search = OsString::from(&self.folder);
+        if let Some(before) = std::env::var_os("LD_LIBRARY_PATH") {
+            search.push(":");
+            search.push(before);
+        }
+        let mut command = Command::new(program);
+        command.env("LD_LIBRARY_PATH", search);
+        command
+    }
 }
 
 /// There is no C++ compiler on this machine.
@@ -89,7 +112,12 @@ fn publish(compiler: &str, folder: &Path) -> io::Result<()> {
     }
     let driver: Vec<&str> = DRIVER.iter().map(|(name, _)| *name).collect();
     compile(compiler, &partial, &driver, "../libcuda.so")?;
-    compile(compiler, &partial, &[TEST_KERNELS.0], "../kernels/libtest_kernels.so")?;
+    compile(
+        compiler,
+        &partial,
+        &[TEST_KERNELS.0],
+        "../kernels/libtest_kernels.so",
+    )?;
     match std::fs::rename(&partial, folder) {
         Err(_) if folder.is_dir() => std::fs::remove_dir_all(&partial),
         other => other,
@@ -107,6 +135,8 @@ fn compile(compiler: &str, partial: &Path, sources: &[&str], output: &str) -> io
     if done.status.success() {
         Ok(())
     } else {
-        Err(io::Error::other(String::from_utf8_lossy(&done.stderr).into_owned()))
+        Err(io::Error::other(
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        ))
     }
 }

@@ -10,14 +10,17 @@
 //! Work that is queued on a stream runs as late as the API allows, see [`Order`]: a missing event is seen, where a machine that happens
 //! to be fast enough would hide it. A test that passes under all orders still says nothing about speed, about memory that is really
 //! on another chip, or about two kernels that run at once.
+//!
+//! A whole program runs under it through [`Built::command`], with its settings in the environment: `FAKE_CUDA_DEVICES`,
+//! `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_ORDER` (`late`, `eager`, `random:<seed>`), `FAKE_CUDA_FAIL`
+//! (`<call or any>:<n>:<code>[:lost]`).
 
 mod build;
 mod control;
 
-use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 pub use build::{Built, NoCompiler, build};
@@ -44,12 +47,14 @@ pub fn under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
         Ok(built) => built,
         Err(reason) => {
             // Straight to standard error: the test runner would hide what `println!` says.
-            let _ = writeln!(std::io::stderr(), "SKIPPED: {name}: {reason}");
+            let line = format!("SKIPPED: {name}: {reason}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
             return;
         }
     };
     let (finished, output) = run_again(&name, &built);
     assert!(finished, "{name} under the fake driver:\n{output}");
+    println!("{output}");
 }
 
 /// An image that the fake driver loads as a module: the two kernels `spk_test_scale` and `spk_test_accumulate`.
@@ -68,16 +73,11 @@ pub fn host_module_image(library: &std::path::Path) -> Vec<u8> {
 
 fn run_again(name: &str, built: &Built) -> (bool, String) {
     let this = std::env::current_exe().expect("the test binary has a path");
-    let mut search = OsString::from(&built.folder);
-    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH") {
-        search.push(":");
-        search.push(before);
-    }
-    let child = Command::new(this)
+    let child = built
+        .command(this)
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(CHILD, name)
         .env(KERNELS, &built.test_kernels)
-        .env("LD_LIBRARY_PATH", search)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -39,7 +39,12 @@ impl Cache {
     ///
     /// # Errors
     /// Those of the compiler.
-    pub fn image(&self, text: &Text, compute_capability: (i32, i32), compiler: &dyn Compiler) -> Result<Vec<u8>> {
+    pub fn image(
+        &self,
+        text: &Text,
+        compute_capability: (i32, i32),
+        compiler: &dyn Compiler,
+    ) -> Result<Vec<u8>> {
         let file = self.file(text, compute_capability, &compiler.version()?);
         if let Some(image) = fs::read(&file).ok().and_then(checked) {
             return Ok(image);
@@ -83,7 +88,9 @@ impl Cache {
         fs::create_dir_all(&self.folder).map_err(failed)?;
         let mut partial = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
         partial.write_all(MAGIC).map_err(failed)?;
-        partial.write_all(blake3::hash(image).as_bytes()).map_err(failed)?;
+        partial
+            .write_all(blake3::hash(image).as_bytes())
+            .map_err(failed)?;
         partial.write_all(image).map_err(failed)?;
         partial.as_file().sync_all().map_err(failed)?;
         partial.persist(file).map_err(|e| failed(e.error))?;
@@ -166,7 +173,11 @@ mod tests {
         for round in 0..2 {
             for (text, arch) in &cases {
                 let image = cache.image(text, *arch, &compiler).unwrap();
-                assert_eq!(image, format!("{} {arch:?} 1", text.main).into_bytes(), "round {round}");
+                assert_eq!(
+                    image,
+                    format!("{} {arch:?} 1", text.main).into_bytes(),
+                    "round {round}"
+                );
             }
             assert_eq!(compiler.compiled.get(), cases.len() as u32, "round {round}");
         }
@@ -195,7 +206,11 @@ mod tests {
             assert_eq!(cache.image(&text("a"), (9, 0), &compiler).unwrap(), b"a (9, 0) 1");
         }
         assert_eq!(compiler.compiled.get() as usize, 1 + 2 * whole.len());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no partial file is left");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "no partial file is left"
+        );
     }
 
     #[test]
@@ -210,6 +225,9 @@ mod tests {
         let not_a_folder = folder.path().join("file");
         fs::write(&not_a_folder, b"").unwrap();
         let cache = Cache::new(not_a_folder);
-        assert_eq!(cache.image(&text("a"), (9, 0), &counting("1")).unwrap(), b"a (9, 0) 1");
+        assert_eq!(
+            cache.image(&text("a"), (9, 0), &counting("1")).unwrap(),
+            b"a (9, 0) 1"
+        );
     }
 }

@@ -127,10 +127,15 @@ impl Grid {
             (whole + u64::from(rest > 0)).max(1)
         });
         let blocks = blocks.filter(|&blocks| blocks <= i32::MAX as u64);
-        let blocks = blocks.and_then(|blocks| u32::try_from(blocks).ok()).ok_or_else(|| {
-            let details = format!("{count} threads in blocks of {threads_per_block}");
-            Error::Invalid { what: "grid", details }
-        })?;
+        let blocks = blocks
+            .and_then(|blocks| u32::try_from(blocks).ok())
+            .ok_or_else(|| {
+                let details = format!("{count} threads in blocks of {threads_per_block}");
+                Error::Invalid {
+                    what: "grid",
+                    details,
+                }
+            })?;
         Ok(Self {
             blocks: (blocks, 1, 1),
             threads: (threads_per_block, 1, 1),

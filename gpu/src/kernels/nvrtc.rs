@@ -133,8 +133,10 @@ impl Program {
         let log = log.map_or_else(
             |_| format!("{compiled:?}"),
             |bytes| {
-                CStr::from_bytes_until_nul(&bytes)
-                    .map_or_else(|_| format!("{compiled:?}"), |log| log.to_string_lossy().into_owned())
+                CStr::from_bytes_until_nul(&bytes).map_or_else(
+                    |_| format!("{compiled:?}"),
+                    |log| log.to_string_lossy().into_owned(),
+                )
             },
         );
         Err(Error::Compile {

@@ -39,7 +39,8 @@ impl Context {
         let index = index.ok_or(Error::NoSuchDevice { ordinal, count })?;
         let device = result::device::get(index).map_err(failed("find a device"))?;
         // SAFETY: `device` is a handle that the driver gave out; released once, in `drop`.
-        let raw = unsafe { result::primary_ctx::retain(device) }.map_err(failed("retain a device's context"))?;
+        let raw =
+            unsafe { result::primary_ctx::retain(device) }.map_err(failed("retain a device's context"))?;
         let context = Arc::new(Self {
             device,
             raw,

@@ -24,7 +24,10 @@ impl Event {
     /// An event that the host waits for. Waiting gives the processor away instead of spinning.
     pub(crate) fn for_host(context: &Arc<Context>) -> Result<Self> {
         use CUevent_flags::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING};
-        Self::with(context, CU_EVENT_BLOCKING_SYNC as u32 | CU_EVENT_DISABLE_TIMING as u32)
+        Self::with(
+            context,
+            CU_EVENT_BLOCKING_SYNC as u32 | CU_EVENT_DISABLE_TIMING as u32,
+        )
     }
 
     /// An event that only streams wait for.

@@ -30,7 +30,8 @@ impl Module {
         let mut image = image.to_vec();
         image.push(0);
         // SAFETY: the image lives until the call is over, and ends as the driver wants it.
-        let raw = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(failed("load the kernels"))?;
+        let raw = unsafe { result::module::load_data(image.as_ptr().cast()) }
+            .map_err(failed("load the kernels"))?;
         Ok(Arc::new(Self {
             raw,
             context: context.clone(),
@@ -38,7 +39,9 @@ impl Module {
     }
 
     pub(crate) fn function(self: &Arc<Self>, name: &str) -> Result<Function> {
-        let no_kernel = || Error::NoKernel { name: name.to_owned() };
+        let no_kernel = || Error::NoKernel {
+            name: name.to_owned(),
+        };
         let symbol = CString::new(name).map_err(|_| no_kernel())?;
         self.context.bind()?;
         // SAFETY: the module is loaded until `drop`.

@@ -22,7 +22,8 @@ impl DeviceMemory {
     pub(crate) fn new(context: &Arc<Context>, bytes: u64) -> Result<Self> {
         context.bind()?;
         // SAFETY: released once, in `drop`. What it holds at first is only ever read by the device.
-        let start = unsafe { result::malloc_sync(bytes as usize) }.map_err(failed("allocate device memory"))?;
+        let start =
+            unsafe { result::malloc_sync(bytes as usize) }.map_err(failed("allocate device memory"))?;
         Ok(Self {
             start,
             bytes,

@@ -36,25 +36,23 @@ impl RawSlot {
         })
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.memory.bytes()
-    }
-
-    /// Blocks until the device is done with the slot. Whether it had to be asked.
-    pub(crate) fn settle(&mut self) -> Result<bool> {
+    /// Blocks until the device is done with the slot.
+    pub(crate) fn settle(&mut self) -> Result<()> {
         match self.state {
-            State::Idle => Ok(false),
+            State::Idle => Ok(()),
             State::InFlight => {
                 self.event.wait()?;
                 self.state = State::Idle;
-                Ok(true)
+                Ok(())
             }
-            State::Unknown => Err(Error::Unusable { what: "a pinned slot" }),
+            State::Unknown => Err(Error::Unusable {
+                what: "a pinned slot",
+            }),
         }
     }
 
-    pub(crate) fn is_usable(&self) -> bool {
-        self.state != State::Unknown
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state == State::Idle
     }
 
     /// The bytes of an idle slot.
@@ -70,7 +68,13 @@ impl RawSlot {
     }
 
     /// Queues a copy of the first `bytes` to the device; the slot is in flight.
-    pub(crate) fn send(&mut self, stream: &RawStream, bytes: usize, to: &DeviceMemory, offset: u64) -> Result<()> {
+    pub(crate) fn send(
+        &mut self,
+        stream: &RawStream,
+        bytes: usize,
+        to: &DeviceMemory,
+        offset: u64,
+    ) -> Result<()> {
         let to = to.at(offset, bytes as u64)?;
         let from = self.prefix(bytes)?;
         stream.context().bind()?;
@@ -82,7 +86,13 @@ impl RawSlot {
     }
 
     /// Queues a copy from the device into the first `bytes`; the slot is in flight.
-    pub(crate) fn receive(&mut self, stream: &RawStream, bytes: usize, from: &DeviceMemory, offset: u64) -> Result<()> {
+    pub(crate) fn receive(
+        &mut self,
+        stream: &RawStream,
+        bytes: usize,
+        from: &DeviceMemory,
+        offset: u64,
+    ) -> Result<()> {
         let from = from.at(offset, bytes as u64)?;
         self.prefix(bytes)?;
         stream.context().bind()?;
@@ -109,7 +119,9 @@ impl RawSlot {
                 what: "bytes of a pinned slot",
                 details: "a copy is in flight: settle it first".into(),
             }),
-            State::Unknown => Err(Error::Unusable { what: "a pinned slot" }),
+            State::Unknown => Err(Error::Unusable {
+                what: "a pinned slot",
+            }),
         }
     }
 

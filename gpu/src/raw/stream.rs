@@ -35,8 +35,10 @@ impl RawStream {
     pub(crate) fn wait_for(&self, event: &Event) -> Result<()> {
         self.context.bind()?;
         // SAFETY: both handles live as long as their owners.
-        unsafe { result::stream::wait_event(self.raw, event.raw(), CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) }
-            .map_err(failed("make a stream wait"))
+        unsafe {
+            result::stream::wait_event(self.raw, event.raw(), CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
+        }
+        .map_err(failed("make a stream wait"))
     }
 
     /// Blocks until all that was queued is done.
@@ -54,7 +56,8 @@ impl RawStream {
         }
         self.context.bind()?;
         // SAFETY: the range is inside the allocation; a buffer that is released too early is the device's matter, not the host's.
-        unsafe { result::memset_d8_async(start, value, bytes as usize, self.raw) }.map_err(failed("fill device memory"))
+        unsafe { result::memset_d8_async(start, value, bytes as usize, self.raw) }
+            .map_err(failed("fill device memory"))
     }
 
     /// Copies within a device, or from another one.
@@ -86,7 +89,14 @@ impl RawStream {
             let (to_context, from_context) = (to.0.context().raw(), from.0.context().raw());
             // SAFETY: as above, and both contexts are retained by the memory.
             unsafe {
-                result::memcpy_peer_async(to_context, to_start, from_context, from_start, bytes as usize, self.raw)
+                result::memcpy_peer_async(
+                    to_context,
+                    to_start,
+                    from_context,
+                    from_start,
+                    bytes as usize,
+                    self.raw,
+                )
             }
         };
         copied.map_err(failed("copy device memory"))
@@ -112,7 +122,8 @@ impl RawStream {
         }
         self.context.bind()?;
         // SAFETY: as in `write_now`.
-        unsafe { result::memcpy_dtoh_async(into, start, self.raw) }.map_err(failed("copy from the device"))?;
+        unsafe { result::memcpy_dtoh_async(into, start, self.raw) }
+            .map_err(failed("copy from the device"))?;
         self.synchronize()
     }
 

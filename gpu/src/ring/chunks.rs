@@ -43,11 +43,7 @@ impl Chunking {
     /// # Errors
     /// [`Error::Invalid`] if that is more than a chunk, or not whole elements.
     pub fn growing_from(self, first_bytes: u64) -> Result<Self> {
-        Self {
-            first_bytes,
-            ..self
-        }
-        .checked()
+        Self { first_bytes, ..self }.checked()
     }
 
     /// Bytes of a full chunk: what a slot and a buffer must have.
@@ -134,9 +130,19 @@ mod tests {
 
     #[test]
     fn lengths_that_cannot_be_are_refused() {
-        for (chunk, first, element) in [(0, 0, 8), (12, 12, 8), (16, 4, 8), (16, 24, 8), (16, 0, 8), (16, 16, 0)] {
+        for (chunk, first, element) in [
+            (0, 0, 8),
+            (12, 12, 8),
+            (16, 4, 8),
+            (16, 24, 8),
+            (16, 0, 8),
+            (16, 16, 0),
+        ] {
             let chunking = Chunking::new(chunk, element).and_then(|chunking| chunking.growing_from(first));
-            assert!(matches!(chunking, Err(Error::Invalid { .. })), "{chunk} {first} {element}");
+            assert!(
+                matches!(chunking, Err(Error::Invalid { .. })),
+                "{chunk} {first} {element}"
+            );
         }
         assert!(Chunking::new(16, 8).unwrap().pieces(17).is_err());
     }

@@ -6,12 +6,15 @@ use super::chunks::{Chunking, Piece, Pieces};
 use super::fault::Fault;
 use crate::error::{BoxedError, Error, Result};
 use crate::pinned::{Caching, Slot};
-use crate::raw::{DeviceMemory, RawStream};
+use crate::raw::{DeviceMemory, RawSlot, RawStream};
 use crate::trace::{Kind, Trace};
 
 /// Where a job's bytes come from: the storage layer, mostly. Asked for each byte once, in order, on the thread that runs the job.
 pub trait Source {
     /// Writes the whole of `into`, a pinned slot: the job's bytes from `offset` on.
+    ///
+    /// Both are whole elements. A job over several columns has elements of all their bytes, and may lay out a chunk column after
+    /// column: `offset` and length give the rows.
     ///
     /// # Errors
     /// Whatever went wrong; the job ends with [`Error::Source`].
@@ -48,8 +51,9 @@ pub struct Upload {
     next: usize,
     /// Chunks that wait in slots, oldest first; the last of them is in the slot before `next`.
     staged: VecDeque<Piece>,
-    /// What is left of the job that was staged.
+    /// Length of the job that is staged or runs, and what is left of it to fill.
     rest: Option<(u64, Pieces)>,
+    running: bool,
     trace: Trace,
 }
 
@@ -74,6 +78,7 @@ impl Upload {
             next: 0,
             staged: VecDeque::new(),
             rest: None,
+            running: false,
             trace: trace.clone(),
         })
     }
@@ -111,9 +116,15 @@ impl Upload {
     pub(super) fn begin(&mut self, chunking: &Chunking, total_bytes: u64) -> Result<()> {
         self.fits(chunking)?;
         let pieces = chunking.pieces(total_bytes)?;
+        if self.running {
+            // A job that did not come to its end, since something in it panicked.
+            self.end();
+        }
         match self.rest.take() {
             None => self.rest = Some((total_bytes, pieces)),
-            Some((staged_bytes, rest)) if staged_bytes == total_bytes => self.rest = Some((total_bytes, rest)),
+            Some((staged_bytes, rest)) if staged_bytes == total_bytes => {
+                self.rest = Some((total_bytes, rest))
+            }
             Some((staged_bytes, rest)) => {
                 self.rest = Some((staged_bytes, rest));
                 return Err(Error::Invalid {
@@ -122,6 +133,7 @@ impl Upload {
                 });
             }
         }
+        self.running = true;
         Ok(())
     }
 
@@ -129,10 +141,15 @@ impl Upload {
     pub(super) fn end(&mut self) {
         self.staged.clear();
         self.rest = None;
+        self.running = false;
     }
 
     /// The next chunk, in a filled slot whose number is given too; `None` at the end of the job.
-    pub(super) fn next_filled(&mut self, source: &mut dyn Source, fault: Fault) -> Result<Option<(Piece, usize)>> {
+    pub(super) fn next_filled(
+        &mut self,
+        source: &mut dyn Source,
+        fault: Fault,
+    ) -> Result<Option<(Piece, usize)>> {
         let count = self.slots.len();
         if self.staged.is_empty() {
             let Some(piece) = self.rest.as_mut().and_then(|(_, pieces)| pieces.next()) else {
@@ -145,7 +162,12 @@ impl Upload {
         Ok(self.staged.pop_front().map(|piece| (piece, slot)))
     }
 
-    pub(super) fn send(&mut self, (piece, slot): (Piece, usize), stream: &RawStream, to: &DeviceMemory) -> Result<()> {
+    pub(super) fn send(
+        &mut self,
+        (piece, slot): (Piece, usize),
+        stream: &RawStream,
+        to: &DeviceMemory,
+    ) -> Result<()> {
         let raw = self.slots[slot].raw()?;
         self.trace.device(Kind::ToDevicePinned, piece.bytes, stream, || {
             raw.send(stream, piece.bytes as usize, to, 0)
@@ -158,9 +180,7 @@ impl Upload {
         match fault {
             #[cfg(test)]
             Fault::SlotRefilledEarly => raw.forget_the_event(),
-            _ => {
-                self.trace.host(Kind::EventWait, 0, || raw.settle())?;
-            }
+            _ => settle(raw, &self.trace)?,
         }
         let into = &mut raw.as_mut_slice()?[..piece.bytes as usize];
         let filled = self
@@ -219,10 +239,11 @@ impl Download {
             self.drain_one(sink, fault)?;
         }
         let raw = self.slots[self.next].raw()?;
-        self.trace.host(Kind::EventWait, 0, || raw.settle())?;
-        self.trace.device(Kind::FromDevicePinned, piece.bytes, stream, || {
-            raw.receive(stream, piece.bytes as usize, from, 0)
-        })?;
+        settle(raw, &self.trace)?;
+        self.trace
+            .device(Kind::FromDevicePinned, piece.bytes, stream, || {
+                raw.receive(stream, piece.bytes as usize, from, 0)
+            })?;
         self.waiting.push_back(piece);
         self.next = (self.next + 1) % self.slots.len();
         Ok(())
@@ -246,9 +267,7 @@ impl Download {
         match fault {
             #[cfg(test)]
             Fault::SinkReadsEarly => raw.forget_the_event(),
-            _ => {
-                self.trace.host(Kind::EventWait, 0, || raw.settle())?;
-            }
+            _ => settle(raw, &self.trace)?,
         }
         let bytes = &raw.as_slice()?[..piece.bytes as usize];
         let taken = self
@@ -260,6 +279,14 @@ impl Download {
             source,
         })
     }
+}
+
+/// Waits for a slot's event, if it is in flight.
+fn settle(slot: &mut RawSlot, trace: &Trace) -> Result<()> {
+    if slot.is_idle() {
+        return Ok(());
+    }
+    trace.host(Kind::EventWait, 0, || slot.settle())
 }
 
 fn some(slots: Vec<Slot>) -> Result<Vec<Slot>> {

@@ -67,7 +67,7 @@ pub struct Ring {
     up: RawStream,
     compute: Stream,
     back: RawStream,
-    buffers: Vec<Turn>,
+    buffers: Vec<Place>,
     next: usize,
     chunking: Chunking,
     in_flight: bool,
@@ -76,7 +76,7 @@ pub struct Ring {
 
 /// A buffer and the events that hand it on.
 #[derive(Debug)]
-struct Turn {
+struct Place {
     buffer: DeviceBuffer,
     loaded: Event,
     computed: Event,
@@ -96,15 +96,15 @@ impl Ring {
             });
         }
         let gpu = vram.gpu();
-        let turn = |_| {
-            Ok(Turn {
+        let place = |_| {
+            Ok(Place {
                 buffer: vram.buffer(chunking.chunk_bytes(), "ring")?,
                 loaded: Event::between_streams(gpu.context())?,
                 computed: Event::between_streams(gpu.context())?,
                 free: Event::between_streams(gpu.context())?,
             })
         };
-        let buffers = (0..buffers).map(turn).collect::<Result<Vec<_>>>()?;
+        let buffers = (0..buffers).map(place).collect::<Result<Vec<_>>>()?;
         Ok(Self {
             gpu: gpu.clone(),
             up: RawStream::new(gpu.context())?,
@@ -156,13 +156,20 @@ impl Ring {
     /// # Errors
     /// [`Error::Driver`], also for what a kernel failed with.
     pub fn finish(&mut self) -> Result<()> {
-        // Every copy to the device is waited for by a kernel's stream, and every copy back by the host.
+        // Every copy to the device comes before a kernel. The copies back come before `free`.
+        for place in &self.buffers {
+            self.compute.raw().wait_for(&place.free)?;
+        }
         self.compute.synchronize()?;
         self.in_flight = false;
         Ok(())
     }
 
-    fn run_chunks(&mut self, job: &mut Job<'_>, kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
+    fn run_chunks(
+        &mut self,
+        job: &mut Job<'_>,
+        kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut pieces = self.chunking.pieces(job.total_bytes)?;
         if let Some((upload, _)) = &mut job.upload {
             upload.begin(&self.chunking, job.total_bytes)?;
@@ -179,42 +186,38 @@ impl Ring {
                 },
                 None => None,
             };
-            let piece = match (filled, &job.upload) {
-                (Some((piece, _)), _) => piece,
-                (None, _) => match pieces.next() {
-                    Some(piece) => piece,
-                    None => break,
-                },
+            let Some(piece) = filled.map_or_else(|| pieces.next(), |(piece, _)| Some(piece)) else {
+                break;
             };
             self.in_flight = true;
             let count = self.buffers.len();
-            let turn = &self.buffers[self.next];
+            let place = &self.buffers[self.next];
             self.next = (self.next + 1) % count;
             match (filled, &mut job.upload) {
                 (Some(filled), Some((upload, _))) => {
-                    self.wait_until_free(turn, &self.up)?;
-                    upload.send(filled, &self.up, turn.buffer.memory())?;
-                    turn.loaded.record(&self.up)?;
+                    self.wait_until_free(place, &self.up)?;
+                    upload.send(filled, &self.up, place.buffer.memory())?;
+                    place.loaded.record(&self.up)?;
                     if !self.has(Forgotten::Loaded) {
-                        self.compute.raw().wait_for(&turn.loaded)?;
+                        self.compute.raw().wait_for(&place.loaded)?;
                     }
                 }
-                _ => self.wait_until_free(turn, self.compute.raw())?,
+                _ => self.wait_until_free(place, self.compute.raw())?,
             }
             kernel(Chunk {
                 piece,
-                buffer: &turn.buffer,
+                buffer: &place.buffer,
                 stream: &self.compute,
             })?;
-            turn.computed.record(self.compute.raw())?;
+            place.computed.record(self.compute.raw())?;
             if let Some((download, sink)) = &mut job.download {
                 if !self.has(Forgotten::Computed) {
-                    self.back.wait_for(&turn.computed)?;
+                    self.back.wait_for(&place.computed)?;
                 }
-                download.receive(piece, &self.back, turn.buffer.memory(), *sink, self.fault)?;
-                turn.free.record(&self.back)?;
+                download.receive(piece, &self.back, place.buffer.memory(), *sink, self.fault)?;
+                place.free.record(&self.back)?;
             } else {
-                turn.free.record(self.compute.raw())?;
+                place.free.record(self.compute.raw())?;
             }
         }
         if let Some((download, sink)) = &mut job.download {
@@ -224,13 +227,13 @@ impl Ring {
     }
 
     /// Makes a stream wait until the buffer's last user is done with it.
-    fn wait_until_free(&self, turn: &Turn, stream: &RawStream) -> Result<()> {
+    fn wait_until_free(&self, place: &Place, stream: &RawStream) -> Result<()> {
         if self.has(Forgotten::FreeAltogether) {
             Ok(())
         } else if self.has(Forgotten::FreeAfterCopyBack) {
-            stream.wait_for(&turn.computed)
+            stream.wait_for(&place.computed)
         } else {
-            stream.wait_for(&turn.free)
+            stream.wait_for(&place.free)
         }
     }
 
