@@ -20,7 +20,7 @@ pub use nvrtc::Nvrtc;
 use crate::device::{Gpu, Stream};
 use crate::error::{Error, Result};
 use crate::raw::{Function, Module, Value};
-use crate::trace::{Kind, Trace};
+use crate::trace::Trace;
 use crate::vram::DeviceBuffer;
 
 /// Names an image to use instead of compiling.
@@ -99,6 +99,7 @@ impl Kernels {
     /// [`Error::NoKernel`].
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         Ok(Kernel {
+            name: name.into(),
             function: self.module.function(name)?,
             trace: self.trace.clone(),
         })
@@ -162,6 +163,7 @@ pub enum Argument<'a> {
 /// One kernel.
 #[derive(Debug, Clone)]
 pub struct Kernel {
+    name: Arc<str>,
     function: Function,
     trace: Trace,
 }
@@ -197,7 +199,7 @@ impl Kernel {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        self.trace.device(Kind::Kernel, 0, stream.raw(), || {
+        self.trace.kernel(&self.name, stream.raw(), || {
             // SAFETY: the caller's.
             unsafe {
                 self.function.launch(

@@ -7,6 +7,7 @@
 
 mod render;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -103,11 +104,26 @@ pub struct Total {
     pub timed_bytes: u64,
 }
 
+impl Total {
+    fn count(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+
+    fn time(&mut self, bytes: u64, seconds: f64) {
+        self.seconds += seconds;
+        self.timed += 1;
+        self.timed_bytes += bytes;
+    }
+}
+
 /// One stretch of time, in seconds since the device was opened.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// What happened.
     pub kind: Kind,
+    /// Which kernel it was, if it was one.
+    pub kernel: Option<Arc<str>>,
     /// When it began.
     pub start_seconds: f64,
     /// How long it took.
@@ -131,6 +147,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     totals: [Total; Kind::ALL.len()],
+    kernels: BTreeMap<Arc<str>, Total>,
     spans: Vec<Span>,
     /// The device's zero.
     origin: Option<Event>,
@@ -142,6 +159,7 @@ struct State {
 /// A span of the device whose events have not been read.
 struct Pending {
     kind: Kind,
+    kernel: Option<Arc<str>>,
     bytes: u64,
     begin: Event,
     end: Event,
@@ -182,11 +200,13 @@ impl Trace {
         let done = work();
         let seconds = start.elapsed().as_secs_f64();
         let mut state = self.shared.state();
-        state.add(kind, bytes, Some(seconds));
+        state.totals[kind as usize].count(bytes);
+        state.totals[kind as usize].time(bytes, seconds);
         if state.has_room(self.shared.spans_max) {
             let start_seconds = start.duration_since(self.shared.opened).as_secs_f64();
             state.spans.push(Span {
                 kind,
+                kernel: None,
                 start_seconds,
                 seconds,
                 bytes,
@@ -195,33 +215,61 @@ impl Trace {
         done
     }
 
-    /// Queues something on a stream, between two events if spans are kept.
-    pub(crate) fn device<T>(
+    /// Queues a copy or a fill on a stream, between two events if spans are kept.
+    pub(crate) fn device(
         &self,
         kind: Kind,
         bytes: u64,
         stream: &RawStream,
-        queue: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
-        let timed = self.shared.spans_max > 0 && self.shared.state().has_room(self.shared.spans_max);
-        if !timed {
-            let queued = queue()?;
-            self.shared.state().add(kind, bytes, None);
-            return Ok(queued);
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.queued(kind, None, bytes, stream, queue)
+    }
+
+    /// Queues a kernel on a stream, between two events if spans are kept.
+    pub(crate) fn kernel(
+        &self,
+        name: &Arc<str>,
+        stream: &RawStream,
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.queued(Kind::Kernel, Some(name), 0, stream, queue)
+    }
+
+    fn queued(
+        &self,
+        kind: Kind,
+        kernel: Option<&Arc<str>>,
+        bytes: u64,
+        stream: &RawStream,
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let events = if self.shared.state().has_room(self.shared.spans_max) {
+            let (begin, end) = (Event::timed(stream.context())?, Event::timed(stream.context())?);
+            begin.record(stream)?;
+            Some((begin, end))
+        } else {
+            None
+        };
+        queue()?;
+        if let Some((_, end)) = &events {
+            end.record(stream)?;
         }
-        let (begin, end) = (Event::timed(stream.context())?, Event::timed(stream.context())?);
-        begin.record(stream)?;
-        let queued = queue()?;
-        end.record(stream)?;
         let mut state = self.shared.state();
-        state.add(kind, bytes, None);
-        state.pending.push(Pending {
-            kind,
-            bytes,
-            begin,
-            end,
-        });
-        Ok(queued)
+        state.totals[kind as usize].count(bytes);
+        if let Some(name) = kernel {
+            state.kernels.entry(name.clone()).or_default().count(bytes);
+        }
+        if let Some((begin, end)) = events {
+            state.pending.push(Pending {
+                kind,
+                kernel: kernel.cloned(),
+                bytes,
+                begin,
+                end,
+            });
+        }
+        Ok(())
     }
 
     /// Reads the events of spans that have ended. Called after a hard synchronisation.
@@ -240,6 +288,13 @@ impl Trace {
         self.shared.state().totals[kind as usize]
     }
 
+    /// The sum over each kernel, by name.
+    pub fn kernels(&self) -> Vec<(Arc<str>, Total)> {
+        let state = self.shared.state();
+        let kernels = state.kernels.iter();
+        kernels.map(|(name, total)| (name.clone(), *total)).collect()
+    }
+
     /// Hard synchronisations so far.
     pub fn hard_syncs(&self) -> u64 {
         self.total(Kind::HardSync).count
@@ -252,10 +307,12 @@ impl Trace {
         spans
     }
 
-    /// A table: how many, bytes, seconds, rate.
+    /// A table: how many, bytes, seconds, rate; of each kernel too.
     pub fn table(&self) -> String {
         let totals = self.shared.state().totals;
-        render::table(Kind::ALL.iter().map(|&kind| (kind, totals[kind as usize])))
+        let kernels = self.kernels();
+        let kinds = Kind::ALL.iter().map(|&kind| (kind.name(), totals[kind as usize]));
+        render::table(kinds.chain(kernels.iter().map(|(name, total)| (&**name, *total))))
     }
 
     /// One line of text for each kind, `columns` characters wide: busy where it is not a dot.
@@ -287,17 +344,6 @@ impl State {
         self.spans.len() + self.pending.len() < spans_max
     }
 
-    fn add(&mut self, kind: Kind, bytes: u64, seconds: Option<f64>) {
-        let total = &mut self.totals[kind as usize];
-        total.count += 1;
-        total.bytes += bytes;
-        if let Some(seconds) = seconds {
-            total.seconds += seconds;
-            total.timed += 1;
-            total.timed_bytes += bytes;
-        }
-    }
-
     fn read_events(&mut self, origin: &Event) -> Result<()> {
         for pending in std::mem::take(&mut self.pending) {
             if !pending.end.is_done()? {
@@ -306,12 +352,17 @@ impl State {
             }
             let seconds = pending.end.seconds_since(&pending.begin)?;
             let start_seconds = self.origin_seconds + pending.begin.seconds_since(origin)?;
-            let total = &mut self.totals[pending.kind as usize];
-            total.seconds += seconds;
-            total.timed += 1;
-            total.timed_bytes += pending.bytes;
+            self.totals[pending.kind as usize].time(pending.bytes, seconds);
+            if let Some(total) = pending
+                .kernel
+                .as_ref()
+                .and_then(|name| self.kernels.get_mut(name))
+            {
+                total.time(pending.bytes, seconds);
+            }
             self.spans.push(Span {
                 kind: pending.kind,
+                kernel: pending.kernel,
                 start_seconds,
                 seconds,
                 bytes: pending.bytes,

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use super::{Kind, Span, Total};
 
-pub(super) fn table(totals: impl Iterator<Item = (Kind, Total)>) -> String {
+pub(super) fn table<'a>(totals: impl Iterator<Item = (&'a str, Total)>) -> String {
     let mut text = format!(
-        "{:<22} {:>8} {:>16} {:>11} {:>9}\n",
+        "{:<28} {:>8} {:>16} {:>11} {:>9}\n",
         "what", "count", "bytes", "seconds", "GB/s"
     );
-    for (kind, total) in totals.filter(|(_, total)| total.count > 0) {
+    for (name, total) in totals.filter(|(_, total)| total.count > 0) {
         let seconds = match total.timed {
             0 => "-".to_owned(),
             _ => format!("{:.6}", total.seconds),
@@ -21,12 +21,8 @@ pub(super) fn table(totals: impl Iterator<Item = (Kind, Total)>) -> String {
         };
         let _ = writeln!(
             text,
-            "{:<22} {:>8} {:>16} {:>11} {:>9}",
-            kind.name(),
-            total.count,
-            total.bytes,
-            seconds,
-            rate
+            "{:<28} {:>8} {:>16} {:>11} {:>9}",
+            name, total.count, total.bytes, seconds, rate
         );
     }
     text
@@ -97,10 +93,13 @@ pub(super) fn svg(spans: &[Span]) -> String {
         for span in lane {
             let _ = writeln!(
                 svg,
-                "<rect x=\"{:.2}\" y=\"{y:.0}\" width=\"{:.2}\" height=\"15\" fill=\"{}\"><title>{} bytes, {:.6} s</title></rect>",
+                "<rect x=\"{:.2}\" y=\"{y:.0}\" width=\"{:.2}\" height=\"15\" fill=\"{}\"><title>{}{} bytes, {:.6} s</title></rect>",
                 LABEL + (span.start_seconds - start) * scale,
                 (span.seconds * scale).max(0.5),
                 colour(*kind),
+                span.kernel
+                    .as_ref()
+                    .map_or_else(String::new, |name| format!("{}: ", escaped(name))),
                 span.bytes,
                 span.seconds
             );
@@ -113,6 +112,11 @@ pub(super) fn svg(spans: &[Span]) -> String {
         end - start
     );
     svg
+}
+
+/// A kernel's name is its author's: keep it text.
+fn escaped(name: &str) -> String {
+    name.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 fn colour(kind: Kind) -> &'static str {
@@ -134,6 +138,7 @@ mod tests {
     fn spans() -> Vec<Span> {
         let span = |kind, start_seconds, seconds| Span {
             kind,
+            kernel: None,
             start_seconds,
             seconds,
             bytes: 1000,
@@ -171,7 +176,7 @@ mod tests {
             timed: 1,
             timed_bytes: 2_000_000_000,
         };
-        let table = table([(Kind::ToDevicePinned, total)].into_iter());
+        let table = table([("to device, pinned", total)].into_iter());
         assert!(table.lines().nth(1).unwrap().ends_with("4.00"), "{table}");
     }
 
