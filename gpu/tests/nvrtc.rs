@@ -1,6 +1,8 @@
 //! The real compiler, where there is one: it needs no device.
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use std::io::Write;
 
 use spillproof_gpu::Error;
@@ -51,6 +53,19 @@ fn a_text_becomes_an_image_for_the_device() {
     // One that is older than all it knows gets an answer.
     let too_old = nvrtc.compile(&text(""), (2, 0)).unwrap_err();
     assert!(too_old.to_string().contains("install an older one"), "{too_old}");
+}
+
+/// The kernels that the tests on a device run do compile where there is no device.
+#[test]
+fn the_test_kernels_compile_for_a_device() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let text = Text {
+        name: "test_kernels.cu".into(),
+        main: support::DEVICE_TEXT.into(),
+        ..Text::default()
+    };
+    let image = nvrtc.compile(&text, (9, 0)).unwrap();
+    assert!(image.windows(19).any(|bytes| bytes == b"spk_test_accumulate"));
 }
 
 #[test]

@@ -368,6 +368,9 @@ fn a_timeline_has_every_chunk_once() {
                 "chunk {chunk}: {starts:?}"
             );
         }
+        let kernels = gpu.trace().kernels();
+        assert_eq!(kernels.len(), 1);
+        assert_eq!((&*kernels[0].0, kernels[0].1.timed), ("spk_test_scale", 10));
         println!("{}\n{}", gpu.trace().table(), gpu.trace().timeline_text(80));
         assert!(gpu.trace().timeline_svg().matches("<title>").count() >= 50);
 
@@ -381,4 +384,113 @@ fn a_timeline_has_every_chunk_once() {
         drop((setup, setup_small, gpu, small));
         driver.assert_clean("after a timeline");
     });
+}
+
+#[test]
+fn shapes_and_orders_at_random() {
+    under(module_path!(), "shapes_and_orders_at_random", |driver| {
+        // The seed is the case's number: a failure names it in its order.
+        for seed in 0..300 {
+            let drawn = words(6, seed);
+            let chunk_words = 1 + drawn[1] % 50;
+            let sizes = Sizes {
+                words: drawn[0] % 400,
+                chunk_words,
+                first_words: 1 + drawn[2] % chunk_words,
+                up_slots: 1 + (drawn[3] % 4) as usize,
+                back_slots: 1 + (drawn[4] % 4) as usize,
+                buffers: 1 + (drawn[5] % 4) as usize,
+            };
+            driver.reset(1, 1 << 20);
+            runs_right(driver, &sizes, Order::Random(seed));
+        }
+    });
+}
+
+#[test]
+fn four_devices_sum_a_part_each() {
+    under(module_path!(), "four_devices_sum_a_part_each", |driver| {
+        driver.reset(4, 1 << 16);
+        let sizes = Sizes {
+            words: 1000,
+            chunk_words: 24,
+            first_words: 8,
+            up_slots: 2,
+            back_slots: 1,
+            buffers: 2,
+        };
+        let sum_on = |ordinal: usize| {
+            let input = words(sizes.words, ordinal as u64);
+            let gpu = Gpu::open(ordinal, Detail::Counts).unwrap();
+            let _turn = gpu.take_turn();
+            let sum = Setup::new(&gpu, &sizes).unwrap().sum(&input).unwrap();
+            assert_eq!(sum, accumulated(&input), "device {ordinal}");
+        };
+        std::thread::scope(|scope| {
+            for worker in 0..8 {
+                scope.spawn(move || sum_on(worker % 4));
+            }
+        });
+        driver.assert_clean("after four devices");
+    });
+}
+
+/// Somebody's kernel panics, or their source, and they go on with the same ring.
+#[test]
+fn a_panic_leaves_the_ring_usable() {
+    under(module_path!(), "a_panic_leaves_the_ring_usable", |driver| {
+        let sizes = Sizes {
+            words: 100,
+            chunk_words: 10,
+            first_words: 10,
+            up_slots: 2,
+            back_slots: 2,
+            buffers: 2,
+        };
+        let gpu = Gpu::open(0, Detail::Counts).unwrap();
+        let mut setup = Setup::new(&gpu, &sizes).unwrap();
+        let input = words(sizes.words, 5);
+        for panics_at in [1, 4, 10] {
+            let mut asked = 0;
+            let mut source = source_of(&input);
+            let mut out = Vec::new();
+            let mut sink = collect(&mut out);
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                setup.ring.run(
+                    Job {
+                        total_bytes: sizes.words * WORD,
+                        upload: Some((&mut setup.upload, &mut source)),
+                        download: Some((&mut setup.download, &mut sink)),
+                    },
+                    &mut |chunk| {
+                        asked += 1;
+                        assert_ne!(asked, panics_at, "on purpose");
+                        setup.kernels.scale(&chunk)
+                    },
+                )
+            }));
+            assert!(panicked.is_err());
+            drop(sink);
+            assert_eq!(
+                setup.transform(&input).unwrap(),
+                scaled(&input),
+                "after a panic at {panics_at}"
+            );
+        }
+        drop((setup, gpu));
+        driver.assert_clean("after panics");
+    });
+}
+
+#[test]
+fn handles_may_change_threads() {
+    fn both<T: Send + Sync>() {}
+    both::<Gpu>();
+    both::<spillproof_gpu::Stream>();
+    both::<spillproof_gpu::DeviceBuffer>();
+    both::<spillproof_gpu::Slot>();
+    both::<ring::Ring>();
+    both::<Upload>();
+    both::<spillproof_gpu::kernels::Kernel>();
+    both::<Error>();
 }

@@ -11,10 +11,10 @@ namespace {
 
 // Polls of an unfinished event before it makes progress on its own, as a real one does some day.
 constexpr unsigned polls_until_progress = 3;
-// What a launch copies of its parameters. Their number and sizes are known to a compiler, not to this library, so as much as can be
-// read is copied.
+// What a launch copies of its parameters: they are the caller's variables, and may be gone when the kernel runs. Their number and sizes
+// are known to a compiler, not to this library, so as much is copied as a kernel may have and as can be read.
 constexpr size_t parameters_max = 32;
-constexpr size_t parameter_bytes_max = 512;
+constexpr size_t parameter_bytes_max = 4096;
 
 bool pinned(const void* start, size_t bytes) {
     const Region* region = region_of(reinterpret_cast<uintptr_t>(start), bytes);
@@ -56,7 +56,8 @@ struct Parameters {
             void* pointer = nullptr;
             if (read_if_mapped(pointers + i, &pointer, sizeof pointer) != sizeof pointer) break;
             std::vector<unsigned char> value(parameter_bytes_max);
-            read_if_mapped(pointer, value.data(), value.size());
+            // Behind the last parameter there is anything, mostly no pointer.
+            if (read_if_mapped(pointer, value.data(), value.size()) == 0) break;
             values.push_back(std::move(value));
         }
     }

@@ -180,8 +180,8 @@ impl Kernel {
     /// Queues the kernel on a stream.
     ///
     /// # Safety
-    /// Number, order and sizes of the arguments must be those of the kernel's parameters; the kernel must keep to its buffers; and they
-    /// must live until it has run.
+    /// Number, order and sizes of the arguments must be those of the kernel's parameters; the kernel must keep to its buffers; and they,
+    /// and this kernel or its [`Kernels`], must live until it has run.
     ///
     /// # Errors
     /// [`Error::Invalid`] for an offset outside its buffer, [`Error::Driver`].

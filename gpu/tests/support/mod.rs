@@ -9,6 +9,19 @@ use spillproof_gpu::{BoxedError, Caching, DeviceBuffer, Error, Gpu, Pinned, Resu
 pub const WORD: u64 = 8;
 pub const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// The two test kernels for a real device; what they do on the host is in the fake driver's `test_kernels.cpp`.
+pub const DEVICE_TEXT: &str = r#"
+typedef unsigned long long u64;
+extern "C" __global__ void spk_test_scale(u64* values, u64 count, u64 factor, u64 first) {
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < count) values[i] = values[i] * factor + i + first;
+}
+extern "C" __global__ void spk_test_accumulate(u64* total, const u64* values, u64 count, u64 first) {
+    const u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < count) atomicAdd(total, values[i] * (first + i + 1));
+}
+"#;
+
 /// Words that look random, `seed` decides.
 pub fn words(count: u64, seed: u64) -> Vec<u64> {
     let mut state = seed;
@@ -53,7 +66,11 @@ pub struct TestKernels {
 
 impl TestKernels {
     pub fn load(gpu: &Gpu) -> Result<Self> {
-        let kernels = Kernels::load(gpu, &spillproof_fake_driver::test_kernels_image())?;
+        Self::from_image(gpu, &spillproof_fake_driver::test_kernels_image())
+    }
+
+    pub fn from_image(gpu: &Gpu, image: &[u8]) -> Result<Self> {
+        let kernels = Kernels::load(gpu, image)?;
         Ok(Self {
             scale: kernels.kernel("spk_test_scale")?,
             accumulate: kernels.kernel("spk_test_accumulate")?,
@@ -148,7 +165,10 @@ pub struct Setup {
 impl Setup {
     /// Opens device 0 with budgets that are just enough.
     pub fn new(gpu: &Gpu, sizes: &Sizes) -> Result<Self> {
-        let kernels = TestKernels::load(gpu)?;
+        Self::with_kernels(gpu, sizes, TestKernels::load(gpu)?)
+    }
+
+    pub fn with_kernels(gpu: &Gpu, sizes: &Sizes, kernels: TestKernels) -> Result<Self> {
         let vram = Vram::new(gpu, sizes.vram_bytes());
         let pinned = Pinned::new(sizes.pinned_bytes());
         let slot_bytes = (sizes.chunk_words * WORD) as usize;
