@@ -8,7 +8,7 @@ use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DriverError, LaunchConfig, PushKernelArg, result,
 };
 use cudarc::nvrtc::Ptx;
-use spillproof_fake_driver::{FakeDriver, Order, under};
+use spillproof_fake_driver::{FakeDriver, Order, build, under};
 
 fn kernel(context: &Arc<CudaContext>, name: &str) -> Result<CudaFunction, DriverError> {
     let image = Ptx::from_binary(spillproof_fake_driver::test_kernels_image());
@@ -233,4 +233,44 @@ fn the_library_is_the_one_that_cudarc_loads() {
             assert_eq!(code(CudaContext::device_count()), CUresult::CUDA_ERROR_NO_DEVICE);
         },
     );
+}
+
+/// What `settings_come_from_the_environment` starts as a program of its own.
+#[test]
+fn program_under_the_fake_driver() {
+    if std::env::var_os("FAKE_CUDA_DEVICES").is_none() {
+        return;
+    }
+    assert_eq!(CudaContext::device_count().unwrap(), 4);
+    assert_eq!(
+        code(CudaContext::device_count()),
+        CUresult::CUDA_ERROR_SYSTEM_NOT_READY
+    );
+    let context = CudaContext::new(3).unwrap();
+    assert_eq!(context.total_mem().unwrap(), 12_345);
+    // Eager: done without being waited for.
+    let stream = context.new_stream().unwrap();
+    let mut values = stream.alloc_zeros::<u64>(4).unwrap();
+    let event = context.new_event(None).unwrap();
+    stream.memset_zeros(&mut values).unwrap();
+    event.record(&stream).unwrap();
+    assert!(event.is_complete());
+    println!("it did run");
+}
+
+#[test]
+fn settings_come_from_the_environment() {
+    // Where there is no compiler, the other tests say so.
+    let Ok(built) = build() else { return };
+    let output = built
+        .command(std::env::current_exe().unwrap())
+        .args(["--exact", "program_under_the_fake_driver", "--nocapture"])
+        .env("FAKE_CUDA_DEVICES", "4")
+        .env("FAKE_CUDA_MEMORY_BYTES", "12345")
+        .env("FAKE_CUDA_ORDER", "eager")
+        .env("FAKE_CUDA_FAIL", "cuDeviceGetCount:2:802")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("it did run"), "{said}");
 }
