@@ -84,6 +84,15 @@ impl Gpu {
         Ok(bytes.unsigned_abs())
     }
 
+    /// Lets copies on this device's streams reach `other`'s memory directly. `false` if the two cannot: [`Stream::copy`] then goes
+    /// through the host's memory, and is right all the same.
+    ///
+    /// # Errors
+    /// [`Error::Driver`].
+    pub fn enable_peer(&self, other: &Gpu) -> Result<bool> {
+        self.shared.context.enable_peer(&other.shared.context)
+    }
+
     /// Waits for the device's turn. What does not need the device (reading from disk into pinned slots) is done before.
     pub fn take_turn(&self) -> Turn<'_> {
         Turn {

@@ -59,6 +59,14 @@ fn a_buffer_travels_from_device_to_device() {
                 (vram.buffer(1000, "traveller").unwrap(), stream, vram, gpu)
             };
             let places: Vec<_> = (0..4).map(open).collect();
+            assert!(places[1].3.enable_peer(&places[0].3).unwrap());
+            assert!(
+                places[1].3.enable_peer(&places[0].3).unwrap(),
+                "asking twice is no error"
+            );
+            let itself = Gpu::open(0, Detail::Counts).unwrap();
+            assert!(!places[0].3.enable_peer(&itself).unwrap());
+            drop(itself);
             let content: Vec<u8> = (0..1000).map(|i| (i % 251) as u8).collect();
             places[0].0.write(&places[0].1, 0, &content).unwrap();
             for pair in places.windows(2) {

@@ -28,6 +28,7 @@ fn fail_everywhere(driver: &FakeDriver, code: Code, lost: bool, order: Order, de
     let input = words(SIZES.words, 11);
     let expected = (scaled(&input), accumulated(&input));
     driver.order(order);
+    driver.guard(true);
     let (mut errors, mut survived) = (0u32, 0u32);
     for nth in 1.. {
         driver.reset(1, 1 << 20);
@@ -101,6 +102,22 @@ fn a_lost_device_says_so_and_keeps_no_slot() {
             driver.assert_clean("after a lost device");
         },
     );
+}
+
+#[test]
+fn a_lost_device_can_be_opened_anew() {
+    under(module_path!(), "a_lost_device_can_be_opened_anew", |driver| {
+        let input = words(SIZES.words, 1);
+        driver.fail(Some("cuLaunchKernel"), 2, Code::LaunchFailed, true);
+        assert!(job(&input, Detail::Counts).unwrap_err().is_device_lost());
+        driver.assert_clean("after a lost device");
+        // Everything of it was given back, so the driver makes a new context.
+        assert_eq!(
+            job(&input, Detail::Counts).unwrap(),
+            (scaled(&input), accumulated(&input))
+        );
+        driver.assert_clean("after a second start");
+    });
 }
 
 #[test]

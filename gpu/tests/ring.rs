@@ -389,6 +389,7 @@ fn a_timeline_has_every_chunk_once() {
 #[test]
 fn shapes_and_orders_at_random() {
     under(module_path!(), "shapes_and_orders_at_random", |driver| {
+        driver.guard(true);
         // The seed is the case's number: a failure names it in its order.
         for seed in 0..300 {
             let drawn = words(6, seed);

@@ -62,6 +62,12 @@ void violation(const std::string& what) { state().violations.push_back(what); }
 void lose(int code) {
     State& s = state();
     s.lost = code;
+    // Nothing is under way any more.
+    for (auto& entry : s.regions) {
+        Region& region = entry.second;
+        while (region.read_by_device > 0) guard(entry.first, false, false);
+        while (region.written_by_device > 0) guard(entry.first, true, false);
+    }
     const auto clear = [](Stream& stream) { stream.queue.clear(); };
     for (auto& entry : s.default_streams) clear(*entry.second);
     for (auto& entry : s.streams) clear(*entry.second);
@@ -124,6 +130,12 @@ EXPORT void fake_cuda_fail(const char* name, uint64_t nth, int code, int is_fina
 EXPORT void fake_cuda_order(int order, uint64_t seed) {
     std::lock_guard<std::recursive_mutex> guard(state().lock);
     fake::set_order(static_cast<fake::Order>(order), seed);
+}
+
+// Whether page-locked memory is closed to the host while a copy of it is queued.
+EXPORT void fake_cuda_guard(int guarding) {
+    std::lock_guard<std::recursive_mutex> guard(state().lock);
+    state().guarding = guarding != 0;
 }
 
 EXPORT uint64_t fake_cuda_calls(const char* name) {

@@ -115,9 +115,11 @@ EXPORT int cuDeviceCanAccessPeer(int* can, int from, int to) {
     return success;
 }
 
-EXPORT int cuCtxEnablePeerAccess(void*, unsigned) {
+EXPORT int cuCtxEnablePeerAccess(void* context, unsigned) {
     ENTER("cuCtxEnablePeerAccess");
-    return success;
+    Context* from = current_context();
+    if (!from || !known(static_cast<Context*>(context)) || from == context) return invalid_context;
+    return from->device->peers.insert(static_cast<Context*>(context)->device).second ? success : peer_already_enabled;
 }
 
 EXPORT int cuDevicePrimaryCtxRetain(void** context, int handle) {
@@ -136,7 +138,13 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int handle) {
     if (!device || device->retains == 0) return invalid_context;
     // The last one out: what is queued runs, or is found to use freed memory.
     if (device->retains == 1) drain_context(&device->primary);
-    device->retains--;
+    if (--device->retains == 0) {
+        device->peers.clear();
+        // What was lost was the context; the next one is a new one.
+        bool any = false;
+        for (const auto& other : state().devices) any = any || other->retains > 0;
+        if (!any) state().lost = 0;
+    }
     return injected;
 }
 
@@ -222,6 +230,14 @@ EXPORT int cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
     Region* region = nullptr;
     if (const int failed = allocate(nullptr, bytes, flags, region)) return failed;
     *pointer = region->start;
+    return success;
+}
+
+EXPORT int cuMemHostGetFlags(unsigned* flags, void* pointer) {
+    ENTER("cuMemHostGetFlags");
+    const Region* region = region_of(reinterpret_cast<uintptr_t>(pointer), 1);
+    if (!region || region->device) return invalid_value;
+    *flags = region->flags;
     return success;
 }
 

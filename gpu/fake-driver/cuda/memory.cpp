@@ -41,7 +41,7 @@ int allocate(Device* device, size_t bytes, unsigned flags, Region*& out) {
         if (device->used_bytes > device->peak_bytes) device->peak_bytes = device->used_bytes;
     }
     const auto key = reinterpret_cast<uintptr_t>(start);
-    out = &(state().regions[key] = Region{start, bytes, base, body_bytes + page_bytes, device, flags});
+    out = &(state().regions[key] = Region{start, bytes, base, body_bytes + page_bytes, device, flags, 0, 0});
     return success;
 }
 
@@ -53,6 +53,8 @@ int release(uintptr_t start, bool on_device) {
         return invalid_value;
     }
     const Region region = found->second;
+    if (region.read_by_device + region.written_by_device > 0) violation("freed page-locked memory under a queued copy");
+    if (!region.device) mprotect(region.map, round_up(region.bytes, alignment_bytes), PROT_READ | PROT_WRITE);
     const size_t counted_bytes = round_up(region.bytes, alignment_bytes);
     for (size_t at = region.bytes; at < counted_bytes; at++) {
         if (region.start[at] != canary) {
@@ -72,6 +74,19 @@ int release(uintptr_t start, bool on_device) {
 void free_all_quarantined() {
     for (const Region& region : state().quarantine) munmap(region.map, region.map_bytes);
     state().quarantine.clear();
+}
+
+void guard(uintptr_t at, bool device_writes, bool begins) {
+    if (!state().guarding) return;
+    auto after = state().regions.upper_bound(at);
+    if (after == state().regions.begin()) return;
+    Region& region = std::prev(after)->second;
+    if (region.device || at >= reinterpret_cast<uintptr_t>(region.start) + region.bytes) return;
+    unsigned& copies = device_writes ? region.written_by_device : region.read_by_device;
+    if (!begins && copies == 0) return;
+    copies = begins ? copies + 1 : copies - 1;
+    const int allowed = region.written_by_device ? PROT_NONE : region.read_by_device ? PROT_READ : PROT_READ | PROT_WRITE;
+    mprotect(region.map, round_up(region.bytes, alignment_bytes), allowed);
 }
 
 const Region* region_of(uintptr_t at, size_t bytes) {

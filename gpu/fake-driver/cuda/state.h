@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ enum Result : int {
     not_found = 500,
     not_ready = 600,
     illegal_address = 700,
+    peer_already_enabled = 704,
     launch_failed = 719,
 };
 
@@ -47,6 +49,7 @@ struct Device {
     uint64_t used_bytes = 0;
     uint64_t peak_bytes = 0;
     int retains = 0;
+    std::set<Device*> peers; // whose memory copies reach directly
     Context primary;
 };
 
@@ -58,6 +61,9 @@ struct Region {
     size_t map_bytes;
     Device* device; // null: page-locked host memory
     unsigned flags;
+    // Copies under way, for page-locked memory. While there are some, the pages are closed to the host, see `guard`.
+    unsigned read_by_device = 0;
+    unsigned written_by_device = 0;
 };
 
 struct Stream;
@@ -114,6 +120,7 @@ struct State {
     std::map<Module*, std::unique_ptr<Module>> modules;
     std::map<Function*, std::unique_ptr<Function>> functions;
     std::vector<std::string> violations;
+    bool guarding = false;
 
     // Calls so far, all and by name; which one fails.
     uint64_t calls = 0;
@@ -140,5 +147,8 @@ int release(uintptr_t start, bool on_device);
 const Region* region_of(uintptr_t at, size_t bytes);
 bool live(uintptr_t at, size_t bytes, const char* what);
 void free_all_quarantined();
+// Closes page-locked memory to the host while a copy of it is queued: to writers, and if the device writes, to readers too. A program
+// that touches it dies at that instruction. Only whole allocations; with `begins` false, the copy is about to run.
+void guard(uintptr_t at, bool device_writes, bool begins);
 
 } // namespace fake

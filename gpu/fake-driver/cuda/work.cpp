@@ -23,7 +23,11 @@ bool pinned(const void* start, size_t bytes) {
 
 // Queues a copy between two ranges, each of which must still be there when it runs.
 void enqueue_copy(Stream* stream, uintptr_t to, uintptr_t from, size_t bytes, const char* what) {
+    guard(to, true, true);
+    guard(from, false, true);
     enqueue(stream, [=] {
+        guard(to, true, false);
+        guard(from, false, false);
         if (!live(to, bytes, what) || !live(from, bytes, what)) return false;
         memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
         return true;

@@ -102,6 +102,13 @@ impl FakeDriver {
         unsafe { self.function::<unsafe extern "C" fn(c_int, u64)>(c"fake_cuda_order")(number, seed) }
     }
 
+    /// Closes page-locked memory to the host while a copy of it is queued, from now on: whoever touches it then dies at that
+    /// instruction, even if the data would have come out right.
+    pub fn guard(&self, guarding: bool) {
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe { self.function::<unsafe extern "C" fn(c_int)>(c"fake_cuda_guard")(c_int::from(guarding)) }
+    }
+
     /// Calls of this name since the reset, or of all names.
     pub fn calls(&self, name: Option<&str>) -> u64 {
         let name = name.map(|name| CString::new(name).expect("a name without zeros"));

@@ -19,6 +19,7 @@ mod build;
 mod control;
 
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -36,25 +37,61 @@ const CHILD_SECONDS_MAX: u64 = 120;
 /// # Panics
 /// If the body panics, the child dies or hangs, or the library does not compile. Without a compiler it says `SKIPPED`.
 pub fn under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
+    if let Some((end, said)) = run_under(module, test, body) {
+        assert_eq!(end, End::Well, "{test} under the fake driver:\n{said}");
+        println!("{said}");
+    }
+}
+
+/// As [`under`], for a body that must be killed by the processor for touching memory that is not its own: see [`FakeDriver::guard`].
+///
+/// # Panics
+/// If the body ends in any other way.
+pub fn killed_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
+    if let Some((end, said)) = run_under(module, test, body) {
+        let expected = [SIGSEGV, SIGBUS].map(|signal| End::Killed(Some(signal)));
+        assert!(
+            expected.contains(&end),
+            "{test} under the fake driver ended as {end:?}:\n{said}"
+        );
+    }
+}
+
+const SIGBUS: i32 = 7;
+const SIGSEGV: i32 = 11;
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The test passed.
+    Well,
+    /// It failed, or there is none of that name.
+    Badly,
+    /// By a signal, if it has a number.
+    Killed(Option<i32>),
+    /// Not by itself.
+    Hung,
+}
+
+/// `None` in the child itself, and where there is no compiler.
+fn run_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) -> Option<(End, String)> {
     let name = match module.split_once("::") {
         Some((_, inner)) => format!("{inner}::{test}"),
         None => test.to_owned(),
     };
     if std::env::var_os(CHILD).is_some_and(|child| child == *name) {
-        return body(&FakeDriver::loaded());
+        body(&FakeDriver::loaded());
+        return None;
     }
-    let built = match build() {
-        Ok(built) => built,
+    match build() {
+        Ok(built) => Some(run_again(&name, &built)),
         Err(reason) => {
             // Straight to standard error: the test runner would hide what `println!` says.
             let line = format!("SKIPPED: {name}: {reason}\n");
             let _ = std::io::stderr().write_all(line.as_bytes());
-            return;
+            None
         }
-    };
-    let (finished, output) = run_again(&name, &built);
-    assert!(finished, "{name} under the fake driver:\n{output}");
-    println!("{output}");
+    }
 }
 
 /// An image that the fake driver loads as a module: the two kernels `spk_test_scale` and `spk_test_accumulate`.
@@ -71,7 +108,7 @@ pub fn host_module_image(library: &std::path::Path) -> Vec<u8> {
     format!("spillproof-host-module:{}\0", library.display()).into_bytes()
 }
 
-fn run_again(name: &str, built: &Built) -> (bool, String) {
+fn run_again(name: &str, built: &Built) -> (End, String) {
     let this = std::env::current_exe().expect("the test binary has a path");
     let child = built
         .command(this)
@@ -85,8 +122,8 @@ fn run_again(name: &str, built: &Built) -> (bool, String) {
     watch(child)
 }
 
-/// Waits for the child, kills it after its time; whether it ended well, and all that it said.
-fn watch(mut child: Child) -> (bool, String) {
+/// Waits for the child, kills it after its time; how it ended, and all that it said.
+fn watch(mut child: Child) -> (End, String) {
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let out = std::thread::spawn(move || all_of(out));
     let err = std::thread::spawn(move || all_of(err));
@@ -103,15 +140,14 @@ fn watch(mut child: Child) -> (bool, String) {
         }
     };
     let said = out.join().unwrap_or_default() + &err.join().unwrap_or_default();
-    match ended {
+    let end = match ended {
+        None => End::Hung,
         // No test of that name would be a success that tested nothing.
-        Some(status) if status.success() => (said.contains("1 passed"), said),
-        Some(status) => (false, format!("{status}\n{said}")),
-        None => (
-            false,
-            format!("killed after {CHILD_SECONDS_MAX} seconds: it hangs\n{said}"),
-        ),
-    }
+        Some(status) if status.success() && said.contains("1 passed") => End::Well,
+        Some(status) if status.code().is_none() => End::Killed(status.signal()),
+        Some(_) => End::Badly,
+    };
+    (end, said)
 }
 
 fn all_of(stream: Option<impl Read>) -> String {

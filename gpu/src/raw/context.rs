@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute};
-use cudarc::driver::{CudaContext, result, sys};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute, CUresult};
+use cudarc::driver::{CudaContext, DriverError, result, sys};
 
 use super::failed;
 use crate::NoGpu;
@@ -72,6 +72,23 @@ impl Context {
     pub(crate) fn attribute(&self, which: CUdevice_attribute) -> Result<i32> {
         // SAFETY: `device` is a handle that the driver gave out.
         unsafe { result::device::get_attribute(self.device, which) }.map_err(failed("describe a device"))
+    }
+
+    /// Lets this device's copies reach `other`'s memory without a detour through the host. Whether it can.
+    pub(crate) fn enable_peer(&self, other: &Context) -> Result<bool> {
+        let mut can = 0;
+        // SAFETY: writes one number; both are handles that the driver gave out.
+        unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, self.device, other.device).result() }
+            .map_err(failed("ask about a peer"))?;
+        if can == 0 {
+            return Ok(false);
+        }
+        self.bind()?;
+        // SAFETY: both contexts are retained.
+        match unsafe { sys::cuCtxEnablePeerAccess(other.raw, 0).result() } {
+            Ok(()) | Err(DriverError(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)) => Ok(true),
+            Err(error) => Err(failed("reach a peer")(error)),
+        }
     }
 
     /// Free and total device memory, in bytes.

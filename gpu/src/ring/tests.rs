@@ -1,6 +1,6 @@
 //! Rings that forget one event, under a driver that runs as late as it may: each must be caught, and the whole ring must not.
 
-use spillproof_fake_driver::{FakeDriver, Order, under};
+use spillproof_fake_driver::{FakeDriver, Order, killed_under, under};
 
 use super::fault::Fault;
 use crate::{Gpu, trace::Detail};
@@ -113,4 +113,29 @@ fn faults_show_in_some_random_order_too() {
             assert!(caught > 0, "{fault:?}");
         }
     });
+}
+
+/// The two faults of the host's own order are seen by the guard at the very instruction, whatever the data.
+#[test]
+fn a_slot_that_is_refilled_under_its_copy_is_fatal() {
+    killed_under(
+        module_path!(),
+        "a_slot_that_is_refilled_under_its_copy_is_fatal",
+        |driver| {
+            driver.guard(true);
+            wrong_words(driver, SIZES, Fault::SlotRefilledEarly);
+        },
+    );
+}
+
+#[test]
+fn a_slot_that_is_read_under_its_copy_is_fatal() {
+    killed_under(
+        module_path!(),
+        "a_slot_that_is_read_under_its_copy_is_fatal",
+        |driver| {
+            driver.guard(true);
+            wrong_words(driver, SIZES, Fault::SinkReadsEarly);
+        },
+    );
 }
