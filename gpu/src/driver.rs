@@ -30,6 +30,12 @@ pub(crate) fn devices() -> Result<Vec<Device>, NoGpu> {
         .map_err(failed("describe a device"))
 }
 
+/// One device, described.
+pub(crate) fn describe_device(ordinal: usize) -> crate::error::Result<Device> {
+    let index = i32::try_from(ordinal).unwrap_or(i32::MAX);
+    describe(index).map_err(crate::raw::failed("describe a device"))
+}
+
 fn describe(ordinal: i32) -> Result<Device, DriverError> {
     let device = result::device::get(ordinal)?;
     // SAFETY: `device` is a handle that the driver gave out for this process; `device_count` has initialised the driver.

@@ -1,7 +1,7 @@
-//! The second compute tier, as far as it goes yet: [`probe`] finds the devices, or says why there is none.
+//! The second compute tier, host side: devices, their memory, rings that stream through it, kernels, and a record of it all.
 //!
-//! The driver's library is opened at run time, so nothing of CUDA is needed to build, and a machine without a device is a normal
-//! answer, never a panic.
+//! The driver's library and NVRTC are opened at run time, so nothing of CUDA is needed to build, and a machine without a device is a
+//! normal answer, never a panic.
 //!
 //! ```
 //! match spillproof_gpu::probe() {
@@ -9,10 +9,82 @@
 //!     Err(reason) => println!("{reason}"),
 //! }
 //! ```
+//!
+//! # The pieces, in the order in which a job meets them
+//!
+//! | piece | what it is |
+//! |---|---|
+//! | [`Choice`] | what the user said: `auto`, `off`, a number; opens a [`Gpu`], or says why the processor has to do |
+//! | [`Pinned`], [`PinnedPool`] | page-locked slots under a budget of their own, made once and kept |
+//! | [`ring::Upload::stage`] | the first chunks come from disk into slots, before the device is needed |
+//! | [`Gpu::take_turn`] | one job at a time on a device |
+//! | [`Vram`], [`DeviceBuffer`] | device memory under a budget in bytes; a refusal is an error that says by how much |
+//! | [`kernels`] | a text, compiled by NVRTC for this device, kept on disk; launched on a stream |
+//! | [`ring::Ring`] | disk to slot to buffer to kernel to slot to disk, all at once, each slot and buffer handed on by events |
+//! | [`trace`] | every transfer and every wait, as a table and a timeline |
+//!
+//! ```no_run
+//! use spillproof_gpu::{Caching, Choice, Chosen, Pinned, Vram, ring, trace};
+//!
+//! # fn main() -> Result<(), spillproof_gpu::Error> {
+//! let Chosen::Gpu(gpu) = Choice::Auto.open(trace::Detail::Counts)? else { return Ok(()) };
+//! let pool = Pinned::new(256 << 20).pool(&gpu, 3, 64 << 20, Caching::Cached, "upload")?;
+//! let chunking = ring::Chunking::new(64 << 20, 32)?.growing_from(4 << 20)?;
+//!
+//! let mut source = |_offset: u64, into: &mut [u8]| { into.fill(1); Ok(()) };
+//! let mut upload = ring::Upload::new(pool.take(3)?, gpu.trace())?;
+//! upload.stage(&chunking, 1 << 30, &mut source)?; // nothing of the device is used yet
+//!
+//! let _turn = gpu.take_turn();
+//! let vram = Vram::new(&gpu, 1 << 30);
+//! let mut ring = ring::Ring::new(&vram, chunking, 2)?;
+//! let job = ring::Job { total_bytes: 1 << 30, upload: Some((&mut upload, &mut source)), download: None };
+//! ring.run(job, &mut |chunk| { /* launch kernels on chunk.stream over chunk.buffer */ Ok(()) })?;
+//! ring.finish()?;
+//! println!("{}", gpu.trace().table());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What holds everywhere
+//!
+//! - **A slot's bytes belong to one side at a time.** Its type says to which: bytes can be had of an idle slot only, a copy makes it
+//!   "in flight", and only waiting for its own event makes it idle again. No safe function gets around that. The ring's module says the
+//!   same of device buffers.
+//! - **The host waits for slots, not for streams.** A job has no hard synchronisation, whatever its length; `finish` has one. The trace
+//!   counts them.
+//! - **Budgets are first-class.** Device memory and pinned memory are leased from a number of bytes that the user gives. Too little is
+//!   [`Error::OverBudget`] before anything was allocated; [`Error::is_memory_short`] says that a smaller job, or the processor, would do.
+//! - **After an error nothing is in flight**, slots are idle, and memory is given back. If the device is lost
+//!   ([`Error::is_device_lost`]), slots whose copies cannot be waited for leave their pool, and everything has to be opened anew.
+//! - **Nobody looks inside the data.** Chunks are bytes; fields, points and their order are the kernels' and the callers' matter.
+//! - `unsafe` code is in `driver.rs`, `raw/` and `kernels/nvrtc.rs`. Launching a kernel is unsafe for the caller, since nothing here knows
+//!   its parameters; the rest of the interface is safe.
 
+// The tests' support names the crate as an outsider does.
+#[cfg(test)]
+extern crate self as spillproof_gpu;
+
+mod choice;
+mod device;
 mod driver;
+mod error;
+pub mod kernels;
+mod ledger;
+mod pinned;
+mod raw;
+pub mod ring;
+pub mod trace;
+mod vram;
 
 use std::fmt;
+
+pub use choice::{Choice, Chosen, NotUsed, ParseChoiceError};
+pub use device::{Gpu, Stream, Turn};
+pub use error::{BoxedError, Error, Result};
+pub use ledger::{Lease, Ledger};
+pub use pinned::{Caching, Pinned, PinnedPool, Slot};
+pub use vram::{DeviceBuffer, GRANULE_BYTES, Vram};
 
 /// A device that could compute.
 #[derive(Debug, Clone, PartialEq, Eq)]

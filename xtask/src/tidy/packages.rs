@@ -12,6 +12,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-format", &[]),
     ("spillproof", &["spillproof-format"]),
     ("spillproof-gpu", &[]),
+    ("spillproof-fake-driver", &[]),
     ("spillproof-graft", &[]),
     ("halo2-axiom", &["spillproof", "spillproof-graft"]),
     ("spillproof-cgroup-tests", &[]),

@@ -31,6 +31,30 @@ const LEAVES: &[(&str, &str)] = &[
         "references to advice cells in a map",
     ),
     ("gpu/src/driver.rs", "asking the dynamic loader for the driver"),
+    ("gpu/src/raw/context.rs", "the driver's contexts"),
+    ("gpu/src/raw/event.rs", "the driver's events"),
+    (
+        "gpu/src/raw/launch.rs",
+        "modules, and kernels with untyped parameters",
+    ),
+    ("gpu/src/raw/memory.rs", "device memory and page-locked memory"),
+    (
+        "gpu/src/raw/slot.rs",
+        "asynchronous copies of memory that the slot owns",
+    ),
+    ("gpu/src/raw/stream.rs", "the driver's streams"),
+    (
+        "gpu/src/kernels/mod.rs",
+        "the launch of a kernel, unsafe for its caller",
+    ),
+    (
+        "gpu/src/kernels/nvrtc.rs",
+        "the compiler of kernels as a C library",
+    ),
+    (
+        "gpu/fake-driver/src/control.rs",
+        "control functions of the fake driver",
+    ),
 ];
 
 /// `unsafe` outside the list, and entries of the list that hold none.

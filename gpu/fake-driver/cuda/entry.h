@@ -1,0 +1,24 @@
+// The head of every entry point: the lock, the count of calls, the injected failure, a lost device.
+#pragma once
+
+#include "schedule.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// For calls that do nothing if they fail.
+#define ENTER(name)                                                  \
+    std::lock_guard<std::recursive_mutex> guard(fake::state().lock); \
+    if (const int injected = fake::enter(name)) return injected
+
+// For calls that release something: what they release is gone, whatever they answer.
+#define ENTER_RELEASE(name)                                          \
+    std::lock_guard<std::recursive_mutex> guard(fake::state().lock); \
+    const int injected = fake::enter(name)
+
+namespace fake {
+
+int enter(const char* name);
+Context* current_context();
+Stream* stream_of(void* handle);
+
+} // namespace fake

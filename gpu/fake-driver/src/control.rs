@@ -1,0 +1,174 @@
+//! The test's side of the library: its control functions, found in the `libcuda.so` that the program under test uses too.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use libloading::Library;
+
+/// The control of the fake driver that this process has loaded.
+#[derive(Debug)]
+pub struct FakeDriver {
+    library: Library,
+}
+
+/// When queued work runs; all three are legal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Not before somebody waits for it, and then only what is needed for that.
+    Late,
+    /// At once.
+    Eager,
+    /// Now and then, as the seed says.
+    Random(u64),
+}
+
+/// What an injected failure answers: numbers of `CUresult`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Code {
+    /// `CUDA_ERROR_INVALID_VALUE`
+    InvalidValue = 1,
+    /// `CUDA_ERROR_OUT_OF_MEMORY`
+    OutOfMemory = 2,
+    /// `CUDA_ERROR_ILLEGAL_ADDRESS`
+    IllegalAddress = 700,
+    /// `CUDA_ERROR_LAUNCH_FAILED`
+    LaunchFailed = 719,
+    /// `CUDA_ERROR_UNKNOWN`
+    Unknown = 999,
+}
+
+/// How many of each the program holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Live {
+    /// Primary contexts retained.
+    pub contexts: u64,
+    /// Allocations of device memory.
+    pub device_memory: u64,
+    /// Allocations of page-locked memory.
+    pub pinned_memory: u64,
+    /// Streams.
+    pub streams: u64,
+    /// Events.
+    pub events: u64,
+    /// Modules.
+    pub modules: u64,
+}
+
+impl FakeDriver {
+    /// The library that the loader finds first.
+    ///
+    /// # Panics
+    /// If that is not the fake one.
+    pub(crate) fn loaded() -> Self {
+        // SAFETY: the loader's path starts with the folder of the fake driver, whose initialisers do nothing.
+        let library = unsafe { Library::new("libcuda.so") }.expect("the fake driver is on the loader's path");
+        let driver = Self { library };
+        driver.reset(1, 64 << 20);
+        driver
+    }
+
+    /// Everything anew: so many devices of so many bytes, nothing alive, nothing injected, no violations.
+    /// Whatever the program still holds of before is invalid.
+    pub fn reset(&self, devices: u64, memory_bytes: u64) {
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe { self.function::<unsafe extern "C" fn(u64, u64)>(c"fake_cuda_reset")(devices, memory_bytes) }
+    }
+
+    /// The `nth` call from now (counted from 1) of this name, or of any, answers `code`; if `lost`, every later call does too.
+    /// 0 is never.
+    pub fn fail(&self, name: Option<&str>, nth: u64, code: Code, lost: bool) {
+        let name = name.map(|name| CString::new(name).expect("a name without zeros"));
+        let start = name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr());
+        type Fail = unsafe extern "C" fn(*const c_char, u64, c_int, c_int);
+        // SAFETY: the signature is that of `cuda/control.cpp`; `name` lives until the call is over.
+        unsafe { self.function::<Fail>(c"fake_cuda_fail")(start, nth, code as c_int, c_int::from(lost)) }
+    }
+
+    /// How often the failure that was asked for has happened.
+    pub fn failures(&self) -> u64 {
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe { self.function::<unsafe extern "C" fn() -> u64>(c"fake_cuda_failures")() }
+    }
+
+    /// When queued work runs from now on.
+    pub fn order(&self, order: Order) {
+        let (number, seed) = match order {
+            Order::Late => (0, 0),
+            Order::Eager => (1, 0),
+            Order::Random(seed) => (2, seed),
+        };
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe { self.function::<unsafe extern "C" fn(c_int, u64)>(c"fake_cuda_order")(number, seed) }
+    }
+
+    /// Closes page-locked memory to the host while a copy of it is queued, from now on: whoever touches it then dies at that
+    /// instruction, even if the data would have come out right.
+    pub fn guard(&self, guarding: bool) {
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe { self.function::<unsafe extern "C" fn(c_int)>(c"fake_cuda_guard")(c_int::from(guarding)) }
+    }
+
+    /// Calls of this name since the reset, or of all names.
+    pub fn calls(&self, name: Option<&str>) -> u64 {
+        let name = name.map(|name| CString::new(name).expect("a name without zeros"));
+        let start = name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr());
+        // SAFETY: the signature is that of `cuda/control.cpp`; `name` lives until the call is over.
+        unsafe { self.function::<unsafe extern "C" fn(*const c_char) -> u64>(c"fake_cuda_calls")(start) }
+    }
+
+    /// What the program holds now.
+    pub fn live(&self) -> Live {
+        Live {
+            contexts: self.count(c"contexts"),
+            device_memory: self.count(c"device memory"),
+            pinned_memory: self.count(c"pinned memory"),
+            streams: self.count(c"streams"),
+            events: self.count(c"events"),
+            modules: self.count(c"modules"),
+        }
+    }
+
+    /// The most memory of a device that was held at one time, in bytes.
+    pub fn peak_bytes(&self, ordinal: usize) -> u64 {
+        let ordinal = c_int::try_from(ordinal).unwrap_or(-1);
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe { self.function::<unsafe extern "C" fn(c_int) -> u64>(c"fake_cuda_peak_bytes")(ordinal) }
+    }
+
+    /// What the program did that a real driver need not notice.
+    pub fn violations(&self) -> Vec<String> {
+        type Violation = unsafe extern "C" fn(u64) -> *const c_char;
+        (0..)
+            .map_while(|index| {
+                // SAFETY: the signature is that of `cuda/control.cpp`.
+                let text = unsafe { self.function::<Violation>(c"fake_cuda_violation")(index) };
+                // SAFETY: not null, so a text that stays until the next reset; it is copied here.
+                (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+            })
+            .collect()
+    }
+
+    /// Asserts that nothing is alive and nothing was violated.
+    ///
+    /// # Panics
+    /// If it is not so.
+    pub fn assert_clean(&self, when: &str) {
+        assert_eq!(self.violations(), Vec::<String>::new(), "{when}");
+        assert_eq!(self.live(), Live::default(), "leaked: {when}");
+    }
+
+    fn count(&self, kind: &CStr) -> u64 {
+        type Count = unsafe extern "C" fn(*const c_char) -> u64;
+        // SAFETY: the signature is that of `cuda/control.cpp`; `kind` is a constant.
+        unsafe { self.function::<Count>(c"fake_cuda_live")(kind.as_ptr()) }
+    }
+
+    /// # Safety
+    /// `F` must be the type of the function of that name.
+    unsafe fn function<F: Copy>(&self, name: &CStr) -> F {
+        // SAFETY: the caller vouches for the type; the library stays loaded as long as `self`.
+        let found = unsafe { self.library.get::<F>(name) };
+        *found.unwrap_or_else(|e| panic!("{name:?}: not the fake driver: {e}"))
+    }
+}

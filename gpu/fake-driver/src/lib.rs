@@ -1,0 +1,165 @@
+//! A fake `libcuda.so` for tests. Development dependency only; nothing of it ships.
+//!
+//! `cuda/` holds the library (C++): devices whose memory is host memory with guard pages, streams that are queues, events, modules that
+//! are shared libraries of kernels compiled for the host, failures on demand, and a list of violations (use after free, copies past
+//! the end). It is compiled with `g++` (or `$CXX`) when a test first asks for it, and kept beside the test binaries.
+//!
+//! The loader finds it by name, so a test runs in a child process: [`under`] starts the same test again with `LD_LIBRARY_PATH` set, and
+//! only there calls its body. A child that hangs is killed; one that dies shows what it said.
+//!
+//! Work that is queued on a stream runs as late as the API allows, see [`Order`]: a missing event is seen, where a machine that happens
+//! to be fast enough would hide it. A test that passes under all orders still says nothing about speed, about memory that is really
+//! on another chip, or about two kernels that run at once.
+//!
+//! A whole program runs under it through [`Built::command`], with its settings in the environment: `FAKE_CUDA_DEVICES`,
+//! `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_ORDER` (`late`, `eager`, `random:<seed>`), `FAKE_CUDA_FAIL`
+//! (`<call or any>:<n>:<code>[:lost]`).
+
+mod build;
+mod control;
+
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+pub use build::{Built, NoCompiler, build};
+pub use control::{Code, FakeDriver, Live, Order};
+
+const CHILD: &str = "SPILLPROOF_FAKE_DRIVER_CHILD";
+const KERNELS: &str = "SPILLPROOF_FAKE_DRIVER_KERNELS";
+/// How long a child may take: a hang must be a failure, not a wait.
+const CHILD_SECONDS_MAX: u64 = 120;
+
+/// Runs `body` under the fake driver: `under(module_path!(), "name_of_this_test", |driver| ..)` as the whole body of a test.
+///
+/// # Panics
+/// If the body panics, the child dies or hangs, or the library does not compile. Without a compiler it says `SKIPPED`.
+pub fn under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
+    if let Some((end, said)) = run_under(module, test, body) {
+        assert_eq!(end, End::Well, "{test} under the fake driver:\n{said}");
+        println!("{said}");
+    }
+}
+
+/// As [`under`], for a body that must be killed by the processor for touching memory that is not its own: see [`FakeDriver::guard`].
+///
+/// # Panics
+/// If the body ends in any other way.
+pub fn killed_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
+    if let Some((end, said)) = run_under(module, test, body) {
+        let expected = [SIGSEGV, SIGBUS].map(|signal| End::Killed(Some(signal)));
+        assert!(
+            expected.contains(&end),
+            "{test} under the fake driver ended as {end:?}:\n{said}"
+        );
+    }
+}
+
+const SIGBUS: i32 = 7;
+const SIGSEGV: i32 = 11;
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The test passed.
+    Well,
+    /// It failed, or there is none of that name.
+    Badly,
+    /// By a signal, if it has a number.
+    Killed(Option<i32>),
+    /// Not by itself.
+    Hung,
+}
+
+/// `None` in the child itself, and where there is no compiler.
+fn run_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) -> Option<(End, String)> {
+    let name = match module.split_once("::") {
+        Some((_, inner)) => format!("{inner}::{test}"),
+        None => test.to_owned(),
+    };
+    if std::env::var_os(CHILD).is_some_and(|child| child == *name) {
+        body(&FakeDriver::loaded());
+        return None;
+    }
+    match build() {
+        Ok(built) => Some(run_again(&name, &built)),
+        Err(reason) => {
+            // Straight to standard error: the test runner would hide what `println!` says.
+            let line = format!("SKIPPED: {name}: {reason}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            None
+        }
+    }
+}
+
+/// An image that the fake driver loads as a module: the two kernels `spk_test_scale` and `spk_test_accumulate`.
+///
+/// # Panics
+/// Outside the body of [`under`].
+pub fn test_kernels_image() -> Vec<u8> {
+    let path = std::env::var(KERNELS).expect("only in a test under the fake driver");
+    host_module_image(path.as_ref())
+}
+
+/// An image that the fake driver loads as a module: a shared library which exports `host_<name>` for every kernel.
+pub fn host_module_image(library: &std::path::Path) -> Vec<u8> {
+    format!("spillproof-host-module:{}\0", library.display()).into_bytes()
+}
+
+fn run_again(name: &str, built: &Built) -> (End, String) {
+    let this = std::env::current_exe().expect("the test binary has a path");
+    let child = built
+        .command(this)
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(CHILD, name)
+        .env(KERNELS, &built.test_kernels)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the test binary starts again");
+    watch(child)
+}
+
+/// Waits for the child, kills it after its time; how it ended, and all that it said.
+fn watch(mut child: Child) -> (End, String) {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let out = std::thread::spawn(move || all_of(out));
+    let err = std::thread::spawn(move || all_of(err));
+    let start = Instant::now();
+    let ended = loop {
+        match child.try_wait().expect("a child can be waited for") {
+            Some(status) => break Some(status),
+            None if start.elapsed() > Duration::from_secs(CHILD_SECONDS_MAX) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let said = out.join().unwrap_or_default() + &err.join().unwrap_or_default();
+    let end = match ended {
+        None => End::Hung,
+        // No test of that name would be a success that tested nothing.
+        Some(status) if status.success() && said.contains("1 passed") => End::Well,
+        Some(status) if status.code().is_none() => End::Killed(status.signal()),
+        Some(_) => End::Badly,
+    };
+    (end, said)
+}
+
+fn all_of(stream: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        let _ = stream.read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Where built things are kept: beside the test binaries, so that `cargo clean` takes them along.
+fn build_folder() -> PathBuf {
+    let this = std::env::current_exe().unwrap_or_default();
+    this.parent().map_or_else(std::env::temp_dir, PathBuf::from)
+}

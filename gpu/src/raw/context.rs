@@ -1,0 +1,129 @@
+//! A device's primary context, retained.
+#![allow(unsafe_code)]
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute, CUresult};
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+
+use super::failed;
+use crate::NoGpu;
+use crate::error::{Error, Result};
+
+/// More than that are not kept: after a device is lost every release fails.
+const FAILURES_KEPT_MAX: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    device: CUdevice,
+    raw: CUcontext,
+    ordinal: usize,
+    failures: Mutex<Vec<Error>>,
+}
+
+// SAFETY: a context is a handle; the driver's functions may be called with it from any thread, and the list has a lock.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// Retains the primary context of device `ordinal`. The library must be there: [`crate::probe`] has asked.
+    pub(crate) fn retain(ordinal: usize) -> Result<Arc<Self>> {
+        // SAFETY: loads the driver and drops it again, as in `driver::devices`; `cudarc` would panic without it.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(NoGpu::NoDriver.into());
+        }
+        let count = CudaContext::device_count().map_err(failed("count its devices"))?;
+        let count = usize::try_from(count).unwrap_or(0);
+        let index = i32::try_from(ordinal).ok().filter(|_| ordinal < count);
+        let index = index.ok_or(Error::NoSuchDevice { ordinal, count })?;
+        let device = result::device::get(index).map_err(failed("find a device"))?;
+        // SAFETY: `device` is a handle that the driver gave out; released once, in `drop`.
+        let raw =
+            unsafe { result::primary_ctx::retain(device) }.map_err(failed("retain a device's context"))?;
+        let context = Arc::new(Self {
+            device,
+            raw,
+            ordinal,
+            failures: Mutex::default(),
+        });
+        context.bind()?;
+        Ok(context)
+    }
+
+    pub(crate) fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    pub(crate) fn raw(&self) -> CUcontext {
+        self.raw
+    }
+
+    /// Makes this the calling thread's context: the driver's functions act on that one.
+    pub(crate) fn bind(&self) -> Result<()> {
+        let bound = result::ctx::get_current().map_err(failed("name the current context"))?;
+        if bound != Some(self.raw) {
+            // SAFETY: retained until `drop`.
+            unsafe { result::ctx::set_current(self.raw) }.map_err(failed("make a context current"))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn attribute(&self, which: CUdevice_attribute) -> Result<i32> {
+        // SAFETY: `device` is a handle that the driver gave out.
+        unsafe { result::device::get_attribute(self.device, which) }.map_err(failed("describe a device"))
+    }
+
+    /// Lets this device's copies reach `other`'s memory without a detour through the host. Whether it can.
+    pub(crate) fn enable_peer(&self, other: &Context) -> Result<bool> {
+        let mut can = 0;
+        // SAFETY: writes one number; both are handles that the driver gave out.
+        unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, self.device, other.device).result() }
+            .map_err(failed("ask about a peer"))?;
+        if can == 0 {
+            return Ok(false);
+        }
+        self.bind()?;
+        // SAFETY: both contexts are retained.
+        match unsafe { sys::cuCtxEnablePeerAccess(other.raw, 0).result() } {
+            Ok(()) | Err(DriverError(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)) => Ok(true),
+            Err(error) => Err(failed("reach a peer")(error)),
+        }
+    }
+
+    /// Free and total device memory, in bytes.
+    pub(crate) fn memory_bytes(&self) -> Result<(u64, u64)> {
+        self.bind()?;
+        let (free, total) = result::mem_get_info().map_err(failed("say how much memory is free"))?;
+        Ok((free as u64, total as u64))
+    }
+
+    /// Waits for all that was given to the device.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.bind()?;
+        result::ctx::synchronize().map_err(failed("synchronise a device"))
+    }
+
+    /// Keeps what a release said; there is nobody else to tell.
+    pub(crate) fn note(&self, released: Result<()>) {
+        if let Err(error) = released {
+            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            if failures.len() < FAILURES_KEPT_MAX {
+                failures.push(error);
+            }
+        }
+    }
+
+    /// What went wrong when handles were released, since the last time this was asked.
+    pub(crate) fn failures(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: retained once, and nothing holds it any more: every handle of this crate keeps its context alive.
+        let released = unsafe { result::primary_ctx::release(self.device) };
+        self.note(released.map_err(failed("release a device's context")));
+    }
+}

@@ -1,0 +1,100 @@
+//! A point in a stream's work.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUresult};
+use cudarc::driver::{DriverError, result};
+
+use super::{Context, RawStream, failed};
+use crate::error::Result;
+
+#[derive(Debug)]
+pub(crate) struct Event {
+    raw: CUevent,
+    context: Arc<Context>,
+}
+
+// SAFETY: an event is a handle; the driver's functions may be called with it from any thread.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event that the host waits for. Waiting gives the processor away instead of spinning.
+    pub(crate) fn for_host(context: &Arc<Context>) -> Result<Self> {
+        use CUevent_flags::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING};
+        Self::with(
+            context,
+            CU_EVENT_BLOCKING_SYNC as u32 | CU_EVENT_DISABLE_TIMING as u32,
+        )
+    }
+
+    /// An event that only streams wait for.
+    pub(crate) fn between_streams(context: &Arc<Context>) -> Result<Self> {
+        Self::with(context, CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)
+    }
+
+    /// An event that remembers when it happened.
+    pub(crate) fn timed(context: &Arc<Context>) -> Result<Self> {
+        Self::with(context, CUevent_flags::CU_EVENT_DEFAULT as u32)
+    }
+
+    fn with(context: &Arc<Context>, flags: u32) -> Result<Self> {
+        context.bind()?;
+        let mut raw: CUevent = std::ptr::null_mut();
+        // SAFETY: writes one handle; `cudarc`'s wrapper takes one flag only, the driver takes their union.
+        unsafe { sys::cuEventCreate(&raw mut raw, flags).result() }.map_err(failed("make an event"))?;
+        Ok(Self {
+            raw,
+            context: context.clone(),
+        })
+    }
+
+    /// Moves the event to where the stream's work ends now. Waits that were asked for before keep their point.
+    pub(crate) fn record(&self, stream: &RawStream) -> Result<()> {
+        self.context.bind()?;
+        // SAFETY: both handles live as long as their owners.
+        unsafe { result::event::record(self.raw, stream.raw()) }.map_err(failed("record an event"))
+    }
+
+    /// Blocks until the work before the event is done; returns at once if it was never recorded.
+    pub(crate) fn wait(&self) -> Result<()> {
+        self.context.bind()?;
+        // SAFETY: the handle lives as long as its owner.
+        unsafe { result::event::synchronize(self.raw) }.map_err(failed("wait for an event"))
+    }
+
+    /// Whether the work before the event is done.
+    pub(crate) fn is_done(&self) -> Result<bool> {
+        self.context.bind()?;
+        // SAFETY: the handle lives as long as its owner.
+        match unsafe { result::event::query(self.raw) } {
+            Ok(()) => Ok(true),
+            Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            Err(error) => Err(failed("ask for an event")(error)),
+        }
+    }
+
+    /// Seconds from `start` to this event, both timed and done.
+    pub(crate) fn seconds_since(&self, start: &Event) -> Result<f64> {
+        self.context.bind()?;
+        // SAFETY: both handles live as long as their owners.
+        let milliseconds = unsafe { result::event::elapsed(start.raw, self.raw) };
+        Ok(f64::from(milliseconds.map_err(failed("time an event"))?) * 1e-3)
+    }
+
+    pub(super) fn raw(&self) -> CUevent {
+        self.raw
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let bound = self.context.bind();
+        // SAFETY: made once, destroyed once; waits of streams that name it keep their point.
+        let destroyed = unsafe { result::event::destroy(self.raw) };
+        self.context.note(bound);
+        self.context.note(destroyed.map_err(failed("destroy an event")));
+    }
+}

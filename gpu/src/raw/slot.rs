@@ -1,0 +1,157 @@
+//! Page-locked memory with the event that says when the device is done with it.
+//!
+//! A slot is idle or in flight. In flight, its bytes are the device's: nobody on the host can get at them before [`RawSlot::settle`] has
+//! waited for the slot's own event, and a slot that is dropped waits first. A slot that is leaked keeps its memory for ever. So a safe
+//! function may start an asynchronous copy.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use cudarc::driver::result;
+
+use super::{Context, DeviceMemory, Event, HostMemory, RawStream, failed};
+use crate::error::{Error, Result};
+
+#[derive(Debug)]
+pub(crate) struct RawSlot {
+    memory: HostMemory,
+    event: Event,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    InFlight,
+    /// A copy may be running, and there is no way to learn when it ends.
+    Unknown,
+}
+
+impl RawSlot {
+    pub(crate) fn new(context: &Arc<Context>, bytes: usize, write_combined: bool) -> Result<Self> {
+        Ok(Self {
+            event: Event::for_host(context)?,
+            memory: HostMemory::new(context, bytes, write_combined)?,
+            state: State::Idle,
+        })
+    }
+
+    /// Blocks until the device is done with the slot.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        match self.state {
+            State::Idle => Ok(()),
+            State::InFlight => {
+                self.event.wait()?;
+                self.state = State::Idle;
+                Ok(())
+            }
+            State::Unknown => Err(Error::Unusable {
+                what: "a pinned slot",
+            }),
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
+    /// The bytes of an idle slot.
+    pub(crate) fn as_slice(&self) -> Result<&[u8]> {
+        self.idle()?;
+        Ok(self.memory.as_slice())
+    }
+
+    /// The bytes of an idle slot, to be written.
+    pub(crate) fn as_mut_slice(&mut self) -> Result<&mut [u8]> {
+        self.idle()?;
+        Ok(self.memory.as_mut_slice())
+    }
+
+    /// Queues a copy of the first `bytes` to the device; the slot is in flight.
+    pub(crate) fn send(
+        &mut self,
+        stream: &RawStream,
+        bytes: usize,
+        to: &DeviceMemory,
+        offset: u64,
+    ) -> Result<()> {
+        let to = to.at(offset, bytes as u64)?;
+        let from = self.prefix(bytes)?;
+        stream.context().bind()?;
+        // SAFETY: `from` is a prefix of our memory, which nobody on the host can write before `settle`, and which is not freed before
+        // `drop` has waited; the destination is inside its allocation.
+        let queued = unsafe { result::memcpy_htod_async(to, &self.memory.as_slice()[from], stream.raw()) };
+        queued.map_err(failed("copy to the device"))?;
+        self.flies(stream)
+    }
+
+    /// Queues a copy from the device into the first `bytes`; the slot is in flight.
+    pub(crate) fn receive(
+        &mut self,
+        stream: &RawStream,
+        bytes: usize,
+        from: &DeviceMemory,
+        offset: u64,
+    ) -> Result<()> {
+        let from = from.at(offset, bytes as u64)?;
+        self.prefix(bytes)?;
+        stream.context().bind()?;
+        // SAFETY: `bytes` bytes from the start are ours, and no reference to them is made before `settle`; the slice itself is only
+        // taken apart into address and length.
+        let queued = unsafe {
+            let to = std::slice::from_raw_parts_mut(self.memory.start(), bytes);
+            result::memcpy_dtoh_async(to, from, stream.raw())
+        };
+        queued.map_err(failed("copy from the device"))?;
+        self.flies(stream)
+    }
+
+    /// Forgets that the slot is in flight, as a program with a bug would: a ring that does this must be caught by its tests.
+    #[cfg(test)]
+    pub(crate) fn forget_the_event(&mut self) {
+        self.state = State::Idle;
+    }
+
+    fn idle(&self) -> Result<()> {
+        match self.state {
+            State::Idle => Ok(()),
+            State::InFlight => Err(Error::Invalid {
+                what: "bytes of a pinned slot",
+                details: "a copy is in flight: settle it first".into(),
+            }),
+            State::Unknown => Err(Error::Unusable {
+                what: "a pinned slot",
+            }),
+        }
+    }
+
+    fn prefix(&self, bytes: usize) -> Result<std::ops::RangeTo<usize>> {
+        self.idle()?;
+        if bytes > self.memory.bytes() {
+            return Err(Error::Invalid {
+                what: "copy of a pinned slot",
+                details: format!("{bytes} bytes of a slot of {}", self.memory.bytes()),
+            });
+        }
+        Ok(..bytes)
+    }
+
+    /// A copy was queued: notes where it ends. If the event cannot be had, the whole stream is waited for.
+    fn flies(&mut self, stream: &RawStream) -> Result<()> {
+        self.state = State::Unknown;
+        let recorded = self.event.record(stream);
+        if recorded.is_ok() {
+            self.state = State::InFlight;
+        } else if stream.synchronize().is_ok() {
+            self.state = State::Idle;
+        }
+        recorded
+    }
+}
+
+impl Drop for RawSlot {
+    fn drop(&mut self) {
+        // If this fails the context is lost, or the driver itself waits when the memory is freed.
+        let _ = self.settle();
+    }
+}

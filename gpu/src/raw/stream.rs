@@ -1,0 +1,147 @@
+//! A queue of the device.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, stream::StreamKind};
+use cudarc::driver::sys::{CUevent_wait_flags, CUstream};
+
+use super::{Context, DeviceMemory, Event, failed};
+use crate::error::{Error, Result};
+
+#[derive(Debug)]
+pub(crate) struct RawStream {
+    raw: CUstream,
+    context: Arc<Context>,
+}
+
+// SAFETY: a stream is a handle; the driver's functions may be called with it from any thread.
+unsafe impl Send for RawStream {}
+// SAFETY: as above.
+unsafe impl Sync for RawStream {}
+
+impl RawStream {
+    /// A stream that does not wait for the legacy default stream.
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
+        context.bind()?;
+        let raw = result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
+        Ok(Self {
+            raw,
+            context: context.clone(),
+        })
+    }
+
+    /// What comes after this call waits, on the device, for the point at which the event is now.
+    pub(crate) fn wait_for(&self, event: &Event) -> Result<()> {
+        self.context.bind()?;
+        // SAFETY: both handles live as long as their owners.
+        unsafe {
+            result::stream::wait_event(self.raw, event.raw(), CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)
+        }
+        .map_err(failed("make a stream wait"))
+    }
+
+    /// Blocks until all that was queued is done.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.context.bind()?;
+        // SAFETY: the handle lives as long as its owner.
+        unsafe { result::stream::synchronize(self.raw) }.map_err(failed("synchronise a stream"))
+    }
+
+    /// Fills a range of device memory with one byte.
+    pub(crate) fn fill(&self, memory: &DeviceMemory, offset: u64, bytes: u64, value: u8) -> Result<()> {
+        let start = memory.at(offset, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.context.bind()?;
+        // SAFETY: the range is inside the allocation; a buffer that is released too early is the device's matter, not the host's.
+        unsafe { result::memset_d8_async(start, value, bytes as usize, self.raw) }
+            .map_err(failed("fill device memory"))
+    }
+
+    /// Copies within a device, or from another one.
+    pub(crate) fn copy(
+        &self,
+        to: (&DeviceMemory, u64),
+        from: (&DeviceMemory, u64),
+        bytes: u64,
+    ) -> Result<()> {
+        let (to_start, from_start) = (to.0.at(to.1, bytes)?, from.0.at(from.1, bytes)?);
+        if bytes == 0 {
+            return Ok(());
+        }
+        if to.0.context().ordinal() != self.context.ordinal() {
+            return Err(Error::Invalid {
+                what: "copy between devices",
+                details: format!(
+                    "the stream is of device {}, the destination of device {}: use one of the destination's streams",
+                    self.context.ordinal(),
+                    to.0.context().ordinal()
+                ),
+            });
+        }
+        self.context.bind()?;
+        let copied = if Arc::ptr_eq(to.0.context(), from.0.context()) {
+            // SAFETY: both ranges are inside their allocations.
+            unsafe { result::memcpy_dtod_async(to_start, from_start, bytes as usize, self.raw) }
+        } else {
+            let (to_context, from_context) = (to.0.context().raw(), from.0.context().raw());
+            // SAFETY: as above, and both contexts are retained by the memory.
+            unsafe {
+                result::memcpy_peer_async(
+                    to_context,
+                    to_start,
+                    from_context,
+                    from_start,
+                    bytes as usize,
+                    self.raw,
+                )
+            }
+        };
+        copied.map_err(failed("copy device memory"))
+    }
+
+    /// Copies from pageable memory. The driver has read `from` when this returns.
+    pub(crate) fn write_now(&self, to: &DeviceMemory, offset: u64, from: &[u8]) -> Result<()> {
+        let start = to.at(offset, from.len() as u64)?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.context.bind()?;
+        // SAFETY: the range is inside the allocation; if `from` happens to be page-locked, it is borrowed until the wait below is over.
+        unsafe { result::memcpy_htod_async(start, from, self.raw) }.map_err(failed("copy to the device"))?;
+        self.synchronize()
+    }
+
+    /// Copies to pageable memory, after all that was queued. Done when this returns.
+    pub(crate) fn read_now(&self, from: &DeviceMemory, offset: u64, into: &mut [u8]) -> Result<()> {
+        let start = from.at(offset, into.len() as u64)?;
+        if into.is_empty() {
+            return Ok(());
+        }
+        self.context.bind()?;
+        // SAFETY: as in `write_now`.
+        unsafe { result::memcpy_dtoh_async(into, start, self.raw) }
+            .map_err(failed("copy from the device"))?;
+        self.synchronize()
+    }
+
+    pub(crate) fn raw(&self) -> CUstream {
+        self.raw
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+}
+
+impl Drop for RawStream {
+    fn drop(&mut self) {
+        let bound = self.context.bind();
+        // SAFETY: made once, destroyed once; the driver lets queued work end first.
+        let destroyed = unsafe { result::stream::destroy(self.raw) };
+        self.context.note(bound);
+        self.context.note(destroyed.map_err(failed("destroy a stream")));
+    }
+}

@@ -1,0 +1,173 @@
+//! How a job's bytes are cut: whole elements, all chunks equal but for the first few, which may grow, and the last, which may be short.
+//!
+//! A pipeline starts when its first chunk has arrived, so a short first copy is worth a few more chunks: `first`, twice `first`, ... up
+//! to the full length.
+
+use crate::error::{Error, Result};
+
+/// Lengths of chunks, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunking {
+    chunk_bytes: u64,
+    first_bytes: u64,
+    element_bytes: u64,
+}
+
+/// One chunk of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Which one, from 0.
+    pub index: u64,
+    /// Where in the job it starts, in bytes.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+impl Chunking {
+    /// Equal chunks of `chunk_bytes`, in elements of `element_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if a chunk is empty or not whole elements.
+    pub fn new(chunk_bytes: u64, element_bytes: u64) -> Result<Self> {
+        Self {
+            chunk_bytes,
+            first_bytes: chunk_bytes,
+            element_bytes,
+        }
+        .checked()
+    }
+
+    /// The first chunk has `first_bytes`, the next twice as many, until they are full.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if that is more than a chunk, or not whole elements.
+    pub fn growing_from(self, first_bytes: u64) -> Result<Self> {
+        Self { first_bytes, ..self }.checked()
+    }
+
+    /// Bytes of a full chunk: what a slot and a buffer must have.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.chunk_bytes
+    }
+
+    /// The chunks of a job of `total_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if that is not whole elements.
+    pub fn pieces(&self, total_bytes: u64) -> Result<Pieces> {
+        if !total_bytes.is_multiple_of(self.element_bytes) {
+            return Err(Error::Invalid {
+                what: "length of a job",
+                details: format!(
+                    "{total_bytes} bytes are not whole elements of {}",
+                    self.element_bytes
+                ),
+            });
+        }
+        Ok(Pieces {
+            chunk_bytes: self.chunk_bytes,
+            next_bytes: self.first_bytes,
+            total_bytes,
+            next: Piece {
+                index: 0,
+                offset: 0,
+                bytes: 0,
+            },
+        })
+    }
+
+    fn checked(self) -> Result<Self> {
+        let whole = |bytes: u64| bytes > 0 && bytes.checked_rem(self.element_bytes) == Some(0);
+        if whole(self.chunk_bytes) && whole(self.first_bytes) && self.first_bytes <= self.chunk_bytes {
+            Ok(self)
+        } else {
+            Err(Error::Invalid {
+                what: "chunks",
+                details: format!(
+                    "{} bytes, the first {}, of elements of {}: both must be whole elements, at least one, and the first no \
+                     longer than the rest",
+                    self.chunk_bytes, self.first_bytes, self.element_bytes
+                ),
+            })
+        }
+    }
+}
+
+/// The chunks of one job, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pieces {
+    chunk_bytes: u64,
+    next_bytes: u64,
+    total_bytes: u64,
+    next: Piece,
+}
+
+impl Iterator for Pieces {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let left_bytes = self.total_bytes - self.next.offset;
+        if left_bytes == 0 {
+            return None;
+        }
+        let piece = Piece {
+            bytes: self.next_bytes.min(left_bytes),
+            ..self.next
+        };
+        self.next.index += 1;
+        self.next.offset += piece.bytes;
+        self.next_bytes = self.next_bytes.saturating_mul(2).min(self.chunk_bytes);
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lengths_that_cannot_be_are_refused() {
+        for (chunk, first, element) in [
+            (0, 0, 8),
+            (12, 12, 8),
+            (16, 4, 8),
+            (16, 24, 8),
+            (16, 0, 8),
+            (16, 16, 0),
+        ] {
+            let chunking = Chunking::new(chunk, element).and_then(|chunking| chunking.growing_from(first));
+            assert!(
+                matches!(chunking, Err(Error::Invalid { .. })),
+                "{chunk} {first} {element}"
+            );
+        }
+        assert!(Chunking::new(16, 8).unwrap().pieces(17).is_err());
+    }
+
+    #[test]
+    fn chunks_grow_to_their_length() {
+        let chunking = Chunking::new(40, 8).unwrap().growing_from(8).unwrap();
+        let lengths: Vec<u64> = chunking.pieces(152).unwrap().map(|piece| piece.bytes).collect();
+        assert_eq!(lengths, [8, 16, 32, 40, 40, 16]);
+        assert_eq!(chunking.pieces(0).unwrap().count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_cover_the_job(element in 1u64..9, chunk in 1u64..9, first in 1u64..9, total in 0u64..200) {
+            let first = first.min(chunk);
+            let chunking = Chunking::new(chunk * element, element).unwrap().growing_from(first * element).unwrap();
+            let mut offset = 0;
+            for (index, piece) in chunking.pieces(total * element).unwrap().enumerate() {
+                prop_assert_eq!((piece.index, piece.offset), (index as u64, offset));
+                prop_assert!(piece.bytes > 0 && piece.bytes <= chunk * element);
+                prop_assert_eq!(piece.bytes % element, 0);
+                offset += piece.bytes;
+            }
+            prop_assert_eq!(offset, total * element);
+        }
+    }
+}

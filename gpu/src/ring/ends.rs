@@ -1,0 +1,314 @@
+//! The host's two ends of a ring: pinned slots that a source fills, and pinned slots that a sink empties.
+
+use std::collections::VecDeque;
+
+use super::chunks::{Chunking, Piece, Pieces};
+use super::fault::Fault;
+use crate::error::{BoxedError, Error, Result};
+use crate::pinned::{Caching, Slot};
+use crate::raw::{DeviceMemory, RawSlot, RawStream};
+use crate::trace::{Kind, Trace};
+
+/// Where a job's bytes come from: the storage layer, mostly. Asked for each byte once, in order, on the thread that runs the job.
+pub trait Source {
+    /// Writes the whole of `into`, a pinned slot: the job's bytes from `offset` on.
+    ///
+    /// Both are whole elements. A job over several columns has elements of all their bytes, and may lay out a chunk column after
+    /// column: `offset` and length give the rows.
+    ///
+    /// # Errors
+    /// Whatever went wrong; the job ends with [`Error::Source`].
+    fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError>;
+}
+
+impl<F: FnMut(u64, &mut [u8]) -> Result<(), BoxedError>> Source for F {
+    fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError> {
+        self(offset, into)
+    }
+}
+
+/// Where a job's bytes go. Given each byte once, in order, on the thread that runs the job.
+pub trait Sink {
+    /// Takes `bytes`, a pinned slot: the job's bytes from `offset` on.
+    ///
+    /// # Errors
+    /// Whatever went wrong; the job ends with [`Error::Sink`].
+    fn take(&mut self, offset: u64, bytes: &[u8]) -> Result<(), BoxedError>;
+}
+
+impl<F: FnMut(u64, &[u8]) -> Result<(), BoxedError>> Sink for F {
+    fn take(&mut self, offset: u64, bytes: &[u8]) -> Result<(), BoxedError> {
+        self(offset, bytes)
+    }
+}
+
+/// Slots on the way to the device. Filling needs no device memory and not the device's turn, so a job fills them all first
+/// ([`Upload::stage`]), then takes its turn, and has its first chunks on their way at once.
+#[derive(Debug)]
+pub struct Upload {
+    slots: Vec<Slot>,
+    /// The slot of the next chunk.
+    next: usize,
+    /// Chunks that wait in slots, oldest first; the last of them is in the slot before `next`.
+    staged: VecDeque<Piece>,
+    /// Length of the job that is staged or runs, and what is left of it to fill.
+    rest: Option<(u64, Pieces)>,
+    running: bool,
+    trace: Trace,
+}
+
+/// Slots on the way back. They are read by the host, so they must not be write-combined.
+#[derive(Debug)]
+pub struct Download {
+    slots: Vec<Slot>,
+    next: usize,
+    /// Chunks in slots that the sink has not seen, oldest first.
+    waiting: VecDeque<Piece>,
+    trace: Trace,
+}
+
+impl Upload {
+    /// An end over these slots, at least one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] without slots.
+    pub fn new(slots: Vec<Slot>, trace: &Trace) -> Result<Self> {
+        Ok(Self {
+            slots: some(slots)?,
+            next: 0,
+            staged: VecDeque::new(),
+            rest: None,
+            running: false,
+            trace: trace.clone(),
+        })
+    }
+
+    /// Fills as many slots as there are with the start of a job, before the device is needed. Returns the bytes staged. The ring then
+    /// must run a job of the same length, from the same source.
+    ///
+    /// # Errors
+    /// [`Error::Source`]; [`Error::Invalid`] if a job is staged already, or its chunks are longer than the slots.
+    pub fn stage(&mut self, chunking: &Chunking, total_bytes: u64, source: &mut dyn Source) -> Result<u64> {
+        if self.rest.is_some() {
+            return Err(Error::Invalid {
+                what: "staging",
+                details: "another job is staged in these slots: run it first".into(),
+            });
+        }
+        self.fits(chunking)?;
+        let mut pieces = chunking.pieces(total_bytes)?;
+        let mut staged_bytes = 0;
+        while self.staged.len() < self.slots.len() {
+            let Some(piece) = pieces.next() else { break };
+            let filled = self.fill(piece, source, Fault::None);
+            if filled.is_err() {
+                self.staged.clear();
+            }
+            filled?;
+            self.staged.push_back(piece);
+            staged_bytes += piece.bytes;
+        }
+        self.rest = Some((total_bytes, pieces));
+        Ok(staged_bytes)
+    }
+
+    /// The chunks of a job, those staged before them taken off the front of the queue as they are sent.
+    pub(super) fn begin(&mut self, chunking: &Chunking, total_bytes: u64) -> Result<()> {
+        self.fits(chunking)?;
+        let pieces = chunking.pieces(total_bytes)?;
+        if self.running {
+            // A job that did not come to its end, since something in it panicked.
+            self.end();
+        }
+        match self.rest.take() {
+            None => self.rest = Some((total_bytes, pieces)),
+            Some((staged_bytes, rest)) if staged_bytes == total_bytes => {
+                self.rest = Some((total_bytes, rest))
+            }
+            Some((staged_bytes, rest)) => {
+                self.rest = Some((staged_bytes, rest));
+                return Err(Error::Invalid {
+                    what: "job",
+                    details: format!("{total_bytes} bytes, where a job of {staged_bytes} is staged"),
+                });
+            }
+        }
+        self.running = true;
+        Ok(())
+    }
+
+    /// Nothing is staged any more, whatever became of the job.
+    pub(super) fn end(&mut self) {
+        self.staged.clear();
+        self.rest = None;
+        self.running = false;
+    }
+
+    /// The next chunk, in a filled slot whose number is given too; `None` at the end of the job.
+    pub(super) fn next_filled(
+        &mut self,
+        source: &mut dyn Source,
+        fault: Fault,
+    ) -> Result<Option<(Piece, usize)>> {
+        let count = self.slots.len();
+        if self.staged.is_empty() {
+            let Some(piece) = self.rest.as_mut().and_then(|(_, pieces)| pieces.next()) else {
+                return Ok(None);
+            };
+            self.fill(piece, source, fault)?;
+            self.staged.push_back(piece);
+        }
+        let slot = (self.next + count - self.staged.len() % count) % count;
+        Ok(self.staged.pop_front().map(|piece| (piece, slot)))
+    }
+
+    pub(super) fn send(
+        &mut self,
+        (piece, slot): (Piece, usize),
+        stream: &RawStream,
+        to: &DeviceMemory,
+    ) -> Result<()> {
+        let raw = self.slots[slot].raw()?;
+        self.trace.device(Kind::ToDevicePinned, piece.bytes, stream, || {
+            raw.send(stream, piece.bytes as usize, to, 0)
+        })
+    }
+
+    /// Fills the slot of the next chunk, once the device is done with what was in it.
+    fn fill(&mut self, piece: Piece, source: &mut dyn Source, fault: Fault) -> Result<()> {
+        let raw = self.slots[self.next].raw()?;
+        match fault {
+            #[cfg(test)]
+            Fault::SlotRefilledEarly => raw.forget_the_event(),
+            _ => settle(raw, &self.trace)?,
+        }
+        let into = &mut raw.as_mut_slice()?[..piece.bytes as usize];
+        let filled = self
+            .trace
+            .host(Kind::Fill, piece.bytes, || source.fill(piece.offset, into));
+        filled.map_err(|source| Error::Source {
+            offset: piece.offset,
+            bytes: piece.bytes,
+            source,
+        })?;
+        self.next = (self.next + 1) % self.slots.len();
+        Ok(())
+    }
+
+    fn fits(&self, chunking: &Chunking) -> Result<()> {
+        fits(&self.slots, chunking)
+    }
+}
+
+impl Download {
+    /// An end over these slots, at least one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] without slots, or if they are write-combined: the host would read them a hundred times slower.
+    pub fn new(slots: Vec<Slot>, trace: &Trace) -> Result<Self> {
+        if slots.iter().any(|slot| slot.caching() == Caching::WriteCombined) {
+            return Err(Error::Invalid {
+                what: "slots of a download",
+                details: "they are write-combined, and the host reads them: use a cached pool".into(),
+            });
+        }
+        Ok(Self {
+            slots: some(slots)?,
+            next: 0,
+            waiting: VecDeque::new(),
+            trace: trace.clone(),
+        })
+    }
+
+    pub(super) fn begin(&mut self, chunking: &Chunking) -> Result<()> {
+        // What an earlier job left behind when it failed is not this job's.
+        self.waiting.clear();
+        fits(&self.slots, chunking)
+    }
+
+    /// Queues the copy of a chunk into the next slot, whose bytes the sink gets first if it has any.
+    pub(super) fn receive(
+        &mut self,
+        piece: Piece,
+        stream: &RawStream,
+        from: &DeviceMemory,
+        sink: &mut dyn Sink,
+        fault: Fault,
+    ) -> Result<()> {
+        if self.waiting.len() == self.slots.len() {
+            self.drain_one(sink, fault)?;
+        }
+        let raw = self.slots[self.next].raw()?;
+        settle(raw, &self.trace)?;
+        self.trace
+            .device(Kind::FromDevicePinned, piece.bytes, stream, || {
+                raw.receive(stream, piece.bytes as usize, from, 0)
+            })?;
+        self.waiting.push_back(piece);
+        self.next = (self.next + 1) % self.slots.len();
+        Ok(())
+    }
+
+    /// Gives the sink all that is under way.
+    pub(super) fn drain(&mut self, sink: &mut dyn Sink, fault: Fault) -> Result<()> {
+        while !self.waiting.is_empty() {
+            self.drain_one(sink, fault)?;
+        }
+        Ok(())
+    }
+
+    fn drain_one(&mut self, sink: &mut dyn Sink, fault: Fault) -> Result<()> {
+        let count = self.slots.len();
+        let slot = (self.next + count - self.waiting.len()) % count;
+        let Some(piece) = self.waiting.pop_front() else {
+            return Ok(());
+        };
+        let raw = self.slots[slot].raw()?;
+        match fault {
+            #[cfg(test)]
+            Fault::SinkReadsEarly => raw.forget_the_event(),
+            _ => settle(raw, &self.trace)?,
+        }
+        let bytes = &raw.as_slice()?[..piece.bytes as usize];
+        let taken = self
+            .trace
+            .host(Kind::Drain, piece.bytes, || sink.take(piece.offset, bytes));
+        taken.map_err(|source| Error::Sink {
+            offset: piece.offset,
+            bytes: piece.bytes,
+            source,
+        })
+    }
+}
+
+/// Waits for a slot's event, if it is in flight.
+fn settle(slot: &mut RawSlot, trace: &Trace) -> Result<()> {
+    if slot.is_idle() {
+        return Ok(());
+    }
+    trace.host(Kind::EventWait, 0, || slot.settle())
+}
+
+fn some(slots: Vec<Slot>) -> Result<Vec<Slot>> {
+    if slots.is_empty() {
+        return Err(Error::Invalid {
+            what: "an end of a ring",
+            details: "it needs at least one pinned slot".into(),
+        });
+    }
+    Ok(slots)
+}
+
+fn fits(slots: &[Slot], chunking: &Chunking) -> Result<()> {
+    match slots.iter().map(Slot::bytes).min() {
+        Some(bytes) if bytes as u64 >= chunking.chunk_bytes() => Ok(()),
+        smallest => Err(Error::Invalid {
+            what: "chunks of a ring",
+            details: format!(
+                "{} bytes, and the smallest slot has {}",
+                chunking.chunk_bytes(),
+                smallest.unwrap_or(0)
+            ),
+        }),
+    }
+}

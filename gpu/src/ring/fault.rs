@@ -1,0 +1,28 @@
+//! Bugs that a ring can have, each one event forgotten. Only tests can ask for one: a ring that has it must give wrong data under a
+//! driver that runs late, or the test that compares the data tests nothing.
+
+/// What a ring forgets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Fault {
+    /// Nothing.
+    #[default]
+    None,
+    /// A slot is filled again while its copy to the device runs.
+    #[cfg(test)]
+    SlotRefilledEarly,
+    /// A buffer is overwritten by the next chunk while a kernel uses it.
+    #[cfg(test)]
+    BufferOverwrittenEarly,
+    /// A kernel starts before its chunk has arrived.
+    #[cfg(test)]
+    KernelStartsEarly,
+    /// The copy back starts before the kernel is done.
+    #[cfg(test)]
+    CopyBackStartsEarly,
+    /// A buffer is overwritten by the next chunk while it is copied back.
+    #[cfg(test)]
+    BufferOverwrittenBeforeCopyBack,
+    /// The sink reads a slot while its copy from the device runs.
+    #[cfg(test)]
+    SinkReadsEarly,
+}

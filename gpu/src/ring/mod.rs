@@ -1,0 +1,277 @@
+//! The ring: bytes from a source through pinned slots into device buffers, past a kernel, and back through pinned slots to a sink.
+//!
+//! ```text
+//! host            copy stream            compute stream          copy stream back        host
+//! Source -> slot ------------> buffer -----> kernel -----> buffer ---------------> slot -> Sink
+//!             ^      `slot.event`  `loaded`         `computed`      `slot.event`      |
+//!             '- refilled when its     buffer reused when `free`       read when its -'
+//!                event has happened                                    event has happened
+//! ```
+//!
+//! Who may touch what, and when (chunk `i`, `s` slots at an end, `b` buffers):
+//!
+//! - A slot of the upload is the host's until its copy is queued, then the device's until `slot.event`; the host waits for that event
+//!   before chunk `i + s` is filled in.
+//! - A buffer is the upload's until `loaded`, which the compute stream waits for; the kernel's until `computed`, which the stream back
+//!   waits for; then the copy back's until `free`. The copy of chunk `i + b` waits for `free`. Without a copy back `free` is `computed`.
+//! - A slot of the download is the device's until `slot.event`; the host waits for it before the sink reads, and before it is reused.
+//!
+//! All waits between streams are on the device. The host waits for single slots only: a job has no hard synchronisation; [`Ring::finish`]
+//! makes one. While the source fills chunk `i`, chunk `i - 1` is copied, a kernel works on `i - 2`, and `i - 3` is on its way back.
+//!
+//! Memory: device `b * chunk_bytes`; pinned `s * chunk_bytes` at each end. One slot and one buffer are enough to be right, two of each to
+//! overlap copies with kernels, three slots if the source's speed varies.
+
+mod chunks;
+mod ends;
+mod fault;
+#[cfg(test)]
+mod tests;
+
+pub use chunks::{Chunking, Piece, Pieces};
+pub use ends::{Download, Sink, Source, Upload};
+
+use crate::device::{Gpu, Stream};
+use crate::error::{Error, Result};
+use crate::raw::{Event, RawStream};
+use crate::trace::Kind;
+use crate::vram::{DeviceBuffer, Vram};
+use fault::Fault;
+
+/// What a kernel is launched for.
+#[derive(Debug)]
+pub struct Chunk<'ring> {
+    /// Which part of the job.
+    pub piece: Piece,
+    /// Its bytes, from the buffer's start. The kernel may change them; what is there afterwards is what goes back.
+    pub buffer: &'ring DeviceBuffer,
+    /// Where to launch it. Nothing else may be waited for on the host.
+    pub stream: &'ring Stream,
+}
+
+/// The ends of one job. At least one of them is there.
+pub struct Job<'job> {
+    /// Length in bytes, the same at both ends.
+    pub total_bytes: u64,
+    /// Slots to send from, and what fills them.
+    pub upload: Option<(&'job mut Upload, &'job mut dyn Source)>,
+    /// Slots to receive in, and what empties them.
+    pub download: Option<(&'job mut Download, &'job mut dyn Sink)>,
+}
+
+/// Device buffers in turn, and the three streams. Made once for a phase; jobs run through it one after the other.
+#[derive(Debug)]
+pub struct Ring {
+    gpu: Gpu,
+    // Streams before what they use: see `Drop`.
+    up: RawStream,
+    compute: Stream,
+    back: RawStream,
+    buffers: Vec<Place>,
+    next: usize,
+    chunking: Chunking,
+    in_flight: bool,
+    fault: Fault,
+}
+
+/// A buffer and the events that hand it on.
+#[derive(Debug)]
+struct Place {
+    buffer: DeviceBuffer,
+    loaded: Event,
+    computed: Event,
+    free: Event,
+}
+
+impl Ring {
+    /// A ring of `buffers` device buffers of a chunk each.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`]; [`Error::Invalid`] without buffers; [`Error::Driver`].
+    pub fn new(vram: &Vram, chunking: Chunking, buffers: usize) -> Result<Self> {
+        if buffers == 0 {
+            return Err(Error::Invalid {
+                what: "a ring",
+                details: "it needs at least one device buffer".into(),
+            });
+        }
+        let gpu = vram.gpu();
+        let place = |_| {
+            Ok(Place {
+                buffer: vram.buffer(chunking.chunk_bytes(), "ring")?,
+                loaded: Event::between_streams(gpu.context())?,
+                computed: Event::between_streams(gpu.context())?,
+                free: Event::between_streams(gpu.context())?,
+            })
+        };
+        let buffers = (0..buffers).map(place).collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            gpu: gpu.clone(),
+            up: RawStream::new(gpu.context())?,
+            compute: gpu.stream()?,
+            back: RawStream::new(gpu.context())?,
+            buffers,
+            next: 0,
+            chunking,
+            in_flight: false,
+            fault: Fault::None,
+        })
+    }
+
+    /// How jobs are cut.
+    pub fn chunking(&self) -> &Chunking {
+        &self.chunking
+    }
+
+    /// The stream of the kernels: for what must come before a job's first chunk, such as tables, or after its last.
+    pub fn stream(&self) -> &Stream {
+        &self.compute
+    }
+
+    /// Runs a job: `kernel` is called once for each chunk, in order, and queues what is to be done with it. When this returns, the source
+    /// has given and the sink has got all bytes; kernels of a job without a sink may still run, see [`Ring::finish`].
+    ///
+    /// # Errors
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], those of `kernel`, [`Error::Invalid`] for a job that does not fit. Then
+    /// nothing is in flight any more, and the ring can be used again unless the device is lost.
+    pub fn run(&mut self, mut job: Job<'_>, kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
+        if job.upload.is_none() && job.download.is_none() {
+            return Err(Error::Invalid {
+                what: "a job",
+                details: "it has neither a source nor a sink".into(),
+            });
+        }
+        let done = self.run_chunks(&mut job, kernel);
+        if let Some((upload, _)) = &mut job.upload {
+            upload.end();
+        }
+        if done.is_err() {
+            self.settle();
+        }
+        done
+    }
+
+    /// Waits until all kernels are done: the one hard synchronisation, after any number of jobs.
+    ///
+    /// # Errors
+    /// [`Error::Driver`], also for what a kernel failed with.
+    pub fn finish(&mut self) -> Result<()> {
+        // Every copy to the device comes before a kernel. The copies back come before `free`.
+        for place in &self.buffers {
+            self.compute.raw().wait_for(&place.free)?;
+        }
+        self.compute.synchronize()?;
+        self.in_flight = false;
+        Ok(())
+    }
+
+    fn run_chunks(
+        &mut self,
+        job: &mut Job<'_>,
+        kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut pieces = self.chunking.pieces(job.total_bytes)?;
+        if let Some((upload, _)) = &mut job.upload {
+            upload.begin(&self.chunking, job.total_bytes)?;
+        }
+        if let Some((download, _)) = &mut job.download {
+            download.begin(&self.chunking)?;
+        }
+        loop {
+            // The host's slow part comes before anything of this chunk is queued.
+            let filled = match &mut job.upload {
+                Some((upload, source)) => match upload.next_filled(*source, self.fault)? {
+                    Some(filled) => Some(filled),
+                    None => break,
+                },
+                None => None,
+            };
+            let Some(piece) = filled.map_or_else(|| pieces.next(), |(piece, _)| Some(piece)) else {
+                break;
+            };
+            self.in_flight = true;
+            let count = self.buffers.len();
+            let place = &self.buffers[self.next];
+            self.next = (self.next + 1) % count;
+            match (filled, &mut job.upload) {
+                (Some(filled), Some((upload, _))) => {
+                    self.wait_until_free(place, &self.up)?;
+                    upload.send(filled, &self.up, place.buffer.memory())?;
+                    place.loaded.record(&self.up)?;
+                    if !self.has(Forgotten::Loaded) {
+                        self.compute.raw().wait_for(&place.loaded)?;
+                    }
+                }
+                _ => self.wait_until_free(place, self.compute.raw())?,
+            }
+            kernel(Chunk {
+                piece,
+                buffer: &place.buffer,
+                stream: &self.compute,
+            })?;
+            place.computed.record(self.compute.raw())?;
+            if let Some((download, sink)) = &mut job.download {
+                if !self.has(Forgotten::Computed) {
+                    self.back.wait_for(&place.computed)?;
+                }
+                download.receive(piece, &self.back, place.buffer.memory(), *sink, self.fault)?;
+                place.free.record(&self.back)?;
+            } else {
+                place.free.record(self.compute.raw())?;
+            }
+        }
+        if let Some((download, sink)) = &mut job.download {
+            download.drain(*sink, self.fault)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a stream wait until the buffer's last user is done with it.
+    fn wait_until_free(&self, place: &Place, stream: &RawStream) -> Result<()> {
+        if self.has(Forgotten::FreeAltogether) {
+            Ok(())
+        } else if self.has(Forgotten::FreeAfterCopyBack) {
+            stream.wait_for(&place.computed)
+        } else {
+            stream.wait_for(&place.free)
+        }
+    }
+
+    /// Waits for everything, whatever it says: after a failure nothing may be in flight.
+    fn settle(&mut self) {
+        let trace = self.gpu.trace();
+        for stream in [&self.up, self.compute.raw(), &self.back] {
+            let _ = trace.host(Kind::HardSync, 0, || stream.synchronize());
+        }
+        self.in_flight = false;
+    }
+
+    fn has(&self, forgotten: Forgotten) -> bool {
+        match (self.fault, forgotten) {
+            #[cfg(test)]
+            (Fault::KernelStartsEarly, Forgotten::Loaded)
+            | (Fault::CopyBackStartsEarly, Forgotten::Computed)
+            | (Fault::BufferOverwrittenEarly, Forgotten::FreeAltogether)
+            | (Fault::BufferOverwrittenBeforeCopyBack, Forgotten::FreeAfterCopyBack) => true,
+            _ => false,
+        }
+    }
+}
+
+/// An event that a faulty ring does not wait for.
+#[derive(Clone, Copy)]
+enum Forgotten {
+    Loaded,
+    Computed,
+    FreeAltogether,
+    FreeAfterCopyBack,
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // Buffers may not be given back under a kernel.
+        if self.in_flight {
+            self.settle();
+        }
+    }
+}

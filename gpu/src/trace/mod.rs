@@ -1,0 +1,373 @@
+//! What went over the bus, who waited for whom, and for how long.
+//!
+//! Counts are always kept: transfers by direction and by whether the host's side was page-locked, host waits, launches, bytes. A hard
+//! synchronisation (of a stream or a device) stops the pipeline and must not be one per chunk; a wait for one slot's event is part of
+//! it. With [`Detail::Timeline`], spans are kept too: the host's by its clock, the device's by pairs of timed events, which are read
+//! after a hard synchronisation that the job makes anyway. The two clocks are tied together once, when the device is opened.
+
+mod render;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::error::Result;
+use crate::raw::{Context, Event, RawStream};
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A source filled a pinned slot; host time.
+    Fill,
+    /// Host to device, from page-locked memory.
+    ToDevicePinned,
+    /// Host to device, from pageable memory: slower, and the host waits.
+    ToDevicePageable,
+    /// A kernel.
+    Kernel,
+    /// Device memory filled or copied on the device.
+    OnDevice,
+    /// From one device to another.
+    Peer,
+    /// Device to host, to page-locked memory.
+    FromDevicePinned,
+    /// Device to host, to pageable memory.
+    FromDevicePageable,
+    /// A sink took a pinned slot's bytes; host time.
+    Drain,
+    /// The host waited for one slot's event; host time.
+    EventWait,
+    /// The host waited for a whole stream or device; host time.
+    HardSync,
+}
+
+impl Kind {
+    /// All of them, in the order in which data flows.
+    pub const ALL: [Kind; 11] = [
+        Kind::Fill,
+        Kind::ToDevicePinned,
+        Kind::ToDevicePageable,
+        Kind::Kernel,
+        Kind::OnDevice,
+        Kind::Peer,
+        Kind::FromDevicePinned,
+        Kind::FromDevicePageable,
+        Kind::Drain,
+        Kind::EventWait,
+        Kind::HardSync,
+    ];
+
+    /// In a table or at the side of a lane.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Fill => "fill (host)",
+            Kind::ToDevicePinned => "to device, pinned",
+            Kind::ToDevicePageable => "to device, pageable",
+            Kind::Kernel => "kernel",
+            Kind::OnDevice => "on device",
+            Kind::Peer => "between devices",
+            Kind::FromDevicePinned => "from device, pinned",
+            Kind::FromDevicePageable => "from device, pageable",
+            Kind::Drain => "drain (host)",
+            Kind::EventWait => "event wait (host)",
+            Kind::HardSync => "hard sync (host)",
+        }
+    }
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// Counts and bytes; seconds of the host only.
+    #[default]
+    Counts,
+    /// Spans too, so many at most; the rest is only counted.
+    Timeline {
+        /// The limit. A span of the device costs two events until it is read.
+        spans_max: usize,
+    },
+}
+
+/// The sum over one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Total {
+    /// How many.
+    pub count: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Seconds of those that were timed.
+    pub seconds: f64,
+    /// How many were timed.
+    pub timed: u64,
+    /// Bytes of those that were timed.
+    pub timed_bytes: u64,
+}
+
+impl Total {
+    fn count(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+
+    fn time(&mut self, bytes: u64, seconds: f64) {
+        self.seconds += seconds;
+        self.timed += 1;
+        self.timed_bytes += bytes;
+    }
+}
+
+/// One stretch of time, in seconds since the device was opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    /// What happened.
+    pub kind: Kind,
+    /// Which kernel it was, if it was one.
+    pub kernel: Option<Arc<str>>,
+    /// When it began.
+    pub start_seconds: f64,
+    /// How long it took.
+    pub seconds: f64,
+    /// How many bytes it moved.
+    pub bytes: u64,
+}
+
+/// The record of one device. Clones share it.
+#[derive(Clone)]
+pub struct Trace {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    spans_max: usize,
+    opened: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    totals: [Total; Kind::ALL.len()],
+    kernels: BTreeMap<Arc<str>, Total>,
+    spans: Vec<Span>,
+    /// The device's zero.
+    origin: Option<Event>,
+    /// Host seconds at the device's zero.
+    origin_seconds: f64,
+    pending: Vec<Pending>,
+}
+
+/// A span of the device whose events have not been read.
+struct Pending {
+    kind: Kind,
+    kernel: Option<Arc<str>>,
+    bytes: u64,
+    begin: Event,
+    end: Event,
+}
+
+impl Trace {
+    pub(crate) fn new(detail: Detail) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                spans_max: match detail {
+                    Detail::Counts => 0,
+                    Detail::Timeline { spans_max } => spans_max,
+                },
+                opened: Instant::now(),
+                state: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Ties the two clocks together; costs one hard synchronisation, and only if spans are kept.
+    pub(crate) fn start(&self, context: &Arc<Context>) -> Result<()> {
+        if self.shared.spans_max == 0 {
+            return Ok(());
+        }
+        let stream = RawStream::new(context)?;
+        let origin = Event::timed(context)?;
+        origin.record(&stream)?;
+        self.host(Kind::HardSync, 0, || stream.synchronize())?;
+        let mut state = self.shared.state();
+        state.origin_seconds = self.shared.opened.elapsed().as_secs_f64();
+        state.origin = Some(origin);
+        Ok(())
+    }
+
+    /// Does something on the host and takes its time; failures count too, since the time was spent.
+    pub(crate) fn host<T>(&self, kind: Kind, bytes: u64, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        let seconds = start.elapsed().as_secs_f64();
+        let mut state = self.shared.state();
+        state.totals[kind as usize].count(bytes);
+        state.totals[kind as usize].time(bytes, seconds);
+        if state.has_room(self.shared.spans_max) {
+            let start_seconds = start.duration_since(self.shared.opened).as_secs_f64();
+            state.spans.push(Span {
+                kind,
+                kernel: None,
+                start_seconds,
+                seconds,
+                bytes,
+            });
+        }
+        done
+    }
+
+    /// Queues a copy or a fill on a stream, between two events if spans are kept.
+    pub(crate) fn device(
+        &self,
+        kind: Kind,
+        bytes: u64,
+        stream: &RawStream,
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.queued(kind, None, bytes, stream, queue)
+    }
+
+    /// Queues a kernel on a stream, between two events if spans are kept.
+    pub(crate) fn kernel(
+        &self,
+        name: &Arc<str>,
+        stream: &RawStream,
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.queued(Kind::Kernel, Some(name), 0, stream, queue)
+    }
+
+    fn queued(
+        &self,
+        kind: Kind,
+        kernel: Option<&Arc<str>>,
+        bytes: u64,
+        stream: &RawStream,
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let events = if self.shared.state().has_room(self.shared.spans_max) {
+            let (begin, end) = (Event::timed(stream.context())?, Event::timed(stream.context())?);
+            begin.record(stream)?;
+            Some((begin, end))
+        } else {
+            None
+        };
+        queue()?;
+        if let Some((_, end)) = &events {
+            end.record(stream)?;
+        }
+        let mut state = self.shared.state();
+        state.totals[kind as usize].count(bytes);
+        if let Some(name) = kernel {
+            state.kernels.entry(name.clone()).or_default().count(bytes);
+        }
+        if let Some((begin, end)) = events {
+            state.pending.push(Pending {
+                kind,
+                kernel: kernel.cloned(),
+                bytes,
+                begin,
+                end,
+            });
+        }
+        Ok(())
+    }
+
+    /// Reads the events of spans that have ended. Called after a hard synchronisation.
+    pub(crate) fn read_events(&self) -> Result<()> {
+        let mut state = self.shared.state();
+        let Some(origin) = state.origin.take() else {
+            return Ok(());
+        };
+        let read = state.read_events(&origin);
+        state.origin = Some(origin);
+        read
+    }
+
+    /// The sum over one kind.
+    pub fn total(&self, kind: Kind) -> Total {
+        self.shared.state().totals[kind as usize]
+    }
+
+    /// The sum over each kernel, by name.
+    pub fn kernels(&self) -> Vec<(Arc<str>, Total)> {
+        let state = self.shared.state();
+        let kernels = state.kernels.iter();
+        kernels.map(|(name, total)| (name.clone(), *total)).collect()
+    }
+
+    /// Hard synchronisations so far.
+    pub fn hard_syncs(&self) -> u64 {
+        self.total(Kind::HardSync).count
+    }
+
+    /// The spans so far, by start. Empty without [`Detail::Timeline`]; the device's appear after a hard synchronisation.
+    pub fn spans(&self) -> Vec<Span> {
+        let mut spans = self.shared.state().spans.clone();
+        spans.sort_by(|a, b| a.start_seconds.total_cmp(&b.start_seconds));
+        spans
+    }
+
+    /// A table: how many, bytes, seconds, rate; of each kernel too.
+    pub fn table(&self) -> String {
+        let totals = self.shared.state().totals;
+        let kernels = self.kernels();
+        let kinds = Kind::ALL.iter().map(|&kind| (kind.name(), totals[kind as usize]));
+        render::table(kinds.chain(kernels.iter().map(|(name, total)| (&**name, *total))))
+    }
+
+    /// One line of text for each kind, `columns` characters wide: busy where it is not a dot.
+    pub fn timeline_text(&self, columns: usize) -> String {
+        render::text(&self.spans(), columns)
+    }
+
+    /// The same as an SVG.
+    pub fn timeline_svg(&self) -> String {
+        render::svg(&self.spans())
+    }
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.table())
+    }
+}
+
+impl Shared {
+    /// A panic of another thread cannot leave the state half changed, so poison is no matter.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn has_room(&self, spans_max: usize) -> bool {
+        self.spans.len() + self.pending.len() < spans_max
+    }
+
+    fn read_events(&mut self, origin: &Event) -> Result<()> {
+        for pending in std::mem::take(&mut self.pending) {
+            if !pending.end.is_done()? {
+                self.pending.push(pending);
+                continue;
+            }
+            let seconds = pending.end.seconds_since(&pending.begin)?;
+            let start_seconds = self.origin_seconds + pending.begin.seconds_since(origin)?;
+            self.totals[pending.kind as usize].time(pending.bytes, seconds);
+            if let Some(total) = pending
+                .kernel
+                .as_ref()
+                .and_then(|name| self.kernels.get_mut(name))
+            {
+                total.time(pending.bytes, seconds);
+            }
+            self.spans.push(Span {
+                kind: pending.kind,
+                kernel: pending.kernel,
+                start_seconds,
+                seconds,
+                bytes: pending.bytes,
+            });
+        }
+        Ok(())
+    }
+}
