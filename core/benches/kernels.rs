@@ -37,6 +37,18 @@ fn peer_coordinate(value: &Fq) -> bn256::Fq {
     bn256::Fq::from_repr(bytes(value).into()).expect("a reduced coordinate")
 }
 
+/// `n` points P + i Q: as good as random ones, and cheap to make.
+fn random_bases(n: usize, rng: &mut ChaCha8Rng) -> Vec<Point<Bn>> {
+    let (mut point, step) = (Projective::<Bn>::rand(rng), Projective::<Bn>::rand(rng));
+    let points: Vec<_> = (0..n)
+        .map(|_| {
+            point += step;
+            point
+        })
+        .collect();
+    normalize(&points)
+}
+
 fn msm(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("msm");
     group.sample_size(10);
@@ -44,16 +56,7 @@ fn msm(criterion: &mut Criterion) {
         let n = 1usize << log_n;
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let scalars: Vec<Fr> = (0..n).map(|_| Fr::rand(&mut rng)).collect();
-        let (mut point, step) = (Projective::<Bn>::rand(&mut rng), Projective::<Bn>::rand(&mut rng));
-        let points: Vec<_> = (0..n)
-            .map(|_| {
-                point += step;
-                point
-            })
-            .collect();
-        let bases: Vec<Point<Bn>> = normalize(&points);
-        drop(points);
-
+        let bases = random_bases(n, &mut rng);
         let threads = rayon::current_num_threads();
         let config = MsmConfig::choose::<Bn>(n as u64, 1, threads, LEASE_BYTES).expect("96 MiB are enough");
         let mut state = Msm::<Bn>::new(config);
@@ -92,15 +95,7 @@ fn skewed_msm(criterion: &mut Criterion) {
     const LOG_N: u32 = 18;
     let n = 1usize << LOG_N;
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let (mut point, step) = (Projective::<Bn>::rand(&mut rng), Projective::<Bn>::rand(&mut rng));
-    let points: Vec<_> = (0..n)
-        .map(|_| {
-            point += step;
-            point
-        })
-        .collect();
-    let bases: Vec<Point<Bn>> = normalize(&points);
-    drop(points);
+    let bases = random_bases(n, &mut rng);
     let repeated = Fr::rand(&mut rng);
     let kinds: [(&str, Draw<'_>); 7] = [
         ("random", &|rng| Fr::rand(rng)),
