@@ -245,9 +245,9 @@ impl<P: Curve, const SIGNED: bool> Places<P> for Sums<'_, P, SIGNED> {
 }
 
 /// Points of the second slice to points of the first.
-struct Joins<'a, P: Curve, const SIGNED: bool> {
-    to: &'a mut [Point<P>],
-    from: &'a [Point<P>],
+pub(super) struct Joins<'a, P: Curve, const SIGNED: bool> {
+    pub(super) to: &'a mut [Point<P>],
+    pub(super) from: &'a [Point<P>],
 }
 
 impl<P: Curve, const SIGNED: bool> Places<P> for Joins<'_, P, SIGNED> {
