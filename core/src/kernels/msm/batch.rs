@@ -70,7 +70,7 @@ pub(super) struct Adder<P: Curve> {
 impl<P: Curve> Adder<P> {
     pub(super) fn new(platform: Platform) -> Self {
         let eight = match platform {
-            Platform::Portable => None,
+            Platform::Portable | Platform::Avx2 => None,
             Platform::Avx512Ifma => EightAdder::new(),
         };
         Self {
