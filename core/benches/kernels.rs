@@ -5,19 +5,22 @@
 //! What bounds all of them on one core is the Montgomery multiplication: six an addition, one a butterfly.
 #![allow(clippy::expect_used)]
 
+use std::hint::black_box;
+
 use ark_bn254::{Fq, Fr, g1::Config as Bn};
 use ark_ec::VariableBaseMSM;
 use ark_ec::short_weierstrass::Projective;
 use ark_ff::{BigInteger, FftField, PrimeField, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use halo2curves::bn256;
-use halo2curves::ff::PrimeField as _;
+use halo2curves::ff::{Field as _, PrimeField as _};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
 use spillproof::kernels::curve::{Point, normalize};
-use spillproof::kernels::msm::{Msm, MsmConfig};
+use spillproof::kernels::msm::{BucketAdder, Msm, MsmConfig};
 use spillproof::kernels::ntt::Domain;
+use spillproof::kernels::vector;
 use spillproof::plonkish::Builder;
 
 const CHUNK: usize = 1 << 18;
@@ -37,6 +40,25 @@ fn peer_coordinate(value: &Fq) -> bn256::Fq {
     bn256::Fq::from_repr(bytes(value).into()).expect("a reduced coordinate")
 }
 
+fn peer_point(point: &Point<Bn>) -> bn256::G1Affine {
+    bn256::G1Affine {
+        x: peer_coordinate(&point.x),
+        y: peer_coordinate(&point.y),
+    }
+}
+
+/// `n` points P + i Q: as good as random ones, and cheap to make.
+fn random_bases(n: usize, rng: &mut ChaCha8Rng) -> Vec<Point<Bn>> {
+    let (mut point, step) = (Projective::<Bn>::rand(rng), Projective::<Bn>::rand(rng));
+    let points: Vec<_> = (0..n)
+        .map(|_| {
+            point += step;
+            point
+        })
+        .collect();
+    normalize(&points)
+}
+
 fn msm(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("msm");
     group.sample_size(10);
@@ -44,16 +66,7 @@ fn msm(criterion: &mut Criterion) {
         let n = 1usize << log_n;
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let scalars: Vec<Fr> = (0..n).map(|_| Fr::rand(&mut rng)).collect();
-        let (mut point, step) = (Projective::<Bn>::rand(&mut rng), Projective::<Bn>::rand(&mut rng));
-        let points: Vec<_> = (0..n)
-            .map(|_| {
-                point += step;
-                point
-            })
-            .collect();
-        let bases: Vec<Point<Bn>> = normalize(&points);
-        drop(points);
-
+        let bases = random_bases(n, &mut rng);
         let threads = rayon::current_num_threads();
         let config = MsmConfig::choose::<Bn>(n as u64, 1, threads, LEASE_BYTES).expect("96 MiB are enough");
         let mut state = Msm::<Bn>::new(config);
@@ -66,13 +79,7 @@ fn msm(criterion: &mut Criterion) {
             });
         });
         let peer_scalars: Vec<_> = scalars.iter().map(peer_scalar).collect();
-        let peer_bases: Vec<_> = bases
-            .iter()
-            .map(|base| bn256::G1Affine {
-                x: peer_coordinate(&base.x),
-                y: peer_coordinate(&base.y),
-            })
-            .collect();
+        let peer_bases: Vec<_> = bases.iter().map(peer_point).collect();
         group.bench_function(BenchmarkId::new("halo2curves msm_best", log_n), |bencher| {
             bencher.iter(|| halo2curves::msm::msm_best(&peer_scalars, &peer_bases));
         });
@@ -84,6 +91,93 @@ fn msm(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A product, and an addition of points to buckets in any order: 2^16 buckets, 2^18 points.
+fn arithmetic(criterion: &mut Criterion) {
+    const PRODUCTS: usize = 1 << 10;
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let mut random = || -> Vec<Fq> { (0..PRODUCTS).map(|_| Fq::rand(&mut rng)).collect() };
+    let (a, b) = (random(), random());
+    let mut group = criterion.benchmark_group("products");
+    group.throughput(Throughput::Elements(PRODUCTS as u64));
+    let mut products = a.clone();
+    group.bench_function("spillproof", |bencher| {
+        bencher.iter(|| vector::product(black_box(&mut products), &a, &b));
+    });
+    let peer = |values: &[Fq]| -> Vec<_> { values.iter().map(peer_coordinate).collect() };
+    let (peer_a, peer_b) = (peer(&a), peer(&b));
+    let mut peer_products = peer_a.clone();
+    group.bench_function("halo2curves", |bencher| {
+        bencher.iter(|| {
+            let operands = peer_a.iter().zip(&peer_b);
+            for (product, (a, b)) in black_box(&mut peer_products).iter_mut().zip(operands) {
+                *product = a * b;
+            }
+        });
+    });
+    assert_eq!(peer(&products), peer_products, "the same products");
+    group.finish();
+
+    let (buckets, points) = (random_bases(1 << 16, &mut rng), random_bases(1 << 18, &mut rng));
+    let mut pairs: Vec<[u32; 2]> = (0..buckets.len() as u32)
+        .map(|bucket| [bucket, (rng.next_u32() % points.len() as u32) << 1])
+        .collect();
+    pairs.sort_unstable_by_key(|pair| pair[0].wrapping_mul(0x9e37_79b1));
+    let mut group = criterion.benchmark_group("additions to buckets");
+    group.sample_size(20);
+    group.throughput(Throughput::Elements(pairs.len() as u64));
+    let config = MsmConfig::new(2, 0, 1, 1);
+    let mut adder = BucketAdder::<Bn>::new(&config);
+    group.bench_function("spillproof", |bencher| {
+        bencher.iter_batched_ref(
+            || buckets.clone(),
+            |buckets| adder.add(&pairs, buckets, &points),
+            BatchSize::LargeInput,
+        );
+    });
+    let peer_points: Vec<_> = points.iter().map(peer_point).collect();
+    let peer_buckets: Vec<_> = buckets.iter().map(peer_point).collect();
+    let mut entries = Vec::with_capacity(pairs.len());
+    group.bench_function("halo2curves' arithmetic", |bencher| {
+        bencher.iter_batched_ref(
+            || peer_buckets.clone(),
+            |buckets| peer_additions(&pairs, buckets, &peer_points, &mut entries),
+            BatchSize::LargeInput,
+        );
+    });
+    let (mut ours, mut theirs) = (buckets.clone(), peer_buckets.clone());
+    adder.add(&pairs, &mut ours, &points);
+    peer_additions(&pairs, &mut theirs, &peer_points, &mut entries);
+    assert!(ours.iter().map(peer_point).eq(theirs), "the same sums");
+    group.finish();
+}
+
+/// The textbook's batched affine additions, 4096 to an inversion; entries are a denominator and the product of those before.
+fn peer_additions(
+    pairs: &[[u32; 2]],
+    buckets: &mut [bn256::G1Affine],
+    points: &[bn256::G1Affine],
+    entries: &mut Vec<(bn256::Fq, bn256::Fq)>,
+) {
+    for pairs in pairs.chunks(4096) {
+        entries.clear();
+        let mut product = bn256::Fq::ONE;
+        for pair in pairs {
+            let denominator = points[pair[1] as usize >> 1].x - buckets[pair[0] as usize].x;
+            entries.push((denominator, product));
+            product *= denominator;
+        }
+        let mut inverse = product.invert().expect("points differ");
+        for (pair, (denominator, before)) in pairs.iter().zip(&*entries).rev() {
+            let (point, bucket) = (points[pair[1] as usize >> 1], &mut buckets[pair[0] as usize]);
+            let slope = (point.y - bucket.y) * (inverse * before);
+            inverse *= denominator;
+            let x = slope.square() - bucket.x - point.x;
+            let y = slope * (bucket.x - x) - bucket.y;
+            (bucket.x, bucket.y) = (x, y);
+        }
+    }
+}
+
 /// Draws a scalar.
 type Draw<'a> = &'a dyn Fn(&mut ChaCha8Rng) -> Fr;
 
@@ -92,15 +186,7 @@ fn skewed_msm(criterion: &mut Criterion) {
     const LOG_N: u32 = 18;
     let n = 1usize << LOG_N;
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let (mut point, step) = (Projective::<Bn>::rand(&mut rng), Projective::<Bn>::rand(&mut rng));
-    let points: Vec<_> = (0..n)
-        .map(|_| {
-            point += step;
-            point
-        })
-        .collect();
-    let bases: Vec<Point<Bn>> = normalize(&points);
-    drop(points);
+    let bases = random_bases(n, &mut rng);
     let repeated = Fr::rand(&mut rng);
     let kinds: [(&str, Draw<'_>); 7] = [
         ("random", &|rng| Fr::rand(rng)),
@@ -232,5 +318,5 @@ fn program(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, msm, skewed_msm, ntt, program);
+criterion_group!(benches, arithmetic, msm, skewed_msm, ntt, program);
 criterion_main!(benches);

@@ -17,6 +17,8 @@ use std::marker::PhantomData;
 
 use ark_ff::{AdditiveGroup, BigInt, Fp, MontBackend, MontConfig, PrimeField};
 
+#[cfg(target_arch = "x86_64")]
+use super::lanes::Words;
 use super::lanes::{Factor, Radix52};
 use super::ntt::{LaneBuffer, NttElement, Twiddles, Twist, eight, strips};
 
@@ -131,6 +133,10 @@ impl<T: MontConfig<4>> Constants<T> {
 /// `a * b / 2^256` modulo p, below 2p for `b` below p and `a` below 4p (where `LAZY`) or p (else).
 #[inline(always)]
 fn multiply_unreduced<T: MontConfig<4>>(a: &Limbs, b: &Limbs) -> Limbs {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(words) = Words::chosen() {
+        return words.product(a, b, const { &Constants::<T>::P }, T::INV);
+    }
     let p = Constants::<T>::P;
     let mut r = [0u64; 4];
     // One row of CIOS. The top words c1 + c2 can't overflow: p has a spare bit (checked by the caller).

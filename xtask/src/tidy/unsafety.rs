@@ -18,6 +18,10 @@ const LEAVES: &[(&str, &str)] = &[
         "core/src/kernels/lanes/mod.rs",
         "the entry to code for one processor",
     ),
+    (
+        "core/src/kernels/lanes/words.rs",
+        "multiplication with two carries",
+    ),
     ("core/src/storage/map.rs", "maps of files"),
     (
         "core/src/storage/paged.rs",

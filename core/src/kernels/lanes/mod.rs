@@ -3,14 +3,18 @@
 //! An `Ifma` is the proof that the processor has them: only `Ifma::detect` makes one, and every operation of `field`
 //! takes one along. Loops over lanes implement `Kernel` and are started by `Ifma::run`, the one place where the compiler
 //! is told that the instructions may be used: everything below it is `inline(always)`, so that it is compiled there.
-//! [`Radix52`] holds a field's constants, computed by the compiler. Memory: none.
+//! `Words` is the same kind of proof for one element at a time, in 64-bit words. [`Radix52`] holds a field's constants, computed by the compiler. Memory: none.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod field;
 mod radix;
+#[cfg(target_arch = "x86_64")]
+mod words;
 
 pub use radix::{Factor, Radix52};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use words::Words;
 
 /// Proof that the processor has AVX-512 F, DQ and IFMA.
 #[derive(Clone, Copy)]

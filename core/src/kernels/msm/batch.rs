@@ -1,9 +1,9 @@
 //! Affine additions that share one inversion.
 //!
 //! An addition or doubling is lambda = numerator / denominator, x3 = lambda^2 - x1 - x2, y3 = lambda (x1 - x3) - y1. A queue of
-//! pairs of places is taken [`CAPACITY`] at a time: one loop without unpredictable branches multiplies the denominators up (so
+//! pairs of places is taken [`CAPACITY`] (in lanes twice that) at a time: one loop without unpredictable branches multiplies the denominators up (so
 //! that many cache misses are under way at once), their product is inverted once, and a second loop finishes the sums. Cost: 6
-//! multiplications, and an inversion shared by [`CAPACITY`]. Where the processor can, [`super::eight`] does the same in eight
+//! multiplications, and a share of an inversion. Where the processor can, [`super::eight`] does the same in eight
 //! lanes. Memory: [`Adder::bytes`].
 
 use ark_ff::{Field, Zero};
@@ -14,7 +14,9 @@ use crate::kernels::field::KernelField;
 use crate::kernels::platform::Platform;
 
 /// Additions that share an inversion.
-pub(super) const CAPACITY: usize = 2048;
+const CAPACITY: usize = 2048;
+/// The same in lanes, where an addition takes less than half the memory.
+pub(super) const CAPACITY_IN_LANES: usize = 2 * CAPACITY;
 
 /// Independent chains of products: one alone would be bound by the multiplier's latency.
 const CHAINS: usize = 4;
@@ -68,7 +70,7 @@ pub(super) struct Adder<P: Curve> {
 impl<P: Curve> Adder<P> {
     pub(super) fn new(platform: Platform) -> Self {
         let eight = match platform {
-            Platform::Portable => None,
+            Platform::Portable | Platform::Avx2 => None,
             Platform::Avx512Ifma => EightAdder::new(),
         };
         Self {
@@ -79,14 +81,18 @@ impl<P: Curve> Adder<P> {
 
     /// Bytes of an adder on any platform.
     pub(super) fn bytes() -> u64 {
-        let entry = size_of::<Entry<P::BaseField>>().max(EightAdder::<P>::ADDITION_BYTES);
-        (CAPACITY * entry) as u64
+        let entries = CAPACITY * size_of::<Entry<P::BaseField>>();
+        entries.max(CAPACITY_IN_LANES * EightAdder::<P>::ADDITION_BYTES) as u64
     }
 
     /// Every pair's sum to its target.
     pub(super) fn add(&mut self, queue: &[Pair], places: &mut impl Places<P>) {
-        for first in (0..queue.len()).step_by(CAPACITY) {
-            let end = (first + CAPACITY).min(queue.len());
+        let capacity = match &self.eight {
+            Some(_) => CAPACITY_IN_LANES,
+            None => CAPACITY,
+        };
+        for first in (0..queue.len()).step_by(capacity) {
+            let end = (first + capacity).min(queue.len());
             match &mut self.eight {
                 Some(eight) => eight.add(queue, first..end, places),
                 None => {

@@ -30,7 +30,7 @@ pub(super) use none::EightAdder;
 mod lanes {
     use std::ops::Range;
 
-    use super::super::batch::{CAPACITY, Pair, Places, special};
+    use super::super::batch::{CAPACITY_IN_LANES, Pair, Places, special};
     use crate::kernels::curve::{Curve, Point};
     use crate::kernels::field::KernelField;
     use crate::kernels::lanes::field::{Eight, Lanes};
@@ -66,17 +66,17 @@ mod lanes {
     impl<P: Curve> EightAdder<P> {
         pub(in super::super) const ADDITION_BYTES: usize = size_of::<Group>() / LANES;
 
-        /// Room for [`CAPACITY`] additions, if the machine and the field have lanes.
+        /// Room for [`CAPACITY_IN_LANES`] additions, if the machine and the field have lanes.
         pub(in super::super) fn new() -> Option<Self> {
             let ifma = Ifma::detect()?;
             Some(Self {
                 ifma,
                 lanes: Lanes::new(ifma)?,
-                groups: Vec::with_capacity(CAPACITY.div_ceil(LANES)),
+                groups: Vec::with_capacity(CAPACITY_IN_LANES.div_ceil(LANES)),
             })
         }
 
-        /// Sums of a part of the queue, at most [`CAPACITY`], to their targets.
+        /// Sums of a part of the queue, at most [`CAPACITY_IN_LANES`], to their targets.
         pub(in super::super) fn add(
             &mut self,
             queue: &[Pair],

@@ -16,6 +16,7 @@
 //! allocated after [`Msm::new`], and nothing depends on n.
 
 mod batch;
+mod bucket_adder;
 mod config;
 mod digits;
 mod eight;
@@ -31,6 +32,7 @@ use super::curve::{Curve, Point};
 use digits::Digits;
 use window::Worker;
 
+pub use bucket_adder::BucketAdder;
 pub use config::MsmConfig;
 
 /// The state of a streamed MSM over one or more columns of scalars.

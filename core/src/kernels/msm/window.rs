@@ -1,16 +1,21 @@
 //! One window of one block of bases into one range of its buckets.
 //!
-//! Counting sort of base indices by digit, then rounds, each two queues of additions. Of every bucket's run of points the last
-//! one, if their number is odd, is added to the resident bucket; the others are added in pairs, into half as many
-//! points of the work array. The first round takes points from the bases, later ones from the work array, where the
+//! Counting sort of base indices by digit, then, for one strip of buckets after the other, rounds, each two queues of
+//! additions. Of every bucket's run of points the last one, if their number is odd, is added to the resident bucket; the
+//! others are added in pairs, into half as many points of the work array. The first round takes points from the bases, later ones from the work array, where the
 //! upper half of a run is added to the lower half in place. Queues are made without branches on the length of
 //! runs as far as it is short. Memory per worker: [`Worker::bytes`].
+
+use std::ops::Range;
 
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::MsmConfig;
 use crate::kernels::msm::batch::{Adder, Pair, Places};
 use crate::kernels::msm::digits::Digits;
 
+/// Buckets whose points are added up together, from the first round to the last: at the two points a bucket that a block
+/// brings, what a round leaves in the work array is still in the second-level cache in the next.
+const STRIP_BUCKETS: usize = 1 << 13;
 /// Bases that are copied at a time, whether the run has them or not.
 const COPIED: usize = 8;
 
@@ -80,9 +85,15 @@ impl<P: Curve> Worker<P> {
         buckets: &mut [Point<P>],
     ) {
         self.sort(digits, window, first_bucket, buckets.len());
-        let mut runs = self.first_round(bases, buckets);
-        while runs > 0 {
-            runs = self.next_round(runs, buckets);
+        let mut begin = 0;
+        for (strip, buckets) in buckets.chunks_mut(STRIP_BUCKETS).enumerate() {
+            let ends = strip * STRIP_BUCKETS..strip * STRIP_BUCKETS + buckets.len();
+            let end = self.ends[ends.end - 1] as usize;
+            let mut runs = self.first_round(bases, buckets, ends, begin);
+            while runs > 0 {
+                runs = self.next_round(runs, buckets);
+            }
+            begin = end;
         }
     }
 
@@ -113,10 +124,17 @@ impl<P: Curve> Worker<P> {
         }
     }
 
-    /// Adds the bases in pairs, the odd ones to buckets. Gives the number of runs that are left.
-    fn first_round(&mut self, bases: &[Point<P>], buckets: &mut [Point<P>]) -> usize {
-        let (mut begin, mut paired, mut joins, mut runs) = (0, 0, 0, 0);
-        for (bucket, end) in self.ends[..buckets.len()].iter().enumerate() {
+    /// Adds the bases in pairs, the odd ones to buckets, whose runs end at `ends`, the first one beginning at `begin`. Gives the
+    /// number of runs that are left.
+    fn first_round(
+        &mut self,
+        bases: &[Point<P>],
+        buckets: &mut [Point<P>],
+        ends: Range<usize>,
+        mut begin: usize,
+    ) -> usize {
+        let (mut paired, mut joins, mut runs) = (0, 0, 0);
+        for (bucket, end) in self.ends[ends].iter().enumerate() {
             let end = *end as usize;
             let half = (end - begin) / 2;
             for copied in (0..half.max(1)).step_by(COPIED / 2) {
@@ -227,9 +245,9 @@ impl<P: Curve, const SIGNED: bool> Places<P> for Sums<'_, P, SIGNED> {
 }
 
 /// Points of the second slice to points of the first.
-struct Joins<'a, P: Curve, const SIGNED: bool> {
-    to: &'a mut [Point<P>],
-    from: &'a [Point<P>],
+pub(super) struct Joins<'a, P: Curve, const SIGNED: bool> {
+    pub(super) to: &'a mut [Point<P>],
+    pub(super) from: &'a [Point<P>],
 }
 
 impl<P: Curve, const SIGNED: bool> Places<P> for Joins<'_, P, SIGNED> {
