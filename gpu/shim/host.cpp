@@ -1,14 +1,36 @@
-// The host's library of kernels: every kernel of all.cu, with an entry that runs its grid.
+// The host's library of kernels: every kernel of all.cu, with an entry that runs its grid. A kernel that is not listed has none.
 #define SPK_HOST 1
 #include "../kernels/all.cu"
 
-// name, whether it has barriers
-#define SPK_EACH_FIELD(field)                                                                                         \
+#define SPK_FIELD_ENTRIES(field)                                                                                      \
     SPK_HOST_ENTRY(spk_mul_##field, false)                                                                            \
     SPK_HOST_ENTRY(spk_elementwise_##field, false)
 
-SPK_EACH_FIELD(bn254_fq)
-SPK_EACH_FIELD(bn254_fr)
-SPK_EACH_FIELD(pasta_fp)
-SPK_EACH_FIELD(pasta_fq)
-SPK_EACH_FIELD(goldilocks)
+#define SPK_CURVE_ENTRIES(curve)                                                                                      \
+    SPK_HOST_ENTRY(spk_curve_add_affine_##curve, false)                                                               \
+    SPK_HOST_ENTRY(spk_curve_add_##curve, false)                                                                      \
+    SPK_HOST_ENTRY(spk_curve_times_##curve, false)                                                                    \
+    SPK_HOST_ENTRY(spk_msm_digits_##curve, false)                                                                     \
+    SPK_HOST_ENTRY(spk_msm_accumulate_##curve, false)                                                                 \
+    SPK_HOST_ENTRY(spk_msm_extras_##curve, false)                                                                     \
+    SPK_HOST_ENTRY(spk_msm_fold_##curve, false)                                                                       \
+    SPK_HOST_ENTRY(spk_msm_merge_##curve, false)                                                                      \
+    SPK_HOST_ENTRY(spk_msm_reduce_##curve, false)                                                                     \
+    SPK_HOST_ENTRY(spk_msm_total_##curve, true)
+
+// The second operand says whether the kernel has barriers.
+SPK_FIELD_ENTRIES(bn254_fq)
+SPK_FIELD_ENTRIES(bn254_fr)
+SPK_FIELD_ENTRIES(pasta_fp)
+SPK_FIELD_ENTRIES(pasta_fq)
+SPK_FIELD_ENTRIES(goldilocks)
+
+SPK_CURVE_ENTRIES(bn254)
+SPK_CURVE_ENTRIES(pallas)
+SPK_CURVE_ENTRIES(vesta)
+
+SPK_HOST_ENTRY(spk_sort_count, true)
+SPK_HOST_ENTRY(spk_scan, true)
+SPK_HOST_ENTRY(spk_sort_scatter, true)
+SPK_HOST_ENTRY(spk_msm_starts, false)
+SPK_HOST_ENTRY(spk_msm_lengths, false)

@@ -4,6 +4,9 @@
 use std::ffi::c_void;
 use std::io::Write;
 
+pub mod curves;
+pub mod msm;
+
 use ark_ff::{Fp256, MontBackend, MontConfig};
 use libloading::Library;
 use rand_chacha::ChaCha20Rng;
