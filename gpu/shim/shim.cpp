@@ -1,6 +1,7 @@
 // The grid, fibers and shared memory behind shim.h.
 #include "shim.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstdio>
@@ -19,8 +20,11 @@ constexpr size_t GUARD_BYTES = 4096;
 constexpr unsigned char POISON = 0xA5;
 constexpr unsigned char GUARD = 0x5C;
 
+// Lives on from block to block. It is entered by its context once; after that `_setjmp` and `_longjmp` switch, which leave the
+// signal mask alone and so make no system call.
 struct Fiber {
-    ucontext_t context;
+    ucontext_t start;
+    jmp_buf here;
     Index thread;
     bool done;
     std::unique_ptr<unsigned char[]> stack;
@@ -31,7 +35,7 @@ struct Device {
     std::vector<std::unique_ptr<Fiber>> fibers;
     std::vector<unsigned char> shared;
     size_t shared_bytes = 0;
-    ucontext_t scheduler;
+    jmp_buf scheduler;
     Fiber *running = nullptr;
     Body body = nullptr;
     void *body_context = nullptr;
@@ -44,10 +48,18 @@ std::string &names() {
     return all;
 }
 
+void yield() {
+    if (_setjmp(device.running->here) == 0) {
+        _longjmp(device.scheduler, 1);
+    }
+}
+
 void fiber_main() {
-    device.body(device.body_context);
-    device.running->done = true;
-    // `uc_link` goes back to the scheduler.
+    for (;;) {
+        device.body(device.body_context);
+        device.running->done = true;
+        yield();
+    }
 }
 
 Index thread_of(unsigned number, Index block) {
@@ -57,25 +69,43 @@ Index thread_of(unsigned number, Index block) {
 void resume(Fiber &fiber) {
     device.running = &fiber;
     threadIdx = fiber.thread;
-    require(swapcontext(&device.scheduler, &fiber.context) == 0, "a fiber does not start");
+    if (_setjmp(device.scheduler) == 0) {
+        _longjmp(fiber.here, 1);
+    }
     device.running = nullptr;
+}
+
+// A fiber whose first `resume` starts it.
+std::unique_ptr<Fiber> new_fiber() {
+    auto fiber = std::make_unique<Fiber>();
+    fiber->stack = std::make_unique<unsigned char[]>(STACK_BYTES);
+    require(getcontext(&fiber->start) == 0, "a fiber does not start");
+    fiber->start.uc_stack.ss_sp = fiber->stack.get();
+    fiber->start.uc_stack.ss_size = STACK_BYTES;
+    fiber->start.uc_link = nullptr;
+    makecontext(
+        &fiber->start,
+        [] {
+            yield();
+            fiber_main();
+        },
+        0);
+    device.running = fiber.get();
+    if (_setjmp(device.scheduler) == 0) {
+        setcontext(&fiber->start);
+    }
+    device.running = nullptr;
+    return fiber;
 }
 
 void run_block_in_fibers(unsigned threads, Index block) {
     while (device.fibers.size() < threads) {
-        auto fiber = std::make_unique<Fiber>();
-        fiber->stack = std::make_unique<unsigned char[]>(STACK_BYTES);
-        device.fibers.push_back(std::move(fiber));
+        device.fibers.push_back(new_fiber());
     }
     for (unsigned number = 0; number < threads; number++) {
         Fiber &fiber = *device.fibers[number];
-        require(getcontext(&fiber.context) == 0, "a fiber does not start");
-        fiber.context.uc_stack.ss_sp = fiber.stack.get();
-        fiber.context.uc_stack.ss_size = STACK_BYTES;
-        fiber.context.uc_link = &device.scheduler;
         fiber.thread = thread_of(number, block);
         fiber.done = false;
-        makecontext(&fiber.context, fiber_main, 0);
     }
     unsigned ended = 0;
     for (bool reverse = false; ended == 0; reverse = !reverse) {
@@ -109,8 +139,7 @@ void *shared_memory() {
 
 void barrier() {
     require(device.running != nullptr, "a barrier in a kernel that is listed without barriers");
-    Fiber &fiber = *device.running;
-    require(swapcontext(&fiber.context, &device.scheduler) == 0, "a fiber does not yield");
+    yield();
 }
 
 void run_grid(Index grid, Index block, size_t shared_bytes, bool has_barriers, Body body, void *context) {
