@@ -71,6 +71,15 @@ extern thread_local spk_shim::Index threadIdx, blockIdx, blockDim, gridDim;
 
 inline void __syncthreads() { spk_shim::barrier(); }
 
+// The bits of a word in reverse.
+inline unsigned __brev(unsigned word) {
+    unsigned reversed = 0;
+    for (int bit = 0; bit < 32; bit++) {
+        reversed = (reversed << 1) | ((word >> bit) & 1);
+    }
+    return reversed;
+}
+
 // Blocks and threads take turns, so plain arithmetic is atomic.
 template <class T, class V> inline T atomicAdd(T *at, V value) {
     T before = *at;
