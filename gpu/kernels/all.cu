@@ -2,3 +2,4 @@
 #include "elementwise.cuh"
 #include "msm.cuh"
 #include "ntt.cuh"
+#include "program.cuh"

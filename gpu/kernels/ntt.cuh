@@ -141,7 +141,7 @@ template <class F> SPK_INLINE void ntt_pass(const NttPass<F> &pass) {
 } // namespace spk
 
 #define SPK_NTT(field)                                                                                                \
-    SPK_KERNEL void SPK_BOUNDS(512) spk_ntt_pass_##field(const spk::NttPass<spk::field> pass) {                      \
+    SPK_KERNEL void SPK_BOUNDS(256) spk_ntt_pass_##field(const spk::NttPass<spk::field> pass) {                      \
         spk::ntt_pass(pass);                                                                                          \
     }
 
