@@ -173,5 +173,7 @@ template <class F> SPK_INLINE void curve_times(Xyzz<F> *sums, const u32 *factors
     }
 
 SPK_CURVE(bn254, bn254_fq)
+#ifndef SPK_WITHOUT_PASTA
 SPK_CURVE(pallas, pasta_fp)
 SPK_CURVE(vesta, pasta_fq)
+#endif

@@ -40,6 +40,8 @@ template <class F> SPK_INLINE void elementwise(F *to, const F *a, const F *b, u3
 
 SPK_ELEMENTWISE(bn254_fq)
 SPK_ELEMENTWISE(bn254_fr)
+SPK_ELEMENTWISE(goldilocks)
+#ifndef SPK_WITHOUT_PASTA
 SPK_ELEMENTWISE(pasta_fp)
 SPK_ELEMENTWISE(pasta_fq)
-SPK_ELEMENTWISE(goldilocks)
+#endif

@@ -267,5 +267,7 @@ SPK_KERNEL void spk_msm_lengths(const spk::u32 *starts, spk::u32 buckets, spk::u
     }
 
 SPK_MSM(bn254, bn254_fq, bn254_fr)
+#ifndef SPK_WITHOUT_PASTA
 SPK_MSM(pallas, pasta_fp, pasta_fq)
 SPK_MSM(vesta, pasta_fq, pasta_fp)
+#endif

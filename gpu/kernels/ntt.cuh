@@ -146,6 +146,8 @@ template <class F> SPK_INLINE void ntt_pass(const NttPass<F> &pass) {
     }
 
 SPK_NTT(bn254_fr)
+SPK_NTT(goldilocks)
+#ifndef SPK_WITHOUT_PASTA
 SPK_NTT(pasta_fp)
 SPK_NTT(pasta_fq)
-SPK_NTT(goldilocks)
+#endif
