@@ -12,7 +12,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed={}", folder.display());
     }
     let library = PathBuf::from(std::env::var("OUT_DIR")?).join("libspillproof_host_kernels.so");
-    let compiler = match cc::Build::new().cpp(true).opt_level(2).pic(true).try_get_compiler() {
+    let compiler = match cc::Build::new()
+        .cpp(true)
+        .opt_level(2)
+        .pic(true)
+        .try_get_compiler()
+    {
         Ok(compiler) => compiler,
         Err(error) => return missing(&error.to_string()),
     };
@@ -41,7 +46,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("cargo::rustc-env=SPILLPROOF_HOST_KERNELS={}", library.display());
             Ok(())
         }
-        Ok(status) => Err(format!("the kernels do not compile for the host: {command:?} gave {status}").into()),
+        Ok(status) => {
+            Err(format!("the kernels do not compile for the host: {command:?} gave {status}").into())
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => missing(&format!("{command:?}: {error}")),
         Err(error) => Err(format!("{command:?}: {error}").into()),
     }

@@ -15,7 +15,7 @@ if ! $pip --version > /dev/null 2>&1; then
   exit 0
 fi
 # 13.0 on purpose: what later ones write older drivers refuse, and the test's table is of its code. Any nvdisasm reads that.
-if $pip install --quiet --disable-pip-version-check --no-deps --upgrade --target "$folder" \
+if $pip install --quiet --retries 1 --timeout 20 --disable-pip-version-check --no-deps --upgrade --target "$folder" \
   'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-nvdisasm>=13.2,<14'; then
   touch "$folder/complete"
 else

@@ -39,6 +39,7 @@ struct Device {
     Fiber *running = nullptr;
     Body body = nullptr;
     void *body_context = nullptr;
+    unsigned random = 0x2545F491;
 };
 
 thread_local Device device;
@@ -64,6 +65,14 @@ void fiber_main() {
 
 Index thread_of(unsigned number, Index block) {
     return {number % block.x, number / block.x % block.y, number / block.x / block.y};
+}
+
+// Marsaglia's xorshift: the same order of threads in every run, and none that a kernel could rely on.
+unsigned next_random() {
+    device.random ^= device.random << 13;
+    device.random ^= device.random >> 17;
+    device.random ^= device.random << 5;
+    return device.random;
 }
 
 void resume(Fiber &fiber) {
@@ -108,9 +117,12 @@ void run_block_in_fibers(unsigned threads, Index block) {
         fiber.done = false;
     }
     unsigned ended = 0;
-    for (bool reverse = false; ended == 0; reverse = !reverse) {
+    while (ended == 0) {
+        unsigned random = next_random(), first = random % threads;
+        bool reverse = random >> 31;
         for (unsigned turn = 0; turn < threads; turn++) {
-            Fiber &fiber = *device.fibers[reverse ? threads - 1 - turn : turn];
+            unsigned place = (first + turn) % threads;
+            Fiber &fiber = *device.fibers[reverse ? threads - 1 - place : place];
             resume(fiber);
             ended += fiber.done;
         }

@@ -1,7 +1,7 @@
 // A device in miniature: runs a kernel's grid on the calling thread, for the host build of `kernels/all.cu`.
 //
-// Blocks run one after another. Where a kernel has barriers its threads are fibers, which run from barrier to barrier, in one
-// order and then in the reverse one, so that a barrier that is missing shows in the results. Shared memory is poisoned before each
+// Blocks run one after another. Where a kernel has barriers its threads are fibers, which run from barrier to barrier, from any
+// one of them up or down, so that a barrier that is missing shows in the results. Shared memory is poisoned before each
 // block, with a guard behind it. What a device would leave undefined (a barrier that some threads have left behind, shared memory
 // past its end) ends the process with a message.
 //

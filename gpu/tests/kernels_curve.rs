@@ -1,5 +1,5 @@
 //! The kernels' curve arithmetic against arkworks: every pair of edges, and random points.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 mod kernels_support;
 
@@ -17,7 +17,14 @@ const BLOCK: usize = 32;
 fn pairs<C: Curve>(rng: &mut impl Rng) -> Vec<(Point<C>, Point<C>)> {
     let p = Sum::<C>::rand(rng).into_affine();
     let double = (p + p).into_affine();
-    let edges = [Point::<C>::zero(), Point::<C>::generator(), p, -p, double, -double];
+    let edges = [
+        Point::<C>::zero(),
+        Point::<C>::generator(),
+        p,
+        -p,
+        double,
+        -double,
+    ];
     let mut all: Vec<_> = edges.iter().flat_map(|a| edges.map(|b| (*a, b))).collect();
     let (a, b) = (points::<C>(500, 20, rng), points::<C>(500, 20, rng));
     all.extend(a.into_iter().zip(b));
@@ -30,10 +37,7 @@ fn equal_to_arkworks<C: Curve>() {
     let pairs = pairs::<C>(&mut rng);
     let n = pairs.len() as u32;
     let grid = (pairs.len().div_ceil(BLOCK * 2), 1);
-    let sums: Vec<_> = pairs
-        .iter()
-        .map(|(a, _)| xyzz_words::<C>(a, &mut rng))
-        .collect();
+    let sums: Vec<_> = pairs.iter().map(|(a, _)| xyzz_words::<C>(a, &mut rng)).collect();
 
     let added: Vec<_> = pairs.iter().map(|(_, b)| affine_words::<C>(b)).collect();
     let signs: Vec<u32> = (0..n).map(|_| rng.gen_range(0..2)).collect();
@@ -50,19 +54,12 @@ fn equal_to_arkworks<C: Curve>() {
         );
     }
 
-    let added: Vec<_> = pairs
-        .iter()
-        .map(|(_, b)| xyzz_words::<C>(b, &mut rng))
-        .collect();
+    let added: Vec<_> = pairs.iter().map(|(_, b)| xyzz_words::<C>(b, &mut rng)).collect();
     let mut to = sums.clone();
     let name = format!("spk_curve_add_{}", C::NAME);
     launch!(kernels, &name, grid, BLOCK, 0; to.as_mut_ptr(), added.as_ptr(), n);
     for (i, (a, b)) in pairs.iter().enumerate() {
-        assert_eq!(
-            point_of::<C>(&to[i]),
-            (*a + *b).into_affine(),
-            "{a:?} with {b:?}"
-        );
+        assert_eq!(point_of::<C>(&to[i]), (*a + *b).into_affine(), "{a:?} with {b:?}");
     }
 
     let factors: Vec<u32> = (0..n)

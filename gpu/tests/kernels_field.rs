@@ -1,5 +1,5 @@
 //! The kernels' field arithmetic against arkworks and Plonky3, bit for bit: edges by edges, and random elements.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 mod kernels_support;
 
@@ -24,7 +24,13 @@ fn edges(modulus: [u64; 4], rng: &mut impl RngCore) -> Vec<Words> {
         }
         value
     };
-    let mut all = vec![[0; 4], [1, 0, 0, 0], [2, 0, 0, 0], less(modulus, 1), less(modulus, 2)];
+    let mut all = vec![
+        [0; 4],
+        [1, 0, 0, 0],
+        [2, 0, 0, 0],
+        less(modulus, 1),
+        less(modulus, 2),
+    ];
     // (p - 1) / 2 and its neighbour.
     let mut half = modulus;
     for i in 0..4 {
@@ -38,7 +44,13 @@ fn edges(modulus: [u64; 4], rng: &mut impl RngCore) -> Vec<Words> {
     }
     // Words of only zeros and ones in every pattern of 32-bit words.
     for pattern in 0..256u32 {
-        let word = |i: u32| if pattern >> i & 1 == 1 { u64::from(u32::MAX) } else { 0 };
+        let word = |i: u32| {
+            if pattern >> i & 1 == 1 {
+                u64::from(u32::MAX)
+            } else {
+                0
+            }
+        };
         all.push(std::array::from_fn(|i| {
             word(2 * i as u32) | word(2 * i as u32 + 1) << 32
         }));
@@ -59,13 +71,7 @@ fn edges(modulus: [u64; 4], rng: &mut impl RngCore) -> Vec<Words> {
 }
 
 /// Runs one kernel over pairs.
-fn run<T: Copy + Default>(
-    kernels: &Kernels,
-    name: &str,
-    a: &[T],
-    b: &[T],
-    operation: Option<u32>,
-) -> Vec<T> {
+fn run<T: Copy + Default>(kernels: &Kernels, name: &str, a: &[T], b: &[T], operation: Option<u32>) -> Vec<T> {
     let mut to = vec![T::default(); a.len()];
     let n = a.len() as u32;
     // Fewer threads than elements: the kernels' loops go round more than once.
@@ -107,7 +113,9 @@ fn equal_to_arkworks<T: MontConfig<4>>(field: &str) {
     check("sum", run(&kernels, &each, &a, &b, Some(0)), &|a, b| a + b);
     check("difference", run(&kernels, &each, &a, &b, Some(1)), &|a, b| a - b);
     check("negation", run(&kernels, &each, &a, &b, Some(2)), &|a, _| -a);
-    check("square", run(&kernels, &each, &a, &b, Some(3)), &|a, _| a.square());
+    check("square", run(&kernels, &each, &a, &b, Some(3)), &|a, _| {
+        a.square()
+    });
     let mut few = edges;
     few.extend_from_slice(&a[a.len() - 500..]);
     let inverses = run(&kernels, &each, &few, &few, Some(4));

@@ -1,5 +1,5 @@
 //! MSMs by the kernels, in chunks over buckets that stay, against arkworks.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 mod kernels_support;
 
@@ -46,10 +46,7 @@ fn kinds<C: Curve>(n: usize, rng: &mut impl Rng) -> Vec<(&'static str, Vec<Fp<C:
             "three values",
             each(&mut |rng, _| few[rng.gen_range(0..few.len())]),
         ),
-        (
-            "bits",
-            each(&mut |rng, _| F::<C>::from(rng.gen_range(0..2u64))),
-        ),
+        ("bits", each(&mut |rng, _| F::<C>::from(rng.gen_range(0..2u64)))),
         (
             "small",
             each(&mut |rng, _| F::<C>::from(rng.gen_range(0..1u64 << 20))),
@@ -119,13 +116,7 @@ fn short_ones() {
     let points = points::<Bn254>(40, 7, &mut rng);
     let scalars: Vec<_> = (0..40).map(|_| ark_bn254::Fr::rand(&mut rng)).collect();
     for n in [1, 2, 3, 39, 40] {
-        check::<Bn254>(
-            &kernels,
-            "short",
-            (5, 2, 3, 16),
-            &points[..n],
-            &scalars[..n],
-        );
+        check::<Bn254>(&kernels, "short", (5, 2, 3, 16), &points[..n], &scalars[..n]);
     }
 }
 
@@ -179,7 +170,11 @@ fn sorts_are_stable() {
             };
             let mut expected = of(&before);
             expected.sort_by_key(|pair| pair.0);
-            assert_eq!(of(&pairs), expected, "{n} pairs, row {row} of {rows}, {bits} bits");
+            assert_eq!(
+                of(&pairs),
+                expected,
+                "{n} pairs, row {row} of {rows}, {bits} bits"
+            );
         }
     }
 }

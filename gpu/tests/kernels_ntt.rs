@@ -1,5 +1,5 @@
 //! NTTs by passes of the kernel, for every way to split them, against arkworks and Plonky3.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 mod kernels_support;
 
@@ -197,7 +197,11 @@ fn transform<T: Element>(
 ) {
     let log_n: u32 = log_radices.iter().sum();
     let log_roots = log_radices.iter().copied().max().unwrap_or(0);
-    let roots = powers(raised(root, 1 << (log_n - log_roots)), 1 << log_roots >> 1, T::ONE);
+    let roots = powers(
+        raised(root, 1 << (log_n - log_roots)),
+        1 << log_roots >> 1,
+        T::ONE,
+    );
     let twiddles = Tables::new(root, log_n, T::ONE);
     let mut from = std::mem::take(values);
     let mut to = vec![T::ZERO; from.len()];
@@ -221,7 +225,11 @@ fn transform<T: Element>(
             twiddle_high: twiddles.high.as_ptr(),
             log_twiddle_low: twiddles.log_low.into(),
             load: if i == 0 { load } else { Scale::NONE },
-            store: if i + 1 == log_radices.len() { store } else { Scale::NONE },
+            store: if i + 1 == log_radices.len() {
+                store
+            } else {
+                Scale::NONE
+            },
         };
         let tile = 1 << (log_radix + log_columns);
         let grid = (1 << (log_n - log_radix - log_columns), layout.rows);
@@ -264,7 +272,10 @@ fn splits(k: u32) -> Vec<(Vec<u32>, u32)> {
 }
 
 /// Forward and inverse, plain and on a coset; `expected` is the oracle's forward transform.
-fn equal_in_every_way<T: Element>(sizes: std::ops::RangeInclusive<u32>, expected: impl Fn(&[T], T) -> Vec<T>) {
+fn equal_in_every_way<T: Element>(
+    sizes: std::ops::RangeInclusive<u32>,
+    expected: impl Fn(&[T], T) -> Vec<T>,
+) {
     let Some(kernels) = Kernels::load() else { return };
     let mut rng = rng(T::NAME);
     for k in sizes {
@@ -272,10 +283,7 @@ fn equal_in_every_way<T: Element>(sizes: std::ops::RangeInclusive<u32>, expected
         let values: Vec<T> = (0..n).map(|_| T::random(&mut rng)).collect();
         let root = T::root(k);
         let shift = T::random(&mut rng);
-        let on_subgroup: Vec<T> = expected(&values, T::ONE)
-            .into_iter()
-            .map(T::reduced)
-            .collect();
+        let on_subgroup: Vec<T> = expected(&values, T::ONE).into_iter().map(T::reduced).collect();
         let on_coset: Vec<T> = expected(&values, shift).into_iter().map(T::reduced).collect();
         let per_n = T::small(n as u64).inverted();
         for (radices, columns) in splits(k) {
@@ -355,12 +363,7 @@ fn equal_in_two_steps<T: Element>(log_rows: u32, log_row_len: u32, expected: imp
     let mut matrix = values.clone();
     for first in (0..row_len).step_by(piece) {
         let mut columns: Vec<T> = (0..rows)
-            .flat_map(|row| {
-                matrix[row * row_len + first..][..piece]
-                    .iter()
-                    .copied()
-                    .collect::<Vec<_>>()
-            })
+            .flat_map(|row| matrix[row * row_len + first..][..piece].to_vec())
             .collect();
         let layout = Layout {
             rows: piece,

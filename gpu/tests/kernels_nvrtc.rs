@@ -3,7 +3,7 @@
 //! NVRTC is looked for in `SPILLPROOF_NVRTC_DIR` (a folder that pip installed the wheel into, or one with the library), in
 //! `target/nvrtc` (`gpu/kernels/nvrtc.sh` fills it), and where the loader looks. Instructions are counted where nvdisasm is found
 //! in the first two, or in the path.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 #[path = "../kernels/sources.rs"]
 mod sources;
@@ -87,7 +87,9 @@ impl Nvrtc {
                         name.starts_with(start)
                     })
                 };
-                let Some(file) = named("libnvrtc.so") else { continue };
+                let Some(file) = named("libnvrtc.so") else {
+                    continue;
+                };
                 // SAFETY: NVIDIA's library, which the caller has put there; its initialisers are its own.
                 let builtins = named("libnvrtc-builtins.so").map(|file| unsafe { open(&file) });
                 // SAFETY: as above.
@@ -151,7 +153,8 @@ impl Nvrtc {
         let mut program: Program = std::ptr::null_mut();
         // SAFETY: the signatures are NVRTC's; all texts end with a zero and live until the calls are over.
         let compiled = unsafe {
-            let create: libloading::os::unix::Symbol<Create> = self.library.get(b"nvrtcCreateProgram").unwrap();
+            let create: libloading::os::unix::Symbol<Create> =
+                self.library.get(b"nvrtcCreateProgram").unwrap();
             let compile: libloading::os::unix::Symbol<Compile> =
                 self.library.get(b"nvrtcCompileProgram").unwrap();
             let created = create(
@@ -393,7 +396,11 @@ ptxas info    : Used 46 registers, used 1 barriers, 16 bytes cmem[0]";
         /*0010*/  @!P0 IMAD.WIDE.U32 R2, R4, R5, RZ ;\n        /*0020*/  STL [R1], R2 ;\n.text.spk_b:\n        /*0000*/  EXIT ;";
     let counted = instructions(text);
     assert_eq!(
-        (counted["spk_a"].all, counted["spk_a"].wide, counted["spk_a"].local),
+        (
+            counted["spk_a"].all,
+            counted["spk_a"].wide,
+            counted["spk_a"].local
+        ),
         (3, 1, 1)
     );
     assert_eq!(counted["spk_b"].all, 1);

@@ -1,6 +1,6 @@
 //! Random constraint programs by the interpreter, against the CPU's evaluation of the same expressions and against their plain
 //! meaning.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 mod kernels_support;
 
@@ -51,13 +51,7 @@ type F<T> = Fp256<MontBackend<T, 4>>;
 type Made<F> = (spillproof::plonkish::Value, Vec<F>);
 
 impl Random<ark_bn254::Fr> {
-    fn new(
-        rows: usize,
-        registers: usize,
-        length: usize,
-        outputs: usize,
-        rng: &mut ChaCha20Rng,
-    ) -> Self {
+    fn new(rows: usize, registers: usize, length: usize, outputs: usize, rng: &mut ChaCha20Rng) -> Self {
         let columns = (0..4)
             .map(|_| (0..rows).map(|_| edge_or_random(rng)).collect())
             .collect();
@@ -96,10 +90,7 @@ impl Random<ark_bn254::Fr> {
             .collect();
         self.queries.push((column, rotation));
         let operand = MARK | (self.queries.len() as u32 - 1);
-        (
-            operand,
-            (self.builder.query(column, rotation as i32), values),
-        )
+        (operand, (self.builder.query(column, rotation as i32), values))
     }
 
     fn step(&mut self, output: Option<usize>, rng: &mut ChaCha20Rng) {
@@ -235,7 +226,11 @@ fn on_the_device(
         first: first as u64,
         count: count as u64,
     };
-    let shared_bytes = if shape.in_shared_memory { register_words * 4 } else { 0 };
+    let shared_bytes = if shape.in_shared_memory {
+        register_words * 4
+    } else {
+        0
+    };
     launch!(kernels, "spk_program_bn254_fr", (shape.blocks, 1), shape.block, shared_bytes; program);
     outputs
 }

@@ -27,7 +27,8 @@ pub enum NoLibrary {
 /// [`NoLibrary`], when it could not be built, or is no longer there.
 pub fn library() -> Result<PathBuf, NoLibrary> {
     let Some(path) = option_env!("SPILLPROOF_HOST_KERNELS").map(PathBuf::from) else {
-        let reason = option_env!("SPILLPROOF_HOST_KERNELS_MISSING").unwrap_or("the build script gave no reason");
+        let reason =
+            option_env!("SPILLPROOF_HOST_KERNELS_MISSING").unwrap_or("the build script gave no reason");
         return Err(NoLibrary::NoCompiler(reason.to_owned()));
     };
     if path.exists() {

@@ -63,7 +63,7 @@ pub fn points<C: Curve>(n: usize, one_infinite: u32, rng: &mut impl RngCore) -> 
         .collect();
     let mut all = Sum::<C>::normalize_batch(&all);
     for point in &mut all {
-        if rng.next_u32() % one_infinite == 0 {
+        if rng.next_u32().is_multiple_of(one_infinite) {
             *point = Point::<C>::zero();
         }
     }
