@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .arg("-I")
         .arg(&kernels)
         .arg(shim.join("host.cpp"))
+        .arg(shim.join("interpret.cpp"))
         .arg(shim.join("shim.cpp"))
         .arg("-o")
         .arg(&library);

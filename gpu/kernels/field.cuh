@@ -9,7 +9,7 @@
 // (2p + (p - 1)(2^32 - 1) + p (2^32 - 1)) / 2^32 < 2p. Before the shift it is below 2p 2^32 + 2p, so the odd accumulator,
 // at most t / 2^32, fits eight words: its rows give no carry. The even one may give one, which belongs to the odd one's last word.
 #pragma once
-#include "platform.cuh"
+#include "chain.cuh"
 
 namespace spk {
 

@@ -2,7 +2,7 @@
 //
 // 2^64 = 2^32 - 1 and 2^96 = -1 modulo p, so a product low + 2^64 (middle + 2^32 high) is low - high + (2^32 - 1) middle.
 #pragma once
-#include "platform.cuh"
+#include "chain.cuh"
 
 namespace spk {
 

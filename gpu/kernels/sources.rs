@@ -5,6 +5,7 @@ pub const MAIN: (&str, &str) = ("all.cu", include_str!("all.cu"));
 
 /// What it includes.
 pub const HEADERS: &[(&str, &str)] = &[
+    ("chain.cuh", include_str!("chain.cuh")),
     ("curve.cuh", include_str!("curve.cuh")),
     ("elementwise.cuh", include_str!("elementwise.cuh")),
     ("field.cuh", include_str!("field.cuh")),

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <tuple>
 #include <utility>
 
@@ -36,6 +37,10 @@ inline void require(bool holds, const char *message) {
 
 void *shared_memory();
 void barrier();
+
+// Runs the text of an `asm` block of 32-bit additions and multiplications with carry (PTX ISA, "Extended-precision integer arithmetic
+// instructions"): %0, %1, .. are `outputs`, then `inputs`.
+void interpret(const char *text, std::initializer_list<unsigned *> outputs, std::initializer_list<unsigned> inputs);
 
 // One thread of the grid's: a function and the arguments behind `context`.
 typedef void (*Body)(void *context);

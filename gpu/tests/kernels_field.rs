@@ -201,3 +201,11 @@ fn the_library_lists_its_kernels() {
     assert_eq!(unique.len(), names.len());
     assert!(names.iter().all(|name| name.starts_with("spk_")));
 }
+
+/// The text that devices run against the arithmetic that stands in for it on the host.
+#[test]
+fn carry_chains_are_what_their_text_says() {
+    let Some(kernels) = Kernels::load() else { return };
+    let seed = rng("chains").next_u64();
+    assert_eq!(kernels.compare_chains(seed, 10_000), None);
+}

@@ -49,6 +49,17 @@ impl Kernels {
         text.to_str().unwrap().lines().map(str::to_owned).collect()
     }
 
+    /// The first carry chain whose text and whose stand-in differ on random numbers.
+    pub fn compare_chains(&self, seed: u64, rounds: u64) -> Option<String> {
+        // SAFETY: the signature is the one that interpret.cpp declares; it gives null, or a text that is never freed.
+        unsafe {
+            let compare: libloading::Symbol<unsafe extern "C" fn(u64, u64) -> *const std::ffi::c_char> =
+                self.library.get("host_spk_compare_chains").unwrap();
+            let different = compare(seed, rounds);
+            (!different.is_null()).then(|| std::ffi::CStr::from_ptr(different).to_string_lossy().into_owned())
+        }
+    }
+
     /// Runs a grid to its end. `launch!` makes `args`: what they point to must be what the kernel takes.
     pub fn launch(
         &self,
