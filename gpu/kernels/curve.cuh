@@ -124,7 +124,7 @@ template <class F> SPK_CALL Xyzz<F> add_points(Xyzz<F> a, Xyzz<F> b) {
 template <class F> SPK_CALL Xyzz<F> times(Xyzz<F> p, u32 factor) {
     Xyzz<F> r = Xyzz<F>::infinity();
     SPK_LOOP
-    for (int bit = 31; bit >= 0; bit--) {
+    for (int bit = 31 - __clz(factor); bit >= 0; bit--) {
         r = double_point(r);
         if ((factor >> bit) & 1) {
             r = add_points(r, p);

@@ -85,6 +85,9 @@ inline unsigned __brev(unsigned word) {
     return reversed;
 }
 
+// Zeros above the highest bit; 32 for 0.
+inline int __clz(unsigned word) { return word == 0 ? 32 : __builtin_clz(word); }
+
 // Blocks and threads take turns, so plain arithmetic is atomic.
 template <class T, class V> inline T atomicAdd(T *at, V value) {
     T before = *at;

@@ -96,17 +96,36 @@ fn equal_to_arkworks<C: Curve>(n: usize) {
 
 #[test]
 fn bn254() {
-    equal_to_arkworks::<Bn254>(1500);
+    equal_to_arkworks::<Bn254>(1000);
 }
 
 #[test]
 fn pallas() {
-    equal_to_arkworks::<Pallas>(400);
+    equal_to_arkworks::<Pallas>(300);
 }
 
 #[test]
 fn vesta() {
-    equal_to_arkworks::<Vesta>(400);
+    equal_to_arkworks::<Vesta>(300);
+}
+
+/// 2^15 points, uneven chunks, windows as wide as a device has them.
+#[test]
+#[ignore = "a minute"]
+fn large() {
+    let Some(kernels) = Kernels::load() else { return };
+    let mut rng = rng("large");
+    let n = 1 << 15;
+    let points = points::<Bn254>(n, 1000, &mut rng);
+    let scalars: Vec<_> = (0..n)
+        .map(|i| match i % 4 {
+            0 => ark_bn254::Fr::ONE,
+            1 => ark_bn254::Fr::from(rng.gen_range(0..3u64)),
+            _ => ark_bn254::Fr::rand(&mut rng),
+        })
+        .collect();
+    check::<Bn254>(&kernels, "mixed", (12, 255, 32, 10_000), &points, &scalars);
+    check::<Bn254>(&kernels, "mixed", (15, 31, 64, n), &points, &scalars);
 }
 
 #[test]

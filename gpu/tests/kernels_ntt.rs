@@ -339,6 +339,15 @@ by_arkworks!(bn254, ark_bn254::Fr, 1..=14);
 by_arkworks!(pallas_scalars, ark_pallas::Fr, 1..=9);
 by_arkworks!(vesta_scalars, ark_vesta::Fr, 1..=9);
 
+/// 2^18 in two passes and in three.
+#[test]
+#[ignore = "a minute"]
+fn large() {
+    equal_in_every_way::<Goldilocks>(18..=18, |values, shift| {
+        Radix2Dit::default().coset_dft(values.to_vec(), shift)
+    });
+}
+
 #[test]
 fn goldilocks() {
     equal_in_every_way::<Goldilocks>(1..=14, |values, shift| {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use ark_ec::CurveGroup;
-use ark_ff::AdditiveGroup;
+use ark_ff::{AdditiveGroup, PrimeField};
 
 use super::curves::{AffineWords, Curve, Fp, Point, Sum, XyzzWords, affine_words, point_of};
 use super::{Kernels, Words, words};
@@ -28,8 +28,8 @@ pub struct Msm<'a, C: Curve> {
 
 impl<'a, C: Curve> Msm<'a, C> {
     pub fn new(kernels: &'a Kernels, window_bits: u32, split: usize) -> Self {
-        // 255 bits and the sign.
-        let windows = 256usize.div_ceil(window_bits as usize);
+        // The scalar's bits and the sign: no window more than that takes.
+        let windows = (Fp::<C::Scalar>::MODULUS_BIT_SIZE + 1).div_ceil(window_bits) as usize;
         let buckets = 1 << (window_bits - 1);
         Self {
             kernels,
