@@ -8,7 +8,7 @@ use ark_ff::UniformRand;
 use kernels_support::curves::{
     Bn254, Curve, Pallas, Point, Sum, Vesta, affine_words, point_of, points, xyzz_words,
 };
-use kernels_support::{Kernels, rng};
+use kernels_support::{Kernels, input, output, rng, word};
 use rand::Rng;
 
 const BLOCK: usize = 32;
@@ -43,7 +43,13 @@ fn equal_to_arkworks<C: Curve>() {
     let signs: Vec<u32> = (0..n).map(|_| rng.gen_range(0..2)).collect();
     let mut to = sums.clone();
     let name = format!("spk_curve_add_affine_{}", C::NAME);
-    launch!(kernels, &name, grid, BLOCK, 0; to.as_mut_ptr(), added.as_ptr(), signs.as_ptr(), n);
+    kernels.launch(
+        &name,
+        grid,
+        BLOCK,
+        0,
+        vec![output(&mut to), input(&added), input(&signs), word(n)],
+    );
     for (i, (a, b)) in pairs.iter().enumerate() {
         let expected = if signs[i] == 1 { *a - *b } else { *a + *b };
         assert_eq!(
@@ -57,7 +63,13 @@ fn equal_to_arkworks<C: Curve>() {
     let added: Vec<_> = pairs.iter().map(|(_, b)| xyzz_words::<C>(b, &mut rng)).collect();
     let mut to = sums.clone();
     let name = format!("spk_curve_add_{}", C::NAME);
-    launch!(kernels, &name, grid, BLOCK, 0; to.as_mut_ptr(), added.as_ptr(), n);
+    kernels.launch(
+        &name,
+        grid,
+        BLOCK,
+        0,
+        vec![output(&mut to), input(&added), word(n)],
+    );
     for (i, (a, b)) in pairs.iter().enumerate() {
         assert_eq!(point_of::<C>(&to[i]), (*a + *b).into_affine(), "{a:?} with {b:?}");
     }
@@ -71,7 +83,13 @@ fn equal_to_arkworks<C: Curve>() {
         .collect();
     let mut to = sums;
     let name = format!("spk_curve_times_{}", C::NAME);
-    launch!(kernels, &name, grid, BLOCK, 0; to.as_mut_ptr(), factors.as_ptr(), n);
+    kernels.launch(
+        &name,
+        grid,
+        BLOCK,
+        0,
+        vec![output(&mut to), input(&factors), word(n)],
+    );
     for (i, (a, _)) in pairs.iter().enumerate() {
         let expected = *a * <Point<C> as AffineRepr>::ScalarField::from(factors[i]);
         assert_eq!(

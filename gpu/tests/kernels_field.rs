@@ -4,7 +4,7 @@
 mod kernels_support;
 
 use ark_ff::{Field, Fp256, MontBackend, MontConfig, PrimeField, UniformRand};
-use kernels_support::{Kernels, Words, element, rng, words};
+use kernels_support::{Kernels, Words, element, input, output, rng, word, words};
 use p3_field::{Field as _, PrimeCharacteristicRing, PrimeField64};
 use p3_goldilocks::Goldilocks;
 use rand::{Rng, RngCore};
@@ -77,9 +77,21 @@ fn run<T: Copy + Default>(kernels: &Kernels, name: &str, a: &[T], b: &[T], opera
     // Fewer threads than elements: the kernels' loops go round more than once.
     let grid = (a.len().div_ceil(BLOCK * 3), 1);
     match operation {
-        None => launch!(kernels, name, grid, BLOCK, 0; to.as_mut_ptr(), a.as_ptr(), b.as_ptr(), n),
+        None => kernels.launch(
+            name,
+            grid,
+            BLOCK,
+            0,
+            vec![output(&mut to), input(&a), input(&b), word(n)],
+        ),
         Some(which) => {
-            launch!(kernels, name, grid, BLOCK, 0; to.as_mut_ptr(), a.as_ptr(), b.as_ptr(), n, which);
+            kernels.launch(
+                name,
+                grid,
+                BLOCK,
+                0,
+                vec![output(&mut to), input(&a), input(&b), word(n), word(which)],
+            );
         }
     }
     to

@@ -5,7 +5,7 @@
 mod kernels_support;
 
 use ark_ff::{AdditiveGroup, Field, Fp256, MontBackend, MontConfig, UniformRand};
-use kernels_support::{Kernels, rng};
+use kernels_support::{Kernels, rng, structure};
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use spillproof::plonkish::Builder;
@@ -20,8 +20,9 @@ struct Query<T> {
     rotation: i64,
 }
 
-/// As in program.cuh.
+/// As in program.cuh; the addresses are the host's.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct Program<T> {
     instructions: *const [u32; 4],
     constants: *const T,
@@ -231,7 +232,14 @@ fn on_the_device(
     } else {
         0
     };
-    launch!(kernels, "spk_program_bn254_fr", (shape.blocks, 1), shape.block, shared_bytes; program);
+    let arguments = vec![structure(&program, vec![])];
+    kernels.launch(
+        "spk_program_bn254_fr",
+        (shape.blocks, 1),
+        shape.block,
+        shared_bytes,
+        arguments,
+    );
     outputs
 }
 

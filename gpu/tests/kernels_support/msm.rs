@@ -6,8 +6,7 @@ use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, PrimeField};
 
 use super::curves::{AffineWords, Curve, Fp, Point, Sum, XyzzWords, affine_words, point_of};
-use super::{Kernels, Words, words};
-use crate::launch;
+use super::{Kernels, Words, input, output, word, words};
 
 const BLOCK: usize = 64;
 const DIGIT_BITS: u32 = 4;
@@ -55,43 +54,131 @@ impl<'a, C: Curve> Msm<'a, C> {
 
         let mut pairs = Pairs::new(n * windows);
         let digits = format!("spk_msm_digits_{curve}");
-        launch!(kernels, &digits, (blocks, 1), BLOCK, 0;
-            scalars.as_ptr(), n32, self.window_bits, windows as u32, pairs.keys.as_mut_ptr(), pairs.values.as_mut_ptr());
+        kernels.launch(
+            &digits,
+            (blocks, 1),
+            BLOCK,
+            0,
+            vec![
+                input(&scalars),
+                word(n32),
+                word(self.window_bits),
+                word(windows as u32),
+                output(&mut pairs.keys),
+                output(&mut pairs.values),
+            ],
+        );
         pairs.sort(kernels, n, windows, self.window_bits);
 
         let mut starts = vec![u32::MAX; windows * (buckets + 1)];
-        launch!(kernels, "spk_msm_starts", ((buckets + 1).div_ceil(BLOCK), windows), BLOCK, 0;
-            pairs.keys.as_ptr(), n32, buckets32, starts.as_mut_ptr());
+        kernels.launch(
+            "spk_msm_starts",
+            ((buckets + 1).div_ceil(BLOCK), windows),
+            BLOCK,
+            0,
+            vec![
+                input(&pairs.keys),
+                word(n32),
+                word(buckets32),
+                output(&mut starts),
+            ],
+        );
         let mut order = Pairs::new(items);
-        launch!(kernels, "spk_msm_lengths", (items.div_ceil(BLOCK), 1), BLOCK, 0;
-            starts.as_ptr(), buckets32, items32, split32, order.keys.as_mut_ptr(), order.values.as_mut_ptr());
+        kernels.launch(
+            "spk_msm_lengths",
+            (items.div_ceil(BLOCK), 1),
+            BLOCK,
+            0,
+            vec![
+                input(&starts),
+                word(buckets32),
+                word(items32),
+                word(split32),
+                output(&mut order.keys),
+                output(&mut order.values),
+            ],
+        );
         order.sort(kernels, items, 1, split32.ilog2() + 1);
         assert!(order.keys.is_sorted());
 
         let accumulate = format!("spk_msm_accumulate_{curve}");
-        launch!(kernels, &accumulate, (items.div_ceil(BLOCK), 1), BLOCK, 0;
-            points.as_ptr(), pairs.values.as_ptr(), starts.as_ptr(), order.values.as_ptr(), n32, buckets32, items32,
-            split32, self.sums.as_mut_ptr());
+        kernels.launch(
+            &accumulate,
+            (items.div_ceil(BLOCK), 1),
+            BLOCK,
+            0,
+            vec![
+                input(&points),
+                input(&pairs.values),
+                input(&starts),
+                input(&order.values),
+                word(n32),
+                word(buckets32),
+                word(items32),
+                word(split32),
+                output(&mut self.sums),
+            ],
+        );
 
         let slots = n.div_ceil(self.split);
         let (slots32, slot_grid) = (slots as u32, (slots.div_ceil(BLOCK), windows));
         // As device memory is: what nobody writes is anything.
         let mut partials: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; windows * slots];
         let extras = format!("spk_msm_extras_{curve}");
-        launch!(kernels, &extras, slot_grid, BLOCK, 0;
-            points.as_ptr(), pairs.keys.as_ptr(), pairs.values.as_ptr(), starts.as_ptr(), n32, buckets32, split32, slots32,
-            partials.as_mut_ptr());
+        kernels.launch(
+            &extras,
+            slot_grid,
+            BLOCK,
+            0,
+            vec![
+                input(&points),
+                input(&pairs.keys),
+                input(&pairs.values),
+                input(&starts),
+                word(n32),
+                word(buckets32),
+                word(split32),
+                word(slots32),
+                output(&mut partials),
+            ],
+        );
         let fold = format!("spk_msm_fold_{curve}");
         let mut stride = 1;
         while stride < slots {
-            launch!(kernels, &fold, slot_grid, BLOCK, 0;
-                pairs.keys.as_ptr(), starts.as_ptr(), n32, buckets32, split32, slots32, stride as u32,
-                partials.as_mut_ptr());
+            kernels.launch(
+                &fold,
+                slot_grid,
+                BLOCK,
+                0,
+                vec![
+                    input(&pairs.keys),
+                    input(&starts),
+                    word(n32),
+                    word(buckets32),
+                    word(split32),
+                    word(slots32),
+                    word(stride as u32),
+                    output(&mut partials),
+                ],
+            );
             stride *= 2;
         }
         let merge = format!("spk_msm_merge_{curve}");
-        launch!(kernels, &merge, (items.div_ceil(BLOCK), 1), BLOCK, 0;
-            starts.as_ptr(), buckets32, items32, split32, slots32, partials.as_ptr(), self.sums.as_mut_ptr());
+        kernels.launch(
+            &merge,
+            (items.div_ceil(BLOCK), 1),
+            BLOCK,
+            0,
+            vec![
+                input(&starts),
+                word(buckets32),
+                word(items32),
+                word(split32),
+                word(slots32),
+                input(&partials),
+                output(&mut self.sums),
+            ],
+        );
     }
 
     /// The sum of all products so far; `segment` buckets are summed by a thread.
@@ -99,13 +186,29 @@ impl<'a, C: Curve> Msm<'a, C> {
         let segments = self.buckets.div_ceil(segment);
         let mut parts: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; self.windows * segments];
         let reduce = format!("spk_msm_reduce_{}", C::NAME);
-        launch!(self.kernels, &reduce, (segments.div_ceil(BLOCK), self.windows), BLOCK, 0;
-            self.sums.as_ptr(), self.buckets as u32, segment as u32, segments as u32, parts.as_mut_ptr());
+        self.kernels.launch(
+            &reduce,
+            (segments.div_ceil(BLOCK), self.windows),
+            BLOCK,
+            0,
+            vec![
+                input(&self.sums),
+                word(self.buckets as u32),
+                word(segment as u32),
+                word(segments as u32),
+                output(&mut parts),
+            ],
+        );
         let mut totals: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; self.windows];
         let total = format!("spk_msm_total_{}", C::NAME);
         let block = 16;
-        launch!(self.kernels, &total, (1, self.windows), block, block * size_of::<XyzzWords>();
-            parts.as_ptr(), segments as u32, totals.as_mut_ptr());
+        self.kernels.launch(
+            &total,
+            (1, self.windows),
+            block,
+            block * size_of::<XyzzWords>(),
+            vec![input(&parts), word(segments as u32), output(&mut totals)],
+        );
         let mut sum = Sum::<C>::ZERO;
         for total in totals.iter().rev() {
             for _ in 0..self.window_bits {
@@ -138,12 +241,36 @@ impl Pairs {
         let mut to = Self::new(n * rows);
         let mut counts = vec![u32::MAX; DIGITS * tiles * rows];
         for shift in (0..bits).step_by(DIGIT_BITS as usize) {
-            launch!(kernels, "spk_sort_count", (tiles, rows), block, 4 * DIGITS * block;
-                self.keys.as_ptr(), n as u32, shift, counts.as_mut_ptr());
-            launch!(kernels, "spk_scan", (1, rows), 64, 4 * 64; counts.as_mut_ptr(), (DIGITS * tiles) as u32);
-            launch!(kernels, "spk_sort_scatter", (tiles, rows), block, 4 * (DIGITS + 1) * block;
-                self.keys.as_ptr(), self.values.as_ptr(), n as u32, shift, counts.as_ptr(), to.keys.as_mut_ptr(),
-                to.values.as_mut_ptr());
+            kernels.launch(
+                "spk_sort_count",
+                (tiles, rows),
+                block,
+                4 * DIGITS * block,
+                vec![
+                    input(&self.keys),
+                    word(n as u32),
+                    word(shift),
+                    output(&mut counts),
+                ],
+            );
+            kernels.launch(
+                "spk_scan",
+                (1, rows),
+                64,
+                4 * 64,
+                vec![output(&mut counts), word((DIGITS * tiles) as u32)],
+            );
+            let scattered = vec![
+                input(&self.keys),
+                input(&self.values),
+                word(n as u32),
+                word(shift),
+                input(&counts),
+                output(&mut to.keys),
+                output(&mut to.values),
+            ];
+            let shared_bytes = 4 * (DIGITS + 1) * block;
+            kernels.launch("spk_sort_scatter", (tiles, rows), block, shared_bytes, scattered);
             std::mem::swap(self, &mut to);
         }
     }
