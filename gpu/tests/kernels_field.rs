@@ -82,7 +82,7 @@ fn run<T: Copy + Default>(kernels: &Kernels, name: &str, a: &[T], b: &[T], opera
             grid,
             BLOCK,
             0,
-            vec![output(&mut to), input(&a), input(&b), word(n)],
+            vec![output(&mut to), input(a), input(b), word(n)],
         ),
         Some(which) => {
             kernels.launch(
@@ -90,7 +90,7 @@ fn run<T: Copy + Default>(kernels: &Kernels, name: &str, a: &[T], b: &[T], opera
                 grid,
                 BLOCK,
                 0,
-                vec![output(&mut to), input(&a), input(&b), word(n), word(which)],
+                vec![output(&mut to), input(a), input(b), word(n), word(which)],
             );
         }
     }
