@@ -83,12 +83,16 @@ fn check(driver: &FakeDriver, image: &[u8], log_n: u32, plans: &[(NttPlan, usize
         for (transform, expected) in &cases[..if inverses { 4 } else { 1 }] {
             let what = format!("2^{log_n}, {plan:?}, {transform:?}, {slots} slots");
             driver.reset(1, 64 << 20);
-            let (found, gpu) =
-                transformed(image, plan, *transform, slots, &mut bytes(&input)).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let (found, gpu) = transformed(image, plan, *transform, slots, &mut bytes(&input))
+                .unwrap_or_else(|e| panic!("{what}: {e}"));
             assert!(found == *expected, "{what}");
             // The tables' write, the end of it, and the end of the transform.
             assert_eq!(gpu.trace().hard_syncs(), 3, "{what}");
-            let times = if plan.way() == NttWay::InDeviceMemory { 1 } else { 2 };
+            let times = if plan.way() == NttWay::InDeviceMemory {
+                1
+            } else {
+                2
+            };
             for kind in [Kind::ToDevicePinned, Kind::FromDevicePinned] {
                 assert_eq!(gpu.trace().total(kind).bytes, times * (32 << log_n), "{what}");
             }
@@ -112,7 +116,13 @@ fn lengths_and_ways() {
             let smallest = NttPlan::new(log_n, smallest_bytes, 1 << 20).unwrap();
             let small = NttPlan::new(log_n, 2 * smallest_bytes, 1 << 20).unwrap();
             driver.order(Order::Late);
-            check(driver, image, log_n, &[(large, 1), (smallest, 2), (small, 3)], true);
+            check(
+                driver,
+                image,
+                log_n,
+                &[(large, 1), (smallest, 2), (small, 3)],
+                true,
+            );
         }
     });
 }
@@ -123,9 +133,12 @@ fn budgets_of_a_few_kib() {
         driver.guard(true);
         let log_n = 12;
         let mut plans = Vec::new();
-        for (vram_bytes, slot_bytes, slots) in
-            [(20 << 10, 1 << 20, 2), (32 << 10, 6 << 10, 1), (64 << 10, 1 << 20, 3), (400 << 10, 10_000, 2)]
-        {
+        for (vram_bytes, slot_bytes, slots) in [
+            (20 << 10, 1 << 20, 2),
+            (32 << 10, 6 << 10, 1),
+            (64 << 10, 1 << 20, 3),
+            (400 << 10, 10_000, 2),
+        ] {
             let plan = NttPlan::new(log_n, vram_bytes, slot_bytes).unwrap();
             println!("{vram_bytes} bytes: {plan:?}");
             assert!(plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= slot_bytes);
@@ -165,7 +178,8 @@ fn the_other_librarys_root() {
         for _ in log_n..bn256::Fr::S {
             root = root.square();
         }
-        let to_ark = |value: &bn256::Fr| ark_ff::PrimeField::from_le_bytes_mod_order(value.to_repr().as_ref());
+        let to_ark =
+            |value: &bn256::Fr| ark_ff::PrimeField::from_le_bytes_mod_order(value.to_repr().as_ref());
         let mut values: Vec<bn256::Fr> = (0..1 << log_n).map(|_| bn256::Fr::random(&mut rng)).collect();
         let input: Vec<Fr> = values.iter().map(to_ark).collect();
         halo2curves::fft::best_fft(&mut values, root, log_n);
@@ -184,7 +198,10 @@ fn what_cannot_be_is_refused() {
     let root = Fr::get_root_of_unity(8).unwrap();
     assert!(Transform::by_root(root, 3).is_ok());
     for (root, log_n) in [(root, 4), (root, 2), (Fr::from(1u64), 1), (root, 0), (root, 29)] {
-        assert!(matches!(Transform::by_root(root, log_n), Err(Error::Invalid { .. })));
+        assert!(matches!(
+            Transform::by_root(root, log_n),
+            Err(Error::Invalid { .. })
+        ));
     }
     let zero = <Fr as ark_ff::AdditiveGroup>::ZERO;
     assert!(Transform::forward(3).unwrap().on_coset(zero).is_err());
