@@ -2,9 +2,6 @@
 //! where there is one with NVRTC beside it.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
-#[path = "../kernels/sources.rs"]
-mod sources;
-
 mod kernels_support;
 
 use ark_ec::{CurveGroup, VariableBaseMSM};
@@ -103,15 +100,7 @@ fn on_a_device() {
         Ok(nvrtc) => nvrtc,
         Err(reason) => return skipped(&reason.to_string()),
     };
-    let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
-    let (name, main) = own(&sources::MAIN);
-    let text = Text {
-        name,
-        main,
-        headers: sources::HEADERS.iter().map(own).collect(),
-        options: vec!["-DSPK_WITHOUT_PASTA".into()],
-    };
-    let image = image(&gpu, &text, &nvrtc, None).unwrap();
+    let image = image(&gpu, &Text::of_the_tier(), &nvrtc, None).unwrap();
     let _turn = gpu.take_turn();
     jobs(&Kernels::Device(Device::new(&gpu, &image, 1 << 30)), 14);
     assert!(gpu.release_failures().is_empty());

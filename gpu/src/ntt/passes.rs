@@ -75,7 +75,7 @@ pub(super) fn transform(
         log_before += u64::from(log_radix);
         (from, to) = (to, from);
     }
-    if last % 2 == 0 {
+    if last.is_multiple_of(2) {
         let bytes = rows.count * (ELEMENT_BYTES << step.log_n);
         stream.copy((arrays[0], 0), (arrays[1], 0), bytes)?;
     }
