@@ -49,7 +49,19 @@ impl Case {
 
     /// The whole job, with budgets that are just enough.
     fn sum(&self, image: &[u8], plan: MsmPlan, slots: usize) -> Result<(G1Projective, Gpu)> {
-        let gpu = Gpu::open(0, Detail::Counts)?;
+        self.sum_on(0, 0, image, plan, slots)
+    }
+
+    /// What one device does of it: the plan's points from `first` on.
+    fn sum_on(
+        &self,
+        ordinal: usize,
+        first: usize,
+        image: &[u8],
+        plan: MsmPlan,
+        slots: usize,
+    ) -> Result<(G1Projective, Gpu)> {
+        let gpu = Gpu::open(ordinal, Detail::Counts)?;
         let kernels = Kernels::load(&gpu, image)?;
         let pinned = Pinned::new(slots as u64 * plan.slot_bytes());
         let slot_bytes = plan.slot_bytes() as usize;
@@ -63,7 +75,8 @@ impl Case {
             "a plan says what is leased"
         );
         let scalars = self.scalars_bytes();
-        let mut source = columns(source_of(&self.points_bytes), source_of(&scalars));
+        let (points, scalars) = (&self.points_bytes[64 * first..], &scalars[32 * first..]);
+        let mut source = columns(source_of(points), source_of(scalars));
         let sum = msm.run(&mut upload, &mut source)?;
         Ok((sum, gpu))
     }
@@ -232,6 +245,30 @@ fn one_after_the_other() {
         }
         drop((msm, upload, pool, vram, kernels, gpu));
         driver.assert_clean("after three sums");
+    });
+}
+
+/// One point from each device, added up on the host.
+#[test]
+fn four_devices_share_a_sum() {
+    with_kernels(module_path!(), "four_devices_share_a_sum", |driver, image| {
+        driver.reset(4, 16 << 20);
+        let case = &Case::random(203, "four devices");
+        let parts: Vec<_> = (0..4)
+            .map(|part| (part, 51 * part, 51.min(203 - 51 * part)))
+            .collect();
+        let sum: G1Projective = std::thread::scope(|scope| {
+            let work = |(ordinal, first, count): (usize, usize, usize)| {
+                scope.spawn(move || {
+                    let plan = MsmPlan::new(count as u64, 1 << 20, 3072).unwrap();
+                    case.sum_on(ordinal, first, image, plan, 2).unwrap().0
+                })
+            };
+            let threads: Vec<_> = parts.into_iter().map(work).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(sum, case.expected);
+        driver.assert_clean("after four devices");
     });
 }
 
