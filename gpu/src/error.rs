@@ -56,6 +56,27 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// No way to cut a job fits a budget.
+    #[error(
+        "{what} does not fit {budget_bytes} bytes of {memory}: it needs {smallest_bytes} at least; raise the budget, or let \
+         the processor do it"
+    )]
+    TooSmall {
+        /// The job.
+        what: String,
+        /// `device memory`, or `a pinned slot`.
+        memory: &'static str,
+        /// What there is.
+        budget_bytes: u64,
+        /// The smallest budget with which this job runs.
+        smallest_bytes: u64,
+    },
+    /// What a device computed cannot be right.
+    #[error("the device computed {what}, which cannot be: do not trust it, let the processor do the job")]
+    Wrong {
+        /// What is wrong.
+        what: String,
+    },
     /// The driver has no memory where the budget still had some.
     #[error(
         "the driver gave no {requested_bytes} bytes of {memory} for {what}, though {free_bytes} are free in a budget of \
@@ -169,7 +190,18 @@ impl Error {
     pub fn is_memory_short(&self) -> bool {
         matches!(
             self,
-            Error::OverBudget { .. } | Error::OutOfMemory { .. } | Error::NoSlot { .. }
+            Error::OverBudget { .. }
+                | Error::TooSmall { .. }
+                | Error::OutOfMemory { .. }
+                | Error::NoSlot { .. }
+        )
+    }
+
+    /// Whether the processor could still do the job: it is the device, or its memory, that failed, not the job's own data.
+    pub fn leaves_the_processor(&self) -> bool {
+        !matches!(
+            self,
+            Error::Source { .. } | Error::Sink { .. } | Error::Invalid { .. }
         )
     }
 }

@@ -1,4 +1,5 @@
-//! The second compute tier, host side: devices, their memory, rings that stream through it, kernels, and a record of it all.
+//! The second compute tier, host side: devices, their memory, rings that stream through it, kernels, whole
+//! jobs, and a record of it all.
 //!
 //! The driver's library and NVRTC are opened at run time, so nothing of CUDA is needed to build, and a machine without a device is a
 //! normal answer, never a panic.
@@ -21,6 +22,8 @@
 //! | [`Vram`], [`DeviceBuffer`] | device memory under a budget in bytes; a refusal is an error that says by how much |
 //! | [`kernels`] | a text, compiled by NVRTC for this device, kept on disk; launched on a stream |
 //! | [`ring::Ring`] | disk to slot to buffer to kernel to slot to disk, all at once, each slot and buffer handed on by events |
+//! | [`msm`], [`ntt`] | whole jobs: a plan from length and budget, kernels over a ring |
+//! | [`with_fallback`] | the same job by the processor if the device fails, and why |
 //! | [`trace`] | every transfer and every wait, as a table and a timeline |
 //!
 //! ```no_run
@@ -57,8 +60,9 @@
 //!   [`Error::OverBudget`] before anything was allocated; [`Error::is_memory_short`] says that a smaller job, or the processor, would do.
 //! - **After an error nothing is in flight**, slots are idle, and memory is given back. If the device is lost
 //!   ([`Error::is_device_lost`]), slots whose copies cannot be waited for leave their pool, and everything has to be opened anew.
-//! - **Nobody looks inside the data.** Chunks are bytes; fields, points and their order are the kernels' and the callers' matter.
-//! - `unsafe` code is in `driver.rs`, `raw/` and `kernels/nvrtc.rs`. Launching a kernel is unsafe for the caller, since nothing here knows
+//! - **Below the whole jobs nobody looks inside the data.** Chunks are bytes; fields, points and their order are the kernels' matter, and
+//!   that of [`msm`] and [`ntt`].
+//! - `unsafe` code is in `driver.rs`, `raw/`, `kernels/nvrtc.rs`, and in one file each of `msm/` and `ntt/` that launches kernels. Launching a kernel is unsafe for the caller, since nothing here knows
 //!   its parameters; the rest of the interface is safe.
 
 // The tests' support names the crate as an outsider does.
@@ -69,8 +73,11 @@ mod choice;
 mod device;
 mod driver;
 mod error;
+mod fallback;
 pub mod kernels;
 mod ledger;
+pub mod msm;
+pub mod ntt;
 mod pinned;
 mod raw;
 pub mod ring;
@@ -82,6 +89,7 @@ use std::fmt;
 pub use choice::{Choice, Chosen, NotUsed, ParseChoiceError};
 pub use device::{Gpu, Stream, Turn};
 pub use error::{BoxedError, Error, Result};
+pub use fallback::{DoneBy, with_fallback};
 pub use ledger::{Lease, Ledger};
 pub use pinned::{Caching, Pinned, PinnedPool, Slot};
 pub use vram::{DeviceBuffer, GRANULE_BYTES, Vram};

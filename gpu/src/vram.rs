@@ -123,6 +123,11 @@ impl DeviceBuffer {
         stream.synchronize()
     }
 
+    /// Where it begins on the device: for structures and tables of a kernel that hold addresses. It is good for as long as the buffer is.
+    pub fn address(&self) -> u64 {
+        self.memory.start()
+    }
+
     pub(crate) fn memory(&self) -> &DeviceMemory {
         &self.memory
     }

@@ -10,6 +10,7 @@
 
 mod cache;
 mod nvrtc;
+mod tier;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,18 +60,28 @@ pub trait Compiler {
 /// # Errors
 /// [`Error::File`], [`Error::NoCompiler`], [`Error::Compile`].
 pub fn image(gpu: &Gpu, text: &Text, compiler: &dyn Compiler, cache: Option<&Cache>) -> Result<Vec<u8>> {
-    if let Some(file) = std::env::var_os(IMAGE_VARIABLE) {
-        let file = PathBuf::from(file);
-        return std::fs::read(&file).map_err(|source| Error::File {
-            operation: "read",
-            file,
-            source,
-        });
+    if let Some(image) = named_image()? {
+        return Ok(image);
     }
     let capability = gpu.description().compute_capability;
     match cache {
         Some(cache) => cache.image(text, capability, compiler),
         None => compiler.compile(text, capability),
+    }
+}
+
+/// The image that the environment names, if it names one.
+fn named_image() -> Result<Option<Vec<u8>>> {
+    let Some(file) = std::env::var_os(IMAGE_VARIABLE).map(PathBuf::from) else {
+        return Ok(None);
+    };
+    match std::fs::read(&file) {
+        Ok(image) => Ok(Some(image)),
+        Err(source) => Err(Error::File {
+            operation: "read",
+            file,
+            source,
+        }),
     }
 }
 

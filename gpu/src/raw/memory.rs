@@ -40,6 +40,10 @@ impl DeviceMemory {
     }
 
     /// The address of `offset`, if `bytes` from there are inside.
+    pub(crate) fn start(&self) -> CUdeviceptr {
+        self.start
+    }
+
     pub(crate) fn at(&self, offset: u64, bytes: u64) -> Result<CUdeviceptr> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.bytes => Ok(self.start + offset),

@@ -7,7 +7,8 @@
 //! Every handle keeps its context alive. Handles are released on drop; what the driver says against that goes to the context's list
 //! ([`Context::failures`]), since a destructor has nobody to tell.
 //!
-//! Architecture invariant: `unsafe` code of this crate is in this folder and in `driver.rs` and `kernels/nvrtc.rs`. The only unsafe
+//! Architecture invariant: `unsafe` code of this crate is in this folder, in `driver.rs` and `kernels/nvrtc.rs`, and
+//! where whole jobs launch kernels. The only unsafe
 //! function that it hands out is the launch of a kernel; asynchronous copies are sound through [`RawSlot`]'s ownership.
 
 mod context;

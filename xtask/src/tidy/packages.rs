@@ -13,6 +13,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof", &["spillproof-format"]),
     ("spillproof-gpu", &[]),
     ("spillproof-fake-driver", &[]),
+    ("spillproof-gpu-host", &[]),
     ("spillproof-graft", &[]),
     ("halo2-axiom", &["spillproof", "spillproof-graft"]),
     ("spillproof-cgroup-tests", &[]),

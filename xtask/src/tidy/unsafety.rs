@@ -55,6 +55,8 @@ const LEAVES: &[(&str, &str)] = &[
         "gpu/src/kernels/nvrtc.rs",
         "the compiler of kernels as a C library",
     ),
+    ("gpu/src/msm/launch.rs", "launches of the MSM's kernels"),
+    ("gpu/src/ntt/passes.rs", "launches of the NTT's kernels"),
     (
         "gpu/fake-driver/src/control.rs",
         "control functions of the fake driver",

@@ -1,0 +1,179 @@
+// Points of a short Weierstrass curve y^2 = x^3 + b, without a (BN254 G1, Pallas, Vesta), in affine and XYZZ coordinates.
+//
+// XYZZ (Sutherland; formulas madd-2008-s, add-2008-s, dbl-2008-s-1 and mdbl-2008-s-1 of the Explicit-Formulas Database):
+// x = X / ZZ, y = Y / ZZZ with ZZ^3 = ZZZ^2. The point at infinity has ZZ = 0, so memory of zeros is a row of those. In affine
+// coordinates it is (0, 0), which is on none of these curves.
+//
+// Every case is exact: infinity on either side, equal points, opposite points. There are no points of order two.
+#pragma once
+#include "field.cuh"
+
+namespace spk {
+
+template <class F> struct alignas(SPK_ALIGN) Affine {
+    F x, y;
+};
+
+template <class F> struct alignas(SPK_ALIGN) Xyzz {
+    F x, y, zz, zzz;
+
+    SPK_INLINE Xyzz infinity() {
+        Xyzz r;
+        r.x = r.y = r.zz = r.zzz = F::zero();
+        return r;
+    }
+};
+
+template <class F> SPK_INLINE bool is_infinity(const Affine<F> &p) { return is_zero(p.x) && is_zero(p.y); }
+
+template <class F> SPK_INLINE bool is_infinity(const Xyzz<F> &p) { return is_zero(p.zz); }
+
+template <class F> SPK_INLINE Affine<F> negated_if(bool negative, const Affine<F> &p) {
+    Affine<F> r;
+    r.x = p.x;
+    r.y = choose(negative, neg(p.y), p.y);
+    return r;
+}
+
+// 2p for a p that is not infinity.
+template <class F> SPK_CALL Xyzz<F> double_affine(Affine<F> p) {
+    Xyzz<F> r;
+    F u = twice(p.y);
+    F v = mul_called(u, u);
+    F w = mul_called(u, v);
+    F s = mul_called(p.x, v);
+    F m = mul_called(p.x, p.x);
+    m = add(twice(m), m);
+    r.x = sub(mul_called(m, m), twice(s));
+    r.y = sub(mul_called(m, sub(s, r.x)), mul_called(w, p.y));
+    r.zz = v;
+    r.zzz = w;
+    return r;
+}
+
+template <class F> SPK_CALL Xyzz<F> double_point(Xyzz<F> p) {
+    // Infinity needs no case: ZZ of the result is a multiple of ZZ.
+    Xyzz<F> r;
+    F u = twice(p.y);
+    F v = mul_called(u, u);
+    F w = mul_called(u, v);
+    F s = mul_called(p.x, v);
+    F m = mul_called(p.x, p.x);
+    m = add(twice(m), m);
+    r.x = sub(mul_called(m, m), twice(s));
+    r.y = sub(mul_called(m, sub(s, r.x)), mul_called(w, p.y));
+    r.zz = mul_called(v, p.zz);
+    r.zzz = mul_called(w, p.zzz);
+    return r;
+}
+
+// sum += p: 10 multiplications. The hot loop of an MSM, so everything is in line but the doubling.
+template <class F> SPK_INLINE void add_affine(Xyzz<F> &sum, const Affine<F> &p) {
+    if (is_infinity(p)) {
+        return;
+    }
+    if (is_infinity(sum)) {
+        sum.x = p.x;
+        sum.y = p.y;
+        sum.zz = sum.zzz = F::one();
+        return;
+    }
+    F dx = sub(mul(p.x, sum.zz), sum.x);
+    F dy = sub(mul(p.y, sum.zzz), sum.y);
+    if (is_zero(dx)) {
+        sum = is_zero(dy) ? double_affine(p) : Xyzz<F>::infinity();
+        return;
+    }
+    F square = sqr(dx);
+    F cube = mul(square, dx);
+    F q = mul(sum.x, square);
+    F x = sub(sub(sqr(dy), cube), twice(q));
+    sum.y = sub(mul(dy, sub(q, x)), mul(sum.y, cube));
+    sum.x = x;
+    sum.zz = mul(sum.zz, square);
+    sum.zzz = mul(sum.zzz, cube);
+}
+
+// a + b: 14 multiplications, called.
+template <class F> SPK_CALL Xyzz<F> add_points(Xyzz<F> a, Xyzz<F> b) {
+    if (is_infinity(a)) {
+        return b;
+    }
+    if (is_infinity(b)) {
+        return a;
+    }
+    F xa = mul_called(a.x, b.zz);
+    F ya = mul_called(a.y, b.zzz);
+    F dx = sub(mul_called(b.x, a.zz), xa);
+    F dy = sub(mul_called(b.y, a.zzz), ya);
+    if (is_zero(dx)) {
+        return is_zero(dy) ? double_point(a) : Xyzz<F>::infinity();
+    }
+    Xyzz<F> r;
+    F square = mul_called(dx, dx);
+    F cube = mul_called(square, dx);
+    F q = mul_called(xa, square);
+    r.x = sub(sub(mul_called(dy, dy), cube), twice(q));
+    r.y = sub(mul_called(dy, sub(q, r.x)), mul_called(ya, cube));
+    r.zz = mul_called(mul_called(a.zz, b.zz), square);
+    r.zzz = mul_called(mul_called(a.zzz, b.zzz), cube);
+    return r;
+}
+
+// factor * p, by doubling and adding.
+template <class F> SPK_CALL Xyzz<F> times(Xyzz<F> p, u32 factor) {
+    Xyzz<F> r = Xyzz<F>::infinity();
+    SPK_LOOP
+    for (int bit = 31 - __clz(factor); bit >= 0; bit--) {
+        r = double_point(r);
+        if ((factor >> bit) & 1) {
+            r = add_points(r, p);
+        }
+    }
+    return r;
+}
+
+// sums[i] += points[i], negative where the lowest bit of `signs[i]` says so.
+template <class F>
+SPK_INLINE void curve_add_affine(Xyzz<F> *sums, const Affine<F> *points, const u32 *signs, u32 n) {
+    for (u32 i = thread_index(); i < n; i += thread_count()) {
+        Xyzz<F> sum = load(sums + i);
+        add_affine(sum, negated_if(signs[i] & 1, load(points + i)));
+        store(sums + i, sum);
+    }
+}
+
+// sums[i] += points[i]
+template <class F> SPK_INLINE void curve_add(Xyzz<F> *sums, const Xyzz<F> *points, u32 n) {
+    for (u32 i = thread_index(); i < n; i += thread_count()) {
+        store(sums + i, add_points(load(sums + i), load(points + i)));
+    }
+}
+
+// sums[i] = factors[i] * sums[i]
+template <class F> SPK_INLINE void curve_times(Xyzz<F> *sums, const u32 *factors, u32 n) {
+    for (u32 i = thread_index(); i < n; i += thread_count()) {
+        store(sums + i, times(load(sums + i), factors[i]));
+    }
+}
+
+} // namespace spk
+
+#define SPK_CURVE(curve, field)                                                                                       \
+    SPK_KERNEL void spk_curve_add_affine_##curve(spk::Xyzz<spk::field> *sums, const spk::Affine<spk::field> *points, \
+                                                 const spk::u32 *signs, spk::u32 n) {                               \
+        spk::curve_add_affine(sums, points, signs, n);                                                              \
+    }                                                                                                                 \
+    SPK_KERNEL void spk_curve_add_##curve(spk::Xyzz<spk::field> *sums, const spk::Xyzz<spk::field> *points,         \
+                                          spk::u32 n) {                                                             \
+        spk::curve_add(sums, points, n);                                                                            \
+    }                                                                                                                 \
+    SPK_KERNEL void spk_curve_times_##curve(spk::Xyzz<spk::field> *sums, const spk::u32 *factors, spk::u32 n) {     \
+        spk::curve_times(sums, factors, n);                                                                         \
+    }
+
+SPK_CURVE(bn254, bn254_fq)
+#ifndef SPK_WITHOUT_PASTA
+SPK_CURVE(pallas, pasta_fp)
+SPK_CURVE(vesta, pasta_fq)
+#endif

@@ -1,0 +1,273 @@
+// Multi-scalar multiplication with buckets that stay on the device while chunks of points and scalars pass through.
+//
+// Pippenger's method with signed digits (Bernstein, Doumen, Lange, Oosterwijk, "Faster batch forgery identification", section 4):
+// a scalar is the sum of d_w 2^(c w) with |d_w| <= 2^(c - 1), so a window has 2^(c - 1) buckets, bucket b for the digits
+// +-(b + 1). There must be enough windows for c * windows >= bits + 1.
+//
+// For each chunk of n < 2^31 points:
+//   digits       scalars -> (key, value) = (|d|, index | sign << 31), row w of n for window w; key 0 adds nothing
+//   sort_*       each row by key (sort.cuh)
+//   starts       where each bucket's run begins in its row
+//   lengths      (split - min(length, split), item) for each item = window * buckets + bucket; sorted, the longest runs are first,
+//                so the threads of a warp have the same amount of work
+//   accumulate   the first `split` points of each run into the item's sum
+//   extras       what is longer (scalars that repeat) in pieces of `split` points, each into a partial sum of its own
+//   fold         partial sums of one run, pairwise: strides 1, 2, 4, .. below n / split
+//   merge        the folded partial sum into the item's sum
+// At the end, once:
+//   reduce       segments of a window's buckets by running sums, weighted
+//   total        segments into one point for each window; 2^(c w) times that, summed up, is the result
+//
+// Memory for n points, W windows, B = 2^(c - 1) buckets, of which only `sums` lives across chunks:
+// sums 128 W B, pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 16 * tiles W, partials 128 W slots.
+//
+// `slots` = ceil(n / split). Slot j of a window belongs to the one piece that begins in [j * split, (j + 1) * split) of its row and
+// is not its run's first. There is at most one: pieces of a run are `split` apart, and a later run's second piece begins `split`
+// after that run does. So slots need no counting and no room for lists, and those of a run are neighbours.
+#pragma once
+#include "curve.cuh"
+#include "sort.cuh"
+
+namespace spk {
+
+constexpr u32 SIGN = 0x80000000u;
+
+template <class M>
+SPK_INLINE void msm_digits(const Fp<M> *scalars, u32 n, u32 bits, u32 windows, u32 *keys, u32 *values) {
+    for (u32 i = thread_index(); i < n; i += thread_count()) {
+        Fp<M> scalar = canonical(load(scalars + i));
+        u32 carry = 0;
+        SPK_LOOP
+        for (u32 window = 0; window < windows; window++) {
+            u32 digit = (scalar.w[0] & ((1u << bits) - 1)) + carry;
+            bool negative = digit > 1u << (bits - 1);
+            carry = negative;
+            size_t at = size_t(window) * n + i;
+            keys[at] = negative ? (1u << bits) - digit : digit;
+            values[at] = i | (negative ? SIGN : 0);
+            SPK_UNROLL
+            for (int word = 0; word < 8; word++) {
+                u64 pair = (u64(word < 7 ? scalar.w[word + 1] : 0) << 32) | scalar.w[word];
+                scalar.w[word] = u32(pair >> bits);
+            }
+        }
+    }
+}
+
+// A run: the places of its pairs in its window's row.
+struct Run {
+    u32 from, to;
+};
+
+SPK_INLINE Run run_of(const u32 *starts, u32 buckets, u32 window, u32 bucket) {
+    const u32 *row = starts + size_t(window) * (buckets + 1);
+    return {row[bucket], row[bucket + 1]};
+}
+
+// The piece that a slot belongs to.
+struct Piece {
+    Run run;
+    // From 0 for the second piece of the run, and how many there are after the first; no piece if that is 0.
+    u32 number, count;
+    // Its first pair.
+    u32 from;
+};
+
+SPK_INLINE Piece piece_of(const u32 *keys, const u32 *starts, u32 n, u32 buckets, u32 split, u32 window, u32 slot) {
+    Piece none = {{0, 0}, 0, 0, 0};
+    u64 position = u64(slot) * split;
+    if (position >= n) {
+        return none;
+    }
+    u32 key = keys[size_t(window) * n + position];
+    if (key == 0) {
+        return none;
+    }
+    Run run = run_of(starts, buckets, window, key - 1);
+    u32 step = (u32(position) - run.from + split - 1) / split;
+    u64 from = u64(run.from) + u64(step) * split;
+    if (step == 0 || from >= run.to) {
+        return none;
+    }
+    return {run, step - 1, (run.to - run.from - 1) / split, u32(from)};
+}
+
+template <class F>
+SPK_INLINE void add_pairs(Xyzz<F> &sum, const Affine<F> *points, const u32 *values, u32 count) {
+    SPK_LOOP
+    for (u32 i = 0; i < count; i++) {
+        u32 value = values[i];
+        add_affine(sum, negated_if(value & SIGN, load(points + (value & ~SIGN))));
+    }
+}
+
+template <class F>
+SPK_INLINE void msm_accumulate(const Affine<F> *points, const u32 *values, const u32 *starts, const u32 *order, u32 n,
+                               u32 buckets, u32 items, u32 split, Xyzz<F> *sums) {
+    for (u32 i = thread_index(); i < items; i += thread_count()) {
+        u32 item = order[i], window = item / buckets;
+        Run run = run_of(starts, buckets, window, item - window * buckets);
+        u32 length = run.to - run.from;
+        // They are sorted: all that follow are empty too.
+        if (length == 0) {
+            return;
+        }
+        Xyzz<F> sum = load(sums + item);
+        add_pairs(sum, points, values + size_t(window) * n + run.from, length < split ? length : split);
+        store(sums + item, sum);
+    }
+}
+
+template <class F>
+SPK_INLINE void msm_extras(const Affine<F> *points, const u32 *keys, const u32 *values, const u32 *starts, u32 n,
+                           u32 buckets, u32 split, u32 slots, Xyzz<F> *partials) {
+    for (u32 slot = thread_index(); slot < slots; slot += thread_count()) {
+        Piece piece = piece_of(keys, starts, n, buckets, split, blockIdx.y, slot);
+        if (piece.count == 0) {
+            continue;
+        }
+        u32 left = piece.run.to - piece.from;
+        Xyzz<F> sum = Xyzz<F>::infinity();
+        add_pairs(sum, points, values + size_t(blockIdx.y) * n + piece.from, left < split ? left : split);
+        store(partials + size_t(blockIdx.y) * slots + slot, sum);
+    }
+}
+
+template <class F>
+SPK_INLINE void msm_fold(const u32 *keys, const u32 *starts, u32 n, u32 buckets, u32 split, u32 slots, u32 stride,
+                         Xyzz<F> *partials) {
+    for (u32 slot = thread_index(); slot < slots; slot += thread_count()) {
+        Piece piece = piece_of(keys, starts, n, buckets, split, blockIdx.y, slot);
+        if (piece.number % (2 * stride) != 0 || piece.count <= stride || piece.number >= piece.count - stride) {
+            continue;
+        }
+        Xyzz<F> *own = partials + size_t(blockIdx.y) * slots + slot;
+        store(own, add_points(load(own), load(own + stride)));
+    }
+}
+
+template <class F>
+SPK_INLINE void msm_merge(const u32 *starts, u32 buckets, u32 items, u32 split, u32 slots, const Xyzz<F> *partials,
+                          Xyzz<F> *sums) {
+    for (u32 item = thread_index(); item < items; item += thread_count()) {
+        u32 window = item / buckets;
+        Run run = run_of(starts, buckets, window, item - window * buckets);
+        if (run.to - run.from > split) {
+            const Xyzz<F> *first = partials + size_t(window) * slots + run.from / split + 1;
+            store(sums + item, add_points(load(sums + item), load(first)));
+        }
+    }
+}
+
+template <class F>
+SPK_INLINE void msm_reduce(const Xyzz<F> *sums, u32 buckets, u32 segment, u32 segments, Xyzz<F> *to) {
+    for (u32 i = thread_index(); i < segments; i += thread_count()) {
+        u32 first = i * segment, end = buckets - first < segment ? buckets : first + segment;
+        Xyzz<F> running = Xyzz<F>::infinity(), weighted = running;
+        SPK_LOOP
+        for (u32 bucket = end; bucket > first; bucket--) {
+            running = add_points(running, load(sums + size_t(blockIdx.y) * buckets + bucket - 1));
+            weighted = add_points(weighted, running);
+        }
+        // So far bucket `first` weighs 1.
+        store(to + size_t(blockIdx.y) * segments + i, add_points(weighted, times(running, first)));
+    }
+}
+
+template <class F> SPK_INLINE void msm_total(const Xyzz<F> *segments, u32 count, Xyzz<F> *to) {
+    Xyzz<F> *shared = reinterpret_cast<Xyzz<F> *>(shared_words());
+    Xyzz<F> sum = Xyzz<F>::infinity();
+    SPK_LOOP
+    for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
+        sum = add_points(sum, load(segments + size_t(blockIdx.y) * count + i));
+    }
+    store(shared + threadIdx.x, sum);
+    __syncthreads();
+    SPK_LOOP
+    for (u32 half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) {
+            sum = add_points(sum, load(shared + threadIdx.x + half));
+            store(shared + threadIdx.x, sum);
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        store(to + blockIdx.y, sum);
+    }
+}
+
+} // namespace spk
+
+// Grid: (blocks, windows), for starts[0 ..= buckets] of each window's sorted keys.
+SPK_KERNEL void spk_msm_starts(const spk::u32 *keys, spk::u32 n, spk::u32 buckets, spk::u32 *starts) {
+    using namespace spk;
+    const u32 *row = keys + size_t(blockIdx.y) * n;
+    for (u32 bucket = thread_index(); bucket <= buckets; bucket += thread_count()) {
+        // The first place whose key is above `bucket`.
+        u32 low = 0, high = n;
+        while (low < high) {
+            u32 middle = low + (high - low) / 2;
+            if (row[middle] <= bucket) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        starts[size_t(blockIdx.y) * (buckets + 1) + bucket] = low;
+    }
+}
+
+SPK_KERNEL void spk_msm_lengths(const spk::u32 *starts, spk::u32 buckets, spk::u32 items, spk::u32 split, spk::u32 *keys,
+                                spk::u32 *values) {
+    using namespace spk;
+    for (u32 item = thread_index(); item < items; item += thread_count()) {
+        u32 window = item / buckets;
+        Run run = run_of(starts, buckets, window, item - window * buckets);
+        u32 length = run.to - run.from;
+        keys[item] = split - (length < split ? length : split);
+        values[item] = item;
+    }
+}
+
+#define SPK_MSM(curve, field, scalar)                                                                                 \
+    SPK_KERNEL void spk_msm_digits_##curve(const spk::scalar *scalars, spk::u32 n, spk::u32 bits, spk::u32 windows, \
+                                           spk::u32 *keys, spk::u32 *values) {                                      \
+        spk::msm_digits(scalars, n, bits, windows, keys, values);                                                   \
+    }                                                                                                                 \
+    SPK_KERNEL void SPK_BOUNDS(128)                                                                                  \
+        spk_msm_accumulate_##curve(const spk::Affine<spk::field> *points, const spk::u32 *values,                   \
+                                   const spk::u32 *starts, const spk::u32 *order, spk::u32 n, spk::u32 buckets,     \
+                                   spk::u32 items, spk::u32 split, spk::Xyzz<spk::field> *sums) {                   \
+        spk::msm_accumulate(points, values, starts, order, n, buckets, items, split, sums);                         \
+    }                                                                                                                 \
+    SPK_KERNEL void SPK_BOUNDS(128)                                                                                  \
+        spk_msm_extras_##curve(const spk::Affine<spk::field> *points, const spk::u32 *keys, const spk::u32 *values, \
+                               const spk::u32 *starts, spk::u32 n, spk::u32 buckets, spk::u32 split,                \
+                               spk::u32 slots, spk::Xyzz<spk::field> *partials) {                                   \
+        spk::msm_extras(points, keys, values, starts, n, buckets, split, slots, partials);                          \
+    }                                                                                                                 \
+    SPK_KERNEL void SPK_BOUNDS(128)                                                                                  \
+        spk_msm_fold_##curve(const spk::u32 *keys, const spk::u32 *starts, spk::u32 n, spk::u32 buckets,            \
+                             spk::u32 split, spk::u32 slots, spk::u32 stride, spk::Xyzz<spk::field> *partials) {    \
+        spk::msm_fold(keys, starts, n, buckets, split, slots, stride, partials);                                    \
+    }                                                                                                                 \
+    SPK_KERNEL void SPK_BOUNDS(128)                                                                                  \
+        spk_msm_merge_##curve(const spk::u32 *starts, spk::u32 buckets, spk::u32 items, spk::u32 split,             \
+                              spk::u32 slots, const spk::Xyzz<spk::field> *partials, spk::Xyzz<spk::field> *sums) { \
+        spk::msm_merge(starts, buckets, items, split, slots, partials, sums);                                       \
+    }                                                                                                                 \
+    SPK_KERNEL void SPK_BOUNDS(128)                                                                                  \
+        spk_msm_reduce_##curve(const spk::Xyzz<spk::field> *sums, spk::u32 buckets, spk::u32 segment,               \
+                               spk::u32 segments, spk::Xyzz<spk::field> *to) {                                      \
+        spk::msm_reduce(sums, buckets, segment, segments, to);                                                      \
+    }                                                                                                                 \
+    SPK_KERNEL void SPK_BOUNDS(128)                                                                                  \
+        spk_msm_total_##curve(const spk::Xyzz<spk::field> *segments, spk::u32 count, spk::Xyzz<spk::field> *to) {   \
+        spk::msm_total(segments, count, to);                                                                        \
+    }
+
+SPK_MSM(bn254, bn254_fq, bn254_fr)
+#ifndef SPK_WITHOUT_PASTA
+SPK_MSM(pallas, pasta_fp, pasta_fq)
+SPK_MSM(vesta, pasta_fq, pasta_fp)
+#endif

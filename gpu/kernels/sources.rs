@@ -1,0 +1,18 @@
+//! The kernels' text as the compiler takes it: `all.cu`, and what it includes, by the names under which it includes them.
+
+/// The main file.
+pub const MAIN: (&str, &str) = ("all.cu", include_str!("all.cu"));
+
+/// What it includes.
+pub const HEADERS: &[(&str, &str)] = &[
+    ("chain.cuh", include_str!("chain.cuh")),
+    ("curve.cuh", include_str!("curve.cuh")),
+    ("elementwise.cuh", include_str!("elementwise.cuh")),
+    ("field.cuh", include_str!("field.cuh")),
+    ("goldilocks.cuh", include_str!("goldilocks.cuh")),
+    ("msm.cuh", include_str!("msm.cuh")),
+    ("ntt.cuh", include_str!("ntt.cuh")),
+    ("platform.cuh", include_str!("platform.cuh")),
+    ("program.cuh", include_str!("program.cuh")),
+    ("sort.cuh", include_str!("sort.cuh")),
+];

@@ -1,0 +1,315 @@
+//! Multi-scalar multiplication over BN254's G1, on a device, of any length: points and scalars pass through a ring, buckets stay.
+//!
+//! ```text
+//! for each chunk:  digits - sort - starts - lengths - sort - accumulate - extras - fold - merge      (kernels, one stream)
+//! at the end:      reduce - total, one point for each window to the host, which weighs them by 2^(c w)
+//! ```
+//!
+//! The method is that of `gpu/kernels/msm.cuh`. [`MsmPlan`] chooses the width of windows and the length of chunks from the number of
+//! points and the budget of device memory, and says before anything is allocated what the job leases: that much, for its whole life.
+//! Two hard synchronisations a sum, however many chunks there are.
+//!
+//! A chunk of `m` points is `m` points of 64 bytes, then `m` scalars of 32, both in Montgomery form as in files ([`columns`] makes such
+//! a source out of two). Points must be on the curve, (0, 0) is infinity; scalars below the order.
+
+mod launch;
+mod plan;
+mod sort;
+
+use ark_bn254::{Fq, G1Affine, G1Projective};
+use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
+use ark_ff::BigInt;
+
+pub use plan::{ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
+
+use crate::device::Stream;
+use crate::error::{BoxedError, Error, Result};
+use crate::kernels::{Argument, Kernels};
+use crate::ring::{Chunk, Job, Ring, Source, Upload};
+use crate::vram::{DeviceBuffer, Vram};
+use launch::{Grid, Kernel, launch};
+use plan::SUM_BYTES;
+use sort::{Pairs, Sort};
+
+const THREADS: u32 = 128;
+
+/// A source of chunks out of one of points and one of scalars. Each is asked for its own bytes: 64 and 32 an element.
+pub fn columns<P: Source, S: Source>(mut points: P, mut scalars: S) -> impl Source {
+    move |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
+        let first = offset / ELEMENT_BYTES;
+        let count = into.len() / ELEMENT_BYTES as usize;
+        let (of_points, of_scalars) = into.split_at_mut(count * POINT_BYTES as usize);
+        points.fill(first * POINT_BYTES, of_points)?;
+        scalars.fill(first * SCALAR_BYTES, of_scalars)
+    }
+}
+
+/// Everything that sums by one plan need on a device. One sum after the other.
+#[derive(Debug)]
+pub struct Msm {
+    // First: when it is dropped it waits for its kernels, and only then may buffers go.
+    ring: Ring,
+    work: Work,
+}
+
+#[derive(Debug)]
+struct Work {
+    plan: MsmPlan,
+    launches: Launches,
+    buffers: Buffers,
+}
+
+#[derive(Debug)]
+struct Launches {
+    digits: Kernel,
+    sort: Sort,
+    starts: Kernel,
+    lengths: Kernel,
+    accumulate: Kernel,
+    extras: Kernel,
+    fold: Kernel,
+    merge: Kernel,
+    reduce: Kernel,
+    total: Kernel,
+}
+
+#[derive(Debug)]
+struct Buffers {
+    sums: DeviceBuffer,
+    pairs: Pairs,
+    starts: DeviceBuffer,
+    order: Pairs,
+    counts: DeviceBuffer,
+    partials: DeviceBuffer,
+    totals: DeviceBuffer,
+}
+
+impl Msm {
+    /// Leases what the plan says.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`].
+    pub fn new(vram: &Vram, kernels: &Kernels, plan: MsmPlan) -> Result<Self> {
+        let sizes = plan.sizes();
+        let of_the_curve = |name: &str| kernels.kernel(&format!("spk_msm_{name}_bn254"));
+        let launches = Launches {
+            digits: of_the_curve("digits")?,
+            sort: Sort::new(kernels)?,
+            starts: kernels.kernel("spk_msm_starts")?,
+            lengths: kernels.kernel("spk_msm_lengths")?,
+            accumulate: of_the_curve("accumulate")?,
+            extras: of_the_curve("extras")?,
+            fold: of_the_curve("fold")?,
+            merge: of_the_curve("merge")?,
+            reduce: of_the_curve("reduce")?,
+            total: of_the_curve("total")?,
+        };
+        let buffers = Buffers {
+            sums: vram.buffer(sizes.sums, "MSM buckets")?,
+            pairs: Pairs::new(vram, sizes.pairs, "MSM digits")?,
+            starts: vram.buffer(sizes.starts, "MSM runs")?,
+            order: Pairs::new(vram, sizes.order, "MSM order of buckets")?,
+            counts: vram.buffer(sizes.counts, "MSM sort")?,
+            partials: vram.buffer(sizes.partials, "MSM partial sums")?,
+            totals: vram.buffer(sizes.totals, "MSM window sums")?,
+        };
+        Ok(Self {
+            ring: Ring::new(vram, plan.chunking()?, plan.shape().ring_buffers)?,
+            work: Work {
+                plan,
+                launches,
+                buffers,
+            },
+        })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &MsmPlan {
+        &self.work.plan
+    }
+
+    /// The sum of all scalars times their points. `upload` has slots of at least [`MsmPlan::slot_bytes`]; what of this sum was staged in
+    /// them is used.
+    ///
+    /// # Errors
+    /// [`Error::Source`]; [`Error::Driver`]; [`Error::Wrong`] if a window's sum is no point of the curve; [`Error::Invalid`] for slots
+    /// that are too short. Nothing is in flight afterwards, and the next sum begins anew unless the device is lost.
+    pub fn run(&mut self, upload: &mut Upload, source: &mut dyn Source) -> Result<G1Projective> {
+        let work = &self.work;
+        let job = Job {
+            total_bytes: work.plan.points() * ELEMENT_BYTES,
+            upload: Some((upload, source)),
+            download: None,
+        };
+        self.ring.run(job, &mut |chunk| work.add(&chunk))?;
+        work.reduce(self.ring.stream())?;
+        self.ring.finish()?;
+        let mut sums = vec![0; work.buffers.totals.bytes() as usize];
+        work.buffers.totals.read(self.ring.stream(), 0, &mut sums)?;
+        combine(&sums, work.plan.shape().window_bits)
+    }
+}
+
+impl Work {
+    /// Queues what adds a chunk's products to the buckets.
+    fn add(&self, chunk: &Chunk<'_>) -> Result<()> {
+        let (plan, kernels, buffers) = (&self.plan, &self.launches, &self.buffers);
+        let (stream, points) = (chunk.stream, Argument::Buffer(chunk.buffer));
+        if chunk.piece.index == 0 {
+            // Zeros are points at infinity. Not before the job: from here on the ring knows that its stream has to be waited for.
+            stream.fill(&buffers.sums, 0)?;
+        }
+        let n = chunk.piece.bytes / ELEMENT_BYTES;
+        let (windows, items, slots) = (plan.windows(), plan.items(), plan.slots(n));
+        let shape = plan.shape();
+        let [n32, windows32, buckets32, items32, split32, slots32] =
+            [n, windows, plan.buckets(), items, shape.split, slots]
+                .map(|value| Argument::Word32(value as u32));
+        let row = Grid::for_threads(n, THREADS)?;
+        let all_items = Grid::for_threads(items, THREADS)?;
+        let [sums, starts, partials] =
+            [&buffers.sums, &buffers.starts, &buffers.partials].map(Argument::Buffer);
+
+        let pairs = buffers.pairs.unsorted();
+        let scalars = Argument::BufferAt(chunk.buffer, n * POINT_BYTES);
+        let bits = Argument::Word32(shape.window_bits);
+        let [keys, values] = [pairs.keys, pairs.values].map(Argument::Buffer);
+        launch(
+            &kernels.digits,
+            stream,
+            row,
+            &[scalars, n32, bits, windows32, keys, values],
+        )?;
+        let counts = &buffers.counts;
+        let sorted = kernels
+            .sort
+            .run(stream, &buffers.pairs, counts, (n, windows), shape.window_bits)?;
+        let [keys, values] = [sorted.keys, sorted.values].map(Argument::Buffer);
+        let ends = by_windows(Grid::for_threads(plan.buckets() + 1, THREADS)?, windows);
+        launch(&kernels.starts, stream, ends, &[keys, n32, buckets32, starts])?;
+
+        let order = buffers.order.unsorted();
+        let [order_keys, order_values] = [order.keys, order.values].map(Argument::Buffer);
+        launch(
+            &kernels.lengths,
+            stream,
+            all_items,
+            &[starts, buckets32, items32, split32, order_keys, order_values],
+        )?;
+        let order = kernels
+            .sort
+            .run(stream, &buffers.order, counts, (items, 1), plan.order_bits())?;
+        let order = Argument::Buffer(order.values);
+        launch(
+            &kernels.accumulate,
+            stream,
+            all_items,
+            &[
+                points, values, starts, order, n32, buckets32, items32, split32, sums,
+            ],
+        )?;
+        // No run is longer than its row.
+        if slots <= 1 {
+            return Ok(());
+        }
+        let pieces = by_windows(Grid::for_threads(slots, THREADS)?, windows);
+        launch(
+            &kernels.extras,
+            stream,
+            pieces,
+            &[
+                points, keys, values, starts, n32, buckets32, split32, slots32, partials,
+            ],
+        )?;
+        let mut stride = 1;
+        while stride < slots {
+            let stride32 = Argument::Word32(stride as u32);
+            launch(
+                &kernels.fold,
+                stream,
+                pieces,
+                &[keys, starts, n32, buckets32, split32, slots32, stride32, partials],
+            )?;
+            stride *= 2;
+        }
+        launch(
+            &kernels.merge,
+            stream,
+            all_items,
+            &[starts, buckets32, items32, split32, slots32, partials, sums],
+        )
+    }
+
+    /// Queues what makes one point of each window.
+    fn reduce(&self, stream: &Stream) -> Result<()> {
+        let (plan, buffers) = (&self.plan, &self.buffers);
+        let (windows, segments) = (plan.windows(), plan.segments());
+        let [buckets32, segment32, segments32] =
+            [plan.buckets(), plan.segment(), segments].map(|value| Argument::Word32(value as u32));
+        let [sums, partials, totals] =
+            [&buffers.sums, &buffers.partials, &buffers.totals].map(Argument::Buffer);
+        let grid = by_windows(Grid::for_threads(segments, THREADS)?, windows);
+        launch(
+            &self.launches.reduce,
+            stream,
+            grid,
+            &[sums, buckets32, segment32, segments32, partials],
+        )?;
+        let threads = segments.next_power_of_two().min(u64::from(THREADS)) as u32;
+        let grid = Grid {
+            blocks: (1, windows as u32, 1),
+            threads: (threads, 1, 1),
+            shared_bytes: threads * SUM_BYTES as u32,
+        };
+        launch(
+            &self.launches.total,
+            stream,
+            grid,
+            &[partials, segments32, totals],
+        )
+    }
+}
+
+fn by_windows(grid: Grid, windows: u64) -> Grid {
+    Grid {
+        blocks: (grid.blocks.0, windows as u32, 1),
+        ..grid
+    }
+}
+
+/// The sum of the windows' sums times 2^(c w).
+fn combine(sums: &[u8], window_bits: u32) -> Result<G1Projective> {
+    let mut result = G1Projective::ZERO;
+    for (window, sum) in sums.chunks_exact(SUM_BYTES as usize).enumerate().rev() {
+        for _ in 0..window_bits {
+            result.double_in_place();
+        }
+        result += point(sum).ok_or_else(|| Error::Wrong {
+            what: format!("the sum of window {window}, a point off the curve"),
+        })?;
+    }
+    Ok(result)
+}
+
+/// The point at X, Y, ZZ, ZZZ, if it is one of the curve.
+fn point(bytes: &[u8]) -> Option<G1Affine> {
+    let [x, y, zz, zzz] = std::array::from_fn(|i| coordinate(&bytes[32 * i..32 * (i + 1)]));
+    if zz == Fq::ZERO {
+        return Some(G1Affine::zero());
+    }
+    // In Jacobian coordinates with Z = ZZ: X / ZZ = X ZZ / Z^2, and Y / ZZZ = Y ZZZ / Z^3, since ZZ^3 = ZZZ^2.
+    let point = G1Projective::new_unchecked(x * zz, y * zzz, zz).into_affine();
+    (zz * zz * zz == zzz * zzz && point.is_on_curve()).then_some(point)
+}
+
+/// From 32 bytes in Montgomery form.
+fn coordinate(bytes: &[u8]) -> Fq {
+    let mut words = [0u64; 4];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = bytes
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    }
+    Fq::new_unchecked(BigInt(words))
+}

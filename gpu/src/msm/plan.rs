@@ -1,0 +1,374 @@
+//! How an MSM is cut: window width, points of a chunk, and the bytes that all of it takes.
+
+use crate::error::{Error, Result};
+use crate::ring::Chunking;
+use crate::vram::GRANULE_BYTES;
+
+/// Bytes of a point and its scalar.
+pub const ELEMENT_BYTES: u64 = POINT_BYTES + SCALAR_BYTES;
+/// x, y in Montgomery form, words least significant first; zeros for infinity.
+pub const POINT_BYTES: u64 = 64;
+/// A scalar in Montgomery form.
+pub const SCALAR_BYTES: u64 = 32;
+
+/// Bits of a scalar, and one for the sign of its digits.
+const SIGNED_BITS: u32 = 255;
+/// A bucket, X, Y, ZZ, ZZZ.
+pub(super) const SUM_BYTES: u64 = 128;
+const WORD_BYTES: u64 = 4;
+const WINDOW_BITS: std::ops::RangeInclusive<u32> = 1..=20;
+/// Shorter chunks would be all launches.
+const CHUNK_POINTS_MIN: u64 = 32;
+/// Indices of points have 31 bits; a chunk this long is 6 GiB.
+const CHUNK_POINTS_MAX: u64 = 1 << 26;
+/// A run of a bucket is cut into pieces of at least so many points.
+const SPLIT_MIN: u64 = 16;
+const SPLIT_MAX: u64 = 1 << 15;
+/// Threads that a device is kept busy with: two thousand for each of 32 multiprocessors and more.
+const THREADS_WANTED: u64 = 1 << 16;
+/// Chunks grow from this part of a full one, so that the first copy is short.
+const FIRST_PART: u64 = 8;
+
+/// What a part of the work costs, in mixed additions: by instructions and bytes on paper, not measured.
+mod cost {
+    /// Digit, sorting, for each point and window.
+    pub const PAIR: f64 = 0.15;
+    /// A bucket's sum read, written and put in order, for each chunk.
+    pub const BUCKET: f64 = 0.5;
+    /// Two full additions for each bucket at the end.
+    pub const REDUCED: f64 = 2.5;
+    /// A launch: 5 us of a device that does 6.5 G additions a second.
+    pub const LAUNCH: f64 = 32_000.0;
+    /// A point's copy that nothing runs beside.
+    pub const COPY: f64 = 12.0;
+}
+
+/// The four numbers that a plan is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MsmShape {
+    /// Bits of a digit, from 1 to 20.
+    pub window_bits: u32,
+    /// Points of a full chunk.
+    pub chunk_points: u64,
+    /// Chunks on the device at one time: with two, one is copied while the other is summed.
+    pub ring_buffers: usize,
+    /// The longest run of points that one thread adds up; a power of two.
+    pub split: u64,
+}
+
+/// How an MSM runs: its shape, and what follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MsmPlan {
+    points: u64,
+    shape: MsmShape,
+}
+
+/// Bytes of every buffer, in the order in which they are leased.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub chunk: u64,
+    pub sums: u64,
+    /// One of four: keys and values, before and after a pass of sorting.
+    pub pairs: u64,
+    pub starts: u64,
+    /// One of four, as `pairs`.
+    pub order: u64,
+    pub counts: u64,
+    pub partials: u64,
+    pub totals: u64,
+}
+
+impl MsmPlan {
+    /// The plan for `points` points whose cost on paper is least among those that fit `vram_bytes` of device memory and pinned slots
+    /// of `slot_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no points.
+    pub fn new(points: u64, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
+        if points == 0 {
+            return Err(Error::Invalid {
+                what: "MSM",
+                details: "a sum of no points needs no plan".into(),
+            });
+        }
+        let what = || format!("an MSM of {points} points");
+        let shortest = CHUNK_POINTS_MIN.min(points);
+        let longest = (slot_bytes / ELEMENT_BYTES).min(CHUNK_POINTS_MAX).min(points);
+        if longest < shortest {
+            return Err(Error::TooSmall {
+                what: what(),
+                memory: "a pinned slot",
+                budget_bytes: slot_bytes,
+                smallest_bytes: shortest * ELEMENT_BYTES,
+            });
+        }
+        let mut best: Option<(f64, Self)> = None;
+        let mut smallest_bytes = u64::MAX;
+        for window_bits in WINDOW_BITS {
+            for ring_buffers in [1, 2] {
+                let with = |chunk_points| Self::shaped(points, window_bits, chunk_points, ring_buffers);
+                smallest_bytes = smallest_bytes.min(with(shortest).vram_bytes());
+                if with(shortest).vram_bytes() > vram_bytes {
+                    continue;
+                }
+                let (mut fits, mut beyond) = (shortest, longest + 1);
+                while beyond - fits > 1 {
+                    let middle = fits.midpoint(beyond);
+                    if with(middle).vram_bytes() <= vram_bytes {
+                        fits = middle;
+                    } else {
+                        beyond = middle;
+                    }
+                }
+                let plan = with(fits);
+                let cost = plan.cost();
+                if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                    best = Some((cost, plan));
+                }
+            }
+        }
+        best.map(|(_, plan)| plan).ok_or_else(|| Error::TooSmall {
+            what: what(),
+            memory: "device memory",
+            budget_bytes: vram_bytes,
+            smallest_bytes,
+        })
+    }
+
+    /// A plan of this shape, whatever it costs.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for numbers that cannot be.
+    pub fn with_shape(points: u64, shape: MsmShape) -> Result<Self> {
+        let possible = points > 0
+            && WINDOW_BITS.contains(&shape.window_bits)
+            && (1..=CHUNK_POINTS_MAX).contains(&shape.chunk_points)
+            && shape.ring_buffers > 0
+            && shape.split.is_power_of_two()
+            && shape.split <= SPLIT_MAX;
+        if !possible {
+            return Err(Error::Invalid {
+                what: "shape of an MSM",
+                details: format!("{points} points, {shape:?}"),
+            });
+        }
+        Ok(Self { points, shape })
+    }
+
+    fn shaped(points: u64, window_bits: u32, chunk_points: u64, ring_buffers: usize) -> Self {
+        let windows = u64::from(SIGNED_BITS.div_ceil(window_bits));
+        let buckets = 1u64 << (window_bits - 1);
+        let of_a_bucket = (2 * chunk_points / buckets).max(1).next_power_of_two();
+        let busy = (windows * chunk_points / THREADS_WANTED)
+            .max(1)
+            .next_power_of_two();
+        let split = of_a_bucket.min(busy).clamp(SPLIT_MIN, SPLIT_MAX);
+        Self {
+            points,
+            shape: MsmShape {
+                window_bits,
+                chunk_points,
+                ring_buffers,
+                split,
+            },
+        }
+    }
+
+    /// Points of the whole sum.
+    pub fn points(&self) -> u64 {
+        self.points
+    }
+
+    /// The numbers that the plan is made of.
+    pub fn shape(&self) -> MsmShape {
+        self.shape
+    }
+
+    /// How many digits a scalar has.
+    pub fn windows(&self) -> u64 {
+        u64::from(SIGNED_BITS.div_ceil(self.shape.window_bits))
+    }
+
+    /// Buckets of a window.
+    pub fn buckets(&self) -> u64 {
+        1 << (self.shape.window_bits - 1)
+    }
+
+    /// Bytes of device memory that the job leases.
+    pub fn vram_bytes(&self) -> u64 {
+        let sizes = self.sizes();
+        let one_each = [
+            sizes.sums,
+            sizes.starts,
+            sizes.counts,
+            sizes.partials,
+            sizes.totals,
+        ];
+        let once: u64 = one_each.into_iter().map(rounded).sum();
+        once + self.shape.ring_buffers as u64 * rounded(sizes.chunk)
+            + 4 * (rounded(sizes.pairs) + rounded(sizes.order))
+    }
+
+    /// Bytes that a pinned slot must have.
+    pub fn slot_bytes(&self) -> u64 {
+        self.shape.chunk_points * ELEMENT_BYTES
+    }
+
+    /// How the job's bytes are cut.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], never for a plan that could be made.
+    pub fn chunking(&self) -> Result<Chunking> {
+        let chunk = self.shape.chunk_points;
+        let first = (chunk / FIRST_PART).max(CHUNK_POINTS_MIN.min(chunk));
+        Chunking::new(chunk * ELEMENT_BYTES, ELEMENT_BYTES)?.growing_from(first * ELEMENT_BYTES)
+    }
+
+    /// How many chunks there are.
+    ///
+    /// # Errors
+    /// As [`MsmPlan::chunking`].
+    pub fn chunks(&self) -> Result<u64> {
+        Ok(self.chunking()?.pieces(self.points * ELEMENT_BYTES)?.count() as u64)
+    }
+
+    /// How many kernels are launched, all in all.
+    ///
+    /// # Errors
+    /// As [`MsmPlan::chunking`].
+    pub fn launches(&self) -> Result<u64> {
+        let pieces = self.chunking()?.pieces(self.points * ELEMENT_BYTES)?;
+        let chunks: u64 = pieces
+            .map(|piece| self.launches_of(piece.bytes / ELEMENT_BYTES))
+            .sum();
+        Ok(chunks + 2)
+    }
+
+    fn launches_of(&self, points: u64) -> u64 {
+        let sort = |bits: u32| 3 * u64::from(bits.div_ceil(super::sort::DIGIT_BITS));
+        let slots = self.slots(points);
+        let pieces = if slots > 1 {
+            2 + u64::from(slots.next_power_of_two().ilog2())
+        } else {
+            0
+        };
+        4 + sort(self.shape.window_bits) + sort(self.order_bits()) + pieces
+    }
+
+    fn cost(&self) -> f64 {
+        let (points, windows) = (self.points as f64, self.windows() as f64);
+        let items = self.items() as f64;
+        let chunks = self.points.div_ceil(self.shape.chunk_points) as f64;
+        let launches = self.launches_of(self.shape.chunk_points) as f64;
+        let alone = if self.shape.ring_buffers > 1 {
+            0.0
+        } else {
+            cost::COPY
+        };
+        points * (windows * (1.0 + cost::PAIR) + alone)
+            + chunks * (items * cost::BUCKET + launches * cost::LAUNCH)
+            + items * cost::REDUCED
+    }
+
+    /// Buckets of all windows.
+    pub(super) fn items(&self) -> u64 {
+        self.windows() * self.buckets()
+    }
+
+    /// Bits of what the buckets of a chunk are ordered by.
+    pub(super) fn order_bits(&self) -> u32 {
+        self.shape.split.ilog2() + 1
+    }
+
+    /// Pieces of runs, for each window of a chunk.
+    pub(super) fn slots(&self, points: u64) -> u64 {
+        points.div_ceil(self.shape.split)
+    }
+
+    /// Buckets that one thread weighs at the end: about the square root.
+    pub(super) fn segment(&self) -> u64 {
+        1 << (self.buckets().ilog2() / 2)
+    }
+
+    pub(super) fn segments(&self) -> u64 {
+        self.buckets().div_ceil(self.segment())
+    }
+
+    pub(super) fn sizes(&self) -> Sizes {
+        let (windows, buckets, items) = (self.windows(), self.buckets(), self.items());
+        let points = self.shape.chunk_points;
+        let counts = super::sort::count_words(points, windows).max(super::sort::count_words(items, 1));
+        Sizes {
+            chunk: self.slot_bytes(),
+            sums: SUM_BYTES * items,
+            pairs: WORD_BYTES * windows * points,
+            starts: WORD_BYTES * windows * (buckets + 1),
+            order: WORD_BYTES * items,
+            counts: WORD_BYTES * counts,
+            partials: SUM_BYTES * windows * self.slots(points).max(self.segments()),
+            totals: SUM_BYTES * windows,
+        }
+    }
+}
+
+/// As the ledger counts a buffer.
+fn rounded(bytes: u64) -> u64 {
+    bytes.next_multiple_of(GRANULE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_keeps_to_its_budgets_and_larger_ones_cost_no_more() {
+        for points in [1, 31, 1000, 1 << 16, 1 << 24, 1 << 28] {
+            let mut last = f64::INFINITY;
+            for log in 12..38 {
+                for (vram, slot) in [(1u64 << log, 1u64 << 40), (1 << log, 40 << 20)] {
+                    match MsmPlan::new(points, vram, slot) {
+                        Ok(plan) => {
+                            assert!(plan.vram_bytes() <= vram && plan.slot_bytes() <= slot, "{plan:?}");
+                            assert!(plan.shape.chunk_points <= points);
+                            assert!(
+                                u64::from(plan.shape.window_bits) * plan.windows() >= u64::from(SIGNED_BITS)
+                            );
+                            if slot > 1 << 30 {
+                                // The search for a chunk's length is not exact, since a longer run needs fewer slots.
+                                assert!(plan.cost() <= last * 1.05, "{plan:?}");
+                                last = last.min(plan.cost());
+                            }
+                        }
+                        Err(Error::TooSmall { smallest_bytes, .. }) => {
+                            assert!(smallest_bytes > vram);
+                            MsmPlan::new(points, smallest_bytes, slot).unwrap();
+                            assert!(MsmPlan::new(points, smallest_bytes - 1, slot).is_err());
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_card_gets_large_windows() {
+        let plan = MsmPlan::new(1 << 24, 8 << 30, 256 << 20).unwrap();
+        assert!((14..=20).contains(&plan.shape.window_bits), "{plan:?}");
+        assert_eq!(plan.shape.ring_buffers, 2);
+        let refusal = MsmPlan::new(1 << 24, 8 << 30, 95).unwrap_err();
+        assert!(refusal.is_memory_short());
+        assert!(
+            refusal
+                .to_string()
+                .contains("95 bytes of a pinned slot: it needs 3072"),
+            "{refusal}"
+        );
+        assert!(MsmPlan::new(0, 1 << 30, 1 << 20).is_err());
+        let shape = MsmShape {
+            window_bits: 21,
+            ..plan.shape()
+        };
+        assert!(MsmPlan::with_shape(1, shape).is_err());
+    }
+}

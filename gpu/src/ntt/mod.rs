@@ -1,0 +1,463 @@
+//! Number-theoretic transforms over BN254's scalar field, on a device, of any length: in device memory what fits the budget, in two
+//! steps what does not.
+//!
+//! ```text
+//! in device memory:  ring up -> array <-> array (passes) -> ring back
+//! in two steps:      from -> columns: passes, times w^(row column) -> between -> rows: passes -> to
+//! ```
+//!
+//! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order. In two steps a chunk is some whole columns, then
+//! some whole rows, of a matrix of sqrt(n) by sqrt(n); the host gathers columns with reads of a chunk's width, and the last pass
+//! writes rows across, so that they leave with writes of a chunk's height. One hard synchronisation a transform, and one for the tables.
+//!
+//! Device memory is leased as [`NttPlan::vram_bytes`] says; the smallest budget for n elements is some rows of sqrt(n).
+
+mod passes;
+mod plan;
+mod tables;
+
+use ark_bn254::Fr;
+use ark_ff::{AdditiveGroup, FftField, Field};
+
+pub use plan::{ELEMENT_BYTES, NttPlan, NttWay};
+
+use crate::error::{BoxedError, Error, Result};
+use crate::kernels::{Kernel, Kernels};
+use crate::ring::{Chunk, Download, Job, Ring, Upload};
+use crate::vram::{DeviceBuffer, Vram};
+use passes::{Layout, Rows, transform};
+use tables::{OnDevice, Powers, Scale, Step, Tables};
+
+/// Which transform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transform {
+    root: Fr,
+    log_n: u32,
+    inverse: bool,
+    shift: Option<Fr>,
+}
+
+impl Transform {
+    /// From coefficients to values at the powers of arkworks' root of order 2^`log_n`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no such root.
+    pub fn forward(log_n: u32) -> Result<Self> {
+        plan::check_length(log_n)?;
+        let root = Fr::get_root_of_unity(1 << log_n).unwrap_or(Fr::ONE);
+        Self::by_root(root, log_n)
+    }
+
+    /// The same by another root of that order: libraries do not agree on one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if it has another order.
+    pub fn by_root(root: Fr, log_n: u32) -> Result<Self> {
+        plan::check_length(log_n)?;
+        let right = match log_n {
+            0 => root == Fr::ONE,
+            _ => root.pow([1u64 << (log_n - 1)]) == -Fr::ONE,
+        };
+        if !right {
+            return Err(Error::Invalid {
+                what: "transform",
+                details: format!("{root} has not the order 2^{log_n}"),
+            });
+        }
+        Ok(Self {
+            root,
+            log_n,
+            inverse: false,
+            shift: None,
+        })
+    }
+
+    /// From values to coefficients.
+    #[must_use]
+    pub fn inverse(self) -> Self {
+        Self {
+            inverse: true,
+            ..self
+        }
+    }
+
+    /// Values are at `shift` times the powers of the root.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for 0.
+    pub fn on_coset(self, shift: Fr) -> Result<Self> {
+        if shift == Fr::ZERO {
+            return Err(Error::Invalid {
+                what: "transform",
+                details: "a coset's shift is 0".into(),
+            });
+        }
+        Ok(Self {
+            shift: Some(shift),
+            ..self
+        })
+    }
+
+    /// log2 of the number of elements.
+    pub fn log_n(&self) -> u32 {
+        self.log_n
+    }
+}
+
+/// Where elements are had, 32 bytes each in Montgomery form, by their index, in any order.
+pub trait ReadElements {
+    /// Writes the whole of `into`: elements from `first` on.
+    ///
+    /// # Errors
+    /// Whatever went wrong; the job ends with [`Error::Source`].
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), BoxedError>;
+}
+
+/// Where elements go.
+pub trait WriteElements {
+    /// Takes elements from `first` on.
+    ///
+    /// # Errors
+    /// Whatever went wrong; the job ends with [`Error::Sink`].
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<(), BoxedError>;
+}
+
+impl ReadElements for Vec<u8> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), BoxedError> {
+        let start = (first * ELEMENT_BYTES) as usize;
+        let from = self.get(start..start + into.len()).ok_or("too few elements")?;
+        into.copy_from_slice(from);
+        Ok(())
+    }
+}
+
+impl WriteElements for Vec<u8> {
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<(), BoxedError> {
+        let start = (first * ELEMENT_BYTES) as usize;
+        let to = self
+            .get_mut(start..start + bytes.len())
+            .ok_or("too few elements")?;
+        to.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Slots at both ends.
+#[derive(Debug)]
+pub struct Ends<'a> {
+    /// On the way to the device.
+    pub upload: &'a mut Upload,
+    /// On the way back.
+    pub download: &'a mut Download,
+}
+
+/// Everything that transforms of one kind need on a device. One transform after the other.
+#[derive(Debug)]
+pub struct Ntt {
+    // First: when it is dropped it waits for its kernels, and only then may buffers go.
+    ring: Ring,
+    work: Work,
+}
+
+#[derive(Debug)]
+struct Work {
+    plan: NttPlan,
+    kernel: Kernel,
+    tables: DeviceBuffer,
+    array: DeviceBuffer,
+    /// In device memory; in two steps the other one is the ring's.
+    other: Option<DeviceBuffer>,
+    /// The whole, or columns and rows.
+    steps: Vec<Step>,
+    /// w^(row column).
+    between: Option<Powers>,
+    inverse: bool,
+    /// Powers of the shift, of its inverse over n, or 1 / n.
+    shift: Option<Powers>,
+    has_shift: bool,
+}
+
+impl Ntt {
+    /// Leases what the plan says, and makes the tables.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`]; [`Error::Invalid`] if the plan is for
+    /// another length.
+    pub fn new(vram: &Vram, kernels: &Kernels, plan: NttPlan, transform: Transform) -> Result<Self> {
+        if plan.log_n() != transform.log_n {
+            return Err(Error::Invalid {
+                what: "plan of a transform",
+                details: format!("for 2^{} elements, not 2^{}", plan.log_n(), transform.log_n),
+            });
+        }
+        let kernel = kernels.kernel("spk_ntt_pass_bn254_fr")?;
+        let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
+        let array = || vram.buffer(plan.data_bytes(), "NTT arrays");
+        let arrays = (
+            array()?,
+            match plan.way() {
+                NttWay::InDeviceMemory => Some(array()?),
+                NttWay::TwoSteps { .. } => None,
+            },
+        );
+        let mut ring = Ring::new(vram, plan.chunking()?, plan.ring_buffers())?;
+        let mut content = Tables::default();
+        let work = Work::new(plan, transform, (kernel, tables, arrays), &mut content);
+        work.tables.write(ring.stream(), 0, &content.bytes())?;
+        ring.finish()?;
+        Ok(Self { ring, work })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &NttPlan {
+        &self.work.plan
+    }
+
+    /// Transforms what is in `from` into `to`, by way of `between` if it takes two steps. All three have the whole length.
+    ///
+    /// # Errors
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], [`Error::Invalid`] for slots that are too short. Nothing is in flight
+    /// afterwards; what `to` then holds is void.
+    pub fn run(
+        &mut self,
+        ends: Ends<'_>,
+        from: &mut dyn ReadElements,
+        between: &mut (impl ReadElements + WriteElements),
+        to: &mut dyn WriteElements,
+    ) -> Result<()> {
+        match self.work.plan.way() {
+            NttWay::InDeviceMemory => self.run_in_memory(ends, from, to)?,
+            NttWay::TwoSteps { log_rows } => self.run_in_steps(ends, log_rows, from, between, to)?,
+        }
+        self.ring.finish()
+    }
+
+    fn run_in_memory(
+        &mut self,
+        ends: Ends<'_>,
+        from: &mut dyn ReadElements,
+        to: &mut dyn WriteElements,
+    ) -> Result<()> {
+        let work = &self.work;
+        let total_bytes = work.plan.total_bytes();
+        let array = &work.array;
+        let other = work
+            .other
+            .as_ref()
+            .ok_or(Error::Unusable { what: "a transform" })?;
+        let mut source = |offset: u64, into: &mut [u8]| from.read(offset / ELEMENT_BYTES, into);
+        let job = Job {
+            total_bytes,
+            upload: Some((ends.upload, &mut source)),
+            download: None,
+        };
+        self.ring.run(job, &mut |chunk| {
+            let piece = chunk.piece;
+            chunk
+                .stream
+                .copy((array, piece.offset), (chunk.buffer, 0), piece.bytes)
+        })?;
+        let layout = Layout {
+            stride: 1,
+            batch: 1 << work.plan.log_n(),
+        };
+        let rows = Rows {
+            step: work.step(0)?,
+            count: 1,
+            layouts: [layout; 2],
+            scales: work.outer_scales([1, 0, 0, 0], [1, 0, 0, 0]),
+        };
+        transform(
+            &work.kernel,
+            self.ring.stream(),
+            &OnDevice(&work.tables),
+            &rows,
+            [array, other],
+        )?;
+        let mut sink = |offset: u64, bytes: &[u8]| to.write(offset / ELEMENT_BYTES, bytes);
+        let job = Job {
+            total_bytes,
+            upload: None,
+            download: Some((ends.download, &mut sink)),
+        };
+        self.ring.run(job, &mut |chunk| {
+            let piece = chunk.piece;
+            chunk
+                .stream
+                .copy((chunk.buffer, 0), (array, piece.offset), piece.bytes)
+        })
+    }
+
+    fn run_in_steps(
+        &mut self,
+        ends: Ends<'_>,
+        log_rows: u32,
+        from: &mut dyn ReadElements,
+        between: &mut (impl ReadElements + WriteElements),
+        to: &mut dyn WriteElements,
+    ) -> Result<()> {
+        let work = &self.work;
+        let (rows, columns) = (1u64 << log_rows, 1u64 << (work.plan.log_n() - log_rows));
+        let total_bytes = work.plan.total_bytes();
+        let column_bytes = rows * ELEMENT_BYTES;
+        // A chunk of some columns is row after row of them.
+        let mut source = |offset: u64, into: &mut [u8]| {
+            let first = offset / column_bytes;
+            let width = into.len() / rows as usize;
+            let mut lines = (0..rows).zip(into.chunks_exact_mut(width));
+            lines.try_for_each(|(row, line)| from.read(row * columns + first, line))
+        };
+        let mut sink = |offset: u64, bytes: &[u8]| {
+            let first = offset / column_bytes;
+            let width = bytes.len() / rows as usize;
+            let mut lines = (0..rows).zip(bytes.chunks_exact(width));
+            lines.try_for_each(|(row, line)| between.write(row * columns + first, line))
+        };
+        let job = Job {
+            total_bytes,
+            upload: Some((&mut *ends.upload, &mut source)),
+            download: Some((&mut *ends.download, &mut sink)),
+        };
+        self.ring
+            .run(job, &mut |chunk| work.columns(&chunk, rows, columns))?;
+
+        // Rows come one after the other, and leave as a chunk of columns.
+        let row_bytes = columns * ELEMENT_BYTES;
+        let mut source = |offset: u64, into: &mut [u8]| between.read(offset / ELEMENT_BYTES, into);
+        let mut sink = |offset: u64, bytes: &[u8]| {
+            let first = offset / row_bytes;
+            let width = bytes.len() / columns as usize;
+            let mut lines = (0..columns).zip(bytes.chunks_exact(width));
+            lines.try_for_each(|(column, line)| to.write(column * rows + first, line))
+        };
+        let job = Job {
+            total_bytes,
+            upload: Some((ends.upload, &mut source)),
+            download: Some((ends.download, &mut sink)),
+        };
+        self.ring.run(job, &mut |chunk| work.rows(&chunk, rows, columns))
+    }
+}
+
+impl Work {
+    fn new(
+        plan: NttPlan,
+        transform: Transform,
+        (kernel, tables, (array, other)): (Kernel, DeviceBuffer, (DeviceBuffer, Option<DeviceBuffer>)),
+        content: &mut Tables,
+    ) -> Self {
+        let log_n = plan.log_n();
+        let inverted = |value: Fr| value.inverse().unwrap_or(Fr::ONE);
+        let root = if transform.inverse {
+            inverted(transform.root)
+        } else {
+            transform.root
+        };
+        let one_over_n = inverted(Fr::from(1u64 << log_n));
+        let shift = match (transform.inverse, transform.shift) {
+            (false, None) => None,
+            (true, None) => Some(content.constant(one_over_n)),
+            (false, Some(shift)) => Some(content.powers(shift, log_n, Fr::ONE)),
+            (true, Some(shift)) => Some(content.powers(inverted(shift), log_n, one_over_n)),
+        };
+        let (steps, between) = match plan.way() {
+            NttWay::InDeviceMemory => (vec![content.step(root, log_n)], None),
+            NttWay::TwoSteps { log_rows } => {
+                let log_columns = log_n - log_rows;
+                let steps = vec![
+                    content.step(root.pow([1u64 << log_columns]), log_rows),
+                    content.step(root.pow([1u64 << log_rows]), log_columns),
+                ];
+                (steps, Some(content.powers(root, log_n, Fr::ONE)))
+            }
+        };
+        Self {
+            plan,
+            kernel,
+            tables,
+            array,
+            other,
+            steps,
+            between,
+            inverse: transform.inverse,
+            shift,
+            has_shift: transform.shift.is_some(),
+        }
+    }
+
+    /// Factors of the whole transform: a shift before a forward one, a shift and 1 / n after an inverse one, by the element's index
+    /// there, in terms of its index in a row and the row's.
+    fn outer_scales(&self, before: [u64; 4], after: [u64; 4]) -> [Option<Scale>; 2] {
+        let of = |exponent: [u64; 4]| {
+            self.shift.map(|powers| Scale {
+                powers,
+                exponent: if self.has_shift { exponent } else { [0; 4] },
+            })
+        };
+        if self.inverse {
+            [None, of(after)]
+        } else {
+            [of(before), None]
+        }
+    }
+
+    /// Some columns: element i of column y is in line i.
+    fn columns(&self, chunk: &Chunk<'_>, rows: u64, columns: u64) -> Result<()> {
+        let count = chunk.piece.bytes / (rows * ELEMENT_BYTES);
+        let first = chunk.piece.offset / (rows * ELEMENT_BYTES);
+        let layout = Layout {
+            stride: count,
+            batch: 1,
+        };
+        let [before, _] = self.outer_scales([columns, 0, first, 1], [0; 4]);
+        let between = self.between.map(|powers| Scale {
+            powers,
+            exponent: [first, 1, 0, 0],
+        });
+        let rows = Rows {
+            step: self.step(0)?,
+            count,
+            layouts: [layout; 2],
+            scales: [before, between],
+        };
+        self.transform_chunk(chunk, &rows)
+    }
+
+    /// Some rows, each of which becomes a column.
+    fn rows(&self, chunk: &Chunk<'_>, rows: u64, columns: u64) -> Result<()> {
+        let count = chunk.piece.bytes / (columns * ELEMENT_BYTES);
+        let first = chunk.piece.offset / (columns * ELEMENT_BYTES);
+        let along = Layout {
+            stride: 1,
+            batch: columns,
+        };
+        let across = Layout {
+            stride: count,
+            batch: 1,
+        };
+        let [_, after] = self.outer_scales([0; 4], [rows, 0, first, 1]);
+        let rows = Rows {
+            step: self.step(1)?,
+            count,
+            layouts: [along, across],
+            scales: [None, after],
+        };
+        self.transform_chunk(chunk, &rows)
+    }
+
+    fn transform_chunk(&self, chunk: &Chunk<'_>, rows: &Rows<'_>) -> Result<()> {
+        transform(
+            &self.kernel,
+            chunk.stream,
+            &OnDevice(&self.tables),
+            rows,
+            [chunk.buffer, &self.array],
+        )
+    }
+
+    fn step(&self, index: usize) -> Result<&Step> {
+        self.steps
+            .get(index)
+            .ok_or(Error::Unusable { what: "a transform" })
+    }
+}

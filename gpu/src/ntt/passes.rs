@@ -1,0 +1,83 @@
+//! The launches of one transform of several rows: the one place where this folder launches kernels.
+#![allow(unsafe_code)]
+
+use super::plan::{ELEMENT_BYTES, LOG_TILE};
+use super::tables::{OnDevice, Scale, Step};
+use crate::device::Stream;
+use crate::error::Result;
+use crate::kernels::{Argument, Grid, Kernel};
+use crate::vram::DeviceBuffer;
+
+const THREADS_MAX: u32 = 256;
+
+/// Where the rows of a batch are: element i of row y at `i * stride + y * batch`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    pub stride: u64,
+    pub batch: u64,
+}
+
+/// What is transformed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub step: &'a Step,
+    pub count: u64,
+    /// Of what is there, and of what comes of it.
+    pub layouts: [Layout; 2],
+    /// Factors before the first pass, and after the last one.
+    pub scales: [Option<Scale>; 2],
+}
+
+/// Transforms rows, from `arrays[0]` and back to there; `arrays[1]` has as much room.
+pub(super) fn transform(
+    kernel: &Kernel,
+    stream: &Stream,
+    tables: &OnDevice<'_>,
+    rows: &Rows<'_>,
+    arrays: [&DeviceBuffer; 2],
+) -> Result<()> {
+    let step = rows.step;
+    let [mut from, mut to] = arrays;
+    let mut log_before = 0;
+    let last = step.log_radices.len() - 1;
+    for (pass, &log_radix) in step.log_radices.iter().enumerate() {
+        let log_columns = (LOG_TILE - log_radix).min(step.log_n - log_radix);
+        let write = if pass == last {
+            rows.layouts[1]
+        } else {
+            rows.layouts[0]
+        };
+        let mut words = vec![
+            from.memory().at(0, 0)?,
+            to.memory().at(0, 0)?,
+            rows.layouts[0].stride,
+            rows.layouts[0].batch,
+            write.stride,
+            write.batch,
+            step.log_n.into(),
+            log_before,
+            log_radix.into(),
+            log_columns.into(),
+        ];
+        words.extend(tables.step(step)?);
+        words.extend(tables.scale(rows.scales[0].filter(|_| pass == 0))?);
+        words.extend(tables.scale(rows.scales[1].filter(|_| pass == last))?);
+        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        let tile = 1u32 << (log_radix + log_columns);
+        let grid = Grid {
+            blocks: (1 << (step.log_n - log_radix - log_columns), rows.count as u32, 1),
+            threads: ((tile / 2).clamp(1, THREADS_MAX), 1, 1),
+            shared_bytes: tile * ELEMENT_BYTES as u32,
+        };
+        // SAFETY: the words are `NttPass` of ntt.cuh; rows fit their arrays in both layouts, and exponents their tables, by `NttPlan`.
+        // Arrays, tables and kernel belong to an `Ntt`, whose ring is dropped before them and waits for its stream.
+        unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }?;
+        log_before += u64::from(log_radix);
+        (from, to) = (to, from);
+    }
+    if last.is_multiple_of(2) {
+        let bytes = rows.count * (ELEMENT_BYTES << step.log_n);
+        stream.copy((arrays[0], 0), (arrays[1], 0), bytes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,253 @@
+//! How a transform is cut: in device memory as a whole, or in two steps over columns and rows.
+
+use crate::error::{Error, Result};
+use crate::ring::Chunking;
+use crate::vram::GRANULE_BYTES;
+
+/// Bytes of an element.
+pub const ELEMENT_BYTES: u64 = 32;
+/// 2^28 is the largest power of two that divides r - 1.
+const LOG_N_MAX: u32 = 28;
+/// A tile of 2^10 elements is 32 KiB of shared memory, which every device has without being asked.
+pub(super) const LOG_TILE: u32 = 10;
+/// Chunks of a transform in device memory are no shorter, or all of it.
+const CHUNK_ELEMENTS_MIN: u64 = 256;
+/// What a chunk of a transform in device memory is cut to: a copy of 16 MiB has long reached the bus's full rate.
+const CHUNK_ELEMENTS_ENOUGH: u64 = 1 << 19;
+
+/// How a transform runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NttPlan {
+    log_n: u32,
+    way: NttWay,
+    chunk_elements: u64,
+    ring_buffers: usize,
+}
+
+/// In how many steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NttWay {
+    /// The whole transform in device memory, twice: before and after a pass.
+    InDeviceMemory,
+    /// As a matrix of 2^`log_rows` rows, row after row: its columns, then its rows (Bailey, "FFTs in external or hierarchical
+    /// memory", 1990). The data goes to the device and back twice.
+    TwoSteps {
+        /// log2 of the length of a column.
+        log_rows: u32,
+    },
+}
+
+impl NttPlan {
+    /// The plan for 2^`log_n` elements: in device memory if it fits `vram_bytes`, else in two steps. Chunks fit pinned slots of
+    /// `slot_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for more than 2^28 elements.
+    pub fn new(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
+        check_length(log_n)?;
+        let n = 1u64 << log_n;
+        let ways = [
+            (NttWay::InDeviceMemory, CHUNK_ELEMENTS_MIN.min(n)),
+            (NttWay::TwoSteps { log_rows: log_n / 2 }, 1 << log_n.div_ceil(2)),
+        ];
+        for (way, unit) in ways {
+            for ring_buffers in [2, 1] {
+                let with = |chunk_elements| Self {
+                    log_n,
+                    way,
+                    chunk_elements,
+                    ring_buffers,
+                };
+                let enough = match way {
+                    NttWay::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
+                    NttWay::TwoSteps { .. } => n,
+                };
+                // Bytes grow with the number of units: the longest chunk of whole units.
+                let longest = (slot_bytes / ELEMENT_BYTES).min(enough) / unit;
+                let fits = |units: &u64| with(units * unit).vram_bytes() <= vram_bytes;
+                let (mut best, mut beyond) = (0, longest + 1);
+                while beyond - best > 1 {
+                    let middle = best.midpoint(beyond);
+                    if fits(&middle) {
+                        best = middle;
+                    } else {
+                        beyond = middle;
+                    }
+                }
+                if best > 0 {
+                    return Ok(with(best * unit));
+                }
+            }
+        }
+        let smallest = ways.map(|(way, unit)| Self {
+            log_n,
+            way,
+            chunk_elements: unit,
+            ring_buffers: 1,
+        });
+        let least = |bytes: fn(&Self) -> u64| smallest.iter().map(bytes).min().unwrap_or(0);
+        let slots_are_short = least(Self::slot_bytes) > slot_bytes;
+        Err(Error::TooSmall {
+            what: format!("a transform of 2^{log_n} elements"),
+            memory: if slots_are_short {
+                "a pinned slot"
+            } else {
+                "device memory"
+            },
+            budget_bytes: if slots_are_short { slot_bytes } else { vram_bytes },
+            smallest_bytes: if slots_are_short {
+                least(Self::slot_bytes)
+            } else {
+                // In the way that the slots allow.
+                let allowed = smallest.iter().filter(|plan| plan.slot_bytes() <= slot_bytes);
+                allowed.map(Self::vram_bytes).min().unwrap_or(0)
+            },
+        })
+    }
+
+    /// log2 of the number of elements.
+    pub fn log_n(&self) -> u32 {
+        self.log_n
+    }
+
+    /// In how many steps.
+    pub fn way(&self) -> NttWay {
+        self.way
+    }
+
+    /// Elements of a full chunk.
+    pub fn chunk_elements(&self) -> u64 {
+        self.chunk_elements
+    }
+
+    /// Bytes of device memory that the job leases.
+    pub fn vram_bytes(&self) -> u64 {
+        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
+        rounded(self.table_elements() * ELEMENT_BYTES)
+            + self.data_buffers() * rounded(self.data_bytes())
+            + self.ring_buffers as u64 * rounded(self.slot_bytes())
+    }
+
+    /// Bytes that a pinned slot must have, at either end.
+    pub fn slot_bytes(&self) -> u64 {
+        self.chunk_elements * ELEMENT_BYTES
+    }
+
+    pub(super) fn ring_buffers(&self) -> usize {
+        self.ring_buffers
+    }
+
+    pub(super) fn total_bytes(&self) -> u64 {
+        ELEMENT_BYTES << self.log_n
+    }
+
+    /// How many arrays there are beside the ring: before and after a pass.
+    pub(super) fn data_buffers(&self) -> u64 {
+        match self.way {
+            NttWay::InDeviceMemory => 2,
+            // The other one is the ring's.
+            NttWay::TwoSteps { .. } => 1,
+        }
+    }
+
+    pub(super) fn data_bytes(&self) -> u64 {
+        match self.way {
+            NttWay::InDeviceMemory => self.total_bytes(),
+            NttWay::TwoSteps { .. } => self.slot_bytes(),
+        }
+    }
+
+    /// Chunks of whole elements, or of whole rows and columns.
+    pub(super) fn chunking(&self) -> Result<Chunking> {
+        let element_bytes = match self.way {
+            NttWay::InDeviceMemory => ELEMENT_BYTES,
+            NttWay::TwoSteps { log_rows } => ELEMENT_BYTES << (self.log_n - log_rows),
+        };
+        Chunking::new(self.slot_bytes(), element_bytes)
+    }
+
+    /// Elements of all tables, as [`super::tables`] makes them for a transform with a shift.
+    fn table_elements(&self) -> u64 {
+        let shift = super::tables::power_elements(self.log_n);
+        let of_steps = match self.way {
+            NttWay::InDeviceMemory => super::tables::step_elements(self.log_n),
+            NttWay::TwoSteps { log_rows } => {
+                super::tables::step_elements(log_rows)
+                    + super::tables::step_elements(self.log_n - log_rows)
+                    + super::tables::power_elements(self.log_n)
+            }
+        };
+        shift + of_steps
+    }
+
+    pub(super) fn table_bytes(&self) -> u64 {
+        self.table_elements() * ELEMENT_BYTES
+    }
+}
+
+pub(super) fn check_length(log_n: u32) -> Result<()> {
+    if log_n > LOG_N_MAX {
+        return Err(Error::Invalid {
+            what: "transform",
+            details: format!("2^{log_n} elements, where the field has roots up to 2^{LOG_N_MAX}"),
+        });
+    }
+    Ok(())
+}
+
+/// Radices of the passes of a transform, as logarithms; one pass even for one element.
+pub(super) fn log_radices(log_n: u32) -> Vec<u32> {
+    let passes = log_n.div_ceil(LOG_TILE).max(1);
+    (0..passes)
+        .map(|pass| log_n / passes + u32::from(pass < log_n % passes))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_keeps_to_its_budgets() {
+        for log_n in [0, 1, 5, 10, 11, 20, 28] {
+            let mut was_in_memory = false;
+            for log in 8..36 {
+                for slot_bytes in [1u64 << 40, 1 << 20] {
+                    match NttPlan::new(log_n, 1 << log, slot_bytes) {
+                        Ok(plan) => {
+                            assert!(
+                                plan.vram_bytes() <= 1 << log && plan.slot_bytes() <= slot_bytes,
+                                "{plan:?}"
+                            );
+                            plan.chunking().unwrap().pieces(plan.total_bytes()).unwrap();
+                            let in_memory = plan.way == NttWay::InDeviceMemory;
+                            assert!(in_memory || !was_in_memory, "{plan:?}");
+                            was_in_memory |= in_memory;
+                        }
+                        Err(Error::TooSmall { smallest_bytes, .. }) => {
+                            assert!(smallest_bytes > 1 << log);
+                            NttPlan::new(log_n, smallest_bytes, slot_bytes).unwrap();
+                            assert!(NttPlan::new(log_n, smallest_bytes - 1, slot_bytes).is_err());
+                        }
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+            assert!(was_in_memory);
+        }
+        assert!(NttPlan::new(29, 1 << 40, 1 << 40).is_err());
+        let refusal = NttPlan::new(20, 1 << 40, 100).unwrap_err().to_string();
+        assert!(
+            refusal.contains("100 bytes of a pinned slot: it needs 8192"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn passes_have_even_radices() {
+        assert_eq!(log_radices(0), [0]);
+        assert_eq!(log_radices(10), [10]);
+        assert_eq!(log_radices(11), [6, 5]);
+        assert_eq!(log_radices(28), [10, 9, 9]);
+    }
+}

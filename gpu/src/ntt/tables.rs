@@ -1,0 +1,144 @@
+//! Powers that the passes multiply by: two tables of about sqrt(n) elements for n powers, w^e = low[e mod 2^l] high[e >> l].
+
+use ark_bn254::Fr;
+use ark_ff::{AdditiveGroup, Field};
+
+use super::plan::{ELEMENT_BYTES, log_radices};
+use crate::error::Result;
+use crate::vram::DeviceBuffer;
+
+/// All tables of a job, one after the other, as they go to the device.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    elements: Vec<Fr>,
+}
+
+/// Powers of one number: places in the tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Powers {
+    low: u64,
+    high: Option<u64>,
+    log_low: u32,
+}
+
+/// The tables of one row's transform.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    pub log_n: u32,
+    pub log_radices: Vec<u32>,
+    pub log_roots: u32,
+    roots: u64,
+    twiddles: Powers,
+}
+
+/// A factor by which an element is multiplied: powers, and the exponent (a + b y) i + (c + d y).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    pub powers: Powers,
+    pub exponent: [u64; 4],
+}
+
+/// Elements of the tables for 2^`log_count` powers.
+pub(super) fn power_elements(log_count: u32) -> u64 {
+    let log_low = log_count.div_ceil(2);
+    (1 << log_low) + (1 << (log_count - log_low))
+}
+
+/// Elements of the tables of one row's transform.
+pub(super) fn step_elements(log_n: u32) -> u64 {
+    let log_roots = log_radices(log_n).into_iter().max().unwrap_or(0);
+    roots_count(log_roots) + power_elements(log_n)
+}
+
+fn roots_count(log_roots: u32) -> u64 {
+    // One for a transform without stages, which reads none: a table has a place.
+    ((1u64 << log_roots) / 2).max(1)
+}
+
+impl Tables {
+    /// 2^`log_count` powers of `base`, all times `factor`.
+    pub fn powers(&mut self, base: Fr, log_count: u32, factor: Fr) -> Powers {
+        let log_low = log_count.div_ceil(2);
+        let low = self.push(base, 1 << log_low, Fr::ONE);
+        let high = self.push(base.pow([1 << log_low]), 1 << (log_count - log_low), factor);
+        Powers {
+            low,
+            high: Some(high),
+            log_low,
+        }
+    }
+
+    /// One number.
+    pub fn constant(&mut self, value: Fr) -> Powers {
+        Powers {
+            low: self.push(Fr::ONE, 1, value),
+            high: None,
+            log_low: 0,
+        }
+    }
+
+    /// What the transform of a row of 2^`log_n` needs, by a root of that order.
+    pub fn step(&mut self, root: Fr, log_n: u32) -> Step {
+        let log_radices = log_radices(log_n);
+        let log_roots = log_radices.iter().copied().max().unwrap_or(0);
+        let of_the_tile = root.pow([1u64 << (log_n - log_roots)]);
+        Step {
+            log_n,
+            log_radices,
+            log_roots,
+            roots: self.push(of_the_tile, roots_count(log_roots), Fr::ONE),
+            twiddles: self.powers(root, log_n, Fr::ONE),
+        }
+    }
+
+    /// In Montgomery form.
+    pub fn bytes(&self) -> Vec<u8> {
+        let words = self.elements.iter().flat_map(|element| element.0.0);
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn push(&mut self, base: Fr, count: u64, factor: Fr) -> u64 {
+        let place = self.elements.len() as u64;
+        let mut next = factor;
+        for _ in 0..count {
+            self.elements.push(next);
+            next *= base;
+        }
+        debug_assert!(factor != Fr::ZERO);
+        place
+    }
+}
+
+/// Addresses of tables on the device.
+pub(super) struct OnDevice<'a>(pub &'a DeviceBuffer);
+
+impl OnDevice<'_> {
+    fn at(&self, place: u64) -> Result<u64> {
+        self.0.memory().at(place * ELEMENT_BYTES, ELEMENT_BYTES)
+    }
+
+    fn powers(&self, powers: Powers) -> Result<[u64; 2]> {
+        let high = powers.high.map(|high| self.at(high)).transpose()?;
+        Ok([self.at(powers.low)?, high.unwrap_or(0)])
+    }
+
+    /// `roots` to `log_twiddle_low` of `NttPass` in ntt.cuh.
+    pub fn step(&self, step: &Step) -> Result<[u64; 5]> {
+        let [low, high] = self.powers(step.twiddles)?;
+        Ok([
+            self.at(step.roots)?,
+            step.log_roots.into(),
+            low,
+            high,
+            step.twiddles.log_low.into(),
+        ])
+    }
+
+    /// `Scale` in ntt.cuh.
+    pub fn scale(&self, scale: Option<Scale>) -> Result<[u64; 7]> {
+        let Some(scale) = scale else { return Ok([0; 7]) };
+        let [low, high] = self.powers(scale.powers)?;
+        let [a, b, c, d] = scale.exponent;
+        Ok([low, high, a, b, c, d, scale.powers.log_low.into()])
+    }
+}

@@ -1,0 +1,277 @@
+//! The launches of an MSM, in their order: what a host does with the kernels of msm.cuh.
+
+use std::marker::PhantomData;
+
+use ark_ec::CurveGroup;
+use ark_ff::{AdditiveGroup, PrimeField};
+
+use super::curves::{AffineWords, Curve, Fp, Point, Sum, XyzzWords, affine_words, point_of};
+use super::{Kernels, Words, input, output, word, words};
+
+const BLOCK: usize = 64;
+const DIGIT_BITS: u32 = 4;
+const DIGITS: usize = 1 << DIGIT_BITS;
+const SORT_RUN: usize = 8;
+
+/// Buckets that stay while chunks pass.
+pub struct Msm<'a, C: Curve> {
+    kernels: &'a Kernels,
+    window_bits: u32,
+    windows: usize,
+    buckets: usize,
+    /// Longest run of a thread.
+    split: usize,
+    sums: Vec<XyzzWords>,
+    curve: PhantomData<C>,
+}
+
+impl<'a, C: Curve> Msm<'a, C> {
+    pub fn new(kernels: &'a Kernels, window_bits: u32, split: usize) -> Self {
+        // The scalar's bits and the sign: no window more than that takes.
+        let windows = (Fp::<C::Scalar>::MODULUS_BIT_SIZE + 1).div_ceil(window_bits) as usize;
+        let buckets = 1 << (window_bits - 1);
+        Self {
+            kernels,
+            window_bits,
+            windows,
+            buckets,
+            split,
+            sums: vec![[[0; 4]; 4]; windows * buckets],
+            curve: PhantomData,
+        }
+    }
+
+    /// Adds the products of a chunk.
+    pub fn add(&mut self, points: &[Point<C>], scalars: &[Fp<C::Scalar>]) {
+        let points: Vec<AffineWords> = points.iter().map(affine_words::<C>).collect();
+        let scalars: Vec<Words> = scalars.iter().map(words).collect();
+        let (kernels, curve) = (self.kernels, C::NAME);
+        let (n, windows, buckets) = (points.len(), self.windows, self.buckets);
+        let (n32, buckets32, split32) = (n as u32, buckets as u32, self.split as u32);
+        let items = windows * buckets;
+        let items32 = items as u32;
+        let blocks = n.div_ceil(BLOCK).min(7);
+
+        let mut pairs = Pairs::new(n * windows);
+        let digits = format!("spk_msm_digits_{curve}");
+        kernels.launch(
+            &digits,
+            (blocks, 1),
+            BLOCK,
+            0,
+            vec![
+                input(&scalars),
+                word(n32),
+                word(self.window_bits),
+                word(windows as u32),
+                output(&mut pairs.keys),
+                output(&mut pairs.values),
+            ],
+        );
+        pairs.sort(kernels, n, windows, self.window_bits);
+
+        let mut starts = vec![u32::MAX; windows * (buckets + 1)];
+        kernels.launch(
+            "spk_msm_starts",
+            ((buckets + 1).div_ceil(BLOCK), windows),
+            BLOCK,
+            0,
+            vec![
+                input(&pairs.keys),
+                word(n32),
+                word(buckets32),
+                output(&mut starts),
+            ],
+        );
+        let mut order = Pairs::new(items);
+        kernels.launch(
+            "spk_msm_lengths",
+            (items.div_ceil(BLOCK), 1),
+            BLOCK,
+            0,
+            vec![
+                input(&starts),
+                word(buckets32),
+                word(items32),
+                word(split32),
+                output(&mut order.keys),
+                output(&mut order.values),
+            ],
+        );
+        order.sort(kernels, items, 1, split32.ilog2() + 1);
+        assert!(order.keys.is_sorted());
+
+        let accumulate = format!("spk_msm_accumulate_{curve}");
+        kernels.launch(
+            &accumulate,
+            (items.div_ceil(BLOCK), 1),
+            BLOCK,
+            0,
+            vec![
+                input(&points),
+                input(&pairs.values),
+                input(&starts),
+                input(&order.values),
+                word(n32),
+                word(buckets32),
+                word(items32),
+                word(split32),
+                output(&mut self.sums),
+            ],
+        );
+
+        let slots = n.div_ceil(self.split);
+        let (slots32, slot_grid) = (slots as u32, (slots.div_ceil(BLOCK), windows));
+        // As device memory is: what nobody writes is anything.
+        let mut partials: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; windows * slots];
+        let extras = format!("spk_msm_extras_{curve}");
+        kernels.launch(
+            &extras,
+            slot_grid,
+            BLOCK,
+            0,
+            vec![
+                input(&points),
+                input(&pairs.keys),
+                input(&pairs.values),
+                input(&starts),
+                word(n32),
+                word(buckets32),
+                word(split32),
+                word(slots32),
+                output(&mut partials),
+            ],
+        );
+        let fold = format!("spk_msm_fold_{curve}");
+        let mut stride = 1;
+        while stride < slots {
+            kernels.launch(
+                &fold,
+                slot_grid,
+                BLOCK,
+                0,
+                vec![
+                    input(&pairs.keys),
+                    input(&starts),
+                    word(n32),
+                    word(buckets32),
+                    word(split32),
+                    word(slots32),
+                    word(stride as u32),
+                    output(&mut partials),
+                ],
+            );
+            stride *= 2;
+        }
+        let merge = format!("spk_msm_merge_{curve}");
+        kernels.launch(
+            &merge,
+            (items.div_ceil(BLOCK), 1),
+            BLOCK,
+            0,
+            vec![
+                input(&starts),
+                word(buckets32),
+                word(items32),
+                word(split32),
+                word(slots32),
+                input(&partials),
+                output(&mut self.sums),
+            ],
+        );
+    }
+
+    /// The sum of all products so far; `segment` buckets are summed by a thread.
+    pub fn finish(self, segment: usize) -> Point<C> {
+        let segments = self.buckets.div_ceil(segment);
+        let mut parts: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; self.windows * segments];
+        let reduce = format!("spk_msm_reduce_{}", C::NAME);
+        self.kernels.launch(
+            &reduce,
+            (segments.div_ceil(BLOCK), self.windows),
+            BLOCK,
+            0,
+            vec![
+                input(&self.sums),
+                word(self.buckets as u32),
+                word(segment as u32),
+                word(segments as u32),
+                output(&mut parts),
+            ],
+        );
+        let mut totals: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; self.windows];
+        let total = format!("spk_msm_total_{}", C::NAME);
+        let block = 16;
+        self.kernels.launch(
+            &total,
+            (1, self.windows),
+            block,
+            block * size_of::<XyzzWords>(),
+            vec![input(&parts), word(segments as u32), output(&mut totals)],
+        );
+        let mut sum = Sum::<C>::ZERO;
+        for total in totals.iter().rev() {
+            for _ in 0..self.window_bits {
+                sum.double_in_place();
+            }
+            sum += point_of::<C>(total);
+        }
+        sum.into_affine()
+    }
+}
+
+/// Rows of keys and values.
+pub struct Pairs {
+    pub keys: Vec<u32>,
+    pub values: Vec<u32>,
+}
+
+impl Pairs {
+    pub fn new(len: usize) -> Self {
+        Self {
+            keys: vec![u32::MAX; len],
+            values: vec![u32::MAX; len],
+        }
+    }
+
+    /// Sorts each of `rows` rows of `n` pairs by keys of `bits` bits.
+    pub fn sort(&mut self, kernels: &Kernels, n: usize, rows: usize, bits: u32) {
+        let block = 32;
+        let tiles = n.div_ceil(block * SORT_RUN);
+        let mut to = Self::new(n * rows);
+        let mut counts = vec![u32::MAX; DIGITS * tiles * rows];
+        for shift in (0..bits).step_by(DIGIT_BITS as usize) {
+            kernels.launch(
+                "spk_sort_count",
+                (tiles, rows),
+                block,
+                4 * DIGITS * block,
+                vec![
+                    input(&self.keys),
+                    word(n as u32),
+                    word(shift),
+                    output(&mut counts),
+                ],
+            );
+            kernels.launch(
+                "spk_scan",
+                (1, rows),
+                64,
+                4 * 64,
+                vec![output(&mut counts), word((DIGITS * tiles) as u32)],
+            );
+            let scattered = vec![
+                input(&self.keys),
+                input(&self.values),
+                word(n as u32),
+                word(shift),
+                input(&counts),
+                output(&mut to.keys),
+                output(&mut to.values),
+            ];
+            let shared_bytes = 4 * (DIGITS + 1) * block;
+            kernels.launch("spk_sort_scatter", (tiles, rows), block, shared_bytes, scattered);
+            std::mem::swap(self, &mut to);
+        }
+    }
+}
