@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use spillproof::budget::{ByteSize, parse_size};
 use spillproof::storage::Backend;
 use spillproof_format::params_kzg::SerdeFormat;
+use spillproof_gpu::Choice;
 
 use crate::peers::Peer;
 use spillproof_cli::circuits::{Kind, Scheme};
@@ -176,6 +177,12 @@ pub struct Msm {
     /// Compare with both libraries, in memory, afterwards (needs that much).
     #[arg(long, conflicts_with_all = ["in_memory", "srs"])]
     pub check: bool,
+    /// Sum on a GPU: auto (the first one, if there is any), off, or its number. If it fails, the processor goes on.
+    #[arg(long, value_name = "auto|off|N", default_value_t = Choice::Off, conflicts_with = "in_memory")]
+    pub gpu: Choice,
+    /// The budget of the GPU's memory; auto is what is free there.
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
+    pub vram: ByteSize,
 }
 
 /// Commit to a polynomial over an SRS on disk.
@@ -359,5 +366,9 @@ mod tests {
         assert!(parse("spillproof demo oom --circuit chain --log-n 20").is_err());
         assert!(parse("spillproof bench --prove chain,wide --k 16,18 --cores 1,2 --curve --swap").is_ok());
         assert!(parse("spillproof bench --curve").is_err());
+        assert!(parse("spillproof msm --log-n 4 --gpu auto --vram 2GiB").is_ok());
+        assert!(parse("spillproof msm --log-n 4 --gpu 0").is_ok());
+        assert!(parse("spillproof msm --log-n 4 --gpu first").is_err());
+        assert!(parse("spillproof msm --log-n 4 --in-memory --gpu auto").is_err());
     }
 }

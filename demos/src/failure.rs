@@ -37,6 +37,9 @@ pub enum Failure {
     /// Two ways to the same result gave different ones: this is a bug.
     #[error("{0}: the results differ; this is a bug in spillproof, please report it")]
     Different(String),
+    /// A GPU that was named, and can't be had.
+    #[error(transparent)]
+    Gpu(#[from] spillproof_gpu::Error),
     /// A group with a memory limit cannot be had, or asked.
     #[error(transparent)]
     Group(#[from] spillproof_cgroup_tests::Refusal),

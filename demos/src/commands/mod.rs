@@ -4,6 +4,7 @@ mod bench;
 mod commit;
 mod demo;
 mod msm;
+mod on_gpu;
 mod oom;
 mod oom_proof;
 mod plan;

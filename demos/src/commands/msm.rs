@@ -13,7 +13,9 @@ use spillproof::column::{Column, Draft, Placement, Writer};
 use spillproof::commit::{G1, Srs};
 use spillproof::stream::{MsmPlan, Scalars, msm};
 use spillproof_format::SRS_FRAME_BYTES_DEFAULT;
+use spillproof_gpu::{Choice, DoneBy};
 
+use super::on_gpu;
 use crate::args::{Global, Msm};
 use crate::failure::Failure;
 use crate::inputs::{POINTS_PER_ROW, Points, scalar_at};
@@ -31,6 +33,8 @@ struct Outcome {
     log_n: u32,
     seed: u64,
     how: &'static str,
+    /// Who did it, if a GPU was asked for.
+    done_by: Option<String>,
     point: String,
     msm_seconds: f64,
     checked_with: Vec<Peer>,
@@ -42,8 +46,8 @@ struct Outcome {
 /// The engine's, and [`Failure::Different`] from `--check`.
 pub fn run(global: &Global, args: &Msm) -> Result<()> {
     let mut run = Run::start(global);
-    let point = if args.in_memory {
-        in_memory(&mut run, args)?
+    let (point, done_by) = if args.in_memory {
+        (in_memory(&mut run, args)?, None)
     } else {
         streamed(&mut run, args)?
     };
@@ -64,6 +68,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
         log_n: args.log_n,
         seed: args.seed,
         how: if args.in_memory { "in memory" } else { "streamed" },
+        done_by: done_by.map(|done_by| done_by.to_string()),
         point: describe(&point),
         msm_seconds,
         checked_with,
@@ -72,6 +77,9 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
         "sum of 2^{} terms, {}: {}",
         outcome.log_n, outcome.how, outcome.point
     ));
+    if let Some(done_by) = &outcome.done_by {
+        run.say(format_args!("by {done_by}"));
+    }
     for peer in &outcome.checked_with {
         run.say(format_args!("equal to {peer:?}"));
     }
@@ -97,7 +105,7 @@ fn in_memory(run: &mut Run, args: &Msm) -> Result<G1Affine> {
     run.recorder.phase("MSM in memory", |_| Ok(inputs.msm()))
 }
 
-fn streamed(run: &mut Run, args: &Msm) -> Result<G1Affine> {
+fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<DoneBy>)> {
     let session = run.session(ByteSize::Auto)?;
     let n = 1u64 << args.log_n;
     // What could not be summed later is refused before anything is written.
@@ -122,8 +130,13 @@ fn streamed(run: &mut Run, args: &Msm) -> Result<G1Affine> {
     let scalars = run.recorder.phase("scalars to disk", |progress| {
         scalars_to_disk(&session, args.seed, n, progress)
     })?;
-    run.recorder
-        .phase("MSM from disk", |_| msm_from_disk(&session, &bases, &scalars))
+    run.recorder.phase("MSM from disk", |_| match args.gpu {
+        Choice::Off => Ok((msm_from_disk(&session, &bases, &scalars)?, None)),
+        choice => {
+            let (sum, done_by) = on_gpu::sum(&session, (choice, args.vram), &bases, &scalars)?;
+            Ok((sum, Some(done_by)))
+        }
+    })
 }
 
 /// The first `n` points of a seed, as a scratch column.
