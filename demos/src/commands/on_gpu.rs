@@ -110,7 +110,7 @@ fn cache_folder() -> Option<PathBuf> {
 }
 
 /// The bytes of a column, in order, each read once.
-struct Bytes<E> {
+struct Bytes<E: Copy> {
     reader: Reader<E>,
     tile: LeasedVec<E>,
     /// Of the tile, what has been read and not given.
