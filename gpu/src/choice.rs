@@ -95,7 +95,11 @@ impl Choice {
     pub fn open(self, detail: Detail) -> Result<Chosen> {
         match self {
             Choice::Off => Ok(Chosen::Processor(NotUsed::Off)),
-            Choice::Device(ordinal) => Gpu::open(ordinal, detail).map(Chosen::Gpu),
+            Choice::Device(ordinal) => {
+                // A driver without devices would call it an error of its own.
+                probe()?;
+                Gpu::open(ordinal, detail).map(Chosen::Gpu)
+            }
             Choice::Auto => match probe() {
                 Err(reason) => Ok(Chosen::Processor(NotUsed::None(reason))),
                 Ok(_) => Ok(match Gpu::open(0, detail) {
