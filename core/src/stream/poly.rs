@@ -191,7 +191,7 @@ pub(crate) fn linear_combinations_bytes(
     let written = held_bytes.next_multiple_of(SCRATCH_FRAME_BYTES as u64);
     // A draft has up to two buffers behind. Readers give theirs back with the last chunk, before it is written.
     let chunks = len.div_ceil(chunk.max(1));
-    let while_reading = columns * read + outputs * (chunks - chunks.min(1)).min(2) * written;
+    let while_reading = columns * read + outputs * chunks.saturating_sub(1).min(2) * written;
     let at_the_end = outputs * chunks.min(2) * written;
     (columns + outputs) * tile + while_reading.max(at_the_end)
 }
