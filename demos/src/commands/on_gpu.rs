@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use ark_bn254::{Fr, G1Affine};
 use ark_ec::CurveGroup;
 use spillproof::Session;
-use spillproof::budget::{ByteSize, LeasedVec};
+use spillproof::budget::{ByteSize, Lease, LeasedVec};
 use spillproof::column::{Column, Element, Reader};
 use spillproof::commit::G1;
 use spillproof_gpu::kernels::{Cache, Kernels};
@@ -36,60 +36,67 @@ pub fn sum(
     bases: &Column<G1>,
     scalars: &Column<Fr>,
 ) -> Result<(G1Affine, DoneBy)> {
-    match choice.open(Detail::Counts)? {
-        Chosen::Gpu(gpu) => with_fallback(
-            "MSM",
-            || on_device(session, &gpu, vram, bases, scalars),
-            || msm_from_disk(session, bases, scalars),
-        ),
+    let gpu = match choice.open(Detail::Counts)? {
+        Chosen::Gpu(gpu) => gpu,
         Chosen::Processor(reason) => {
             let done_by = DoneBy::Processor {
                 why: reason.to_string(),
                 device_is_lost: false,
             };
-            Ok((msm_from_disk(session, bases, scalars)?, done_by))
+            return Ok((msm_from_disk(session, bases, scalars)?, done_by));
         }
+    };
+    let host = Host::lease(session, bases, scalars)?;
+    with_fallback(
+        "MSM",
+        || on_device(&gpu, vram, host),
+        || msm_from_disk(session, bases, scalars),
+    )
+}
+
+/// What the host holds while a device sums: all of it goes before the processor would begin.
+struct Host {
+    points: Bytes<G1>,
+    scalars: Bytes<Fr>,
+    terms: u64,
+    /// The most that a slot may have.
+    slot_bytes: u64,
+    _slots: Lease,
+}
+
+impl Host {
+    fn lease(session: &Session, bases: &Column<G1>, scalars: &Column<Fr>) -> spillproof::Result<Self> {
+        let budget = session.budget();
+        let terms = scalars.len();
+        let slot_bytes = (budget.available_bytes() / 8).min(SLOT_BYTES_MAX);
+        Ok(Self {
+            points: Bytes::new(session, &bases.prefix(terms)?)?,
+            scalars: Bytes::new(session, scalars)?,
+            terms,
+            slot_bytes,
+            _slots: budget.lease(SLOTS as u64 * slot_bytes, "pinned slots")?,
+        })
     }
 }
 
-fn on_device(
-    session: &Session,
-    gpu: &Gpu,
-    vram: ByteSize,
-    bases: &Column<G1>,
-    scalars: &Column<Fr>,
-) -> Result<G1Affine, Error> {
+fn on_device(gpu: &Gpu, vram: ByteSize, host: Host) -> Result<G1Affine, Error> {
     let vram = match vram {
         ByteSize::Bytes(bytes) => Vram::new(gpu, bytes),
         ByteSize::Auto => Vram::auto(gpu)?,
     };
-    let slot_bytes = (session.budget().available_bytes() / 8).min(SLOT_BYTES_MAX);
-    let plan = MsmPlan::new(scalars.len(), vram.ledger().limit_bytes(), slot_bytes)?;
+    let plan = MsmPlan::new(host.terms, vram.ledger().limit_bytes(), host.slot_bytes)?;
     tracing::debug!(?plan, "MSM on the device");
     let kernels = Kernels::of_the_tier(gpu, cache_folder().map(Cache::new).as_ref())?;
-
-    let slot_bytes = plan.slot_bytes();
-    let engines = |error: spillproof::Error| Error::Source {
-        offset: 0,
-        bytes: 0,
-        source: error.into(),
-    };
-    let pinned_bytes = SLOTS as u64 * slot_bytes;
-    let _slots = session
-        .budget()
-        .lease(pinned_bytes, "pinned slots")
-        .map_err(engines)?;
-    let pool = Pinned::new(pinned_bytes).pool(
+    let pool = Pinned::new(SLOTS as u64 * host.slot_bytes).pool(
         gpu,
         SLOTS,
-        slot_bytes as usize,
+        plan.slot_bytes() as usize,
         Caching::WriteCombined,
         "MSM chunks",
     )?;
     let mut upload = Upload::new(pool.take(SLOTS)?, gpu.trace())?;
-    let points = Bytes::new(session, &bases.prefix(scalars.len()).map_err(engines)?).map_err(engines)?;
-    let mut source = columns(points, Bytes::new(session, scalars).map_err(engines)?);
-    upload.stage(&plan.chunking()?, scalars.len() * ELEMENT_BYTES, &mut source)?;
+    let mut source = columns(host.points, host.scalars);
+    upload.stage(&plan.chunking()?, host.terms * ELEMENT_BYTES, &mut source)?;
 
     let _turn = gpu.take_turn();
     let mut msm = Msm::new(&vram, &kernels, plan)?;
