@@ -52,18 +52,13 @@ template <class F> SPK_CALL Xyzz<F> double_affine(Affine<F> p) {
 }
 
 template <class F> SPK_CALL Xyzz<F> double_point(Xyzz<F> p) {
-    // Infinity needs no case: ZZ of the result is a multiple of ZZ.
-    Xyzz<F> r;
-    F u = twice(p.y);
-    F v = mul_called(u, u);
-    F w = mul_called(u, v);
-    F s = mul_called(p.x, v);
-    F m = mul_called(p.x, p.x);
-    m = add(twice(m), m);
-    r.x = sub(mul_called(m, m), twice(s));
-    r.y = sub(mul_called(m, sub(s, r.x)), mul_called(w, p.y));
-    r.zz = mul_called(v, p.zz);
-    r.zzz = mul_called(w, p.zzz);
+    // As if ZZ and ZZZ were 1, and then times what they are: infinity needs no case.
+    Affine<F> q;
+    q.x = p.x;
+    q.y = p.y;
+    Xyzz<F> r = double_affine(q);
+    r.zz = mul_called(r.zz, p.zz);
+    r.zzz = mul_called(r.zzz, p.zzz);
     return r;
 }
 
