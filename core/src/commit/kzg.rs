@@ -11,9 +11,9 @@ use ark_ff::AdditiveGroup;
 use super::{Scalar, Srs};
 use crate::column::{Column, descending};
 use crate::kernels::curve::Point;
-use crate::kernels::msm::Msm;
+
 use crate::kernels::poly::divide_chunk;
-use crate::stream::{MsmPlan, Scalars, msm};
+use crate::stream::{MsmPlan, Scalars, leased_kernel, msm};
 use crate::{Error, Result};
 
 /// Commits to polynomials given by coefficients, with one pass over the SRS for as many as memory takes.
@@ -67,8 +67,7 @@ pub fn open(srs: &Srs, polynomial: &Column<Scalar>, point: Scalar) -> Result<Ope
     let budget = &bases.workspace().budget;
     let plan = MsmPlan::new::<g1::Config>(len, 1, 1, budget.available_bytes())?;
     let chunk = plan.chunk();
-    let _workspace = budget.lease(plan.config().workspace_bytes::<g1::Config>(), "MSM buckets")?;
-    let mut kernel = Msm::<g1::Config>::new(*plan.config());
+    let (mut kernel, _kernel_bytes) = leased_kernel::<g1::Config>(*plan.config(), budget)?;
     let mut tile = budget.vec(chunk as usize, Point::<g1::Config>::INFINITY, "MSM bases")?;
     let mut values = budget.vec(chunk as usize, Scalar::ZERO, "MSM scalars")?;
     let mut coefficients = polynomial.reader(descending(len, chunk), 2)?;

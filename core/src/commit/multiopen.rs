@@ -18,9 +18,9 @@ use super::{G1, Scalar};
 use crate::column::{Column, Draft, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
 use crate::kernels::curve::Point;
 use crate::kernels::field::KernelField;
-use crate::kernels::msm::{Msm, MsmConfig};
+use crate::kernels::msm::MsmConfig;
 use crate::kernels::poly::{add_scaled, divide_chunk};
-use crate::stream::{Sums, distinct, merged};
+use crate::stream::{Sums, distinct, leased_kernel, merged};
 use crate::{Error, Result};
 
 /// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`. Remainders are dropped.
@@ -242,8 +242,7 @@ pub fn divide_and_commit(
     } else {
         None
     };
-    let _buckets = budget.lease(plan.config.workspace_bytes::<g1::Config>(), "MSM buckets")?;
-    let mut msm = Msm::<g1::Config>::new(plan.config);
+    let (mut msm, _msm_bytes) = leased_kernel::<g1::Config>(plan.config, budget)?;
     let msm_chunk = plan.msm_chunk as usize;
     let mut points = budget.vec(msm_chunk, Point::<g1::Config>::INFINITY, "MSM bases")?;
     let mut totals = budget.vec(msm_chunk, Scalar::ZERO, "MSM scalars")?;

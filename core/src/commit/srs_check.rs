@@ -25,8 +25,9 @@ use spillproof_format::params_kzg::root_of_unity;
 
 use super::srs::{G1, Srs};
 use crate::column::{Column, Workspace};
-use crate::kernels::msm::{Msm, MsmConfig};
+use crate::kernels::msm::MsmConfig;
 use crate::kernels::poly::{invert_chunk, powers};
+use crate::stream::{LeasedMsm, leased_kernel};
 use crate::{Error, Result};
 
 /// Points of G1 in a chunk, at most: 1 MiB of them.
@@ -71,10 +72,7 @@ pub fn check_srs(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsP
     })?;
     let threads = rayon::current_num_threads();
     let config = MsmConfig::choose::<g1::Config>(n, 1, threads, workspace.budget.available_bytes() / 2)?;
-    let _lease = workspace
-        .budget
-        .lease(config.workspace_bytes::<g1::Config>(), "SRS check")?;
-    let mut msm = Msm::new(config);
+    let (mut msm, _msm_bytes) = leased_kernel(config, &workspace.budget)?;
 
     let sum = weigh(
         workspace,
@@ -186,7 +184,7 @@ struct Weighed {
 fn weigh(
     workspace: &Workspace,
     column: &Column<G1>,
-    msm: &mut Msm<g1::Config>,
+    msm: &mut LeasedMsm<g1::Config>,
     weights: impl Fn(u64, &mut [Fr]),
     progress: &mut dyn FnMut(u64),
 ) -> Result<Weighed> {

@@ -15,6 +15,7 @@ mod sums;
 
 pub use many::evaluate_all;
 pub use msm::{ForeignScalars, MsmPlan, Scalars, msm};
+pub(crate) use msm::{LeasedMsm, leased_kernel};
 pub use ntt::{Lifted, Transform, Transformable, group_ntt, ntt, ntt_in_tiles};
 pub use ntt_plan::NttPlan;
 pub use poly::{

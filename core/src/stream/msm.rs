@@ -279,9 +279,24 @@ where
     Ok(sums)
 }
 
+/// A kernel whose blocks of points are leased pages, huge ones where the system has them: buckets in fresh small pages cost a
+/// fault for every 64 of them.
+pub(crate) type LeasedMsm<P> = Msm<P, LeasedVec<Point<P>>>;
+
+/// A kernel, and the lease on what of [`MsmConfig::workspace_bytes`] is ordinary memory.
+///
+/// # Errors
+/// [`Error::OverBudget`], [`Error::Memory`].
+pub(crate) fn leased_kernel<P: Curve>(config: MsmConfig, budget: &Budget) -> Result<(LeasedMsm<P>, Lease)> {
+    let block = |points| budget.vec(points, Point::<P>::INFINITY, "MSM buckets");
+    let kernel = Msm::in_blocks(config, block)?;
+    let rest = config.workspace_bytes::<P>() - config.block_bytes::<P>();
+    Ok((kernel, budget.lease(rest, "MSM queues")?))
+}
+
 /// The buffers of a pass, which the next one uses again: fresh memory is slow.
 struct Workspace<P: Curve> {
-    kernel: Msm<P>,
+    kernel: LeasedMsm<P>,
     chunk: u64,
     points: LeasedVec<Point<P>>,
     scalars: Vec<LeasedVec<P::ScalarField>>,
@@ -297,9 +312,10 @@ where
         let config = plan.config_for(columns);
         let chunk = plan.chunk as usize;
         let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
+        let (kernel, kernel_bytes) = leased_kernel(config, budget)?;
         Ok(Self {
-            _kernel_bytes: budget.lease(config.workspace_bytes::<P>(), "MSM buckets")?,
-            kernel: Msm::new(config),
+            kernel,
+            _kernel_bytes: kernel_bytes,
             chunk: plan.chunk,
             points: budget.vec(chunk, Point::<P>::INFINITY, "MSM bases")?,
             scalars: (0..columns)

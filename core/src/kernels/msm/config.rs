@@ -16,6 +16,8 @@ const WINDOW_BITS_MIN: u32 = 2;
 /// Bases per block at most: 4 MiB of points.
 const BLOCK_POINTS_MAX: usize = 1 << 16;
 const BLOCK_POINTS_MIN: usize = 1 << 8;
+/// What memory comes in.
+const PAGE_BYTES: usize = 4096;
 /// Tasks per thread that even out the threads' shares.
 const TASKS_PER_THREAD: usize = 8;
 
@@ -88,15 +90,22 @@ impl MsmConfig {
         windows * (points as f64 + buckets * (2.2 + 0.02 * blocks) + 200.0 * blocks)
     }
 
-    /// Bytes that [`super::Msm::new`] allocates: buckets (columns * windows * 2^(window_bits - 1) * 64), digits (block * windows * 2),
-    /// and per thread the sort (block * 4 + 2^(window_bits - 1) * 4), the queues (block * 4 + 2^(window_bits - 1) * 8 and up to 12 a
-    /// bucket), the work array (block / 2 * 64, or 2^(window_bits - 2) * 64 if that is more) and the adder (2048 * 208).
+    /// Bytes that [`super::Msm::new`] allocates: [`Self::block_bytes`], digits (block * windows * 2), and per thread the sort
+    /// (block * 4 + 2^(window_bits - 1) * 4), the queues (block * 4 + 2^(window_bits - 1) * 8 and up to 12 a bucket) and the adder
+    /// (2048 * 208).
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
-        let windows = self.windows::<P>();
-        let buckets = self.columns * windows * self.buckets_per_window() * size_of::<Point<P>>();
-        buckets as u64
-            + Digits::bytes(windows, self.block_points)
-            + self.threads as u64 * Worker::<P>::bytes(self)
+        self.block_bytes::<P>()
+            + Digits::bytes(self.windows::<P>(), self.block_points)
+            + self.threads as u64 * Worker::<P, Vec<Point<P>>>::bytes(self)
+    }
+
+    /// Bytes of its blocks of points, each in whole pages: buckets (columns * windows * 2^(window_bits - 1) * 64), and per thread the
+    /// work array (block / 2 * 64, or 2^(window_bits - 2) * 64 if that is more).
+    pub fn block_bytes<P: Curve>(&self) -> u64 {
+        let block = |points: usize| (points * size_of::<Point<P>>()).next_multiple_of(PAGE_BYTES) as u64;
+        let buckets = self.columns * self.windows::<P>() * self.buckets_per_window();
+        let work = Worker::<P, Vec<Point<P>>>::work_points(self);
+        block(buckets) + self.threads as u64 * block(work)
     }
 
     /// Bits of a digit, with its sign.

@@ -23,6 +23,8 @@ mod eight;
 mod reduce;
 mod window;
 
+use std::convert::Infallible;
+use std::ops::DerefMut;
 use std::sync::{Mutex, PoisonError};
 
 use ark_ec::short_weierstrass::Projective;
@@ -35,25 +37,42 @@ use window::Worker;
 pub use bucket_adder::BucketAdder;
 pub use config::MsmConfig;
 
-/// The state of a streamed MSM over one or more columns of scalars.
-pub struct Msm<P: Curve> {
+/// The state of a streamed MSM over one or more columns of scalars. `B` is what its blocks of points are held in.
+pub struct Msm<P: Curve, B = Vec<Point<P>>> {
     config: MsmConfig,
     /// Column after column, window after window, bucket after bucket (of digits 1, 2, ...).
-    buckets: Vec<Point<P>>,
+    buckets: B,
     digits: Digits,
-    workers: Vec<Worker<P>>,
+    workers: Vec<Worker<P, B>>,
 }
 
 impl<P: Curve> Msm<P> {
     /// All buckets empty. Allocates [`MsmConfig::workspace_bytes`].
     pub fn new(config: MsmConfig) -> Self {
-        let buckets = config.columns() * config.windows::<P>() * config.buckets_per_window();
-        Self {
-            buckets: vec![Point::<P>::INFINITY; buckets],
-            digits: Digits::new(config.windows::<P>(), config.window_bits(), config.block_points()),
-            workers: (0..config.threads()).map(|_| Worker::new(&config)).collect(),
-            config,
+        let heap = |points| Ok::<_, Infallible>(vec![Point::<P>::INFINITY; points]);
+        match Self::in_blocks(config, heap) {
+            Ok(msm) => msm,
+            Err(never) => match never {},
         }
+    }
+}
+
+impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
+    /// As [`Msm::new`], with blocks of so many points at infinity from `block`: they are [`MsmConfig::block_bytes`] of the whole.
+    ///
+    /// # Errors
+    /// Those of `block`.
+    pub fn in_blocks<E>(config: MsmConfig, mut block: impl FnMut(usize) -> Result<B, E>) -> Result<Self, E> {
+        let buckets = config.columns() * config.windows::<P>() * config.buckets_per_window();
+        let mut worker = || Ok(Worker::new(&config, block(Worker::<P, B>::work_points(&config))?));
+        Ok(Self {
+            workers: (0..config.threads())
+                .map(|_| worker())
+                .collect::<Result<_, E>>()?,
+            buckets: block(buckets)?,
+            digits: Digits::new(config.windows::<P>(), config.window_bits(), config.block_points()),
+            config,
+        })
     }
 
     /// Adds `scalars[column][i] * bases[i]` to every column's sum. Chunks may have any length, also 0.
@@ -103,7 +122,7 @@ impl<P: Curve> Msm<P> {
             let filled = buckets.iter().rposition(|bucket| !bucket.is_infinity());
             if let Some(last) = filled {
                 let buckets = &mut buckets[..(last + 1).next_power_of_two()];
-                *sum = reduce::window_sum::<P>(buckets, worker);
+                *sum = reduce::window_sum(buckets, worker);
                 buckets.fill(Point::<P>::INFINITY);
             }
         });
@@ -119,12 +138,12 @@ impl<P: Curve> Msm<P> {
 }
 
 /// Adds one block of bases to the buckets of one column.
-fn add_block<P: Curve>(
+fn add_block<P: Curve, B: DerefMut<Target = [Point<P>]> + Send>(
     config: &MsmConfig,
     bases: &[Point<P>],
     digits: &Digits,
     buckets: &mut [Point<P>],
-    workers: &mut [Worker<P>],
+    workers: &mut [Worker<P, B>],
 ) {
     let segment = config.segment_buckets::<P>();
     let tasks = buckets

@@ -5,6 +5,8 @@
 //! matrix. S and T take two batched affine additions a bucket; only their 2^h + 2^(c-1-h) members are summed with
 //! weights one by one. Memory: half a window's buckets, in the worker's work array.
 
+use std::ops::DerefMut;
+
 use ark_ec::short_weierstrass::Projective;
 use ark_ff::AdditiveGroup;
 
@@ -12,7 +14,10 @@ use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::window::Worker;
 
 /// The sum of (i + 1) * buckets[i]. The number of buckets is a power of two.
-pub(super) fn window_sum<P: Curve>(buckets: &[Point<P>], worker: &mut Worker<P>) -> Projective<P> {
+pub(super) fn window_sum<P: Curve, B: DerefMut<Target = [Point<P>]>>(
+    buckets: &[Point<P>],
+    worker: &mut Worker<P, B>,
+) -> Projective<P> {
     let bits = buckets.len().trailing_zeros();
     let low_bits = bits / 2;
     let width = 1usize << low_bits;

@@ -4,9 +4,9 @@
 //! additions. Of every bucket's run of points the last one, if their number is odd, is added to the resident bucket; the
 //! others are added in pairs, into half as many points of the work array. The first round takes points from the bases, later ones from the work array, where the
 //! upper half of a run is added to the lower half in place. Queues are made without branches on the length of
-//! runs as far as it is short. Memory per worker: [`Worker::bytes`].
+//! runs as far as it is short. Memory per worker: [`Worker::bytes`] and a block of points.
 
-use std::ops::Range;
+use std::ops::{DerefMut, Range};
 
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::MsmConfig;
@@ -28,7 +28,7 @@ struct Run {
 }
 
 /// What one thread works with.
-pub(super) struct Worker<P: Curve> {
+pub(super) struct Worker<P: Curve, B> {
     adder: Adder<P>,
     /// Ends of the buckets' runs in `order`.
     ends: Vec<u32>,
@@ -39,7 +39,7 @@ pub(super) struct Worker<P: Curve> {
     /// Additions into buckets.
     joins: Vec<Pair>,
     runs: Vec<Run>,
-    pub(super) work: Vec<Point<P>>,
+    pub(super) work: B,
 }
 
 /// Runs of 2 and more in a block.
@@ -52,8 +52,9 @@ fn pairs_max(config: &MsmConfig) -> usize {
     (config.block_points() / 2).max(config.buckets_per_window() / 2)
 }
 
-impl<P: Curve> Worker<P> {
-    pub(super) fn new(config: &MsmConfig) -> Self {
+impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
+    /// `work` has [`Self::work_points`] points.
+    pub(super) fn new(config: &MsmConfig, work: B) -> Self {
         let buckets = config.buckets_per_window();
         Self {
             adder: Adder::new(config.platform()),
@@ -62,17 +63,22 @@ impl<P: Curve> Worker<P> {
             pairs: vec![[0; 2]; pairs_max(config) + COPIED / 2],
             joins: vec![[0; 2]; buckets + 1],
             runs: vec![Run::default(); runs_max(config) + 1],
-            work: vec![Point::<P>::INFINITY; pairs_max(config)],
+            work,
         }
     }
 
+    /// Points of the work array.
+    pub(super) fn work_points(config: &MsmConfig) -> usize {
+        pairs_max(config)
+    }
+
+    /// Bytes without the work array.
     pub(super) fn bytes(config: &MsmConfig) -> u64 {
         let buckets = config.buckets_per_window();
         let order = (buckets + config.block_points() + COPIED) * size_of::<u32>();
         let queues = (pairs_max(config) + COPIED / 2 + buckets + 1) * size_of::<Pair>();
         let runs = (runs_max(config) + 1) * size_of::<Run>();
-        let work = pairs_max(config) * size_of::<Point<P>>();
-        Adder::<P>::bytes() + (order + queues + runs + work) as u64
+        Adder::<P>::bytes() + (order + queues + runs) as u64
     }
 
     /// Adds the block's bases whose digit in `window` has a magnitude in `first_bucket + 1 ..= first_bucket + buckets.len()`.
