@@ -20,7 +20,7 @@ use ark_ff::{AdditiveGroup, BigInt, Fp, MontBackend, MontConfig, PrimeField};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::Words;
 use super::lanes::{Factor, Radix52};
-use super::ntt::{LaneBuffer, NttElement, Twiddles, Twist, eight, strips};
+use super::ntt::{NttElement, Twiddles, Twist, eight, strips};
 
 /// A prime field that the kernels can work in: four limbs, Montgomery form, branchless arithmetic.
 ///
@@ -286,23 +286,17 @@ impl<T: MontConfig<4>> NttElement<Self> for Fp<MontBackend<T, 4>, 4> {
     }
 
     fn columns_in_lanes(
-        buffer: &mut LaneBuffer,
         strip: &mut [&mut [Self]],
         first_column: usize,
         twiddles: &Twiddles<Self>,
         before: &[Factor],
         twist: Option<&Twist<Self>>,
     ) -> bool {
-        strips::columns(buffer, strip, first_column, twiddles, before, twist)
+        strips::columns(strip, first_column, twiddles, before, twist)
     }
 
-    fn rows_in_lanes(
-        buffer: &mut LaneBuffer,
-        rows: &mut [&mut [Self]],
-        twiddles: &Twiddles<Self>,
-        middle: &[Factor],
-    ) -> bool {
-        strips::rows(buffer, rows, twiddles, middle)
+    fn rows_in_lanes(rows: &mut [&mut [Self]], twiddles: &Twiddles<Self>, middle: &[Factor]) -> bool {
+        strips::rows(rows, twiddles, middle)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::kernels::field::KernelField;
 use crate::kernels::lanes::Factor;
 use crate::kernels::ntt::panel::{LANES, reverse_digits};
 use crate::kernels::ntt::twiddles::check_root;
-use crate::kernels::ntt::{LaneBuffer, NttElement, Twiddles, Twist, columns, strips};
+use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns, strips};
 use crate::kernels::poly::{PIECE, scale_powers};
 
 /// Up to this size a transform is not split, and runs on one thread.
@@ -172,12 +172,11 @@ impl<F: KernelField> Plan<F> {
         };
         columns(values, row, &self.twiddles, &F::ONE, Some(&twist));
         let mut rows: Vec<&mut [E]> = values.chunks_exact_mut(row).collect();
-        rows.par_chunks_mut(LANES)
-            .for_each_init(LaneBuffer::default, |buffer, rows| {
-                if !E::rows_in_lanes(buffer, rows, &self.twiddles, &self.middle_factors) {
-                    rows.iter_mut().for_each(|row| self.row(row));
-                }
-            });
+        rows.par_chunks_mut(LANES).for_each(|rows| {
+            if !E::rows_in_lanes(rows, &self.twiddles, &self.middle_factors) {
+                rows.iter_mut().for_each(|row| self.row(row));
+            }
+        });
         reverse_digits(values, side, row / side);
     }
 

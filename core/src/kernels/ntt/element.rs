@@ -5,7 +5,7 @@ use ark_ec::short_weierstrass::Projective;
 
 use crate::kernels::curve::Curve;
 use crate::kernels::lanes::Factor;
-use crate::kernels::ntt::{LaneBuffer, Twiddles, Twist};
+use crate::kernels::ntt::{Twiddles, Twist};
 
 /// A value that butterflies with factors in `F` can be taken of.
 ///
@@ -46,26 +46,20 @@ pub trait NttElement<F>: Sized + Copy + Send + Sync {
     /// that is done; if not, nothing is.
     #[doc(hidden)]
     fn columns_in_lanes(
-        buffer: &mut LaneBuffer,
         strip: &mut [&mut [Self]],
         first_column: usize,
         twiddles: &Twiddles<F>,
         before: &[Factor],
         twist: Option<&Twist<F>>,
     ) -> bool {
-        let _ = (buffer, strip, first_column, twiddles, before, twist);
+        let _ = (strip, first_column, twiddles, before, twist);
         false
     }
     /// Transforms up to eight rows, in lanes as above. With `middle`, of one factor for each value of a transform, rows have
     /// two parts: they become sum and difference, the latter times `middle`, and each is transformed.
     #[doc(hidden)]
-    fn rows_in_lanes(
-        buffer: &mut LaneBuffer,
-        rows: &mut [&mut [Self]],
-        twiddles: &Twiddles<F>,
-        middle: &[Factor],
-    ) -> bool {
-        let _ = (buffer, rows, twiddles, middle);
+    fn rows_in_lanes(rows: &mut [&mut [Self]], twiddles: &Twiddles<F>, middle: &[Factor]) -> bool {
+        let _ = (rows, twiddles, middle);
         false
     }
 }

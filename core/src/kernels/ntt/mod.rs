@@ -27,7 +27,6 @@ pub use domain::Domain;
 pub use element::NttElement;
 pub use indexed::{scale_all, scale_indexed, transpose_block};
 pub use panel::{STRIP_BYTES, Twist, columns, each_row, rows, twist};
-pub use strips::LaneBuffer;
 pub use twiddles::Twiddles;
 
 #[cfg(test)]

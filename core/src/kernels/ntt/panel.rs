@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{LaneBuffer, NttElement, Twiddles, strips};
+use crate::kernels::ntt::{NttElement, Twiddles, strips};
 use crate::kernels::poly::powers;
 
 /// A strip of columns is copied to a buffer of this size (or of eight columns, if that is more) to be transformed: it stays in
@@ -109,10 +109,10 @@ pub fn columns<F: KernelField, E: NttElement<F>>(
     let strip_width = strip_width::<E>(height, width);
     let strips = split_columns(panel, width, strip_width);
     strips.into_par_iter().enumerate().for_each_init(
-        || (LaneBuffer::default(), Vec::new(), Factors::new()),
-        |(lanes, buffer, factors), (index, mut strip)| {
+        || (Vec::new(), Factors::new()),
+        |(buffer, factors), (index, mut strip)| {
             let first_column = index * strip_width;
-            if E::columns_in_lanes(lanes, &mut strip, first_column, twiddles, &factors_before, twist) {
+            if E::columns_in_lanes(&mut strip, first_column, twiddles, &factors_before, twist) {
                 return;
             }
             let width = strip[0].len();
@@ -179,12 +179,11 @@ pub fn each_row<F: KernelField, E: NttElement<F>>(mut rows: Vec<&mut [E]>, twidd
         rows.iter().all(|row| row.len() == twiddles.size()),
         "a transform's length is its table's"
     );
-    rows.par_chunks_mut(LANES)
-        .for_each_init(LaneBuffer::default, |buffer, rows| {
-            if !E::rows_in_lanes(buffer, rows, twiddles, &[]) {
-                rows.iter_mut().for_each(|row| twiddles.transform(row));
-            }
-        });
+    rows.par_chunks_mut(LANES).for_each(|rows| {
+        if !E::rows_in_lanes(rows, twiddles, &[]) {
+            rows.iter_mut().for_each(|row| twiddles.transform(row));
+        }
+    });
 }
 
 /// Multiplies element (r, c) of a panel by its twist, in place.

@@ -3,19 +3,18 @@
 //! Values are taken into lanes once, go through all layers there, two at a time ([`crate::kernels::lanes::field`] has the
 //! butterflies and their bounds), and come out once. A shift before, and a twist after, are part of loading and storing.
 //! Where there are no lanes, nothing is done, and said so. Memory: a buffer for each thread, of eight columns, or of a strip of
-//! [`super::STRIP_BYTES`] if that is more, at 40 bytes a value.
+//! [`super::STRIP_BYTES`] if that is more, at 40 bytes a value. The thread keeps it, up to 2.5 MiB: fresh memory for
+//! every strip took longer than the transforms.
 
 #[cfg(target_arch = "x86_64")]
-pub use lanes::LaneBuffer;
-#[cfg(target_arch = "x86_64")]
 pub(in crate::kernels) use lanes::{columns, factors, rows};
-#[cfg(not(target_arch = "x86_64"))]
-pub use none::LaneBuffer;
 #[cfg(not(target_arch = "x86_64"))]
 pub(in crate::kernels) use none::{columns, factors, rows};
 
 #[cfg(target_arch = "x86_64")]
 mod lanes {
+    use std::cell::Cell;
+
     use crate::kernels::field::KernelField;
     use crate::kernels::lanes::field::{Eight, Lanes};
     use crate::kernels::lanes::{Factor, Ifma, Kernel};
@@ -23,6 +22,13 @@ mod lanes {
     use crate::kernels::platform::Platform;
 
     const LANES: usize = 8;
+
+    /// The most that a thread keeps of its buffer: rows, or eight columns, of 2^13 values.
+    const KEPT_BYTES_MAX: usize = (LANES << 13) * 40;
+
+    thread_local! {
+        static BUFFER: Cell<Vec<Eight>> = const { Cell::new(Vec::new()) };
+    }
 
     fn lanes<F: KernelField>() -> Option<(Ifma, Lanes<F>)> {
         if Platform::detect() != Platform::Avx512Ifma || !F::RADIX_52.is_some_and(|constants| constants.roomy)
@@ -47,19 +53,16 @@ mod lanes {
         values.iter().map(factor).collect()
     }
 
-    /// What a thread works in; made longer when that is too short.
-    #[derive(Default)]
-    pub struct LaneBuffer(Vec<Eight>);
-
-    impl LaneBuffer {
-        /// `len` vectors, of any content.
-        fn vectors<F: KernelField>(&mut self, lanes: Lanes<F>, len: usize) -> &mut [Eight] {
-            if self.0.len() < len {
-                // What it holds is of no use: nothing need be moved.
-                self.0 = Vec::new();
-                self.0.resize(len, lanes.unit());
-            }
-            &mut self.0[..len]
+    /// Runs `work` with `len` vectors of any content.
+    fn with_vectors<F: KernelField>(lanes: Lanes<F>, len: usize, work: impl FnOnce(&mut [Eight])) {
+        let mut buffer = BUFFER.take();
+        if buffer.len() < len {
+            // What it holds is of no use: nothing need be moved.
+            buffer = vec![lanes.unit(); len];
+        }
+        work(&mut buffer[..len]);
+        if size_of_val(&buffer[..]) <= KEPT_BYTES_MAX {
+            BUFFER.set(buffer);
         }
     }
 
@@ -197,7 +200,6 @@ mod lanes {
 
     /// See [`crate::kernels::ntt::NttElement::columns_in_lanes`].
     pub(in crate::kernels) fn columns<F: KernelField>(
-        buffer: &mut LaneBuffer,
         strip: &mut [&mut [F]],
         first_column: usize,
         twiddles: &Twiddles<F>,
@@ -211,14 +213,16 @@ mod lanes {
         if width == 0 {
             return true;
         }
-        ifma.run(Columns {
-            lanes,
-            strip,
-            first_column,
-            twiddles,
-            before,
-            twist,
-            buffer: buffer.vectors(lanes, (twiddles.size() + 2) * width),
+        with_vectors(lanes, (twiddles.size() + 2) * width, |buffer| {
+            ifma.run(Columns {
+                lanes,
+                strip,
+                first_column,
+                twiddles,
+                before,
+                twist,
+                buffer,
+            });
         });
         true
     }
@@ -274,7 +278,6 @@ mod lanes {
 
     /// See [`crate::kernels::ntt::NttElement::rows_in_lanes`].
     pub(in crate::kernels) fn rows<F: KernelField>(
-        buffer: &mut LaneBuffer,
         rows: &mut [&mut [F]],
         twiddles: &Twiddles<F>,
         middle: &[Factor],
@@ -285,22 +288,23 @@ mod lanes {
         let Some(len) = rows.first().map(|row| row.len()) else {
             return true;
         };
-        let buffer = buffer.vectors(lanes, len);
-        for rows in rows.chunks_mut(LANES) {
-            // Too few for eight lanes: the last ones work on rows of nobody.
-            let mut spare = vec![vec![F::ZERO; len]; LANES - rows.len()];
-            let mut rows = rows.iter_mut().map(|row| &mut **row);
-            let mut spare = spare.iter_mut().map(|row| &mut row[..]);
-            let mut eight: [&mut [F]; LANES] =
-                std::array::from_fn(|_| rows.next().or_else(|| spare.next()).unwrap_or_default());
-            ifma.run(Rows {
-                lanes,
-                rows: &mut eight,
-                twiddles,
-                middle,
-                buffer: &mut *buffer,
-            });
-        }
+        with_vectors(lanes, len, |buffer| {
+            for rows in rows.chunks_mut(LANES) {
+                // Too few for eight lanes: the last ones work on rows of nobody.
+                let mut spare = vec![vec![F::ZERO; len]; LANES - rows.len()];
+                let mut rows = rows.iter_mut().map(|row| &mut **row);
+                let mut spare = spare.iter_mut().map(|row| &mut row[..]);
+                let mut eight: [&mut [F]; LANES] =
+                    std::array::from_fn(|_| rows.next().or_else(|| spare.next()).unwrap_or_default());
+                ifma.run(Rows {
+                    lanes,
+                    rows: &mut eight,
+                    twiddles,
+                    middle,
+                    buffer: &mut *buffer,
+                });
+            }
+        });
         true
     }
 }
@@ -311,16 +315,11 @@ mod none {
     use crate::kernels::lanes::Factor;
     use crate::kernels::ntt::{Twiddles, Twist};
 
-    /// There are no lanes to work in.
-    #[derive(Default)]
-    pub struct LaneBuffer;
-
     pub(in crate::kernels) fn factors<F: KernelField>(_: &[F]) -> Vec<Factor> {
         Vec::new()
     }
 
     pub(in crate::kernels) fn columns<F: KernelField>(
-        _: &mut LaneBuffer,
         _: &mut [&mut [F]],
         _: usize,
         _: &Twiddles<F>,
@@ -331,7 +330,6 @@ mod none {
     }
 
     pub(in crate::kernels) fn rows<F: KernelField>(
-        _: &mut LaneBuffer,
         _: &mut [&mut [F]],
         _: &Twiddles<F>,
         _: &[Factor],
