@@ -14,6 +14,11 @@ pub const PAGE_BYTES: usize = 4096;
 /// From this size on, huge pages are asked for: first touch is then several times faster.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// What one core touches at least, before another helps it.
+const POPULATE_SHARE_BYTES: usize = 4 << 20;
+/// Cores that touch one map.
+const POPULATE_THREADS_MAX: usize = 4;
+
 /// An anonymous private map. Bytes are initialised (zero) from birth.
 pub(super) struct Pages {
     start: NonNull<u8>,
@@ -89,16 +94,31 @@ impl Pages {
         let Some(start) = NonNull::new(start) else {
             return Err(failed(rustix::io::Errno::NOMEM));
         };
-        let pages = Self { start, bytes };
-        // SAFETY: populating pages that we own; their content stays.
-        if unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite) }.is_err() {
-            // Before Linux 5.14: touch each page by hand.
-            for offset in (0..bytes).step_by(PAGE_BYTES) {
-                // SAFETY: `offset < bytes`, so this is inside the map, which is writable and ours.
-                unsafe { start.as_ptr().add(offset).write_volatile(0) };
-            }
-        }
+        let mut pages = Self { start, bytes };
+        pages.populate();
         Ok(pages)
+    }
+
+    /// Touches every page: large maps on several cores, since the system clears a page on the core that asks for it, and on a
+    /// virtual machine may have to get it from its host (0.5 to 2 GB/s a core).
+    fn populate(&mut self) {
+        let shares = (self.bytes / POPULATE_SHARE_BYTES).clamp(1, POPULATE_THREADS_MAX);
+        let share_bytes = self
+            .bytes
+            .div_ceil(shares)
+            .next_multiple_of(HUGE_PAGE_BYTES.min(self.bytes));
+        let mut shares = self.as_mut_slice().chunks_mut(share_bytes);
+        let own = shares.next();
+        std::thread::scope(|scope| {
+            for share in shares {
+                let touch = || populate(share);
+                // Without another thread, the rest is touched when it is used.
+                if std::thread::Builder::new().spawn_scoped(scope, touch).is_err() {
+                    break;
+                }
+            }
+            own.map(populate)
+        });
     }
 
     fn dangling() -> NonNull<u8> {
@@ -122,6 +142,18 @@ impl Pages {
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: `bytes` initialised bytes that live as long as `self`, borrowed uniquely.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+/// Touches the pages of `share`, which begins at a page's boundary.
+fn populate(share: &mut [u8]) {
+    // SAFETY: populating pages that are borrowed uniquely; their content stays.
+    if unsafe { madvise(share.as_mut_ptr().cast(), share.len(), Advice::LinuxPopulateWrite) }.is_err() {
+        // Before Linux 5.14: touch each page by hand.
+        share.iter_mut().step_by(PAGE_BYTES).for_each(|byte| {
+            // SAFETY: a byte that is borrowed uniquely. Volatile, or writing what is there already would be left out.
+            unsafe { ptr::from_mut(byte).write_volatile(0) }
+        });
     }
 }
 

@@ -13,7 +13,7 @@ use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace};
 use crate::budget::Buffer;
 use crate::{Error, Result};
 
-/// Transfers that a draft keeps behind its caller, and so buffers that it has at most.
+/// Transfers that a draft keeps behind its caller, and so buffers that it has at most, unless it is told otherwise.
 pub(crate) const WRITES_BEHIND: usize = 2;
 
 /// A column that is being written. Every element has to be written once; a frame that was not is found
@@ -25,6 +25,7 @@ pub struct Draft<E> {
     workspace: Workspace,
     free: Vec<Buffer>,
     flying: VecDeque<PendingFrames>,
+    behind: usize,
     element: PhantomData<fn() -> E>,
 }
 
@@ -87,7 +88,16 @@ impl<E: Element> Draft<E> {
             workspace: workspace.clone(),
             free: Vec::new(),
             flying: VecDeque::new(),
+            behind: WRITES_BEHIND,
             element: PhantomData,
+        }
+    }
+
+    /// With up to `transfers` behind the caller instead of two.
+    pub(crate) fn with_writes_behind(self, transfers: usize) -> Self {
+        Self {
+            behind: transfers.max(1),
+            ..self
         }
     }
 
@@ -107,7 +117,7 @@ impl<E: Element> Draft<E> {
     }
 
     /// Writes `region` from the start of `values`; returns when the bytes are on their way, and at most two regions
-    /// are behind. Up to three buffers of the largest region are leased until [`Self::finish`].
+    /// are behind. Up to two buffers of the largest region are leased until [`Self::finish`].
     ///
     /// # Errors
     /// [`Error::Invalid`] for a region that leaves the column or does not keep to frames, or too few `values`;
@@ -122,16 +132,7 @@ impl<E: Element> Draft<E> {
         }
         let (runs, pieces, bytes) = self.layout(region)?;
         let mut buffer = self.buffer(bytes)?;
-        let mut values = values;
-        for (offset, len) in pieces {
-            let (piece, rest) = values.split_at(len);
-            let end = offset + len * E::BYTES;
-            encode(piece, &mut buffer[offset..end]);
-            // What is left of the column's last frame is zero.
-            let padded = end.next_multiple_of(self.frames.frame_bytes());
-            buffer[end..padded].fill(0);
-            values = rest;
-        }
+        encode_pieces(values, &mut buffer, &pieces, self.frames.frame_bytes());
         self.launch(buffer, runs);
         Ok(())
     }
@@ -180,7 +181,7 @@ impl<E: Element> Draft<E> {
 
     /// A buffer of at least `bytes`: a free one, else a new one while few are behind, else the oldest transfer's.
     fn buffer(&mut self, bytes: usize) -> Result<Buffer> {
-        if self.flying.len() >= WRITES_BEHIND
+        if self.flying.len() >= self.behind
             && let Some(oldest) = self.flying.pop_front()
         {
             self.free.push(oldest.wait()?);
@@ -198,19 +199,49 @@ impl<E: Element> Draft<E> {
     }
 }
 
+/// Encodes piece after piece of `values` to its place in `out`, `(offset, len)`, in ascending order; what is left of a piece's
+/// last frame is zero.
+fn encode_pieces<E: Element>(
+    mut values: &[E],
+    mut out: &mut [u8],
+    pieces: &[(usize, usize)],
+    frame_bytes: usize,
+) {
+    let mut jobs: Vec<(&[E], &mut [u8])> = Vec::new();
+    let mut done = 0;
+    for &(offset, len) in pieces {
+        let (piece, rest) = values.split_at(len);
+        let padded = (len * E::BYTES).next_multiple_of(frame_bytes);
+        let (target, behind) = std::mem::take(&mut out)[offset - done..].split_at_mut(padded);
+        let (target, padding) = target.split_at_mut(len * E::BYTES);
+        padding.fill(0);
+        let parts = piece
+            .chunks(JOB_ELEMENTS)
+            .zip(target.chunks_mut(JOB_ELEMENTS * E::BYTES));
+        jobs.extend(parts);
+        (values, out, done) = (rest, behind, offset + padded);
+    }
+    let count: usize = pieces.iter().map(|(_, len)| len).sum();
+    let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + count);
+    jobs.into_par_iter()
+        .with_min_len(jobs_min)
+        .for_each(|(values, out)| encode_run(values, out));
+}
+
+fn encode_run<E: Element>(values: &[E], out: &mut [u8]) {
+    for (value, bytes) in values.iter().zip(out.chunks_exact_mut(E::BYTES)) {
+        value.encode(bytes);
+    }
+}
+
 fn encode<E: Element>(values: &[E], out: &mut [u8]) {
-    let run = |values: &[E], out: &mut [u8]| {
-        for (value, bytes) in values.iter().zip(out.chunks_exact_mut(E::BYTES)) {
-            value.encode(bytes);
-        }
-    };
     if values.len() < 2 * JOB_ELEMENTS {
-        run(values, out);
+        encode_run(values, out);
     } else {
         let parts = values
             .par_chunks(JOB_ELEMENTS)
             .zip(out.par_chunks_mut(JOB_ELEMENTS * E::BYTES));
-        parts.for_each(|(values, out)| run(values, out));
+        parts.for_each(|(values, out)| encode_run(values, out));
     }
 }
 

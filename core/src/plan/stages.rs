@@ -4,17 +4,16 @@ use ark_bn254::g1;
 
 use super::ledger::{Ledger, POINT_BYTES, SCALAR_BYTES, Sheet, Work, pages};
 use crate::Result;
-use crate::column::{Placement, SCRATCH_FRAME_BYTES, WRITES_BEHIND};
+use crate::column::{Placement, SCRATCH_FRAME_BYTES};
 use crate::commit::multiopen::OpeningPlan;
 use crate::kernels::msm::MsmConfig;
 use crate::stream::{
-    COLUMNS_OF_DEPTH_1, InputShape, MsmPlan, NttPlan, TILES_PER_THREAD, between_frame_bytes, largest_tile,
-    log_band, workers_within,
+    BANDS_BEHIND, COLUMNS_OF_DEPTH_1, InputShape, MsmPlan, NttPlan, Slices, TILES_PER_THREAD,
+    between_frame_bytes, largest_tile, log_band, workers_within,
 };
 
 /// Frames of an SRS.
 const SRS_FRAME_BYTES: u64 = crate::commit::SRS_FRAME_BYTES as u64;
-const WRITE_BUFFERS: u64 = WRITES_BEHIND as u64;
 
 /// The points in both bases.
 pub(super) struct Srs {
@@ -124,30 +123,34 @@ impl Ledger {
         let tiled = self.held_bytes();
         // Panels of the input; a run shorter than a frame brings the frame along.
         let (n1, n2, frame) = (1u64 << log_n1, 1u64 << log_n2, input.frame_elements());
-        let per_read = (n1 * width1 / width1.max(frame)).max(1);
+        let [slices1, slices2] = Slices::of(log_tile, log_n1, log_n2, SCALAR_BYTES);
+        let slice_rows = n1 / slices1.count;
+        let per_read = (slice_rows * width1 / width1.max(frame)).max(1);
         let frames = |rows: u64| match width1 < n2 && n2 >= frame {
             true => rows * (width1 / frame).max(1),
             false => (rows * n2).div_ceil(frame),
         };
         self.hold(pages(tile_bytes) + pages(band * SCALAR_BYTES))?;
         self.hold(
-            pages(frames(per_read) * input.frame_bytes)
-                + WRITE_BUFFERS * pages((band * SCALAR_BYTES).max(frame_bytes)),
+            slices1.ahead as u64 * pages(frames(per_read) * input.frame_bytes)
+                + BANDS_BEHIND as u64 * pages((band * SCALAR_BYTES).max(frame_bytes)),
         )?;
-        let panel = (n1 / per_read) * frames(per_read)
-            + if n1 % per_read > 0 {
-                frames(n1 % per_read)
+        let slice = (slice_rows / per_read) * frames(per_read)
+            + if slice_rows % per_read > 0 {
+                frames(slice_rows % per_read)
             } else {
                 0
             };
-        self.read_bytes(input, panel * (n2 / width1) * input.frame_bytes);
+        let slices = slices1.count * (n2 / width1);
+        self.read_bytes(input, slice * slices * input.frame_bytes);
         self.written(&between);
         self.release_to(tiled);
         let output_frame = (width2 * SCALAR_BYTES).clamp(4096, SCRATCH_FRAME_BYTES as u64);
         let output = self.draft(input.len, SCALAR_BYTES, Placement::Auto, output_frame)?;
-        let rows_per_band = (band / width2).clamp(1, n2);
-        self.hold(pages(tile_bytes) + between.reader_bytes(1 << log_tile, 1))?;
-        self.hold(WRITE_BUFFERS * pages(rows_per_band * width2 * SCALAR_BYTES))?;
+        let slice_rows = n2 / slices2.count;
+        let rows_per_band = (band / width2).clamp(1, slice_rows);
+        self.hold(pages(tile_bytes) + between.reader_bytes(slice_rows * width2, slices2.ahead as u64))?;
+        self.hold(BANDS_BEHIND as u64 * pages(rows_per_band * width2 * SCALAR_BYTES))?;
         self.read(&between, between.len);
         self.written(&output);
         self.release_to(before + output.held_bytes());

@@ -9,24 +9,30 @@
 //! 2. For each group of `columns2` rows `k1`, now columns of an `n2 x columns2` tile: transform the columns, and write
 //!    output `k1 + n1 * k2` where it belongs.
 //!
-//! The next tile is read while this one is transformed, and the last one's writes are behind. Order is natural on both
-//! sides. Memory: one tile of values, one of raw bytes, [`BANDS`] bands of a sixteenth of a tile; 32 bytes a frame.
+//! A tile leaves in slices, and each slice of the next one comes as soon as its place is free: reads and writes go on
+//! together, behind the transforms and before them, and there is one tile of values. The larger it is, the longer are the runs
+//! on disk. Order is natural on both sides. Memory: one tile of values, half of one of raw bytes ([`Slices`]), a band of values
+//! and [`BANDS_BEHIND`] that are being written, each a 32nd of a tile; 32 bytes a frame.
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::Projective;
 
 use super::ntt_plan::NttPlan;
 use crate::budget::LeasedVec;
-use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Writer, ascending};
+use crate::column::{
+    Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer, ascending,
+};
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{Domain, NttElement, Twiddles, Twist, columns, scale_indexed, transpose_block};
 use crate::{Error, Result};
 
-/// Bands that are leased beside the tile: one of values, three that are being written.
-const BANDS: u64 = 4;
+/// Bands that are being written at most: while the next tile is transformed, the disk has something to do.
+pub(crate) const BANDS_BEHIND: usize = 8;
 /// A band is this part of a tile.
-const LOG_BANDS_PER_TILE: u32 = 4;
+const LOG_BANDS_PER_TILE: u32 = 5;
+/// A tile is read and written in so many slices, where its shape allows it.
+const SLICES_MAX: u64 = 4;
 /// Frames of what passes between the two passes.
 const BETWEEN_FRAME_BYTES_MAX: u64 = 64 * 1024;
 
@@ -240,12 +246,17 @@ fn leased_bytes(plan: NttPlan, log_n: u32, log_tile: u32, input: &InputShape) ->
         }
         NttPlan::FourStep { log_n1, log_n2, .. } => {
             let (run1, run2) = (1u64 << (log_tile - log_n1), 1u64 << (log_tile - log_n2));
-            let raw = element_bytes * input.frame_elements.max(1 << log_tile);
+            let [first, second] = Slices::of(log_tile, log_n1, log_n2, element_bytes);
+            let raw = |slices: Slices| {
+                let slice = (1 << log_tile) / slices.count;
+                slices.ahead as u64 * element_bytes * slice.max(input.frame_elements)
+            };
+            let raw = raw(first).max(raw(second));
             let band = 1u64 << log_band(log_tile, element_bytes);
             let output_frame = (run2 * element_bytes).min(SCRATCH_FRAME_BYTES as u64);
             (value_bytes << log_tile)
                 + raw
-                + band * (value_bytes + (BANDS - 1) * element_bytes)
+                + band * (value_bytes + BANDS_BEHIND as u64 * element_bytes)
                 + digests(between_frame_bytes(run1 * run2, band, element_bytes))
                 + digests(output_frame)
         }
@@ -258,6 +269,34 @@ pub(crate) fn log_band(log_tile: u32, element_bytes: u64) -> u32 {
 
 pub(crate) fn between_frame_bytes(block: u64, band: u64, element_bytes: u64) -> u64 {
     (block.min(band) * element_bytes).clamp(4096, BETWEEN_FRAME_BYTES_MAX)
+}
+
+/// How a tile of one of the passes is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slices {
+    /// Slices of a tile.
+    pub count: u64,
+    /// Slices on their way.
+    pub ahead: usize,
+}
+
+impl Slices {
+    /// Those of both passes: whole groups of rows in the first, whole bands in the second.
+    pub(crate) fn of(log_tile: u32, log_n1: u32, log_n2: u32, element_bytes: u64) -> [Self; 2] {
+        let log_width2 = log_tile - log_n2;
+        let log_band_rows = log_band(log_tile, element_bytes).saturating_sub(log_width2);
+        let slices = |log_units: u32| {
+            let count = SLICES_MAX.min(1 << log_units);
+            Self {
+                count,
+                ahead: if count > 1 { 2 } else { 1 },
+            }
+        };
+        [
+            slices(log_n1 - log_width2),
+            slices(log_n2.saturating_sub(log_band_rows)),
+        ]
+    }
 }
 
 /// log2 of the largest tile whose leases fit `available` bytes.
@@ -379,6 +418,10 @@ impl<F: KernelField> FourStep<'_, F> {
         1 << (self.log_tile - self.log_n2)
     }
 
+    fn slices<E: Element>(&self) -> [Slices; 2] {
+        Slices::of(self.log_tile, self.log_n1, self.log_n2, E::BYTES as u64)
+    }
+
     fn tile<E: Transformable<F>>(&self, column: &Column<E>) -> Result<LeasedVec<E>> {
         column
             .workspace()
@@ -399,47 +442,24 @@ impl<F: KernelField> FourStep<'_, F> {
             n1 * n2,
             Placement::Disk,
             frame_bytes as usize,
-        )?;
+        )?
+        .with_writes_behind(BANDS_BEHIND);
         let twiddles = Twiddles::new(self.log_n1, self.transform.omega.pow([n2]))?;
         let mut tile = self.tile(input)?;
         let mut band = workspace
             .budget
             .vec(band_len as usize, E::FILL, "transform band")?;
-
-        // Rows that the input has whole; what it has of one more is read apart, the rest is zero.
-        let rows = input.len() / n2;
-        let ragged = input.len() % n2;
-        // A run shorter than the input's frame brings the whole frame along: then a panel comes in several reads.
-        let rows_per_read = (n1 * width / width.max(input.frame_elements())).max(1);
-        let panels = (0..n2 / width).flat_map(move |panel| {
-            (0..rows.div_ceil(rows_per_read)).map(move |read| Region::Panel {
-                row_len: n2,
-                first_row: read * rows_per_read,
-                rows: rows_per_read.min(rows - read * rows_per_read),
-                first_column: panel * width,
-                columns: width,
-            })
-        });
-        let mut reader = input.reader(panels, 1)?;
+        let [slices, _] = self.slices::<E>();
+        let slice_rows = n1 / slices.count;
+        let mut panels = Panels::new(self, input, slice_rows, slices.ahead)?;
+        for (slice, values) in (0..).zip(tile.chunks_mut((slice_rows * width) as usize)) {
+            panels.next_into(0, slice, values)?;
+        }
         for panel in 0..n2 / width {
-            let first_column = panel * width;
-            let present = (rows * width) as usize;
-            for part in tile[..present].chunks_mut((rows_per_read * width) as usize) {
-                reader.next_into(part)?;
-            }
-            tile[present..].fill(E::FILL);
-            if ragged > first_column {
-                let len = (ragged - first_column).min(width);
-                let region = Region::Span {
-                    start: rows * n2 + first_column,
-                    len,
-                };
-                input.read(region, &mut tile[present..present + len as usize])?;
-            }
             let twist = Twist {
                 root: self.transform.omega,
                 first_row: 0,
-                first_column,
+                first_column: panel * width,
                 scale: self.transform.scale,
                 base: self.transform.before,
                 row: F::ONE,
@@ -447,23 +467,28 @@ impl<F: KernelField> FourStep<'_, F> {
             let before = self.transform.before.pow([n2]);
             columns(&mut tile, width as usize, &twiddles, &before, Some(&twist));
             E::normalize(&mut tile);
-            self.write_blocks(&mut between, &tile, &mut band, panel)?;
+            for (slice, values) in (0..).zip(tile.chunks_mut((slice_rows * width) as usize)) {
+                let first_group = slice * slice_rows / width2;
+                self.write_blocks(&mut between, values, &mut band, panel, first_group)?;
+                panels.next_into(panel + 1, slice, values)?;
+            }
         }
         between.finish()
     }
 
-    /// Writes a panel's blocks, transposed: block `group` of the panel has rows `group * columns2 ..` of it, and stands at
-    /// `(group * panels + panel) * block` of the column.
+    /// Writes blocks of a panel, transposed: block `group` of the panel has rows `group * columns2 ..` of it, and stands at
+    /// `(group * panels + panel) * block` of the column. `tile` begins with block `first_group`.
     fn write_blocks<E: Transformable<F>>(
         &self,
         between: &mut Draft<E>,
         tile: &[E],
         band: &mut [E],
         panel: u64,
+        first_group: u64,
     ) -> Result<()> {
         let (width, width2) = (self.columns1() as usize, self.columns2() as usize);
         let block = width * width2;
-        let groups = (1usize << self.log_n1) / width2;
+        let groups = tile.len() / block;
         let row_len = (width2 as u64) << self.log_n2;
         if block >= band.len() {
             // Several bands a block: each some columns of it.
@@ -472,7 +497,8 @@ impl<F: KernelField> FourStep<'_, F> {
                 for first in (0..width).step_by(columns_per_band) {
                     let source = &tile[group * block + first..(group + 1) * block];
                     transpose_block(source, width, width2, columns_per_band, band);
-                    let start = group as u64 * row_len + panel * block as u64 + (first * width2) as u64;
+                    let row = first_group + group as u64;
+                    let start = row * row_len + panel * block as u64 + (first * width2) as u64;
                     between.write(
                         Region::Span {
                             start,
@@ -491,7 +517,7 @@ impl<F: KernelField> FourStep<'_, F> {
                 }
                 let region = Region::Panel {
                     row_len,
-                    first_row: first as u64,
+                    first_row: first_group + first as u64,
                     rows: groups_per_band as u64,
                     first_column: panel * block as u64,
                     columns: block as u64,
@@ -511,14 +537,19 @@ impl<F: KernelField> FourStep<'_, F> {
         let (n1, n2) = (1u64 << self.log_n1, 1u64 << self.log_n2);
         let width = self.columns2();
         let frame_bytes = (width * E::BYTES as u64).clamp(4096, SCRATCH_FRAME_BYTES as u64) as usize;
-        let mut output = Draft::scratch_with_frames(workspace, "transform", n1 * n2, placement, frame_bytes)?;
+        let mut output = Draft::scratch_with_frames(workspace, "transform", n1 * n2, placement, frame_bytes)?
+            .with_writes_behind(BANDS_BEHIND);
         let twiddles = Twiddles::new(self.log_n2, self.transform.omega.pow([n1]))?;
         let mut tile = self.tile(between)?;
-        let mut reader = between.reader(ascending(n1 * n2, 1 << self.log_tile), 1)?;
+        let [_, slices] = self.slices::<E>();
+        let slice_rows = n2 / slices.count;
+        let mut reader = between.reader(ascending(n1 * n2, slice_rows * width), slices.ahead)?;
         let rows_per_band = (1u64 << log_band(self.log_tile, E::BYTES as u64)) / width;
-        let rows_per_band = rows_per_band.clamp(1, n2);
+        let rows_per_band = rows_per_band.clamp(1, slice_rows);
+        for values in tile.chunks_mut((slice_rows * width) as usize) {
+            reader.next_into(values)?;
+        }
         for group in 0..n1 / width {
-            reader.next_into(&mut tile)?;
             let twist = Twist {
                 root: F::ONE,
                 first_row: 0,
@@ -530,18 +561,99 @@ impl<F: KernelField> FourStep<'_, F> {
             let twist = (!self.transform.after.is_one()).then_some(&twist);
             columns(&mut tile, width as usize, &twiddles, &F::ONE, twist);
             E::normalize(&mut tile);
-            for first_row in (0..n2).step_by(rows_per_band as usize) {
-                let region = Region::Panel {
-                    row_len: n1,
-                    first_row,
-                    rows: rows_per_band,
-                    first_column: group * width,
-                    columns: width,
-                };
-                let start = (first_row * width) as usize;
-                output.write(region, &tile[start..start + (rows_per_band * width) as usize])?;
+            for (slice, values) in (0..).zip(tile.chunks_mut((slice_rows * width) as usize)) {
+                let bands = values.chunks((rows_per_band * width) as usize);
+                for (first_row, band) in (slice * slice_rows..).step_by(rows_per_band as usize).zip(bands) {
+                    let region = Region::Panel {
+                        row_len: n1,
+                        first_row,
+                        rows: rows_per_band,
+                        first_column: group * width,
+                        columns: width,
+                    };
+                    output.write(region, band)?;
+                }
+                reader.next_into(values)?;
             }
         }
         output.finish()
+    }
+}
+
+/// The panels of pass 1, slice by slice: what the input is too short for is zero.
+struct Panels<'a, E> {
+    input: &'a Column<E>,
+    reader: Reader<E>,
+    row_len: u64,
+    width: u64,
+    slice_rows: u64,
+    rows_per_read: u64,
+}
+
+impl<'a, E: Element> Panels<'a, E> {
+    fn new<F: KernelField>(
+        shape: &FourStep<'_, F>,
+        input: &'a Column<E>,
+        slice_rows: u64,
+        ahead: usize,
+    ) -> Result<Self> {
+        let (n2, width) = (1u64 << shape.log_n2, shape.columns1());
+        let slices = (1u64 << shape.log_n1) / slice_rows;
+        // Rows that the input has whole.
+        let rows = input.len() / n2;
+        // A run shorter than the input's frame brings the whole frame along: then a slice comes in several reads.
+        let rows_per_read = (slice_rows * width / width.max(input.frame_elements())).max(1);
+        let regions = (0..n2 / width * slices).flat_map(move |slice| {
+            let panel = slice / slices;
+            let first = (slice % slices * slice_rows).min(rows);
+            let end = (first + slice_rows).min(rows);
+            (first..end)
+                .step_by(rows_per_read as usize)
+                .map(move |first_row| Region::Panel {
+                    row_len: n2,
+                    first_row,
+                    rows: rows_per_read.min(end - first_row),
+                    first_column: panel * width,
+                    columns: width,
+                })
+        });
+        Ok(Self {
+            input,
+            reader: input.reader(regions, ahead)?,
+            row_len: n2,
+            width,
+            slice_rows,
+            rows_per_read,
+        })
+    }
+
+    /// The slice of a panel; slices come in order. After the last panel there is nothing to do.
+    fn next_into<F>(&mut self, panel: u64, slice: u64, values: &mut [E]) -> Result<()>
+    where
+        E: NttElement<F>,
+    {
+        let (row_len, width) = (self.row_len, self.width);
+        let first_column = panel * width;
+        if first_column >= row_len {
+            return Ok(());
+        }
+        let (rows, ragged) = (self.input.len() / row_len, self.input.len() % row_len);
+        let first_row = slice * self.slice_rows;
+        let whole = rows.saturating_sub(first_row).min(self.slice_rows);
+        let (present, absent) = values.split_at_mut((whole * width) as usize);
+        for part in present.chunks_mut((self.rows_per_read * width) as usize) {
+            self.reader.next_into(part)?;
+        }
+        absent.fill(E::FILL);
+        // What the input has of one more row is read apart.
+        let holds_ragged = (first_row..first_row + self.slice_rows).contains(&rows);
+        if holds_ragged && ragged > first_column {
+            let region = Region::Span {
+                start: rows * row_len + first_column,
+                len: (ragged - first_column).min(width),
+            };
+            self.input.read(region, absent)?;
+        }
+        Ok(())
     }
 }
