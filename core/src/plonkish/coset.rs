@@ -8,15 +8,19 @@
 
 use rayon::prelude::*;
 
-use super::quotient_plan::QuotientPlan;
+use super::quotient_plan::{BANDS_BEHIND, QuotientPlan};
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns};
+use crate::kernels::ntt::{Domain, NttElement, Twiddles, Twist, columns, long_rows, rows};
 use crate::{Error, Result};
 
 /// Elements that one core copies at a time.
 const COPY_ELEMENTS: usize = 8192;
+/// Rows that are transformed side by side.
+const LANES: u64 = 8;
+/// log2 of the row from where on all threads can share one.
+const LONG_ROW_LOG_MIN: u32 = 9;
 
 /// The matrix of a quotient's transforms, and their tables.
 pub(super) struct Matrix<'a, F> {
@@ -27,7 +31,9 @@ pub(super) struct Matrix<'a, F> {
     /// n1 points, to the coset and back.
     down: [Twiddles<F>; 2],
     /// n2 points, to the coset and back.
-    pub along: [Twiddles<F>; 2],
+    along: [Twiddles<F>; 2],
+    /// The way back for tiles that have too few rows to fill the lanes.
+    back: Option<Domain<F>>,
 }
 
 impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
@@ -48,7 +54,24 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
                 Twiddles::new(plan.log_n2, omega.pow([n1]))?,
                 Twiddles::new(plan.log_n2, omega_inverse.pow([n1]))?,
             ],
+            back: match plan.tile_rows < LANES && plan.log_n2 > LONG_ROW_LOG_MIN {
+                true => Some(Domain::new(plan.log_n2, omega_inverse.pow([n1]))?),
+                false => None,
+            },
         })
+    }
+
+    /// The tables of n2 points, to the coset.
+    pub fn along(&self) -> &Twiddles<F> {
+        &self.along[0]
+    }
+
+    /// Transforms a tile's rows back.
+    pub fn rows_back(&self, tile: &mut [F]) {
+        match &self.back {
+            Some(row) => long_rows(tile, row),
+            None => rows(tile, &self.along[1]),
+        }
     }
 
     /// A leased vector of zeros.
@@ -81,7 +104,8 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         for (index, input) in inputs.iter().enumerate() {
             let mut drafts = Vec::with_capacity(shifts.len());
             for _ in shifts {
-                drafts.push(self.draft("columns on a coset", self.plan.scratch)?);
+                let draft = self.draft("columns on a coset", self.plan.scratch)?;
+                drafts.push(draft.with_writes_behind(BANDS_BEHIND));
             }
             for first_column in (0..n2).step_by(width as usize) {
                 if let Some(reader) = &mut reader {
@@ -147,7 +171,9 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
     ) -> Result<Column<F>> {
         let (n2, width) = (self.plan.row_len(), self.plan.panel_width());
         let mut tile = self.vec(self.plan.rows() * width, "coset panel")?;
-        let mut draft = self.draft("quotient of a coset", placement)?;
+        let mut draft = self
+            .draft("quotient of a coset", placement)?
+            .with_writes_behind(BANDS_BEHIND);
         let mut reader = self.panels(rows)?;
         let shift_back = Twist {
             root: F::ONE,

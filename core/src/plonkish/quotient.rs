@@ -25,7 +25,7 @@ pub use super::quotient_plan::{QuotientPlan, QuotientShape};
 use super::tile::{Coset, Job, Rows, Window, run_jobs};
 use crate::column::{Column, Element, Region, Workspace};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, rows, twist};
+use crate::kernels::ntt::{NttElement, twist};
 use crate::kernels::poly::powers;
 use crate::stream::linear_combinations_in_chunks;
 use crate::{Error, Result};
@@ -273,7 +273,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             shift,
             omega: self.domain.omega,
             first_lagrange: vanishing.times(&n_inverse),
-            along: &matrix.along[0],
+            along: matrix.along(),
             powers: power_table.as_deref().unwrap_or(&[]),
             rows: plan.rows(),
         };
@@ -324,7 +324,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             let values = &mut values[..(tile_rows * row_len) as usize];
             self.numerator
                 .evaluate_parallel(&inputs, &mut [&mut *values], &mut registers, part);
-            rows(values, &matrix.along[1]);
+            matrix.rows_back(values);
             let factors = matrix.twist_back(shift_inverse, first_row, scale);
             twist(values, row_len as usize, &factors);
             let region = Region::Span {

@@ -12,9 +12,9 @@
 //! together, and d is what a scratch column keeps (32 bytes a frame):
 //!
 //! ```text
-//! to the coset:    (t c + M - t) * d + 32 * (2 * n1 + (t > 1) * n1 + 2 * t * band_rows) * width
+//! to the coset:    (t c + M - t) * d + 32 * (2 * n1 + (t > 1) * n1 + 14 * t * band_rows) * width
 //! on the coset:    (t c + M - t + 1) * d + 32 * n2 * ((2 c + e + 3) * tile_rows + halos + 1) + registers of all threads
-//! from the coset:  ((t - 1) c + M - t + 2) * d + 32 * (2 * n1 + 2 * band_rows) * width
+//! from the coset:  ((t - 1) c + M - t + 2) * d + 32 * (2 * n1 + 14 * band_rows) * width
 //! pieces:          M * d + pieces * digests + 32 * chunk * (2 * M + 3 * pieces)
 //! ```
 
@@ -33,9 +33,13 @@ const LOG_RUN_MIN: u32 = 7;
 /// Bytes of a panel from where on it is not made larger.
 const PANEL_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a column's part of a tile from where on it is not made larger.
-const TILE_BYTES_MAX: u64 = 512 << 10;
+const TILE_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a band, in which a panel is written.
 const BAND_BYTES: u64 = 1 << 20;
+/// Bands that a panel has at least, where it has the rows.
+const BANDS_OF_PANEL_MIN: u64 = 16;
+/// Bands that are being written at most, while the next panel is transformed.
+pub(super) const BANDS_BEHIND: usize = 14;
 /// A transfer costs as much as this many bytes more would.
 const TRANSFER_BYTES: u64 = 8 << 10;
 /// A tile or panel costs as much as this many bytes more would, for its start and end on all threads.
@@ -312,7 +316,8 @@ impl QuotientPlan {
 
     /// Rows of a panel that are written at a time.
     pub(super) fn band_rows(&self) -> u64 {
-        (BAND_BYTES / (SCALAR_BYTES << self.log_width)).clamp(1, self.rows())
+        let rows = BAND_BYTES / (SCALAR_BYTES << self.log_width);
+        rows.min(self.rows() / BANDS_OF_PANEL_MIN).clamp(1, self.rows())
     }
 
     /// Rows of a panel that are read at a time from frames of `frame_elements`: a run that is shorter than a frame brings
@@ -398,7 +403,7 @@ impl QuotientPlan {
             let band = (self.band_rows() * width * SCALAR_BYTES).next_multiple_of(self.frame_bytes());
             let per_panel = self.rows().div_ceil(self.band_rows());
             let panels = self.row_len() / width;
-            let bands = |writes: u64| together * WRITE_BUFFERS.min(writes) * pages(band);
+            let bands = |writes: u64| together * writes.min(BANDS_BEHIND as u64) * pages(band);
             // The very last panel is written when nothing more is read.
             let before = if columns > 1 { panels } else { panels - 1 };
             tiles + (raw + bands(per_panel * before)).max(bands(per_panel * panels))

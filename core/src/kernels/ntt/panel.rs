@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, Twiddles, strips};
+use crate::kernels::ntt::{Domain, NttElement, Twiddles, strips};
 use crate::kernels::poly::powers;
 
 /// A strip of columns is copied to a buffer of this size (or of eight columns, if that is more) to be transformed: it stays in
@@ -173,6 +173,13 @@ pub fn rows<F: KernelField, E: NttElement<F>>(tile: &mut [E], twiddles: &Twiddle
     each_row(tile.chunks_exact_mut(twiddles.size()).collect(), twiddles);
 }
 
+/// As [`rows`], where rows are few and long: each is transformed by all threads, on its own. Panics as [`rows`] does.
+pub fn long_rows<F: KernelField, E: NttElement<F>>(tile: &mut [E], row: &Domain<F>) {
+    let len = row.size();
+    assert_eq!(tile.len() % len, 0, "a tile is a whole number of rows");
+    tile.chunks_exact_mut(len).for_each(|values| row.forward(values));
+}
+
 /// Transforms rows of `twiddles.size()` values, wherever they are, in place. Panics if one has another length.
 pub fn each_row<F: KernelField, E: NttElement<F>>(mut rows: Vec<&mut [E]>, twiddles: &Twiddles<F>) {
     assert!(
@@ -191,13 +198,24 @@ pub fn twist<F: KernelField, E: NttElement<F>>(panel: &mut [E], width: usize, tw
     if width == 0 {
         return;
     }
-    let rows_per_task = (4096 / width).max(16);
-    panel
-        .par_chunks_mut(rows_per_task * width)
-        .enumerate()
-        .for_each_init(Factors::new, |factors, (i, rows)| {
-            factors.start(twist, i * rows_per_task, 0, width);
-            rows.chunks_mut(width).for_each(|row| factors.apply(row));
+    // Factors are begun for every piece, so pieces are tall; a low panel is cut into columns, that all threads have some.
+    let height = (4096 / width).max(16);
+    let piece_width = match panel.len() / width < height * rayon::current_num_threads() {
+        true => width.div_ceil(2 * rayon::current_num_threads()).max(256),
+        false => width,
+    };
+    let pieces = panel.chunks_mut(height * width).enumerate();
+    let pieces: Vec<(usize, usize, Vec<&mut [E]>)> = pieces
+        .flat_map(|(i, rows)| {
+            let strips = split_columns(rows, width, piece_width).into_iter().enumerate();
+            strips.map(move |(j, strip)| (i * height, j * piece_width, strip))
+        })
+        .collect();
+    pieces
+        .into_par_iter()
+        .for_each_init(Factors::new, |factors, (first_row, first_column, mut strip)| {
+            factors.start(twist, first_row, first_column, strip[0].len());
+            strip.iter_mut().for_each(|row| factors.apply(row));
         });
 }
 
