@@ -46,7 +46,8 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
     }
     put(format_args!(
         "</table>\n<h2>Memory</h2>\n{}<h2>Disk</h2>\n{}<h2>Phases</h2>\n<table>\n<tr><th>phase</th><th>seconds</th>\
-         <th>read</th><th>written</th><th>peak memory</th><th>waited for the disk, s</th><th>bound by</th></tr>\n",
+         <th>read</th><th>written</th><th>peak memory</th><th>processors, s</th><th>waited for the disk, s</th>\
+         <th>idle, s</th><th>bound by</th></tr>\n",
         svg::render(report, "resident memory over time"),
         svg::render_rates(report, "disk, bytes a second")
     ));
@@ -67,14 +68,16 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
 fn row(phase: &Phase, all_seconds: f64, class: &str) -> String {
     format!(
         "<tr{class}><td>{}</td><td class=\"share\" style=\"background-size:{:.1}% 100%\">{:.2}</td><td>{}</td><td>{}</td>\
-         <td>{}</td><td>{:.2}</td><td>{}</td></tr>\n",
+         <td>{}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td><td>{}</td></tr>\n",
         escaped(&phase.name),
         100.0 * phase.seconds / all_seconds.max(1e-9),
         phase.seconds,
         bytes(phase.bytes_read),
         bytes(phase.bytes_written),
         bytes(phase.peak_bytes),
+        phase.processor_seconds,
         phase.waited_seconds,
+        phase.idle_seconds,
         match phase.bound {
             Bound::Disk => "disk",
             Bound::Compute => "compute",

@@ -7,6 +7,7 @@ pub mod curve;
 pub mod forecast;
 pub mod html;
 pub mod progress;
+pub mod spent;
 pub mod steps;
 pub mod svg;
 pub mod table;
@@ -15,10 +16,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 use spillproof::Session;
-use spillproof::storage::{IoStats, Storage};
+use spillproof::storage::Storage;
 
 use curve::{Curve, Sampler};
 use progress::Progress;
+use spent::Spent;
 
 /// What held a phase back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -43,8 +45,13 @@ pub struct Phase {
     pub bytes_written: u64,
     /// The most resident memory of the process meanwhile.
     pub peak_bytes: u64,
+    /// Time of processors, all threads together: over `seconds`, the cores that were busy.
+    pub processor_seconds: f64,
     /// How long threads waited for the disk.
     pub waited_seconds: f64,
+    /// How long no core was needed and nobody waited for the disk: threads that waited for each other, or for the system. The
+    /// rest of `seconds`, with the processors' time spread over all cores.
+    pub idle_seconds: f64,
     /// What held it back.
     pub bound: Bound,
     /// Its steps, in the order in which they began; one may lie within another.
@@ -53,15 +60,20 @@ pub struct Phase {
 }
 
 impl Phase {
-    fn of(name: &str, seconds: f64, before: &IoStats, after: &IoStats, peak_bytes: u64) -> Self {
+    fn of(name: &str, seconds: f64, before: &Spent, after: &Spent, peak_bytes: u64) -> Self {
+        let processor_seconds = (after.processor - before.processor).as_secs_f64();
+        let (before, after) = (&before.io, &after.io);
         let waited = (after.read_wait - before.read_wait) + (after.write_wait - before.write_wait);
+        let idle_seconds = seconds - processor_seconds / cores() - waited.as_secs_f64();
         Self {
             name: name.to_owned(),
             seconds,
             bytes_read: after.bytes_read - before.bytes_read,
             bytes_written: after.bytes_written - before.bytes_written,
             peak_bytes,
+            processor_seconds,
             waited_seconds: waited.as_secs_f64(),
+            idle_seconds: idle_seconds.max(0.0),
             bound: if waited.as_secs_f64() * 2.0 > seconds {
                 Bound::Disk
             } else {
@@ -70,6 +82,10 @@ impl Phase {
             steps: Vec::new(),
         }
     }
+}
+
+fn cores() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
 
 /// Everything that a run tells.
@@ -88,7 +104,8 @@ impl Report {
     /// The whole run as one line: sums, and the highest peak.
     pub fn total(&self) -> Phase {
         let sum = |of: fn(&Phase) -> u64| self.phases.iter().map(of).sum();
-        let seconds: f64 = self.phases.iter().map(|phase| phase.seconds).sum();
+        let sum_seconds = |of: fn(&Phase) -> f64| self.phases.iter().map(of).sum();
+        let seconds: f64 = sum_seconds(|phase| phase.seconds);
         let disk: f64 = self
             .phases
             .iter()
@@ -106,7 +123,9 @@ impl Report {
                 .map(|phase| phase.peak_bytes)
                 .max()
                 .unwrap_or(0),
-            waited_seconds: self.phases.iter().map(|phase| phase.waited_seconds).sum(),
+            processor_seconds: sum_seconds(|phase| phase.processor_seconds),
+            waited_seconds: sum_seconds(|phase| phase.waited_seconds),
+            idle_seconds: sum_seconds(|phase| phase.idle_seconds),
             bound: if disk * 2.0 > seconds {
                 Bound::Disk
             } else {
@@ -149,7 +168,7 @@ impl Recorder {
     /// # Errors
     /// Those of `work`.
     pub fn phase<T, E>(&mut self, name: &str, work: impl FnOnce(&Progress) -> Result<T, E>) -> Result<T, E> {
-        let before = self.stats();
+        let before = self.spent();
         let started_seconds = self.sampler.elapsed_seconds();
         curve::reset_peak();
         let progress = Progress::start(name);
@@ -161,7 +180,7 @@ impl Recorder {
         drop(progress);
         steps::end(seconds);
         let value = result?;
-        let after = self.stats();
+        let after = self.spent();
         let peak_bytes = curve::peak_bytes()
             .unwrap_or(0)
             .max(self.sampler.peak_since(started_seconds));
@@ -192,7 +211,7 @@ impl Recorder {
         }
     }
 
-    fn stats(&self) -> IoStats {
-        self.storage.as_ref().map(Storage::stats).unwrap_or_default()
+    fn spent(&self) -> Spent {
+        Spent::now(self.storage.as_ref().map(Storage::stats).unwrap_or_default())
     }
 }

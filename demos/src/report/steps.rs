@@ -30,6 +30,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::forecast::{Forecast, Now};
 use super::progress;
+use super::spent::Spent;
 
 /// Spans and events of this target are steps.
 pub const TARGET: &str = "spillproof::step";
@@ -45,10 +46,10 @@ pub struct Step {
     pub started: Instant,
     /// When it ended.
     pub ended: Instant,
-    /// What had moved before.
-    pub before: IoStats,
-    /// What had moved after.
-    pub after: IoStats,
+    /// What had been spent before.
+    pub before: Spent,
+    /// What had been spent after.
+    pub after: Spent,
 }
 
 struct Log {
@@ -172,7 +173,7 @@ struct Watcher;
 
 struct Begun {
     started: Instant,
-    before: IoStats,
+    before: Spent,
     /// The step around this one.
     outer: Option<&'static str>,
 }
@@ -184,8 +185,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
         }
         let Some(span) = context.span(id) else { return };
         let mut log = log();
-        let (started, before) = (Instant::now(), log.moved());
-        let moved = before.bytes_read + before.bytes_written;
+        let (started, before) = (Instant::now(), Spent::now(log.moved()));
+        let moved = before.io.bytes_read + before.io.bytes_written;
         if let Log {
             phase: Some(phase),
             forecast: Some(forecast),
@@ -215,12 +216,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
             started: begun.started,
             ended: Instant::now(),
             before: begun.before,
-            after: log.moved(),
+            after: Spent::now(log.moved()),
         };
         let fields = json!({
             "seconds": (step.ended - step.started).as_secs_f64(),
-            "bytes_read": step.after.bytes_read - step.before.bytes_read,
-            "bytes_written": step.after.bytes_written - step.before.bytes_written,
+            "bytes_read": step.after.io.bytes_read - step.before.io.bytes_read,
+            "bytes_written": step.after.io.bytes_written - step.before.io.bytes_written,
         });
         log.step = Some(step.name);
         log.print("end", fields);

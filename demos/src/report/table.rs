@@ -2,11 +2,21 @@
 
 use super::{Bound, Phase, Report};
 
-const HEADINGS: [&str; 6] = ["phase", "seconds", "read", "written", "peak memory", "bound by"];
+const COLUMNS: usize = 8;
+const HEADINGS: [&str; COLUMNS] = [
+    "phase",
+    "seconds",
+    "cores",
+    "disk wait",
+    "read",
+    "written",
+    "peak memory",
+    "bound by",
+];
 
 /// The table of a run, with a total where there is more than one phase.
 pub fn render(report: &Report) -> String {
-    let mut rows: Vec<[String; 6]> = Vec::new();
+    let mut rows: Vec<[String; COLUMNS]> = Vec::new();
     for phase in &report.phases {
         rows.push(cells(phase));
         rows.extend(phase.steps.iter().map(|step| {
@@ -54,7 +64,7 @@ pub fn grid<const N: usize>(headings: &[&str; N], rows: &[[String; N]], rule_bef
     text
 }
 
-fn cells(phase: &Phase) -> [String; 6] {
+fn cells(phase: &Phase) -> [String; COLUMNS] {
     let bound = match phase.bound {
         Bound::Disk => "disk",
         Bound::Compute => "compute",
@@ -62,6 +72,12 @@ fn cells(phase: &Phase) -> [String; 6] {
     [
         phase.name.clone(),
         format!("{:.2}", phase.seconds),
+        // Of a moment, the clock of processors says nothing.
+        match phase.seconds >= 0.005 {
+            true => format!("{:.1}", phase.processor_seconds / phase.seconds),
+            false => "-".to_owned(),
+        },
+        format!("{:.2}", phase.waited_seconds),
         bytes(phase.bytes_read),
         bytes(phase.bytes_written),
         bytes(phase.peak_bytes),
