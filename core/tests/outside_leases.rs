@@ -56,7 +56,9 @@ fn what_is_outside_leases_stays_small() {
     outside_peak_bytes(14);
     let (small, large) = (outside_peak_bytes(14), outside_peak_bytes(18));
     println!("outside leases: {small} bytes at 2^14, {large} at 2^18");
-    assert!(large < 1 << 20, "{large} bytes outside leases at 2^18");
+    // Each thread keeps a strip for transforms in lanes: 320 KiB.
+    let kept = rayon::current_num_threads() as u64 * (384 << 10);
+    assert!(large < (1 << 20) + kept, "{large} bytes outside leases at 2^18");
     // Sixteen times the elements: four times the tables, and some noise.
     assert!(
         large < 4 * small + (128 << 10),
