@@ -38,9 +38,10 @@ pub struct Combination<'a, F> {
 
 /// Scalars of the smallest chunk: a frame of the column that is kept.
 const CHUNK_MIN: u64 = (SCRATCH_FRAME_BYTES / 32) as u64;
-/// Scalars of the largest chunk of a column, and of the MSM.
-const CHUNK_MAX: u64 = 1 << 13;
-const MSM_CHUNK_MAX: u64 = 1 << 16;
+/// Scalars of the largest chunk of a column, and of the MSM: while one is summed, the next one of every column is on its way. A
+/// larger one for the MSM would save some additions, and leave the disk idle most of the time.
+const CHUNK_MAX: u64 = 1 << 14;
+const MSM_CHUNK_MAX: u64 = 1 << 14;
 /// Points on their way: chunks.
 const POINTS_AHEAD: u64 = 2;
 /// Chunks that a kept column's writer holds.
