@@ -28,8 +28,8 @@ use spillproof_gpu::program::{Limits, compiled_text};
 const VERSION: (i32, i32) = (13, 0);
 const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
 
-/// At most, on each of the architectures.
-struct Bound {
+/// What the compiler gives today, the larger of the architectures'.
+struct Given {
     kernel: &'static str,
     registers: u32,
     /// Multiplications of 32-bit words to 64 bits: IMAD.WIDE.
@@ -37,8 +37,20 @@ struct Bound {
     instructions: u32,
 }
 
-const fn bound(kernel: &'static str, registers: u32, wide: u32, instructions: u32) -> Bound {
-    Bound {
+impl Given {
+    /// Four registers, a fiftieth of the products and a twenty-fifth of the instructions more may be an accident of scheduling; beyond
+    /// that something has changed, and the table with it.
+    fn allows(&self, registers: u32, counted: Option<&Instructions>) -> bool {
+        let fits = |counted: &Instructions| {
+            counted.wide <= self.wide + self.wide / 50
+                && counted.all <= self.instructions + self.instructions / 25
+        };
+        registers <= self.registers + 4 && counted.is_none_or(fits)
+    }
+}
+
+const fn given(kernel: &'static str, registers: u32, wide: u32, instructions: u32) -> Given {
+    Given {
         kernel,
         registers,
         wide,
@@ -48,20 +60,20 @@ const fn bound(kernel: &'static str, registers: u32, wide: u32, instructions: u3
 
 /// One multiplication is 120 IMAD.WIDE, and three more are addresses. A mixed addition is ten, and one more where it calls a
 /// doubling.
-const BOUNDS: &[Bound] = &[
-    bound("spk_mul_bn254_fq", 40, 123, 232),
-    bound("spk_mul_bn254_fr", 40, 123, 232),
-    bound("spk_mul_pasta_fp", 40, 70, 288),
-    bound("spk_mul_pasta_fq", 40, 70, 288),
-    bound("spk_mul_goldilocks", 28, 10, 80),
-    bound("spk_curve_add_affine_bn254", 112, 1330, 2800),
-    bound("spk_msm_accumulate_bn254", 128, 1330, 2800),
-    bound("spk_msm_extras_bn254", 128, 1330, 2900),
-    bound("spk_msm_accumulate_pallas", 128, 720, 3500),
-    bound("spk_ntt_pass_bn254_fr", 96, 870, 1900),
-    bound("spk_ntt_pass_goldilocks", 64, 60, 640),
-    bound("spk_program_bn254_fr", 64, 160, 720),
-    bound("spk_sort_scatter", 40, 40, 900),
+const BOUNDS: &[Given] = &[
+    given("spk_mul_bn254_fq", 40, 123, 224),
+    given("spk_mul_bn254_fr", 40, 123, 224),
+    given("spk_mul_pasta_fp", 40, 67, 280),
+    given("spk_mul_pasta_fq", 40, 67, 280),
+    given("spk_mul_goldilocks", 24, 8, 72),
+    given("spk_curve_add_affine_bn254", 96, 1324, 2736),
+    given("spk_msm_accumulate_bn254", 112, 1325, 2752),
+    given("spk_msm_extras_bn254", 108, 1325, 2808),
+    given("spk_msm_accumulate_pallas", 102, 709, 3344),
+    given("spk_ntt_pass_bn254_fr", 64, 850, 1728),
+    given("spk_ntt_pass_goldilocks", 38, 44, 544),
+    given("spk_program_bn254_fr", 46, 153, 656),
+    given("spk_sort_scatter", 32, 21, 808),
 ];
 
 /// Folders that may hold the library or the wheel's folders.
@@ -376,20 +388,13 @@ fn kernels_compile_without_spills_and_within_bounds() {
                 continue;
             }
             assert!(
-                registers <= bound.registers,
-                "{}: {registers} registers for {architecture}, bound {}",
+                bound.allows(registers, counts),
+                "{} for {architecture}: {registers} registers, {counts:?}, where {} registers, {} wide of {} are given",
                 bound.kernel,
-                bound.registers
+                bound.registers,
+                bound.wide,
+                bound.instructions
             );
-            if let Some(counts) = counts {
-                assert!(
-                    counts.wide <= bound.wide && counts.all <= bound.instructions,
-                    "{}: {counts:?} for {architecture}, bounds {} wide of {}",
-                    bound.kernel,
-                    bound.wide,
-                    bound.instructions
-                );
-            }
         }
         if version != VERSION {
             skipped(&format!(
