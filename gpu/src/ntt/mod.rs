@@ -12,6 +12,7 @@
 //!
 //! Device memory is leased as [`NttPlan::vram_bytes`] says; the smallest budget for n elements is some rows of sqrt(n).
 
+mod devices;
 mod passes;
 mod plan;
 mod tables;
@@ -19,6 +20,7 @@ mod tables;
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, FftField, Field};
 
+pub use devices::{DevicesPlan, NttDevices};
 pub use plan::{ELEMENT_BYTES, NttPlan, NttWay};
 
 use crate::error::{BoxedError, Error, Result};
@@ -409,18 +411,21 @@ impl Work {
             stride: count,
             batch: 1,
         };
+        self.transform_chunk(chunk, &self.some_columns((first, count), columns, layout)?)
+    }
+
+    fn some_columns(&self, (first, count): (u64, u64), columns: u64, layout: Layout) -> Result<Rows<'_>> {
         let [before, _] = self.outer_scales([columns, 0, first, 1], [0; 4]);
         let between = self.between.map(|powers| Scale {
             powers,
             exponent: [first, 1, 0, 0],
         });
-        let rows = Rows {
+        Ok(Rows {
             step: self.step(0)?,
             count,
             layouts: [layout; 2],
             scales: [before, between],
-        };
-        self.transform_chunk(chunk, &rows)
+        })
     }
 
     /// Some rows, each of which becomes a column.
@@ -435,14 +440,17 @@ impl Work {
             stride: count,
             batch: 1,
         };
+        self.transform_chunk(chunk, &self.some_rows((first, count), rows, [along, across])?)
+    }
+
+    fn some_rows(&self, (first, count): (u64, u64), rows: u64, layouts: [Layout; 2]) -> Result<Rows<'_>> {
         let [_, after] = self.outer_scales([0; 4], [rows, 0, first, 1]);
-        let rows = Rows {
+        Ok(Rows {
             step: self.step(1)?,
             count,
-            layouts: [along, across],
+            layouts,
             scales: [None, after],
-        };
-        self.transform_chunk(chunk, &rows)
+        })
     }
 
     fn transform_chunk(&self, chunk: &Chunk<'_>, rows: &Rows<'_>) -> Result<()> {

@@ -9,6 +9,8 @@ use crate::kernels::{Argument, Grid, Kernel};
 use crate::vram::DeviceBuffer;
 
 const THREADS_MAX: u32 = 256;
+/// 64-bit words of `NttPass` in ntt.cuh.
+const PASS_WORDS: usize = 29;
 
 /// Where the rows of a batch are: element i of row y at `i * stride + y * batch`.
 #[derive(Debug, Clone, Copy)]
@@ -80,4 +82,37 @@ pub(super) fn transform(
         stream.copy((arrays[0], 0), (arrays[1], 0), bytes)?;
     }
     Ok(())
+}
+
+/// Copies `count` rows of 2^`log_length` elements from one layout to another: a pass of radix 1.
+pub(super) fn laid_out(
+    kernel: &Kernel,
+    stream: &Stream,
+    (log_length, count): (u32, u64),
+    (from, from_bytes, from_layout): (&DeviceBuffer, u64, Layout),
+    (to, to_bytes, to_layout): (&DeviceBuffer, u64, Layout),
+) -> Result<()> {
+    let log_columns = LOG_TILE.min(log_length);
+    let mut words = vec![
+        from.memory().at(from_bytes, 0)?,
+        to.memory().at(to_bytes, 0)?,
+        from_layout.stride,
+        from_layout.batch,
+        to_layout.stride,
+        to_layout.batch,
+        log_length.into(),
+        0,
+        0,
+        log_columns.into(),
+    ];
+    // No roots, no twiddles, no factors.
+    words.resize(PASS_WORDS, 0);
+    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    let grid = Grid {
+        blocks: (1 << (log_length - log_columns), count as u32, 1),
+        threads: (((1u32 << log_columns) / 2).clamp(1, THREADS_MAX), 1, 1),
+        shared_bytes: (1 << log_columns) * ELEMENT_BYTES as u32,
+    };
+    // SAFETY: as in `transform`; rows fit both buffers, by `DevicesPlan`.
+    unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }

@@ -105,6 +105,16 @@ impl NttPlan {
         })
     }
 
+    /// A part of a transform over several devices: so many elements in two arrays, by columns and then by rows.
+    pub(super) fn part(log_n: u32, log_rows: u32, elements: u64) -> Self {
+        Self {
+            log_n,
+            way: NttWay::TwoSteps { log_rows },
+            chunk_elements: elements,
+            ring_buffers: 1,
+        }
+    }
+
     /// log2 of the number of elements.
     pub fn log_n(&self) -> u32 {
         self.log_n
