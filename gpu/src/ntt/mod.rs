@@ -6,7 +6,8 @@
 //! in two steps:      from -> columns: passes, times w^(row column) -> between -> rows: passes -> to
 //! ```
 //!
-//! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order. In two steps a chunk is some whole columns, then
+//! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order: one for a row that fits a tile of 2^10 elements in
+//! shared memory, two (rows by columns) up to 2^20, three up to 2^28, of radices as even as can be. In two steps a chunk is some whole columns, then
 //! some whole rows, of a matrix of sqrt(n) by sqrt(n); the host gathers columns with reads of a chunk's width, and the last pass
 //! writes rows across, so that they leave with writes of a chunk's height. One hard synchronisation a transform, and one for the tables.
 //!
@@ -348,7 +349,7 @@ impl Work {
         (kernel, tables, (array, other)): (Kernel, DeviceBuffer, (DeviceBuffer, Option<DeviceBuffer>)),
         content: &mut Tables,
     ) -> Self {
-        let log_n = plan.log_n();
+        let (log_n, log_tile) = (plan.log_n(), plan.log_tile());
         let inverted = |value: Fr| value.inverse().unwrap_or(Fr::ONE);
         let root = if transform.inverse {
             inverted(transform.root)
@@ -363,12 +364,12 @@ impl Work {
             (true, Some(shift)) => Some(content.powers(inverted(shift), log_n, one_over_n)),
         };
         let (steps, between) = match plan.way() {
-            NttWay::InDeviceMemory => (vec![content.step(root, log_n)], None),
+            NttWay::InDeviceMemory => (vec![content.step(root, log_n, log_tile)], None),
             NttWay::TwoSteps { log_rows } => {
                 let log_columns = log_n - log_rows;
                 let steps = vec![
-                    content.step(root.pow([1u64 << log_columns]), log_rows),
-                    content.step(root.pow([1u64 << log_rows]), log_columns),
+                    content.step(root.pow([1u64 << log_columns]), log_rows, log_tile),
+                    content.step(root.pow([1u64 << log_rows]), log_columns, log_tile),
                 ];
                 (steps, Some(content.powers(root, log_n, Fr::ONE)))
             }

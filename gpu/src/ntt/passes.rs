@@ -43,7 +43,7 @@ pub(super) fn transform(
     let mut log_before = 0;
     let last = step.log_radices.len() - 1;
     for (pass, &log_radix) in step.log_radices.iter().enumerate() {
-        let log_columns = (LOG_TILE - log_radix).min(step.log_n - log_radix);
+        let log_columns = (step.log_tile - log_radix).min(step.log_n - log_radix);
         let write = if pass == last {
             rows.layouts[1]
         } else {

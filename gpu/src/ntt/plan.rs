@@ -22,6 +22,7 @@ pub struct NttPlan {
     way: NttWay,
     chunk_elements: u64,
     ring_buffers: usize,
+    log_tile: u32,
 }
 
 /// In how many steps.
@@ -57,6 +58,7 @@ impl NttPlan {
                     way,
                     chunk_elements,
                     ring_buffers,
+                    log_tile: LOG_TILE,
                 };
                 let enough = match way {
                     NttWay::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
@@ -84,6 +86,7 @@ impl NttPlan {
             way,
             chunk_elements: unit,
             ring_buffers: 1,
+            log_tile: LOG_TILE,
         });
         let least = |bytes: fn(&Self) -> u64| smallest.iter().map(bytes).min().unwrap_or(0);
         let slots_are_short = least(Self::slot_bytes) > slot_bytes;
@@ -105,6 +108,36 @@ impl NttPlan {
         })
     }
 
+    /// The same plan with smaller tiles in shared memory, of 2^`log_tile` elements: a row of more than that is split in two, of more than
+    /// its square in three, and so on. Tables then are no larger.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for none, or more than 2^10.
+    pub fn with_tile(self, log_tile: u32) -> Result<Self> {
+        if log_tile == 0 || log_tile > LOG_TILE {
+            return Err(Error::Invalid {
+                what: "plan of a transform",
+                details: format!("a tile of 2^{log_tile} elements: from 2^1 to 2^{LOG_TILE}"),
+            });
+        }
+        Ok(Self { log_tile, ..self })
+    }
+
+    /// log2 of the elements of a tile in shared memory.
+    pub(super) fn log_tile(&self) -> u32 {
+        self.log_tile
+    }
+
+    /// In how many passes a row of the transform, or a column, goes through shared memory: its splits.
+    pub fn passes(&self) -> u32 {
+        let of_steps = match self.way {
+            NttWay::InDeviceMemory => [self.log_n; 2],
+            NttWay::TwoSteps { log_rows } => [log_rows, self.log_n - log_rows],
+        };
+        let passes = of_steps.map(|log_n| log_radices(log_n, self.log_tile).len() as u32);
+        passes[0].max(passes[1])
+    }
+
     /// A part of a transform over several devices: so many elements in two arrays, by columns and then by rows.
     pub(super) fn part(log_n: u32, log_rows: u32, elements: u64) -> Self {
         Self {
@@ -112,6 +145,7 @@ impl NttPlan {
             way: NttWay::TwoSteps { log_rows },
             chunk_elements: elements,
             ring_buffers: 1,
+            log_tile: LOG_TILE,
         }
     }
 
@@ -180,10 +214,10 @@ impl NttPlan {
     fn table_elements(&self) -> u64 {
         let shift = super::tables::power_elements(self.log_n);
         let of_steps = match self.way {
-            NttWay::InDeviceMemory => super::tables::step_elements(self.log_n),
+            NttWay::InDeviceMemory => super::tables::step_elements(self.log_n, self.log_tile),
             NttWay::TwoSteps { log_rows } => {
-                super::tables::step_elements(log_rows)
-                    + super::tables::step_elements(self.log_n - log_rows)
+                super::tables::step_elements(log_rows, self.log_tile)
+                    + super::tables::step_elements(self.log_n - log_rows, self.log_tile)
                     + super::tables::power_elements(self.log_n)
             }
         };
@@ -206,8 +240,8 @@ pub(super) fn check_length(log_n: u32) -> Result<()> {
 }
 
 /// Radices of the passes of a transform, as logarithms; one pass even for one element.
-pub(super) fn log_radices(log_n: u32) -> Vec<u32> {
-    let passes = log_n.div_ceil(LOG_TILE).max(1);
+pub(super) fn log_radices(log_n: u32, log_tile: u32) -> Vec<u32> {
+    let passes = log_n.div_ceil(log_tile).max(1);
     (0..passes)
         .map(|pass| log_n / passes + u32::from(pass < log_n % passes))
         .collect()
@@ -255,9 +289,12 @@ mod tests {
 
     #[test]
     fn passes_have_even_radices() {
-        assert_eq!(log_radices(0), [0]);
-        assert_eq!(log_radices(10), [10]);
-        assert_eq!(log_radices(11), [6, 5]);
-        assert_eq!(log_radices(28), [10, 9, 9]);
+        assert_eq!(log_radices(0, LOG_TILE), [0]);
+        assert_eq!(log_radices(10, LOG_TILE), [10]);
+        assert_eq!(log_radices(11, LOG_TILE), [6, 5]);
+        assert_eq!(log_radices(28, LOG_TILE), [10, 9, 9]);
+        assert_eq!(log_radices(12, 4), [4, 4, 4]);
+        let passes = |log_n| NttPlan::new(log_n, 1 << 40, 1 << 40).unwrap().passes();
+        assert_eq!([0, 10, 11, 20, 21, 28].map(passes), [1, 1, 2, 2, 3, 3]);
     }
 }

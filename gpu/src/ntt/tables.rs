@@ -25,6 +25,7 @@ pub(super) struct Powers {
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub log_n: u32,
+    pub log_tile: u32,
     pub log_radices: Vec<u32>,
     pub log_roots: u32,
     roots: u64,
@@ -45,8 +46,8 @@ pub(super) fn power_elements(log_count: u32) -> u64 {
 }
 
 /// Elements of the tables of one row's transform.
-pub(super) fn step_elements(log_n: u32) -> u64 {
-    let log_roots = log_radices(log_n).into_iter().max().unwrap_or(0);
+pub(super) fn step_elements(log_n: u32, log_tile: u32) -> u64 {
+    let log_roots = log_radices(log_n, log_tile).into_iter().max().unwrap_or(0);
     roots_count(log_roots) + power_elements(log_n)
 }
 
@@ -78,12 +79,13 @@ impl Tables {
     }
 
     /// What the transform of a row of 2^`log_n` needs, by a root of that order.
-    pub fn step(&mut self, root: Fr, log_n: u32) -> Step {
-        let log_radices = log_radices(log_n);
+    pub fn step(&mut self, root: Fr, log_n: u32, log_tile: u32) -> Step {
+        let log_radices = log_radices(log_n, log_tile);
         let log_roots = log_radices.iter().copied().max().unwrap_or(0);
         let of_the_tile = root.pow([1u64 << (log_n - log_roots)]);
         Step {
             log_n,
+            log_tile,
             log_radices,
             log_roots,
             roots: self.push(of_the_tile, roots_count(log_roots), Fr::ONE),
