@@ -1,4 +1,4 @@
-//! One transform over several devices, each with a part of the data: columns, one exchange between all, rows.
+//! One transform of BN254 over several devices, each with a part of the data: columns, one exchange between all, rows.
 //!
 //! ```text
 //! device d:  columns d -> ring up -> array: passes, times w^(row column)
@@ -13,6 +13,8 @@
 //! every element by then.
 
 use std::sync::{Mutex, PoisonError};
+
+use ark_bn254::Fr;
 
 use super::passes::{Layout, laid_out, transform};
 use super::plan::{ELEMENT_BYTES, NttPlan, check_length};
@@ -57,7 +59,7 @@ impl DevicesPlan {
     /// [`Error::TooSmall`] with the smallest budget of each device that works; [`Error::Invalid`] for more than 2^28 elements, or more
     /// devices than rows.
     pub fn new(log_n: u32, log_devices: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
-        check_length(log_n)?;
+        check_length::<Fr>(log_n)?;
         if log_devices > log_n / 2 {
             return Err(Error::Invalid {
                 what: "transform over devices",
@@ -306,7 +308,7 @@ impl Part {
         let tables = vram.buffer(of_part.table_bytes(), "NTT tables")?;
         let array = || vram.buffer(plan.part_bytes(), "NTT arrays");
         let (array, other) = (array()?, array()?);
-        let mut content = Tables::default();
+        let mut content = Tables::new();
         let work = Work::new(of_part, transform, (kernel, tables, (array, None)), &mut content);
         let chunking = Chunking::new(plan.slot_bytes(), plan.line() * ELEMENT_BYTES)?;
         let ring = Ring::new(vram, chunking, plan.ring_buffers)?;
@@ -353,7 +355,7 @@ impl Part {
         transform(
             &work.kernel,
             self.ring.stream(),
-            &OnDevice(&work.tables),
+            &OnDevice(&work.tables, ELEMENT_BYTES),
             &rows,
             arrays,
         )
@@ -381,7 +383,13 @@ impl Part {
         };
         let rows = work.some_rows((first, count), plan.rows(), [lines(columns), across])?;
         let arrays = [&work.array, &self.other];
-        transform(&work.kernel, stream, &OnDevice(&work.tables), &rows, arrays)?;
+        transform(
+            &work.kernel,
+            stream,
+            &OnDevice(&work.tables, ELEMENT_BYTES),
+            &rows,
+            arrays,
+        )?;
 
         let line_bytes = count * ELEMENT_BYTES;
         let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {

@@ -69,7 +69,7 @@ pub(super) fn transform(
         let grid = Grid {
             blocks: (1 << (step.log_n - log_radix - log_columns), rows.count as u32, 1),
             threads: ((tile / 2).clamp(1, THREADS_MAX), 1, 1),
-            shared_bytes: tile * ELEMENT_BYTES as u32,
+            shared_bytes: tile * tables.1 as u32,
         };
         // SAFETY: the words are `NttPass` of ntt.cuh; rows fit their arrays in both layouts, and exponents their tables, by `NttPlan`.
         // Arrays, tables and kernel belong to an `Ntt`, whose ring is dropped before them and waits for its stream.
@@ -78,13 +78,13 @@ pub(super) fn transform(
         (from, to) = (to, from);
     }
     if last.is_multiple_of(2) {
-        let bytes = rows.count * (ELEMENT_BYTES << step.log_n);
+        let bytes = rows.count * (tables.1 << step.log_n);
         stream.copy((arrays[0], 0), (arrays[1], 0), bytes)?;
     }
     Ok(())
 }
 
-/// Copies `count` rows of 2^`log_length` elements from one layout to another: a pass of radix 1.
+/// Copies `count` rows of 2^`log_length` elements of BN254 from one layout to another: a pass of radix 1.
 pub(super) fn laid_out(
     kernel: &Kernel,
     stream: &Stream,

@@ -1,13 +1,14 @@
 //! How a transform is cut: in device memory as a whole, or in two steps over columns and rows.
 
+use ark_bn254::Fr;
+
+use super::field::NttField;
 use crate::error::{Error, Result};
 use crate::ring::Chunking;
 use crate::vram::GRANULE_BYTES;
 
-/// Bytes of an element.
-pub const ELEMENT_BYTES: u64 = 32;
-/// 2^28 is the largest power of two that divides r - 1.
-const LOG_N_MAX: u32 = 28;
+/// Bytes of an element of BN254.
+pub const ELEMENT_BYTES: u64 = <Fr as NttField>::ELEMENT_BYTES;
 /// A tile of 2^10 elements is 32 KiB of shared memory, which every device has without being asked.
 pub(super) const LOG_TILE: u32 = 10;
 /// Chunks of a transform in device memory are no shorter, or all of it.
@@ -23,6 +24,7 @@ pub struct NttPlan {
     chunk_elements: u64,
     ring_buffers: usize,
     log_tile: u32,
+    element_bytes: u64,
 }
 
 /// In how many steps.
@@ -45,7 +47,16 @@ impl NttPlan {
     /// # Errors
     /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for more than 2^28 elements.
     pub fn new(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
-        check_length(log_n)?;
+        Self::of::<Fr>(log_n, vram_bytes, slot_bytes)
+    }
+
+    /// The same for another field.
+    ///
+    /// # Errors
+    /// As [`NttPlan::new`]; the longest transform is the field's.
+    pub fn of<F: NttField>(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
+        check_length::<F>(log_n)?;
+        let element_bytes = F::ELEMENT_BYTES;
         let n = 1u64 << log_n;
         let ways = [
             (NttWay::InDeviceMemory, CHUNK_ELEMENTS_MIN.min(n)),
@@ -59,13 +70,14 @@ impl NttPlan {
                     chunk_elements,
                     ring_buffers,
                     log_tile: LOG_TILE,
+                    element_bytes,
                 };
                 let enough = match way {
                     NttWay::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
                     NttWay::TwoSteps { .. } => n,
                 };
                 // Bytes grow with the number of units: the longest chunk of whole units.
-                let longest = (slot_bytes / ELEMENT_BYTES).min(enough) / unit;
+                let longest = (slot_bytes / element_bytes).min(enough) / unit;
                 let fits = |units: &u64| with(units * unit).vram_bytes() <= vram_bytes;
                 let (mut best, mut beyond) = (0, longest + 1);
                 while beyond - best > 1 {
@@ -87,6 +99,7 @@ impl NttPlan {
             chunk_elements: unit,
             ring_buffers: 1,
             log_tile: LOG_TILE,
+            element_bytes,
         });
         let least = |bytes: fn(&Self) -> u64| smallest.iter().map(bytes).min().unwrap_or(0);
         let slots_are_short = least(Self::slot_bytes) > slot_bytes;
@@ -123,6 +136,11 @@ impl NttPlan {
         Ok(Self { log_tile, ..self })
     }
 
+    /// Bytes of an element.
+    pub fn element_bytes(&self) -> u64 {
+        self.element_bytes
+    }
+
     /// log2 of the elements of a tile in shared memory.
     pub(super) fn log_tile(&self) -> u32 {
         self.log_tile
@@ -146,6 +164,7 @@ impl NttPlan {
             chunk_elements: elements,
             ring_buffers: 1,
             log_tile: LOG_TILE,
+            element_bytes: ELEMENT_BYTES,
         }
     }
 
@@ -167,14 +186,14 @@ impl NttPlan {
     /// Bytes of device memory that the job leases.
     pub fn vram_bytes(&self) -> u64 {
         let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
-        rounded(self.table_elements() * ELEMENT_BYTES)
+        rounded(self.table_elements() * self.element_bytes)
             + self.data_buffers() * rounded(self.data_bytes())
             + self.ring_buffers as u64 * rounded(self.slot_bytes())
     }
 
     /// Bytes that a pinned slot must have, at either end.
     pub fn slot_bytes(&self) -> u64 {
-        self.chunk_elements * ELEMENT_BYTES
+        self.chunk_elements * self.element_bytes
     }
 
     pub(super) fn ring_buffers(&self) -> usize {
@@ -182,7 +201,7 @@ impl NttPlan {
     }
 
     pub(super) fn total_bytes(&self) -> u64 {
-        ELEMENT_BYTES << self.log_n
+        self.element_bytes << self.log_n
     }
 
     /// How many arrays there are beside the ring: before and after a pass.
@@ -204,8 +223,8 @@ impl NttPlan {
     /// Chunks of whole elements, or of whole rows and columns.
     pub(super) fn chunking(&self) -> Result<Chunking> {
         let element_bytes = match self.way {
-            NttWay::InDeviceMemory => ELEMENT_BYTES,
-            NttWay::TwoSteps { log_rows } => ELEMENT_BYTES << (self.log_n - log_rows),
+            NttWay::InDeviceMemory => self.element_bytes,
+            NttWay::TwoSteps { log_rows } => self.element_bytes << (self.log_n - log_rows),
         };
         Chunking::new(self.slot_bytes(), element_bytes)
     }
@@ -225,15 +244,18 @@ impl NttPlan {
     }
 
     pub(super) fn table_bytes(&self) -> u64 {
-        self.table_elements() * ELEMENT_BYTES
+        self.table_elements() * self.element_bytes
     }
 }
 
-pub(super) fn check_length(log_n: u32) -> Result<()> {
-    if log_n > LOG_N_MAX {
+pub(super) fn check_length<F: NttField>(log_n: u32) -> Result<()> {
+    if log_n > F::LOG_N_MAX {
         return Err(Error::Invalid {
             what: "transform",
-            details: format!("2^{log_n} elements, where the field has roots up to 2^{LOG_N_MAX}"),
+            details: format!(
+                "2^{log_n} elements, where the field has roots up to 2^{}",
+                F::LOG_N_MAX
+            ),
         });
     }
     Ok(())
