@@ -11,6 +11,7 @@
 #define SPK_UNROLL
 #define SPK_LOOP
 #define SPK_BOUNDS(threads)
+#define SPK_BLOCKS(threads, blocks)
 #else
 #define SPK_INLINE static __device__ __forceinline__
 // Large and called from several places: one copy of the code.
@@ -21,6 +22,8 @@
 #define SPK_UNROLL _Pragma("unroll")
 #define SPK_LOOP _Pragma("unroll 1")
 #define SPK_BOUNDS(threads) __launch_bounds__(threads)
+// So many blocks of a multiprocessor at one time, at least: bounds registers.
+#define SPK_BLOCKS(threads, blocks) __launch_bounds__(threads, blocks)
 #endif
 #define SPK_KERNEL extern "C" __global__
 

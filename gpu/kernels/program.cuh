@@ -8,11 +8,8 @@
 //   to                 is a register's number, or OUTPUT | the number of an output
 //   constant           is the number of a constant, below 2^24
 // Operands are read before the result is written, so a register may be both.
-//
-// A query is a column and a rotation: row i reads `values[(i + rotation) mod rows]`, with |rotation| < rows.
 #pragma once
-#include "field.cuh"
-#include "goldilocks.cuh"
+#include "rows.cuh"
 
 namespace spk {
 
@@ -33,31 +30,6 @@ enum Operation : u32 {
 
 constexpr u32 QUERY = 0x80000000u;
 constexpr u32 OUTPUT = 0x80000000u;
-
-struct alignas(16) Instruction {
-    u32 operation, to, a, b;
-};
-
-template <class F> struct Query {
-    const F *values;
-    long long rotation;
-};
-
-// 80 bytes.
-template <class F> struct Program {
-    const Instruction *instructions;
-    const F *constants;
-    const Query<F> *queries;
-    // Row `first` is at place 0 of each.
-    F *const *outputs;
-    // `registers` elements for each thread of the grid, or 0: they are in shared memory, `registers` elements a thread.
-    u32 *registers_at;
-    u64 length, registers;
-    // Rows of a column, where they wrap; the rows to compute.
-    u64 rows, first, count;
-};
-static_assert(sizeof(Instruction) == 16 && sizeof(Query<goldilocks>) == 16 && sizeof(Program<goldilocks>) == 80,
-              "as hosts lay it out");
 
 // Registers of a block, word by word: neighbouring threads have neighbouring words.
 template <class F> struct Registers {
@@ -85,14 +57,7 @@ SPK_INLINE F operand(const Program<F> &program, const Registers<F> &registers, u
     if (!(number & QUERY)) {
         return get(registers, number);
     }
-    Query<F> query = program.queries[number & ~QUERY];
-    long long at = (long long)(row) + query.rotation;
-    if (at < 0) {
-        at += (long long)(program.rows);
-    } else if (u64(at) >= program.rows) {
-        at -= (long long)(program.rows);
-    }
-    return load(query.values + at);
+    return queried(program.queries, program.rows, number & ~QUERY, row);
 }
 
 template <class F> SPK_INLINE void run_program(const Program<F> &program) {
@@ -140,7 +105,7 @@ template <class F> SPK_INLINE void run_program(const Program<F> &program) {
             default: break;
             }
             if (instruction.to & OUTPUT) {
-                store(program.outputs[instruction.to & ~OUTPUT] + i, x);
+                store(program.outputs[instruction.to & ~OUTPUT] + program.at + i, x);
             } else {
                 put(registers, instruction.to, x);
             }

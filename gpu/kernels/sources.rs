@@ -6,6 +6,7 @@ pub const MAIN: (&str, &str) = ("all.cu", include_str!("all.cu"));
 /// What it includes.
 pub const HEADERS: &[(&str, &str)] = &[
     ("chain.cuh", include_str!("chain.cuh")),
+    ("compiled.cuh", include_str!("compiled.cuh")),
     ("curve.cuh", include_str!("curve.cuh")),
     ("elementwise.cuh", include_str!("elementwise.cuh")),
     ("field.cuh", include_str!("field.cuh")),
@@ -14,5 +15,6 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("ntt.cuh", include_str!("ntt.cuh")),
     ("platform.cuh", include_str!("platform.cuh")),
     ("program.cuh", include_str!("program.cuh")),
+    ("rows.cuh", include_str!("rows.cuh")),
     ("sort.cuh", include_str!("sort.cuh")),
 ];

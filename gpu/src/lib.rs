@@ -22,7 +22,7 @@
 //! | [`Vram`], [`DeviceBuffer`] | device memory under a budget in bytes; a refusal is an error that says by how much |
 //! | [`kernels`] | a text, compiled by NVRTC for this device, kept on disk; launched on a stream |
 //! | [`ring::Ring`] | disk to slot to buffer to kernel to slot to disk, all at once, each slot and buffer handed on by events |
-//! | [`msm`], [`ntt`] | whole jobs: a plan from length and budget, kernels over a ring |
+//! | [`msm`], [`ntt`], [`program`] | whole jobs: a plan from length and budget, kernels over a ring |
 //! | [`with_fallback`] | the same job by the processor if the device fails, and why |
 //! | [`trace`] | every transfer and every wait, as a table and a timeline |
 //!
@@ -61,8 +61,9 @@
 //! - **After an error nothing is in flight**, slots are idle, and memory is given back. If the device is lost
 //!   ([`Error::is_device_lost`]), slots whose copies cannot be waited for leave their pool, and everything has to be opened anew.
 //! - **Below the whole jobs nobody looks inside the data.** Chunks are bytes; fields, points and their order are the kernels' matter, and
-//!   that of [`msm`] and [`ntt`].
-//! - `unsafe` code is in `driver.rs`, `raw/`, `kernels/nvrtc.rs`, and in one file each of `msm/` and `ntt/` that launches kernels. Launching a kernel is unsafe for the caller, since nothing here knows
+//!   that of [`msm`], [`ntt`] and [`program`].
+//! - `unsafe` code is in `driver.rs`, `raw/`, `kernels/nvrtc.rs`, and in one file each of `msm/`, `ntt/` and
+//!   `program/` that launches kernels. Launching a kernel is unsafe for the caller, since nothing here knows
 //!   its parameters; the rest of the interface is safe.
 
 // The tests' support names the crate as an outsider does.
@@ -79,6 +80,7 @@ mod ledger;
 pub mod msm;
 pub mod ntt;
 mod pinned;
+pub mod program;
 mod raw;
 pub mod ring;
 pub mod trace;

@@ -14,16 +14,22 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
+use kernels_support::program::{Random, Shape};
 use kernels_support::{Kernels, skipped};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use spillproof_gpu::kernels::Text;
+use spillproof_gpu::program::{Limits, compiled_text};
 
 /// What the table below was made with.
 const VERSION: (i32, i32) = (13, 0);
 const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
 
-/// At most, on each of the architectures.
-struct Bound {
+/// What the compiler gives today, the larger of the architectures'.
+struct Given {
     kernel: &'static str,
     registers: u32,
     /// Multiplications of 32-bit words to 64 bits: IMAD.WIDE.
@@ -31,8 +37,20 @@ struct Bound {
     instructions: u32,
 }
 
-const fn bound(kernel: &'static str, registers: u32, wide: u32, instructions: u32) -> Bound {
-    Bound {
+impl Given {
+    /// Four registers, a fiftieth of the products and a twenty-fifth of the instructions more may be an accident of scheduling; beyond
+    /// that something has changed, and the table with it.
+    fn allows(&self, registers: u32, counted: Option<&Instructions>) -> bool {
+        let fits = |counted: &Instructions| {
+            counted.wide <= self.wide + self.wide / 50
+                && counted.all <= self.instructions + self.instructions / 25
+        };
+        registers <= self.registers + 4 && counted.is_none_or(fits)
+    }
+}
+
+const fn given(kernel: &'static str, registers: u32, wide: u32, instructions: u32) -> Given {
+    Given {
         kernel,
         registers,
         wide,
@@ -42,20 +60,20 @@ const fn bound(kernel: &'static str, registers: u32, wide: u32, instructions: u3
 
 /// One multiplication is 120 IMAD.WIDE, and three more are addresses. A mixed addition is ten, and one more where it calls a
 /// doubling.
-const BOUNDS: &[Bound] = &[
-    bound("spk_mul_bn254_fq", 40, 123, 232),
-    bound("spk_mul_bn254_fr", 40, 123, 232),
-    bound("spk_mul_pasta_fp", 40, 70, 288),
-    bound("spk_mul_pasta_fq", 40, 70, 288),
-    bound("spk_mul_goldilocks", 28, 10, 80),
-    bound("spk_curve_add_affine_bn254", 112, 1330, 2800),
-    bound("spk_msm_accumulate_bn254", 128, 1330, 2800),
-    bound("spk_msm_extras_bn254", 128, 1330, 2900),
-    bound("spk_msm_accumulate_pallas", 128, 720, 3500),
-    bound("spk_ntt_pass_bn254_fr", 96, 870, 1900),
-    bound("spk_ntt_pass_goldilocks", 64, 60, 640),
-    bound("spk_program_bn254_fr", 64, 160, 720),
-    bound("spk_sort_scatter", 40, 40, 900),
+const BOUNDS: &[Given] = &[
+    given("spk_mul_bn254_fq", 40, 123, 224),
+    given("spk_mul_bn254_fr", 40, 123, 224),
+    given("spk_mul_pasta_fp", 40, 67, 280),
+    given("spk_mul_pasta_fq", 40, 67, 280),
+    given("spk_mul_goldilocks", 24, 8, 72),
+    given("spk_curve_add_affine_bn254", 96, 1324, 2736),
+    given("spk_msm_accumulate_bn254", 112, 1325, 2752),
+    given("spk_msm_extras_bn254", 108, 1325, 2808),
+    given("spk_msm_accumulate_pallas", 102, 709, 3344),
+    given("spk_ntt_pass_bn254_fr", 64, 850, 1728),
+    given("spk_ntt_pass_goldilocks", 38, 44, 544),
+    given("spk_program_bn254_fr", 46, 153, 656),
+    given("spk_sort_scatter", 32, 21, 808),
 ];
 
 /// Folders that may hold the library or the wheel's folders.
@@ -126,8 +144,24 @@ impl Nvrtc {
         (major, minor)
     }
 
-    /// The image for an architecture, and what the compiler says.
+    /// The image of the tier's kernels for an architecture, and what the compiler says.
     fn compile(&self, architecture: &str) -> Result<(Vec<u8>, String), String> {
+        let owned = |files: &[(&str, &str)]| -> Vec<(String, String)> {
+            let files = files
+                .iter()
+                .map(|(name, content)| ((*name).into(), (*content).into()));
+            files.collect()
+        };
+        let text = Text {
+            name: sources::MAIN.0.into(),
+            main: sources::MAIN.1.into(),
+            headers: owned(sources::HEADERS),
+            options: Vec::new(),
+        };
+        self.compile_text(&text, architecture)
+    }
+
+    fn compile_text(&self, source: &Text, architecture: &str) -> Result<(Vec<u8>, String), String> {
         type Create = unsafe extern "C" fn(
             *mut Program,
             *const c_char,
@@ -138,9 +172,9 @@ impl Nvrtc {
         ) -> c_int;
         type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
         let text = |text: &str| CString::new(text).unwrap();
-        let (name, main) = (text(sources::MAIN.0), text(sources::MAIN.1));
-        let names: Vec<_> = sources::HEADERS.iter().map(|header| text(header.0)).collect();
-        let contents: Vec<_> = sources::HEADERS.iter().map(|header| text(header.1)).collect();
+        let (name, main) = (text(&source.name), text(&source.main));
+        let names: Vec<_> = source.headers.iter().map(|header| text(&header.0)).collect();
+        let contents: Vec<_> = source.headers.iter().map(|header| text(&header.1)).collect();
         // Not `-default-device`: the text marks every function itself, so it is the same for compilers without that option.
         let options = [
             format!("--gpu-architecture={architecture}"),
@@ -354,25 +388,77 @@ fn kernels_compile_without_spills_and_within_bounds() {
                 continue;
             }
             assert!(
-                registers <= bound.registers,
-                "{}: {registers} registers for {architecture}, bound {}",
+                bound.allows(registers, counts),
+                "{} for {architecture}: {registers} registers, {counts:?}, where {} registers, {} wide of {} are given",
                 bound.kernel,
-                bound.registers
+                bound.registers,
+                bound.wide,
+                bound.instructions
             );
-            if let Some(counts) = counts {
-                assert!(
-                    counts.wide <= bound.wide && counts.all <= bound.instructions,
-                    "{}: {counts:?} for {architecture}, bounds {} wide of {}",
-                    bound.kernel,
-                    bound.wide,
-                    bound.instructions
-                );
-            }
         }
         if version != VERSION {
             skipped(&format!(
                 "NVRTC is {version:?}, and the bounds are those of {VERSION:?}"
             ));
+        }
+    }
+}
+
+/// At most, for a kernel of the compiled program below: 138, and a tenth for texts that are no better.
+const COMPILED_REGISTERS: u32 = 152;
+
+/// A program of about 240 multiplications, in one kernel and as it is cut, with many values alive: no spills, registers bounded.
+#[test]
+fn a_compiled_program_compiles_for_devices() {
+    let Some(nvrtc) = Nvrtc::find() else {
+        skipped("compiled programs are not compiled for devices: no NVRTC; gpu/kernels/nvrtc.sh fetches it");
+        return;
+    };
+    let shape = Shape {
+        rows: 4,
+        columns: 12,
+        registers: 30,
+        length: 1450,
+        outputs: 2,
+        rotations: 3,
+    };
+    // A seed of its own: the bounds are those of one text.
+    let random = Random::<ark_bn254::Fr>::new(shape, &mut ChaCha20Rng::seed_from_u64(240));
+    let in_one = Limits {
+        multiplications: 1000,
+        steps: 10_000,
+        ..Limits::default()
+    };
+    for (limits, one) in [(in_one, true), (Limits::default(), false)] {
+        let (text, names) = compiled_text(&random.program, &limits);
+        let products = text.main.matches("= product(").count();
+        assert!((200..=280).contains(&products), "{products}");
+        assert_eq!(names.len() == 1, one);
+        for architecture in ARCHITECTURES {
+            let start = Instant::now();
+            let (image, log) = nvrtc
+                .compile_text(&text, architecture)
+                .unwrap_or_else(|error| panic!("{error}"));
+            let seconds = start.elapsed().as_secs_f64();
+            let usage = usage(&log);
+            println!(
+                "{architecture}: {products} multiplications, {} kernels, {seconds:.2} s, {usage:?}",
+                names.len()
+            );
+            assert_eq!(usage.keys().cloned().collect::<Vec<_>>(), names);
+            let counted = disassembled(&image).map(|text| instructions(&text));
+            for name in &names {
+                assert_eq!(usage[name].spilled_bytes, 0, "{name} for {architecture}");
+                assert!(
+                    nvrtc.version() != VERSION || usage[name].registers <= COMPILED_REGISTERS,
+                    "{name} for {architecture}: {:?}",
+                    usage[name]
+                );
+                if let Some(counted) = &counted {
+                    println!("{name}: {:?}", counted[name]);
+                    assert_eq!(counted[name].local, 0, "{name} for {architecture}");
+                }
+            }
         }
     }
 }

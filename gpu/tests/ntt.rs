@@ -167,6 +167,27 @@ fn two_steps_of_two_passes() {
     });
 }
 
+/// Small tiles: what a real one does from 2^11 and 2^21 on, splits in two, three and more dimensions, whole and in two steps.
+#[test]
+fn splits_of_every_kind() {
+    with_kernels(module_path!(), "splits_of_every_kind", |driver, image| {
+        for (log_n, log_tile, passes) in [(8, 4, 2), (9, 3, 3), (12, 4, 3), (7, 2, 4), (3, 1, 3)] {
+            let whole = NttPlan::new(log_n, 8 << 20, 1 << 20)
+                .unwrap()
+                .with_tile(log_tile)
+                .unwrap();
+            assert_eq!((whole.way(), whole.passes()), (NttWay::InDeviceMemory, passes));
+            let in_steps = NttPlan::new(log_n, 16 << 10, 4 << 10)
+                .unwrap()
+                .with_tile(log_tile)
+                .unwrap();
+            check(driver, image, log_n, &[(whole, 2), (in_steps, 2)], log_n < 12);
+        }
+        let plan = NttPlan::new(8, 1 << 20, 1 << 20).unwrap();
+        assert!(plan.with_tile(0).is_err() && plan.with_tile(11).is_err());
+    });
+}
+
 #[test]
 fn the_other_librarys_root() {
     use halo2curves::bn256;

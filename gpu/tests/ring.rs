@@ -11,6 +11,17 @@ use support::{Setup, Sizes, WORD, accumulated, collect, scaled, source_of, words
 
 const ORDERS: [Order; 4] = [Order::Late, Order::Eager, Order::Random(1), Order::Random(2)];
 
+type Up<'a> = Option<(&'a mut Upload, &'a mut dyn ring::Source)>;
+type Back<'a> = Option<(&'a mut ring::Download, &'a mut dyn ring::Sink)>;
+
+fn job<'a>(total_bytes: u64, upload: Up<'a>, download: Back<'a>) -> Job<'a> {
+    Job {
+        total_bytes,
+        upload,
+        download,
+    }
+}
+
 fn runs_right(driver: &FakeDriver, sizes: &Sizes, order: Order) {
     driver.order(order);
     let case = format!("{sizes:?} {order:?}");
@@ -78,12 +89,9 @@ fn a_job_larger_than_device_memory_runs_in_a_few_kilobytes_of_it() {
             for (device_bytes, chunk_words) in [(1280, 64), (4 << 10, 200), (64 << 10, 2048)] {
                 driver.reset(1, device_bytes);
                 let sizes = Sizes {
-                    words: 20_011,
-                    chunk_words,
                     first_words: 8,
                     up_slots: 3,
-                    back_slots: 2,
-                    buffers: 2,
+                    ..Sizes::new(20_011, chunk_words)
                 };
                 assert!(sizes.words * WORD > device_bytes);
                 runs_right(driver, &sizes, Order::Late);
@@ -106,12 +114,8 @@ fn hard_synchronisations_do_not_grow_with_the_job() {
             let counts = |total| {
                 driver.reset(1, 1 << 20);
                 let sizes = Sizes {
-                    words: total,
-                    chunk_words: 16,
-                    first_words: 16,
                     up_slots: 3,
-                    back_slots: 2,
-                    buffers: 2,
+                    ..Sizes::new(total, 16)
                 };
                 let gpu = Gpu::open(0, Detail::Counts).unwrap();
                 let mut setup = Setup::new(&gpu, &sizes).unwrap();
@@ -180,11 +184,7 @@ fn what_is_staged_before_the_device_is_taken_is_not_asked_for_again() {
                 let mut out = Vec::new();
                 // A job of another length is refused, and what is staged stays.
                 let wrong = ring.run(
-                    Job {
-                        total_bytes: (total + 1) * WORD,
-                        upload: Some((&mut upload, &mut source)),
-                        download: None,
-                    },
+                    job((total + 1) * WORD, Some((&mut upload, &mut source)), None),
                     &mut |_| Ok(()),
                 );
                 assert!(matches!(wrong, Err(Error::Invalid { .. })), "{wrong:?}");
@@ -200,11 +200,11 @@ fn what_is_staged_before_the_device_is_taken_is_not_asked_for_again() {
                 upload.stage(&chunking, total * WORD, &mut source).unwrap();
                 let mut sink = collect(&mut out);
                 ring.run(
-                    Job {
-                        total_bytes: total * WORD,
-                        upload: Some((&mut upload, &mut source)),
-                        download: Some((&mut download, &mut sink)),
-                    },
+                    job(
+                        total * WORD,
+                        Some((&mut upload, &mut source)),
+                        Some((&mut download, &mut sink)),
+                    ),
                     &mut |chunk| kernels.scale(&chunk),
                 )
                 .unwrap();
@@ -224,14 +224,7 @@ fn what_is_staged_before_the_device_is_taken_is_not_asked_for_again() {
 #[test]
 fn a_job_may_have_one_end_and_may_fail() {
     under(module_path!(), "a_job_may_have_one_end_and_may_fail", |driver| {
-        let sizes = Sizes {
-            words: 200,
-            chunk_words: 16,
-            first_words: 16,
-            up_slots: 2,
-            back_slots: 2,
-            buffers: 2,
-        };
+        let sizes = Sizes::new(200, 16);
         let gpu = Gpu::open(0, Detail::Counts).unwrap();
         let mut setup = Setup::new(&gpu, &sizes).unwrap();
         let input = words(sizes.words, 5);
@@ -243,11 +236,7 @@ fn a_job_may_have_one_end_and_may_fail() {
         setup
             .ring
             .run(
-                Job {
-                    total_bytes,
-                    upload: None,
-                    download: Some((&mut setup.download, &mut sink)),
-                },
+                job(total_bytes, None, Some((&mut setup.download, &mut sink))),
                 &mut |chunk| {
                     chunk.stream.fill(chunk.buffer, 0)?;
                     kernels.scale(&chunk)
@@ -278,11 +267,11 @@ fn a_job_may_have_one_end_and_may_fail() {
             };
             let mut launched = 0;
             let failed = setup.ring.run(
-                Job {
+                job(
                     total_bytes,
-                    upload: Some((&mut setup.upload, &mut source)),
-                    download: Some((&mut setup.download, &mut sink)),
-                },
+                    Some((&mut setup.upload, &mut source)),
+                    Some((&mut setup.download, &mut sink)),
+                ),
                 &mut |chunk| {
                     launched += 1;
                     if launched * 2 == failing {
@@ -306,14 +295,7 @@ fn a_job_may_have_one_end_and_may_fail() {
                 "after failure {failing}"
             );
         }
-        let neither = setup.ring.run(
-            Job {
-                total_bytes,
-                upload: None,
-                download: None,
-            },
-            &mut |_| Ok(()),
-        );
+        let neither = setup.ring.run(job(total_bytes, None, None), &mut |_| Ok(()));
         assert!(matches!(neither, Err(Error::Invalid { .. })));
         drop((setup, gpu));
         driver.assert_clean("after failing jobs");
@@ -323,14 +305,7 @@ fn a_job_may_have_one_end_and_may_fail() {
 #[test]
 fn a_timeline_has_every_chunk_once() {
     under(module_path!(), "a_timeline_has_every_chunk_once", |driver| {
-        let sizes = Sizes {
-            words: 160,
-            chunk_words: 16,
-            first_words: 16,
-            up_slots: 2,
-            back_slots: 2,
-            buffers: 2,
-        };
+        let sizes = Sizes::new(160, 16);
         let gpu = Gpu::open(0, Detail::Timeline { spans_max: 1000 }).unwrap();
         let mut setup = Setup::new(&gpu, &sizes).unwrap();
         let input = words(sizes.words, 5);
@@ -413,12 +388,9 @@ fn four_devices_sum_a_part_each() {
     under(module_path!(), "four_devices_sum_a_part_each", |driver| {
         driver.reset(4, 1 << 16);
         let sizes = Sizes {
-            words: 1000,
-            chunk_words: 24,
             first_words: 8,
-            up_slots: 2,
             back_slots: 1,
-            buffers: 2,
+            ..Sizes::new(1000, 24)
         };
         let sum_on = |ordinal: usize| {
             let input = words(sizes.words, ordinal as u64);
@@ -440,14 +412,7 @@ fn four_devices_sum_a_part_each() {
 #[test]
 fn a_panic_leaves_the_ring_usable() {
     under(module_path!(), "a_panic_leaves_the_ring_usable", |driver| {
-        let sizes = Sizes {
-            words: 100,
-            chunk_words: 10,
-            first_words: 10,
-            up_slots: 2,
-            back_slots: 2,
-            buffers: 2,
-        };
+        let sizes = Sizes::new(100, 10);
         let gpu = Gpu::open(0, Detail::Counts).unwrap();
         let mut setup = Setup::new(&gpu, &sizes).unwrap();
         let input = words(sizes.words, 5);
@@ -458,11 +423,11 @@ fn a_panic_leaves_the_ring_usable() {
             let mut sink = collect(&mut out);
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 setup.ring.run(
-                    Job {
-                        total_bytes: sizes.words * WORD,
-                        upload: Some((&mut setup.upload, &mut source)),
-                        download: Some((&mut setup.download, &mut sink)),
-                    },
+                    job(
+                        sizes.words * WORD,
+                        Some((&mut setup.upload, &mut source)),
+                        Some((&mut setup.download, &mut sink)),
+                    ),
                     &mut |chunk| {
                         asked += 1;
                         assert_ne!(asked, panics_at, "on purpose");

@@ -9,9 +9,15 @@
 //! points and the budget of device memory, and says before anything is allocated what the job leases: that much, for its whole life.
 //! Two hard synchronisations a sum, however many chunks there are.
 //!
+//! Several sums over the same points, as a proof commits to many columns, are one job ([`MsmPlan::of_columns`], [`Msm::run_columns`]): a
+//! chunk then has its points once and the scalars of each column, which has buckets of its own; everything else they share. Points that
+//! more jobs than one need may stay on the device ([`Bases`], [`Msm::run_over`]); a chunk is then scalars only.
+//!
 //! A chunk of `m` points is `m` points of 64 bytes, then `m` scalars of 32, both in Montgomery form as in files ([`columns`] makes such
 //! a source out of two). Points must be on the curve, (0, 0) is infinity; scalars below the order.
 
+mod bases;
+mod devices;
 mod launch;
 mod plan;
 mod sort;
@@ -20,7 +26,9 @@ use ark_bn254::{Fq, G1Affine, G1Projective};
 use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
 use ark_ff::BigInt;
 
-pub use plan::{ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
+pub use bases::Bases;
+pub use devices::{OnDevice, Share, Shared, Worked, on_device, over_devices};
+pub use plan::{BasesAre, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
 
 use crate::device::Stream;
 use crate::error::{BoxedError, Error, Result};
@@ -41,6 +49,25 @@ pub fn columns<P: Source, S: Source>(mut points: P, mut scalars: S) -> impl Sour
         let (of_points, of_scalars) = into.split_at_mut(count * POINT_BYTES as usize);
         points.fill(first * POINT_BYTES, of_points)?;
         scalars.fill(first * SCALAR_BYTES, of_scalars)
+    }
+}
+
+/// A source of chunks out of one of points, where they pass, and one of scalars for each column.
+pub fn columns_of<'a>(
+    mut points: Option<Box<dyn Source + 'a>>,
+    mut scalars: Vec<Box<dyn Source + 'a>>,
+) -> impl Source + 'a {
+    move |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
+        let of_point = points.as_ref().map_or(0, |_| POINT_BYTES);
+        let element_bytes = of_point + scalars.len() as u64 * SCALAR_BYTES;
+        let (first, count) = (offset / element_bytes, into.len() / element_bytes as usize);
+        let (of_points, of_scalars) = into.split_at_mut(count * of_point as usize);
+        if let Some(points) = &mut points {
+            points.fill(first * POINT_BYTES, of_points)?;
+        }
+        let parts = of_scalars.chunks_exact_mut(count * SCALAR_BYTES as usize);
+        let mut each = scalars.iter_mut().zip(parts);
+        each.try_for_each(|(column, part)| column.fill(first * SCALAR_BYTES, part))
     }
 }
 
@@ -135,31 +162,121 @@ impl Msm {
     /// [`Error::Source`]; [`Error::Driver`]; [`Error::Wrong`] if a window's sum is no point of the curve; [`Error::Invalid`] for slots
     /// that are too short. Nothing is in flight afterwards, and the next sum begins anew unless the device is lost.
     pub fn run(&mut self, upload: &mut Upload, source: &mut dyn Source) -> Result<G1Projective> {
+        self.run_points(self.work.plan.points(), upload, source)
+    }
+
+    /// The sum of the first so many: a share of a longer sum that several devices make ([`over_devices`]).
+    ///
+    /// # Errors
+    /// As [`Msm::run`]; [`Error::Invalid`] for more than the plan has.
+    pub fn run_points(
+        &mut self,
+        points: u64,
+        upload: &mut Upload,
+        source: &mut dyn Source,
+    ) -> Result<G1Projective> {
+        if self.work.plan.columns() != 1 {
+            return Err(Error::Invalid {
+                what: "run of an MSM",
+                details: format!(
+                    "its plan is for {} sums: run its columns",
+                    self.work.plan.columns()
+                ),
+            });
+        }
+        let sums = self.run_with(points, None, upload, source)?;
+        sums.first().copied().ok_or(Error::Unusable { what: "an MSM" })
+    }
+
+    /// The sums of all columns, in order; `source` gives chunks as [`columns_of`] does.
+    ///
+    /// # Errors
+    /// As [`Msm::run`]; [`Error::Invalid`] if the plan is for resident bases.
+    pub fn run_columns(&mut self, upload: &mut Upload, source: &mut dyn Source) -> Result<Vec<G1Projective>> {
+        self.run_with(self.work.plan.points(), None, upload, source)
+    }
+
+    /// The sums of all columns over the first of these bases; `source` gives chunks of scalars only.
+    ///
+    /// # Errors
+    /// As [`Msm::run`]; [`Error::Invalid`] if the plan is not for resident bases, or for more than there are.
+    pub fn run_over(
+        &mut self,
+        bases: &Bases,
+        upload: &mut Upload,
+        source: &mut dyn Source,
+    ) -> Result<Vec<G1Projective>> {
+        self.run_with(self.work.plan.points(), Some(bases), upload, source)
+    }
+
+    fn run_with(
+        &mut self,
+        points: u64,
+        bases: Option<&Bases>,
+        upload: &mut Upload,
+        source: &mut dyn Source,
+    ) -> Result<Vec<G1Projective>> {
         let work = &self.work;
+        let resident = work.plan.bases() == BasesAre::Resident;
+        if resident != bases.is_some() || points == 0 || points > work.plan.points() {
+            return Err(Error::Invalid {
+                what: "run of an MSM",
+                details: format!(
+                    "{points} points, where its plan is for {} that are {:?}",
+                    work.plan.points(),
+                    work.plan.bases()
+                ),
+            });
+        }
+        let bases = bases.map(|bases| bases.for_points(points)).transpose()?;
         let job = Job {
-            total_bytes: work.plan.points() * ELEMENT_BYTES,
+            total_bytes: points * work.plan.element_bytes(),
             upload: Some((upload, source)),
             download: None,
         };
-        self.ring.run(job, &mut |chunk| work.add(&chunk))?;
-        work.reduce(self.ring.stream())?;
+        self.ring.run(job, &mut |chunk| work.add(&chunk, bases))?;
+        (0..work.plan.columns()).try_for_each(|column| work.reduce(self.ring.stream(), column))?;
         self.ring.finish()?;
         let mut sums = vec![0; work.buffers.totals.bytes() as usize];
         work.buffers.totals.read(self.ring.stream(), 0, &mut sums)?;
-        combine(&sums, work.plan.shape().window_bits)
+        let of_columns = sums.chunks_exact(work.plan.sizes().of_totals as usize);
+        of_columns
+            .map(|sums| combine(sums, work.plan.shape().window_bits))
+            .collect()
     }
 }
 
 impl Work {
-    /// Queues what adds a chunk's products to the buckets.
-    fn add(&self, chunk: &Chunk<'_>) -> Result<()> {
-        let (plan, kernels, buffers) = (&self.plan, &self.launches, &self.buffers);
-        let (stream, points) = (chunk.stream, Argument::Buffer(chunk.buffer));
+    /// Queues what adds a chunk's products to the buckets of all columns.
+    fn add(&self, chunk: &Chunk<'_>, bases: Option<&DeviceBuffer>) -> Result<()> {
         if chunk.piece.index == 0 {
             // Zeros are points at infinity. Not before the job: from here on the ring knows that its stream has to be waited for.
-            stream.fill(&buffers.sums, 0)?;
+            chunk.stream.fill(&self.buffers.sums, 0)?;
         }
-        let n = chunk.piece.bytes / ELEMENT_BYTES;
+        let element_bytes = self.plan.element_bytes();
+        let n = chunk.piece.bytes / element_bytes;
+        let (points, scalars) = match bases {
+            Some(bases) => {
+                let first = chunk.piece.offset / element_bytes;
+                (Argument::BufferAt(bases, first * POINT_BYTES), 0)
+            }
+            None => (Argument::Buffer(chunk.buffer), n * POINT_BYTES),
+        };
+        (0..self.plan.columns()).try_for_each(|column| {
+            let scalars = Argument::BufferAt(chunk.buffer, scalars + column * n * SCALAR_BYTES);
+            self.add_column(chunk.stream, (points, scalars), n, column)
+        })
+    }
+
+    /// Queues what adds `n` products to the buckets of one column.
+    fn add_column(
+        &self,
+        stream: &Stream,
+        (points, scalars): (Argument<'_>, Argument<'_>),
+        n: u64,
+        column: u64,
+    ) -> Result<()> {
+        let (plan, kernels, buffers) = (&self.plan, &self.launches, &self.buffers);
         let (windows, items, slots) = (plan.windows(), plan.items(), plan.slots(n));
         let shape = plan.shape();
         let [n32, windows32, buckets32, items32, split32, slots32] =
@@ -167,11 +284,10 @@ impl Work {
                 .map(|value| Argument::Word32(value as u32));
         let row = Grid::for_threads(n, THREADS)?;
         let all_items = Grid::for_threads(items, THREADS)?;
-        let [sums, starts, partials] =
-            [&buffers.sums, &buffers.starts, &buffers.partials].map(Argument::Buffer);
+        let [starts, partials] = [&buffers.starts, &buffers.partials].map(Argument::Buffer);
+        let sums = Argument::BufferAt(&buffers.sums, column * plan.sizes().of_sums);
 
         let pairs = buffers.pairs.unsorted();
-        let scalars = Argument::BufferAt(chunk.buffer, n * POINT_BYTES);
         let bits = Argument::Word32(shape.window_bits);
         let [keys, values] = [pairs.keys, pairs.values].map(Argument::Buffer);
         launch(
@@ -240,14 +356,16 @@ impl Work {
         )
     }
 
-    /// Queues what makes one point of each window.
-    fn reduce(&self, stream: &Stream) -> Result<()> {
+    /// Queues what makes one point of each window of a column.
+    fn reduce(&self, stream: &Stream, column: u64) -> Result<()> {
         let (plan, buffers) = (&self.plan, &self.buffers);
         let (windows, segments) = (plan.windows(), plan.segments());
         let [buckets32, segment32, segments32] =
             [plan.buckets(), plan.segment(), segments].map(|value| Argument::Word32(value as u32));
-        let [sums, partials, totals] =
-            [&buffers.sums, &buffers.partials, &buffers.totals].map(Argument::Buffer);
+        let sizes = plan.sizes();
+        let partials = Argument::Buffer(&buffers.partials);
+        let sums = Argument::BufferAt(&buffers.sums, column * sizes.of_sums);
+        let totals = Argument::BufferAt(&buffers.totals, column * sizes.of_totals);
         let grid = by_windows(Grid::for_threads(segments, THREADS)?, windows);
         launch(
             &self.launches.reduce,

@@ -21,6 +21,8 @@ const WINDOW_BITS: std::ops::RangeInclusive<u32> = 1..=20;
 const CHUNK_POINTS_MIN: u64 = 32;
 /// Indices of points have 31 bits; a chunk this long is 6 GiB.
 const CHUNK_POINTS_MAX: u64 = 1 << 26;
+/// Sums over one upload: more would have no room for their buckets.
+const COLUMNS_MAX: u64 = 1 << 16;
 /// A run of a bucket is cut into pieces of at least so many points.
 const SPLIT_MIN: u64 = 16;
 const SPLIT_MAX: u64 = 1 << 15;
@@ -60,7 +62,19 @@ pub struct MsmShape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MsmPlan {
     points: u64,
+    /// Sums over the same points.
+    columns: u64,
+    bases: BasesAre,
     shape: MsmShape,
+}
+
+/// Where the points are while sums run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BasesAre {
+    /// On the host: they pass through the ring, beside their scalars.
+    Streamed,
+    /// On the device, whole: [`super::Bases`]. Only scalars pass.
+    Resident,
 }
 
 /// Bytes of every buffer, in the order in which they are leased.
@@ -68,6 +82,8 @@ pub struct MsmPlan {
 pub(super) struct Sizes {
     pub chunk: u64,
     pub sums: u64,
+    /// Of one column, as `totals`.
+    pub of_sums: u64,
     /// One of four: keys and values, before and after a pass of sorting.
     pub pairs: u64,
     pub starts: u64,
@@ -76,6 +92,7 @@ pub(super) struct Sizes {
     pub counts: u64,
     pub partials: u64,
     pub totals: u64,
+    pub of_totals: u64,
 }
 
 impl MsmPlan {
@@ -85,28 +102,57 @@ impl MsmPlan {
     /// # Errors
     /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no points.
     pub fn new(points: u64, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
-        if points == 0 {
+        Self::of_columns(points, 1, BasesAre::Streamed, vram_bytes, slot_bytes)
+    }
+
+    /// The same for `columns` sums over the same points, whose bases go to the device once, or are there. Each column has buckets of
+    /// its own, so a budget that is too small for all takes fewer at a time. Of resident bases the bytes are not counted.
+    ///
+    /// # Errors
+    /// As [`MsmPlan::new`]; [`Error::Invalid`] for no columns.
+    pub fn of_columns(
+        points: u64,
+        columns: u64,
+        bases: BasesAre,
+        vram_bytes: u64,
+        slot_bytes: u64,
+    ) -> Result<Self> {
+        if points == 0 || columns == 0 || columns > COLUMNS_MAX {
             return Err(Error::Invalid {
                 what: "MSM",
-                details: "a sum of no points needs no plan".into(),
+                details: format!(
+                    "{columns} sums of {points} points: neither may be none, nor sums more than {COLUMNS_MAX}"
+                ),
             });
         }
-        let what = || format!("an MSM of {points} points");
+        let element_bytes = element_bytes(columns, bases);
+        let what = || match columns {
+            1 => format!("an MSM of {points} points"),
+            _ => format!("{columns} MSMs over {points} points"),
+        };
         let shortest = CHUNK_POINTS_MIN.min(points);
-        let longest = (slot_bytes / ELEMENT_BYTES).min(CHUNK_POINTS_MAX).min(points);
+        let longest = (slot_bytes / element_bytes).min(CHUNK_POINTS_MAX).min(points);
         if longest < shortest {
             return Err(Error::TooSmall {
                 what: what(),
                 memory: "a pinned slot",
                 budget_bytes: slot_bytes,
-                smallest_bytes: shortest * ELEMENT_BYTES,
+                smallest_bytes: shortest * element_bytes,
             });
         }
         let mut best: Option<(f64, Self)> = None;
         let mut smallest_bytes = u64::MAX;
         for window_bits in WINDOW_BITS {
             for ring_buffers in [1, 2] {
-                let with = |chunk_points| Self::shaped(points, window_bits, chunk_points, ring_buffers);
+                let with = |chunk_points| {
+                    let shape = Self::shaped(window_bits, chunk_points, ring_buffers);
+                    Self {
+                        points,
+                        columns,
+                        bases,
+                        shape,
+                    }
+                };
                 smallest_bytes = smallest_bytes.min(with(shortest).vram_bytes());
                 if with(shortest).vram_bytes() > vram_bytes {
                     continue;
@@ -152,10 +198,33 @@ impl MsmPlan {
                 details: format!("{points} points, {shape:?}"),
             });
         }
-        Ok(Self { points, shape })
+        Ok(Self {
+            points,
+            columns: 1,
+            bases: BasesAre::Streamed,
+            shape,
+        })
     }
 
-    fn shaped(points: u64, window_bits: u32, chunk_points: u64, ring_buffers: usize) -> Self {
+    /// The same shape for so many sums, and bases there.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for no columns, or more than 65536.
+    pub fn with_columns(self, columns: u64, bases: BasesAre) -> Result<Self> {
+        if columns == 0 || columns > COLUMNS_MAX {
+            return Err(Error::Invalid {
+                what: "MSM",
+                details: format!("{columns} sums at one time: from 1 to {COLUMNS_MAX}"),
+            });
+        }
+        Ok(Self {
+            columns,
+            bases,
+            ..self
+        })
+    }
+
+    fn shaped(window_bits: u32, chunk_points: u64, ring_buffers: usize) -> MsmShape {
         let windows = u64::from(SIGNED_BITS.div_ceil(window_bits));
         let buckets = 1u64 << (window_bits - 1);
         let of_a_bucket = (2 * chunk_points / buckets).max(1).next_power_of_two();
@@ -163,20 +232,32 @@ impl MsmPlan {
             .max(1)
             .next_power_of_two();
         let split = of_a_bucket.min(busy).clamp(SPLIT_MIN, SPLIT_MAX);
-        Self {
-            points,
-            shape: MsmShape {
-                window_bits,
-                chunk_points,
-                ring_buffers,
-                split,
-            },
+        MsmShape {
+            window_bits,
+            chunk_points,
+            ring_buffers,
+            split,
         }
     }
 
     /// Points of the whole sum.
     pub fn points(&self) -> u64 {
         self.points
+    }
+
+    /// Sums over the same points.
+    pub fn columns(&self) -> u64 {
+        self.columns
+    }
+
+    /// Where the points are.
+    pub fn bases(&self) -> BasesAre {
+        self.bases
+    }
+
+    /// Bytes of a point, if it passes, and of its scalar in each column.
+    pub fn element_bytes(&self) -> u64 {
+        element_bytes(self.columns, self.bases)
     }
 
     /// The numbers that the plan is made of.
@@ -211,7 +292,7 @@ impl MsmPlan {
 
     /// Bytes that a pinned slot must have.
     pub fn slot_bytes(&self) -> u64 {
-        self.shape.chunk_points * ELEMENT_BYTES
+        self.shape.chunk_points * self.element_bytes()
     }
 
     /// How the job's bytes are cut.
@@ -221,7 +302,8 @@ impl MsmPlan {
     pub fn chunking(&self) -> Result<Chunking> {
         let chunk = self.shape.chunk_points;
         let first = (chunk / FIRST_PART).max(CHUNK_POINTS_MIN.min(chunk));
-        Chunking::new(chunk * ELEMENT_BYTES, ELEMENT_BYTES)?.growing_from(first * ELEMENT_BYTES)
+        let element_bytes = self.element_bytes();
+        Chunking::new(chunk * element_bytes, element_bytes)?.growing_from(first * element_bytes)
     }
 
     /// How many chunks there are.
@@ -229,7 +311,10 @@ impl MsmPlan {
     /// # Errors
     /// As [`MsmPlan::chunking`].
     pub fn chunks(&self) -> Result<u64> {
-        Ok(self.chunking()?.pieces(self.points * ELEMENT_BYTES)?.count() as u64)
+        Ok(self
+            .chunking()?
+            .pieces(self.points * self.element_bytes())?
+            .count() as u64)
     }
 
     /// How many kernels are launched, all in all.
@@ -237,11 +322,11 @@ impl MsmPlan {
     /// # Errors
     /// As [`MsmPlan::chunking`].
     pub fn launches(&self) -> Result<u64> {
-        let pieces = self.chunking()?.pieces(self.points * ELEMENT_BYTES)?;
+        let pieces = self.chunking()?.pieces(self.points * self.element_bytes())?;
         let chunks: u64 = pieces
-            .map(|piece| self.launches_of(piece.bytes / ELEMENT_BYTES))
+            .map(|piece| self.launches_of(piece.bytes / self.element_bytes()))
             .sum();
-        Ok(chunks + 2)
+        Ok(self.columns * (chunks + 2))
     }
 
     fn launches_of(&self, points: u64) -> u64 {
@@ -265,9 +350,11 @@ impl MsmPlan {
         } else {
             cost::COPY
         };
-        points * (windows * (1.0 + cost::PAIR) + alone)
+        let of_a_column = points * windows * (1.0 + cost::PAIR)
             + chunks * (items * cost::BUCKET + launches * cost::LAUNCH)
-            + items * cost::REDUCED
+            + items * cost::REDUCED;
+        let copied = points * alone * self.element_bytes() as f64 / ELEMENT_BYTES as f64;
+        self.columns as f64 * of_a_column + copied
     }
 
     /// Buckets of all windows.
@@ -300,15 +387,25 @@ impl MsmPlan {
         let counts = super::sort::count_words(points, windows).max(super::sort::count_words(items, 1));
         Sizes {
             chunk: self.slot_bytes(),
-            sums: SUM_BYTES * items,
+            sums: self.columns * SUM_BYTES * items,
+            of_sums: SUM_BYTES * items,
             pairs: WORD_BYTES * windows * points,
             starts: WORD_BYTES * windows * (buckets + 1),
             order: WORD_BYTES * items,
             counts: WORD_BYTES * counts,
             partials: SUM_BYTES * windows * self.slots(points).max(self.segments()),
-            totals: SUM_BYTES * windows,
+            totals: self.columns * SUM_BYTES * windows,
+            of_totals: SUM_BYTES * windows,
         }
     }
+}
+
+fn element_bytes(columns: u64, bases: BasesAre) -> u64 {
+    let of_point = match bases {
+        BasesAre::Streamed => POINT_BYTES,
+        BasesAre::Resident => 0,
+    };
+    of_point + columns * SCALAR_BYTES
 }
 
 /// As the ledger counts a buffer.

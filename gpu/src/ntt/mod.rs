@@ -1,4 +1,4 @@
-//! Number-theoretic transforms over BN254's scalar field, on a device, of any length: in device memory what fits the budget, in two
+//! Number-theoretic transforms over BN254's scalar field and over Goldilocks, on a device, of any length: in device memory what fits the budget, in two
 //! steps what does not.
 //!
 //! ```text
@@ -6,19 +6,25 @@
 //! in two steps:      from -> columns: passes, times w^(row column) -> between -> rows: passes -> to
 //! ```
 //!
-//! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order. In two steps a chunk is some whole columns, then
+//! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order: one for a row that fits a tile of 2^10 elements in
+//! shared memory, two (rows by columns) up to 2^20, three up to 2^28, of radices as even as can be. In two steps a chunk is some whole columns, then
 //! some whole rows, of a matrix of sqrt(n) by sqrt(n); the host gathers columns with reads of a chunk's width, and the last pass
 //! writes rows across, so that they leave with writes of a chunk's height. One hard synchronisation a transform, and one for the tables.
 //!
 //! Device memory is leased as [`NttPlan::vram_bytes`] says; the smallest budget for n elements is some rows of sqrt(n).
 
+mod devices;
+mod field;
+mod goldilocks;
 mod passes;
 mod plan;
 mod tables;
 
 use ark_bn254::Fr;
-use ark_ff::{AdditiveGroup, FftField, Field};
 
+pub use devices::{DevicesPlan, NttDevices};
+pub use field::NttField;
+pub use goldilocks::{GoldilocksElements, GoldilocksTransform, HOST_LOG_N_MAX};
 pub use plan::{ELEMENT_BYTES, NttPlan, NttWay};
 
 use crate::error::{BoxedError, Error, Result};
@@ -30,35 +36,40 @@ use tables::{OnDevice, Powers, Scale, Step, Tables};
 
 /// Which transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transform {
-    root: Fr,
+pub struct Transform<F = Fr> {
+    root: F,
     log_n: u32,
     inverse: bool,
-    shift: Option<Fr>,
+    shift: Option<F>,
 }
 
-impl Transform {
+impl Transform<Fr> {
     /// From coefficients to values at the powers of arkworks' root of order 2^`log_n`.
     ///
     /// # Errors
     /// [`Error::Invalid`] if there is no such root.
     pub fn forward(log_n: u32) -> Result<Self> {
-        plan::check_length(log_n)?;
-        let root = Fr::get_root_of_unity(1 << log_n).unwrap_or(Fr::ONE);
-        Self::by_root(root, log_n)
+        Self::of_field(log_n)
+    }
+}
+
+impl<F: NttField> Transform<F> {
+    /// From coefficients to values at the powers of the field's root of order 2^`log_n`, in arkworks or Plonky3.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no such root.
+    pub fn of_field(log_n: u32) -> Result<Self> {
+        plan::check_length::<F>(log_n)?;
+        Self::by_root(F::root(log_n), log_n)
     }
 
     /// The same by another root of that order: libraries do not agree on one.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it has another order.
-    pub fn by_root(root: Fr, log_n: u32) -> Result<Self> {
-        plan::check_length(log_n)?;
-        let right = match log_n {
-            0 => root == Fr::ONE,
-            _ => root.pow([1u64 << (log_n - 1)]) == -Fr::ONE,
-        };
-        if !right {
+    pub fn by_root(root: F, log_n: u32) -> Result<Self> {
+        plan::check_length::<F>(log_n)?;
+        if !root.has_order(log_n) {
             return Err(Error::Invalid {
                 what: "transform",
                 details: format!("{root} has not the order 2^{log_n}"),
@@ -85,8 +96,8 @@ impl Transform {
     ///
     /// # Errors
     /// [`Error::Invalid`] for 0.
-    pub fn on_coset(self, shift: Fr) -> Result<Self> {
-        if shift == Fr::ZERO {
+    pub fn on_coset(self, shift: F) -> Result<Self> {
+        if shift == F::NONE {
             return Err(Error::Invalid {
                 what: "transform",
                 details: "a coset's shift is 0".into(),
@@ -122,6 +133,7 @@ pub trait WriteElements {
     fn write(&mut self, first: u64, bytes: &[u8]) -> Result<(), BoxedError>;
 }
 
+/// Elements of BN254.
 impl ReadElements for Vec<u8> {
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), BoxedError> {
         let start = (first * ELEMENT_BYTES) as usize;
@@ -131,6 +143,7 @@ impl ReadElements for Vec<u8> {
     }
 }
 
+/// Elements of BN254.
 impl WriteElements for Vec<u8> {
     fn write(&mut self, first: u64, bytes: &[u8]) -> Result<(), BoxedError> {
         let start = (first * ELEMENT_BYTES) as usize;
@@ -183,14 +196,25 @@ impl Ntt {
     /// # Errors
     /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`]; [`Error::Invalid`] if the plan is for
     /// another length.
-    pub fn new(vram: &Vram, kernels: &Kernels, plan: NttPlan, transform: Transform) -> Result<Self> {
-        if plan.log_n() != transform.log_n {
+    pub fn new<F: NttField>(
+        vram: &Vram,
+        kernels: &Kernels,
+        plan: NttPlan,
+        transform: Transform<F>,
+    ) -> Result<Self> {
+        if plan.log_n() != transform.log_n || plan.element_bytes() != F::ELEMENT_BYTES {
             return Err(Error::Invalid {
                 what: "plan of a transform",
-                details: format!("for 2^{} elements, not 2^{}", plan.log_n(), transform.log_n),
+                details: format!(
+                    "for 2^{} elements of {} bytes, not 2^{} of {}",
+                    plan.log_n(),
+                    plan.element_bytes(),
+                    transform.log_n,
+                    F::ELEMENT_BYTES
+                ),
             });
         }
-        let kernel = kernels.kernel("spk_ntt_pass_bn254_fr")?;
+        let kernel = kernels.kernel(&format!("spk_ntt_pass_{}", F::NAME))?;
         let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
         let array = || vram.buffer(plan.data_bytes(), "NTT arrays");
         let arrays = (
@@ -201,7 +225,7 @@ impl Ntt {
             },
         );
         let mut ring = Ring::new(vram, plan.chunking()?, plan.ring_buffers())?;
-        let mut content = Tables::default();
+        let mut content = Tables::new();
         let work = Work::new(plan, transform, (kernel, tables, arrays), &mut content);
         work.tables.write(ring.stream(), 0, &content.bytes())?;
         ring.finish()?;
@@ -245,7 +269,7 @@ impl Ntt {
             .other
             .as_ref()
             .ok_or(Error::Unusable { what: "a transform" })?;
-        let mut source = |offset: u64, into: &mut [u8]| from.read(offset / ELEMENT_BYTES, into);
+        let mut source = |offset: u64, into: &mut [u8]| from.read(offset / work.plan.element_bytes(), into);
         let job = Job {
             total_bytes,
             upload: Some((ends.upload, &mut source)),
@@ -270,11 +294,11 @@ impl Ntt {
         transform(
             &work.kernel,
             self.ring.stream(),
-            &OnDevice(&work.tables),
+            &OnDevice(&work.tables, work.plan.element_bytes()),
             &rows,
             [array, other],
         )?;
-        let mut sink = |offset: u64, bytes: &[u8]| to.write(offset / ELEMENT_BYTES, bytes);
+        let mut sink = |offset: u64, bytes: &[u8]| to.write(offset / work.plan.element_bytes(), bytes);
         let job = Job {
             total_bytes,
             upload: None,
@@ -299,7 +323,7 @@ impl Ntt {
         let work = &self.work;
         let (rows, columns) = (1u64 << log_rows, 1u64 << (work.plan.log_n() - log_rows));
         let total_bytes = work.plan.total_bytes();
-        let column_bytes = rows * ELEMENT_BYTES;
+        let column_bytes = rows * work.plan.element_bytes();
         // A chunk of some columns is row after row of them.
         let mut source = |offset: u64, into: &mut [u8]| {
             let first = offset / column_bytes;
@@ -322,8 +346,9 @@ impl Ntt {
             .run(job, &mut |chunk| work.columns(&chunk, rows, columns))?;
 
         // Rows come one after the other, and leave as a chunk of columns.
-        let row_bytes = columns * ELEMENT_BYTES;
-        let mut source = |offset: u64, into: &mut [u8]| between.read(offset / ELEMENT_BYTES, into);
+        let row_bytes = columns * work.plan.element_bytes();
+        let mut source =
+            |offset: u64, into: &mut [u8]| between.read(offset / work.plan.element_bytes(), into);
         let mut sink = |offset: u64, bytes: &[u8]| {
             let first = offset / row_bytes;
             let width = bytes.len() / columns as usize;
@@ -340,35 +365,34 @@ impl Ntt {
 }
 
 impl Work {
-    fn new(
+    fn new<F: NttField>(
         plan: NttPlan,
-        transform: Transform,
+        transform: Transform<F>,
         (kernel, tables, (array, other)): (Kernel, DeviceBuffer, (DeviceBuffer, Option<DeviceBuffer>)),
-        content: &mut Tables,
+        content: &mut Tables<F>,
     ) -> Self {
-        let log_n = plan.log_n();
-        let inverted = |value: Fr| value.inverse().unwrap_or(Fr::ONE);
+        let (log_n, log_tile) = (plan.log_n(), plan.log_tile());
         let root = if transform.inverse {
-            inverted(transform.root)
+            transform.root.inverted()
         } else {
             transform.root
         };
-        let one_over_n = inverted(Fr::from(1u64 << log_n));
+        let one_over_n = F::two_to(log_n).inverted();
         let shift = match (transform.inverse, transform.shift) {
             (false, None) => None,
             (true, None) => Some(content.constant(one_over_n)),
-            (false, Some(shift)) => Some(content.powers(shift, log_n, Fr::ONE)),
-            (true, Some(shift)) => Some(content.powers(inverted(shift), log_n, one_over_n)),
+            (false, Some(shift)) => Some(content.powers(shift, log_n, F::UNIT)),
+            (true, Some(shift)) => Some(content.powers(shift.inverted(), log_n, one_over_n)),
         };
         let (steps, between) = match plan.way() {
-            NttWay::InDeviceMemory => (vec![content.step(root, log_n)], None),
+            NttWay::InDeviceMemory => (vec![content.step(root, log_n, log_tile)], None),
             NttWay::TwoSteps { log_rows } => {
                 let log_columns = log_n - log_rows;
                 let steps = vec![
-                    content.step(root.pow([1u64 << log_columns]), log_rows),
-                    content.step(root.pow([1u64 << log_rows]), log_columns),
+                    content.step(root.to_the(1u64 << log_columns), log_rows, log_tile),
+                    content.step(root.to_the(1u64 << log_rows), log_columns, log_tile),
                 ];
-                (steps, Some(content.powers(root, log_n, Fr::ONE)))
+                (steps, Some(content.powers(root, log_n, F::UNIT)))
             }
         };
         Self {
@@ -403,30 +427,33 @@ impl Work {
 
     /// Some columns: element i of column y is in line i.
     fn columns(&self, chunk: &Chunk<'_>, rows: u64, columns: u64) -> Result<()> {
-        let count = chunk.piece.bytes / (rows * ELEMENT_BYTES);
-        let first = chunk.piece.offset / (rows * ELEMENT_BYTES);
+        let count = chunk.piece.bytes / (rows * self.plan.element_bytes());
+        let first = chunk.piece.offset / (rows * self.plan.element_bytes());
         let layout = Layout {
             stride: count,
             batch: 1,
         };
+        self.transform_chunk(chunk, &self.some_columns((first, count), columns, layout)?)
+    }
+
+    fn some_columns(&self, (first, count): (u64, u64), columns: u64, layout: Layout) -> Result<Rows<'_>> {
         let [before, _] = self.outer_scales([columns, 0, first, 1], [0; 4]);
         let between = self.between.map(|powers| Scale {
             powers,
             exponent: [first, 1, 0, 0],
         });
-        let rows = Rows {
+        Ok(Rows {
             step: self.step(0)?,
             count,
             layouts: [layout; 2],
             scales: [before, between],
-        };
-        self.transform_chunk(chunk, &rows)
+        })
     }
 
     /// Some rows, each of which becomes a column.
     fn rows(&self, chunk: &Chunk<'_>, rows: u64, columns: u64) -> Result<()> {
-        let count = chunk.piece.bytes / (columns * ELEMENT_BYTES);
-        let first = chunk.piece.offset / (columns * ELEMENT_BYTES);
+        let count = chunk.piece.bytes / (columns * self.plan.element_bytes());
+        let first = chunk.piece.offset / (columns * self.plan.element_bytes());
         let along = Layout {
             stride: 1,
             batch: columns,
@@ -435,21 +462,24 @@ impl Work {
             stride: count,
             batch: 1,
         };
+        self.transform_chunk(chunk, &self.some_rows((first, count), rows, [along, across])?)
+    }
+
+    fn some_rows(&self, (first, count): (u64, u64), rows: u64, layouts: [Layout; 2]) -> Result<Rows<'_>> {
         let [_, after] = self.outer_scales([0; 4], [rows, 0, first, 1]);
-        let rows = Rows {
+        Ok(Rows {
             step: self.step(1)?,
             count,
-            layouts: [along, across],
+            layouts,
             scales: [None, after],
-        };
-        self.transform_chunk(chunk, &rows)
+        })
     }
 
     fn transform_chunk(&self, chunk: &Chunk<'_>, rows: &Rows<'_>) -> Result<()> {
         transform(
             &self.kernel,
             chunk.stream,
-            &OnDevice(&self.tables),
+            &OnDevice(&self.tables, self.plan.element_bytes()),
             rows,
             [chunk.buffer, &self.array],
         )

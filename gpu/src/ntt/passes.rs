@@ -9,6 +9,8 @@ use crate::kernels::{Argument, Grid, Kernel};
 use crate::vram::DeviceBuffer;
 
 const THREADS_MAX: u32 = 256;
+/// 64-bit words of `NttPass` in ntt.cuh.
+const PASS_WORDS: usize = 29;
 
 /// Where the rows of a batch are: element i of row y at `i * stride + y * batch`.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +43,7 @@ pub(super) fn transform(
     let mut log_before = 0;
     let last = step.log_radices.len() - 1;
     for (pass, &log_radix) in step.log_radices.iter().enumerate() {
-        let log_columns = (LOG_TILE - log_radix).min(step.log_n - log_radix);
+        let log_columns = (step.log_tile - log_radix).min(step.log_n - log_radix);
         let write = if pass == last {
             rows.layouts[1]
         } else {
@@ -67,7 +69,7 @@ pub(super) fn transform(
         let grid = Grid {
             blocks: (1 << (step.log_n - log_radix - log_columns), rows.count as u32, 1),
             threads: ((tile / 2).clamp(1, THREADS_MAX), 1, 1),
-            shared_bytes: tile * ELEMENT_BYTES as u32,
+            shared_bytes: tile * tables.1 as u32,
         };
         // SAFETY: the words are `NttPass` of ntt.cuh; rows fit their arrays in both layouts, and exponents their tables, by `NttPlan`.
         // Arrays, tables and kernel belong to an `Ntt`, whose ring is dropped before them and waits for its stream.
@@ -76,8 +78,41 @@ pub(super) fn transform(
         (from, to) = (to, from);
     }
     if last.is_multiple_of(2) {
-        let bytes = rows.count * (ELEMENT_BYTES << step.log_n);
+        let bytes = rows.count * (tables.1 << step.log_n);
         stream.copy((arrays[0], 0), (arrays[1], 0), bytes)?;
     }
     Ok(())
+}
+
+/// Copies `count` rows of 2^`log_length` elements of BN254 from one layout to another: a pass of radix 1.
+pub(super) fn laid_out(
+    kernel: &Kernel,
+    stream: &Stream,
+    (log_length, count): (u32, u64),
+    (from, from_bytes, from_layout): (&DeviceBuffer, u64, Layout),
+    (to, to_bytes, to_layout): (&DeviceBuffer, u64, Layout),
+) -> Result<()> {
+    let log_columns = LOG_TILE.min(log_length);
+    let mut words = vec![
+        from.memory().at(from_bytes, 0)?,
+        to.memory().at(to_bytes, 0)?,
+        from_layout.stride,
+        from_layout.batch,
+        to_layout.stride,
+        to_layout.batch,
+        log_length.into(),
+        0,
+        0,
+        log_columns.into(),
+    ];
+    // No roots, no twiddles, no factors.
+    words.resize(PASS_WORDS, 0);
+    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    let grid = Grid {
+        blocks: (1 << (log_length - log_columns), count as u32, 1),
+        threads: (((1u32 << log_columns) / 2).clamp(1, THREADS_MAX), 1, 1),
+        shared_bytes: (1 << log_columns) * ELEMENT_BYTES as u32,
+    };
+    // SAFETY: as in `transform`; rows fit both buffers, by `DevicesPlan`.
+    unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }

@@ -1,13 +1,14 @@
 //! How a transform is cut: in device memory as a whole, or in two steps over columns and rows.
 
+use ark_bn254::Fr;
+
+use super::field::NttField;
 use crate::error::{Error, Result};
 use crate::ring::Chunking;
 use crate::vram::GRANULE_BYTES;
 
-/// Bytes of an element.
-pub const ELEMENT_BYTES: u64 = 32;
-/// 2^28 is the largest power of two that divides r - 1.
-const LOG_N_MAX: u32 = 28;
+/// Bytes of an element of BN254.
+pub const ELEMENT_BYTES: u64 = <Fr as NttField>::ELEMENT_BYTES;
 /// A tile of 2^10 elements is 32 KiB of shared memory, which every device has without being asked.
 pub(super) const LOG_TILE: u32 = 10;
 /// Chunks of a transform in device memory are no shorter, or all of it.
@@ -22,6 +23,8 @@ pub struct NttPlan {
     way: NttWay,
     chunk_elements: u64,
     ring_buffers: usize,
+    log_tile: u32,
+    element_bytes: u64,
 }
 
 /// In how many steps.
@@ -44,7 +47,16 @@ impl NttPlan {
     /// # Errors
     /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for more than 2^28 elements.
     pub fn new(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
-        check_length(log_n)?;
+        Self::of::<Fr>(log_n, vram_bytes, slot_bytes)
+    }
+
+    /// The same for another field.
+    ///
+    /// # Errors
+    /// As [`NttPlan::new`]; the longest transform is the field's.
+    pub fn of<F: NttField>(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
+        check_length::<F>(log_n)?;
+        let element_bytes = F::ELEMENT_BYTES;
         let n = 1u64 << log_n;
         let ways = [
             (NttWay::InDeviceMemory, CHUNK_ELEMENTS_MIN.min(n)),
@@ -57,13 +69,15 @@ impl NttPlan {
                     way,
                     chunk_elements,
                     ring_buffers,
+                    log_tile: LOG_TILE,
+                    element_bytes,
                 };
                 let enough = match way {
                     NttWay::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
                     NttWay::TwoSteps { .. } => n,
                 };
                 // Bytes grow with the number of units: the longest chunk of whole units.
-                let longest = (slot_bytes / ELEMENT_BYTES).min(enough) / unit;
+                let longest = (slot_bytes / element_bytes).min(enough) / unit;
                 let fits = |units: &u64| with(units * unit).vram_bytes() <= vram_bytes;
                 let (mut best, mut beyond) = (0, longest + 1);
                 while beyond - best > 1 {
@@ -84,6 +98,8 @@ impl NttPlan {
             way,
             chunk_elements: unit,
             ring_buffers: 1,
+            log_tile: LOG_TILE,
+            element_bytes,
         });
         let least = |bytes: fn(&Self) -> u64| smallest.iter().map(bytes).min().unwrap_or(0);
         let slots_are_short = least(Self::slot_bytes) > slot_bytes;
@@ -105,6 +121,53 @@ impl NttPlan {
         })
     }
 
+    /// The same plan with smaller tiles in shared memory, of 2^`log_tile` elements: a row of more than that is split in two, of more than
+    /// its square in three, and so on. Tables then are no larger.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for none, or more than 2^10.
+    pub fn with_tile(self, log_tile: u32) -> Result<Self> {
+        if log_tile == 0 || log_tile > LOG_TILE {
+            return Err(Error::Invalid {
+                what: "plan of a transform",
+                details: format!("a tile of 2^{log_tile} elements: from 2^1 to 2^{LOG_TILE}"),
+            });
+        }
+        Ok(Self { log_tile, ..self })
+    }
+
+    /// Bytes of an element.
+    pub fn element_bytes(&self) -> u64 {
+        self.element_bytes
+    }
+
+    /// log2 of the elements of a tile in shared memory.
+    pub(super) fn log_tile(&self) -> u32 {
+        self.log_tile
+    }
+
+    /// In how many passes a row of the transform, or a column, goes through shared memory: its splits.
+    pub fn passes(&self) -> u32 {
+        let of_steps = match self.way {
+            NttWay::InDeviceMemory => [self.log_n; 2],
+            NttWay::TwoSteps { log_rows } => [log_rows, self.log_n - log_rows],
+        };
+        let passes = of_steps.map(|log_n| log_radices(log_n, self.log_tile).len() as u32);
+        passes[0].max(passes[1])
+    }
+
+    /// A part of a transform over several devices: so many elements in two arrays, by columns and then by rows.
+    pub(super) fn part(log_n: u32, log_rows: u32, elements: u64) -> Self {
+        Self {
+            log_n,
+            way: NttWay::TwoSteps { log_rows },
+            chunk_elements: elements,
+            ring_buffers: 1,
+            log_tile: LOG_TILE,
+            element_bytes: ELEMENT_BYTES,
+        }
+    }
+
     /// log2 of the number of elements.
     pub fn log_n(&self) -> u32 {
         self.log_n
@@ -123,14 +186,14 @@ impl NttPlan {
     /// Bytes of device memory that the job leases.
     pub fn vram_bytes(&self) -> u64 {
         let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
-        rounded(self.table_elements() * ELEMENT_BYTES)
+        rounded(self.table_elements() * self.element_bytes)
             + self.data_buffers() * rounded(self.data_bytes())
             + self.ring_buffers as u64 * rounded(self.slot_bytes())
     }
 
     /// Bytes that a pinned slot must have, at either end.
     pub fn slot_bytes(&self) -> u64 {
-        self.chunk_elements * ELEMENT_BYTES
+        self.chunk_elements * self.element_bytes
     }
 
     pub(super) fn ring_buffers(&self) -> usize {
@@ -138,7 +201,7 @@ impl NttPlan {
     }
 
     pub(super) fn total_bytes(&self) -> u64 {
-        ELEMENT_BYTES << self.log_n
+        self.element_bytes << self.log_n
     }
 
     /// How many arrays there are beside the ring: before and after a pass.
@@ -160,8 +223,8 @@ impl NttPlan {
     /// Chunks of whole elements, or of whole rows and columns.
     pub(super) fn chunking(&self) -> Result<Chunking> {
         let element_bytes = match self.way {
-            NttWay::InDeviceMemory => ELEMENT_BYTES,
-            NttWay::TwoSteps { log_rows } => ELEMENT_BYTES << (self.log_n - log_rows),
+            NttWay::InDeviceMemory => self.element_bytes,
+            NttWay::TwoSteps { log_rows } => self.element_bytes << (self.log_n - log_rows),
         };
         Chunking::new(self.slot_bytes(), element_bytes)
     }
@@ -170,10 +233,10 @@ impl NttPlan {
     fn table_elements(&self) -> u64 {
         let shift = super::tables::power_elements(self.log_n);
         let of_steps = match self.way {
-            NttWay::InDeviceMemory => super::tables::step_elements(self.log_n),
+            NttWay::InDeviceMemory => super::tables::step_elements(self.log_n, self.log_tile),
             NttWay::TwoSteps { log_rows } => {
-                super::tables::step_elements(log_rows)
-                    + super::tables::step_elements(self.log_n - log_rows)
+                super::tables::step_elements(log_rows, self.log_tile)
+                    + super::tables::step_elements(self.log_n - log_rows, self.log_tile)
                     + super::tables::power_elements(self.log_n)
             }
         };
@@ -181,23 +244,26 @@ impl NttPlan {
     }
 
     pub(super) fn table_bytes(&self) -> u64 {
-        self.table_elements() * ELEMENT_BYTES
+        self.table_elements() * self.element_bytes
     }
 }
 
-pub(super) fn check_length(log_n: u32) -> Result<()> {
-    if log_n > LOG_N_MAX {
+pub(super) fn check_length<F: NttField>(log_n: u32) -> Result<()> {
+    if log_n > F::LOG_N_MAX {
         return Err(Error::Invalid {
             what: "transform",
-            details: format!("2^{log_n} elements, where the field has roots up to 2^{LOG_N_MAX}"),
+            details: format!(
+                "2^{log_n} elements, where the field has roots up to 2^{}",
+                F::LOG_N_MAX
+            ),
         });
     }
     Ok(())
 }
 
 /// Radices of the passes of a transform, as logarithms; one pass even for one element.
-pub(super) fn log_radices(log_n: u32) -> Vec<u32> {
-    let passes = log_n.div_ceil(LOG_TILE).max(1);
+pub(super) fn log_radices(log_n: u32, log_tile: u32) -> Vec<u32> {
+    let passes = log_n.div_ceil(log_tile).max(1);
     (0..passes)
         .map(|pass| log_n / passes + u32::from(pass < log_n % passes))
         .collect()
@@ -245,9 +311,12 @@ mod tests {
 
     #[test]
     fn passes_have_even_radices() {
-        assert_eq!(log_radices(0), [0]);
-        assert_eq!(log_radices(10), [10]);
-        assert_eq!(log_radices(11), [6, 5]);
-        assert_eq!(log_radices(28), [10, 9, 9]);
+        assert_eq!(log_radices(0, LOG_TILE), [0]);
+        assert_eq!(log_radices(10, LOG_TILE), [10]);
+        assert_eq!(log_radices(11, LOG_TILE), [6, 5]);
+        assert_eq!(log_radices(28, LOG_TILE), [10, 9, 9]);
+        assert_eq!(log_radices(12, 4), [4, 4, 4]);
+        let passes = |log_n| NttPlan::new(log_n, 1 << 40, 1 << 40).unwrap().passes();
+        assert_eq!([0, 10, 11, 20, 21, 28].map(passes), [1, 1, 2, 2, 3, 3]);
     }
 }

@@ -1,16 +1,14 @@
 //! Powers that the passes multiply by: two tables of about sqrt(n) elements for n powers, w^e = low[e mod 2^l] high[e >> l].
 
-use ark_bn254::Fr;
-use ark_ff::{AdditiveGroup, Field};
-
-use super::plan::{ELEMENT_BYTES, log_radices};
+use super::field::NttField;
+use super::plan::log_radices;
 use crate::error::Result;
 use crate::vram::DeviceBuffer;
 
 /// All tables of a job, one after the other, as they go to the device.
-#[derive(Debug, Default)]
-pub(super) struct Tables {
-    elements: Vec<Fr>,
+#[derive(Debug)]
+pub(super) struct Tables<F> {
+    elements: Vec<F>,
 }
 
 /// Powers of one number: places in the tables.
@@ -25,6 +23,7 @@ pub(super) struct Powers {
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub log_n: u32,
+    pub log_tile: u32,
     pub log_radices: Vec<u32>,
     pub log_roots: u32,
     roots: u64,
@@ -45,8 +44,8 @@ pub(super) fn power_elements(log_count: u32) -> u64 {
 }
 
 /// Elements of the tables of one row's transform.
-pub(super) fn step_elements(log_n: u32) -> u64 {
-    let log_roots = log_radices(log_n).into_iter().max().unwrap_or(0);
+pub(super) fn step_elements(log_n: u32, log_tile: u32) -> u64 {
+    let log_roots = log_radices(log_n, log_tile).into_iter().max().unwrap_or(0);
     roots_count(log_roots) + power_elements(log_n)
 }
 
@@ -55,12 +54,16 @@ fn roots_count(log_roots: u32) -> u64 {
     ((1u64 << log_roots) / 2).max(1)
 }
 
-impl Tables {
+impl<F: NttField> Tables<F> {
+    pub fn new() -> Self {
+        Self { elements: Vec::new() }
+    }
+
     /// 2^`log_count` powers of `base`, all times `factor`.
-    pub fn powers(&mut self, base: Fr, log_count: u32, factor: Fr) -> Powers {
+    pub fn powers(&mut self, base: F, log_count: u32, factor: F) -> Powers {
         let log_low = log_count.div_ceil(2);
-        let low = self.push(base, 1 << log_low, Fr::ONE);
-        let high = self.push(base.pow([1 << log_low]), 1 << (log_count - log_low), factor);
+        let low = self.push(base, 1 << log_low, F::UNIT);
+        let high = self.push(base.to_the(1 << log_low), 1 << (log_count - log_low), factor);
         Powers {
             low,
             high: Some(high),
@@ -69,52 +72,56 @@ impl Tables {
     }
 
     /// One number.
-    pub fn constant(&mut self, value: Fr) -> Powers {
+    pub fn constant(&mut self, value: F) -> Powers {
         Powers {
-            low: self.push(Fr::ONE, 1, value),
+            low: self.push(F::UNIT, 1, value),
             high: None,
             log_low: 0,
         }
     }
 
     /// What the transform of a row of 2^`log_n` needs, by a root of that order.
-    pub fn step(&mut self, root: Fr, log_n: u32) -> Step {
-        let log_radices = log_radices(log_n);
+    pub fn step(&mut self, root: F, log_n: u32, log_tile: u32) -> Step {
+        let log_radices = log_radices(log_n, log_tile);
         let log_roots = log_radices.iter().copied().max().unwrap_or(0);
-        let of_the_tile = root.pow([1u64 << (log_n - log_roots)]);
+        let of_the_tile = root.to_the(1u64 << (log_n - log_roots));
         Step {
             log_n,
+            log_tile,
             log_radices,
             log_roots,
-            roots: self.push(of_the_tile, roots_count(log_roots), Fr::ONE),
-            twiddles: self.powers(root, log_n, Fr::ONE),
+            roots: self.push(of_the_tile, roots_count(log_roots), F::UNIT),
+            twiddles: self.powers(root, log_n, F::UNIT),
         }
     }
 
     /// In Montgomery form.
     pub fn bytes(&self) -> Vec<u8> {
-        let words = self.elements.iter().flat_map(|element| element.0.0);
-        words.flat_map(u64::to_le_bytes).collect()
+        let mut bytes = Vec::new();
+        self.elements
+            .iter()
+            .for_each(|element| element.append_to(&mut bytes));
+        bytes
     }
 
-    fn push(&mut self, base: Fr, count: u64, factor: Fr) -> u64 {
+    fn push(&mut self, base: F, count: u64, factor: F) -> u64 {
         let place = self.elements.len() as u64;
         let mut next = factor;
         for _ in 0..count {
             self.elements.push(next);
             next *= base;
         }
-        debug_assert!(factor != Fr::ZERO);
+        debug_assert!(factor != F::NONE);
         place
     }
 }
 
-/// Addresses of tables on the device.
-pub(super) struct OnDevice<'a>(pub &'a DeviceBuffer);
+/// Addresses of tables on the device, and the bytes of an element.
+pub(super) struct OnDevice<'a>(pub &'a DeviceBuffer, pub u64);
 
 impl OnDevice<'_> {
     fn at(&self, place: u64) -> Result<u64> {
-        self.0.memory().at(place * ELEMENT_BYTES, ELEMENT_BYTES)
+        self.0.memory().at(place * self.1, self.1)
     }
 
     fn powers(&self, powers: Powers) -> Result<[u64; 2]> {

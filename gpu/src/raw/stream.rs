@@ -48,6 +48,13 @@ impl RawStream {
         unsafe { result::stream::synchronize(self.raw) }.map_err(failed("synchronise a stream"))
     }
 
+    /// Waits for what was queued. If that fails once it is tried once more: the caller will give the memory back that is written to.
+    fn settled(&self) -> Result<()> {
+        self.synchronize().inspect_err(|_| {
+            let _ = self.synchronize();
+        })
+    }
+
     /// Fills a range of device memory with one byte.
     pub(crate) fn fill(&self, memory: &DeviceMemory, offset: u64, bytes: u64, value: u8) -> Result<()> {
         let start = memory.at(offset, bytes)?;
@@ -111,7 +118,7 @@ impl RawStream {
         self.context.bind()?;
         // SAFETY: the range is inside the allocation; if `from` happens to be page-locked, it is borrowed until the wait below is over.
         unsafe { result::memcpy_htod_async(start, from, self.raw) }.map_err(failed("copy to the device"))?;
-        self.synchronize()
+        self.settled()
     }
 
     /// Copies to pageable memory, after all that was queued. Done when this returns.
@@ -124,7 +131,7 @@ impl RawStream {
         // SAFETY: as in `write_now`.
         unsafe { result::memcpy_dtoh_async(into, start, self.raw) }
             .map_err(failed("copy from the device"))?;
-        self.synchronize()
+        self.settled()
     }
 
     pub(crate) fn raw(&self) -> CUstream {

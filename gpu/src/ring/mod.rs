@@ -47,6 +47,10 @@ pub struct Chunk<'ring> {
     pub buffer: &'ring DeviceBuffer,
     /// Where to launch it. Nothing else may be waited for on the host.
     pub stream: &'ring Stream,
+    /// What goes back, if that is another buffer: see [`Ring::with_results`].
+    pub results: &'ring DeviceBuffer,
+    /// Which of the ring's buffers it is, from 0.
+    pub place: usize,
 }
 
 /// The ends of one job. At least one of them is there.
@@ -70,6 +74,8 @@ pub struct Ring {
     buffers: Vec<Place>,
     next: usize,
     chunking: Chunking,
+    /// Of what goes back, if that is not the same.
+    results: Option<Chunking>,
     in_flight: bool,
     fault: Fault,
 }
@@ -78,6 +84,7 @@ pub struct Ring {
 #[derive(Debug)]
 struct Place {
     buffer: DeviceBuffer,
+    results: Option<DeviceBuffer>,
     loaded: Event,
     computed: Event,
     free: Event,
@@ -89,6 +96,20 @@ impl Ring {
     /// # Errors
     /// [`Error::OverBudget`], [`Error::OutOfMemory`]; [`Error::Invalid`] without buffers; [`Error::Driver`].
     pub fn new(vram: &Vram, chunking: Chunking, buffers: usize) -> Result<Self> {
+        Self::made(vram, chunking, None, buffers)
+    }
+
+    /// A ring whose chunks come back as something else: from each, whatever its own length, `result_bytes` of a buffer beside its own,
+    /// [`Chunk::results`]. Of the download's offsets and lengths these are the units. Device memory: `b * (chunk_bytes + result_bytes)`.
+    ///
+    /// # Errors
+    /// As [`Ring::new`]; [`Error::Invalid`] for 0 bytes.
+    pub fn with_results(vram: &Vram, chunking: Chunking, result_bytes: u64, buffers: usize) -> Result<Self> {
+        let results = Chunking::new(result_bytes, result_bytes)?;
+        Self::made(vram, chunking, Some(results), buffers)
+    }
+
+    fn made(vram: &Vram, chunking: Chunking, results: Option<Chunking>, buffers: usize) -> Result<Self> {
         if buffers == 0 {
             return Err(Error::Invalid {
                 what: "a ring",
@@ -99,6 +120,9 @@ impl Ring {
         let place = |_| {
             Ok(Place {
                 buffer: vram.buffer(chunking.chunk_bytes(), "ring")?,
+                results: results
+                    .map(|results| vram.buffer(results.chunk_bytes(), "ring of results"))
+                    .transpose()?,
                 loaded: Event::between_streams(gpu.context())?,
                 computed: Event::between_streams(gpu.context())?,
                 free: Event::between_streams(gpu.context())?,
@@ -113,6 +137,7 @@ impl Ring {
             buffers,
             next: 0,
             chunking,
+            results,
             in_flight: false,
             fault: Fault::None,
         })
@@ -121,6 +146,14 @@ impl Ring {
     /// How jobs are cut.
     pub fn chunking(&self) -> &Chunking {
         &self.chunking
+    }
+
+    /// The addresses of its buffers and of those of results, in the order of [`Chunk::place`].
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = [u64; 2]> {
+        self.buffers.iter().map(|place| {
+            let results = place.results.as_ref().unwrap_or(&place.buffer);
+            [place.buffer.address(), results.address()]
+        })
     }
 
     /// The stream of the kernels: for what must come before a job's first chunk, such as tables, or after its last.
@@ -175,7 +208,7 @@ impl Ring {
             upload.begin(&self.chunking, job.total_bytes)?;
         }
         if let Some((download, _)) = &mut job.download {
-            download.begin(&self.chunking)?;
+            download.begin(self.results.as_ref().unwrap_or(&self.chunking))?;
         }
         loop {
             // The host's slow part comes before anything of this chunk is queued.
@@ -191,7 +224,9 @@ impl Ring {
             };
             self.in_flight = true;
             let count = self.buffers.len();
-            let place = &self.buffers[self.next];
+            let number = self.next;
+            let place = &self.buffers[number];
+            let results = place.results.as_ref().unwrap_or(&place.buffer);
             self.next = (self.next + 1) % count;
             match (filled, &mut job.upload) {
                 (Some(filled), Some((upload, _))) => {
@@ -208,13 +243,20 @@ impl Ring {
                 piece,
                 buffer: &place.buffer,
                 stream: &self.compute,
+                results,
+                place: number,
             })?;
             place.computed.record(self.compute.raw())?;
             if let Some((download, sink)) = &mut job.download {
                 if !self.has(Forgotten::Computed) {
                     self.back.wait_for(&place.computed)?;
                 }
-                download.receive(piece, &self.back, place.buffer.memory(), *sink, self.fault)?;
+                let back = self.results.map_or(piece, |results| Piece {
+                    index: piece.index,
+                    offset: piece.index * results.chunk_bytes(),
+                    bytes: results.chunk_bytes(),
+                });
+                download.receive(back, &self.back, results.memory(), *sink, self.fault)?;
                 place.free.record(&self.back)?;
             } else {
                 place.free.record(self.compute.raw())?;

@@ -117,6 +117,15 @@ impl Total {
     }
 }
 
+/// How long a device was busy: see [`Trace::busy`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Busy {
+    /// With kernels, and with its own memory.
+    pub device_seconds: f64,
+    /// With these or with copies to and from it.
+    pub with_transfer_seconds: f64,
+}
+
 /// One stretch of time, in seconds since the device was opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
@@ -307,12 +316,22 @@ impl Trace {
         spans
     }
 
+    /// How long the device was busy, with transfers and without; what runs at the same time counts once. `None` without
+    /// [`Detail::Timeline`].
+    pub fn busy(&self) -> Option<Busy> {
+        render::busy(&self.spans())
+    }
+
     /// A table: how many, bytes, seconds, rate; of each kernel too.
     pub fn table(&self) -> String {
         let totals = self.shared.state().totals;
         let kernels = self.kernels();
         let kinds = Kind::ALL.iter().map(|&kind| (kind.name(), totals[kind as usize]));
-        render::table(kinds.chain(kernels.iter().map(|(name, total)| (&**name, *total))))
+        let mut table = render::table(kinds.chain(kernels.iter().map(|(name, total)| (&**name, *total))));
+        if let Some(busy) = self.busy() {
+            table += &render::busy_lines(busy);
+        }
+        table
     }
 
     /// One line of text for each kind, `columns` characters wide: busy where it is not a dot.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Kind, Span, Total};
+use super::{Busy, Kind, Span, Total};
 
 pub(super) fn table<'a>(totals: impl Iterator<Item = (&'a str, Total)>) -> String {
     let mut text = format!(
@@ -26,6 +26,33 @@ pub(super) fn table<'a>(totals: impl Iterator<Item = (&'a str, Total)>) -> Strin
         );
     }
     text
+}
+
+/// Seconds in which something of the device ran, and something of it or a copy. Spans are by start.
+pub(super) fn busy(spans: &[Span]) -> Option<Busy> {
+    let covered = |wanted: fn(Kind) -> bool| {
+        let mut covered = (0.0, f64::NEG_INFINITY);
+        for span in spans.iter().filter(|span| wanted(span.kind)) {
+            let end = span.start_seconds + span.seconds;
+            covered.0 += (end - span.start_seconds.max(covered.1)).max(0.0);
+            covered.1 = end.max(covered.1);
+        }
+        covered.0
+    };
+    let of_device: fn(Kind) -> bool = |kind| matches!(kind, Kind::Kernel | Kind::OnDevice);
+    let of_bus: fn(Kind) -> bool =
+        |kind| !matches!(kind, Kind::Fill | Kind::Drain | Kind::EventWait | Kind::HardSync);
+    spans.iter().any(|span| of_bus(span.kind)).then(|| Busy {
+        device_seconds: covered(of_device),
+        with_transfer_seconds: covered(of_bus),
+    })
+}
+
+/// Both, as lines of the table.
+pub(super) fn busy_lines(busy: Busy) -> String {
+    let line =
+        |name: &str, seconds: f64| format!("{name:<28} {:>8} {:>16} {seconds:>11.6} {:>9}\n", "-", "-", "-");
+    line("device", busy.device_seconds) + &line("device and transfer", busy.with_transfer_seconds)
 }
 
 /// First start and last end, in seconds; `None` without spans.
@@ -185,5 +212,28 @@ mod tests {
         let svg = svg(&spans());
         assert_eq!(svg.matches("<title>1000 bytes").count(), 3);
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn what_runs_at_the_same_time_counts_once() {
+        let span = |kind, start_seconds, seconds| Span {
+            kind,
+            kernel: None,
+            start_seconds,
+            seconds,
+            bytes: 0,
+        };
+        let mut spans = vec![span(Kind::Fill, 0.0, 9.0)];
+        assert_eq!(busy(&spans), None);
+        spans.extend([
+            span(Kind::ToDevicePinned, 1.0, 2.0),
+            span(Kind::Kernel, 2.0, 2.0),
+            span(Kind::OnDevice, 2.5, 0.5),
+            span(Kind::FromDevicePinned, 5.0, 1.0),
+            span(Kind::Kernel, 5.5, 1.5),
+        ]);
+        let busy = busy(&spans).unwrap();
+        assert_eq!((busy.device_seconds, busy.with_transfer_seconds), (3.5, 5.0));
+        assert!(busy_lines(busy).contains("device and transfer"));
     }
 }

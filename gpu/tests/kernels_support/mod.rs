@@ -8,6 +8,7 @@ use std::io::Write;
 pub mod curves;
 pub mod msm;
 pub mod ntt;
+pub mod program;
 
 use ark_ff::{Fp256, MontBackend, MontConfig};
 use libloading::Library;

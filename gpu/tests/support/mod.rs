@@ -133,6 +133,18 @@ pub struct Sizes {
 }
 
 impl Sizes {
+    /// Equal chunks, two slots at each end, two buffers.
+    pub fn new(words: u64, chunk_words: u64) -> Self {
+        Self {
+            words,
+            chunk_words,
+            first_words: chunk_words,
+            up_slots: 2,
+            back_slots: 2,
+            buffers: 2,
+        }
+    }
+
     pub fn chunking(&self) -> Chunking {
         Chunking::new(self.chunk_words * WORD, WORD)
             .unwrap()

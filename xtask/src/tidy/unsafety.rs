@@ -58,6 +58,10 @@ const LEAVES: &[(&str, &str)] = &[
     ("gpu/src/msm/launch.rs", "launches of the MSM's kernels"),
     ("gpu/src/ntt/passes.rs", "launches of the NTT's kernels"),
     (
+        "gpu/src/program/launch.rs",
+        "launches of constraint programs, compiled and interpreted",
+    ),
+    (
         "gpu/fake-driver/src/control.rs",
         "control functions of the fake driver",
     ),

@@ -1,0 +1,420 @@
+//! One transform of BN254 over several devices, each with a part of the data: columns, one exchange between all, rows.
+//!
+//! ```text
+//! device d:  columns d -> ring up -> array: passes, times w^(row column)
+//!            rows d of every device's array -> other array      (one copy from each device: peer to peer, or through the host)
+//!            laid out as whole rows -> array: passes -> ring back
+//! ```
+//!
+//! The matrix is that of [`NttWay::TwoSteps`](super::NttWay). A device has n / k elements twice, its tables, and a ring: for a transform
+//! that is larger than one device, and smaller than all. k is a power of two. Data crosses the bus to the host once each way.
+//!
+//! If a device fails the transform has failed, and [`crate::with_fallback`] leaves it to the processor: every device has a part of
+//! every element by then.
+
+use std::sync::{Mutex, PoisonError};
+
+use ark_bn254::Fr;
+
+use super::passes::{Layout, laid_out, transform};
+use super::plan::{ELEMENT_BYTES, NttPlan, check_length};
+use super::tables::{OnDevice, Tables};
+use super::{Ends, ReadElements, Transform, Work, WriteElements};
+use crate::error::{BoxedError, Error, Result};
+use crate::kernels::Kernels;
+use crate::ring::{Chunking, Job, Ring};
+use crate::vram::{DeviceBuffer, GRANULE_BYTES, Vram};
+
+/// How a transform is dealt out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DevicesPlan {
+    log_n: u32,
+    log_devices: u32,
+    chunk_elements: u64,
+    ring_buffers: usize,
+}
+
+/// What a transform needs on all its devices. One transform after the other.
+#[derive(Debug)]
+pub struct NttDevices {
+    plan: DevicesPlan,
+    parts: Vec<Part>,
+}
+
+/// A device's part.
+#[derive(Debug)]
+struct Part {
+    // First: when it is dropped it waits for its kernels, and only then may buffers go.
+    ring: Ring,
+    work: Work,
+    other: DeviceBuffer,
+    number: u64,
+}
+
+impl DevicesPlan {
+    /// The plan for 2^`log_n` elements over 2^`log_devices` devices with `vram_bytes` each, in chunks that fit pinned slots of
+    /// `slot_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] with the smallest budget of each device that works; [`Error::Invalid`] for more than 2^28 elements, or more
+    /// devices than rows.
+    pub fn new(log_n: u32, log_devices: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
+        check_length::<Fr>(log_n)?;
+        if log_devices > log_n / 2 {
+            return Err(Error::Invalid {
+                what: "transform over devices",
+                details: format!("2^{log_n} elements have no row for each of 2^{log_devices} devices"),
+            });
+        }
+        let with = |lines: u64, ring_buffers| {
+            let mut plan = Self {
+                log_n,
+                log_devices,
+                chunk_elements: 0,
+                ring_buffers,
+            };
+            plan.chunk_elements = lines * plan.line();
+            plan
+        };
+        let fits = |plan: &Self| plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= slot_bytes;
+        let least = with(1, 1);
+        for ring_buffers in [2, 1] {
+            // Lines of a part are its rows; halved until they fit.
+            let lines = std::iter::successors(Some(1u64 << (log_n / 2)), |lines| Some(lines / 2));
+            let lines = lines.take_while(|&lines| lines > 0);
+            if let Some(plan) = lines.map(|lines| with(lines, ring_buffers)).find(fits) {
+                return Ok(plan);
+            }
+        }
+        let slots_are_short = least.slot_bytes() > slot_bytes;
+        let (memory, budget_bytes, smallest_bytes) = if slots_are_short {
+            ("a pinned slot", slot_bytes, least.slot_bytes())
+        } else {
+            ("device memory", vram_bytes, least.vram_bytes())
+        };
+        Err(Error::TooSmall {
+            what: format!("a part of a transform of 2^{log_n} elements"),
+            memory,
+            budget_bytes,
+            smallest_bytes,
+        })
+    }
+
+    /// log2 of the number of elements.
+    pub fn log_n(&self) -> u32 {
+        self.log_n
+    }
+
+    /// How many devices.
+    pub fn devices(&self) -> u64 {
+        1 << self.log_devices
+    }
+
+    /// Bytes of device memory that are leased on each.
+    pub fn vram_bytes(&self) -> u64 {
+        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
+        rounded(self.part().table_bytes())
+            + 2 * rounded(self.part_bytes())
+            + self.ring_buffers as u64 * rounded(self.slot_bytes())
+    }
+
+    /// Bytes that a pinned slot must have, at either end of each device.
+    pub fn slot_bytes(&self) -> u64 {
+        self.chunk_elements * ELEMENT_BYTES
+    }
+
+    fn part(&self) -> NttPlan {
+        NttPlan::part(self.log_n, self.log_rows(), 1 << (self.log_n - self.log_devices))
+    }
+
+    fn part_bytes(&self) -> u64 {
+        ELEMENT_BYTES << (self.log_n - self.log_devices)
+    }
+
+    fn log_rows(&self) -> u32 {
+        self.log_n / 2
+    }
+
+    fn rows(&self) -> u64 {
+        1 << self.log_rows()
+    }
+
+    fn columns(&self) -> u64 {
+        1 << (self.log_n - self.log_rows())
+    }
+
+    /// Columns of a device.
+    fn line(&self) -> u64 {
+        self.columns() >> self.log_devices
+    }
+
+    /// Rows of a device; divides its number of columns.
+    fn rows_of_each(&self) -> u64 {
+        self.rows() >> self.log_devices
+    }
+
+    /// Of what one device gets from another.
+    fn block_bytes(&self) -> u64 {
+        self.rows_of_each() * self.line() * ELEMENT_BYTES
+    }
+}
+
+impl NttDevices {
+    /// Leases what the plan says on each device, makes the tables, and lets the devices reach each other's memory where they can.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for another number of devices than the plan's, or a transform of another length; those of
+    /// [`Ntt::new`](super::Ntt::new).
+    pub fn new(devices: &[(&Vram, &Kernels)], plan: DevicesPlan, transform: Transform) -> Result<Self> {
+        if devices.len() as u64 != plan.devices() || transform.log_n() != plan.log_n {
+            return Err(Error::Invalid {
+                what: "transform over devices",
+                details: format!(
+                    "2^{} elements on {} devices, where the plan is of 2^{} on {}",
+                    transform.log_n(),
+                    devices.len(),
+                    plan.log_n,
+                    plan.devices()
+                ),
+            });
+        }
+        for (vram, _) in devices {
+            for (other, _) in devices {
+                let (ordinal, other_ordinal) = (vram.gpu(), other.gpu());
+                if ordinal.description().ordinal != other_ordinal.description().ordinal {
+                    // Where they cannot, copies go through the host and are right all the same.
+                    ordinal.enable_peer(other_ordinal)?;
+                }
+            }
+        }
+        let parts = (0..).zip(devices);
+        let parts = parts.map(|(number, (vram, kernels))| Part::new(number, vram, kernels, plan, transform));
+        Ok(Self {
+            parts: parts.collect::<Result<_>>()?,
+            plan,
+        })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &DevicesPlan {
+        &self.plan
+    }
+
+    /// Transforms what is in `from` into `to`, both of the whole length; `ends` are those of each device, on it. One hard
+    /// synchronisation on each device.
+    ///
+    /// # Errors
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], [`Error::Invalid`] for slots that are too short, or ends of another number.
+    /// Nothing is in flight afterwards; what `to` then holds is void.
+    pub fn run(
+        &mut self,
+        ends: Vec<Ends<'_>>,
+        from: &mut (dyn ReadElements + Send),
+        to: &mut (dyn WriteElements + Send),
+    ) -> Result<()> {
+        if ends.len() != self.parts.len() {
+            return Err(Error::Invalid {
+                what: "transform over devices",
+                details: format!("{} ends for {} devices", ends.len(), self.parts.len()),
+            });
+        }
+        let done = self.run_parts(ends, from, to);
+        // Copies between devices are in streams that the other's ring does not know of.
+        let waited = self.parts.iter_mut().map(|part| part.ring.finish());
+        let waited: Vec<Result<()>> = waited.collect();
+        done?;
+        waited.into_iter().collect()
+    }
+
+    fn run_parts(
+        &mut self,
+        mut ends: Vec<Ends<'_>>,
+        from: &mut (dyn ReadElements + Send),
+        to: &mut (dyn WriteElements + Send),
+    ) -> Result<()> {
+        let plan = self.plan;
+        let from = Mutex::new(from);
+        each(&mut self.parts, &mut ends, |part, ends| {
+            part.columns(&plan, ends, &from)
+        })?;
+        self.exchange()?;
+        let to = Mutex::new(to);
+        each(&mut self.parts, &mut ends, |part, ends| {
+            part.rows(&plan, ends, &to)
+        })
+    }
+
+    /// Queues the one copy from each device to each.
+    fn exchange(&self) -> Result<()> {
+        self.meet()?;
+        let bytes = self.plan.block_bytes();
+        for to in &self.parts {
+            for from in &self.parts {
+                to.ring.stream().copy(
+                    (&to.other, from.number * bytes),
+                    (&from.work.array, to.number * bytes),
+                    bytes,
+                )?;
+            }
+        }
+        // Nobody's array is written again before all have their part of it.
+        self.meet()
+    }
+
+    /// Every device waits for what every other one has been given.
+    fn meet(&self) -> Result<()> {
+        for part in &self.parts {
+            let others = self.parts.iter().filter(|other| other.number != part.number);
+            for other in others {
+                part.ring.stream().wait_for(other.ring.stream())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a step on all devices at once, each on a thread of its own; gives the first failure.
+fn each<'e>(
+    parts: &mut [Part],
+    ends: &mut [Ends<'e>],
+    step: impl Fn(&mut Part, &mut Ends<'e>) -> Result<()> + Sync,
+) -> Result<()> {
+    let step = &step;
+    let done: Vec<Result<()>> = std::thread::scope(|scope| {
+        let pairs = parts.iter_mut().zip(ends);
+        let threads: Vec<_> = pairs
+            .map(|(part, ends)| scope.spawn(move || step(part, ends)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        joined.collect()
+    });
+    done.into_iter().collect()
+}
+
+impl Part {
+    fn new(
+        number: u64,
+        vram: &Vram,
+        kernels: &Kernels,
+        plan: DevicesPlan,
+        transform: Transform,
+    ) -> Result<Self> {
+        let of_part = plan.part();
+        let kernel = kernels.kernel("spk_ntt_pass_bn254_fr")?;
+        let tables = vram.buffer(of_part.table_bytes(), "NTT tables")?;
+        let array = || vram.buffer(plan.part_bytes(), "NTT arrays");
+        let (array, other) = (array()?, array()?);
+        let mut content = Tables::new();
+        let work = Work::new(of_part, transform, (kernel, tables, (array, None)), &mut content);
+        let chunking = Chunking::new(plan.slot_bytes(), plan.line() * ELEMENT_BYTES)?;
+        let ring = Ring::new(vram, chunking, plan.ring_buffers)?;
+        work.tables.write(ring.stream(), 0, &content.bytes())?;
+        Ok(Self {
+            ring,
+            work,
+            other,
+            number,
+        })
+    }
+
+    /// Uploads this device's columns, as lines of all rows, and transforms them.
+    fn columns(
+        &mut self,
+        plan: &DevicesPlan,
+        ends: &mut Ends<'_>,
+        from: &Mutex<&mut (dyn ReadElements + Send)>,
+    ) -> Result<()> {
+        let (line, columns, first) = (plan.line(), plan.columns(), self.number * plan.line());
+        let line_bytes = line * ELEMENT_BYTES;
+        let mut source = |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
+            let mut from = from.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lines = (offset / line_bytes..).zip(into.chunks_exact_mut(line_bytes as usize));
+            lines.try_for_each(|(row, into)| from.read(row * columns + first, into))
+        };
+        let job = Job {
+            total_bytes: plan.part_bytes(),
+            upload: Some((&mut *ends.upload, &mut source)),
+            download: None,
+        };
+        let work = &self.work;
+        self.ring.run(job, &mut |chunk| {
+            let piece = chunk.piece;
+            let to = (&work.array, piece.offset);
+            chunk.stream.copy(to, (chunk.buffer, 0), piece.bytes)
+        })?;
+        let layout = Layout {
+            stride: line,
+            batch: 1,
+        };
+        let rows = work.some_columns((first, line), columns, layout)?;
+        let arrays = [&work.array, &self.other];
+        transform(
+            &work.kernel,
+            self.ring.stream(),
+            &OnDevice(&work.tables, ELEMENT_BYTES),
+            &rows,
+            arrays,
+        )
+    }
+
+    /// Transforms this device's rows, which are in blocks by the device that they come from, and downloads them as lines of all columns.
+    fn rows(
+        &mut self,
+        plan: &DevicesPlan,
+        ends: &mut Ends<'_>,
+        to: &Mutex<&mut (dyn WriteElements + Send)>,
+    ) -> Result<()> {
+        let (work, stream) = (&self.work, self.ring.stream());
+        let (line, columns, count) = (plan.line(), plan.columns(), plan.rows_of_each());
+        let first = self.number * count;
+        let lines = |batch| Layout { stride: 1, batch };
+        for device in 0..plan.devices() {
+            let block = (&self.other, device * plan.block_bytes(), lines(line));
+            let place = (&work.array, device * line * ELEMENT_BYTES, lines(columns));
+            laid_out(&work.kernel, stream, (line.ilog2(), count), block, place)?;
+        }
+        let across = Layout {
+            stride: count,
+            batch: 1,
+        };
+        let rows = work.some_rows((first, count), plan.rows(), [lines(columns), across])?;
+        let arrays = [&work.array, &self.other];
+        transform(
+            &work.kernel,
+            stream,
+            &OnDevice(&work.tables, ELEMENT_BYTES),
+            &rows,
+            arrays,
+        )?;
+
+        let line_bytes = count * ELEMENT_BYTES;
+        let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
+            let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lines = (offset / line_bytes..).zip(bytes.chunks_exact(line_bytes as usize));
+            lines.try_for_each(|(column, line)| to.write(column * plan.rows() + first, line))
+        };
+        let job = Job {
+            total_bytes: plan.part_bytes(),
+            upload: None,
+            download: Some((&mut *ends.download, &mut sink)),
+        };
+        self.ring.run(job, &mut |chunk| {
+            let piece = chunk.piece;
+            let from = (&work.array, piece.offset);
+            chunk.stream.copy((chunk.buffer, 0), from, piece.bytes)
+        })
+    }
+}
+
+impl Drop for NttDevices {
+    fn drop(&mut self) {
+        // A part's array may be read by another's stream. A ring has waited, unless something panicked.
+        for part in &self.parts {
+            let _ = part.ring.stream().synchronize();
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The fields whose transforms run on a device.
+
+use std::fmt;
+use std::ops::MulAssign;
+
+use ark_bn254::Fr;
+use ark_ff::{AdditiveGroup, FftField, Field};
+use p3_field::{Field as _, PrimeCharacteristicRing, PrimeField64, TwoAdicField};
+use p3_goldilocks::Goldilocks;
+
+/// A field with roots of order 2^[`NttField::LOG_N_MAX`]: what tables are made with.
+///
+/// For [`Fr`] and [`Goldilocks`]; another one would need kernels of its own.
+pub trait NttField: Copy + PartialEq + fmt::Display + fmt::Debug + MulAssign + Send + Sync + 'static {
+    /// Its name in the kernels' text.
+    const NAME: &'static str;
+    /// Bytes of an element in memory.
+    const ELEMENT_BYTES: u64;
+    /// log2 of the longest transform.
+    const LOG_N_MAX: u32;
+    /// 0.
+    const NONE: Self;
+    /// 1.
+    const UNIT: Self;
+
+    /// The library's root of order 2^`log_n`, for no more than the longest transform.
+    fn root(log_n: u32) -> Self;
+
+    /// 2^`log`.
+    fn two_to(log: u32) -> Self;
+
+    /// This to a power.
+    fn to_the(self, exponent: u64) -> Self;
+
+    /// 1 over this; 1 for 0.
+    fn inverted(self) -> Self;
+
+    /// Whether its order is 2^`log_n`.
+    fn has_order(self, log_n: u32) -> bool;
+
+    /// As it stands in memory.
+    fn append_to(&self, bytes: &mut Vec<u8>);
+}
+
+impl NttField for Fr {
+    const NAME: &'static str = "bn254_fr";
+    const ELEMENT_BYTES: u64 = 32;
+    const LOG_N_MAX: u32 = 28;
+    const NONE: Self = <Fr as AdditiveGroup>::ZERO;
+    const UNIT: Self = <Fr as Field>::ONE;
+
+    fn root(log_n: u32) -> Self {
+        Fr::get_root_of_unity(1 << log_n).unwrap_or(Self::UNIT)
+    }
+
+    fn two_to(log: u32) -> Self {
+        Fr::from(1u64 << log)
+    }
+
+    fn to_the(self, exponent: u64) -> Self {
+        self.pow([exponent])
+    }
+
+    fn inverted(self) -> Self {
+        self.inverse().unwrap_or(Self::UNIT)
+    }
+
+    fn has_order(self, log_n: u32) -> bool {
+        match log_n {
+            0 => self == Self::UNIT,
+            _ => self.to_the(1 << (log_n - 1)) == -Self::UNIT,
+        }
+    }
+
+    fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.0.0.into_iter().flat_map(u64::to_le_bytes));
+    }
+}
+
+impl NttField for Goldilocks {
+    const NAME: &'static str = "goldilocks";
+    const ELEMENT_BYTES: u64 = 8;
+    // There are roots up to 2^32; a grid has no more than 2^16 - 1 rows of a matrix.
+    const LOG_N_MAX: u32 = 30;
+    const NONE: Self = <Goldilocks as PrimeCharacteristicRing>::ZERO;
+    const UNIT: Self = <Goldilocks as PrimeCharacteristicRing>::ONE;
+
+    fn root(log_n: u32) -> Self {
+        Goldilocks::two_adic_generator(log_n as usize)
+    }
+
+    fn two_to(log: u32) -> Self {
+        Goldilocks::TWO.exp_u64(log.into())
+    }
+
+    fn to_the(self, exponent: u64) -> Self {
+        self.exp_u64(exponent)
+    }
+
+    fn inverted(self) -> Self {
+        self.try_inverse().unwrap_or(Self::UNIT)
+    }
+
+    fn has_order(self, log_n: u32) -> bool {
+        match log_n {
+            0 => self == Self::UNIT,
+            _ => self.to_the(1 << (log_n - 1)) == Goldilocks::NEG_ONE,
+        }
+    }
+
+    fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.as_canonical_u64().to_le_bytes());
+    }
+}

@@ -1,0 +1,125 @@
+//! Transforms of Goldilocks: by Plonky3 on the processor where they are small, by the same plans and passes as BN254's where not.
+//!
+//! Elements are `u64` below p = 2^64 - 2^32 + 1. Both ways give the same bits.
+
+use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
+use p3_field::{PrimeCharacteristicRing, PrimeField64};
+use p3_goldilocks::Goldilocks;
+
+use super::field::NttField;
+use super::{Ends, Ntt, ReadElements, Transform, WriteElements};
+use crate::error::{BoxedError, Error, Result};
+
+/// Up to 2^this the processor transforms: 2^11 elements are 16 KiB, in its nearest cache, and less work than the launches of a device.
+/// By the sizes on paper; not measured.
+pub const HOST_LOG_N_MAX: u32 = 11;
+
+/// A transform of `u64`s, on a device if it is large and there is one.
+#[derive(Debug)]
+pub struct GoldilocksTransform {
+    transform: Transform<Goldilocks>,
+    device: Option<Ntt>,
+}
+
+impl GoldilocksTransform {
+    /// A transform by `device`, which was made for it, or by the processor.
+    pub fn new(transform: Transform<Goldilocks>, device: Option<Ntt>) -> Self {
+        let device = device.filter(|_| transform.log_n() > HOST_LOG_N_MAX);
+        Self { transform, device }
+    }
+
+    /// Whether a device does it.
+    pub fn is_on_device(&self) -> bool {
+        self.device.is_some()
+    }
+
+    /// Transforms `values` in place.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for another number of values, or a device without `ends`; those of [`Ntt::run`], after which `values` are as
+    /// they were.
+    pub fn run(&mut self, ends: Option<Ends<'_>>, values: &mut Vec<u64>) -> Result<()> {
+        if values.len() as u64 != 1 << self.transform.log_n() {
+            return Err(Error::Invalid {
+                what: "transform of Goldilocks",
+                details: format!(
+                    "{} values, where it is of 2^{}",
+                    values.len(),
+                    self.transform.log_n()
+                ),
+            });
+        }
+        let Some(device) = &mut self.device else {
+            *values = self.transform.by_processor(values)?;
+            return Ok(());
+        };
+        let ends = ends.ok_or_else(|| Error::Invalid {
+            what: "transform of Goldilocks",
+            details: "it is on a device, and there are no slots".into(),
+        })?;
+        let room = || GoldilocksElements(vec![0; values.len()]);
+        let (mut between, mut to) = (room(), room());
+        let mut from = GoldilocksElements(std::mem::take(values));
+        let done = device.run(ends, &mut from, &mut between, &mut to);
+        *values = if done.is_ok() { to.0 } else { from.0 };
+        done
+    }
+}
+
+impl Transform<Goldilocks> {
+    /// The transform by Plonky3, on the processor: for small ones, and where no device does it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a root that is not Plonky3's.
+    pub fn by_processor(&self, values: &[u64]) -> Result<Vec<u64>> {
+        if self.root != <Goldilocks as NttField>::root(self.log_n) {
+            return Err(Error::Invalid {
+                what: "transform of Goldilocks",
+                details: format!(
+                    "the processor has Plonky3's root of order 2^{}, not {}",
+                    self.log_n, self.root
+                ),
+            });
+        }
+        let values = values.iter().map(|&value| Goldilocks::from_u64(value)).collect();
+        let dft = Radix2DitParallel::default();
+        let done: Vec<Goldilocks> = match (self.inverse, self.shift) {
+            (false, None) => dft.dft(values),
+            (true, None) => dft.idft(values),
+            (false, Some(shift)) => dft.coset_dft(values, shift),
+            (true, Some(shift)) => dft.coset_idft(values, shift),
+        };
+        Ok(done.iter().map(PrimeField64::as_canonical_u64).collect())
+    }
+}
+
+/// Elements of Goldilocks in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoldilocksElements(pub Vec<u64>);
+
+impl ReadElements for GoldilocksElements {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), BoxedError> {
+        let from = self
+            .0
+            .get(first as usize..first as usize + into.len() / 8)
+            .ok_or("too few elements")?;
+        let mut pairs = into.chunks_exact_mut(8).zip(from);
+        pairs.try_for_each(|(into, value)| {
+            into.copy_from_slice(&value.to_le_bytes());
+            Ok(())
+        })
+    }
+}
+
+impl WriteElements for GoldilocksElements {
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<(), BoxedError> {
+        let to = self
+            .0
+            .get_mut(first as usize..first as usize + bytes.len() / 8)
+            .ok_or("too few elements")?;
+        for (value, bytes) in to.iter_mut().zip(bytes.chunks_exact(8)) {
+            *value = u64::from_le_bytes(bytes.try_into()?);
+        }
+        Ok(())
+    }
+}

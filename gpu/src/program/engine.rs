@@ -1,0 +1,162 @@
+//! What runs a program on a device: kernels that were compiled for it, or the interpreter.
+
+use std::time::Instant;
+
+use super::instructions::Program;
+use super::lower::{Limits, Lowered};
+use super::text::{kernel_name, text};
+use crate::device::Gpu;
+use crate::error::{Error, Result};
+use crate::kernels::{Cache, Compiler, Kernel, Kernels, Nvrtc, Text};
+
+/// How a program runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Way {
+    /// By kernels of its own.
+    Compiled {
+        /// How many.
+        kernels: u32,
+        /// Multiplications for each row.
+        multiplications: u32,
+        /// Elements of device memory for each row of a launch.
+        slots: u32,
+        /// What the compiler took, or the cache.
+        seconds: f64,
+    },
+    /// By the interpreter.
+    Interpreted {
+        /// Why it was not compiled.
+        why: String,
+    },
+}
+
+/// A program and the kernels that run it on one device.
+#[derive(Debug)]
+pub struct Engine {
+    program: Program,
+    way: Way,
+    /// One, the interpreter, or the program's own, in order.
+    kernels: Vec<Kernel>,
+}
+
+impl Engine {
+    /// Compiles a program with NVRTC, or takes it from the cache; if that cannot be, or is not worth it, the interpreter among the
+    /// `tier`'s kernels runs it, and [`Engine::way`] says why.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`] if the tier has no interpreter for the field; [`Error::Driver`] if the device is lost.
+    pub fn new(gpu: &Gpu, tier: &Kernels, program: Program, cache: Option<&Cache>) -> Result<Self> {
+        match Nvrtc::find() {
+            Ok(nvrtc) => Self::compiled_by(gpu, tier, program, (&nvrtc, cache), &Limits::default()),
+            Err(error) => Self::interpreted(tier, program, error.to_string()),
+        }
+    }
+
+    /// The same with another compiler, within other limits.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn compiled_by(
+        gpu: &Gpu,
+        tier: &Kernels,
+        program: Program,
+        compiler: (&dyn Compiler, Option<&Cache>),
+        limits: &Limits,
+    ) -> Result<Self> {
+        let lowered = Lowered::new(&program, limits);
+        if let Some(why) = not_worth_it(&lowered, limits) {
+            return Self::interpreted(tier, program, why);
+        }
+        let start = Instant::now();
+        match load(
+            gpu,
+            &text(program.field(), &lowered),
+            compiler,
+            lowered.kernels.len(),
+        ) {
+            Ok(kernels) => Ok(Self {
+                way: Way::Compiled {
+                    kernels: kernels.len() as u32,
+                    multiplications: lowered.multiplications,
+                    slots: lowered.slots,
+                    seconds: start.elapsed().as_secs_f64(),
+                },
+                program,
+                kernels,
+            }),
+            Err(error) if error.is_device_lost() => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "a constraint program is interpreted, since it was not compiled");
+                Self::interpreted(tier, program, error.to_string())
+            }
+        }
+    }
+
+    /// The interpreter, for a reason of the caller's.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn interpreted(tier: &Kernels, program: Program, why: impl Into<String>) -> Result<Self> {
+        let kernel = tier.kernel(&format!("spk_program_{}", program.field().name()))?;
+        Ok(Self {
+            program,
+            way: Way::Interpreted { why: why.into() },
+            kernels: vec![kernel],
+        })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// How it runs.
+    pub fn way(&self) -> &Way {
+        &self.way
+    }
+
+    pub(super) fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+}
+
+/// The text that a program is compiled from, within these limits, with the names of its kernels: for those who compile it themselves.
+pub fn compiled_text(program: &Program, limits: &Limits) -> (Text, Vec<String>) {
+    let lowered = Lowered::new(program, limits);
+    let names = (0..lowered.kernels.len()).map(kernel_name).collect();
+    (text(program.field(), &lowered), names)
+}
+
+fn not_worth_it(lowered: &Lowered, limits: &Limits) -> Option<String> {
+    if lowered.steps < limits.steps_min {
+        return Some(format!(
+            "{} steps are not worth compiling: {} would be",
+            lowered.steps, limits.steps_min
+        ));
+    }
+    let kernels = lowered.kernels.len();
+    (kernels > limits.kernels_max as usize).then(|| {
+        format!(
+            "{} multiplications would be {kernels} kernels: {} at most are compiled",
+            lowered.multiplications, limits.kernels_max
+        )
+    })
+}
+
+fn load(
+    gpu: &Gpu,
+    text: &Text,
+    (compiler, cache): (&dyn Compiler, Option<&Cache>),
+    count: usize,
+) -> Result<Vec<Kernel>, Error> {
+    // Not `kernels::image`: the image that the environment may name is of the tier's own kernels.
+    let capability = gpu.description().compute_capability;
+    let image = match cache {
+        Some(cache) => cache.image(text, capability, compiler)?,
+        None => compiler.compile(text, capability)?,
+    };
+    let module = Kernels::load(gpu, &image)?;
+    (0..count)
+        .map(|number| module.kernel(&kernel_name(number)))
+        .collect()
+}

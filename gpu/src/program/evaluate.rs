@@ -1,0 +1,348 @@
+//! A program over all its rows: tiles of columns through a ring, or over columns that are on the device, and tiles of outputs back.
+
+use super::columns::{ReadColumns, Resident, WriteColumns};
+use super::engine::{Engine, Way};
+use super::launch::launch;
+use super::plan::{Columns, Halo, ProgramPlan, Scratch, THREADS};
+use crate::device::Stream;
+use crate::error::{BoxedError, Error, Result};
+use crate::kernels::Grid;
+use crate::ring::{Chunk, Download, Job, Ring, Upload};
+use crate::vram::{DeviceBuffer, Vram};
+
+/// Rows that no column has: in a tile nothing wraps.
+const NEVER_WRAPS: u64 = 1 << 40;
+
+/// Everything that a program needs on a device. One run after the other.
+#[derive(Debug)]
+pub struct Evaluate {
+    // First: when it is dropped it waits for its kernels, and only then may buffers go.
+    ring: Ring,
+    work: Work,
+}
+
+#[derive(Debug)]
+struct Work {
+    engine: Engine,
+    plan: ProgramPlan,
+    tables: DeviceBuffer,
+    places: Places,
+    scratch: Option<DeviceBuffer>,
+}
+
+/// Where parts of the tables are, from their start in bytes.
+#[derive(Debug)]
+struct Places {
+    instructions: u64,
+    /// For each buffer of the ring: queries, outputs.
+    of_buffers: Vec<[u64; 2]>,
+}
+
+impl Evaluate {
+    /// Leases what the plan says, and makes the tables.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Invalid`] if the plan is of another program.
+    pub fn new(vram: &Vram, engine: Engine, plan: ProgramPlan) -> Result<Self> {
+        let same = ProgramPlan::of_tiles(
+            &engine,
+            plan.columns(),
+            plan.rows(),
+            plan.tile_rows(),
+            plan.ring_buffers(),
+        );
+        if same.ok().as_ref() != Some(&plan) {
+            return Err(Error::Invalid {
+                what: "plan of a constraint program",
+                details: format!("it is of another program, or of another way to run it: {plan:?}"),
+            });
+        }
+        let tables = vram.buffer(plan.table_bytes(), "program tables")?;
+        let scratch = match plan.scratch_bytes() {
+            0 => None,
+            bytes => Some(vram.buffer(bytes, "program scratch")?),
+        };
+        let buffers = plan.ring_buffers();
+        let ring = if plan.is_streamed() {
+            Ring::with_results(vram, plan.input_chunking()?, plan.output_bytes(), buffers)?
+        } else {
+            Ring::new(vram, plan.output_chunking()?, buffers)?
+        };
+        let mut work = Work {
+            engine,
+            plan,
+            tables,
+            places: Places {
+                instructions: 0,
+                of_buffers: Vec::new(),
+            },
+            scratch,
+        };
+        if work.plan.columns() == Columns::Streamed {
+            let content = work.tables(&ring, None)?;
+            work.tables.write(ring.stream(), 0, &content)?;
+        }
+        Ok(Self { ring, work })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &ProgramPlan {
+        &self.work.plan
+    }
+
+    /// The program and how it runs.
+    pub fn engine(&self) -> &Engine {
+        &self.work.engine
+    }
+
+    /// Runs the program over columns of the host's; `upload` is not needed by a program that reads none. One hard synchronisation.
+    ///
+    /// # Errors
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`]; [`Error::Invalid`] for slots that are too short, or a plan for resident
+    /// columns. Nothing is in flight afterwards; what was written is then void.
+    pub fn run(
+        &mut self,
+        upload: Option<&mut Upload>,
+        download: &mut Download,
+        from: &mut dyn ReadColumns,
+        to: &mut dyn WriteColumns,
+    ) -> Result<()> {
+        let plan = &self.work.plan;
+        if plan.columns() != Columns::Streamed || upload.is_some() != plan.is_streamed() {
+            return Err(Error::Invalid {
+                what: "run of a constraint program",
+                details: format!(
+                    "columns are {:?}, {} of them are read, and an upload is {}",
+                    plan.columns(),
+                    plan.halos().len(),
+                    if upload.is_some() { "given" } else { "not given" }
+                ),
+            });
+        }
+        run_tiles(&mut self.ring, &self.work, upload, from, download, to)
+    }
+
+    /// Runs the program over columns on the device. Two hard synchronisations.
+    ///
+    /// # Errors
+    /// As [`Evaluate::run`]; [`Error::Invalid`] for columns that are not there, or of another length.
+    pub fn run_over(
+        &mut self,
+        columns: &Resident,
+        download: &mut Download,
+        to: &mut dyn WriteColumns,
+    ) -> Result<()> {
+        if self.work.plan.columns() != Columns::Resident {
+            return Err(Error::Invalid {
+                what: "run of a constraint program",
+                details: "its plan is for columns that are not resident".into(),
+            });
+        }
+        let content = self.work.tables(&self.ring, Some(columns))?;
+        self.work.tables.write(self.ring.stream(), 0, &content)?;
+        run_tiles(&mut self.ring, &self.work, None, &mut Nothing, download, to)
+    }
+}
+
+/// Columns of a run that reads none from the host.
+struct Nothing;
+
+impl ReadColumns for Nothing {
+    fn read(&mut self, column: u32, _: u64, _: &mut [u8]) -> Result<(), BoxedError> {
+        Err(format!("column {column} is not on the host").into())
+    }
+}
+
+fn run_tiles(
+    ring: &mut Ring,
+    work: &Work,
+    upload: Option<&mut Upload>,
+    from: &mut dyn ReadColumns,
+    download: &mut Download,
+    to: &mut dyn WriteColumns,
+) -> Result<()> {
+    let plan = &work.plan;
+    let mut source = |offset: u64, into: &mut [u8]| fill(plan, offset / plan.input_bytes(), into, from);
+    let mut sink = |offset: u64, bytes: &[u8]| take(plan, offset / plan.output_bytes(), bytes, to);
+    let of_a_tile = if plan.is_streamed() {
+        plan.input_bytes()
+    } else {
+        plan.output_bytes()
+    };
+    let job = Job {
+        total_bytes: plan.tiles() * of_a_tile,
+        upload: match upload {
+            Some(upload) => Some((upload, &mut source)),
+            None => None,
+        },
+        download: Some((download, &mut sink)),
+    };
+    ring.run(job, &mut |chunk| work.tile(&chunk))?;
+    ring.finish()
+}
+
+/// A tile: column after column, each with the rows that its rotations reach, which go round.
+fn fill(
+    plan: &ProgramPlan,
+    tile: u64,
+    into: &mut [u8],
+    from: &mut dyn ReadColumns,
+) -> Result<(), BoxedError> {
+    let element_bytes = plan.element_bytes();
+    let (first, count) = rows_of(plan, tile);
+    let mut rest = into;
+    for halo in plan.halos() {
+        let (mut column, others) = rest.split_at_mut(plan.halo_bytes(halo) as usize);
+        rest = others;
+        // Both are below 2^33, by the plan.
+        let mut at = (first as i64 + halo.first).rem_euclid(plan.rows() as i64) as u64;
+        let mut left = count + (halo.last - halo.first).unsigned_abs();
+        while left > 0 {
+            let rows = left.min(plan.rows() - at);
+            let (now, later) = column.split_at_mut((rows * element_bytes) as usize);
+            from.read(halo.column, at, now)?;
+            (column, left, at) = (later, left - rows, 0);
+        }
+        // The last tile may be shorter, and is copied as a whole.
+        column.fill(0);
+    }
+    Ok(())
+}
+
+fn take(plan: &ProgramPlan, tile: u64, bytes: &[u8], to: &mut dyn WriteColumns) -> Result<(), BoxedError> {
+    let element_bytes = plan.element_bytes();
+    let (first, count) = rows_of(plan, tile);
+    let lines = bytes.chunks_exact((plan.tile_rows() * element_bytes) as usize);
+    (0..)
+        .zip(lines)
+        .try_for_each(|(output, line)| to.write(output, first, &line[..(count * element_bytes) as usize]))
+}
+
+/// First row and number of rows.
+fn rows_of(plan: &ProgramPlan, tile: u64) -> (u64, u64) {
+    let first = tile * plan.tile_rows();
+    (first, plan.tile_rows().min(plan.rows() - first))
+}
+
+impl Work {
+    /// Constants, instructions, and for each buffer of the ring the addresses of queries and outputs.
+    fn tables(&mut self, ring: &Ring, resident: Option<&Resident>) -> Result<Vec<u8>> {
+        let (program, plan) = (self.engine.program(), &self.plan);
+        let pad = |bytes: &mut Vec<u8>| bytes.resize(bytes.len().next_multiple_of(16), 0);
+        let mut bytes = program.constants().to_vec();
+        pad(&mut bytes);
+        self.places.instructions = bytes.len() as u64;
+        if matches!(self.engine.way(), Way::Interpreted { .. }) {
+            let words = program.words();
+            bytes.extend(words.iter().flatten().flat_map(|word| word.to_le_bytes()));
+        }
+        let starts: Vec<(Halo, u64)> = plan
+            .halos()
+            .iter()
+            .scan(0, |start, halo| {
+                let this = *start;
+                *start += plan.halo_bytes(halo);
+                Some((*halo, this))
+            })
+            .collect();
+        let mut of_buffers = Vec::new();
+        for [columns, results] in ring.addresses() {
+            let queries = bytes.len() as u64;
+            for query in program.queries() {
+                let rotation = i64::from(query.rotation);
+                let of_tile = starts.iter().find(|(halo, _)| halo.column == query.column);
+                let (address, rotation) = match (resident, of_tile) {
+                    (Some(resident), _) => {
+                        let address = resident.address(query.column, plan.rows(), plan.element_bytes())?;
+                        (address, rotation)
+                    }
+                    // Every column that is read has a halo.
+                    (None, of_tile) => {
+                        of_tile.map_or((0, 0), |(halo, start)| (columns + start, rotation - halo.first))
+                    }
+                };
+                bytes.extend(address.to_le_bytes());
+                bytes.extend(rotation.to_le_bytes());
+            }
+            let outputs = bytes.len() as u64;
+            for output in 0..u64::from(program.outputs()) {
+                let address = results + output * plan.tile_rows() * plan.element_bytes();
+                bytes.extend(address.to_le_bytes());
+            }
+            pad(&mut bytes);
+            of_buffers.push([queries, outputs]);
+        }
+        self.places.of_buffers = of_buffers;
+        Ok(bytes)
+    }
+
+    /// Queues a tile, strip by strip.
+    fn tile(&self, chunk: &Chunk<'_>) -> Result<()> {
+        let plan = &self.plan;
+        let (first, count) = rows_of(plan, chunk.piece.index);
+        let strip_rows = match self.engine.way() {
+            Way::Compiled { .. } => plan.strip_rows(),
+            // Its threads go on to further rows by themselves.
+            Way::Interpreted { .. } => count,
+        };
+        let mut done = 0;
+        while done < count {
+            let rows = strip_rows.min(count - done);
+            self.strip(chunk.stream, chunk.place, (first, done, rows))?;
+            done += rows;
+        }
+        Ok(())
+    }
+
+    /// Rows `done .. done + count` of the tile that begins at row `first`.
+    fn strip(&self, stream: &Stream, place: usize, (first, done, count): (u64, u64, u64)) -> Result<()> {
+        let (plan, program) = (&self.plan, self.engine.program());
+        let at = |offset: u64| self.tables.memory().at(offset, 0);
+        let Some(&[queries, outputs]) = self.places.of_buffers.get(place) else {
+            return Err(Error::Unusable {
+                what: "a constraint program",
+            });
+        };
+        // In a tile rows count from its first one.
+        let (rows, first) = match plan.columns() {
+            Columns::Resident => (plan.rows(), first + done),
+            Columns::Streamed => (NEVER_WRAPS, done),
+        };
+        let (grid, registers) = self.grid(count)?;
+        let scratch = self.scratch.as_ref().map_or(0, DeviceBuffer::address);
+        let words = [
+            at(self.places.instructions)?,
+            at(0)?,
+            at(queries)?,
+            at(outputs)?,
+            scratch,
+            program.instructions().len() as u64,
+            registers,
+            rows,
+            first,
+            count,
+            done,
+        ];
+        let kernels = self.engine.kernels().iter();
+        kernels
+            .clone()
+            .try_for_each(|kernel| launch(kernel, stream, grid, words))
+    }
+
+    /// Blocks for so many rows, and what `registers` of rows.cuh is.
+    fn grid(&self, count: u64) -> Result<(Grid, u64)> {
+        let strip_rows = self.plan.strip_rows();
+        Ok(match self.plan.scratch() {
+            Scratch::Rows(_) => (Grid::for_threads(count, THREADS as u32)?, strip_rows),
+            Scratch::Threads(registers) => (
+                Grid::for_threads(count.min(strip_rows), THREADS as u32)?,
+                registers,
+            ),
+            Scratch::Shared { registers, threads } => {
+                let mut grid = Grid::for_threads(count, threads as u32)?;
+                grid.shared_bytes = (registers * threads * self.plan.element_bytes()) as u32;
+                (grid, registers)
+            }
+        })
+    }
+}

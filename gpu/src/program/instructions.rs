@@ -1,0 +1,325 @@
+//! A constraint program as the tier takes it: straight-line code over columns, the same for every row.
+
+use crate::error::{Error, Result};
+
+/// Constants have 24 bits in an instruction's word, and so have kernels a limit.
+const CONSTANTS_MAX: usize = 1 << 24;
+/// One bit of an operand's word says what it is.
+const NUMBERS_MAX: usize = 1 << 31;
+/// Of an operand's word: a query. Of a target's: an output.
+const MARK: u32 = 1 << 31;
+
+/// What elements are, in memory as arkworks, halo2curves and Plonky3 hold them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramField {
+    /// BN254's scalars, 32 bytes in Montgomery form.
+    Bn254Fr,
+    /// Pallas' coordinates, 32 bytes in Montgomery form.
+    PastaFp,
+    /// Vesta's coordinates, 32 bytes in Montgomery form.
+    PastaFq,
+    /// 2^64 - 2^32 + 1, 8 bytes.
+    Goldilocks,
+}
+
+impl ProgramField {
+    /// Bytes of an element.
+    pub fn element_bytes(self) -> u64 {
+        match self {
+            Self::Goldilocks => 8,
+            _ => 32,
+        }
+    }
+
+    /// Its name in the kernels' text.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bn254Fr => "bn254_fr",
+            Self::PastaFp => "pasta_fp",
+            Self::PastaFq => "pasta_fq",
+            Self::Goldilocks => "goldilocks",
+        }
+    }
+}
+
+/// Where an operand is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operand {
+    /// By number of the register.
+    Register(u32),
+    /// By number of the query.
+    Query(u32),
+}
+
+/// Where a result goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// By number of the register.
+    Register(u32),
+    /// By number of the output; each is written once.
+    Output(u32),
+}
+
+/// What is computed; the numbers beside operands are those of constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `a + b`.
+    Sum(Operand, Operand),
+    /// `a - b`.
+    Difference(Operand, Operand),
+    /// `a * b`.
+    Product(Operand, Operand),
+    /// The first times a constant, plus the second.
+    ScaledSum(Operand, u32, Operand),
+    /// `a * a`.
+    Square(Operand),
+    /// `2 * a`.
+    Double(Operand),
+    /// `-a`.
+    Negated(Operand),
+    /// `a * constant`.
+    Scaled(Operand, u32),
+    /// `a + constant`.
+    Shifted(Operand, u32),
+    /// `constant - a`.
+    Reflected(Operand, u32),
+    /// `a`.
+    Copy(Operand),
+    /// The constant, in every row.
+    Constant(u32),
+}
+
+/// One operation and where its result goes. Operands are read before the result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instruction {
+    /// What is computed.
+    pub operation: Operation,
+    /// Where it goes.
+    pub to: Target,
+}
+
+/// Row i of a query is row `i + rotation` of a column, modulo the number of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Query {
+    /// By number.
+    pub column: u32,
+    /// Rows ahead.
+    pub rotation: i32,
+}
+
+/// A program that was looked through: every number in it is one of something.
+#[derive(Debug, Clone)]
+pub struct Program {
+    field: ProgramField,
+    instructions: Vec<Instruction>,
+    constants: Vec<u8>,
+    queries: Vec<Query>,
+    registers: u32,
+    outputs: u32,
+}
+
+impl Operation {
+    /// Operands and constant: `a`, `b`, the constant's number.
+    fn parts(self) -> (Option<Operand>, Option<Operand>, Option<u32>) {
+        use Operation::*;
+        match self {
+            Sum(a, b) | Difference(a, b) | Product(a, b) => (Some(a), Some(b), None),
+            ScaledSum(a, constant, b) => (Some(a), Some(b), Some(constant)),
+            Square(a) | Double(a) | Negated(a) | Copy(a) => (Some(a), None, None),
+            Scaled(a, constant) | Shifted(a, constant) | Reflected(a, constant) => {
+                (Some(a), None, Some(constant))
+            }
+            Constant(constant) => (None, None, Some(constant)),
+        }
+    }
+
+    /// As `Operation` in program.cuh.
+    fn code(self) -> u32 {
+        use Operation::*;
+        match self {
+            Sum(..) => 0,
+            Difference(..) => 1,
+            Product(..) => 2,
+            ScaledSum(..) => 3,
+            Square(_) => 4,
+            Double(_) => 5,
+            Negated(_) => 6,
+            Scaled(..) => 7,
+            Shifted(..) => 8,
+            Reflected(..) => 9,
+            Copy(_) => 10,
+            Constant(_) => 11,
+        }
+    }
+}
+
+impl Program {
+    /// A program over `queries` and `constants` (elements' bytes, one after the other), which gives `outputs` columns.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a number of nothing, a register that is read before it is written, an output that is not written once.
+    pub fn new(
+        field: ProgramField,
+        instructions: Vec<Instruction>,
+        constants: Vec<u8>,
+        queries: Vec<Query>,
+        outputs: u32,
+    ) -> Result<Self> {
+        let count = constants.len() as u64 / field.element_bytes();
+        if !(constants.len() as u64).is_multiple_of(field.element_bytes()) || count > CONSTANTS_MAX as u64 {
+            return invalid(format!(
+                "{} bytes of constants, of {} each; 2^24 at most",
+                constants.len(),
+                field.element_bytes()
+            ));
+        }
+        if outputs == 0 || queries.len() >= NUMBERS_MAX || outputs as usize >= NUMBERS_MAX {
+            return invalid(format!("{outputs} outputs, {} queries", queries.len()));
+        }
+        let mut program = Self {
+            field,
+            instructions,
+            constants,
+            queries,
+            registers: 0,
+            outputs,
+        };
+        program.registers = program.check(count)?;
+        Ok(program)
+    }
+
+    /// Looks all numbers up; gives the number of registers.
+    fn check(&self, constants: u64) -> Result<u32> {
+        let mut written = std::collections::HashSet::new();
+        let mut given = vec![false; self.outputs as usize];
+        let mut registers = 0;
+        for (at, instruction) in self.instructions.iter().enumerate() {
+            let (a, b, constant) = instruction.operation.parts();
+            for operand in [a, b].into_iter().flatten() {
+                let known = match operand {
+                    Operand::Register(number) => written.contains(&number),
+                    Operand::Query(number) => (number as usize) < self.queries.len(),
+                };
+                if !known {
+                    return invalid(format!("instruction {at} reads {operand:?}, which holds nothing"));
+                }
+            }
+            if let Some(number) = constant.filter(|&number| u64::from(number) >= constants) {
+                return invalid(format!("instruction {at} reads constant {number} of {constants}"));
+            }
+            match instruction.to {
+                Target::Register(number) if (number as usize) < NUMBERS_MAX => {
+                    written.insert(number);
+                    registers = registers.max(number + 1);
+                }
+                Target::Output(number) if given.get(number as usize) == Some(&false) => {
+                    given[number as usize] = true;
+                }
+                to => {
+                    return invalid(format!(
+                        "instruction {at} writes {to:?}, again or beyond the last"
+                    ));
+                }
+            }
+        }
+        match given.iter().position(|given| !given) {
+            Some(output) => invalid(format!("output {output} is never written")),
+            None => Ok(registers),
+        }
+    }
+
+    /// What its elements are.
+    pub fn field(&self) -> ProgramField {
+        self.field
+    }
+
+    /// What it reads.
+    pub fn queries(&self) -> &[Query] {
+        &self.queries
+    }
+
+    /// How many columns it gives.
+    pub fn outputs(&self) -> u32 {
+        self.outputs
+    }
+
+    /// How many registers its instructions name.
+    pub fn registers(&self) -> u32 {
+        self.registers
+    }
+
+    /// Its instructions.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// Its constants, element after element.
+    pub fn constants(&self) -> &[u8] {
+        &self.constants
+    }
+
+    /// Instructions as the interpreter reads them, four words each: see program.cuh.
+    pub fn words(&self) -> Vec<[u32; 4]> {
+        let operand = |operand: Option<Operand>| match operand {
+            Some(Operand::Register(number)) => number,
+            Some(Operand::Query(number)) => MARK | number,
+            None => 0,
+        };
+        let word = |instruction: &Instruction| {
+            let (a, b, constant) = instruction.operation.parts();
+            let to = match instruction.to {
+                Target::Register(number) => number,
+                Target::Output(number) => MARK | number,
+            };
+            let operation = instruction.operation.code() | constant.unwrap_or(0) << 8;
+            [operation, to, operand(a), operand(b)]
+        };
+        self.instructions.iter().map(word).collect()
+    }
+}
+
+fn invalid<T>(details: String) -> Result<T> {
+    Err(Error::Invalid {
+        what: "constraint program",
+        details,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_nothing_are_refused() {
+        let (register, query) = (Operand::Register, Operand::Query);
+        let good = |operation, to| Instruction { operation, to };
+        let made = |instructions: &[Instruction], constants: usize| {
+            let queries = vec![Query {
+                column: 0,
+                rotation: 1,
+            }];
+            let field = ProgramField::Goldilocks;
+            Program::new(field, instructions.to_vec(), vec![0; constants], queries, 1)
+        };
+        let first = good(Operation::Square(query(0)), Target::Register(2));
+        let last = good(Operation::Scaled(register(2), 1), Target::Output(0));
+        let program = made(&[first, last], 16).unwrap();
+        assert_eq!(program.registers(), 3);
+        assert_eq!(program.words(), [[4, 2, MARK, 0], [7 | 1 << 8, MARK, 2, 0]]);
+        for (instructions, constants) in [
+            (vec![last], 16),
+            (vec![first], 16),
+            (vec![first, last], 8),
+            (vec![first, last], 12),
+            (vec![first, last, last], 16),
+            (vec![good(Operation::Copy(query(1)), Target::Output(0))], 16),
+            (vec![good(Operation::Copy(query(0)), Target::Output(1))], 16),
+        ] {
+            let refusal = made(&instructions, constants).unwrap_err();
+            assert!(
+                matches!(refusal, Error::Invalid { .. }),
+                "{instructions:?}: {refusal}"
+            );
+        }
+    }
+}

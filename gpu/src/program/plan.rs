@@ -1,0 +1,326 @@
+//! How a program's rows are cut, and the bytes that it takes.
+//!
+//! ```text
+//! device:  tables + ring * (tile of columns + tile of outputs) + scratch         pinned: tile of columns, tile of outputs
+//! tile of columns = sum over columns of (tile_rows + rows that rotations reach beyond) elements; none if columns are resident
+//! scratch         = strip_rows * slots elements (compiled), strip_rows * registers (interpreted, not in shared memory)
+//! ```
+//!
+//! A launch goes over a strip, so scratch does not grow with the tile.
+
+use super::engine::{Engine, Way};
+use super::instructions::Program;
+use crate::error::{Error, Result};
+use crate::ring::Chunking;
+use crate::vram::GRANULE_BYTES;
+
+/// Rows in flight that keep a device busy: five hundred for each of 132 multiprocessors.
+const STRIP_ROWS_WANTED: u64 = 1 << 16;
+/// A copy of so much has long reached the bus's full rate.
+const TILE_BYTES_ENOUGH: u64 = 32 << 20;
+/// Threads of a block, and rows that a strip is rounded up to.
+pub(super) const THREADS: u64 = 128;
+/// Shared memory that every device has without being asked.
+const SHARED_BYTES: u64 = 48 << 10;
+const ADDRESS_BYTES: u64 = 8;
+const QUERY_BYTES: u64 = 16;
+const INSTRUCTION_BYTES: u64 = 16;
+
+/// Where columns are while a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Columns {
+    /// On the host: tiles of them pass through the ring.
+    Streamed,
+    /// On the device, whole: [`super::Resident`].
+    Resident,
+}
+
+/// A column as a tile has it: its number, and how far rotations reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Halo {
+    pub column: u32,
+    pub first: i64,
+    pub last: i64,
+}
+
+/// How a program runs over so many rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramPlan {
+    rows: u64,
+    columns: Columns,
+    halos: Vec<Halo>,
+    tile_rows: u64,
+    ring_buffers: usize,
+    element_bytes: u64,
+    outputs: u64,
+    scratch: Scratch,
+    fixed_bytes: u64,
+    place_bytes: u64,
+}
+
+/// What a row, or a thread, needs beside columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scratch {
+    /// Elements in device memory for each row of a strip; a compiled program's may be none.
+    Rows(u64),
+    /// Registers of the interpreter in device memory, for each thread.
+    Threads(u64),
+    /// Registers of the interpreter in shared memory, for so many threads of a block.
+    Shared { registers: u64, threads: u64 },
+}
+
+impl ProgramPlan {
+    /// The plan with the longest tiles that fit `vram_bytes` of device memory and pinned slots of `slot_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no rows, or a rotation that is no fewer.
+    pub fn new(
+        engine: &Engine,
+        columns: Columns,
+        rows: u64,
+        vram_bytes: u64,
+        slot_bytes: u64,
+    ) -> Result<Self> {
+        let least = Self::of_tiles(engine, columns, rows, 1, 1)?;
+        for ring_buffers in [2, 1] {
+            let with = |tile_rows| Self {
+                tile_rows,
+                ring_buffers,
+                ..least.clone()
+            };
+            let fits = |plan: &Self| plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= slot_bytes;
+            let (mut best, mut beyond) = (0, least.tile_rows_enough() + 1);
+            while beyond - best > 1 {
+                let middle = best.midpoint(beyond);
+                if fits(&with(middle)) {
+                    best = middle;
+                } else {
+                    beyond = middle;
+                }
+            }
+            if best > 0 {
+                // As many tiles, of even lengths.
+                return Ok(with(rows.div_ceil(rows.div_ceil(best))));
+            }
+        }
+        let slots_are_short = least.slot_bytes() > slot_bytes;
+        Err(Error::TooSmall {
+            what: format!("a constraint program over {} columns", least.halos.len()),
+            memory: if slots_are_short {
+                "a pinned slot"
+            } else {
+                "device memory"
+            },
+            budget_bytes: if slots_are_short { slot_bytes } else { vram_bytes },
+            smallest_bytes: if slots_are_short {
+                least.slot_bytes()
+            } else {
+                least.vram_bytes()
+            },
+        })
+    }
+
+    /// A plan with tiles of so many rows, whatever they take.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for numbers that cannot be.
+    pub fn of_tiles(
+        engine: &Engine,
+        columns: Columns,
+        rows: u64,
+        tile_rows: u64,
+        ring_buffers: usize,
+    ) -> Result<Self> {
+        let program = engine.program();
+        let turned = program
+            .queries()
+            .iter()
+            .find(|query| u64::from(query.rotation.unsigned_abs()) >= rows);
+        if rows == 0 || rows > u64::from(u32::MAX) || tile_rows == 0 || tile_rows > rows || ring_buffers == 0
+        {
+            return Err(Error::Invalid {
+                what: "plan of a constraint program",
+                details: format!("{rows} rows in tiles of {tile_rows}, {ring_buffers} buffers"),
+            });
+        }
+        if let Some(query) = turned {
+            return Err(Error::Invalid {
+                what: "plan of a constraint program",
+                details: format!("{query:?} goes further than {rows} rows"),
+            });
+        }
+        let element_bytes = program.field().element_bytes();
+        let (scratch, instructions) = match engine.way() {
+            Way::Compiled { slots, .. } => (Scratch::Rows(u64::from(*slots)), 0),
+            Way::Interpreted { .. } => (
+                interpreters(u64::from(program.registers()), element_bytes),
+                program.instructions().len() as u64,
+            ),
+        };
+        let constants = (program.constants().len() as u64).next_multiple_of(INSTRUCTION_BYTES);
+        let outputs = u64::from(program.outputs());
+        Ok(Self {
+            rows,
+            columns,
+            halos: halos(program),
+            tile_rows,
+            ring_buffers,
+            element_bytes,
+            outputs,
+            scratch,
+            fixed_bytes: constants + instructions * INSTRUCTION_BYTES,
+            place_bytes: program.queries().len() as u64 * QUERY_BYTES
+                + (outputs * ADDRESS_BYTES).next_multiple_of(QUERY_BYTES),
+        })
+    }
+
+    /// Rows of a column.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Where columns are.
+    pub fn columns(&self) -> Columns {
+        self.columns
+    }
+
+    /// Rows of a full tile.
+    pub fn tile_rows(&self) -> u64 {
+        self.tile_rows
+    }
+
+    /// How many tiles there are.
+    pub fn tiles(&self) -> u64 {
+        self.rows.div_ceil(self.tile_rows)
+    }
+
+    /// Bytes of device memory that the job leases, resident columns not counted.
+    pub fn vram_bytes(&self) -> u64 {
+        let tile = match self.input_bytes() {
+            0 => 0,
+            bytes => rounded(bytes),
+        };
+        rounded(self.table_bytes())
+            + self.ring_buffers as u64 * (tile + rounded(self.output_bytes()))
+            + rounded(self.scratch_bytes())
+    }
+
+    /// Bytes that a pinned slot of the upload must have; 0 where there is none.
+    pub fn upload_slot_bytes(&self) -> u64 {
+        self.input_bytes()
+    }
+
+    /// Bytes that a pinned slot of the download must have.
+    pub fn download_slot_bytes(&self) -> u64 {
+        self.output_bytes()
+    }
+
+    pub(super) fn halos(&self) -> &[Halo] {
+        &self.halos
+    }
+
+    pub(super) fn scratch(&self) -> Scratch {
+        self.scratch
+    }
+
+    pub(super) fn ring_buffers(&self) -> usize {
+        self.ring_buffers
+    }
+
+    pub(super) fn element_bytes(&self) -> u64 {
+        self.element_bytes
+    }
+
+    /// Whether anything goes to the device but tables.
+    pub(super) fn is_streamed(&self) -> bool {
+        self.columns == Columns::Streamed && !self.halos.is_empty()
+    }
+
+    /// Bytes of a column in a tile.
+    pub(super) fn halo_bytes(&self, halo: &Halo) -> u64 {
+        (self.tile_rows + (halo.last - halo.first).unsigned_abs()) * self.element_bytes
+    }
+
+    pub(super) fn input_bytes(&self) -> u64 {
+        match self.columns {
+            Columns::Streamed => self.halos.iter().map(|halo| self.halo_bytes(halo)).sum(),
+            Columns::Resident => 0,
+        }
+    }
+
+    pub(super) fn output_bytes(&self) -> u64 {
+        self.outputs * self.tile_rows * self.element_bytes
+    }
+
+    /// Rows of a launch: what scratch is for.
+    pub(super) fn strip_rows(&self) -> u64 {
+        match self.scratch {
+            Scratch::Rows(0) | Scratch::Shared { .. } => self.tile_rows,
+            Scratch::Rows(_) => self.tile_rows.min(STRIP_ROWS_WANTED),
+            Scratch::Threads(_) => self.tile_rows.min(STRIP_ROWS_WANTED).next_multiple_of(THREADS),
+        }
+    }
+
+    pub(super) fn scratch_bytes(&self) -> u64 {
+        match self.scratch {
+            Scratch::Rows(elements) | Scratch::Threads(elements) => {
+                elements * self.strip_rows() * self.element_bytes
+            }
+            Scratch::Shared { .. } => 0,
+        }
+    }
+
+    /// Constants, instructions; then for each buffer of the ring the addresses of queries and outputs.
+    pub(super) fn table_bytes(&self) -> u64 {
+        (self.fixed_bytes + self.ring_buffers as u64 * self.place_bytes).max(1)
+    }
+
+    /// A chunk is a tile.
+    pub(super) fn input_chunking(&self) -> Result<Chunking> {
+        Chunking::new(self.input_bytes(), self.input_bytes())
+    }
+
+    pub(super) fn output_chunking(&self) -> Result<Chunking> {
+        Chunking::new(self.output_bytes(), self.output_bytes())
+    }
+
+    fn slot_bytes(&self) -> u64 {
+        self.input_bytes().max(self.output_bytes())
+    }
+
+    fn tile_rows_enough(&self) -> u64 {
+        let elements = self.outputs.max(self.halos.len() as u64).max(1);
+        let enough = TILE_BYTES_ENOUGH / (elements * self.element_bytes);
+        enough.max(STRIP_ROWS_WANTED).min(self.rows)
+    }
+}
+
+/// The columns that are read, by number, each once.
+fn halos(program: &Program) -> Vec<Halo> {
+    let mut halos = std::collections::BTreeMap::new();
+    for query in program.queries() {
+        let rotation = i64::from(query.rotation);
+        let halo = halos.entry(query.column).or_insert(Halo {
+            column: query.column,
+            first: rotation,
+            last: rotation,
+        });
+        halo.first = halo.first.min(rotation);
+        halo.last = halo.last.max(rotation);
+    }
+    halos.into_values().collect()
+}
+
+/// In shared memory where at least a warp's registers fit.
+fn interpreters(registers: u64, element_bytes: u64) -> Scratch {
+    let fits = |threads: &u64| registers * element_bytes * threads <= SHARED_BYTES;
+    match [THREADS, 64, 32].into_iter().find(fits) {
+        Some(threads) => Scratch::Shared { registers, threads },
+        None => Scratch::Threads(registers),
+    }
+}
+
+/// As the ledger counts a buffer.
+fn rounded(bytes: u64) -> u64 {
+    bytes.next_multiple_of(GRANULE_BYTES)
+}
