@@ -284,6 +284,13 @@ impl<E: Element> Writer<E> {
         Ok(())
     }
 
+    /// Waits for what is on its way, and lets the column go: when this returns, its leases are given back.
+    pub(crate) fn abandon(self) {
+        for pending in self.draft.flying {
+            let _nobody_wants_it = pending.wait();
+        }
+    }
+
     /// Waits for what is on its way and gives the column.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod many;
 mod msm;
 mod ntt;
 mod ntt_plan;
+mod offload;
 mod poly;
 mod sums;
 
