@@ -17,7 +17,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
 use spillproof::column::{Element, Placement, Workspace, Writer};
-use spillproof::commit::G1;
+use spillproof::commit::{Combination, G1, divide_and_commit, generate_scratch};
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof::stream::{Scalars, Transform, msm, ntt};
 use spillproof::tier::{self, Answer, ReadElements, Tier};
@@ -32,6 +32,8 @@ enum Way {
     Declines,
     /// After half of the input was read, and half of an output written, of nothing.
     DeclinesHalfWay,
+    /// By arkworks, from a second reading.
+    ReadsTwice,
     /// With an answer of the wrong shape.
     AnswersNonsense,
 }
@@ -49,6 +51,9 @@ impl Arkworks {
             _ => 64,
         };
         let mut bytes = vec![0; count * E::BYTES];
+        if self.way == Way::ReadsTwice {
+            from.read(0, &mut bytes[..count.min(3) * E::BYTES])?;
+        }
         let mut first = 0;
         for part in bytes.chunks_mut(at_a_time * E::BYTES) {
             from.read(first, part)?;
@@ -132,12 +137,13 @@ impl Tier for Arkworks {
     }
 }
 
-const WAYS: [Way; 5] = [
+const WAYS: [Way; 6] = [
     Way::Does { at_a_time: 1 << 20 },
     Way::Does { at_a_time: 1000 },
     Way::Does { at_a_time: 7 },
     Way::Declines,
     Way::DeclinesHalfWay,
+    Way::ReadsTwice,
 ];
 
 fn with(place: &Place, way: Way) -> (Workspace, Arc<Arkworks>) {
@@ -226,6 +232,51 @@ fn transforms_are_the_same_whoever_makes_them() {
     let input = column_in(&workspace, &random(n, 1), Placement::Disk);
     let refused = ntt(&input, &Transform::forward(log_n, omega), Placement::Auto).unwrap_err();
     assert!(refused.to_string().contains("nothing was written"), "{refused}");
+}
+
+#[test]
+fn openings_are_the_same_whoever_sums() {
+    let place = place(8 << 20);
+    let (workspace, k) = (&place.workspace, 11);
+    let srs = generate_scratch(workspace, k, Fr::from(77u64), |_| ()).unwrap();
+    // The longest has neither whole frames nor whole chunks.
+    let columns: Vec<_> = [1999, 513, 2].map(|len| random(len, len as u64)).to_vec();
+    let opened = |workspace: &Workspace, keep: bool| -> Result<_> {
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|values| column_in(workspace, values, Placement::Disk))
+            .collect();
+        let combination = |places: &[usize], roots: &[u64]| Combination {
+            terms: places
+                .iter()
+                .map(|&i| (Fr::from(i as u64 + 5), &columns[i]))
+                .collect(),
+            low: vec![Fr::from(3u64)],
+            roots: roots.iter().map(|root| Fr::from(*root)).collect(),
+            scale: Fr::from(11u64),
+        };
+        let combinations = [combination(&[0, 1], &[2, 9]), combination(&[2, 0], &[4])];
+        // Bases of the workspace that has the tier.
+        let bases: Vec<G1> = srs.monomial()?.to_vec()?;
+        let bases = column_in(workspace, &bases, Placement::Disk);
+        let held = workspace.budget.held_bytes();
+        let (sum, kept) = divide_and_commit(workspace, &bases, &combinations, keep)?;
+        let kept = kept.map(|column| column.to_vec()).transpose()?;
+        assert_eq!(workspace.budget.held_bytes(), held);
+        Ok((sum, kept))
+    };
+    for keep in [true, false] {
+        let expected = opened(workspace, keep).unwrap();
+        assert_eq!(expected.1.is_some(), keep);
+        for way in WAYS {
+            let (workspace, tier) = with(&place, way);
+            assert_eq!(opened(&workspace, keep).unwrap(), expected, "{way:?}");
+            assert_eq!(tier.jobs.load(Ordering::Relaxed), 1);
+        }
+    }
+    let (workspace, _) = with(&place, Way::AnswersNonsense);
+    let refused = opened(&workspace, true).unwrap_err();
+    assert!(refused.to_string().contains("0 sums of one vector"), "{refused}");
 }
 
 #[test]

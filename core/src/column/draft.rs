@@ -153,6 +153,13 @@ impl<E: Element> Draft<E> {
         })
     }
 
+    /// Waits for what is on its way, and lets the column go: when this returns, its leases are given back.
+    pub(crate) fn abandon(self) {
+        for pending in self.flying {
+            let _nobody_wants_it = pending.wait();
+        }
+    }
+
     #[allow(clippy::type_complexity)]
     fn layout(&self, region: Region) -> Result<(Vec<Run>, Vec<(usize, usize)>, usize)> {
         let (frame_elements, frame_bytes) = (self.frame_elements(), self.frames.frame_bytes());
@@ -284,11 +291,9 @@ impl<E: Element> Writer<E> {
         Ok(())
     }
 
-    /// Waits for what is on its way, and lets the column go: when this returns, its leases are given back.
+    /// As [`Draft::abandon`].
     pub(crate) fn abandon(self) {
-        for pending in self.draft.flying {
-            let _nobody_wants_it = pending.wait();
-        }
+        self.draft.abandon();
     }
 
     /// Waits for what is on its way and gives the column.

@@ -14,7 +14,7 @@ use ark_ec::short_weierstrass::Projective;
 use super::msm::{ForeignScalars, Scalars};
 use super::ntt::Transform;
 use crate::budget::{Budget, LeasedVec};
-use crate::column::{Column, Element, Placement, Reader, Writer};
+use crate::column::{Column, Element, Placement, Reader, Region, Writer, ascending, descending};
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::tier::{self, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, Tier, WriteElements};
@@ -50,7 +50,7 @@ where
     });
     let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
     let mut job = tier::Sums {
-        bases: Box::new(Ascending::new(bases.prefix(points)?.cast::<[u8; POINT_BYTES]>()?)),
+        bases: Box::new(Walk::upwards(bases.prefix(points)?.cast::<[u8; POINT_BYTES]>()?)),
         scalars: columns.collect::<Result<_>>()?,
     };
     let answer = tier.sums(&mut job, &workspace.budget)?;
@@ -67,6 +67,33 @@ where
         )));
     }
     Ok(sums.iter().map(same).collect())
+}
+
+/// The sum by the tier of scalars that are made as they are asked for, over bases in descending chunks, each in its own upward order;
+/// `None` if the processor has to make it.
+pub(crate) fn descending_sum(
+    bases: &Column<Point<g1::Config>>,
+    chunk: u64,
+    scalars: &mut dyn ReadElements,
+) -> Result<Option<Projective<g1::Config>>> {
+    let workspace = bases.workspace();
+    let Some(tier) = workspace.tier.as_deref() else {
+        return Ok(None);
+    };
+    let mut job = tier::Sums {
+        bases: Box::new(Walk::downwards(bases.cast::<[u8; POINT_BYTES]>()?, chunk)),
+        scalars: vec![tier::Scalars {
+            len: bases.len(),
+            source: Box::new(|first: u64, into: &mut [u8]| scalars.read(first, into)),
+        }],
+    };
+    match tier.sums(&mut job, &workspace.budget)? {
+        Answer::Done(sums) => match sums[..] {
+            [sum] => Ok(Some(sum)),
+            _ => Err(wrong_answer(format!("{} sums of one vector", sums.len()))),
+        },
+        Answer::Declined(why) => Ok(declined("sums", &why)),
+    }
 }
 
 /// The transform by the tier; `None` if the processor has to make it.
@@ -123,7 +150,7 @@ fn run_transform<F: KernelField + Element>(
         before,
         after,
         scale,
-        input: Box::new(Ascending::new(input.cast::<[u8; SCALAR_BYTES]>()?)),
+        input: Box::new(Walk::upwards(input.cast::<[u8; SCALAR_BYTES]>()?)),
         output: Box::new(|first: u64, bytes: &[u8]| output.write(first, bytes)),
     };
     tier.transform(&mut job, &input.workspace().budget)
@@ -151,7 +178,7 @@ fn source_of<'a, F: Element>(
     budget: &'a Budget,
 ) -> Result<Box<dyn ReadElements + 'a>> {
     Ok(match *scalars {
-        Scalars::Column(column) => Box::new(Ascending::new(column.cast::<[u8; SCALAR_BYTES]>()?)),
+        Scalars::Column(column) => Box::new(Walk::upwards(column.cast::<[u8; SCALAR_BYTES]>()?)),
         Scalars::Slice(values) => Box::new(move |first: u64, into: &mut [u8]| {
             let start = usize::try_from(first).unwrap_or(usize::MAX);
             let count = into.len() / SCALAR_BYTES;
@@ -176,7 +203,8 @@ fn encode<F: Element>(values: &[F], out: &mut [u8]) {
     }
 }
 
-fn beyond(first: u64, count: usize) -> Error {
+/// For elements that there are not, or not in this order.
+pub(crate) fn beyond(first: u64, count: usize) -> Error {
     Error::Invalid {
         what: "elements for a compute tier",
         details: format!("{count} from {first} on: so many there are not, or not in this order"),
@@ -215,48 +243,69 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
     }
 }
 
-/// A column from its start to its end, zeros behind that: whole chunks straight to where they are wanted, parts of one by way of a
-/// tile.
-struct Ascending<const N: usize> {
+/// A column in chunks, upwards or downwards, zeros behind the last: whole chunks straight to where they are wanted, parts of one by
+/// way of a tile.
+struct Walk<const N: usize> {
     column: Bytes<N>,
     chunk: u64,
+    downwards: bool,
     reader: Option<Reader<[u8; N]>>,
     /// The element that is asked for next.
     next: u64,
-    /// Elements that the reader has given.
-    given: u64,
+    /// Chunks that the reader has not given.
+    regions: Box<dyn Iterator<Item = Region>>,
     tile: Option<LeasedVec<[u8; N]>>,
     /// Of the tile, what has been read and not passed on.
     held: Range<usize>,
 }
 
-impl<const N: usize> Ascending<N> {
-    fn new(column: Bytes<N>) -> Self {
+impl<const N: usize> Walk<N> {
+    fn upwards(column: Bytes<N>) -> Self {
+        let chunk = column.sequential_chunk();
+        Self::new(column, chunk, false)
+    }
+
+    /// The last chunk first, each in its own upward order.
+    fn downwards(column: Bytes<N>, chunk: u64) -> Self {
+        Self::new(column, chunk, true)
+    }
+
+    fn new(column: Bytes<N>, chunk: u64, downwards: bool) -> Self {
         Self {
-            chunk: column.sequential_chunk(),
             column,
+            chunk,
+            downwards,
             reader: None,
             next: 0,
-            given: 0,
+            regions: Box::new(std::iter::empty()),
             tile: None,
             held: 0..0,
         }
     }
 
+    fn begin(&mut self) -> Result<()> {
+        self.settle();
+        let (len, chunk) = (self.column.len(), self.chunk);
+        let reader = if self.downwards {
+            self.regions = Box::new(descending(len, chunk));
+            self.column.read_descending(chunk)
+        } else {
+            self.regions = Box::new(ascending(len, chunk));
+            self.column.read_ascending(chunk)
+        };
+        self.reader = Some(reader?);
+        (self.next, self.held) = (0, 0..0);
+        Ok(())
+    }
+
     /// Some of what comes next, at the start of `into`; how many.
     fn some(&mut self, into: &mut [[u8; N]]) -> Result<usize> {
         if self.held.is_empty() {
-            let left = self.column.len() - self.given;
-            let coming = self.chunk.min(left) as usize;
-            let reader = match &mut self.reader {
-                Some(reader) => reader,
-                none => none.insert(self.column.read_ascending(self.chunk)?),
-            };
-            if coming == 0 {
+            let (Some(reader), Some(region)) = (&mut self.reader, self.regions.next()) else {
                 into.fill([0; N]);
                 return Ok(into.len());
-            }
-            self.given += coming as u64;
+            };
+            let coming = region.len() as usize;
             if coming <= into.len() {
                 reader.next_into(into)?;
                 return Ok(coming);
@@ -288,18 +337,17 @@ impl<const N: usize> Ascending<N> {
     }
 }
 
-impl<const N: usize> Drop for Ascending<N> {
+impl<const N: usize> Drop for Walk<N> {
     fn drop(&mut self) {
         self.settle();
     }
 }
 
-impl<const N: usize> ReadElements for Ascending<N> {
+impl<const N: usize> ReadElements for Walk<N> {
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
         let (mut into, rest) = into.as_chunks_mut::<N>();
-        if first == 0 && self.next > 0 {
-            self.settle();
-            (self.next, self.given, self.held) = (0, 0, 0..0);
+        if first == 0 {
+            self.begin()?;
         }
         if first != self.next || !rest.is_empty() {
             return Err(beyond(first, into.len()));

@@ -25,7 +25,9 @@ const ROOMS: &[Room] = &[
     ("session", &["budget", "storage", "tier", "column"]),
     (
         "commit",
-        &["budget", "storage", "column", "kernels", "stream", "session"],
+        &[
+            "budget", "storage", "tier", "column", "kernels", "stream", "session",
+        ],
     ),
     (
         "plan",
