@@ -31,7 +31,7 @@ enum Way {
     /// Not at all.
     Declines,
     /// After half of the input was read, and half of an output written, of nothing.
-    DeclinesHalfWay,
+    StopsInTheMiddle,
     /// By arkworks, from a second reading.
     ReadsTwice,
     /// With an answer of the wrong shape.
@@ -76,7 +76,7 @@ impl Tier for Arkworks {
         let mut sums = Vec::new();
         for scalars in &mut job.scalars {
             let mut len = scalars.len as usize;
-            if self.way == Way::DeclinesHalfWay {
+            if self.way == Way::StopsInTheMiddle {
                 len /= 2;
             }
             let values: Vec<Fr> = self.read(&mut *scalars.source, len)?;
@@ -86,7 +86,7 @@ impl Tier for Arkworks {
             sums.push(G1Projective::msm(&points, &values).unwrap());
         }
         Ok(match self.way {
-            Way::DeclinesHalfWay => Answer::Declined("half way".into()),
+            Way::StopsInTheMiddle => Answer::Declined("half way".into()),
             Way::AnswersNonsense => Answer::Done(Vec::new()),
             _ => Answer::Done(sums),
         })
@@ -99,7 +99,7 @@ impl Tier for Arkworks {
         let n = 1 << job.log_n;
         let mut values: Vec<Fr> = self.read(&mut *job.input, n)?;
         let half = n / 2;
-        if self.way == Way::DeclinesHalfWay {
+        if self.way == Way::StopsInTheMiddle {
             job.output.write(0, &vec![7; half * 32])?;
             return Ok(Answer::Declined("half way".into()));
         }
@@ -142,7 +142,7 @@ const WAYS: [Way; 6] = [
     Way::Does { at_a_time: 1000 },
     Way::Does { at_a_time: 7 },
     Way::Declines,
-    Way::DeclinesHalfWay,
+    Way::StopsInTheMiddle,
     Way::ReadsTwice,
 ];
 

@@ -29,6 +29,9 @@ use crate::stream::{Sums, beyond, descending_sum, distinct, merged};
 use crate::tier::ReadElements;
 use crate::{Error, Result};
 
+/// The commitment to a sum of quotients, and the sum if it is kept.
+type Opened = (G1Affine, Option<Column<Scalar>>);
+
 /// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`. Remainders are dropped.
 #[derive(Clone, Debug)]
 pub struct Combination<'a, F> {
@@ -215,8 +218,9 @@ pub fn divide_and_commit(
     bases: &Column<G1>,
     combinations: &[Combination<'_, Scalar>],
     keep: bool,
-) -> Result<(G1Affine, Option<Column<Scalar>>)> {
-    let Resolved { columns, sums, len } = resolve(combinations);
+) -> Result<Opened> {
+    let resolved = resolve(combinations);
+    let (columns, len) = (&resolved.columns, resolved.len);
     if len > bases.len() {
         return Err(Error::Invalid {
             what: "opening",
@@ -226,7 +230,7 @@ pub fn divide_and_commit(
     let budget = &workspace.budget;
     let plan = OpeningPlan::new(
         bases,
-        &columns,
+        columns,
         combinations.len(),
         len,
         keep,
@@ -239,7 +243,7 @@ pub fn divide_and_commit(
         "opening"
     );
     let bases = bases.prefix(len)?;
-    let pass = || Pass::new(workspace, combinations, (&columns, &sums), &plan, len, keep);
+    let pass = || Pass::new(workspace, combinations, &resolved, &plan, keep);
     if let Some(done) = on_tier(&bases, &plan, pass)? {
         return Ok(done);
     }
@@ -264,7 +268,7 @@ fn on_tier<'a>(
     bases: &Column<G1>,
     plan: &OpeningPlan,
     pass: impl Fn() -> Result<Pass<'a>>,
-) -> Result<Option<(G1Affine, Option<Column<Scalar>>)>> {
+) -> Result<Option<Opened>> {
     if bases.workspace().tier.is_none() || bases.is_empty() {
         return Ok(None);
     }
@@ -305,13 +309,13 @@ impl<'a> Pass<'a> {
     fn new(
         workspace: &Workspace,
         combinations: &'a [Combination<'a, Scalar>],
-        (columns, sums): (&[&'a Column<Scalar>], &[Vec<(usize, Scalar)>]),
+        resolved: &Resolved<'a>,
         plan: &OpeningPlan,
-        len: u64,
         keep: bool,
     ) -> Result<Self> {
         let budget = &workspace.budget;
-        let chunk = plan.chunk as usize;
+        let Resolved { columns, sums, len } = resolved;
+        let (len, chunk) = (*len, plan.chunk as usize);
         let draft = || Draft::scratch(workspace, "sum of quotients", len, Placement::Disk);
         Ok(Self {
             combinations,
@@ -319,7 +323,7 @@ impl<'a> Pass<'a> {
             totals: budget.vec(plan.msm_chunk as usize, Scalar::ZERO, "MSM scalars")?,
             quotients: budget.vec(combinations.len() * chunk, Scalar::ZERO, "quotients")?,
             divisions: combinations.iter().map(Division::new).collect(),
-            numerators: Sums::new(workspace, columns, sums.to_vec(), len, plan.chunk)?,
+            numerators: Sums::new(workspace, columns, sums.clone(), len, plan.chunk)?,
             chunk: plan.chunk,
         })
     }

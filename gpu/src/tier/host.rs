@@ -12,8 +12,9 @@ use crate::{Caching, Gpu, Pinned};
 pub const UPLOAD_SLOTS: usize = 3;
 /// Slots on the way back: one is being emptied while another is filled.
 pub const DOWNLOAD_SLOTS: usize = 2;
-/// The most of a slot.
-const SLOT_BYTES_MAX: u64 = 64 << 20;
+/// The most of a slot: a copy of so much has long reached the bus's full rate, and locking pages, for each job anew, takes longer than
+/// copying them.
+const SLOT_BYTES_MAX: u64 = 16 << 20;
 /// A slot takes at most this part of what the budget has left: the columns' buffers want some, too.
 const SLOT_PART: u64 = 8;
 const BACK_SLOT_PART: u64 = 16;

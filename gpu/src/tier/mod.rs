@@ -8,12 +8,13 @@
 //!
 //! - Kernels are compiled at the first job and kept. So is what the last sum and the last transform had on the device, for the next one
 //!   of the same plan; it goes when another job needs its memory.
-//! - One job at a time. Slots are filled from disk before the device's turn is taken.
+//! - One job at a time; one that comes meanwhile is the processor's. Nobody waits: whoever waited on a rayon worker might hold up the very
+//!   job that it waits for. Slots are filled from disk before the device's turn is taken.
 //! - What goes wrong with the device is a reason to decline, kept for the [`Report`]. A device that is lost, computed what cannot be, or
 //!   has no kernels, declines everything from then on.
 //!
 //! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, leased
-//! while the job runs; a slot has at most an eighth of what the budget has left, and 64 MiB. Device memory: that of
+//! while the job runs; a slot has at most an eighth of what the budget has left, and 16 MiB. Device memory: that of
 //! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], within the budget given.
 
 mod device;
@@ -25,7 +26,7 @@ mod sums;
 mod transform;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ark_bn254::G1Projective;
 use spillproof::budget::{Budget, ByteSize};
@@ -89,7 +90,15 @@ impl GpuTier {
         count: u64,
         work: impl FnOnce(&mut Device) -> Result<T, Stop>,
     ) -> spillproof::Result<Answer<T>> {
-        let mut device = locked(&self.device);
+        let mut device = match self.device.try_lock() {
+            Ok(device) => device,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let why = "the device is busy with another job of this session".to_owned();
+                locked(&self.report).declined(&why, count);
+                return Ok(Answer::Declined(why));
+            }
+        };
         let stopped = match device.refuses() {
             Some(why) => Stop::Declined(why.to_owned()),
             None => match work(&mut device) {

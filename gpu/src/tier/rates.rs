@@ -189,11 +189,13 @@ fn measure_sums(device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
     let mut on_device = [0.0; 2];
     for (n, taken) in [SMALL, LARGE].into_iter().zip(&mut on_device) {
         let plan = MsmPlan::new(n, device.vram_bytes()?, slot_bytes_max(budget, false))?;
-        let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), false)?;
-        // The first run compiles, loads and leases.
+        // The first run compiles, loads and leases on the device. Slots are made for each job.
         for _ in 0..2 {
             let (bases, scalars) = (source(&points_bytes), source(&scalars_bytes));
-            let (sum, seconds) = seconds(|| sums::sum(device, &mut host, plan, bases, scalars));
+            let (sum, seconds) = seconds(|| {
+                let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), false)?;
+                sums::sum(device, &mut host, plan, bases, scalars)
+            });
             let _ = sum?;
             *taken = seconds;
         }
@@ -222,11 +224,11 @@ fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<Rates, Sto
             )));
         }
         let transform = ntt::Transform::forward(log_n)?;
-        let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
         for _ in 0..2 {
-            let job = (plan, transform);
-            let (done, seconds) =
-                seconds(|| transform::transformed(device, &mut host, job, &mut from, &mut to));
+            let (done, seconds) = seconds(|| {
+                let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
+                transform::transformed(device, &mut host, (plan, transform), &mut from, &mut to)
+            });
             done?;
             *taken = seconds;
         }
