@@ -225,8 +225,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Somebody who may do whole jobs (sums, transforms) instead of the processor: results are the same. The planner knows nothing
-    /// of it.
+    /// Somebody who may do whole jobs (sums, transforms) instead of the processor: results are the same, unless the device behind it
+    /// computes wrong. So verify what is proved in such a session before you use it, as `spillproof prove` does. The planner knows
+    /// nothing of a tier.
     pub fn tier(mut self, tier: Arc<dyn Tier>) -> Self {
         self.tier = Some(tier);
         self

@@ -200,6 +200,36 @@ fn a_proof_goes_on_with_the_processor_where_the_device_fails() {
     assert!(gpu["by_the_processor"][0]["jobs"].as_u64().unwrap() > 5, "{gpu}");
 }
 
+/// Kernels that are left out without a word: what comes of it is noticed, or no proof is written.
+#[test]
+fn a_device_that_computes_wrong_makes_no_proof() {
+    let Some(device) = fake_device() else { return };
+    let (_, expected) = prove(Command::new(BINARY), 8, "");
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut refused = 0;
+    for nth in [190, 430, 620, 800, 1200] {
+        let out = folder.path().join(nth.to_string());
+        let output = under(&device)
+            .env("FAKE_CUDA_FAIL", format!("cuLaunchKernel:{nth}:-1"))
+            .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
+            .args("prove --circuit lookups --memory 16MiB --k 8 --gpu 0 --offload always --out".split(' '))
+            .arg(&out)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            assert!(std::fs::read(&out).unwrap() == expected, "launch {nth}");
+        } else if output.status.code().is_some() {
+            assert_eq!(output.status.code(), Some(1), "launch {nth}: {said}");
+            assert!(said.contains("it does not verify"), "launch {nth}: {said}");
+            assert!(!out.exists(), "launch {nth}");
+            refused += 1;
+        }
+        // Else the kernel after it read an index that nobody wrote: on the host that is the end, a device would answer with an error.
+    }
+    assert!(refused > 0, "a test that cannot fail");
+}
+
 #[test]
 fn a_proof_without_a_device_is_the_processors_and_says_why() {
     let Some(device) = fake_device() else { return };
