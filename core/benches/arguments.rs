@@ -94,7 +94,7 @@ fn main() {
         .build()
         .expect("scratch storage");
     let budget = Budget::new(BUDGET_BYTES);
-    let workspace = Workspace { storage, budget };
+    let workspace = Workspace::new(storage, budget);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let rows = ROWS as usize;
     println!(

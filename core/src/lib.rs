@@ -5,6 +5,7 @@
 //!
 //! - [`budget`]: one ledger of bytes; every large buffer is a lease on it.
 //! - [`storage`]: the one owner of system calls.
+//! - [`tier`]: the seam to a second compute tier: whole jobs that a device may do.
 //! - [`mod@column`]: typed sequences on disk, in checked frames.
 //! - [`kernels`]: pure arithmetic on slices.
 //! - [`stream`]: kernels over columns.
@@ -57,6 +58,7 @@ pub mod plonkish;
 pub mod session;
 pub mod storage;
 pub mod stream;
+pub mod tier;
 
 pub use error::{Error, Result};
 pub use session::Session;

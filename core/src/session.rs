@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use crate::budget::{Budget, ByteSize, ParseSizeError, return_freed_blocks};
 use crate::column::Workspace;
 use crate::storage::{Backend, FaultPlan, Storage};
+use crate::tier::Tier;
 use crate::{Error, Result};
 
 /// The variable that holds the memory budget: `2GiB`, `512M`, `auto`.
@@ -45,6 +46,7 @@ pub struct SessionBuilder {
     threads: usize,
     faults: Option<FaultPlan>,
     quotient_tile_rows: Option<u64>,
+    tier: Option<Arc<dyn Tier>>,
 }
 
 impl Session {
@@ -58,6 +60,7 @@ impl Session {
             threads: 0,
             faults: None,
             quotient_tile_rows: None,
+            tier: None,
         }
     }
 
@@ -222,6 +225,14 @@ impl SessionBuilder {
         self
     }
 
+    /// Somebody who may do whole jobs (sums, transforms) instead of the processor: results are the same, unless the device behind it
+    /// computes wrong. So verify what is proved in such a session before you use it, as `spillproof prove` does. The planner knows
+    /// nothing of a tier.
+    pub fn tier(mut self, tier: Arc<dyn Tier>) -> Self {
+        self.tier = Some(tier);
+        self
+    }
+
     /// Makes the session. On glibc this also fixes the size from which freed blocks go back to the system at once, for the whole
     /// process ([`crate::budget::return_freed_blocks`]).
     ///
@@ -247,7 +258,10 @@ impl SessionBuilder {
                 details: e.to_string(),
             })?;
         Ok(Session {
-            workspace: Workspace { storage, budget },
+            workspace: Workspace {
+                tier: self.tier,
+                ..Workspace::new(storage, budget)
+            },
             pool,
             turn: Mutex::new(()),
             dir: self.dir,

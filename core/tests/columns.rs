@@ -21,10 +21,7 @@ fn workspace(dir: &tempfile::TempDir) -> Workspace {
         .dir(dir.path())
         .build()
         .expect("storage in a temporary directory");
-    Workspace {
-        storage,
-        budget: Budget::new(64 << 20),
-    }
+    Workspace::new(storage, Budget::new(64 << 20))
 }
 
 fn scalars(len: usize, seed: u64) -> Vec<Fr> {
@@ -261,10 +258,7 @@ fn an_unpublished_container_leaves_nothing() {
 fn a_refused_lease_names_who_holds_what() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let storage = Storage::builder().dir(dir.path()).build().expect("storage");
-    let workspace = Workspace {
-        storage,
-        budget: Budget::new(64 << 10),
-    };
+    let workspace = Workspace::new(storage, Budget::new(64 << 10));
     let refused = Draft::<Fr>::scratch(&workspace, "large", 1 << 20, Placement::Memory).err();
     assert!(matches!(refused, Some(Error::OverBudget { .. })), "{refused:?}");
     assert_eq!(workspace.budget.held_bytes(), 0);

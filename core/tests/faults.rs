@@ -44,10 +44,7 @@ fn workspace(dir: &Path, backend: Backend, faults: FaultPlan) -> Result<Workspac
         .backend(backend)
         .faults(faults)
         .build()?;
-    Ok(Workspace {
-        storage,
-        budget: Budget::new(4 << 20),
-    })
+    Ok(Workspace::new(storage, Budget::new(4 << 20)))
 }
 
 /// Opens the SRS, writes a polynomial, commits to it and opens it.

@@ -22,10 +22,7 @@ use stock_halo2_axiom::poly::kzg::commitment::ParamsKZG;
 
 fn workspace(dir: &tempfile::TempDir) -> Workspace {
     let storage = Storage::builder().dir(dir.path()).build().expect("storage");
-    Workspace {
-        storage,
-        budget: Budget::new(8 << 20),
-    }
+    Workspace::new(storage, Budget::new(8 << 20))
 }
 
 fn column(workspace: &Workspace, values: &[Fr]) -> Column<Fr> {

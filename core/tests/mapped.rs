@@ -51,10 +51,7 @@ fn place_with(budget_bytes: u64, faults: FaultPlan) -> Place {
         .build()
         .expect("storage");
     Place {
-        workspace: Workspace {
-            storage,
-            budget: Budget::new(budget_bytes),
-        },
+        workspace: Workspace::new(storage, Budget::new(budget_bytes)),
         dir,
     }
 }
@@ -391,10 +388,7 @@ fn a_disk_that_is_really_full() {
     }
     let result = {
         let storage = Storage::builder().dir(dir.path()).build().expect("storage");
-        let workspace = Workspace {
-            storage,
-            budget: Budget::new(1 << 20),
-        };
+        let workspace = Workspace::new(storage, Budget::new(1 << 20));
         Mapped::<u64>::zeroed(&workspace, "cells", 1 << 20)
             .and_then(|mut map| (0..1 << 20).try_for_each(|i| map.set(i, i).map(drop)))
     };

@@ -47,10 +47,7 @@ impl Place {
             .unwrap();
         Self {
             dir,
-            workspace: Workspace {
-                storage,
-                budget: Budget::new(32 << 20),
-            },
+            workspace: Workspace::new(storage, Budget::new(32 << 20)),
         }
     }
 
@@ -425,10 +422,7 @@ fn kill_9_child() {
     };
     let dir = PathBuf::from(dir);
     let storage = Storage::builder().dir(dir.join("scratch")).build().unwrap();
-    let workspace = Workspace {
-        storage,
-        budget: Budget::new(32 << 20),
-    };
+    let workspace = Workspace::new(storage, Budget::new(32 << 20));
     for i in 0.. {
         let target = dir.join(format!("{i}.srs"));
         import_params_kzg(&workspace, &dir.join("params"), &target, None, &mut |_| {}).unwrap();

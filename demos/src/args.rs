@@ -7,6 +7,7 @@ use spillproof::budget::{ByteSize, parse_size};
 use spillproof::storage::Backend;
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_gpu::Choice;
+use spillproof_gpu::tier::Offload;
 
 use crate::peers::Peer;
 use spillproof_cli::circuits::{Kind, Scheme};
@@ -60,6 +61,24 @@ impl From<BackendName> for Backend {
             BackendName::Auto => Self::Auto,
             BackendName::Uring => Self::Uring,
             BackendName::Pread => Self::Pread,
+        }
+    }
+}
+
+/// What a GPU gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OffloadName {
+    /// What it does faster than the processor.
+    Measured,
+    /// Whatever it can do.
+    Always,
+}
+
+impl From<OffloadName> for Offload {
+    fn from(name: OffloadName) -> Self {
+        match name {
+            OffloadName::Measured => Self::Measured,
+            OffloadName::Always => Self::Always,
         }
     }
 }
@@ -169,7 +188,7 @@ pub struct Msm {
     #[arg(long, conflicts_with = "in_memory")]
     pub srs: Option<PathBuf>,
     /// Hold everything in memory, as other libraries do; no budget.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "gpu")]
     pub in_memory: bool,
     /// The library that computes in memory.
     #[arg(long, value_enum, default_value_t = Peer::Halo2curves)]
@@ -177,8 +196,17 @@ pub struct Msm {
     /// Compare with both libraries, in memory, afterwards (needs that much).
     #[arg(long, conflicts_with_all = ["in_memory", "srs"])]
     pub check: bool,
-    /// Sum on a GPU: auto (the first one, if there is any), off, or its number. If it fails, the processor goes on.
-    #[arg(long, value_name = "auto|off|N", default_value_t = Choice::Off, conflicts_with = "in_memory")]
+    /// Sum on a GPU.
+    #[command(flatten)]
+    pub gpu: Gpu,
+}
+
+/// Whether a GPU works, too.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Gpu {
+    /// Which GPU takes part: auto (the first one, if there is any), off, or its number. What it does not do, or fails at, the
+    /// processor does.
+    #[arg(long, value_name = "auto|off|N", default_value_t = Choice::Off)]
     pub gpu: Choice,
     /// The budget of the GPU's memory; auto is what is free there.
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
@@ -243,11 +271,18 @@ pub struct Prove {
     #[arg(long)]
     pub out: PathBuf,
     /// Prove in memory, with the drop-in and no session: stock, by another name.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "gpu")]
     pub no_session: bool,
     /// Prove with the unmodified crate, in memory: what people have today.
-    #[arg(long, conflicts_with = "no_session")]
+    #[arg(long, conflicts_with_all = ["no_session", "gpu"])]
     pub stock: bool,
+    /// Prove with a GPU.
+    #[command(flatten)]
+    pub gpu: Gpu,
+    /// What the GPU gets: measured (what it does faster than the processor, as measured at the first sum and transform), or
+    /// always (whatever it can do, however small).
+    #[arg(long, value_enum, default_value_t = OffloadName::Measured)]
+    pub offload: OffloadName,
     /// Write a page into this file: memory against the budget over time, disk rates, phases.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -370,5 +405,11 @@ mod tests {
         assert!(parse("spillproof msm --log-n 4 --gpu 0").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu first").is_err());
         assert!(parse("spillproof msm --log-n 4 --in-memory --gpu auto").is_err());
+        assert!(parse("spillproof msm --log-n 4 --in-memory").is_ok());
+        let proof = "spillproof prove --k 8 --out p";
+        assert!(parse(&format!("{proof} --gpu auto --vram 2GiB --offload always")).is_ok());
+        assert!(parse(&format!("{proof} --no-session")).is_ok());
+        assert!(parse(&format!("{proof} --no-session --gpu auto")).is_err());
+        assert!(parse(&format!("{proof} --stock --gpu 0")).is_err());
     }
 }

@@ -40,6 +40,12 @@ pub enum Failure {
     /// A GPU that was named, and can't be had.
     #[error(transparent)]
     Gpu(#[from] spillproof_gpu::Error),
+    /// A proof that a GPU took part in, and that does not hold.
+    #[error(
+        "a GPU took part in this proof, and it does not verify ({0}): nothing was written. Prove with --gpu off, and do not trust \
+         that GPU or its driver"
+    )]
+    Unverified(String),
     /// A group with a memory limit cannot be had, or asked.
     #[error(transparent)]
     Group(#[from] spillproof_cgroup_tests::Refusal),

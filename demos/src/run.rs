@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
+use spillproof::tier::Tier;
 
 use crate::args::Global;
 use crate::failure::Failure;
@@ -39,14 +40,25 @@ impl Run {
     /// # Errors
     /// The engine's.
     pub fn session(&mut self, memory: ByteSize) -> Result<Arc<Session>> {
+        self.session_on(memory, None)
+    }
+
+    /// The same, with somebody who may do whole jobs instead of the processor.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn session_on(&mut self, memory: ByteSize, tier: Option<Arc<dyn Tier>>) -> Result<Arc<Session>> {
         let dir = self.global.dir.clone().unwrap_or_else(std::env::temp_dir);
         warn_of_tmpfs(&dir);
-        let session = Session::builder()
+        let mut builder = Session::builder()
             .memory(self.global.memory.unwrap_or(memory))
             .dir(dir)
             .backend(self.global.backend.into())
-            .threads(self.global.threads)
-            .build()?;
+            .threads(self.global.threads);
+        if let Some(tier) = tier {
+            builder = builder.tier(tier);
+        }
+        let session = builder.build()?;
         self.recorder.watch(&session);
         Ok(Arc::new(session))
     }

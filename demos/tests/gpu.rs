@@ -1,4 +1,4 @@
-//! `spillproof msm --gpu`: the binary under the fake driver, with kernels compiled for the host.
+//! `spillproof msm --gpu` and `spillproof prove --gpu`: the binary under the fake driver, with kernels compiled for the host.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -89,6 +89,166 @@ fn without_a_device_auto_says_so_and_a_number_is_refused() {
     assert!(done_by.starts_with("the processor: no GPU: "), "{done_by}");
     let refused = none()
         .args(["msm", "--log-n", "4", "--gpu", "0"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("no GPU"),
+        "{refused:?}"
+    );
+}
+
+/// Proves, and gives the result and the proof's bytes.
+fn prove(mut command: Command, k: u32, arguments: &str) -> (Value, Vec<u8>) {
+    let proof = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let output = command
+        .args([
+            "prove",
+            "--json",
+            "--circuit",
+            "lookups",
+            "--memory",
+            "16MiB",
+            "--k",
+        ])
+        .arg(k.to_string())
+        .arg("--out")
+        .arg(proof.path())
+        .args(arguments.split_whitespace())
+        .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // Events of steps come first, one a line; the result is the last of all.
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut all: Value = serde_json::Deserializer::from_str(&text)
+        .into_iter::<Value>()
+        .map(|value| value.unwrap())
+        .last()
+        .unwrap();
+    let phases = all["report"]["phases"].as_array().unwrap();
+    let is_verified = phases.iter().any(|phase| phase["name"] == "verify");
+    let gpu = &all["result"]["gpu"];
+    let jobs = gpu["sums"].as_u64().unwrap_or(0) + gpu["transforms"].as_u64().unwrap_or(0);
+    assert_eq!(
+        is_verified,
+        jobs > 0,
+        "what a device took part in is verified: {gpu}"
+    );
+    (all["result"]["gpu"].take(), std::fs::read(proof.path()).unwrap())
+}
+
+#[test]
+fn a_proof_with_a_device_has_the_same_bytes() {
+    let Some(device) = fake_device() else { return };
+    let cases: [(u32, &[&str]); 3] = [(8, &["16KiB", "144KiB", "auto"]), (9, &["1MiB"]), (10, &["8MiB"])];
+    for (k, vrams) in cases {
+        let (gpu, expected) = prove(Command::new(BINARY), k, "");
+        assert_eq!(gpu, Value::Null);
+        for &vram in vrams {
+            let what = format!("k = {k}, --vram {vram}");
+            let (gpu, proof) = prove(
+                under(&device),
+                k,
+                &format!("--gpu auto --offload always --vram {vram}"),
+            );
+            assert!(proof == expected, "{what}: {gpu}");
+            let said = gpu["said"].as_str().unwrap();
+            assert!(
+                said.starts_with("gpu: ") && said.contains(" on 0: "),
+                "{what}: {said}"
+            );
+            // The smallest budget has no room for a sum.
+            if vram != "16KiB" {
+                assert!(gpu["sums"].as_u64().unwrap() > 10, "{what}: {said}");
+                assert!(gpu["transforms"].as_u64().unwrap() > 3, "{what}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_proof_goes_on_with_the_processor_where_the_device_fails() {
+    let Some(device) = fake_device() else { return };
+    let k = 8;
+    let (_, expected) = prove(Command::new(BINARY), k, "");
+    let failing = |what: &str| {
+        let mut command = under(&device);
+        command.env("FAKE_CUDA_FAIL", what);
+        command
+    };
+    // CUDA_ERROR_INVALID_VALUE once, in the middle of a sum; the rest is the device's again.
+    let (gpu, proof) = prove(failing("cuLaunchKernel:200:1"), k, "--gpu auto --offload always");
+    assert!(proof == expected, "{gpu}");
+    let left = &gpu["by_the_processor"];
+    assert!(
+        left[0]["why"].as_str().unwrap().contains("driver failed"),
+        "{gpu}"
+    );
+    assert!(
+        left[0]["jobs"].as_u64().unwrap() < gpu["sums"].as_u64().unwrap(),
+        "{gpu}"
+    );
+    // CUDA_ERROR_LAUNCH_FAILED, and nothing works from then on.
+    let (gpu, proof) = prove(
+        failing("cuLaunchKernel:400:719:lost"),
+        k,
+        "--gpu 0 --offload always",
+    );
+    assert!(proof == expected, "{gpu}");
+    assert!(gpu["sums"].as_u64().unwrap() > 0, "{gpu}");
+    assert!(gpu["by_the_processor"][0]["jobs"].as_u64().unwrap() > 5, "{gpu}");
+}
+
+/// Kernels that are left out without a word: what comes of it is noticed, or no proof is written.
+#[test]
+fn a_device_that_computes_wrong_makes_no_proof() {
+    let Some(device) = fake_device() else { return };
+    let (_, expected) = prove(Command::new(BINARY), 8, "");
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut refused = 0;
+    for nth in [190, 430, 620, 800, 1200] {
+        let out = folder.path().join(nth.to_string());
+        let output = under(&device)
+            .env("FAKE_CUDA_FAIL", format!("cuLaunchKernel:{nth}:-1"))
+            .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
+            .args("prove --circuit lookups --memory 16MiB --k 8 --gpu 0 --offload always --out".split(' '))
+            .arg(&out)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            assert!(std::fs::read(&out).unwrap() == expected, "launch {nth}");
+        } else if output.status.code().is_some() {
+            assert_eq!(output.status.code(), Some(1), "launch {nth}: {said}");
+            assert!(said.contains("it does not verify"), "launch {nth}: {said}");
+            assert!(!out.exists(), "launch {nth}");
+            refused += 1;
+        }
+        // Else the kernel after it read an index that nobody wrote: on the host that is the end, a device would answer with an error.
+    }
+    assert!(refused > 0, "a test that cannot fail");
+}
+
+#[test]
+fn a_proof_without_a_device_is_the_processors_and_says_why() {
+    let Some(device) = fake_device() else { return };
+    let none = || {
+        let mut command = under(&device);
+        command.env("FAKE_CUDA_DEVICES", "0");
+        command
+    };
+    let (_, expected) = prove(Command::new(BINARY), 8, "");
+    let (gpu, proof) = prove(none(), 8, "--gpu auto");
+    assert!(proof == expected);
+    assert!(gpu["said"].as_str().unwrap().starts_with("no GPU: "), "{gpu}");
+    // Small sizes stay on the processor unless somebody says otherwise.
+    let (gpu, proof) = prove(under(&device), 8, "--gpu auto");
+    assert!(proof == expected);
+    assert!(gpu["said"].as_str().unwrap().contains("is small"), "{gpu}");
+    assert_eq!(gpu["sums"], 0, "{gpu}");
+    let refused = none()
+        .args(["prove", "--k", "8", "--gpu", "0", "--out", "/nowhere"])
         .output()
         .unwrap();
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");

@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spillproof::Session;
 use spillproof::budget::ByteSize;
@@ -65,8 +65,16 @@ fn happens(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> [(Phase, Ta
     ]
 }
 
+/// One test at a time: a span that another thread meets first, while there is just one subscriber, is switched off for all of them
+/// (`tracing` asks that thread's subscriber, and it has none).
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn what_is_planned_happens() {
+    let _alone = alone();
     let mut wrong = Vec::new();
     for (kind, k, scheme, budget_bytes) in [
         (Kind::Chain, 10, Scheme::Shplonk, 4 << 20),
@@ -112,6 +120,7 @@ fn what_is_planned_happens() {
 
 #[test]
 fn the_smallest_budget_works_and_a_quarter_less_is_refused() {
+    let _alone = alone();
     for (kind, k) in [(Kind::Chain, 11), (Kind::Lookups, 11)] {
         let plan = planned(kind, k, Scheme::Shplonk, 1 << 30).unwrap();
         let smallest = plan.smallest_budget_bytes;
@@ -139,6 +148,7 @@ impl<S: tracing::Subscriber> Layer<S> for Names {
 
 #[test]
 fn planned_steps_have_the_names_of_the_spans() {
+    let _alone = alone();
     for (kind, scheme) in [(Kind::Chain, Scheme::Gwc), (Kind::Lookups, Scheme::Shplonk)] {
         let plan = planned(kind, 9, scheme, 16 << 20).unwrap();
         let of_plan: BTreeSet<_> = plan.steps.iter().map(|step| step.name).collect();

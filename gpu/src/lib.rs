@@ -24,6 +24,7 @@
 //! | [`ring::Ring`] | disk to slot to buffer to kernel to slot to disk, all at once, each slot and buffer handed on by events |
 //! | [`msm`], [`ntt`], [`program`] | whole jobs: a plan from length and budget, kernels over a ring |
 //! | [`with_fallback`] | the same job by the processor if the device fails, and why |
+//! | [`tier`] | the engine's second compute tier: whole jobs of a session, done here or declined |
 //! | [`trace`] | every transfer and every wait, as a table and a timeline |
 //!
 //! ```no_run
@@ -83,6 +84,7 @@ mod pinned;
 pub mod program;
 mod raw;
 pub mod ring;
+pub mod tier;
 pub mod trace;
 mod vram;
 

@@ -154,6 +154,13 @@ impl<E: Element> Draft<E> {
         })
     }
 
+    /// Waits for what is on its way, and lets the column go: when this returns, its leases are given back.
+    pub(crate) fn abandon(self) {
+        for pending in self.flying {
+            let _nobody_wants_it = pending.wait();
+        }
+    }
+
     #[allow(clippy::type_complexity)]
     fn layout(&self, region: Region) -> Result<(Vec<Run>, Vec<(usize, usize)>, usize)> {
         let (frame_elements, frame_bytes) = (self.frame_elements(), self.frames.frame_bytes());
@@ -313,6 +320,11 @@ impl<E: Element> Writer<E> {
             }
         }
         Ok(())
+    }
+
+    /// As [`Draft::abandon`].
+    pub(crate) fn abandon(self) {
+        self.draft.abandon();
     }
 
     /// Waits for what is on its way and gives the column.

@@ -52,7 +52,7 @@ unsafe impl<C: MontConfig<4>> Cell for Fp<MontBackend<C, 4>, 4> {}
 /// use spillproof::storage::Storage;
 ///
 /// let storage = Storage::builder().dir(std::env::temp_dir()).build()?;
-/// let workspace = Workspace { storage, budget: Budget::new(1 << 20) };
+/// let workspace = Workspace::new(storage, Budget::new(1 << 20));
 /// // 256 KiB of memory for two maps of 800 KB each.
 /// let share = Residency::new(&workspace, "cells", 256 << 10, 2)?;
 /// let mut left = Mapped::<u64>::zeroed_in(&share, "left", 100_000)?;

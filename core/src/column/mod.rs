@@ -18,7 +18,7 @@
 //! use spillproof::storage::Storage;
 //!
 //! let storage = Storage::builder().dir(std::env::temp_dir()).build()?;
-//! let workspace = Workspace { storage, budget: Budget::new(1 << 20) };
+//! let workspace = Workspace::new(storage, Budget::new(1 << 20));
 //! let squares: Vec<Fr> = (0..4096u64).map(|i| Fr::from(i * i)).collect();
 //! let mut writer = Writer::scratch(&workspace, "squares", 4096, Placement::Disk)?;
 //! writer.push(&squares)?;
@@ -68,8 +68,11 @@ pub use region::{Region, ascending, descending};
 pub use residency::Residency;
 pub use view::{MappedColumn, Plain};
 
+use std::sync::Arc;
+
 use crate::budget::Budget;
 use crate::storage::Storage;
+use crate::tier::Tier;
 
 /// Where columns live and what their buffers are charged to.
 #[derive(Clone, Debug)]
@@ -78,9 +81,20 @@ pub struct Workspace {
     pub storage: Storage,
     /// The ledger.
     pub budget: Budget,
+    /// Who may do whole jobs instead of the processor, if there is anybody.
+    pub tier: Option<Arc<dyn Tier>>,
 }
 
 impl Workspace {
+    /// Files and a ledger, without a second compute tier.
+    pub fn new(storage: Storage, budget: Budget) -> Self {
+        Self {
+            storage,
+            budget,
+            tier: None,
+        }
+    }
+
     /// Bytes that a sequential reader or writer moves at a time: [`SEQUENTIAL_BYTES`], less where the budget is small, and at
     /// least `frame_bytes`.
     fn sequential_bytes(&self, frame_bytes: usize) -> usize {

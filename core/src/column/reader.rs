@@ -293,6 +293,13 @@ impl<E: Element> Reader<E> {
         Ok(Some(flight.region))
     }
 
+    /// Waits for what is on its way, whatever becomes of it: when this returns, the reader's leases are given back.
+    pub(crate) fn settle(self) {
+        for flight in self.flying {
+            let _nobody_wants_it = flight.pending.wait();
+        }
+    }
+
     fn launch(&mut self, buffer: Buffer) {
         if let Some(region) = self.regions.next() {
             let (runs, pieces) = self.column.layout(region);

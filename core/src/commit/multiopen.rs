@@ -6,8 +6,12 @@
 //! numerator and one carry for each root (synthetic division, root after root); quotients are added up, and the sum goes
 //! straight into the MSM, as in [`super::kzg::open`], and to disk if it is wanted later.
 //!
+//! A second compute tier, if there is one, gets the sum, whose scalars are made as it asks for them.
+//!
 //! Memory: [`OpeningPlan::leased_bytes`], whatever n. Chunks of columns (512 scalars and more) are smaller than those of
 //! the MSM: several of the former make one of the latter, so that a hundred columns leave room for buckets.
+
+use std::ops::Range;
 
 use ark_bn254::{G1Affine, g1};
 use ark_ec::CurveGroup;
@@ -15,13 +19,18 @@ use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
 
 use super::{G1, Scalar};
-use crate::column::{Column, Draft, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
+use crate::budget::LeasedVec;
+use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
 use crate::kernels::curve::Point;
 use crate::kernels::field::KernelField;
 use crate::kernels::msm::MsmConfig;
 use crate::kernels::poly::{add_scaled, divide_chunk};
-use crate::stream::{Sums, distinct, leased_kernel, merged};
+use crate::stream::{Sums, beyond, descending_sum, distinct, leased_kernel, merged};
+use crate::tier::ReadElements;
 use crate::{Error, Result};
+
+/// The commitment to a sum of quotients, and the sum if it is kept.
+type Opened = (G1Affine, Option<Column<Scalar>>);
 
 /// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`. Remainders are dropped.
 #[derive(Clone, Debug)]
@@ -210,8 +219,9 @@ pub fn divide_and_commit(
     bases: &Column<G1>,
     combinations: &[Combination<'_, Scalar>],
     keep: bool,
-) -> Result<(G1Affine, Option<Column<Scalar>>)> {
-    let Resolved { columns, sums, len } = resolve(combinations);
+) -> Result<Opened> {
+    let resolved = resolve(combinations);
+    let (columns, len) = (&resolved.columns, resolved.len);
     if len > bases.len() {
         return Err(Error::Invalid {
             what: "opening",
@@ -221,7 +231,7 @@ pub fn divide_and_commit(
     let budget = &workspace.budget;
     let plan = OpeningPlan::new(
         bases,
-        &columns,
+        columns,
         combinations.len(),
         len,
         keep,
@@ -233,60 +243,189 @@ pub fn divide_and_commit(
         ?plan,
         "opening"
     );
-    let mut kept = if keep {
-        Some(Draft::scratch(
-            workspace,
-            "sum of quotients",
-            len,
-            Placement::Disk,
-        )?)
-    } else {
-        None
-    };
+    let bases = bases.prefix(len)?;
+    let pass = || Pass::new(workspace, combinations, &resolved, &plan, keep);
+    if let Some(done) = on_tier(&bases, &plan, pass)? {
+        return Ok(done);
+    }
     let (mut msm, _msm_bytes) = leased_kernel::<g1::Config>(plan.config, budget)?;
     let msm_chunk = plan.msm_chunk as usize;
     let mut points = budget.vec(msm_chunk, Point::<g1::Config>::INFINITY, "MSM bases")?;
-    let mut totals = budget.vec(msm_chunk, Scalar::ZERO, "MSM scalars")?;
-    let chunk = plan.chunk as usize;
-    let mut quotients = budget.vec(combinations.len() * chunk, Scalar::ZERO, "quotients")?;
-    let mut divisions: Vec<Division> = combinations.iter().map(Division::new).collect();
-    let mut numerators = Sums::new(workspace, &columns, sums, len, plan.chunk)?;
-    let mut bases = bases
-        .prefix(len)?
-        .reader(descending(len, plan.msm_chunk), POINTS_AHEAD as usize)?;
+    let mut pass = pass()?;
+    let mut bases = bases.reader(descending(len, plan.msm_chunk), POINTS_AHEAD as usize)?;
     while let Some(region) = bases.next_into(&mut points)? {
-        let Region::Span { start, len } = region else {
-            continue;
-        };
-        let totals = &mut totals[..len as usize];
-        for at in descending(len, plan.chunk) {
-            let Region::Span { start: within, len } = at else {
-                continue;
-            };
-            let read = numerators.next_into(&mut quotients)?;
-            debug_assert_eq!(read.map(|region| region.len()), Some(len));
-            let (within, len) = (within as usize, len as usize);
-            quotients
-                .par_chunks_mut(chunk)
-                .zip(&mut divisions)
-                .with_max_len(1)
-                .for_each(|(values, division)| division.step(start + within as u64, &mut values[..len]));
-            let total = &mut totals[within..within + len];
-            total.fill(Scalar::ZERO);
-            for (values, combination) in quotients.chunks(chunk).zip(combinations) {
-                add_scaled(total, &combination.scale, &values[..len]);
-            }
-        }
-        if let Some(draft) = &mut kept {
-            draft.write(region, totals)?;
-        }
-        msm.update(&points[..len as usize], &[totals]);
+        msm.update(&points[..region.len() as usize], &[pass.step(region)?]);
     }
     let sum = msm
         .finish()
         .first()
         .map_or(G1Affine::identity(), |sum| sum.into_affine());
-    Ok((sum, kept.map(Draft::finish).transpose()?))
+    Ok((sum, pass.finish()?))
+}
+
+/// The whole pass with the sum made by the workspace's tier; `None` if there is none, or it declined.
+fn on_tier<'a>(
+    bases: &Column<G1>,
+    plan: &OpeningPlan,
+    pass: impl Fn() -> Result<Pass<'a>>,
+) -> Result<Option<Opened>> {
+    if bases.workspace().tier.is_none() || bases.is_empty() {
+        return Ok(None);
+    }
+    // Made now: what the tier leases comes out of the rest.
+    let mut totals = Totals {
+        pass: Some(pass()?),
+        make: pass,
+        shape: (bases.len(), plan.msm_chunk),
+        regions: Box::new(descending(bases.len(), plan.msm_chunk)),
+        next: 0,
+        held: 0..0,
+    };
+    let sum = descending_sum(bases, plan.msm_chunk, &mut totals)?;
+    match (sum, totals.pass) {
+        (Some(sum), Some(pass)) => Ok(Some((sum.into_affine(), pass.finish()?))),
+        (_, pass) => {
+            // The processor plans with what is left: nothing may be held.
+            if let Some(pass) = pass {
+                pass.abandon();
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// One pass over all columns, a chunk of the MSM at a time from the top down: the scalars of the sum.
+struct Pass<'a> {
+    combinations: &'a [Combination<'a, Scalar>],
+    numerators: Sums<'a, Scalar>,
+    divisions: Vec<Division<'a>>,
+    quotients: LeasedVec<Scalar>,
+    totals: LeasedVec<Scalar>,
+    chunk: u64,
+    kept: Option<Draft<Scalar>>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        workspace: &Workspace,
+        combinations: &'a [Combination<'a, Scalar>],
+        resolved: &Resolved<'a>,
+        plan: &OpeningPlan,
+        keep: bool,
+    ) -> Result<Self> {
+        let budget = &workspace.budget;
+        let Resolved { columns, sums, len } = resolved;
+        let (len, chunk) = (*len, plan.chunk as usize);
+        let draft = || Draft::scratch(workspace, "sum of quotients", len, Placement::Disk);
+        Ok(Self {
+            combinations,
+            kept: keep.then(draft).transpose()?,
+            totals: budget.vec(plan.msm_chunk as usize, Scalar::ZERO, "MSM scalars")?,
+            quotients: budget.vec(combinations.len() * chunk, Scalar::ZERO, "quotients")?,
+            divisions: combinations.iter().map(Division::new).collect(),
+            numerators: Sums::new(workspace, columns, sums.clone(), len, plan.chunk)?,
+            chunk: plan.chunk,
+        })
+    }
+
+    /// The scalars of `region`, the next one; they are kept if that was asked for.
+    fn step(&mut self, region: Region) -> Result<&[Scalar]> {
+        let Region::Span { start, len } = region else {
+            return Ok(&[]);
+        };
+        let totals = &mut self.totals[..len as usize];
+        let chunk = self.chunk as usize;
+        for at in descending(len, self.chunk) {
+            let Region::Span { start: within, len } = at else {
+                continue;
+            };
+            let read = self.numerators.next_into(&mut self.quotients)?;
+            debug_assert_eq!(read.map(|region| region.len()), Some(len));
+            let (within, len) = (within as usize, len as usize);
+            self.quotients
+                .par_chunks_mut(chunk)
+                .zip(&mut self.divisions)
+                .with_max_len(1)
+                .for_each(|(values, division)| division.step(start + within as u64, &mut values[..len]));
+            let total = &mut totals[within..within + len];
+            total.fill(Scalar::ZERO);
+            for (values, combination) in self.quotients.chunks(chunk).zip(self.combinations) {
+                add_scaled(total, &combination.scale, &values[..len]);
+            }
+        }
+        if let Some(draft) = &mut self.kept {
+            draft.write(region, totals)?;
+        }
+        Ok(totals)
+    }
+
+    fn finish(self) -> Result<Option<Column<Scalar>>> {
+        self.kept.map(Draft::finish).transpose()
+    }
+
+    /// Lets everything go: when this returns, its leases are given back.
+    fn abandon(self) {
+        self.numerators.settle();
+        if let Some(draft) = self.kept {
+            draft.abandon();
+        }
+    }
+}
+
+/// The scalars of a pass, for a tier: chunk after chunk, the last one first.
+struct Totals<'a, M> {
+    make: M,
+    pass: Option<Pass<'a>>,
+    /// Scalars, and those of a chunk.
+    shape: (u64, u64),
+    /// Chunks that were not begun.
+    regions: Box<dyn Iterator<Item = Region>>,
+    next: u64,
+    /// Of the pass's current chunk, what was not passed on.
+    held: Range<usize>,
+}
+
+impl<'a, M: Fn() -> Result<Pass<'a>>> Totals<'a, M> {
+    fn begin_anew(&mut self) -> Result<()> {
+        if let Some(pass) = self.pass.take() {
+            pass.abandon();
+        }
+        self.pass = Some((self.make)()?);
+        let (len, chunk) = self.shape;
+        self.regions = Box::new(descending(len, chunk));
+        (self.next, self.held) = (0, 0..0);
+        Ok(())
+    }
+}
+
+impl<'a, M: Fn() -> Result<Pass<'a>>> ReadElements for Totals<'a, M> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        if first == 0 && self.next > 0 {
+            self.begin_anew()?;
+        }
+        let pass = match &mut self.pass {
+            Some(pass) if first == self.next => pass,
+            _ => return Err(beyond(first, into.len() / Scalar::BYTES)),
+        };
+        let mut into = into;
+        while !into.is_empty() {
+            if self.held.is_empty() {
+                let region = self.regions.next();
+                let region = region.ok_or_else(|| beyond(first, into.len() / Scalar::BYTES))?;
+                self.held = 0..pass.step(region)?.len();
+            }
+            let count = self.held.len().min(into.len() / Scalar::BYTES);
+            let (now, rest) = into.split_at_mut(count * Scalar::BYTES);
+            let values = &pass.totals[self.held.start..][..count];
+            for (value, out) in values.iter().zip(now.chunks_exact_mut(Scalar::BYTES)) {
+                value.encode(out);
+            }
+            self.held.start += count;
+            self.next += count as u64;
+            into = rest;
+        }
+        Ok(())
+    }
 }
 
 /// The state of one combination's division: what each root has carried down so far.

@@ -354,7 +354,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let storage = Storage::builder().dir(dir.path()).build().unwrap();
         let budget = Budget::new(1 << 20);
-        let workspace = Workspace { storage, budget };
+        let workspace = Workspace::new(storage, budget);
         let (columns, rows) = (3, 5000);
         let [narrow, wide] = [false, true].map(|wide| {
             let mut copies = Copies::in_cells(&workspace, columns, rows, wide).unwrap();

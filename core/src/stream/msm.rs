@@ -5,6 +5,7 @@
 
 use ark_ec::short_weierstrass::Projective;
 
+use super::offload;
 use crate::budget::{Budget, Lease, LeasedVec};
 use crate::column::{Column, Element, ascending};
 use crate::kernels::curve::{Curve, Point};
@@ -248,6 +249,9 @@ where
     }
     if points == 0 {
         return Ok(vec![Projective::default(); scalars.len()]);
+    }
+    if let Some(sums) = offload::sums(bases, scalars)? {
+        return Ok(sums);
     }
     let on_disk = scalars
         .iter()

@@ -18,6 +18,7 @@ use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::Projective;
 
 use super::ntt_plan::NttPlan;
+use super::offload;
 use crate::budget::LeasedVec;
 use crate::column::{
     Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer, ascending,
@@ -191,6 +192,9 @@ pub fn ntt<F>(input: &Column<F>, transform: &Transform<F>, placement: Placement)
 where
     F: KernelField + NttElement<F> + Element,
 {
+    if let Some(output) = offload::transform(input, transform, placement)? {
+        return Ok(output);
+    }
     let available_bytes = input.workspace().budget.available_bytes();
     let log_tile = log_tile_within::<F>(input, transform.log_n, available_bytes)?;
     tracing::debug!(log_n = transform.log_n, log_tile, available_bytes, "streamed NTT");

@@ -106,6 +106,13 @@ impl<'a, F: KernelField + Element> Sums<'a, F> {
         })
     }
 
+    /// Ends the pass, wherever it is: when this returns, its leases are given back.
+    pub fn settle(self) {
+        for source in self.columns {
+            source.reader.settle();
+        }
+    }
+
     /// Puts the next chunk of sum i at `i * chunk` of `out`; gives its region, `None` after the last.
     pub fn next_into(&mut self, out: &mut [F]) -> Result<Option<Region>> {
         let Some(region) = self.regions.next() else {

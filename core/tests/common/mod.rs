@@ -22,10 +22,7 @@ pub fn place(budget_bytes: u64) -> Place {
     let dir = tempfile::tempdir().expect("temporary directory");
     let storage = Storage::builder().dir(dir.path()).build().expect("storage");
     Place {
-        workspace: Workspace {
-            storage,
-            budget: Budget::new(budget_bytes),
-        },
+        workspace: Workspace::new(storage, Budget::new(budget_bytes)),
         _dir: dir,
     }
 }

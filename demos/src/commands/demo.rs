@@ -86,7 +86,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
     let msm_seconds = run.recorder.last_seconds();
     drop((bases, scalars));
     let guard = session.install();
-    let streamed = prove_phases(&mut run.recorder, &statement, ", session")?;
+    let streamed = prove_phases(&mut run.recorder, &statement, ", session", &|| false)?;
     drop(guard);
     run.say(format_args!("  sum {:.32}...", describe(&point)));
     run.say(format_args!(
@@ -97,7 +97,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
 
     run.say("\nIn memory, without a budget:");
     let guard = Session::suspend();
-    let in_memory = prove_phases(&mut run.recorder, &statement, ", no session")?;
+    let in_memory = prove_phases(&mut run.recorder, &statement, ", no session", &|| false)?;
     drop(guard);
     if streamed != in_memory {
         return Err(Failure::Different(

@@ -13,9 +13,9 @@ use spillproof::column::{Column, Draft, Placement, Writer};
 use spillproof::commit::{G1, Srs};
 use spillproof::stream::{MsmPlan, Scalars, msm};
 use spillproof_format::SRS_FRAME_BYTES_DEFAULT;
-use spillproof_gpu::{Choice, DoneBy};
+use spillproof_gpu::tier::Offload;
 
-use super::on_gpu;
+use super::on_gpu::{OnGpu, Used};
 use crate::args::{Global, Msm};
 use crate::failure::Failure;
 use crate::inputs::{POINTS_PER_ROW, Points, scalar_at};
@@ -68,7 +68,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
         log_n: args.log_n,
         seed: args.seed,
         how: if args.in_memory { "in memory" } else { "streamed" },
-        done_by: done_by.map(|done_by| done_by.to_string()),
+        done_by: done_by.as_ref().map(Used::done_by),
         point: describe(&point),
         msm_seconds,
         checked_with,
@@ -105,8 +105,10 @@ fn in_memory(run: &mut Run, args: &Msm) -> Result<G1Affine> {
     run.recorder.phase("MSM in memory", |_| Ok(inputs.msm()))
 }
 
-fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<DoneBy>)> {
-    let session = run.session(ByteSize::Auto)?;
+fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<Used>)> {
+    // Whoever names a GPU wants to see it at work, however small the sum is.
+    let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
+    let session = run.session_on(ByteSize::Auto, gpu.tier())?;
     let n = 1u64 << args.log_n;
     // What could not be summed later is refused before anything is written.
     session.run(|| MsmPlan::new::<g1::Config>(n, 1, 1, session.budget().available_bytes()))?;
@@ -130,13 +132,10 @@ fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<DoneBy>)> {
     let scalars = run.recorder.phase("scalars to disk", |progress| {
         scalars_to_disk(&session, args.seed, n, progress)
     })?;
-    run.recorder.phase("MSM from disk", |_| match args.gpu {
-        Choice::Off => Ok((msm_from_disk(&session, &bases, &scalars)?, None)),
-        choice => {
-            let (sum, done_by) = on_gpu::sum(&session, (choice, args.vram), &bases, &scalars)?;
-            Ok((sum, Some(done_by)))
-        }
-    })
+    let sum = run
+        .recorder
+        .phase("MSM from disk", |_| msm_from_disk(&session, &bases, &scalars))?;
+    Ok((sum, gpu.used()))
 }
 
 /// The first `n` points of a seed, as a scratch column.
@@ -183,7 +182,7 @@ pub fn scalars_to_disk(session: &Session, seed: u64, n: u64, progress: &Progress
     })
 }
 
-/// The sum, from disk.
+/// The sum, from disk, by whoever works for the session.
 pub fn msm_from_disk(session: &Session, bases: &Column<G1>, scalars: &Column<Fr>) -> Result<G1Affine> {
     let sums = session.run(|| msm::<g1::Config>(bases, &[Scalars::Column(scalars)]))?;
     Ok(sums.first().map(|sum| sum.into_affine()).unwrap_or_default())

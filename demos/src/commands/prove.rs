@@ -8,6 +8,7 @@ use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
 
+use super::on_gpu::{OnGpu, Used};
 use super::plan;
 use crate::args::{Global, Prove, Shape, Statement, Verify};
 use crate::failure::Failure;
@@ -24,10 +25,12 @@ struct Outcome {
     seed: u64,
     proof_bytes: usize,
     file: String,
+    /// Who did which jobs, if a GPU was asked for.
+    gpu: Option<Used>,
 }
 
 impl Outcome {
-    fn of(statement: &Statement, proof: &[u8], file: &Path) -> Self {
+    fn of(statement: &Statement, proof: &[u8], file: &Path, gpu: Option<Used>) -> Self {
         let Shape { k, circuit, scheme } = statement.shape;
         Self {
             circuit,
@@ -36,6 +39,7 @@ impl Outcome {
             seed: statement.seed,
             proof_bytes: proof.len(),
             file: file.display().to_string(),
+            gpu,
         }
     }
 }
@@ -50,10 +54,11 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     if args.stock {
         run.say("the unmodified halo2-axiom 0.5.3, in memory");
     }
+    let gpu = OnGpu::open(&args.gpu, args.offload.into())?;
     let session = if args.no_session || args.stock {
         None
     } else {
-        Some(run.session(ByteSize::Auto)?)
+        Some(run.session_on(ByteSize::Auto, gpu.tier())?)
     };
     if let Some(session) = &session {
         let is_watched = global.json || std::io::stderr().is_terminal();
@@ -65,16 +70,19 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let proof = if args.stock {
         prove_phases_stock(&mut run.recorder, &args.statement)?
     } else {
-        prove_phases(&mut run.recorder, &args.statement, "")?
+        prove_phases(&mut run.recorder, &args.statement, "", &|| gpu.took_part())?
     };
     drop(guard);
     steps::forget();
     fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
-    let outcome = Outcome::of(&args.statement, &proof, &args.out);
+    let outcome = Outcome::of(&args.statement, &proof, &args.out, gpu.used());
     run.say(format_args!(
         "{}: a proof of {} bytes",
         outcome.file, outcome.proof_bytes
     ));
+    if let Some(used) = &outcome.gpu {
+        run.say(used.said());
+    }
     let title = format!(
         "spillproof prove: {:?}, k = {}",
         args.statement.shape.circuit, args.statement.shape.k
@@ -124,8 +132,14 @@ fn prove_phases_stock(recorder: &mut Recorder, statement: &Statement) -> Result<
     })
 }
 
-/// The phases of a proof with the drop-in, in whatever session is current; `suffix` goes to the phases' names.
-pub fn prove_phases(recorder: &mut Recorder, statement: &Statement, suffix: &str) -> Result<Vec<u8>> {
+/// The phases of a proof with the drop-in, in whatever session is current; `suffix` goes to the phases' names. If a device took part,
+/// the proof is verified before anybody gets it: whatever it computed, keys included, is behind the commitments that are opened.
+pub fn prove_phases(
+    recorder: &mut Recorder,
+    statement: &Statement,
+    suffix: &str,
+    a_device_took_part: &dyn Fn() -> bool,
+) -> Result<Vec<u8>> {
     use dropin::proof;
     let Shape { k, circuit, scheme } = statement.shape;
     let seed = statement.seed;
@@ -140,9 +154,17 @@ pub fn prove_phases(recorder: &mut Recorder, statement: &Statement, suffix: &str
     let key = recorder.phase(&name("proving key"), |_| {
         proof::proving_key(&params, key, circuit, k).map_err(Failure::halo2("the proving key"))
     })?;
-    recorder.phase(&name("prove"), |_| {
+    let proof = recorder.phase(&name("prove"), |_| {
         proof::prove(&params, &key, circuit, k, seed, scheme).map_err(Failure::halo2("the proof"))
-    })
+    })?;
+    if a_device_took_part() {
+        recorder.phase(&name("verify"), |_| {
+            let instances = proof::instances(circuit, k, seed);
+            proof::verify(&params, key.get_vk(), &instances, &proof, scheme)
+                .map_err(|reason| Failure::Unverified(format!("{reason:?}")))
+        })?;
+    }
+    Ok(proof)
 }
 
 /// Verifies, with the unmodified crate alone.
@@ -153,7 +175,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
     let mut run = Run::start(global);
     let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
     verify_phases(&mut run.recorder, &args.statement, &[&proof])?;
-    let outcome = Outcome::of(&args.statement, &proof, &args.proof);
+    let outcome = Outcome::of(&args.statement, &proof, &args.proof, None);
     run.say(format_args!(
         "{}: holds, says the unmodified halo2-axiom 0.5.3",
         outcome.file

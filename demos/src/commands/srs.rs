@@ -206,10 +206,7 @@ mod tests {
     fn a_seed_gives_the_srs_that_stock_makes_of_it() {
         let dir = tempfile::tempdir().unwrap();
         let storage = Storage::builder().dir(dir.path()).build().unwrap();
-        let workspace = Workspace {
-            storage,
-            budget: Budget::new(64 << 20),
-        };
+        let workspace = Workspace::new(storage, Budget::new(64 << 20));
         let srs = generate_scratch(&workspace, 5, secret(9), |_| {}).unwrap();
         let stock = insecure_params(5, 9);
         let points = srs

@@ -11,7 +11,7 @@ use super::Finding;
 const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-format", &[]),
     ("spillproof", &["spillproof-format"]),
-    ("spillproof-gpu", &[]),
+    ("spillproof-gpu", &["spillproof"]),
     ("spillproof-fake-driver", &[]),
     ("spillproof-gpu-host", &[]),
     ("spillproof-graft", &[]),

@@ -14,14 +14,20 @@ const ROOMS: &[Room] = &[
     ("error", &[]),
     ("budget", &[]),
     ("storage", &["budget"]),
-    ("column", &["budget", "storage"]),
+    ("tier", &["budget"]),
+    ("column", &["budget", "storage", "tier"]),
     ("kernels", &[]),
-    ("stream", &["budget", "storage", "column", "kernels"]),
-    ("plonkish", &["budget", "storage", "column", "kernels", "stream"]),
-    ("session", &["budget", "storage", "column"]),
+    ("stream", &["budget", "storage", "tier", "column", "kernels"]),
+    (
+        "plonkish",
+        &["budget", "storage", "tier", "column", "kernels", "stream"],
+    ),
+    ("session", &["budget", "storage", "tier", "column"]),
     (
         "commit",
-        &["budget", "storage", "column", "kernels", "stream", "session"],
+        &[
+            "budget", "storage", "tier", "column", "kernels", "stream", "session",
+        ],
     ),
     (
         "plan",

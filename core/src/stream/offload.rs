@@ -1,0 +1,379 @@
+//! Whole jobs for a second compute tier, if the workspace has one: columns as ends that a [`Tier`] reads from and writes to.
+//!
+//! Only BN254's types go there. What a tier declines the caller does, as if nobody had been asked; a column that was half written is
+//! dropped. Memory while a job runs: two chunks for each column that is read, a third where the tier asks for parts of chunks, and
+//! what a [`Writer`] takes. They are leased when the first element is asked for, so a tier that declines at once costs nothing; and all
+//! is given back before the processor plans with what the budget has left.
+
+use std::any::{Any, TypeId};
+use std::ops::Range;
+
+use ark_bn254::{Fr, g1};
+use ark_ec::short_weierstrass::Projective;
+
+use super::msm::{ForeignScalars, Scalars};
+use super::ntt::Transform;
+use crate::budget::{Budget, LeasedVec};
+use crate::column::{Column, Element, Placement, Reader, Region, Writer, ascending, descending};
+use crate::kernels::curve::{Curve, Point};
+use crate::kernels::field::KernelField;
+use crate::tier::{self, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, Tier, WriteElements};
+use crate::{Error, Result};
+
+/// Scalars of another library that are converted at a time.
+const FOREIGN_CHUNK: usize = 1 << 13;
+
+type Bytes<const N: usize> = Column<[u8; N]>;
+
+/// The sums by the tier; `None` if the processor has to make them.
+pub(super) fn sums<P>(
+    bases: &Column<Point<P>>,
+    scalars: &[Scalars<'_, P::ScalarField>],
+) -> Result<Option<Vec<Projective<P>>>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    let workspace = bases.workspace();
+    let Some(tier) = workspace
+        .tier
+        .as_deref()
+        .filter(|_| TypeId::of::<P>() == TypeId::of::<g1::Config>())
+    else {
+        return Ok(None);
+    };
+    let columns = scalars.iter().map(|scalars| {
+        Ok(tier::Scalars {
+            len: scalars.len(),
+            source: source_of(scalars, &workspace.budget)?,
+        })
+    });
+    let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
+    let mut job = tier::Sums {
+        bases: Box::new(Walk::upwards(bases.prefix(points)?.cast::<[u8; POINT_BYTES]>()?)),
+        scalars: columns.collect::<Result<_>>()?,
+    };
+    let answer = tier.sums(&mut job, &workspace.budget)?;
+    drop(job);
+    let sums = match answer {
+        Answer::Done(sums) => sums,
+        Answer::Declined(why) => return Ok(declined("sums", &why)),
+    };
+    if sums.len() != scalars.len() {
+        return Err(wrong_answer(format!(
+            "{} sums of {} vectors",
+            sums.len(),
+            scalars.len()
+        )));
+    }
+    Ok(sums.iter().map(same).collect())
+}
+
+/// The sum by the tier of scalars that are made as they are asked for, over bases in descending chunks, each in its own upward order;
+/// `None` if the processor has to make it.
+pub(crate) fn descending_sum(
+    bases: &Column<Point<g1::Config>>,
+    chunk: u64,
+    scalars: &mut dyn ReadElements,
+) -> Result<Option<Projective<g1::Config>>> {
+    let workspace = bases.workspace();
+    let Some(tier) = workspace.tier.as_deref() else {
+        return Ok(None);
+    };
+    let mut job = tier::Sums {
+        bases: Box::new(Walk::downwards(bases.cast::<[u8; POINT_BYTES]>()?, chunk)),
+        scalars: vec![tier::Scalars {
+            len: bases.len(),
+            source: Box::new(|first: u64, into: &mut [u8]| scalars.read(first, into)),
+        }],
+    };
+    match tier.sums(&mut job, &workspace.budget)? {
+        Answer::Done(sums) => match sums[..] {
+            [sum] => Ok(Some(sum)),
+            _ => Err(wrong_answer(format!("{} sums of one vector", sums.len()))),
+        },
+        Answer::Declined(why) => Ok(declined("sums", &why)),
+    }
+}
+
+/// The transform by the tier; `None` if the processor has to make it.
+pub(super) fn transform<F: KernelField + Element>(
+    input: &Column<F>,
+    transform: &Transform<F>,
+    placement: Placement,
+) -> Result<Option<Column<F>>> {
+    let workspace = input.workspace();
+    let (Some(tier), Some(transform)) = (
+        workspace.tier.as_deref(),
+        (transform as &dyn Any).downcast_ref::<Transform<Fr>>(),
+    ) else {
+        return Ok(None);
+    };
+    let n = 1u64 << transform.log_n;
+    if input.len() > n {
+        // Refused, in the processor's words.
+        return Ok(None);
+    }
+    let mut output = Output {
+        make: || Writer::scratch(workspace, "transform", n, placement),
+        writer: None,
+    };
+    let answer = run_transform(tier, input, transform, &mut output)?;
+    match (answer, output.writer) {
+        (Answer::Done(()), Some(writer)) => writer.finish()?.cast().map(Some),
+        (Answer::Done(()), None) => Err(wrong_answer("a transform of which nothing was written".into())),
+        (Answer::Declined(why), writer) => {
+            if let Some(writer) = writer {
+                writer.abandon();
+            }
+            Ok(declined("transform", &why))
+        }
+    }
+}
+
+fn run_transform<F: KernelField + Element>(
+    tier: &dyn Tier,
+    input: &Column<F>,
+    transform: &Transform<Fr>,
+    output: &mut dyn WriteElements,
+) -> Result<Answer<()>> {
+    let Transform {
+        log_n,
+        omega,
+        before,
+        after,
+        scale,
+    } = *transform;
+    let mut job = tier::Transform {
+        log_n,
+        omega,
+        before,
+        after,
+        scale,
+        input: Box::new(Walk::upwards(input.cast::<[u8; SCALAR_BYTES]>()?)),
+        output: Box::new(|first: u64, bytes: &[u8]| output.write(first, bytes)),
+    };
+    tier.transform(&mut job, &input.workspace().budget)
+}
+
+fn declined<T>(what: &str, why: &str) -> Option<T> {
+    tracing::debug!(what, why, "the second tier declined");
+    None
+}
+
+fn wrong_answer(details: String) -> Error {
+    Error::Invalid {
+        what: "a compute tier's answer",
+        details,
+    }
+}
+
+/// The same value, whose type has two names here; none if they are not one type after all.
+fn same<A: Any, B: Any + Copy>(value: &A) -> Option<B> {
+    (value as &dyn Any).downcast_ref::<B>().copied()
+}
+
+fn source_of<'a, F: Element>(
+    scalars: &Scalars<'a, F>,
+    budget: &'a Budget,
+) -> Result<Box<dyn ReadElements + 'a>> {
+    Ok(match *scalars {
+        Scalars::Column(column) => Box::new(Walk::upwards(column.cast::<[u8; SCALAR_BYTES]>()?)),
+        Scalars::Slice(values) => Box::new(move |first: u64, into: &mut [u8]| {
+            let start = usize::try_from(first).unwrap_or(usize::MAX);
+            let count = into.len() / SCALAR_BYTES;
+            let values = values
+                .get(start..)
+                .and_then(|rest| rest.get(..count))
+                .ok_or_else(|| beyond(first, count))?;
+            encode(values, into);
+            Ok(())
+        }),
+        Scalars::Foreign(values) => Box::new(Foreign {
+            values,
+            budget,
+            tile: None,
+        }),
+    })
+}
+
+fn encode<F: Element>(values: &[F], out: &mut [u8]) {
+    for (value, out) in values.iter().zip(out.chunks_exact_mut(F::BYTES)) {
+        value.encode(out);
+    }
+}
+
+/// For elements that there are not, or not in this order.
+pub(crate) fn beyond(first: u64, count: usize) -> Error {
+    Error::Invalid {
+        what: "elements for a compute tier",
+        details: format!("{count} from {first} on: so many there are not, or not in this order"),
+    }
+}
+
+/// Another library's scalars, through a tile.
+struct Foreign<'a, F: Copy> {
+    values: &'a dyn ForeignScalars<F>,
+    budget: &'a Budget,
+    tile: Option<LeasedVec<F>>,
+}
+
+impl<F: Element> ReadElements for Foreign<'_, F> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        let count = into.len() / SCALAR_BYTES;
+        let start = usize::try_from(first)
+            .ok()
+            .filter(|start| start.saturating_add(count) <= self.values.count())
+            .ok_or_else(|| beyond(first, count))?;
+        let tile = match &mut self.tile {
+            Some(tile) => tile,
+            none => {
+                let len = FOREIGN_CHUNK.min(self.values.count());
+                let zero = F::decode(&[0; SCALAR_BYTES]);
+                none.insert(self.budget.vec(len, zero, "scalars for a compute tier")?)
+            }
+        };
+        let starts = (start..).step_by(tile.len());
+        for (start, out) in starts.zip(into.chunks_mut(tile.len() * SCALAR_BYTES)) {
+            let values = &mut tile[..out.len() / SCALAR_BYTES];
+            self.values.fill(start, values);
+            encode(values, out);
+        }
+        Ok(())
+    }
+}
+
+/// A column in chunks, upwards or downwards, zeros behind the last: whole chunks straight to where they are wanted, parts of one by
+/// way of a tile.
+struct Walk<const N: usize> {
+    column: Bytes<N>,
+    chunk: u64,
+    downwards: bool,
+    reader: Option<Reader<[u8; N]>>,
+    /// The element that is asked for next.
+    next: u64,
+    /// Chunks that the reader has not given.
+    regions: Box<dyn Iterator<Item = Region>>,
+    tile: Option<LeasedVec<[u8; N]>>,
+    /// Of the tile, what has been read and not passed on.
+    held: Range<usize>,
+}
+
+impl<const N: usize> Walk<N> {
+    fn upwards(column: Bytes<N>) -> Self {
+        let chunk = column.sequential_chunk();
+        Self::new(column, chunk, false)
+    }
+
+    /// The last chunk first, each in its own upward order.
+    fn downwards(column: Bytes<N>, chunk: u64) -> Self {
+        Self::new(column, chunk, true)
+    }
+
+    fn new(column: Bytes<N>, chunk: u64, downwards: bool) -> Self {
+        Self {
+            column,
+            chunk,
+            downwards,
+            reader: None,
+            next: 0,
+            regions: Box::new(std::iter::empty()),
+            tile: None,
+            held: 0..0,
+        }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.settle();
+        let (len, chunk) = (self.column.len(), self.chunk);
+        let reader = if self.downwards {
+            self.regions = Box::new(descending(len, chunk));
+            self.column.read_descending(chunk)
+        } else {
+            self.regions = Box::new(ascending(len, chunk));
+            self.column.read_ascending(chunk)
+        };
+        self.reader = Some(reader?);
+        (self.next, self.held) = (0, 0..0);
+        Ok(())
+    }
+
+    /// Some of what comes next, at the start of `into`; how many.
+    fn some(&mut self, into: &mut [[u8; N]]) -> Result<usize> {
+        if self.held.is_empty() {
+            let (Some(reader), Some(region)) = (&mut self.reader, self.regions.next()) else {
+                into.fill([0; N]);
+                return Ok(into.len());
+            };
+            let coming = region.len() as usize;
+            if coming <= into.len() {
+                reader.next_into(into)?;
+                return Ok(coming);
+            }
+            let tile = match &mut self.tile {
+                Some(tile) => tile,
+                none => {
+                    let len = self.chunk.min(self.column.len()) as usize;
+                    let budget = &self.column.workspace().budget;
+                    none.insert(budget.vec(len, [0; N], "elements for a compute tier")?)
+                }
+            };
+            reader.next_into(tile)?;
+            self.held = 0..coming;
+        }
+        let count = self.held.len().min(into.len());
+        if let Some(tile) = &self.tile {
+            into[..count].copy_from_slice(&tile[self.held.start..][..count]);
+        }
+        self.held.start += count;
+        Ok(count)
+    }
+
+    /// Read-ahead that is still under way holds its leases.
+    fn settle(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.settle();
+        }
+    }
+}
+
+impl<const N: usize> Drop for Walk<N> {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
+impl<const N: usize> ReadElements for Walk<N> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        let (mut into, rest) = into.as_chunks_mut::<N>();
+        if first == 0 {
+            self.begin()?;
+        }
+        if first != self.next || !rest.is_empty() {
+            return Err(beyond(first, into.len()));
+        }
+        self.next += into.len() as u64;
+        while !into.is_empty() {
+            let count = self.some(into)?;
+            into = &mut into[count..];
+        }
+        Ok(())
+    }
+}
+
+/// A column that is made when the first element comes, since a tier may decline before.
+struct Output<M> {
+    make: M,
+    writer: Option<Writer<[u8; SCALAR_BYTES]>>,
+}
+
+impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for Output<M> {
+    fn write(&mut self, _first: u64, bytes: &[u8]) -> Result<()> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert((self.make)()?),
+        };
+        let (elements, _) = bytes.as_chunks::<SCALAR_BYTES>();
+        writer.push(elements)
+    }
+}

@@ -1,0 +1,110 @@
+//! The seam between the engine and a second compute tier: whole jobs, as plain data and ends to read from and write to.
+//!
+//! A [`Tier`] computes beside the processor: `spillproof-gpu` has one that runs on a device. The engine offers it a job, and it
+//! answers [`Answer::Done`], or [`Answer::Declined`] with a reason: then the processor does the job from its start, and the result
+//! is the same. The engine knows no device, and a tier knows no files: elements pass as bytes in native form (scalars 32, points 64,
+//! Montgomery form, as [`crate::column`] has them on disk), so nothing is converted on the way. Everything is BN254's.
+//!
+//! Memory: the engine's ends lease what they read and write through; what a tier holds of the host's memory it leases from the
+//! budget that it is given with the job, and gives back before it answers.
+
+use std::fmt::Debug;
+
+use ark_bn254::{Fr, G1Projective};
+
+use crate::Result;
+use crate::budget::Budget;
+
+/// Bytes of a scalar.
+pub const SCALAR_BYTES: usize = 32;
+/// Bytes of a point: x, then y; zeros for infinity.
+pub const POINT_BYTES: usize = 64;
+
+/// What a tier made of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer<T> {
+    /// It is done.
+    Done(T),
+    /// The processor has to do it, from the start, for this reason. What was written meanwhile is void.
+    Declined(String),
+}
+
+/// A second compute tier. Its answers are as good as the processor's, bit for bit, or it declines.
+pub trait Tier: Debug + Send + Sync {
+    /// Sums of scalars times points: one for each vector of scalars.
+    ///
+    /// # Errors
+    /// Those of the job's own ends. What goes wrong with the tier itself is a reason to decline.
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>>;
+
+    /// A whole transform.
+    ///
+    /// # Errors
+    /// As [`Self::sums`].
+    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> Result<Answer<()>>;
+}
+
+/// Where elements come from.
+pub trait ReadElements {
+    /// Fills `into` with elements `first ..`. They are asked for in ascending order without gaps, and as often as somebody begins anew
+    /// at 0.
+    ///
+    /// # Errors
+    /// Of the disk or the budget; the job ends with it.
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()>;
+}
+
+impl<R: FnMut(u64, &mut [u8]) -> Result<()>> ReadElements for R {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        self(first, into)
+    }
+}
+
+/// Where elements go.
+pub trait WriteElements {
+    /// Takes elements `first ..`, in ascending order without gaps.
+    ///
+    /// # Errors
+    /// As [`ReadElements::read`].
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()>;
+}
+
+impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
+        self(first, bytes)
+    }
+}
+
+/// Sums over the same bases.
+pub struct Sums<'a> {
+    /// Points, as many as the longest vector has scalars; read anew for each pass over them.
+    pub bases: Box<dyn ReadElements + 'a>,
+    /// One sum each.
+    pub scalars: Vec<Scalars<'a>>,
+}
+
+/// A vector of scalars.
+pub struct Scalars<'a> {
+    /// How many.
+    pub len: u64,
+    /// Where they come from.
+    pub source: Box<dyn ReadElements + 'a>,
+}
+
+/// A transform: `output[i] = scale * after^i * sum over j of omega^(i * j) * before^j * input[j]`.
+pub struct Transform<'a> {
+    /// log2 of the number of elements, of the input (which pads itself with zeros) and of the output.
+    pub log_n: u32,
+    /// A primitive `2^log_n`-th root of unity.
+    pub omega: Fr,
+    /// Goes to the power of the input's index.
+    pub before: Fr,
+    /// Goes to the power of the output's index.
+    pub after: Fr,
+    /// Multiplies everything.
+    pub scale: Fr,
+    /// Elements, in natural order.
+    pub input: Box<dyn ReadElements + 'a>,
+    /// Elements, in natural order.
+    pub output: Box<dyn WriteElements + 'a>,
+}

@@ -1,0 +1,342 @@
+//! The seam to a second compute tier, with a tier over arkworks: what it does is taken, what it declines the processor does, and
+//! nobody sees a difference.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ark_bn254::{Fr, G1Affine, G1Projective, g1};
+use ark_ec::VariableBaseMSM;
+use ark_ff::{AdditiveGroup, Field, UniformRand};
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use common::{Place, column_in, place};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use spillproof::budget::Budget;
+use spillproof::column::{Element, Placement, Workspace, Writer};
+use spillproof::commit::{Combination, G1, divide_and_commit, generate_scratch};
+use spillproof::storage::{Fault, FaultPlan, Storage};
+use spillproof::stream::{Scalars, Transform, msm, ntt};
+use spillproof::tier::{self, Answer, ReadElements, Tier};
+use spillproof::{Error, Result};
+
+/// What the tier of a test does with a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// By arkworks, right; elements are asked for so many at a time.
+    Does { at_a_time: usize },
+    /// Not at all.
+    Declines,
+    /// After half of the input was read, and half of an output written, of nothing.
+    StopsInTheMiddle,
+    /// By arkworks, from a second reading.
+    ReadsTwice,
+    /// With an answer of the wrong shape.
+    AnswersNonsense,
+}
+
+#[derive(Debug)]
+struct Arkworks {
+    way: Way,
+    jobs: AtomicU64,
+}
+
+impl Arkworks {
+    fn read<E: Element>(&self, from: &mut dyn ReadElements, count: usize) -> Result<Vec<E>> {
+        let at_a_time = match self.way {
+            Way::Does { at_a_time } => at_a_time,
+            _ => 64,
+        };
+        let mut bytes = vec![0; count * E::BYTES];
+        if self.way == Way::ReadsTwice {
+            from.read(0, &mut bytes[..count.min(3) * E::BYTES])?;
+        }
+        let mut first = 0;
+        for part in bytes.chunks_mut(at_a_time * E::BYTES) {
+            from.read(first, part)?;
+            first += (part.len() / E::BYTES) as u64;
+        }
+        Ok(bytes.chunks_exact(E::BYTES).map(E::decode).collect())
+    }
+
+    fn half_way<T>(&self) -> Option<Answer<T>> {
+        self.jobs.fetch_add(1, Ordering::Relaxed);
+        (self.way == Way::Declines).then(|| Answer::Declined("this test declines".into()))
+    }
+}
+
+impl Tier for Arkworks {
+    fn sums(&self, job: &mut tier::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+        if let Some(declined) = self.half_way() {
+            return Ok(declined);
+        }
+        let mut sums = Vec::new();
+        for scalars in &mut job.scalars {
+            let mut len = scalars.len as usize;
+            if self.way == Way::StopsInTheMiddle {
+                len /= 2;
+            }
+            let values: Vec<Fr> = self.read(&mut *scalars.source, len)?;
+            let points: Vec<G1> = self.read(&mut *job.bases, len)?;
+            assert!(budget.held_bytes() > 0, "who reads leases");
+            let points: Vec<G1Affine> = points.iter().map(G1::to_affine::<g1::Config>).collect();
+            sums.push(G1Projective::msm(&points, &values).unwrap());
+        }
+        Ok(match self.way {
+            Way::StopsInTheMiddle => Answer::Declined("half way".into()),
+            Way::AnswersNonsense => Answer::Done(Vec::new()),
+            _ => Answer::Done(sums),
+        })
+    }
+
+    fn transform(&self, job: &mut tier::Transform<'_>, _budget: &Budget) -> Result<Answer<()>> {
+        if let Some(declined) = self.half_way() {
+            return Ok(declined);
+        }
+        let n = 1 << job.log_n;
+        let mut values: Vec<Fr> = self.read(&mut *job.input, n)?;
+        let half = n / 2;
+        if self.way == Way::StopsInTheMiddle {
+            job.output.write(0, &vec![7; half * 32])?;
+            return Ok(Answer::Declined("half way".into()));
+        }
+        if self.way == Way::AnswersNonsense {
+            return Ok(Answer::Done(()));
+        }
+        let mut power = Fr::ONE;
+        for value in &mut values {
+            *value *= power;
+            power *= job.before;
+        }
+        // arkworks' own root, or its inverse: what else the test asks for is a bug of the test.
+        let domain = Radix2EvaluationDomain::<Fr>::new(n).unwrap();
+        if domain.group_gen == job.omega {
+            domain.fft_in_place(&mut values);
+        } else {
+            assert_eq!(domain.group_gen_inv, job.omega);
+            domain.ifft_in_place(&mut values);
+            let size = domain.size_as_field_element;
+            values.iter_mut().for_each(|value| *value *= size);
+        }
+        let mut power = job.scale;
+        for value in &mut values {
+            *value *= power;
+            power *= job.after;
+        }
+        let mut bytes = vec![0; n * 32];
+        for (value, out) in values.iter().zip(bytes.chunks_exact_mut(32)) {
+            value.encode(out);
+        }
+        let (first, second) = bytes.split_at(half * 32);
+        job.output.write(0, first)?;
+        job.output.write(half as u64, second)?;
+        Ok(Answer::Done(()))
+    }
+}
+
+const WAYS: [Way; 6] = [
+    Way::Does { at_a_time: 1 << 20 },
+    Way::Does { at_a_time: 1000 },
+    Way::Does { at_a_time: 7 },
+    Way::Declines,
+    Way::StopsInTheMiddle,
+    Way::ReadsTwice,
+];
+
+fn with(place: &Place, way: Way) -> (Workspace, Arc<Arkworks>) {
+    let tier = Arc::new(Arkworks {
+        way,
+        jobs: AtomicU64::new(0),
+    });
+    let workspace = Workspace {
+        tier: Some(Arc::clone(&tier) as Arc<dyn Tier>),
+        ..place.workspace.clone()
+    };
+    (workspace, tier)
+}
+
+fn random(n: usize, seed: u64) -> Vec<Fr> {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    (0..n).map(|_| Fr::rand(&mut rng)).collect()
+}
+
+#[test]
+fn sums_are_the_same_whoever_makes_them() {
+    let place = place(8 << 20);
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    // Neither whole frames nor whole chunks.
+    let n = 5000;
+    let points: Vec<G1Affine> = (0..n).map(|_| G1Affine::rand(&mut rng)).collect();
+    let bases: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
+    let [long, short, few] = [random(n, 1), random(n - 1234, 2), random(3, 4)];
+    let expected =
+        [&long, &short, &few].map(|values| G1Projective::msm(&points[..values.len()], values).unwrap());
+    for way in WAYS {
+        let (workspace, tier) = with(&place, way);
+        let bases = column_in(&workspace, &bases, Placement::Disk);
+        let long = column_in(&workspace, &long, Placement::Disk);
+        let foreign: &[Fr] = &short;
+        let vectors = [
+            Scalars::Column(&long),
+            Scalars::Foreign(&foreign),
+            Scalars::Slice(&few),
+            Scalars::Slice(&[]),
+        ];
+        let held = workspace.budget.held_bytes();
+        let sums = msm::<g1::Config>(&bases, &vectors).unwrap();
+        assert_eq!(sums[..3], expected, "{way:?}");
+        assert_eq!(sums[3], G1Projective::ZERO);
+        assert_eq!(tier.jobs.load(Ordering::Relaxed), 1, "{way:?}");
+        assert_eq!(workspace.budget.held_bytes(), held, "{way:?}");
+    }
+    let (workspace, _) = with(&place, Way::AnswersNonsense);
+    let bases = column_in(&workspace, &bases, Placement::Disk);
+    let refused = msm::<g1::Config>(&bases, &[Scalars::Slice(&few)]).unwrap_err();
+    assert!(refused.to_string().contains("0 sums of 1 vectors"), "{refused}");
+}
+
+#[test]
+fn transforms_are_the_same_whoever_makes_them() {
+    let place = place(8 << 20);
+    let (log_n, n) = (12, 1 << 12);
+    let domain = Radix2EvaluationDomain::<Fr>::new(n).unwrap();
+    let (omega, shift) = (domain.group_gen, Fr::from(7u64));
+    let coset = domain.get_coset(shift).unwrap();
+    for (len, way) in [n, n - 1000, 1]
+        .into_iter()
+        .flat_map(|len| WAYS.map(|way| (len, way)))
+    {
+        let mut values = random(len, 9);
+        let (workspace, tier) = with(&place, way);
+        let input = column_in(&workspace, &values, Placement::Disk);
+        values.resize(n, Fr::ZERO);
+        let cases = [
+            (Transform::forward(log_n, omega), domain.fft(&values)),
+            (Transform::inverse(log_n, omega).unwrap(), domain.ifft(&values)),
+            (Transform::coset_forward(log_n, omega, shift), coset.fft(&values)),
+            (
+                Transform::coset_inverse(log_n, omega, shift).unwrap(),
+                coset.ifft(&values),
+            ),
+        ];
+        for (i, (transform, expected)) in cases.into_iter().enumerate() {
+            let output = ntt(&input, &transform, Placement::Auto).unwrap();
+            assert!(output.to_vec().unwrap() == expected, "{way:?} {transform:?}");
+            assert_eq!(tier.jobs.load(Ordering::Relaxed), i as u64 + 1);
+        }
+    }
+    let (workspace, _) = with(&place, Way::AnswersNonsense);
+    let input = column_in(&workspace, &random(n, 1), Placement::Disk);
+    let refused = ntt(&input, &Transform::forward(log_n, omega), Placement::Auto).unwrap_err();
+    assert!(refused.to_string().contains("nothing was written"), "{refused}");
+}
+
+#[test]
+fn openings_are_the_same_whoever_sums() {
+    let place = place(8 << 20);
+    let (workspace, k) = (&place.workspace, 11);
+    let srs = generate_scratch(workspace, k, Fr::from(77u64), |_| ()).unwrap();
+    // The longest has neither whole frames nor whole chunks.
+    let columns: Vec<_> = [1999, 513, 2].map(|len| random(len, len as u64)).to_vec();
+    let opened = |workspace: &Workspace, keep: bool| -> Result<_> {
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|values| column_in(workspace, values, Placement::Disk))
+            .collect();
+        let combination = |places: &[usize], roots: &[u64]| Combination {
+            terms: places
+                .iter()
+                .map(|&i| (Fr::from(i as u64 + 5), &columns[i]))
+                .collect(),
+            low: vec![Fr::from(3u64)],
+            roots: roots.iter().map(|root| Fr::from(*root)).collect(),
+            scale: Fr::from(11u64),
+        };
+        let combinations = [combination(&[0, 1], &[2, 9]), combination(&[2, 0], &[4])];
+        // Bases of the workspace that has the tier.
+        let bases: Vec<G1> = srs.monomial()?.to_vec()?;
+        let bases = column_in(workspace, &bases, Placement::Disk);
+        let held = workspace.budget.held_bytes();
+        let (sum, kept) = divide_and_commit(workspace, &bases, &combinations, keep)?;
+        let kept = kept.map(|column| column.to_vec()).transpose()?;
+        assert_eq!(workspace.budget.held_bytes(), held);
+        Ok((sum, kept))
+    };
+    for keep in [true, false] {
+        let expected = opened(workspace, keep).unwrap();
+        assert_eq!(expected.1.is_some(), keep);
+        for way in WAYS {
+            let (workspace, tier) = with(&place, way);
+            assert_eq!(opened(&workspace, keep).unwrap(), expected, "{way:?}");
+            assert_eq!(tier.jobs.load(Ordering::Relaxed), 1);
+        }
+    }
+    let (workspace, _) = with(&place, Way::AnswersNonsense);
+    let refused = opened(&workspace, true).unwrap_err();
+    assert!(refused.to_string().contains("0 sums of one vector"), "{refused}");
+}
+
+#[test]
+fn what_is_wrong_with_a_job_is_an_error_and_no_reason_to_decline() {
+    let place = place(8 << 20);
+    let (workspace, tier) = with(&place, Way::Does { at_a_time: 100 });
+    let bases = column_in(&workspace, &[G1::INFINITY; 4], Placement::Disk);
+    let five = random(5, 1);
+    // Refused before anybody is asked.
+    let refused = msm::<g1::Config>(&bases, &[Scalars::Slice(&five)]).unwrap_err();
+    assert!(matches!(refused, Error::Invalid { .. }), "{refused}");
+    let column = column_in(&workspace, &five, Placement::Disk);
+    let too_long = ntt(&column, &Transform::forward(2, Fr::ONE), Placement::Auto);
+    assert!(matches!(too_long, Err(Error::Invalid { .. })));
+    assert_eq!(tier.jobs.load(Ordering::Relaxed), 0);
+    // Other curves know no tier.
+    let scalars = [ark_pallas::Fr::from(3u64); 2];
+    let generator = <ark_pallas::Affine as ark_ec::AffineRepr>::generator();
+    let bases =
+        [spillproof::kernels::curve::Coordinates::from_affine::<ark_pallas::PallasConfig>(&generator); 2];
+    let bases = column_in(&workspace, &bases, Placement::Disk);
+    let sums = msm::<ark_pallas::PallasConfig>(&bases, &[Scalars::Slice(&scalars)]).unwrap();
+    assert_eq!(sums[0], generator * ark_pallas::Fr::from(6u64));
+    assert_eq!(tier.jobs.load(Ordering::Relaxed), 0);
+}
+
+/// What the disk refuses is the job's error, whoever asked for it; every operation fails once.
+#[test]
+fn a_disk_that_fails_is_an_error_through_a_tier_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let omega = Radix2EvaluationDomain::<Fr>::new(1 << 12).unwrap().group_gen;
+    let values = random(1 << 12, 1);
+    let run = |faults: FaultPlan| -> Result<Vec<Fr>> {
+        let storage = Storage::builder().dir(dir.path()).faults(faults).build()?;
+        let tier = Arkworks {
+            way: Way::Does { at_a_time: 100 },
+            jobs: AtomicU64::new(0),
+        };
+        let workspace = Workspace {
+            tier: Some(Arc::new(tier)),
+            ..Workspace::new(storage, Budget::new(8 << 20))
+        };
+        let mut writer = Writer::scratch(&workspace, "values", 1 << 12, Placement::Disk)?;
+        writer.push(&values)?;
+        let input = writer.finish()?;
+        ntt(&input, &Transform::forward(12, omega), Placement::Disk)?.to_vec()
+    };
+    let plan = FaultPlan::none();
+    let expected = run(plan.clone()).unwrap();
+    assert!(plan.operations() > 5);
+    for index in 0..plan.operations() {
+        match run(FaultPlan::at(index, Fault::Io)) {
+            Ok(found) => assert!(found == expected, "operation {index}"),
+            Err(Error::Io { .. } | Error::File { .. }) => {}
+            Err(other) => panic!("operation {index}: {other}"),
+        }
+        match run(FaultPlan::at(index, Fault::FlipByte(77))) {
+            Ok(found) => assert!(found == expected, "operation {index}"),
+            Err(Error::Damaged { .. }) => {}
+            Err(other) => panic!("operation {index}: {other}"),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What is kept on the device between jobs.
+
+use spillproof::budget::ByteSize;
+
+use super::rates::Measured;
+use crate::kernels::{Cache, Kernels};
+use crate::msm::{Msm, MsmPlan};
+use crate::ntt::{self, Ntt, NttPlan};
+use crate::{Error, Gpu, Result, Vram};
+
+/// One device, what of it is in use, and whether it is still to be trusted.
+#[derive(Debug)]
+pub(super) struct Device {
+    gpu: Gpu,
+    budget: ByteSize,
+    cache: Option<Cache>,
+    // Jobs before what they use.
+    msm: Option<Msm>,
+    ntt: Option<(ntt::Transform, Ntt)>,
+    kernels: Option<Kernels>,
+    vram: Option<Vram>,
+    refuses: Option<String>,
+    pub measured: Measured,
+}
+
+impl Device {
+    /// Nothing of the device is used yet.
+    pub fn new(gpu: &Gpu, budget: ByteSize, cache: Option<Cache>) -> Self {
+        Self {
+            gpu: gpu.clone(),
+            budget,
+            cache,
+            msm: None,
+            ntt: None,
+            kernels: None,
+            vram: None,
+            refuses: None,
+            measured: Measured::default(),
+        }
+    }
+
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Why it takes no more jobs, if it does not.
+    pub fn refuses(&self) -> Option<&str> {
+        self.refuses.as_deref()
+    }
+
+    /// The budget of device memory in bytes.
+    pub fn vram_bytes(&mut self) -> Result<u64> {
+        Ok(self.vram()?.ledger().limit_bytes())
+    }
+
+    /// What a sum needs on the device: that of the last one, if the plan is the same.
+    pub fn msm(&mut self, plan: MsmPlan) -> Result<&mut Msm> {
+        let kept = match self.msm.take() {
+            Some(msm) if *msm.plan() == plan => msm,
+            other => {
+                drop(other);
+                let (vram, kernels) = (self.vram()?, self.kernels()?);
+                match Msm::new(&vram, &kernels, plan) {
+                    Err(error) if error.is_memory_short() && self.ntt.take().is_some() => {
+                        Msm::new(&vram, &kernels, plan)?
+                    }
+                    made => made?,
+                }
+            }
+        };
+        Ok(self.msm.insert(kept))
+    }
+
+    /// What a transform needs on the device: that of the last one, if it is the same.
+    pub fn ntt(&mut self, plan: NttPlan, transform: ntt::Transform) -> Result<&mut Ntt> {
+        let kept = match self.ntt.take() {
+            Some((kept, ntt)) if kept == transform && *ntt.plan() == plan => ntt,
+            other => {
+                drop(other);
+                let (vram, kernels) = (self.vram()?, self.kernels()?);
+                match Ntt::new(&vram, &kernels, plan, transform) {
+                    Err(error) if error.is_memory_short() && self.msm.take().is_some() => {
+                        Ntt::new(&vram, &kernels, plan, transform)?
+                    }
+                    made => made?,
+                }
+            }
+        };
+        Ok(&mut self.ntt.insert((transform, kept)).1)
+    }
+
+    /// Puts away what an error leaves in doubt.
+    pub fn after(&mut self, error: &Error) {
+        self.msm = None;
+        self.ntt = None;
+        let gone = error.is_device_lost();
+        if gone {
+            self.kernels = None;
+            self.vram = None;
+        }
+        let never_again = matches!(
+            error,
+            Error::Wrong { .. }
+                | Error::NoCompiler { .. }
+                | Error::Compile { .. }
+                | Error::NoKernel { .. }
+                | Error::File { .. }
+                | Error::NoGpu(_)
+        );
+        if gone || never_again {
+            self.refuses = Some(error.to_string());
+        }
+    }
+
+    fn vram(&mut self) -> Result<Vram> {
+        if let Some(vram) = &self.vram {
+            return Ok(vram.clone());
+        }
+        let vram = match self.budget {
+            ByteSize::Bytes(bytes) => Vram::new(&self.gpu, bytes),
+            ByteSize::Auto => Vram::auto(&self.gpu)?,
+        };
+        Ok(self.vram.insert(vram).clone())
+    }
+
+    fn kernels(&mut self) -> Result<Kernels> {
+        if let Some(kernels) = &self.kernels {
+            return Ok(kernels.clone());
+        }
+        let kernels = Kernels::of_the_tier(&self.gpu, self.cache.as_ref())?;
+        Ok(self.kernels.insert(kernels).clone())
+    }
+}

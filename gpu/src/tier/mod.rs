@@ -1,0 +1,163 @@
+//! The engine's second compute tier on a device: [`GpuTier`] takes the whole jobs that `spillproof` offers, or declines with a reason.
+//!
+//! ```text
+//! a job -> small, by measured rates? -> a plan within --vram -> pinned slots, leased from the session's budget -> ring -> answer
+//!              |                            |                         |                                            |
+//!              '----------------------------'-- declined: why --------'---------------- the device failed ---------'
+//! ```
+//!
+//! - Kernels are compiled at the first job and kept. So is what the last sum and the last transform had on the device, for the next one
+//!   of the same plan; it goes when another job needs its memory.
+//! - One job at a time; one that comes meanwhile is the processor's. Nobody waits: whoever waited on a rayon worker might hold up the very
+//!   job that it waits for. Slots are filled from disk before the device's turn is taken.
+//! - What goes wrong with the device is a reason to decline, kept for the [`Report`]. A device that is lost, computed what cannot be, or
+//!   has no kernels, declines everything from then on.
+//!
+//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, leased
+//! while the job runs; a slot has at most an eighth of what the budget has left, and 16 MiB. Device memory: that of
+//! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], within the budget given.
+
+mod device;
+mod host;
+mod rates;
+mod report;
+mod stop;
+mod sums;
+mod transform;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use ark_bn254::G1Projective;
+use spillproof::budget::{Budget, ByteSize};
+use spillproof::tier::{Answer, Sums, Tier, Transform};
+
+pub use host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
+pub use rates::Offload;
+pub use report::{Job, Report};
+
+use crate::kernels::Cache;
+use crate::trace::Detail;
+use crate::{Choice, Chosen, Gpu, NotUsed, Result};
+use device::Device;
+use stop::Stop;
+
+/// A device that does the engine's jobs.
+#[derive(Debug)]
+pub struct GpuTier {
+    gpu: Gpu,
+    offload: Offload,
+    device: Mutex<Device>,
+    report: Mutex<Report>,
+}
+
+impl GpuTier {
+    /// The device that `choice` says, with a budget of `vram` of its memory ([`ByteSize::Auto`]: what is free there at the first job); or
+    /// why there is none.
+    ///
+    /// # Errors
+    /// Those of [`Choice::open`], for a device that was named.
+    pub fn open(choice: Choice, vram: ByteSize, offload: Offload) -> Result<Result<Arc<Self>, NotUsed>> {
+        Ok(match choice.open(Detail::Counts)? {
+            Chosen::Processor(reason) => Err(reason),
+            Chosen::Gpu(gpu) => Ok(Arc::new(Self::new(gpu, vram, offload))),
+        })
+    }
+
+    fn new(gpu: Gpu, vram: ByteSize, offload: Offload) -> Self {
+        Self {
+            offload,
+            device: Mutex::new(Device::new(&gpu, vram, cache_folder().map(Cache::new))),
+            report: Mutex::new(Report::new(gpu.description().to_string())),
+            gpu,
+        }
+    }
+
+    /// Who did which jobs so far.
+    pub fn report(&self) -> Report {
+        locked(&self.report).clone()
+    }
+
+    /// The device.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Lets the device do `count` jobs of one kind, and writes down who did them.
+    fn attempt<T>(
+        &self,
+        job: Job,
+        count: u64,
+        work: impl FnOnce(&mut Device) -> Result<T, Stop>,
+    ) -> spillproof::Result<Answer<T>> {
+        let mut device = match self.device.try_lock() {
+            Ok(device) => device,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let why = "the device is busy with another job of this session".to_owned();
+                locked(&self.report).declined(&why, count);
+                return Ok(Answer::Declined(why));
+            }
+        };
+        let stopped = match device.refuses() {
+            Some(why) => Stop::Declined(why.to_owned()),
+            None => match work(&mut device) {
+                Ok(result) => {
+                    locked(&self.report).done(job, count);
+                    tracing::debug!(?job, count, "done by the device");
+                    return Ok(Answer::Done(result));
+                }
+                Err(stopped) => stopped,
+            },
+        };
+        let why = match stopped.sorted() {
+            Stop::Host(error) => return Err(error),
+            Stop::Declined(why) => why,
+            Stop::Device(error) => {
+                tracing::warn!(?job, %error, "the device did not do it, the processor will");
+                device.after(&error);
+                error.to_string()
+            }
+        };
+        locked(&self.report).declined(&why, count);
+        Ok(Answer::Declined(why))
+    }
+}
+
+impl Tier for GpuTier {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
+        let count = job.scalars.len() as u64;
+        self.attempt(Job::Sum, count, |device| {
+            let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
+            if self.offload == Offload::Measured {
+                rates::worth_a_sum(device, longest, budget)?;
+            }
+            sums::run(device, job, budget)
+        })
+    }
+
+    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+        self.attempt(Job::Transform, 1, |device| {
+            if self.offload == Offload::Measured {
+                rates::worth_a_transform(device, job.log_n, budget)?;
+            }
+            transform::run(device, job, budget)
+        })
+    }
+}
+
+/// What is behind a lock is whole between jobs, so poison is no matter.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where compiled kernels are kept: `$XDG_CACHE_HOME/spillproof/kernels`, or `~/.cache/spillproof/kernels`.
+fn cache_folder() -> Option<PathBuf> {
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(caches.join("spillproof").join("kernels"))
+}

@@ -1,0 +1,257 @@
+//! Which jobs are worth the device: measured once for each kind, on both sides, at the first job that is not small.
+//!
+//! A job of n takes the processor `c n`, and the device `a + b n`: a from what it takes to start and to synchronise, b from copies and
+//! kernels. One job of [`SMALL`] and one of [`LARGE`] elements give a and b, the large one c; both sides find their data in memory.
+//! For transforms n stands for n log n. Memory while it is measured: the large job's data and the processor's buckets, leased.
+
+use std::time::Instant;
+
+use ark_bn254::{Fr, G1Affine, G1Projective, g1};
+use ark_ec::{AffineRepr, CurveGroup};
+use ark_ff::{AdditiveGroup, FftField, Field};
+use spillproof::budget::Budget;
+use spillproof::column::Element;
+use spillproof::kernels::curve::Point;
+use spillproof::kernels::msm::{Msm, MsmConfig};
+use spillproof::kernels::ntt::Domain;
+
+use super::device::Device;
+use super::host::{Host, slot_bytes_max};
+use super::stop::Stop;
+use super::{sums, transform};
+use crate::error::BoxedError;
+use crate::msm::{MsmPlan, POINT_BYTES, SCALAR_BYTES};
+use crate::ntt::{self, NttPlan, NttWay};
+
+/// log2 of the smaller job that is measured. Below it no job is worth a device.
+const LOG_SMALL: u32 = 12;
+/// log2 of the larger one.
+const LOG_LARGE: u32 = 15;
+const SMALL: u64 = 1 << LOG_SMALL;
+const LARGE: u64 = 1 << LOG_LARGE;
+
+/// Which jobs go to a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Offload {
+    /// Those that it does faster than the processor, by rates measured at the first one.
+    #[default]
+    Measured,
+    /// All that fit it, however small.
+    Always,
+}
+
+/// What was measured so far.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    sums: Option<Rates>,
+    transforms: Option<Rates>,
+}
+
+/// Seconds of a kind of job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rates {
+    device_fixed: f64,
+    device_each: f64,
+    processor_each: f64,
+}
+
+impl Rates {
+    /// From the work of two jobs, and what they took.
+    fn of([small, large]: [f64; 2], device: [f64; 2], processor: f64) -> Self {
+        let device_each = ((device[1] - device[0]) / (large - small)).max(0.0);
+        Self {
+            device_fixed: (device[0] - device_each * small).max(0.0),
+            device_each,
+            processor_each: processor / large,
+        }
+    }
+
+    fn worth(&self, what: &str, work: f64) -> Result<(), Stop> {
+        let (device, processor) = (
+            self.device_fixed + self.device_each * work,
+            self.processor_each * work,
+        );
+        if device < processor {
+            return Ok(());
+        }
+        Err(Stop::Declined(format!(
+            "{what}: the processor is faster, by measured rates"
+        )))
+    }
+}
+
+/// Whether a sum of `points` terms is one for the device.
+pub(super) fn worth_a_sum(device: &mut Device, points: u64, budget: &Budget) -> Result<(), Stop> {
+    let what = format!("a sum of {points} terms");
+    if points < SMALL {
+        return Err(small(&what));
+    }
+    let rates = match device.measured.sums {
+        Some(rates) => rates,
+        None => {
+            let rates = measure_sums(device, budget)?;
+            *device.measured.sums.insert(rates)
+        }
+    };
+    rates.worth(&what, points as f64)
+}
+
+/// Whether a transform of `2^log_n` elements is one for the device.
+pub(super) fn worth_a_transform(device: &mut Device, log_n: u32, budget: &Budget) -> Result<(), Stop> {
+    let what = format!("a transform of 2^{log_n} elements");
+    if log_n < LOG_SMALL {
+        return Err(small(&what));
+    }
+    let rates = match device.measured.transforms {
+        Some(rates) => rates,
+        None => {
+            let rates = measure_transforms(device, budget)?;
+            *device.measured.transforms.insert(rates)
+        }
+    };
+    rates.worth(&what, transform_work(log_n))
+}
+
+fn small(what: &str) -> Stop {
+    Stop::Declined(format!("{what} is small, and stays with the processor"))
+}
+
+fn transform_work(log_n: u32) -> f64 {
+    f64::from(log_n) * (1u64 << log_n) as f64
+}
+
+fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed().as_secs_f64())
+}
+
+/// Scalars that look random: powers of a number.
+fn scalars(count: u64) -> Vec<Fr> {
+    let mut next = Fr::GENERATOR.pow([0x5eed]);
+    let step = Fr::GENERATOR.pow([0x0dd_ba11]);
+    (0..count)
+        .map(|_| {
+            next *= step;
+            next
+        })
+        .collect()
+}
+
+/// Multiples of the generator.
+fn points(count: u64) -> Vec<Point<g1::Config>> {
+    let step = G1Affine::generator();
+    let mut next = G1Projective::ZERO;
+    let multiples: Vec<G1Projective> = (0..count)
+        .map(|_| {
+            next += step;
+            next
+        })
+        .collect();
+    let affine = G1Projective::normalize_batch(&multiples);
+    affine
+        .iter()
+        .map(Point::<g1::Config>::from_affine::<g1::Config>)
+        .collect()
+}
+
+fn bytes_of<E: Element>(values: &[E]) -> Vec<u8> {
+    let mut bytes = vec![0; values.len() * E::BYTES];
+    for (value, out) in values.iter().zip(bytes.chunks_exact_mut(E::BYTES)) {
+        value.encode(out);
+    }
+    bytes
+}
+
+fn source(bytes: &[u8]) -> impl FnMut(u64, &mut [u8]) -> Result<(), BoxedError> + '_ {
+    move |offset, into| {
+        let from = bytes
+            .get(offset as usize..)
+            .and_then(|rest| rest.get(..into.len()));
+        into.copy_from_slice(from.ok_or("beyond the end of what is measured")?);
+        Ok(())
+    }
+}
+
+fn measure_sums(device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
+    let threads = rayon::current_num_threads();
+    // Refused before anything is made, if the device is too small.
+    MsmPlan::new(LARGE, device.vram_bytes()?, slot_bytes_max(budget, false))?;
+    // Twice, as values and as bytes, and while points are made.
+    let data_bytes = LARGE * (2 * (POINT_BYTES + SCALAR_BYTES) + 2 * 96);
+    let config = MsmConfig::choose::<g1::Config>(LARGE, 1, threads, budget.available_bytes() / 4)?;
+    let _lease = budget.lease(
+        data_bytes + config.workspace_bytes::<g1::Config>(),
+        "rates of sums",
+    )?;
+    let (points, scalars) = (points(LARGE), scalars(LARGE));
+    let (points_bytes, scalars_bytes) = (bytes_of(&points), bytes_of(&scalars));
+    let mut on_device = [0.0; 2];
+    for (n, taken) in [SMALL, LARGE].into_iter().zip(&mut on_device) {
+        let plan = MsmPlan::new(n, device.vram_bytes()?, slot_bytes_max(budget, false))?;
+        // The first run compiles, loads and leases on the device. Slots are made for each job.
+        for _ in 0..2 {
+            let (bases, scalars) = (source(&points_bytes), source(&scalars_bytes));
+            let (sum, seconds) = seconds(|| {
+                let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), false)?;
+                sums::sum(device, &mut host, plan, bases, scalars)
+            });
+            let _ = sum?;
+            *taken = seconds;
+        }
+    }
+    let (_, processor) = seconds(|| {
+        let mut kernel = Msm::<g1::Config>::new(config);
+        kernel.update(&points, &[&scalars]);
+        kernel.finish()
+    });
+    let rates = Rates::of([SMALL as f64, LARGE as f64], on_device, processor);
+    tracing::debug!(?rates, "rates of sums");
+    Ok(rates)
+}
+
+fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
+    let _lease = budget.lease(3 * LARGE * SCALAR_BYTES, "rates of transforms")?;
+    let mut values = scalars(LARGE);
+    let mut from = bytes_of(&values);
+    let mut to = vec![0; from.len()];
+    let mut on_device = [0.0; 2];
+    for (log_n, taken) in [LOG_SMALL, LOG_LARGE].into_iter().zip(&mut on_device) {
+        let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes_max(budget, true))?;
+        if plan.way() != NttWay::InDeviceMemory {
+            return Err(Stop::Declined(format!(
+                "no rates of transforms: one of 2^{log_n} elements does not fit the device memory as a whole"
+            )));
+        }
+        let transform = ntt::Transform::forward(log_n)?;
+        for _ in 0..2 {
+            let (done, seconds) = seconds(|| {
+                let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
+                transform::transformed(device, &mut host, (plan, transform), &mut from, &mut to)
+            });
+            done?;
+            *taken = seconds;
+        }
+    }
+    let domain = Domain::new(LOG_LARGE, Fr::get_root_of_unity(LARGE).unwrap_or(Fr::ONE))?;
+    let ((), processor) = seconds(|| domain.forward(&mut values));
+    let rates = Rates::of([LOG_SMALL, LOG_LARGE].map(transform_work), on_device, processor);
+    tracing::debug!(?rates, "rates of transforms");
+    Ok(rates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_worth_it_from_where_the_lines_cross() {
+        // 1 ms to begin, then ten times as fast: equal at 1000 / 0.9.
+        let rates = Rates::of([100.0, 1000.0], [1.01e-3, 1.1e-3], 1e-3);
+        assert!((rates.device_fixed - 1e-3).abs() < 1e-9 && (rates.device_each - 1e-7).abs() < 1e-12);
+        assert!(rates.worth("a sum", 1112.0).is_ok());
+        assert!(matches!(rates.worth("a sum", 1111.0), Err(Stop::Declined(_))));
+        // A device that seems to get faster with more work is not believed.
+        assert_eq!(Rates::of([1.0, 2.0], [2.0, 1.0], 1.0).device_each, 0.0);
+    }
+}

@@ -1,0 +1,353 @@
+//! The engine's second tier under the fake driver: sums and transforms of a session, by the device or, with the same result, not.
+#![allow(unsafe_code, clippy::unwrap_used)]
+
+mod tier_support;
+
+use std::sync::Arc;
+
+use ark_bn254::{Fr, G1Affine, G1Projective, g1};
+use ark_ec::VariableBaseMSM;
+use ark_ff::{AdditiveGroup, FftField, UniformRand};
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use spillproof::Session;
+use spillproof::budget::ByteSize;
+use spillproof::column::{Column, Placement, Writer};
+use spillproof::commit::G1;
+use spillproof::stream::{Scalars, Transform, msm, ntt};
+use spillproof_fake_driver::{Code, FakeDriver};
+use spillproof_gpu::Choice;
+use spillproof_gpu::tier::{GpuTier, Offload};
+use tier_support::with_kernels;
+
+/// Points and scalars on disk, and their sums by arkworks.
+struct Job {
+    bases: Column<G1>,
+    scalars: Vec<Column<Fr>>,
+    slice: Vec<Fr>,
+    expected: Vec<G1Projective>,
+    input: Vec<Fr>,
+}
+
+fn column<E: spillproof::column::Element>(session: &Session, values: &[E]) -> Column<E> {
+    let mut writer = Writer::scratch(
+        session.workspace(),
+        "of a test",
+        values.len() as u64,
+        Placement::Disk,
+    )
+    .unwrap();
+    writer.push(values).unwrap();
+    writer.finish().unwrap()
+}
+
+impl Job {
+    /// Two columns of `n` scalars and a slice that is shorter.
+    fn new(session: &Session, n: usize) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(n as u64);
+        let points: Vec<G1Affine> = (0..n).map(|_| G1Affine::rand(&mut rng)).collect();
+        let mut random = |n: usize| -> Vec<Fr> { (0..n).map(|_| Fr::rand(&mut rng)).collect() };
+        let vectors = [random(n), random(n), random(n / 2 + 1)];
+        let bases: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
+        Self {
+            bases: column(session, &bases),
+            scalars: vectors[..2]
+                .iter()
+                .map(|values| column(session, values))
+                .collect(),
+            expected: vectors
+                .iter()
+                .map(|values| G1Projective::msm(&points[..values.len()], values).unwrap())
+                .collect(),
+            input: vectors[0].clone(),
+            slice: vectors[2].clone(),
+        }
+    }
+
+    fn check_sums(&self, session: &Session, what: &str) {
+        let sums = session.run(|| {
+            let slice: &[Fr] = &self.slice;
+            let vectors = [
+                Scalars::Column(&self.scalars[0]),
+                Scalars::Slice(&[]),
+                Scalars::Column(&self.scalars[1]),
+                Scalars::Slice(slice),
+                Scalars::Foreign(&slice),
+            ];
+            msm::<g1::Config>(&self.bases, &vectors)
+        });
+        let [a, b, c] = [0, 1, 2].map(|i| self.expected[i]);
+        assert_eq!(
+            sums.unwrap_or_else(|e| panic!("{what}: {e}")),
+            [a, G1Projective::ZERO, b, c, c],
+            "{what}"
+        );
+    }
+
+    /// Forward and inverse, on a coset and not, and of a column that is padded with zeros; five transforms.
+    fn check_transforms(&self, session: &Session, what: &str) {
+        let domain = Radix2EvaluationDomain::<Fr>::new(self.input.len()).unwrap();
+        let shift = Fr::GENERATOR;
+        let coset = domain.get_coset(shift).unwrap();
+        let (log_n, omega) = (self.input.len().ilog2(), domain.group_gen);
+        let mut padded = self.slice.clone();
+        padded.resize(self.input.len(), Fr::ZERO);
+        let short = column(session, &self.slice);
+        let whole = &self.scalars[0];
+        let cases = [
+            (whole, Transform::forward(log_n, omega), domain.fft(&self.input)),
+            (
+                whole,
+                Transform::inverse(log_n, omega).unwrap(),
+                domain.ifft(&self.input),
+            ),
+            (
+                whole,
+                Transform::coset_forward(log_n, omega, shift),
+                coset.fft(&self.input),
+            ),
+            (
+                whole,
+                Transform::coset_inverse(log_n, omega, shift).unwrap(),
+                coset.ifft(&self.input),
+            ),
+            (&short, Transform::forward(log_n, omega), domain.fft(&padded)),
+        ];
+        for (input, transform, expected) in cases {
+            let output = session.run(|| ntt(input, &transform, Placement::Auto));
+            let output = output.unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert!(output.to_vec().unwrap() == expected, "{what}, {transform:?}");
+        }
+    }
+}
+
+/// The image of the kernels, where the tier looks for it.
+fn name_the_image(image: &[u8]) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut file, image).unwrap();
+    // SAFETY: a child with a single test, before it starts any thread that looks at the environment.
+    unsafe { std::env::set_var("SPILLPROOF_KERNELS_IMAGE", file.path()) };
+    file
+}
+
+fn tier(vram: ByteSize, offload: Offload) -> Arc<GpuTier> {
+    GpuTier::open(Choice::Device(0), vram, offload).unwrap().unwrap()
+}
+
+fn session(tier: Option<&Arc<GpuTier>>, memory_bytes: u64) -> Session {
+    let mut builder = Session::builder()
+        .memory(ByteSize::Bytes(memory_bytes))
+        .dir(env!("CARGO_TARGET_TMPDIR"))
+        .threads(2);
+    if let Some(tier) = tier {
+        builder = builder.tier(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>);
+    }
+    builder.build().unwrap()
+}
+
+/// Nothing of a session is held, and nothing of the device.
+fn all_is_given_back(session: Session, tier: Arc<GpuTier>, driver: &FakeDriver, what: &str) {
+    assert!(
+        session.budget().peak_bytes() <= session.budget().limit_bytes(),
+        "{what}"
+    );
+    drop(session);
+    drop(Arc::into_inner(tier).unwrap());
+    driver.assert_clean(what);
+}
+
+#[test]
+fn a_session_gets_its_sums_and_transforms_from_the_device() {
+    const TEST: &str = "a_session_gets_its_sums_and_transforms_from_the_device";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        for (vram, memory_bytes) in [
+            (ByteSize::Auto, 8 << 20),
+            (ByteSize::Bytes(256 << 10), 1 << 20),
+            (ByteSize::Bytes(2 << 20), 700 << 10),
+        ] {
+            let what = format!("{vram:?} {memory_bytes}");
+            driver.reset(1, 64 << 20);
+            let tier = tier(vram, Offload::Always);
+            let session = session(Some(&tier), memory_bytes);
+            let job = Job::new(&session, 512);
+            let held = session.budget().held_bytes();
+            job.check_sums(&session, &what);
+            job.check_transforms(&session, &what);
+            job.check_sums(&session, &what);
+            assert_eq!(session.budget().held_bytes(), held, "{what}");
+            let report = tier.report();
+            assert_eq!(
+                (report.sums(), report.transforms(), report.by_the_processor()),
+                (10, 5, 0),
+                "{what}: {report}"
+            );
+            if let ByteSize::Bytes(vram_bytes) = vram {
+                assert!(driver.peak_bytes(0) <= vram_bytes, "{what}");
+            }
+            drop(job);
+            all_is_given_back(session, tier, driver, &what);
+        }
+    });
+}
+
+#[test]
+fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
+    const TEST: &str = "what_does_not_fit_is_the_processors_and_the_reason_is_told";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        for (vram_bytes, reason) in [
+            (4 << 10, "bytes of device memory"),
+            (40 << 10, "does not fit 40960 bytes of device memory as a whole"),
+        ] {
+            driver.reset(1, 64 << 20);
+            let tier = tier(ByteSize::Bytes(vram_bytes), Offload::Always);
+            let session = session(Some(&tier), 1 << 20);
+            let job = Job::new(&session, 2048);
+            job.check_transforms(&session, reason);
+            let report = tier.report();
+            assert_eq!(
+                (report.transforms(), report.by_the_processor()),
+                (0, 5),
+                "{report}"
+            );
+            assert!(report.to_string().contains(reason), "{report}");
+            drop(job);
+            all_is_given_back(session, tier, driver, reason);
+        }
+        // A budget of the host that has little room: the device needs less than the processor; then neither of them has enough.
+        driver.reset(1, 64 << 20);
+        let tier = tier(ByteSize::Auto, Offload::Always);
+        let session = session(Some(&tier), 700 << 10);
+        let job = Job::new(&session, 512);
+        for (left_bytes, declined) in [(300 << 10, 0), (48 << 10, 1)] {
+            let rest_bytes = session.budget().available_bytes() - left_bytes;
+            let held = session.budget().lease(rest_bytes, "somebody else").unwrap();
+            if declined == 0 {
+                job.check_sums(&session, "little room");
+            } else {
+                let sum = session
+                    .run(|| msm::<g1::Config>(&job.bases, &[Scalars::Column(&job.scalars[0])]))
+                    .map(|_| ());
+                assert!(
+                    matches!(sum, Err(spillproof::Error::BudgetTooSmall { .. })),
+                    "{sum:?}"
+                );
+            }
+            drop(held);
+            let report = tier.report();
+            assert_eq!(
+                (report.sums(), report.by_the_processor()),
+                (5, declined),
+                "{report}"
+            );
+        }
+        let report = tier.report();
+        assert!(report.to_string().contains("no memory of the host"), "{report}");
+        drop(job);
+        all_is_given_back(session, tier, driver, "no room");
+    });
+}
+
+#[test]
+fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
+    const TEST: &str = "small_jobs_stay_with_the_processor_and_larger_ones_are_measured";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        driver.reset(1, 256 << 20);
+        let tier = tier(ByteSize::Auto, Offload::Measured);
+        let session = session(Some(&tier), 64 << 20);
+        let job = Job::new(&session, 512);
+        job.check_sums(&session, "small");
+        job.check_transforms(&session, "small");
+        let report = tier.report();
+        assert!(report.to_string().contains("is small"), "{report}");
+        assert_eq!(
+            (report.by_the_processor(), driver.calls(Some("cuLaunchKernel"))),
+            (10, 0)
+        );
+        drop(job);
+        // No processor is slower than a device that is one. Nothing is measured twice.
+        let job = Job::new(&session, 4096);
+        job.check_transforms(&session, "measured");
+        let launches = driver.calls(Some("cuLaunchKernel"));
+        assert!(launches > 0);
+        job.check_transforms(&session, "measured");
+        assert_eq!(driver.calls(Some("cuLaunchKernel")), launches);
+        let report = tier.report();
+        assert!(
+            report
+                .to_string()
+                .contains("the processor is faster, by measured rates"),
+            "{report}"
+        );
+        drop(job);
+        all_is_given_back(session, tier, driver, "measured");
+    });
+}
+
+/// A device that fails at the `nth` call of any kind, or is lost there: results are the same, and whoever made them is told.
+fn failing(driver: &FakeDriver, code: Code, lost: bool) {
+    let calls = {
+        driver.reset(1, 64 << 20);
+        let tier = tier(ByteSize::Bytes(1 << 20), Offload::Always);
+        let session = session(Some(&tier), 4 << 20);
+        let job = Job::new(&session, 64);
+        let before = driver.calls(None);
+        job.check_sums(&session, "counting");
+        job.check_transforms(&session, "counting");
+        driver.calls(None) - before
+    };
+    assert!(calls > 200, "{calls}");
+    // A sample: all would take minutes.
+    for nth in (1..=calls).step_by((calls / 20) as usize) {
+        let what = format!("call {nth} of {calls}, {code:?}, lost: {lost}");
+        driver.reset(1, 64 << 20);
+        let tier = tier(ByteSize::Bytes(1 << 20), Offload::Always);
+        let session = session(Some(&tier), 4 << 20);
+        let job = Job::new(&session, 64);
+        driver.fail(None, nth, code, lost);
+        job.check_sums(&session, &what);
+        job.check_transforms(&session, &what);
+        let failed = driver.failures() > 0;
+        let report = tier.report();
+        let all = report.sums() + report.transforms() + report.by_the_processor();
+        assert_eq!(all, 10, "{what}: {report}");
+        if failed && report.by_the_processor() > 0 {
+            assert!(report.to_string().contains("driver "), "{what}: {report}");
+        }
+        if lost && failed && nth < calls / 2 {
+            assert!(report.by_the_processor() >= 5, "{what}: {report}");
+        }
+        assert!(session.budget().peak_bytes() <= 4 << 20, "{what}");
+        drop(job);
+        drop(session);
+        drop(Arc::into_inner(tier).unwrap());
+        if !lost {
+            driver.assert_clean(&what);
+        }
+    }
+}
+
+#[test]
+fn a_failure_half_way_changes_nothing() {
+    with_kernels(
+        module_path!(),
+        "a_failure_half_way_changes_nothing",
+        |driver, image| {
+            let _file = name_the_image(image);
+            for code in [Code::OutOfMemory, Code::InvalidValue] {
+                failing(driver, code, false);
+            }
+        },
+    );
+}
+
+#[test]
+fn a_lost_device_is_left_alone() {
+    with_kernels(module_path!(), "a_lost_device_is_left_alone", |driver, image| {
+        let _file = name_the_image(image);
+        failing(driver, Code::LaunchFailed, true);
+    });
+}
