@@ -52,6 +52,11 @@ pub trait ReadElements {
     /// # Errors
     /// Of the disk or the budget; the job ends with it.
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()>;
+
+    /// The most that it leases between its first element and its last: who reads several at one time sees whether they have room.
+    fn lease_bytes(&self) -> u64 {
+        0
+    }
 }
 
 impl<R: FnMut(u64, &mut [u8]) -> Result<()>> ReadElements for R {

@@ -239,7 +239,14 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
             self.values.fill(start, values);
             encode(values, out);
         }
+        if start + count == self.values.count() {
+            self.tile = None;
+        }
         Ok(())
+    }
+
+    fn lease_bytes(&self) -> u64 {
+        (FOREIGN_CHUNK.min(self.values.count()) * size_of::<F>()) as u64
     }
 }
 
@@ -357,7 +364,15 @@ impl<const N: usize> ReadElements for Walk<N> {
             let count = self.some(into)?;
             into = &mut into[count..];
         }
+        if self.next >= self.column.len() {
+            // Others that are read after this one want the room.
+            self.tile = None;
+        }
         Ok(())
+    }
+
+    fn lease_bytes(&self) -> u64 {
+        3 * self.column.transfer_bytes(self.chunk)
     }
 }
 

@@ -43,6 +43,8 @@ mod cost {
     pub const LAUNCH: f64 = 32_000.0;
     /// A point's copy that nothing runs beside.
     pub const COPY: f64 = 12.0;
+    /// A point read once more for another pass: 64 bytes from a disk of 7 GB/s.
+    pub const REREAD: f64 = 60.0;
 }
 
 /// The four numbers that a plan is made of.
@@ -178,6 +180,42 @@ impl MsmPlan {
             memory: "device memory",
             budget_bytes: vram_bytes,
             smallest_bytes,
+        })
+    }
+
+    /// The plan for as many of `columns` sums at one time, `at_once` at most, as cost least all in all: the more there are, the fewer
+    /// passes over the bases, and the less room for the buckets and the chunks of each. Passes are as even as can be:
+    /// [`MsmPlan::with_columns`] makes the plan of a last one that has fewer.
+    ///
+    /// # Errors
+    /// As [`MsmPlan::of_columns`], of one sum if not even that fits.
+    pub fn of_passes(
+        points: u64,
+        columns: u64,
+        at_once: u64,
+        vram_bytes: u64,
+        slot_bytes: u64,
+    ) -> Result<Self> {
+        let mut best: Option<(f64, Self)> = None;
+        let mut last = None;
+        let fewest = columns.div_ceil(at_once.clamp(1, COLUMNS_MAX)).max(1);
+        for passes in fewest..=columns.max(1) {
+            let width = columns.div_ceil(passes);
+            if last.replace(width) == Some(width) {
+                continue;
+            }
+            let plan = match Self::of_columns(points, width, BasesAre::Streamed, vram_bytes, slot_bytes) {
+                Err(error) if error.is_memory_short() && width > 1 => continue,
+                plan => plan?,
+            };
+            let sums = plan.cost() / width as f64 * columns as f64;
+            let cost = sums + (passes * points) as f64 * cost::REREAD;
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, plan));
+            }
+        }
+        best.map(|(_, plan)| plan).ok_or(Error::Unusable {
+            what: "a plan of sums",
         })
     }
 
@@ -462,6 +500,20 @@ mod tests {
             "{refusal}"
         );
         assert!(MsmPlan::new(0, 1 << 30, 1 << 20).is_err());
+        let at_a_time = |columns, at_once, vram_bytes| {
+            let plan = MsmPlan::of_passes(1 << 24, columns, at_once, vram_bytes, 16 << 20)?;
+            assert!(plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= 16 << 20);
+            Ok::<_, Error>(plan.columns())
+        };
+        assert_eq!(at_a_time(1, 9, 8 << 30).unwrap(), 1);
+        assert_eq!(at_a_time(3, 9, 8 << 30).unwrap(), 3);
+        // Even passes: five in two of three and two.
+        assert_eq!(at_a_time(5, 4, 8 << 30).unwrap(), 3);
+        assert_eq!(at_a_time(5, 0, 8 << 30).unwrap(), 1);
+        // Where chunks share a slot, many at a time are not worth it.
+        assert!((2..100).contains(&at_a_time(1000, 1000, 64 << 20).unwrap()));
+        assert!(at_a_time(5, 5, 4 << 10).unwrap_err().is_memory_short());
+        assert!(at_a_time(0, 5, 8 << 30).is_err());
         let shape = MsmShape {
             window_bits: 21,
             ..plan.shape()
