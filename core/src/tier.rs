@@ -112,4 +112,43 @@ pub struct Transform<'a> {
     pub input: Box<dyn ReadElements + 'a>,
     /// Elements, in natural order.
     pub output: Box<dyn WriteElements + 'a>,
+    /// In place of both, for a tier that has no room for the whole.
+    pub in_steps: Box<dyn InSteps + 'a>,
 }
+
+/// A transform as a matrix of `2^log_rows` by `2^log_columns` elements, row after row, of which a tier has `2^log_chunk` elements at one
+/// time: whole columns, then whole rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// log2 of the number of rows, the length of a column.
+    pub log_rows: u32,
+    /// log2 of the number of columns, the length of a row.
+    pub log_columns: u32,
+    /// log2 of a chunk's elements; no less than either of the others, no more than both together.
+    pub log_chunk: u32,
+}
+
+/// A transform's ends in two steps, the second of which starts when the first is done.
+pub trait InSteps {
+    /// Leases what both steps need, and gives their ends.
+    ///
+    /// # Errors
+    /// For a matrix that is not the transform's; of the disk or the budget.
+    fn ends(&mut self, matrix: Matrix) -> Result<StepEnds<'_>>;
+}
+
+/// Where lines of elements come from and go to. None of them is read or written twice, and none begins anew.
+pub struct StepEnds<'a> {
+    /// The input, in the order of chunks of columns: of each row in turn as many elements as a chunk has columns.
+    pub input: Box<dyn ReadElements + 'a>,
+    /// What is between the steps: written in the order in which the input is read; then read in natural order, whole rows of a chunk at
+    /// a time.
+    pub between: Box<dyn ReadWriteElements + 'a>,
+    /// The output, a matrix of `2^log_columns` by `2^log_rows`: of each of its rows in turn as many elements as a chunk has rows.
+    pub output: Box<dyn WriteElements + 'a>,
+}
+
+/// Elements that are written, and then read.
+pub trait ReadWriteElements: ReadElements + WriteElements {}
+
+impl<T: ReadElements + WriteElements> ReadWriteElements for T {}

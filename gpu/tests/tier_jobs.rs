@@ -11,11 +11,12 @@ use ark_ff::{AdditiveGroup, FftField, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Placement, Writer};
+use spillproof::budget::{Budget, ByteSize};
+use spillproof::column::{Column, Placement, Workspace, Writer};
 use spillproof::commit::G1;
+use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof::stream::{Scalars, Transform, msm, ntt};
+use spillproof::{Error, Session};
 use spillproof_fake_driver::{Code, FakeDriver};
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::{GpuTier, Offload};
@@ -255,30 +256,166 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
     });
 }
 
+/// By columns and by rows, through the disk: chunks from one column on, tiles of the host from a frame a line on.
+#[test]
+fn a_transform_larger_than_the_device_goes_in_two_steps() {
+    const TEST: &str = "a_transform_larger_than_the_device_goes_in_two_steps";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        for (log_n, vram_bytes, memory_bytes) in [
+            (6, 3 << 10, 1 << 20),
+            (11, 20 << 10, 1 << 20),
+            (11, 40 << 10, 8 << 20),
+            (12, 24 << 10, 2 << 20),
+            (13, 128 << 10, 16 << 20),
+            (13, 200 << 10, 1 << 20),
+        ] {
+            let what = format!("2^{log_n}, {vram_bytes} of the device, {memory_bytes} of the host");
+            driver.reset(1, 64 << 20);
+            let tier = tier(ByteSize::Bytes(vram_bytes), Offload::Always);
+            let session = session(Some(&tier), memory_bytes);
+            let job = Job::new(&session, 1 << log_n);
+            let held = session.budget().held_bytes();
+            job.check_transforms(&session, &what);
+            // Less than a row of it.
+            let few = column(&session, &job.input[..3]);
+            let domain = Radix2EvaluationDomain::<Fr>::new(1 << log_n).unwrap();
+            let transform = Transform::forward(log_n, domain.group_gen);
+            let output = session.run(|| ntt(&few, &transform, Placement::Auto)).unwrap();
+            assert!(output.to_vec().unwrap() == domain.fft(&job.input[..3]), "{what}");
+            drop((few, output));
+            assert_eq!(session.budget().held_bytes(), held, "{what}");
+            let report = tier.report();
+            assert_eq!(
+                (report.transforms(), report.by_the_processor()),
+                (6, 0),
+                "{what}: {report}"
+            );
+            // Each element crosses twice.
+            for kind in [Kind::ToDevicePinned, Kind::FromDevicePinned] {
+                let bytes = tier.gpu().trace().total(kind).bytes;
+                assert_eq!(bytes, 6 * 2 * (32 << log_n), "{what}");
+            }
+            assert!(driver.peak_bytes(0) <= vram_bytes, "{what}");
+            drop(job);
+            all_is_given_back(session, tier, driver, &what);
+        }
+    });
+}
+
+/// What the disk refuses on the way is the job's error, what the host's memory refuses is the processor's job; neither leaves anything.
+#[test]
+fn two_steps_that_fail_leave_nothing() {
+    const TEST: &str = "two_steps_that_fail_leave_nothing";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        let values: Vec<Fr> = (1..=1u64 << 11).map(Fr::from).collect();
+        let domain = Radix2EvaluationDomain::<Fr>::new(values.len()).unwrap();
+        let (transform, expected) = (Transform::forward(11, domain.group_gen), domain.fft(&values));
+        let run = |faults: FaultPlan, left_bytes: u64, failing: Option<(u64, Code)>| {
+            driver.reset(1, 64 << 20);
+            let tier = tier(ByteSize::Bytes(20 << 10), Offload::Always);
+            let folder = tempfile::tempdir().unwrap();
+            let storage = Storage::builder()
+                .dir(folder.path())
+                .faults(faults)
+                .build()
+                .unwrap();
+            let budget = Budget::new(1 << 20);
+            let workspace = Workspace {
+                tier: Some(Arc::clone(&tier) as Arc<dyn spillproof::tier::Tier>),
+                ..Workspace::new(storage, budget.clone())
+            };
+            let found = (|| {
+                let mut writer = Writer::scratch(&workspace, "values", 1 << 11, Placement::Disk)?;
+                writer.push(&values)?;
+                let input = writer.finish()?;
+                let rest_bytes = budget.available_bytes().saturating_sub(left_bytes);
+                let held = budget.lease(rest_bytes, "somebody else")?;
+                if let Some((nth, code)) = failing {
+                    driver.fail(None, nth, code, false);
+                }
+                let output = ntt(&input, &transform, Placement::Disk)?;
+                drop(held);
+                output.to_vec()
+            })();
+            let calls = driver.calls(None);
+            drop(workspace);
+            let report = tier.report();
+            drop(Arc::into_inner(tier).unwrap());
+            driver.assert_clean("after a fault");
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+            // A file's last transfer may still be on its way when its error is known.
+            let start = std::time::Instant::now();
+            while budget.held_bytes() > 0 && start.elapsed().as_secs() < 10 {
+                std::thread::yield_now();
+            }
+            assert_eq!(budget.held_bytes(), 0);
+            (found, report, calls)
+        };
+        const ALL: u64 = 1 << 20;
+        let plan = FaultPlan::none();
+        let (found, report, calls) = run(plan.clone(), ALL, None);
+        assert!(found.unwrap() == expected);
+        assert_eq!(report.transforms(), 1);
+        let operations = plan.operations();
+        assert!(operations > 50, "{operations}");
+        let mut failed = 0;
+        for index in (0..operations).step_by((operations / 40).max(1) as usize) {
+            for fault in [Fault::Io, Fault::FlipByte(77)] {
+                match run(FaultPlan::at(index, fault), ALL, None).0 {
+                    Ok(found) => assert!(found == expected, "operation {index}"),
+                    Err(Error::Io { .. } | Error::File { .. } | Error::Damaged { .. }) => failed += 1,
+                    Err(other) => panic!("operation {index}: {other}"),
+                }
+            }
+        }
+        assert!(failed > 40, "{failed}");
+        let mut declined = 0;
+        for nth in (1..calls).step_by((calls / 30).max(1) as usize) {
+            let (found, report, _) = run(FaultPlan::none(), ALL, Some((nth, Code::OutOfMemory)));
+            assert!(found.unwrap() == expected, "call {nth}");
+            declined += report.by_the_processor();
+        }
+        assert!(declined > 10, "{declined}");
+        let mut ways = [0; 3];
+        for left_bytes in (40 << 10..800 << 10).step_by(20 << 10) {
+            match run(FaultPlan::none(), left_bytes, None) {
+                (Ok(found), report, _) => {
+                    assert!(found == expected, "{left_bytes} left");
+                    ways[report.by_the_processor() as usize] += 1;
+                }
+                (Err(Error::BudgetTooSmall { .. } | Error::OverBudget { .. }), report, _) => {
+                    assert!(report.to_string().contains("no memory of the host"), "{report}");
+                    ways[2] += 1;
+                }
+                (Err(other), ..) => panic!("{left_bytes} left: {other}"),
+            }
+        }
+        assert!(ways[0] > 5 && ways[2] > 0, "{ways:?}");
+    });
+}
+
 #[test]
 fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
     const TEST: &str = "what_does_not_fit_is_the_processors_and_the_reason_is_told";
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
-        for (vram_bytes, reason) in [
-            (4 << 10, "bytes of device memory"),
-            (40 << 10, "does not fit 40960 bytes of device memory as a whole"),
-        ] {
-            driver.reset(1, 64 << 20);
-            let tier = tier(ByteSize::Bytes(vram_bytes), Offload::Always);
-            let session = session(Some(&tier), 1 << 20);
-            let job = Job::new(&session, 2048);
-            job.check_transforms(&session, reason);
-            let report = tier.report();
-            assert_eq!(
-                (report.transforms(), report.by_the_processor()),
-                (0, 5),
-                "{report}"
-            );
-            assert!(report.to_string().contains(reason), "{report}");
-            drop(job);
-            all_is_given_back(session, tier, driver, reason);
-        }
+        driver.reset(1, 64 << 20);
+        let reason = "bytes of device memory";
+        let tier_of = tier(ByteSize::Bytes(4 << 10), Offload::Always);
+        let session_of = session(Some(&tier_of), 1 << 20);
+        let job = Job::new(&session_of, 2048);
+        job.check_transforms(&session_of, reason);
+        let report = tier_of.report();
+        assert_eq!(
+            (report.transforms(), report.by_the_processor()),
+            (0, 5),
+            "{report}"
+        );
+        assert!(report.to_string().contains(reason), "{report}");
+        drop(job);
+        all_is_given_back(session_of, tier_of, driver, reason);
         // A budget of the host that has little room: the device needs less than the processor; then neither of them has enough.
         driver.reset(1, 64 << 20);
         let tier = tier(ByteSize::Auto, Offload::Always);

@@ -2,14 +2,18 @@
 //!
 //! Only BN254's types go there. What a tier declines the caller does, as if nobody had been asked; a column that was half written is
 //! dropped. Memory while a job runs: two chunks for each column that is read, a third where the tier asks for parts of chunks, and
-//! what a [`Writer`] takes. They are leased when the first element is asked for, so a tier that declines at once costs nothing; and all
-//! is given back before the processor plans with what the budget has left.
+//! what a [`Writer`] takes; for a transform in two steps what [`steps`] says. They are leased when the first element is asked for, so a
+//! tier that declines at once costs nothing; and all is given back before the processor plans with what the budget has left.
 
 use std::any::{Any, TypeId};
 use std::ops::Range;
 
 use ark_bn254::{Fr, g1};
 use ark_ec::short_weierstrass::Projective;
+
+mod steps;
+
+use steps::{Parts, Steps};
 
 use super::msm::{ForeignScalars, Scalars};
 use super::ntt::Transform;
@@ -118,24 +122,31 @@ pub(super) fn transform<F: KernelField + Element>(
         make: || Writer::scratch(workspace, "transform", n, placement),
         writer: None,
     };
-    let answer = run_transform(tier, input, transform, &mut output)?;
-    match (answer, output.writer) {
-        (Answer::Done(()), Some(writer)) => writer.finish()?.cast().map(Some),
-        (Answer::Done(()), None) => Err(wrong_answer("a transform of which nothing was written".into())),
-        (Answer::Declined(why), writer) => {
-            if let Some(writer) = writer {
-                writer.abandon();
-            }
-            Ok(declined("transform", &why))
+    let mut steps = Steps::new(input.cast()?, transform.log_n, placement);
+    let answer = run_transform(tier, input, transform, (&mut output, &mut steps));
+    let why = match (answer, output.writer.take(), steps.parts.take()) {
+        (Ok(Answer::Done(())), Some(writer), None) => return writer.finish()?.cast().map(Some),
+        (Ok(Answer::Done(())), None, Some(parts)) => return parts.finish()?.cast().map(Some),
+        (Ok(Answer::Done(())), None, None) => {
+            Err(wrong_answer("a transform of which nothing was written".into()))
         }
-    }
+        (answer, writer, parts) => {
+            writer.into_iter().for_each(Writer::abandon);
+            parts.into_iter().for_each(Parts::abandon);
+            match answer? {
+                Answer::Declined(why) => Ok(why),
+                Answer::Done(()) => Err(wrong_answer("a transform that was written in two ways".into())),
+            }
+        }
+    };
+    Ok(declined("transform", &why?))
 }
 
 fn run_transform<F: KernelField + Element>(
     tier: &dyn Tier,
     input: &Column<F>,
     transform: &Transform<Fr>,
-    output: &mut dyn WriteElements,
+    (output, steps): (&mut dyn WriteElements, &mut Steps),
 ) -> Result<Answer<()>> {
     let Transform {
         log_n,
@@ -152,6 +163,7 @@ fn run_transform<F: KernelField + Element>(
         scale,
         input: Box::new(Walk::upwards(input.cast::<[u8; SCALAR_BYTES]>()?)),
         output: Box::new(|first: u64, bytes: &[u8]| output.write(first, bytes)),
+        in_steps: Box::new(steps),
     };
     tier.transform(&mut job, &input.workspace().budget)
 }

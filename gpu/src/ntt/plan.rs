@@ -136,6 +136,16 @@ impl NttPlan {
         Ok(Self { log_tile, ..self })
     }
 
+    /// The same plan with chunks of a power of two, so that they divide columns and rows evenly.
+    #[must_use]
+    pub fn with_even_chunks(self) -> Self {
+        let log_chunk = self.chunk_elements.checked_ilog2().unwrap_or(0);
+        Self {
+            chunk_elements: 1 << log_chunk,
+            ..self
+        }
+    }
+
     /// Bytes of an element.
     pub fn element_bytes(&self) -> u64 {
         self.element_bytes

@@ -14,7 +14,8 @@
 //!   has no kernels, declines everything from then on.
 //!
 //! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, leased
-//! while the job runs; a slot has at most an eighth of what the budget has left, and 16 MiB. Device memory: that of
+//! while the job runs; a slot has at most an eighth of what the budget has left, and 16 MiB. A transform that `--vram` has no room for goes
+//! in two steps, by way of the disk, and the engine leases a tile for its lines. Device memory: that of
 //! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], within the budget given.
 
 mod device;

@@ -109,6 +109,15 @@ pub(super) fn worth_a_transform(device: &mut Device, log_n: u32, budget: &Budget
             *device.measured.transforms.insert(rates)
         }
     };
+    let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes_max(budget, true))?;
+    let rates = match plan.way() {
+        NttWay::InDeviceMemory => rates,
+        // All of it crosses twice, and the processor's own two passes over the disk are as many.
+        NttWay::TwoSteps { .. } => Rates {
+            device_each: 2.0 * rates.device_each,
+            ..rates
+        },
+    };
     rates.worth(&what, transform_work(log_n))
 }
 

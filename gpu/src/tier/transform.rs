@@ -1,10 +1,12 @@
-//! Whole transforms, in device memory. One that does not fit `--vram` as a whole is declined: in two steps it would have to go by way
-//! of the disk once more, where the processor's own two passes are as good.
+//! Whole transforms: in device memory, or in two steps where `--vram` has no room for that.
+//!
+//! In two steps the data passes the device twice, and the disk once more, by the ends that [`spillproof::tier::InSteps`] gives: those
+//! gather and scatter the lines of chunks. Chunks have a power of two of elements there.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field};
 use spillproof::budget::Budget;
-use spillproof::tier::{ReadElements, Transform, WriteElements};
+use spillproof::tier::{Matrix, ReadElements, ReadWriteElements, Transform, WriteElements};
 
 use super::device::Device;
 use super::host::{Host, slot_bytes_max};
@@ -17,28 +19,51 @@ pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget)
     let transform = of(job)?;
     let vram_bytes = device.vram_bytes()?;
     let plan = NttPlan::new(job.log_n, vram_bytes, slot_bytes_max(budget, true))?;
-    if plan.way() != NttWay::InDeviceMemory {
-        return Err(Stop::Declined(format!(
-            "a transform of 2^{} elements does not fit {vram_bytes} bytes of device memory as a whole",
-            job.log_n
-        )));
-    }
+    let NttWay::TwoSteps { log_rows } = plan.way() else {
+        let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
+        return transformed(
+            device,
+            &mut host,
+            (plan, transform),
+            &mut From(&mut *job.input),
+            &mut To(&mut *job.output),
+        );
+    };
+    let plan = plan.with_even_chunks();
     let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
-    transformed(
+    let mut ends = job.in_steps.ends(Matrix {
+        log_rows,
+        log_columns: job.log_n - log_rows,
+        log_chunk: plan.chunk_elements().ilog2(),
+    })?;
+    by_plan(
         device,
         &mut host,
         (plan, transform),
-        &mut From(&mut *job.input),
-        &mut To(&mut *job.output),
+        &mut From(&mut *ends.input),
+        &mut Between(&mut *ends.between),
+        &mut To(&mut *ends.output),
     )
 }
 
-/// One transform by a plan.
+/// One transform in device memory by a plan.
 pub(super) fn transformed(
+    device: &mut Device,
+    host: &mut Host,
+    by: (NttPlan, ntt::Transform),
+    from: &mut dyn ntt::ReadElements,
+    to: &mut dyn ntt::WriteElements,
+) -> Result<(), Stop> {
+    let mut no_steps_between = Vec::new();
+    by_plan(device, host, by, from, &mut no_steps_between, to)
+}
+
+fn by_plan(
     device: &mut Device,
     host: &mut Host,
     (plan, transform): (NttPlan, ntt::Transform),
     from: &mut dyn ntt::ReadElements,
+    between: &mut (impl ntt::ReadElements + ntt::WriteElements),
     to: &mut dyn ntt::WriteElements,
 ) -> Result<(), Stop> {
     tracing::debug!(?plan, "transform on the device");
@@ -50,10 +75,7 @@ pub(super) fn transformed(
             what: "a job without slots for the way back",
         })?,
     };
-    let mut no_steps_between = Vec::new();
-    device
-        .ntt(plan, transform)?
-        .run(ends, from, &mut no_steps_between, to)?;
+    device.ntt(plan, transform)?.run(ends, from, between, to)?;
     Ok(())
 }
 
@@ -103,6 +125,20 @@ impl ntt::ReadElements for From<'_> {
 struct To<'a>(&'a mut dyn WriteElements);
 
 impl ntt::WriteElements for To<'_> {
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<(), BoxedError> {
+        self.0.write(first, bytes).map_err(BoxedError::from)
+    }
+}
+
+struct Between<'a>(&'a mut dyn ReadWriteElements);
+
+impl ntt::ReadElements for Between<'_> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), BoxedError> {
+        self.0.read(first, into).map_err(BoxedError::from)
+    }
+}
+
+impl ntt::WriteElements for Between<'_> {
     fn write(&mut self, first: u64, bytes: &[u8]) -> Result<(), BoxedError> {
         self.0.write(first, bytes).map_err(BoxedError::from)
     }
