@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use spillproof_format::FrameKey;
 
 use super::frames::{DIGEST_BYTES, Frames, PendingFrames, Run};
-use super::reader::JOB_ELEMENTS;
+use super::reader::{JOB_ELEMENTS, run_jobs};
 use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace};
 use crate::budget::Buffer;
 use crate::{Error, Result};
@@ -116,8 +115,8 @@ impl<E: Element> Draft<E> {
         (self.frames.frame_bytes() / E::BYTES) as u64
     }
 
-    /// Writes `region` from the start of `values`; returns when the bytes are on their way, and at most two regions
-    /// are behind. Up to two buffers of the largest region are leased until [`Self::finish`].
+    /// Writes `region` from the start of `values`; returns when the bytes are on their way. At most two regions are
+    /// behind (or what [`Self::with_writes_behind`] said), and as many buffers of the largest region leased until [`Self::finish`].
     ///
     /// # Errors
     /// [`Error::Invalid`] for a region that leaves the column or does not keep to frames, or too few `values`;
@@ -228,28 +227,12 @@ fn encode_pieces<E: Element>(
         jobs.extend(parts);
         (values, out, done) = (rest, behind, offset + padded);
     }
-    let count: usize = pieces.iter().map(|(_, len)| len).sum();
-    let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + count);
-    jobs.into_par_iter()
-        .with_min_len(jobs_min)
-        .for_each(|(values, out)| encode_run(values, out));
-}
-
-fn encode_run<E: Element>(values: &[E], out: &mut [u8]) {
-    for (value, bytes) in values.iter().zip(out.chunks_exact_mut(E::BYTES)) {
-        value.encode(bytes);
-    }
-}
-
-fn encode<E: Element>(values: &[E], out: &mut [u8]) {
-    if values.len() < 2 * JOB_ELEMENTS {
-        encode_run(values, out);
-    } else {
-        let parts = values
-            .par_chunks(JOB_ELEMENTS)
-            .zip(out.par_chunks_mut(JOB_ELEMENTS * E::BYTES));
-        parts.for_each(|(values, out)| encode_run(values, out));
-    }
+    let count = pieces.iter().map(|(_, len)| len).sum();
+    run_jobs(jobs, count, |(values, out)| {
+        for (value, bytes) in values.iter().zip(out.chunks_exact_mut(E::BYTES)) {
+            value.encode(bytes);
+        }
+    });
 }
 
 /// A [`Draft`] that is filled from its first element to its last.
@@ -311,7 +294,8 @@ impl<E: Element> Writer<E> {
             let take = values.len().min(self.buffer_elements - self.buffered);
             let (now, later) = values.split_at(take);
             let at = self.buffered * E::BYTES;
-            encode(now, &mut buffer[at..at + take * E::BYTES]);
+            // No frame ends here: nothing is padded.
+            encode_pieces(now, &mut buffer[at..], &[(0, take)], 1);
             self.buffered += take;
             values = later;
             self.buffer = Some(buffer);

@@ -244,6 +244,9 @@ impl Frames {
 
 /// Copies, on all cores if it is much.
 fn copy(from: &[u8], to: &mut [u8]) {
+    if from.len() < 2 * PARALLEL_BYTES_MIN {
+        return to.copy_from_slice(from);
+    }
     let pieces = from.par_chunks(PARALLEL_BYTES_MIN);
     let targets = to.par_chunks_mut(PARALLEL_BYTES_MIN);
     pieces

@@ -322,15 +322,21 @@ fn decode<E: Element>(buffer: &[u8], pieces: &[(usize, usize)], mut out: &mut [E
         }
         out = rest;
     }
-    let run = |(part, offset): (&mut [E], usize)| {
+    let count = pieces.iter().map(|(_, len)| len).sum();
+    run_jobs(jobs, count, |(part, offset)| {
         for (value, bytes) in part.iter_mut().zip(buffer[offset..].chunks_exact(E::BYTES)) {
             *value = E::decode(bytes);
         }
-    };
+    });
+}
+
+/// Runs jobs over `elements` elements in all, on all cores if there is more than one, as many at a time as make
+/// [`JOB_ELEMENTS`]. One alone runs here: a caller may be outside of every pool.
+pub(super) fn run_jobs<J: Send>(jobs: Vec<J>, elements: usize, run: impl Fn(J) + Sync + Send) {
     if jobs.len() < 2 {
         jobs.into_iter().for_each(run);
     } else {
-        let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + pieces.iter().map(|p| p.1).sum::<usize>());
+        let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + elements);
         jobs.into_par_iter().with_min_len(jobs_min).for_each(run);
     }
 }

@@ -67,7 +67,7 @@ pub fn open(srs: &Srs, polynomial: &Column<Scalar>, point: Scalar) -> Result<Ope
     let budget = &bases.workspace().budget;
     let plan = MsmPlan::new::<g1::Config>(len, 1, 1, budget.available_bytes())?;
     let chunk = plan.chunk();
-    let (mut kernel, _kernel_bytes) = leased_kernel::<g1::Config>(*plan.config(), budget)?;
+    let (_kernel_bytes, mut kernel) = leased_kernel::<g1::Config>(*plan.config(), budget)?;
     let mut tile = budget.vec(chunk as usize, Point::<g1::Config>::INFINITY, "MSM bases")?;
     let mut values = budget.vec(chunk as usize, Scalar::ZERO, "MSM scalars")?;
     let mut coefficients = polynomial.reader(descending(len, chunk), 2)?;

@@ -248,7 +248,7 @@ pub fn divide_and_commit(
     if let Some(done) = on_tier(&bases, &plan, pass)? {
         return Ok(done);
     }
-    let (mut msm, _msm_bytes) = leased_kernel::<g1::Config>(plan.config, budget)?;
+    let (_msm_bytes, mut msm) = leased_kernel::<g1::Config>(plan.config, budget)?;
     let msm_chunk = plan.msm_chunk as usize;
     let mut points = budget.vec(msm_chunk, Point::<g1::Config>::INFINITY, "MSM bases")?;
     let mut pass = pass()?;

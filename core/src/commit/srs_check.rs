@@ -72,7 +72,7 @@ pub fn check_srs(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsP
     })?;
     let threads = rayon::current_num_threads();
     let config = MsmConfig::choose::<g1::Config>(n, 1, threads, workspace.budget.available_bytes() / 2)?;
-    let (mut msm, _msm_bytes) = leased_kernel(config, &workspace.budget)?;
+    let (_msm_bytes, mut msm) = leased_kernel(config, &workspace.budget)?;
 
     let sum = weigh(
         workspace,

@@ -12,15 +12,11 @@ use super::quotient_plan::{BANDS_BEHIND, QuotientPlan};
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{Domain, NttElement, Twiddles, Twist, columns, long_rows, rows};
+use crate::kernels::ntt::{NttElement, RowTables, Twiddles, Twist, columns};
 use crate::{Error, Result};
 
 /// Elements that one core copies at a time.
 const COPY_ELEMENTS: usize = 8192;
-/// Rows that are transformed side by side.
-const LANES: u64 = 8;
-/// log2 of the row from where on all threads can share one.
-const LONG_ROW_LOG_MIN: u32 = 9;
 
 /// The matrix of a quotient's transforms, and their tables.
 pub(super) struct Matrix<'a, F> {
@@ -30,10 +26,10 @@ pub(super) struct Matrix<'a, F> {
     pub omega_inverse: F,
     /// n1 points, to the coset and back.
     down: [Twiddles<F>; 2],
-    /// n2 points, to the coset and back.
-    along: [Twiddles<F>; 2],
-    /// The way back for tiles that have too few rows to fill the lanes.
-    back: Option<Domain<F>>,
+    /// n2 points, to the coset.
+    pub along: Twiddles<F>,
+    /// n2 points, for a tile's rows on their way back.
+    pub along_back: RowTables<F>,
 }
 
 impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
@@ -50,28 +46,9 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
                 Twiddles::new(plan.log_n1, omega.pow([n2]))?,
                 Twiddles::new(plan.log_n1, omega_inverse.pow([n2]))?,
             ],
-            along: [
-                Twiddles::new(plan.log_n2, omega.pow([n1]))?,
-                Twiddles::new(plan.log_n2, omega_inverse.pow([n1]))?,
-            ],
-            back: match plan.tile_rows < LANES && plan.log_n2 > LONG_ROW_LOG_MIN {
-                true => Some(Domain::new(plan.log_n2, omega_inverse.pow([n1]))?),
-                false => None,
-            },
+            along: Twiddles::new(plan.log_n2, omega.pow([n1]))?,
+            along_back: RowTables::new(plan.log_n2, omega_inverse.pow([n1]), plan.tile_rows)?,
         })
-    }
-
-    /// The tables of n2 points, to the coset.
-    pub fn along(&self) -> &Twiddles<F> {
-        &self.along[0]
-    }
-
-    /// Transforms a tile's rows back.
-    pub fn rows_back(&self, tile: &mut [F]) {
-        match &self.back {
-            Some(row) => long_rows(tile, row),
-            None => rows(tile, &self.along[1]),
-        }
     }
 
     /// A leased vector of zeros.

@@ -273,7 +273,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             shift,
             omega: self.domain.omega,
             first_lagrange: vanishing.times(&n_inverse),
-            along: matrix.along(),
+            along: &matrix.along,
             powers: power_table.as_deref().unwrap_or(&[]),
             rows: plan.rows(),
         };
@@ -324,7 +324,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             let values = &mut values[..(tile_rows * row_len) as usize];
             self.numerator
                 .evaluate_parallel(&inputs, &mut [&mut *values], &mut registers, part);
-            matrix.rows_back(values);
+            matrix.along_back.transform(values);
             let factors = matrix.twist_back(shift_inverse, first_row, scale);
             twist(values, row_len as usize, &factors);
             let region = Region::Span {

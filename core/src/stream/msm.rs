@@ -287,15 +287,16 @@ where
 /// fault for every 64 of them.
 pub(crate) type LeasedMsm<P> = Msm<P, LeasedVec<Point<P>>>;
 
-/// A kernel, and the lease on what of [`MsmConfig::workspace_bytes`] is ordinary memory.
+/// The lease on what of [`MsmConfig::workspace_bytes`] is ordinary memory, and the kernel: in this order, since what is bound last is
+/// dropped first.
 ///
 /// # Errors
 /// [`Error::OverBudget`], [`Error::Memory`].
-pub(crate) fn leased_kernel<P: Curve>(config: MsmConfig, budget: &Budget) -> Result<(LeasedMsm<P>, Lease)> {
-    let block = |points| budget.vec(points, Point::<P>::INFINITY, "MSM buckets");
-    let kernel = Msm::in_blocks(config, block)?;
+pub(crate) fn leased_kernel<P: Curve>(config: MsmConfig, budget: &Budget) -> Result<(Lease, LeasedMsm<P>)> {
     let rest = config.workspace_bytes::<P>() - config.block_bytes::<P>();
-    Ok((kernel, budget.lease(rest, "MSM queues")?))
+    let rest = budget.lease(rest, "MSM queues")?;
+    let block = |points| budget.vec(points, Point::<P>::INFINITY, "MSM buckets");
+    Ok((rest, Msm::in_blocks(config, block)?))
 }
 
 /// The buffers of a pass, which the next one uses again: fresh memory is slow.
@@ -316,7 +317,7 @@ where
         let config = plan.config_for(columns);
         let chunk = plan.chunk as usize;
         let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
-        let (kernel, kernel_bytes) = leased_kernel(config, budget)?;
+        let (kernel_bytes, kernel) = leased_kernel(config, budget)?;
         Ok(Self {
             kernel,
             _kernel_bytes: kernel_bytes,

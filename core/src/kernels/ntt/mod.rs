@@ -26,7 +26,7 @@ mod twiddles;
 pub use domain::Domain;
 pub use element::NttElement;
 pub use indexed::{scale_all, scale_indexed, transpose_block};
-pub use panel::{STRIP_BYTES, Twist, columns, each_row, long_rows, rows, twist};
+pub use panel::{RowTables, STRIP_BYTES, Twist, columns, each_row, rows, twist};
 pub use twiddles::Twiddles;
 
 #[cfg(test)]

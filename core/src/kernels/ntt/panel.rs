@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use crate::Result;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{Domain, NttElement, Twiddles, strips};
 use crate::kernels::poly::powers;
@@ -16,6 +17,9 @@ pub const STRIP_BYTES: usize = 256 << 10;
 
 /// Columns or rows that are transformed side by side.
 pub(super) const LANES: usize = 8;
+
+/// log2 of the row from where on all threads can share one.
+const LONG_ROW_LOG_MIN: u32 = 9;
 
 /// Values on one side of a tile that is swapped at a time.
 const TILE: usize = 16;
@@ -173,11 +177,36 @@ pub fn rows<F: KernelField, E: NttElement<F>>(tile: &mut [E], twiddles: &Twiddle
     each_row(tile.chunks_exact_mut(twiddles.size()).collect(), twiddles);
 }
 
-/// As [`rows`], where rows are few and long: each is transformed by all threads, on its own. Panics as [`rows`] does.
-pub fn long_rows<F: KernelField, E: NttElement<F>>(tile: &mut [E], row: &Domain<F>) {
-    let len = row.size();
-    assert_eq!(tile.len() % len, 0, "a tile is a whole number of rows");
-    tile.chunks_exact_mut(len).for_each(|values| row.forward(values));
+/// Tables for the rows of tiles of one height.
+pub enum RowTables<F> {
+    /// Rows are transformed side by side.
+    Together(Twiddles<F>),
+    /// They are few and long: all threads share each one.
+    Alone(Domain<F>),
+}
+
+impl<F: KernelField> RowTables<F> {
+    /// For tiles of up to `rows` rows of `2^log_len` values, and a primitive root of that order.
+    ///
+    /// Errors: [`crate::Error::Invalid`] if `omega` is not one.
+    pub fn new(log_len: u32, omega: F, rows: u64) -> Result<Self> {
+        Ok(match rows < LANES as u64 && log_len > LONG_ROW_LOG_MIN {
+            true => Self::Alone(Domain::new(log_len, omega)?),
+            false => Self::Together(Twiddles::new(log_len, omega)?),
+        })
+    }
+
+    /// Transforms every row of a tile, in place. Panics as [`rows`] does.
+    pub fn transform<E: NttElement<F>>(&self, tile: &mut [E]) {
+        match self {
+            Self::Together(twiddles) => rows(tile, twiddles),
+            Self::Alone(row) => {
+                assert_eq!(tile.len() % row.size(), 0, "a tile is a whole number of rows");
+                tile.chunks_exact_mut(row.size())
+                    .for_each(|values| row.forward(values));
+            }
+        }
+    }
 }
 
 /// Transforms rows of `twiddles.size()` values, wherever they are, in place. Panics if one has another length.

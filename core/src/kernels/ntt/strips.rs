@@ -4,7 +4,7 @@
 //! butterflies and their bounds), and come out once. A shift before, and a twist after, are part of loading and storing.
 //! Where there are no lanes, nothing is done, and said so. Memory: a buffer for each thread, of eight columns, or of a strip of
 //! [`super::STRIP_BYTES`] if that is more, at 40 bytes a value. The thread keeps it, up to 2.5 MiB: fresh memory for
-//! every strip took longer than the transforms.
+//! every strip was half of a proof's page faults.
 
 #[cfg(target_arch = "x86_64")]
 pub(in crate::kernels) use lanes::{columns, factors, rows};
@@ -24,7 +24,7 @@ mod lanes {
     const LANES: usize = 8;
 
     /// The most that a thread keeps of its buffer: rows, or eight columns, of 2^13 values.
-    const KEPT_BYTES_MAX: usize = (LANES << 13) * 40;
+    const KEPT_BYTES_MAX: usize = size_of::<Eight>() << 13;
 
     thread_local! {
         static BUFFER: Cell<Vec<Eight>> = const { Cell::new(Vec::new()) };
