@@ -197,6 +197,21 @@ impl Error {
         )
     }
 
+    /// For a job whose smallest plan needs so much of a pinned slot and of device memory, where there is so much: the slot, if it is
+    /// too short, else the memory.
+    pub(crate) fn too_small(what: String, slot: Smallest, vram: Smallest) -> Self {
+        let (memory, short) = match slot.needed_bytes > slot.budget_bytes {
+            true => ("a pinned slot", slot),
+            false => ("device memory", vram),
+        };
+        Self::TooSmall {
+            what,
+            memory,
+            budget_bytes: short.budget_bytes,
+            smallest_bytes: short.needed_bytes,
+        }
+    }
+
     /// Whether the processor could still do the job: it is the device, or its memory, that failed, not the job's own data.
     pub fn leaves_the_processor(&self) -> bool {
         !matches!(
@@ -204,4 +219,11 @@ impl Error {
             Error::Source { .. } | Error::Sink { .. } | Error::Invalid { .. }
         )
     }
+}
+
+/// What the smallest plan of a job needs of one kind of memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Smallest {
+    pub needed_bytes: u64,
+    pub budget_bytes: u64,
 }

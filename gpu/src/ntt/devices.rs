@@ -20,7 +20,7 @@ use super::passes::{Layout, laid_out, transform};
 use super::plan::{ELEMENT_BYTES, NttPlan, check_length};
 use super::tables::{OnDevice, Tables};
 use super::{Ends, ReadElements, Transform, Work, WriteElements};
-use crate::error::{BoxedError, Error, Result};
+use crate::error::{BoxedError, Error, Result, Smallest};
 use crate::kernels::Kernels;
 use crate::ring::{Chunking, Job, Ring};
 use crate::vram::{DeviceBuffer, GRANULE_BYTES, Vram};
@@ -86,18 +86,17 @@ impl DevicesPlan {
                 return Ok(plan);
             }
         }
-        let slots_are_short = least.slot_bytes() > slot_bytes;
-        let (memory, budget_bytes, smallest_bytes) = if slots_are_short {
-            ("a pinned slot", slot_bytes, least.slot_bytes())
-        } else {
-            ("device memory", vram_bytes, least.vram_bytes())
-        };
-        Err(Error::TooSmall {
-            what: format!("a part of a transform of 2^{log_n} elements"),
-            memory,
-            budget_bytes,
-            smallest_bytes,
-        })
+        Err(Error::too_small(
+            format!("a part of a transform of 2^{log_n} elements"),
+            Smallest {
+                needed_bytes: least.slot_bytes(),
+                budget_bytes: slot_bytes,
+            },
+            Smallest {
+                needed_bytes: least.vram_bytes(),
+                budget_bytes: vram_bytes,
+            },
+        ))
     }
 
     /// log2 of the number of elements.

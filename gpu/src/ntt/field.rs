@@ -36,7 +36,16 @@ pub trait NttField: Copy + PartialEq + fmt::Display + fmt::Debug + MulAssign + S
     fn inverted(self) -> Self;
 
     /// Whether its order is 2^`log_n`.
-    fn has_order(self, log_n: u32) -> bool;
+    fn has_order(self, log_n: u32) -> bool {
+        match log_n {
+            0 => self == Self::UNIT,
+            // A square root of 1 other than 1 is -1.
+            _ => {
+                let half = self.to_the(1 << (log_n - 1));
+                half != Self::UNIT && half.to_the(2) == Self::UNIT
+            }
+        }
+    }
 
     /// As it stands in memory.
     fn append_to(&self, bytes: &mut Vec<u8>);
@@ -63,13 +72,6 @@ impl NttField for Fr {
 
     fn inverted(self) -> Self {
         self.inverse().unwrap_or(Self::UNIT)
-    }
-
-    fn has_order(self, log_n: u32) -> bool {
-        match log_n {
-            0 => self == Self::UNIT,
-            _ => self.to_the(1 << (log_n - 1)) == -Self::UNIT,
-        }
     }
 
     fn append_to(&self, bytes: &mut Vec<u8>) {
@@ -99,13 +101,6 @@ impl NttField for Goldilocks {
 
     fn inverted(self) -> Self {
         self.try_inverse().unwrap_or(Self::UNIT)
-    }
-
-    fn has_order(self, log_n: u32) -> bool {
-        match log_n {
-            0 => self == Self::UNIT,
-            _ => self.to_the(1 << (log_n - 1)) == Goldilocks::NEG_ONE,
-        }
     }
 
     fn append_to(&self, bytes: &mut Vec<u8>) {

@@ -3,7 +3,7 @@
 use ark_bn254::Fr;
 
 use super::field::NttField;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Smallest};
 use crate::ring::Chunking;
 use crate::vram::GRANULE_BYTES;
 
@@ -101,24 +101,19 @@ impl NttPlan {
             log_tile: LOG_TILE,
             element_bytes,
         });
-        let least = |bytes: fn(&Self) -> u64| smallest.iter().map(bytes).min().unwrap_or(0);
-        let slots_are_short = least(Self::slot_bytes) > slot_bytes;
-        Err(Error::TooSmall {
-            what: format!("a transform of 2^{log_n} elements"),
-            memory: if slots_are_short {
-                "a pinned slot"
-            } else {
-                "device memory"
+        // In the way that the slots allow.
+        let allowed = smallest.iter().filter(|plan| plan.slot_bytes() <= slot_bytes);
+        Err(Error::too_small(
+            format!("a transform of 2^{log_n} elements"),
+            Smallest {
+                needed_bytes: smallest.iter().map(Self::slot_bytes).min().unwrap_or(0),
+                budget_bytes: slot_bytes,
             },
-            budget_bytes: if slots_are_short { slot_bytes } else { vram_bytes },
-            smallest_bytes: if slots_are_short {
-                least(Self::slot_bytes)
-            } else {
-                // In the way that the slots allow.
-                let allowed = smallest.iter().filter(|plan| plan.slot_bytes() <= slot_bytes);
-                allowed.map(Self::vram_bytes).min().unwrap_or(0)
+            Smallest {
+                needed_bytes: allowed.map(Self::vram_bytes).min().unwrap_or(0),
+                budget_bytes: vram_bytes,
             },
-        })
+        ))
     }
 
     /// The same plan with smaller tiles in shared memory, of 2^`log_tile` elements: a row of more than that is split in two, of more than

@@ -10,7 +10,7 @@
 
 use super::engine::{Engine, Way};
 use super::instructions::Program;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Smallest};
 use crate::ring::Chunking;
 use crate::vram::GRANULE_BYTES;
 
@@ -103,21 +103,17 @@ impl ProgramPlan {
                 return Ok(with(rows.div_ceil(rows.div_ceil(best))));
             }
         }
-        let slots_are_short = least.slot_bytes() > slot_bytes;
-        Err(Error::TooSmall {
-            what: format!("a constraint program over {} columns", least.halos.len()),
-            memory: if slots_are_short {
-                "a pinned slot"
-            } else {
-                "device memory"
+        Err(Error::too_small(
+            format!("a constraint program over {} columns", least.halos.len()),
+            Smallest {
+                needed_bytes: least.slot_bytes(),
+                budget_bytes: slot_bytes,
             },
-            budget_bytes: if slots_are_short { slot_bytes } else { vram_bytes },
-            smallest_bytes: if slots_are_short {
-                least.slot_bytes()
-            } else {
-                least.vram_bytes()
+            Smallest {
+                needed_bytes: least.vram_bytes(),
+                budget_bytes: vram_bytes,
             },
-        })
+        ))
     }
 
     /// A plan with tiles of so many rows, whatever they take.

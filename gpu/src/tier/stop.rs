@@ -18,36 +18,12 @@ impl Stop {
     /// do without.
     pub fn sorted(self) -> Self {
         let error = match self {
-            Self::Device(Error::Source {
-                source,
-                offset,
-                bytes,
-            }) => match source.downcast::<spillproof::Error>() {
-                Ok(error) => *error,
-                Err(source) => {
-                    return Self::Device(Error::Source {
-                        source,
-                        offset,
-                        bytes,
-                    });
-                }
-            },
-            Self::Device(Error::Sink {
-                source,
-                offset,
-                bytes,
-            }) => match source.downcast::<spillproof::Error>() {
-                Ok(error) => *error,
-                Err(source) => {
-                    return Self::Device(Error::Sink {
-                        source,
-                        offset,
-                        bytes,
-                    });
-                }
+            Self::Device(error) => match from_an_end(error) {
+                Ok(error) => error,
+                Err(error) => return Self::Device(error),
             },
             Self::Host(error) => error,
-            other => return other,
+            Self::Declined(_) => return self,
         };
         match error {
             spillproof::Error::OverBudget { .. }
@@ -55,6 +31,30 @@ impl Stop {
             | spillproof::Error::Memory { .. } => Self::Declined(format!("no memory of the host: {error}")),
             error => Self::Host(error),
         }
+    }
+}
+
+/// The engine's error, if one of the job's ends ended it with that; else the tier's own again.
+fn from_an_end(error: Error) -> Result<spillproof::Error, Error> {
+    match error {
+        Error::Source {
+            source,
+            offset,
+            bytes,
+        }
+        | Error::Sink {
+            source,
+            offset,
+            bytes,
+        } if source.is::<spillproof::Error>() => match source.downcast::<spillproof::Error>() {
+            Ok(error) => Ok(*error),
+            Err(source) => Err(Error::Source {
+                source,
+                offset,
+                bytes,
+            }),
+        },
+        other => Err(other),
     }
 }
 
