@@ -76,18 +76,20 @@ fn where_a_device_fails_the_processor_goes_on_and_says_why() {
     }
 }
 
+/// The binary under a driver that knows no device.
+fn without_devices(device: &(Built, tempfile::NamedTempFile)) -> Command {
+    let mut command = under(device);
+    command.env("FAKE_CUDA_DEVICES", "0");
+    command
+}
+
 #[test]
 fn without_a_device_auto_says_so_and_a_number_is_refused() {
     let Some(device) = fake_device() else { return };
-    let none = || {
-        let mut command = under(&device);
-        command.env("FAKE_CUDA_DEVICES", "0");
-        command
-    };
-    let result = msm(none(), "--gpu auto");
+    let result = msm(without_devices(&device), "--gpu auto");
     let done_by = result["done_by"].as_str().unwrap();
     assert!(done_by.starts_with("the processor: no GPU: "), "{done_by}");
-    let refused = none()
+    let refused = without_devices(&device)
         .args(["msm", "--log-n", "4", "--gpu", "0"])
         .output()
         .unwrap();
@@ -233,13 +235,8 @@ fn a_device_that_computes_wrong_makes_no_proof() {
 #[test]
 fn a_proof_without_a_device_is_the_processors_and_says_why() {
     let Some(device) = fake_device() else { return };
-    let none = || {
-        let mut command = under(&device);
-        command.env("FAKE_CUDA_DEVICES", "0");
-        command
-    };
     let (_, expected) = prove(Command::new(BINARY), 8, "");
-    let (gpu, proof) = prove(none(), 8, "--gpu auto");
+    let (gpu, proof) = prove(without_devices(&device), 8, "--gpu auto");
     assert!(proof == expected);
     assert!(gpu["said"].as_str().unwrap().starts_with("no GPU: "), "{gpu}");
     // Small sizes stay on the processor unless somebody says otherwise.
@@ -247,7 +244,7 @@ fn a_proof_without_a_device_is_the_processors_and_says_why() {
     assert!(proof == expected);
     assert!(gpu["said"].as_str().unwrap().contains("is small"), "{gpu}");
     assert_eq!(gpu["sums"], 0, "{gpu}");
-    let refused = none()
+    let refused = without_devices(&device)
         .args(["prove", "--k", "8", "--gpu", "0", "--out", "/nowhere"])
         .output()
         .unwrap();
