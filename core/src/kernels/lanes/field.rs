@@ -43,6 +43,21 @@ pub(crate) struct Native([__m512i; 4]);
 #[derive(Clone, Copy)]
 pub(crate) struct Rows([__m512i; 4]);
 
+/// Work that is done while a product is made: the multiplier is busy then, and what looks ahead in a processor sees less than a
+/// product's instructions, so that both go side by side only if they are written side by side.
+pub(crate) trait Beside {
+    /// Part `step` of [`STEPS`], which come in order.
+    fn step(&mut self, step: usize);
+}
+
+impl Beside for () {
+    #[inline(always)]
+    fn step(&mut self, _: usize) {}
+}
+
+/// Calls of [`Beside::step`] in a product.
+pub(crate) const STEPS: usize = 2 * LIMBS;
+
 /// The arithmetic of the field `F` in lanes.
 pub(crate) struct Lanes<F> {
     _ifma: Ifma,
@@ -281,6 +296,12 @@ impl<F: KernelField> Lanes<F> {
         self.words(&to_radix_52(*value.montgomery_limbs()))
     }
 
+    /// Zeros.
+    #[inline(always)]
+    pub(crate) fn no_elements(self) -> Native {
+        Native([self.word(0); 4])
+    }
+
     /// The integer 1 in all lanes: not zero, and no more is said.
     #[inline(always)]
     pub(crate) fn unit(self) -> Eight {
@@ -358,9 +379,15 @@ impl<F: KernelField> Lanes<F> {
     /// `a * b / 2^260`: see the bounds above.
     #[inline(always)]
     pub(crate) fn product(self, a: &Eight, b: &Eight) -> Eight {
+        self.product_beside(a, b, &mut ())
+    }
+
+    /// The same, with other work between.
+    #[inline(always)]
+    pub(crate) fn product_beside(self, a: &Eight, b: &Eight, beside: &mut impl Beside) -> Eight {
         let mut columns = self.no_columns();
-        self.add_product(&mut columns, a, b);
-        self.reduced(columns)
+        self.add_product_beside(&mut columns, a, b, beside);
+        self.reduced_beside(columns, beside)
     }
 
     /// The columns of no product.
@@ -372,6 +399,11 @@ impl<F: KernelField> Lanes<F> {
     /// Adds `a * b`, of carried values: at most 10 terms below 2^52 to a column.
     #[inline(always)]
     pub(crate) fn add_product(self, columns: &mut Columns, a: &Eight, b: &Eight) {
+        self.add_product_beside(columns, a, b, &mut ());
+    }
+
+    #[inline(always)]
+    fn add_product_beside(self, columns: &mut Columns, a: &Eight, b: &Eight, beside: &mut impl Beside) {
         for i in 0..LIMBS {
             for j in 0..LIMBS {
                 columns[i + j] = self.low(columns[i + j], a.0[j], b.0[i]);
@@ -379,6 +411,7 @@ impl<F: KernelField> Lanes<F> {
             for j in 0..LIMBS {
                 columns[i + j + 1] = self.high(columns[i + j + 1], a.0[j], b.0[i]);
             }
+            beside.step(i);
         }
     }
 
@@ -405,7 +438,12 @@ impl<F: KernelField> Lanes<F> {
     /// The columns of a product, or of a sum of products, divided by 2^260 modulo p: below their 2^260th part and 2p. Columns
     /// below 2^63, and a sum below 2^260 in the end, are what it takes.
     #[inline(always)]
-    pub(crate) fn reduced(self, mut columns: Columns) -> Eight {
+    pub(crate) fn reduced(self, columns: Columns) -> Eight {
+        self.reduced_beside(columns, &mut ())
+    }
+
+    #[inline(always)]
+    fn reduced_beside(self, mut columns: Columns, beside: &mut impl Beside) -> Eight {
         let constants = Self::CONSTANTS;
         for i in 0..LIMBS - 1 {
             let lowest = columns[i];
@@ -418,12 +456,14 @@ impl<F: KernelField> Lanes<F> {
             for j in 0..LIMBS {
                 columns[i + 2 + j] = self.high(columns[i + 2 + j], lowest, self.word(constants.round[j]));
             }
+            beside.step(LIMBS + i);
         }
         let factor = self.low(self.word(0), columns[4], self.word(constants.inverse));
         for j in 0..LIMBS {
             columns[4 + j] = self.low(columns[4 + j], factor, self.word(constants.modulus[j]));
             columns[5 + j] = self.high(columns[5 + j], factor, self.word(constants.modulus[j]));
         }
+        beside.step(STEPS - 1);
         let first = self.plus(columns[5], self.shift_right::<52>(columns[4]));
         self.carried(Eight([first, columns[6], columns[7], columns[8], columns[9]]))
     }

@@ -3,7 +3,8 @@
 //! Additions are taken in groups of eight, operands transposed into lanes ([`crate::kernels::lanes::field`]). Every lane of
 //! every one of the `CHAINS` interleaved chains of groups multiplies its denominators up; the chains' products are multiplied
 //! together, then the lanes', and one number is inverted by scalar code. On the way back operands are read again: to keep
-//! what was made of them would move three times the bytes.
+//! what was made of them would move three times the bytes. They are read between the rows of products that do not wait for
+//! them ([`Beside`]).
 //!
 //! Factors. Coordinates are native, x 2^256, and stay so; a product in lanes of A and B is A B 2^-260. In these formulas, large
 //! letters are the integers that lanes hold, small ones what they stand for:
@@ -33,7 +34,7 @@ mod lanes {
     use super::super::batch::{CAPACITY_IN_LANES, Pair, Places, special};
     use crate::kernels::curve::{Curve, Point};
     use crate::kernels::field::KernelField;
-    use crate::kernels::lanes::field::{Eight, Lanes};
+    use crate::kernels::lanes::field::{Beside, Eight, Lanes, Native, STEPS};
     use crate::kernels::lanes::{Ifma, Kernel};
 
     const LANES: usize = 8;
@@ -167,7 +168,39 @@ mod lanes {
             .filter(move |(lane, _)| mask >> lane & 1 == 1)
     }
 
-    /// Operands to denominators, and these to each chain's product.
+    /// Reads a coordinate of both operands of eight additions while a product is made.
+    struct Read<'a, F> {
+        lanes: Lanes<F>,
+        from: [[&'a F; LANES]; 2],
+        native: [Native; 2],
+        values: [Eight; 2],
+    }
+
+    impl<'a, F: KernelField> Read<'a, F> {
+        #[inline(always)]
+        fn new(lanes: Lanes<F>, first: [&'a F; LANES], second: [&'a F; LANES]) -> Self {
+            Self {
+                lanes,
+                from: [first, second],
+                native: [lanes.no_elements(); 2],
+                values: [lanes.unit(); 2],
+            }
+        }
+    }
+
+    impl<F: KernelField> Beside for Read<'_, F> {
+        #[inline(always)]
+        fn step(&mut self, step: usize) {
+            let which = step / (STEPS / 2);
+            match step % (STEPS / 2) {
+                0 => self.native[which] = self.lanes.gather(self.from[which]),
+                2 => self.values[which] = self.lanes.unpack(&self.native[which]),
+                _ => {}
+            }
+        }
+    }
+
+    /// Operands to denominators, and these to each chain's product, which is made while the next group's operands are read.
     #[inline(always)]
     fn up<P: Curve, S: Places<P>>(
         ifma: Ifma,
@@ -178,6 +211,8 @@ mod lanes {
     ) -> [Eight; CHAINS] {
         prefetch::<P, S>(ifma, &queue[..queue.len().min(AHEAD * LANES)], places);
         let mut products = [lanes.unit(); CHAINS];
+        // The product with a group's denominators is made while the next group is read. Before the first one there is none.
+        let mut last = lanes.unit();
         groups.clear();
         for number in 0..queue.len().div_ceil(LANES) {
             if (number + AHEAD) * LANES < queue.len() {
@@ -187,8 +222,11 @@ mod lanes {
             let all = filled(pairs);
             let a: [&Point<P>; LANES] = std::array::from_fn(|lane| places.first(all[lane][0]));
             let b: [&Point<P>; LANES] = std::array::from_fn(|lane| places.second(all[lane][1]));
-            let (a_x, b_x) = (lanes.gather(a.map(|a| &a.x)), lanes.gather(b.map(|b| &b.x)));
-            let difference = lanes.difference(&lanes.unpack(&b_x), &lanes.unpack(&a_x), 1);
+            let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
+            let product = &mut products[(number + CHAINS - 1) % CHAINS];
+            *product = lanes.product_beside(product, &last, &mut x);
+            let ([a_x, b_x], [a_values, b_values]) = (x.native, x.values);
+            let difference = lanes.difference(&b_values, &a_values, 1);
             let mut group = Group {
                 denominator: lanes.carried(difference),
                 before: products[number % CHAINS],
@@ -208,10 +246,11 @@ mod lanes {
                     replace_denominators::<P, S>(lanes, &mut group, pairs, places);
                 }
             }
-            let product = &mut products[number % CHAINS];
-            *product = lanes.product(product, &group.denominator);
+            last = group.denominator;
             groups.push(group);
         }
+        let product = &mut products[(groups.len() + CHAINS - 1) % CHAINS];
+        *product = lanes.product(product, &last);
         products
     }
 
@@ -245,10 +284,11 @@ mod lanes {
         let all = filled(pairs);
         let a: [&Point<P>; LANES] = std::array::from_fn(|lane| places.first(all[lane][0]));
         let b: [&Point<P>; LANES] = std::array::from_fn(|lane| places.second(all[lane][1]));
-        let a_x = lanes.unpack(&lanes.gather(a.map(|a| &a.x)));
-        let b_x = lanes.unpack(&lanes.gather(b.map(|b| &b.x)));
-        let mut a_y = lanes.unpack(&lanes.gather(a.map(|a| &a.y)));
-        let mut b_y = lanes.unpack(&lanes.gather(b.map(|b| &b.y)));
+        let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
+        let mut y = Read::new(lanes, a.map(|a| &a.y), b.map(|b| &b.y));
+        let own = lanes.product_beside(inverse, &group.before, &mut y);
+        *inverse = lanes.product_beside(inverse, &group.denominator, &mut x);
+        let ([a_x, b_x], [mut a_y, mut b_y]) = (x.values, y.values);
         if S::SIGNED[0] {
             a_y = lanes.signed(&a_y, negative(&all, 0));
         }
@@ -263,8 +303,6 @@ mod lanes {
             }
         }
 
-        let own = lanes.product(inverse, &group.before);
-        *inverse = lanes.product(inverse, &group.denominator);
         let mu = lanes.product(&numerator, &own);
         let x = lanes.difference(&lanes.square(&mu), &lanes.sum(&a_x, &b_x), 3);
         let mut x = lanes.settled(x);
