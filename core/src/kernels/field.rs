@@ -13,9 +13,11 @@
 //! Bounds: every public value is below p ("settled"). Between butterflies only, values of fields with 4p < 2^256 may lie
 //! below 4p ("relaxed"): [`NttElement::butterfly`] takes and leaves relaxed values, [`NttElement::settle`] ends that.
 
+mod inverse;
+
 use std::marker::PhantomData;
 
-use ark_ff::{AdditiveGroup, BigInt, Fp, MontBackend, MontConfig, PrimeField};
+use ark_ff::{AdditiveGroup, BigInt, Field, Fp, MontBackend, MontConfig, PrimeField, Zero};
 
 #[cfg(target_arch = "x86_64")]
 use super::lanes::Words;
@@ -51,6 +53,8 @@ pub trait KernelField: PrimeField + NttElement<Self> {
     }
     /// `-self` if `negative`, else `self`, without a branch.
     fn signed(&self, negative: bool) -> Self;
+    /// `1 / self`, none for zero. With branches on the value.
+    fn inverted(&self) -> Option<Self>;
 }
 
 type Limbs = [u64; 4];
@@ -218,6 +222,19 @@ impl<T: MontConfig<4>> KernelField for Fp<MontBackend<T, 4>, 4> {
     #[inline(always)]
     fn signed(&self, negative: bool) -> Self {
         element(select(negative, &self.negated().0.0, &self.0.0))
+    }
+
+    fn inverted(&self) -> Option<Self> {
+        if !Constants::<T>::SPARE_BIT {
+            return self.inverse();
+        }
+        if self.is_zero() {
+            return None;
+        }
+        // Of x R it is 1 / (x R), and has to become R / x.
+        let inverse = element(inverse::inverse(&self.0.0, const { &Constants::<T>::P }, T::INV));
+        let square = element(T::R2.0);
+        Some(inverse.times(&square).times(&square))
     }
 }
 

@@ -204,7 +204,7 @@ fn invert_all<F: KernelField, const N: usize>(values: &[F; N]) -> [F; N] {
         *before = product;
         product = product.times(value);
     }
-    let mut inverse = product.inverse().unwrap_or(F::ZERO);
+    let mut inverse = product.inverted().unwrap_or(F::ZERO);
     let mut inverses = [F::ONE; N];
     for i in (0..N).rev() {
         inverses[i] = inverse.times(&before[i]);

@@ -359,7 +359,7 @@ mod lanes {
         let settled = lanes.settled(lanes.shifted(&all, 1));
         lanes.scatter(&lanes.pack(&settled), &mut scalars);
         // Not zero: no factor is.
-        let inverse = scalars[0].inverse().unwrap_or(F::ZERO).times(&F::from(64u64));
+        let inverse = scalars[0].inverted().unwrap_or(F::ZERO).times(&F::from(64u64));
 
         // Down, the same way.
         let inverse = lanes.product(&lanes.splat(&inverse), &other_fours);

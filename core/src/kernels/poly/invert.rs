@@ -28,7 +28,7 @@ pub(super) fn invert_piece<F: KernelField>(values: &mut [F], before: &mut Vec<F>
         }
     }
     // A product of non-zero values is not zero.
-    let mut inverse = product.inverse().unwrap_or(F::ZERO);
+    let mut inverse = product.inverted().unwrap_or(F::ZERO);
     for (value, before) in values.iter_mut().zip(before.iter()).rev() {
         if !value.is_zero() {
             let inverted = inverse.times(before);
@@ -48,7 +48,7 @@ fn eight_lanes<F: KernelField>(values: &mut [F], behind: &mut Vec<F>) -> bool {
             behind.clear();
             behind.extend_from_slice(values);
             eight::suffix_products(behind, &carries_down(&blocks, F::ONE), true);
-            let inverse = all.inverse().unwrap_or(F::ZERO);
+            let inverse = all.inverted().unwrap_or(F::ZERO);
             eight::prefix_products(values, &carries_up(&blocks, inverse), Some(behind));
             true
         }

@@ -263,7 +263,7 @@ pub fn fraction_product_chunk<F: KernelField>(numerators: &mut [F], denominators
     let products = piece_products(denominators);
     let all = suffix_products(denominators, &products);
     // No denominator is zero any more.
-    let first = carry.times(&all.inverse().unwrap_or(F::ZERO));
+    let first = carry.times(&all.inverted().unwrap_or(F::ZERO));
     let products = piece_products(numerators);
     prefix_products(numerators, &products, first, Some(denominators))
 }
