@@ -14,7 +14,7 @@ use spillproof::budget::Budget;
 use spillproof::tier::{ReadElements, Scalars, Sums};
 
 use super::device::Device;
-use super::host::{Host, UPLOAD_SLOTS, slot_bytes_max};
+use super::host::{Host, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::BoxedError;
 use crate::msm::{BasesAre, MsmPlan, POINT_BYTES, SCALAR_BYTES, columns_of};
@@ -26,7 +26,7 @@ pub(super) fn run(
     job: &mut Sums<'_>,
     budget: &Budget,
 ) -> Result<Vec<G1Projective>, Stop> {
-    let slot_bytes = slot_bytes_max(budget, false);
+    let slot_bytes = device.stock.slot_bytes_max(budget, false);
     // Before anything is held: what is left for the vectors beside slots and bases.
     let held_bytes = UPLOAD_SLOTS as u64 * slot_bytes + job.bases.lease_bytes();
     let room_bytes = budget.available_bytes().saturating_sub(held_bytes);
@@ -38,7 +38,6 @@ pub(super) fn run(
         .filter(|(_, scalars)| scalars.len > 0)
         .collect();
     vectors.sort_by_key(|(_, scalars)| Reverse(scalars.len));
-    let mut kept: Option<(u64, Host)> = None;
     let mut rest = &mut vectors[..];
     while let Some((_, longest)) = rest.first() {
         let points = longest.len;
@@ -54,23 +53,16 @@ pub(super) fn run(
         let plan = MsmPlan::of_passes(points, group.len() as u64, at_once, vram_bytes, slot_bytes)?;
         for together in group.chunks_mut(plan.columns() as usize) {
             let plan = plan.with_columns(together.len() as u64, BasesAre::Streamed)?;
-            let host = match kept.take() {
-                Some((bytes, host)) if bytes >= plan.slot_bytes() => (bytes, host),
-                other => {
-                    drop(other);
-                    let bytes = plan.slot_bytes();
-                    (bytes, Host::new(device.gpu(), budget, bytes, false)?)
-                }
-            };
-            let (_, host) = kept.insert(host);
+            let mut host = device.stock.host(budget, plan.slot_bytes(), false)?;
             let sources = together.iter_mut().map(|(_, scalars)| padded(scalars)).collect();
             let made = pass(
                 device,
-                host,
+                &mut host,
                 plan,
                 elements(&mut *job.bases, POINT_BYTES),
                 sources,
             )?;
+            device.stock.keep(host);
             for ((at, _), sum) in together.iter().zip(made) {
                 sums[*at] = sum;
             }

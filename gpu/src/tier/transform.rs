@@ -9,7 +9,7 @@ use spillproof::budget::Budget;
 use spillproof::tier::{Matrix, ReadElements, ReadWriteElements, Transform, WriteElements};
 
 use super::device::Device;
-use super::host::{Host, slot_bytes_max};
+use super::host::Host;
 use super::stop::Stop;
 use crate::error::{BoxedError, Error};
 use crate::ntt::{self, Ends, NttPlan, NttWay};
@@ -18,19 +18,22 @@ use crate::ntt::{self, Ends, NttPlan, NttWay};
 pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget) -> Result<(), Stop> {
     let transform = of(job)?;
     let vram_bytes = device.vram_bytes()?;
-    let plan = NttPlan::new(job.log_n, vram_bytes, slot_bytes_max(budget, true))?;
+    let slot_bytes = device.stock.slot_bytes_max(budget, true);
+    let plan = NttPlan::new(job.log_n, vram_bytes, slot_bytes)?;
     let NttWay::TwoSteps { log_rows } = plan.way() else {
-        let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
-        return transformed(
+        let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+        transformed(
             device,
             &mut host,
             (plan, transform),
             &mut From(&mut *job.input),
             &mut To(&mut *job.output),
-        );
+        )?;
+        device.stock.keep(host);
+        return Ok(());
     };
     let plan = plan.with_even_chunks();
-    let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
+    let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
     let mut ends = job.in_steps.ends(Matrix {
         log_rows,
         log_columns: job.log_n - log_rows,
@@ -43,7 +46,9 @@ pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget)
         &mut From(&mut *ends.input),
         &mut Between(&mut *ends.between),
         &mut To(&mut *ends.output),
-    )
+    )?;
+    device.stock.keep(host);
+    Ok(())
 }
 
 /// One transform in device memory by a plan.
