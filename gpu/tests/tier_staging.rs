@@ -7,11 +7,22 @@ mod tier_support;
 
 use std::sync::Arc;
 
-use spillproof::budget::ByteSize;
+use ark_bn254::{Fr, G1Affine, G1Projective, g1};
+use ark_ec::VariableBaseMSM;
+use ark_ff::UniformRand;
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use spillproof::Error;
+use spillproof::budget::{Budget, ByteSize};
+use spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof::commit::G1;
+use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
+use spillproof::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::FakeDriver;
 use spillproof_gpu::tier::{GpuTier, Offload, Staging};
 use spillproof_gpu::trace::Detail;
-use spillproof_gpu::{Gpu, Pinned};
+use spillproof_gpu::{Caching, Gpu, Pinned};
 use tier_sessions::{Job, all_is_given_back, name_the_image, session};
 use tier_support::with_kernels;
 
@@ -150,4 +161,226 @@ fn another_session_gets_slots_of_its_own() {
             all_is_given_back(other, tier, driver, "another session");
         },
     );
+}
+
+/// Columns, their sum, and the transform of the first `2^LOG_N` scalars.
+struct Data {
+    points: Vec<G1>,
+    scalars: Vec<Fr>,
+    sum: G1Projective,
+    values: Vec<Fr>,
+}
+
+const LOG_N: u32 = 12;
+const FRAME_BYTES: u64 = 16 << 10;
+
+impl Data {
+    fn new(n: usize) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(n as u64);
+        let points: Vec<G1Affine> = (0..n).map(|_| G1Affine::rand(&mut rng)).collect();
+        let scalars: Vec<Fr> = (0..n).map(|_| Fr::rand(&mut rng)).collect();
+        let domain = Radix2EvaluationDomain::<Fr>::new(1 << LOG_N).unwrap();
+        Self {
+            points: points.iter().map(G1::from_affine::<g1::Config>).collect(),
+            sum: G1Projective::msm(&points, &scalars).unwrap(),
+            values: domain.fft(&scalars[..1 << LOG_N]),
+            scalars,
+        }
+    }
+}
+
+fn written<E: Element>(
+    workspace: &Workspace,
+    values: &[E],
+    placement: Placement,
+) -> spillproof::Result<Column<E>> {
+    let mut writer = Writer::scratch(workspace, "of a test", values.len() as u64, placement)?;
+    writer.push(values)?;
+    writer.finish()
+}
+
+/// How a job is staged, and from where.
+#[derive(Clone, Debug)]
+struct Case {
+    upload: Caching,
+    placement: Placement,
+    backend: Backend,
+    direct: bool,
+    memory_bytes: u64,
+    vram: ByteSize,
+    faults: FaultPlan,
+}
+
+impl Case {
+    fn plain() -> Self {
+        Self {
+            upload: Caching::Cached,
+            placement: Placement::Disk,
+            backend: Backend::Auto,
+            direct: true,
+            memory_bytes: 16 << 20,
+            vram: ByteSize::Auto,
+            faults: FaultPlan::none(),
+        }
+    }
+
+    /// The sum and the transform by the device; bytes in place, read for the sum, read and written for the transform; all bytes read.
+    fn run(&self, driver: &FakeDriver, data: &Data) -> spillproof::Result<[u64; 4]> {
+        driver.reset(1, 64 << 20);
+        driver.guard(true);
+        let staging = Staging {
+            upload: self.upload,
+            ..Staging::default()
+        };
+        let tier = tier(self.vram, staging);
+        let budget = Budget::new(self.memory_bytes);
+        let found = self.run_with(&tier, &budget, data);
+        let report = tier.report();
+        drop(Arc::into_inner(tier).unwrap());
+        driver.assert_clean("staged");
+        assert!(budget.peak_bytes() <= self.memory_bytes);
+        if found.is_ok() {
+            let done = (report.sums(), report.transforms(), report.by_the_processor());
+            assert_eq!(done, (1, 1, 0), "{self:?}: {report}");
+        }
+        // A file's last transfer may still be on its way when its error is known.
+        let start = std::time::Instant::now();
+        while budget.held_bytes() > 0 && start.elapsed().as_secs() < 10 {
+            std::thread::yield_now();
+        }
+        assert_eq!((budget.held_bytes(), budget.spare_bytes()), (0, 0), "{self:?}");
+        found
+    }
+
+    fn run_with(&self, tier: &Arc<GpuTier>, budget: &Budget, data: &Data) -> spillproof::Result<[u64; 4]> {
+        let storage = Storage::builder()
+            .dir(env!("CARGO_TARGET_TMPDIR"))
+            .backend(self.backend)
+            .direct(self.direct)
+            .faults(self.faults.clone())
+            .build()?;
+        let workspace = Workspace {
+            tier: Some(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>),
+            ..Workspace::new(storage.clone(), budget.clone())
+        };
+        let points = written(&workspace, &data.points, self.placement)?;
+        let scalars = written(&workspace, &data.scalars, self.placement)?;
+        let input = scalars.prefix(1 << LOG_N)?;
+        let before = storage.stats();
+        assert_eq!(
+            (before.bytes_read_in_place, before.bytes_written_in_place),
+            (0, 0)
+        );
+        let sums = msm::<g1::Config>(&points, &[Scalars::Column(&scalars)])?;
+        assert_eq!(sums, [data.sum], "{self:?}");
+        let after_sum = storage.stats();
+        let root = Radix2EvaluationDomain::<Fr>::new(1 << LOG_N).unwrap().group_gen;
+        let output = ntt(&input, &Transform::forward(LOG_N, root), self.placement)?;
+        let after = storage.stats();
+        assert!(output.to_vec()? == data.values, "{self:?}");
+        Ok([
+            after_sum.bytes_read_in_place,
+            after.bytes_read_in_place - after_sum.bytes_read_in_place,
+            after.bytes_written_in_place,
+            after.bytes_read - before.bytes_read,
+        ])
+    }
+}
+
+/// Page-locked memory is page-aligned, and frames are pages: so a chunk of whole frames needs no other memory of the host.
+#[test]
+fn frames_land_in_the_slots_and_leave_from_them() {
+    const TEST: &str = "frames_land_in_the_slots_and_leave_from_them";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        let even = Data::new(1 << LOG_N);
+        let of_transform = 32u64 << LOG_N;
+        let once = (96 << LOG_N) + of_transform;
+        let all = [96 << LOG_N, of_transform, of_transform, once];
+        for (backend, direct) in [
+            (Backend::Auto, true),
+            (Backend::Pread, true),
+            (Backend::Auto, false),
+        ] {
+            let case = Case {
+                backend,
+                direct,
+                ..Case::plain()
+            };
+            assert_eq!(case.run(driver, &even).unwrap(), all, "{case:?}");
+        }
+        let none = [
+            Case {
+                upload: Caching::WriteCombined,
+                ..Case::plain()
+            },
+            Case {
+                placement: Placement::Memory,
+                ..Case::plain()
+            },
+            // As where the kernel cannot reach a driver's pages.
+            Case {
+                faults: FaultPlan::always(Fault::BadAddress),
+                ..Case::plain()
+            },
+            // Slots of less than a frame of points, and lines of a transform in two steps.
+            Case {
+                memory_bytes: 2 << 20,
+                vram: ByteSize::Bytes(256 << 10),
+                ..Case::plain()
+            },
+        ];
+        for case in none {
+            // What comes back goes to disk from where it is, whatever it came through.
+            let back = if case.upload == Caching::WriteCombined {
+                of_transform
+            } else {
+                0
+            };
+            let [of_sum, read, written, _] = case.run(driver, &even).unwrap();
+            assert_eq!([of_sum, read, written], [0, 0, back], "{case:?}");
+        }
+        // No whole number of frames, nor of pages: the last frame of the points goes through a buffer, and the scalars of the last chunk, which
+        // begin where its points end.
+        let odd = Data::new(5000);
+        let of_points = 5000 * 64 / FRAME_BYTES * FRAME_BYTES;
+        let [of_sum, read, back, _] = Case::plain().run(driver, &odd).unwrap();
+        assert!(
+            (of_points + 1..of_points + 5000 * 32).contains(&of_sum),
+            "{of_sum} of {of_points}"
+        );
+        assert_eq!([read, back], [of_transform; 2]);
+    });
+}
+
+/// What the disk does wrong is the job's error, wherever the bytes were to go; what it does right after all is not seen.
+#[test]
+fn faults_of_frames_in_place_are_found() {
+    const TEST: &str = "faults_of_frames_in_place_are_found";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        let data = Data::new(1 << LOG_N);
+        let counting = FaultPlan::none();
+        let with = |faults: FaultPlan| Case {
+            faults,
+            ..Case::plain()
+        };
+        with(counting.clone()).run(driver, &data).unwrap();
+        let operations = counting.operations();
+        let mut failed = [0; 2];
+        for index in 0..operations {
+            // What must fail, and what must not.
+            let fault = [Fault::Io, Fault::FlipByte(77)][index as usize % 2];
+            match with(FaultPlan::at(index, fault)).run(driver, &data) {
+                Ok(_) => {}
+                Err(Error::Io { .. } | Error::File { .. }) => failed[0] += 1,
+                Err(Error::Damaged { .. }) => failed[1] += 1,
+                Err(other) => panic!("operation {index} of {operations}, {fault:?}: {other}"),
+            }
+            let fault = [Fault::Short(4096), Fault::Interrupted, Fault::BadAddress][index as usize % 3];
+            let found = with(FaultPlan::at(index, fault)).run(driver, &data);
+            found.unwrap_or_else(|e| panic!("operation {index} of {operations}, {fault:?}: {e}"));
+        }
+        assert!(failed[0] > 4 && failed[1] > 4, "{failed:?} of {operations}");
+    });
 }

@@ -88,6 +88,14 @@ impl Upload {
         slot_bytes(&self.slots)
     }
 
+    /// How the host sees the slots: write-combined, if any is.
+    pub fn caching(&self) -> Caching {
+        let mut slots = self.slots.iter().map(Slot::caching);
+        slots
+            .find(|caching| *caching == Caching::WriteCombined)
+            .unwrap_or_default()
+    }
+
     /// Fills as many slots as there are with the start of a job, before the device is needed. Returns the bytes staged. The ring then
     /// must run a job of the same length, from the same source.
     ///

@@ -33,12 +33,17 @@ const PINNED_BYTES: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS) as u64 * SLOT_BYTES_MA
 pub struct Staging {
     /// The budget of page-locked memory; several tiers may share one. 80 MiB if not said: what one job takes at most.
     pub pinned: Pinned,
+    /// How the host sees slots on the way to the device. Into cached ones, which is what there is if not said, whole frames of columns are
+    /// read straight from disk, and checked there. Write-combined ones are a little faster for the bus and must not be read on the host,
+    /// so what they get is read and checked elsewhere, and copied.
+    pub upload: Caching,
 }
 
 impl Default for Staging {
     fn default() -> Self {
         Self {
             pinned: Pinned::new(PINNED_BYTES),
+            upload: Caching::Cached,
         }
     }
 }
@@ -73,6 +78,13 @@ pub(super) struct Host {
     pub download: Option<Download>,
     upload_lease: Lease,
     download_lease: Option<Lease>,
+}
+
+impl Host {
+    /// Whether the host may look at what is in the slots of the upload.
+    pub fn may_read(&self) -> bool {
+        self.upload.caching() == Caching::Cached
+    }
 }
 
 impl Stock {
@@ -145,7 +157,7 @@ impl Stock {
             return Ok(kept);
         }
         let (count, caching, what) = match way {
-            Way::Up => (UPLOAD_SLOTS, Caching::WriteCombined, "chunks to the device"),
+            Way::Up => (UPLOAD_SLOTS, self.staging.upload, "chunks to the device"),
             Way::Back => (DOWNLOAD_SLOTS, Caching::Cached, "chunks from the device"),
         };
         let lease = budget.lease_map(slot_bytes * count as u64, "pinned slots")?;

@@ -54,12 +54,16 @@ pub(super) fn run(
         for together in group.chunks_mut(plan.columns() as usize) {
             let plan = plan.with_columns(together.len() as u64, BasesAre::Streamed)?;
             let mut host = device.stock.host(budget, plan.slot_bytes(), false)?;
-            let sources = together.iter_mut().map(|(_, scalars)| padded(scalars)).collect();
+            let in_place = host.may_read();
+            let sources = together
+                .iter_mut()
+                .map(|(_, scalars)| padded(scalars, in_place))
+                .collect();
             let made = pass(
                 device,
                 &mut host,
                 plan,
-                elements(&mut *job.bases, POINT_BYTES),
+                elements(&mut *job.bases, POINT_BYTES, in_place),
                 sources,
             )?;
             device.stock.keep(host);
@@ -89,12 +93,28 @@ pub(super) fn pass<'a>(
 }
 
 /// Elements of so many bytes, as a ring asks for them.
-fn elements(from: &mut dyn ReadElements, element_bytes: u64) -> impl Source {
-    move |offset: u64, into: &mut [u8]| from.read(offset / element_bytes, into).map_err(BoxedError::from)
+fn elements(from: &mut dyn ReadElements, element_bytes: u64, in_place: bool) -> impl Source {
+    move |offset: u64, into: &mut [u8]| {
+        let read = read(from, offset / element_bytes, into, in_place);
+        read.map_err(BoxedError::from)
+    }
+}
+
+/// Into a slot that may be read, or not.
+pub(super) fn read(
+    from: &mut dyn ReadElements,
+    first: u64,
+    into: &mut [u8],
+    in_place: bool,
+) -> spillproof::Result<()> {
+    match in_place {
+        true => from.read_in_place(first, into),
+        false => from.read(first, into),
+    }
 }
 
 /// Scalars, and zeros behind the last.
-fn padded<'a>(scalars: &'a mut Scalars<'_>) -> Box<dyn Source + 'a> {
+fn padded<'a>(scalars: &'a mut Scalars<'_>, in_place: bool) -> Box<dyn Source + 'a> {
     Box::new(move |offset: u64, into: &mut [u8]| {
         let there_bytes = (scalars.len * SCALAR_BYTES).saturating_sub(offset);
         let (own, behind) = into.split_at_mut((into.len() as u64).min(there_bytes) as usize);
@@ -102,7 +122,8 @@ fn padded<'a>(scalars: &'a mut Scalars<'_>) -> Box<dyn Source + 'a> {
         if own.is_empty() {
             return Ok(());
         }
-        let read = scalars.source.read(offset / SCALAR_BYTES, own);
+        let first = offset / SCALAR_BYTES;
+        let read = read(&mut *scalars.source, first, own, in_place);
         read.map_err(BoxedError::from)
     })
 }

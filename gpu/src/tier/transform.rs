@@ -11,6 +11,7 @@ use spillproof::tier::{Matrix, ReadElements, ReadWriteElements, Transform, Write
 use super::device::Device;
 use super::host::Host;
 use super::stop::Stop;
+use super::sums;
 use crate::error::{BoxedError, Error};
 use crate::ntt::{self, Ends, NttPlan, NttWay};
 
@@ -22,11 +23,12 @@ pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget)
     let plan = NttPlan::new(job.log_n, vram_bytes, slot_bytes)?;
     let NttWay::TwoSteps { log_rows } = plan.way() else {
         let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+        let in_place = host.may_read();
         transformed(
             device,
             &mut host,
             (plan, transform),
-            &mut From(&mut *job.input),
+            &mut From(&mut *job.input, in_place),
             &mut To(&mut *job.output),
         )?;
         device.stock.keep(host);
@@ -34,6 +36,7 @@ pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget)
     };
     let plan = plan.with_even_chunks();
     let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+    let in_place = host.may_read();
     let mut ends = job.in_steps.ends(Matrix {
         log_rows,
         log_columns: job.log_n - log_rows,
@@ -43,7 +46,7 @@ pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget)
         device,
         &mut host,
         (plan, transform),
-        &mut From(&mut *ends.input),
+        &mut From(&mut *ends.input, in_place),
         &mut Between(&mut *ends.between),
         &mut To(&mut *ends.output),
     )?;
@@ -119,11 +122,12 @@ fn of(job: &Transform<'_>) -> Result<ntt::Transform, Stop> {
     Ok(transform.on_coset(shift)?)
 }
 
-struct From<'a>(&'a mut dyn ReadElements);
+/// The job's input, into slots that may be read, or not.
+struct From<'a>(&'a mut dyn ReadElements, bool);
 
 impl ntt::ReadElements for From<'_> {
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), BoxedError> {
-        self.0.read(first, into).map_err(BoxedError::from)
+        sums::read(self.0, first, into, self.1).map_err(BoxedError::from)
     }
 }
 
