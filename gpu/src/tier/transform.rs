@@ -75,6 +75,7 @@ fn by_plan(
     to: &mut dyn ntt::WriteElements,
 ) -> Result<(), Stop> {
     tracing::debug!(?plan, "transform on the device");
+    ntt::stage(&plan, &mut host.upload, from)?;
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let ends = Ends {
