@@ -14,6 +14,7 @@
 //! Device memory is leased as [`NttPlan::vram_bytes`] says; the smallest budget for n elements is some rows of sqrt(n).
 
 mod devices;
+mod failover;
 mod field;
 mod goldilocks;
 mod passes;
@@ -23,6 +24,7 @@ mod tables;
 use ark_bn254::Fr;
 
 pub use devices::{DevicesPlan, NttDevices};
+pub use failover::{Dealt, Member, over_devices};
 pub use field::NttField;
 pub use goldilocks::{GoldilocksElements, GoldilocksTransform, HOST_LOG_N_MAX};
 pub use plan::{ELEMENT_BYTES, NttPlan, NttWay};
