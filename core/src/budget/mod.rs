@@ -249,6 +249,8 @@ impl Ledger {
     }
 
     /// Takes `bytes`, if they are free.
+    // The name is kept, and a clone of most is no allocation.
+    #[allow(clippy::ptr_arg)]
     fn try_take(&self, bytes: u64, what: &Cow<'static, str>) -> bool {
         let mut state = self.state();
         let held_bytes = state.held_bytes.checked_add(bytes);

@@ -46,7 +46,7 @@ pub struct NttDevices {
 pub(super) struct Failed {
     /// By their numbers.
     pub devices: Vec<u64>,
-    pub error: Error,
+    pub error: Box<Error>,
 }
 
 impl Failed {
@@ -58,7 +58,7 @@ impl Failed {
                 .then_some(device)
                 .into_iter()
                 .collect(),
-            error,
+            error: Box::new(error),
         }
     }
 
@@ -200,7 +200,7 @@ impl NttDevices {
     /// [`Error::Invalid`] for another number of devices than the plan's, or a transform of another length; those of
     /// [`Ntt::new`](super::Ntt::new).
     pub fn new(devices: &[(&Vram, &Kernels)], plan: DevicesPlan, transform: Transform) -> Result<Self> {
-        Self::made(devices, plan, transform).map_err(|failed| failed.error)
+        Self::made(devices, plan, transform).map_err(|failed| *failed.error)
     }
 
     pub(super) fn made(
@@ -253,7 +253,7 @@ impl NttDevices {
         from: &mut (dyn ReadElements + Send),
         to: &mut (dyn WriteElements + Send),
     ) -> Result<()> {
-        self.run_all(ends, from, to).map_err(|failed| failed.error)
+        self.run_all(ends, from, to).map_err(|failed| *failed.error)
     }
 
     pub(super) fn run_all(
@@ -330,10 +330,10 @@ impl NttDevices {
 fn invalid(details: String) -> Failed {
     Failed {
         devices: Vec::new(),
-        error: Error::Invalid {
+        error: Box::new(Error::Invalid {
             what: "transform over devices",
             details,
-        },
+        }),
     }
 }
 

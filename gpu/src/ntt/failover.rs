@@ -69,7 +69,7 @@ pub fn over_devices(
         };
         let Failed { mut devices, error } = failed;
         if devices.is_empty() {
-            return Err(error);
+            return Err(*error);
         }
         // From the last on, so that places before stay what they are.
         devices.sort_unstable();
@@ -79,7 +79,7 @@ pub fn over_devices(
             tracing::warn!(device = place, %error, "a device has no part in a transform any more");
             stopped.push((place, error.to_string()));
         }
-        last = error;
+        last = *error;
     }
     Err(last)
 }
