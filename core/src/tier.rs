@@ -6,7 +6,11 @@
 //! Montgomery form, as [`crate::column`] has them on disk), so nothing is converted on the way. Everything is BN254's.
 //!
 //! Memory: the engine's ends lease what they read and write through; what a tier holds of the host's memory it leases from the
-//! budget that it is given with the job, and gives back before it answers.
+//! budget that it is given with the job. Before it answers it gives that back, or keeps it for the next job as
+//! [`Spares`](crate::budget::Spares) of that budget, which whoever needs the room takes back.
+//!
+//! Where a tier's own memory is such that the host reads it as fast as any, and begins at a page, whole frames of a column on disk land in it
+//! and leave from it, past all other memory ([`ReadElements::read_in_place`]); for the tier it makes no difference.
 
 use std::fmt::Debug;
 
@@ -52,6 +56,15 @@ pub trait ReadElements {
     /// # Errors
     /// Of the disk or the budget; the job ends with it.
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()>;
+
+    /// As [`Self::read`], which only writes to `into`; this may read there too, to check what it has written, as often as it likes. Not
+    /// for write-combined memory.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_in_place(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        self.read(first, into)
+    }
 
     /// The most that it leases between its first element and its last: who reads several at one time sees whether they have room.
     fn lease_bytes(&self) -> u64 {

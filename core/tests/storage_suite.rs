@@ -3,84 +3,16 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::io::Write as _;
+mod storage_cases;
+
 use std::path::{Path, PathBuf};
 
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use spillproof::Error;
 use spillproof::budget::Budget;
-use spillproof::storage::{Backend, Fault, FaultPlan, Segment, Storage};
+use spillproof::storage::{Fault, FaultPlan, Segment, Storage};
+use storage_cases::{Case, PAGE, cases, entries};
 use tempfile::TempDir;
-
-const PAGE: usize = 4096;
-
-/// A place to test in, and how.
-struct Case {
-    name: String,
-    backend: Backend,
-    direct: bool,
-    dir: TempDir,
-}
-
-impl Case {
-    fn storage(&self, faults: FaultPlan) -> Storage {
-        Storage::builder()
-            .dir(self.dir.path())
-            .backend(self.backend)
-            .direct(self.direct)
-            .faults(faults)
-            .build()
-            .unwrap()
-    }
-
-    fn entries(&self) -> Vec<PathBuf> {
-        entries(self.dir.path())
-    }
-}
-
-fn entries(dir: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect()
-}
-
-/// Straight to standard error: the test runner would hide what `eprintln!` says.
-fn skipped(what: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
-}
-
-/// Every case that this machine has; the others are skipped aloud.
-fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (place, root) in [
-        ("disk", Path::new(env!("CARGO_TARGET_TMPDIR"))),
-        ("tmpfs", Path::new("/dev/shm")),
-    ] {
-        if !root.is_dir() {
-            skipped(format_args!("{place}, there is no {}", root.display()));
-            continue;
-        }
-        for backend in [Backend::Uring, Backend::Pread] {
-            for direct in [true, false] {
-                let dir = TempDir::new_in(root).unwrap();
-                let name = format!("{backend:?} direct={direct} on {place}");
-                match Storage::builder().dir(dir.path()).backend(backend).build() {
-                    Ok(_) => cases.push(Case {
-                        name,
-                        backend,
-                        direct,
-                        dir,
-                    }),
-                    Err(error @ Error::Unavailable { .. }) => skipped(format_args!("{name}: {error}")),
-                    Err(error) => panic!("{name}: {error}"),
-                }
-            }
-        }
-    }
-    assert!(cases.iter().any(|case| case.backend == Backend::Pread));
-    cases
-}
 
 /// Segments of random lengths that touch each page of file and buffer at most once, in random order.
 fn random_segments(rng: &mut StdRng, file_pages: usize, buffer_pages: usize) -> Vec<Segment> {

@@ -28,6 +28,8 @@ use spillproof::{Error, Result};
 enum Way {
     /// By arkworks, right; elements are asked for so many at a time.
     Does { at_a_time: usize },
+    /// The same, in memory that is lent: frames may land in it, page-aligned for each part anew.
+    LendsMemory { at_a_time: usize },
     /// Not at all.
     Declines,
     /// After half of the input was read, and half of an output written, of nothing.
@@ -47,7 +49,7 @@ struct Arkworks {
 impl Arkworks {
     fn read<E: Element>(&self, from: &mut dyn ReadElements, count: usize) -> Result<Vec<E>> {
         let at_a_time = match self.way {
-            Way::Does { at_a_time } => at_a_time,
+            Way::Does { at_a_time } | Way::LendsMemory { at_a_time } => at_a_time,
             _ => 64,
         };
         let mut bytes = vec![0; count * E::BYTES];
@@ -56,7 +58,14 @@ impl Arkworks {
         }
         let mut first = 0;
         for part in bytes.chunks_mut(at_a_time * E::BYTES) {
-            from.read(first, part)?;
+            if let Way::LendsMemory { .. } = self.way {
+                let mut lent = Budget::unlimited().buffer(part.len(), "lent")?;
+                lent.fill(0xee);
+                from.read_in_place(first, &mut lent[..part.len()])?;
+                part.copy_from_slice(&lent[..part.len()]);
+            } else {
+                from.read(first, part)?;
+            }
             first += (part.len() / E::BYTES) as u64;
         }
         Ok(bytes.chunks_exact(E::BYTES).map(E::decode).collect())
@@ -81,7 +90,8 @@ impl Tier for Arkworks {
             }
             let values: Vec<Fr> = self.read(&mut *scalars.source, len)?;
             let points: Vec<G1> = self.read(&mut *job.bases, len)?;
-            assert!(budget.held_bytes() > 0, "who reads leases");
+            let lends = matches!(self.way, Way::LendsMemory { .. });
+            assert!(lends || budget.held_bytes() > 0, "who reads leases");
             let points: Vec<G1Affine> = points.iter().map(G1::to_affine::<g1::Config>).collect();
             sums.push(G1Projective::msm(&points, &values).unwrap());
         }
@@ -137,7 +147,11 @@ impl Tier for Arkworks {
     }
 }
 
-const WAYS: [Way; 6] = [
+const WAYS: [Way; 9] = [
+    Way::LendsMemory { at_a_time: 1 << 20 },
+    Way::LendsMemory { at_a_time: 1024 },
+    // Frames stand askew in the second part, and so nothing lands there any more.
+    Way::LendsMemory { at_a_time: 700 },
     Way::Does { at_a_time: 1 << 20 },
     Way::Does { at_a_time: 1000 },
     Way::Does { at_a_time: 7 },
@@ -186,9 +200,20 @@ fn sums_are_the_same_whoever_makes_them() {
             Scalars::Slice(&[]),
         ];
         let held = workspace.budget.held_bytes();
+        let before = workspace.storage.stats().bytes_read_in_place;
         let sums = msm::<g1::Config>(&bases, &vectors).unwrap();
         assert_eq!(sums[..3], expected, "{way:?}");
         assert_eq!(sums[3], G1Projective::ZERO);
+        let in_place = workspace.storage.stats().bytes_read_in_place - before;
+        match way {
+            // Whole frames of 16 KiB: of the points for each vector, and of the one vector that is on disk.
+            Way::LendsMemory { at_a_time } if at_a_time != 700 => {
+                let frames = [5000 * 64, 3766 * 64, 3 * 64, 5000 * 32].map(|bytes: u64| bytes >> 14);
+                assert_eq!(in_place, frames.iter().sum::<u64>() << 14, "{way:?}");
+            }
+            Way::LendsMemory { .. } => assert!(in_place > 0, "{way:?}"),
+            _ => assert_eq!(in_place, 0, "{way:?}"),
+        }
         assert_eq!(tier.jobs.load(Ordering::Relaxed), 1, "{way:?}");
         assert_eq!(workspace.budget.held_bytes(), held, "{way:?}");
     }
@@ -309,10 +334,10 @@ fn a_disk_that_fails_is_an_error_through_a_tier_too() {
     let dir = tempfile::tempdir().unwrap();
     let omega = Radix2EvaluationDomain::<Fr>::new(1 << 12).unwrap().group_gen;
     let values = random(1 << 12, 1);
-    let run = |faults: FaultPlan| -> Result<Vec<Fr>> {
+    let run = |faults: FaultPlan, way: Way| -> Result<Vec<Fr>> {
         let storage = Storage::builder().dir(dir.path()).faults(faults).build()?;
         let tier = Arkworks {
-            way: Way::Does { at_a_time: 100 },
+            way,
             jobs: AtomicU64::new(0),
         };
         let workspace = Workspace {
@@ -324,19 +349,24 @@ fn a_disk_that_fails_is_an_error_through_a_tier_too() {
         let input = writer.finish()?;
         ntt(&input, &Transform::forward(12, omega), Placement::Disk)?.to_vec()
     };
-    let plan = FaultPlan::none();
-    let expected = run(plan.clone()).unwrap();
-    assert!(plan.operations() > 5);
-    for index in 0..plan.operations() {
-        match run(FaultPlan::at(index, Fault::Io)) {
-            Ok(found) => assert!(found == expected, "operation {index}"),
-            Err(Error::Io { .. } | Error::File { .. }) => {}
-            Err(other) => panic!("operation {index}: {other}"),
-        }
-        match run(FaultPlan::at(index, Fault::FlipByte(77))) {
-            Ok(found) => assert!(found == expected, "operation {index}"),
-            Err(Error::Damaged { .. }) => {}
-            Err(other) => panic!("operation {index}: {other}"),
+    for way in [Way::Does { at_a_time: 100 }, Way::LendsMemory { at_a_time: 1000 }] {
+        let plan = FaultPlan::none();
+        let expected = run(plan.clone(), way).unwrap();
+        assert!(plan.operations() > 5);
+        for index in 0..plan.operations() {
+            match run(FaultPlan::at(index, Fault::Io), way) {
+                Ok(found) => assert!(found == expected, "operation {index}"),
+                Err(Error::Io { .. } | Error::File { .. }) => {}
+                Err(other) => panic!("operation {index}: {other}"),
+            }
+            match run(FaultPlan::at(index, Fault::FlipByte(77)), way) {
+                Ok(found) => assert!(found == expected, "operation {index}"),
+                Err(Error::Damaged { .. }) => {}
+                Err(other) => panic!("operation {index}: {other}"),
+            }
+            // Memory that the kernel does not reach: by way of buffers from there on.
+            let found = run(FaultPlan::at(index, Fault::BadAddress), way).unwrap();
+            assert!(found == expected, "operation {index}");
         }
     }
 }

@@ -8,7 +8,7 @@ use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMO
 use crate::Device;
 use crate::driver;
 use crate::error::{Error, Result};
-use crate::raw::{Context, RawStream};
+use crate::raw::{Context, Event, RawStream};
 use crate::trace::{Detail, Kind, Trace};
 use crate::vram::DeviceBuffer;
 
@@ -190,9 +190,19 @@ impl Stream {
     /// # Errors
     /// [`Error::Driver`].
     pub fn wait_for(&self, other: &Stream) -> Result<()> {
-        let event = crate::raw::Event::between_streams(other.raw.context())?;
-        event.record(&other.raw)?;
-        self.raw.wait_for(&event)
+        self.wait_for_mark(&other.mark()?)
+    }
+
+    /// Where this stream's work ends now.
+    pub(crate) fn mark(&self) -> Result<Event> {
+        let event = Event::between_streams(self.raw.context())?;
+        event.record(&self.raw)?;
+        Ok(event)
+    }
+
+    /// What is queued here from now on waits for that.
+    pub(crate) fn wait_for_mark(&self, mark: &Event) -> Result<()> {
+        self.raw.wait_for(mark)
     }
 
     pub(crate) fn raw(&self) -> &RawStream {

@@ -10,7 +10,9 @@ use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use kernels_support::{rng, words};
 use spillproof_fake_driver::{Code, Order};
 use spillproof_gpu::kernels::Kernels;
-use spillproof_gpu::ntt::{DevicesPlan, Ends, NttDevices, ReadElements, Transform, WriteElements};
+use spillproof_gpu::ntt::{
+    Dealt, DevicesPlan, Ends, Member, NttDevices, ReadElements, Transform, WriteElements, over_devices,
+};
 use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::trace::{Detail, Kind};
 use spillproof_gpu::{BoxedError, Caching, DoneBy, Error, Gpu, Pinned, Result, Vram, with_fallback};
@@ -216,5 +218,143 @@ fn failures_end_it_everywhere() {
             }
         }
         assert!(by_processor > 60, "{by_processor}");
+    });
+}
+
+/// The devices of one transform that others take over.
+fn members(opened: &mut [Opened]) -> Vec<Member<'_>> {
+    let mut members = Vec::new();
+    for opened in opened {
+        members.push(Member {
+            vram: &opened.vram,
+            kernels: &opened.kernels,
+            ends: Ends {
+                upload: &mut opened.upload,
+                download: &mut opened.download,
+            },
+        });
+    }
+    members
+}
+
+/// 1 of 2, 1 of 4, 2 of 4, at calls all over the transform: those that are left begin anew, and nobody asks the processor.
+#[test]
+fn devices_that_fail_leave_it_to_the_others() {
+    const TEST: &str = "devices_that_fail_leave_it_to_the_others";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let mut rng = rng("failover");
+        let input: Vec<Fr> = (0..1 << 6).map(|_| Fr::rand(&mut rng)).collect();
+        let [(transform, expected), ..] = oracles(&input, Fr::rand(&mut rng));
+        let expected = bytes(&expected);
+        for (devices, failing) in [(2, &[1][..]), (2, &[0]), (4, &[2]), (4, &[0, 1]), (4, &[3, 1])] {
+            let left = (devices - failing.len()).ilog2();
+            let plan = DevicesPlan::new(6, left, 1 << 20, 600).unwrap();
+            let run = |failures: &[(usize, u64)], code, lost| {
+                let open = |ordinal| open(ordinal, image, &plan).unwrap();
+                let mut opened: Vec<Opened> = (0..devices).map(open).collect();
+                let before: Vec<u64> = (0..devices).map(|device| driver.calls_on(device)).collect();
+                failures
+                    .iter()
+                    .for_each(|&(device, nth)| driver.fail_on(device, nth, code, lost));
+                let mut to = vec![0x55; expected.len()];
+                let dealt = over_devices(members(&mut opened), transform, &mut bytes(&input), &mut to);
+                let calls: Vec<u64> = (0..devices)
+                    .map(|device| driver.calls_on(device) - before[device])
+                    .collect();
+                (dealt, to, calls)
+            };
+            driver.reset(devices as u64, 1 << 20);
+            let (dealt, to, calls) = run(&[], Code::Unknown, false);
+            assert!(to == expected);
+            assert_eq!(
+                dealt.unwrap(),
+                Dealt {
+                    devices: (0..devices).collect(),
+                    stopped: Vec::new()
+                }
+            );
+            let (mut stopped, mut both) = (0, 0);
+            for (code, lost, order) in [
+                (Code::OutOfMemory, false, Order::Late),
+                (Code::IllegalAddress, true, Order::Late),
+                (Code::LaunchFailed, true, Order::Random(7)),
+            ] {
+                let of_first = calls[failing[0]];
+                for nth in (1..=of_first).step_by((of_first / 25).max(1) as usize) {
+                    // The second one later, in the same attempt or in the next.
+                    let failures: Vec<_> = (0..)
+                        .zip(failing)
+                        .map(|(i, &device)| (device, nth + i * of_first / 3))
+                        .collect();
+                    let what =
+                        format!("{failures:?} of {devices} after {of_first} calls: {code:?}, lost: {lost}");
+                    driver.order(order);
+                    driver.reset(devices as u64, 1 << 20);
+                    let (dealt, to, _) = run(&failures, code, lost);
+                    let dealt = dealt.unwrap_or_else(|e| panic!("{what}: {e}"));
+                    assert!(to == expected, "{what}");
+                    for (place, why) in &dealt.stopped {
+                        assert!(failing.contains(place) && why.contains("driver"), "{what}: {why}");
+                        assert!(!dealt.devices.contains(place), "{what}");
+                    }
+                    assert!(
+                        dealt.devices.len().is_power_of_two() && dealt.devices.len() <= devices,
+                        "{what}"
+                    );
+                    stopped += dealt.stopped.len();
+                    both += usize::from(dealt.stopped.len() == 2);
+                    driver.assert_clean(&what);
+                }
+            }
+            println!("{failing:?} of {devices}: {stopped} devices stopped, {both} times two of them");
+            assert!(stopped > 40, "{failing:?} of {devices}: {stopped}");
+            assert!(
+                failing.len() == 1 || both > 10,
+                "{failing:?} of {devices}: {both}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_the_others_have_no_room_for_is_the_processors() {
+    const TEST: &str = "what_the_others_have_no_room_for_is_the_processors";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let mut rng = rng("no room");
+        let input: Vec<Fr> = (0..1 << 8).map(|_| Fr::rand(&mut rng)).collect();
+        let [(transform, expected), ..] = oracles(&input, Fr::rand(&mut rng));
+        // Room for a quarter each, and not for a half.
+        let plan = DevicesPlan::new(8, 2, 1 << 20, 600).unwrap();
+        driver.reset(4, 1 << 20);
+        let mut opened: Vec<Opened> = (0..4)
+            .map(|ordinal| open(ordinal, image, &plan).unwrap())
+            .collect();
+        driver.fail_on(2, 40, Code::IllegalAddress, true);
+        let mut to = vec![0; 32 << 8];
+        let on_devices = || {
+            let mut from = bytes(&input);
+            over_devices(members(&mut opened), transform, &mut from, &mut to).map(|_| Vec::new())
+        };
+        let processor = || Ok::<_, Error>(bytes(&expected));
+        let (found, done_by) = with_fallback("a transform", on_devices, processor).unwrap();
+        assert!(found == bytes(&expected));
+        assert!(
+            matches!(&done_by, DoneBy::Processor { why, .. } if why.contains("ILLEGAL_ADDRESS")),
+            "{done_by}"
+        );
+        // A disk that fails is nobody's fault: no other attempt is made.
+        drop(opened);
+        driver.assert_clean("no room");
+        driver.reset(4, 1 << 20);
+        let mut opened: Vec<Opened> = (0..4)
+            .map(|ordinal| open(ordinal, image, &plan).unwrap())
+            .collect();
+        let mut short = bytes(&input[..100]);
+        let refused = over_devices(members(&mut opened), transform, &mut short, &mut to).unwrap_err();
+        assert!(matches!(refused, Error::Source { .. }), "{refused}");
+        let none = over_devices(Vec::new(), transform, &mut short, &mut to).unwrap_err();
+        assert!(matches!(none, Error::Invalid { .. }), "{none}");
+        drop(opened);
+        driver.assert_clean("a short input");
     });
 }

@@ -6,6 +6,8 @@
 //! tiles). All three live in anonymous maps of their own, not in the heap: what they take is exact, and what they give
 //! back goes to the system at once.
 //!
+//! What is slow to make may be kept between two uses as long as nobody needs the room: [`Spares`].
+//!
 //! A lease counts what the kernel would charge: whole pages, and page cache where a map is planned. The few bytes that the
 //! program holds besides (queues, names, threads) are watched by [`CountingAlloc`], not leased.
 //!
@@ -18,11 +20,12 @@ mod leased_vec;
 mod pages;
 pub mod process;
 mod size;
+mod spare;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use alloc::CountingAlloc;
 pub use buffer::{Buffer, Pool};
@@ -30,8 +33,10 @@ pub use heap::return_freed_blocks;
 pub use leased_vec::LeasedVec;
 pub use pages::PAGE_BYTES;
 pub use size::{ByteSize, ParseSizeError, format_bytes, parse_size};
+pub use spare::Spares;
 
 use crate::error::{Error, Result};
+use spare::Keeper;
 
 /// The ledger: a limit in bytes, and who holds how much of it. Clones share one ledger.
 ///
@@ -54,11 +59,17 @@ pub struct Budget {
 struct Ledger {
     limit_bytes: u64,
     state: Mutex<State>,
+    /// Who asks for what is spare, one at a time: a second one waits until the first one's room is there.
+    asking: Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
+    /// All of it.
     held_bytes: u64,
+    /// Part of that.
+    spare_bytes: u64,
+    keepers: Vec<Weak<dyn Keeper>>,
     peak_bytes: u64,
     holders: BTreeMap<Cow<'static, str>, Holder>,
 }
@@ -87,6 +98,7 @@ impl Budget {
             ledger: Arc::new(Ledger {
                 limit_bytes,
                 state: Mutex::default(),
+                asking: Mutex::default(),
             }),
         }
     }
@@ -154,12 +166,17 @@ impl Budget {
         self.ledger.limit_bytes
     }
 
-    /// What is held now.
+    /// What is held now, without what is [spare](Self::spare_bytes): the limit less this is what is left.
     pub fn held_bytes(&self) -> u64 {
-        self.ledger.state().held_bytes
+        self.ledger.state().wanted_bytes()
     }
 
-    /// The most that was held at one time.
+    /// What is held besides, and given back as soon as somebody needs the room: see [`Spares`].
+    pub fn spare_bytes(&self) -> u64 {
+        self.ledger.state().spare_bytes
+    }
+
+    /// The most that was held at one time, what was spare included.
     pub fn peak_bytes(&self) -> u64 {
         self.ledger.state().peak_bytes
     }
@@ -170,7 +187,7 @@ impl Budget {
         state.peak_bytes = state.held_bytes;
     }
 
-    /// What is left.
+    /// What is left for whoever asks, what is spare included.
     pub fn available_bytes(&self) -> u64 {
         self.ledger.limit_bytes - self.held_bytes()
     }
@@ -183,25 +200,15 @@ impl Budget {
     }
 
     fn take(&self, bytes: u64, what: Cow<'static, str>, backing: Backing) -> Result<Lease> {
-        let limit_bytes = self.ledger.limit_bytes;
-        let mut state = self.ledger.state();
-        match state.held_bytes.checked_add(bytes) {
-            Some(held_bytes) if held_bytes <= limit_bytes => state.held_bytes = held_bytes,
-            _ => {
-                return Err(Error::OverBudget {
-                    what: what.into_owned(),
-                    asked_bytes: bytes,
-                    held_bytes: state.held_bytes,
-                    limit_bytes,
-                    holders: state.describe_holders(),
-                });
+        if !self.ledger.try_take(bytes, &what) {
+            // Nobody is refused while anything is spare.
+            let _in_turn = self.ledger.asking.lock().unwrap_or_else(PoisonError::into_inner);
+            while !self.ledger.try_take(bytes, &what) {
+                if !self.give_back_one() {
+                    return Err(self.ledger.refusal(bytes, what));
+                }
             }
         }
-        state.peak_bytes = state.peak_bytes.max(state.held_bytes);
-        let holder = state.holders.entry(what.clone()).or_default();
-        holder.held_bytes += bytes;
-        holder.peak_bytes = holder.peak_bytes.max(holder.held_bytes);
-        drop(state);
         if backing == Backing::Heap {
             alloc::heap_leased(bytes);
         }
@@ -210,7 +217,18 @@ impl Budget {
             what,
             bytes,
             backing,
+            spare: false,
         })
+    }
+
+    /// Lets somebody's spare memory go; `false` if nobody has any.
+    fn give_back_one(&self) -> bool {
+        let keepers: Vec<_> = {
+            let mut state = self.ledger.state();
+            state.keepers.retain(|keeper| keeper.strong_count() > 0);
+            state.keepers.iter().filter_map(Weak::upgrade).collect()
+        };
+        keepers.iter().any(|keeper| keeper.give_back_one(&self.ledger))
     }
 }
 
@@ -229,9 +247,51 @@ impl Ledger {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Takes `bytes`, if they are free.
+    // The name is kept, and a clone of most is no allocation.
+    #[allow(clippy::ptr_arg)]
+    fn try_take(&self, bytes: u64, what: &Cow<'static, str>) -> bool {
+        let mut state = self.state();
+        let held_bytes = state.held_bytes.checked_add(bytes);
+        let Some(held_bytes) = held_bytes.filter(|&held_bytes| held_bytes <= self.limit_bytes) else {
+            return false;
+        };
+        state.held_bytes = held_bytes;
+        state.peak_bytes = state.peak_bytes.max(held_bytes);
+        let holder = state.holders.entry(what.clone()).or_default();
+        holder.held_bytes += bytes;
+        holder.peak_bytes = holder.peak_bytes.max(holder.held_bytes);
+        true
+    }
+
+    fn refusal(&self, asked_bytes: u64, what: Cow<'static, str>) -> Error {
+        let state = self.state();
+        Error::OverBudget {
+            what: what.into_owned(),
+            asked_bytes,
+            held_bytes: state.held_bytes,
+            limit_bytes: self.limit_bytes,
+            holders: state.describe_holders(),
+        }
+    }
+
+    /// Notes who has something spare.
+    fn remember(&self, keeper: &Arc<dyn Keeper>) {
+        let mut state = self.state();
+        let known = |known: &Weak<dyn Keeper>| std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(keeper));
+        if !state.keepers.iter().any(known) {
+            state.keepers.push(Arc::downgrade(keeper));
+        }
+    }
 }
 
 impl State {
+    /// Held by those who need it.
+    fn wanted_bytes(&self) -> u64 {
+        self.held_bytes - self.spare_bytes
+    }
+
     fn report(&self) -> Vec<LeaseReport> {
         self.holders
             .iter()
@@ -277,6 +337,7 @@ pub struct Lease {
     what: Cow<'static, str>,
     bytes: u64,
     backing: Backing,
+    spare: bool,
 }
 
 impl Lease {
@@ -314,13 +375,27 @@ impl Lease {
             what: self.what.clone(),
             bytes,
             backing: self.backing,
+            spare: self.spare,
         })
+    }
+
+    fn becomes_spare(&mut self) {
+        self.spare = true;
+        self.ledger.state().spare_bytes += self.bytes;
+    }
+
+    fn is_wanted_again(&mut self) {
+        self.spare = false;
+        self.ledger.state().spare_bytes -= self.bytes;
     }
 
     fn give_back(&self, bytes: u64) {
         let mut state = self.ledger.state();
         debug_assert!(state.held_bytes >= bytes);
         state.held_bytes -= bytes;
+        if self.spare {
+            state.spare_bytes -= bytes;
+        }
         if let Some(holder) = state.holders.get_mut(&self.what) {
             holder.held_bytes -= bytes;
         }

@@ -351,3 +351,34 @@ impl<E: Element> Writer<E> {
         );
     }
 }
+
+impl<const N: usize> Writer<[u8; N]> {
+    /// Appends elements as bytes: whole frames straight from where they are, if the disk takes them from there, the rest as
+    /// [`Self::push`] does. When it returns, nobody needs `bytes` any more.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub(crate) fn push_in_place(&mut self, bytes: &[u8]) -> Result<()> {
+        let (mut values, _) = bytes.as_chunks::<N>();
+        let frame_elements = self.draft.frame_elements() as usize;
+        // Up to the end of the frame that is in the buffer.
+        let begun = self.buffered % frame_elements;
+        if begun > 0 {
+            let (now, later) = values.split_at(values.len().min(frame_elements - begun));
+            self.push(now)?;
+            values = later;
+        }
+        let whole = values.len() / frame_elements * frame_elements;
+        let room = self.draft.len - self.written - self.buffered as u64;
+        if whole > 0 && whole as u64 <= room && self.draft.frames.file().is_some() {
+            self.flush();
+            let (now, later) = values.split_at(whole);
+            let frame = self.draft.first_frame + self.written / self.draft.frame_elements();
+            if self.draft.frames.write_in_place(frame, now.as_flattened())? {
+                self.written += whole as u64;
+                values = later;
+            }
+        }
+        self.push(values)
+    }
+}

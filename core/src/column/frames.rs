@@ -20,6 +20,8 @@ pub(crate) const DIGEST_BYTES: usize = 32;
 const WRITTEN: [u8; DIGEST_BYTES] = [1; DIGEST_BYTES];
 /// Below this many bytes, hashing on one core is quicker than waking the others.
 const PARALLEL_BYTES_MIN: usize = 256 * 1024;
+/// What is transferred and hashed at a time in a caller's memory.
+const PIECE_BYTES: usize = 1024 * 1024;
 
 /// Neighbouring frames, and where they stand in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,13 +158,7 @@ impl Frames {
 
     /// Takes the digests of `runs` in `buffer` and starts writing them.
     pub fn write(self: &Arc<Self>, buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
-        {
-            let taken = self.hash(&buffer, &runs);
-            let mut digests = self.digests.write().unwrap_or_else(PoisonError::into_inner);
-            for (frame, digest) in taken {
-                digests[frame as usize] = digest;
-            }
-        }
+        self.take_digests(&buffer, &runs);
         let state = match &self.backing {
             Backing::File { file, base_offset } => {
                 State::Flying(file.write(buffer, self.segments(*base_offset, &runs)))
@@ -183,6 +179,53 @@ impl Frames {
             state,
             runs,
             check: false,
+        }
+    }
+
+    /// Reads frames `first ..` straight into `into`, as many as it holds, and checks them there; `false` where that cannot be, and what
+    /// `into` holds is undefined: frames in memory, and memory that transfers do not reach.
+    pub fn read_in_place(&self, first: u64, into: &mut [u8]) -> Result<bool> {
+        let Backing::File { file, base_offset } = &self.backing else {
+            return Ok(false);
+        };
+        let offset = base_offset + first * self.frame_bytes as u64;
+        file.read_in_place(offset, into, self.piece_bytes(), |at, piece| {
+            self.check(piece, &[self.run_at(first, at, piece)])
+        })
+    }
+
+    /// Takes the digests of frames `first ..` in `from`, and writes them from there; `false` as [`Self::read_in_place`], and nothing is
+    /// written.
+    pub fn write_in_place(&self, first: u64, from: &[u8]) -> Result<bool> {
+        let Backing::File { file, base_offset } = &self.backing else {
+            return Ok(false);
+        };
+        let offset = base_offset + first * self.frame_bytes as u64;
+        file.write_in_place(offset, from, self.piece_bytes(), |at, piece| {
+            self.take_digests(piece, &[self.run_at(first, at, piece)]);
+        })
+    }
+
+    /// Whole frames.
+    fn piece_bytes(&self) -> usize {
+        (PIECE_BYTES / self.frame_bytes).max(1) * self.frame_bytes
+    }
+
+    /// The frames of a piece, `at` bytes behind the start of frame `first`.
+    fn run_at(&self, first: u64, at: usize, piece: &[u8]) -> Run {
+        debug_assert!(piece.len().is_multiple_of(self.frame_bytes));
+        Run {
+            frame: first + (at / self.frame_bytes) as u64,
+            frames: (piece.len() / self.frame_bytes) as u64,
+            buffer_offset: 0,
+        }
+    }
+
+    fn take_digests(&self, buffer: &[u8], runs: &[Run]) {
+        let taken = self.hash(buffer, runs);
+        let mut digests = self.digests.write().unwrap_or_else(PoisonError::into_inner);
+        for (frame, digest) in taken {
+            digests[frame as usize] = digest;
         }
     }
 

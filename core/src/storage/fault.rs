@@ -21,6 +21,8 @@ pub enum Fault {
     NoSpace,
     /// It fails with EOPNOTSUPP, as where a file system lacks it: a nameless file then has a name for a moment.
     Unsupported,
+    /// It fails with EFAULT if it goes straight to or from a caller's memory, as where the kernel cannot reach that; else nothing.
+    BadAddress,
     /// Its first attempt is interrupted (EINTR); the second goes through.
     Interrupted,
     /// Every attempt transfers at most this many bytes (rounded to the alignment, at least one unit).

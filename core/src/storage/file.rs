@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustix::fs::{Mode, OFlags, fstat, fsync, ftruncate};
+use rustix::io::Errno;
 
 use super::direct::{self, CachePolicy};
 use super::map::{FileMap, FileMapMut};
-use super::transfer::{Batch, Direction, Pending};
+use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::error::{Error, Result};
@@ -174,6 +175,85 @@ impl File {
     /// in any order.
     pub fn write(&self, buffer: Buffer, segments: impl Into<Vec<Segment>>) -> Pending {
         self.begin(Direction::Write, buffer, segments.into())
+    }
+
+    /// Reads from `file_offset` straight into `into`, in pieces of `piece_bytes`, and returns when all is there; `each` gets the offset
+    /// and the bytes of every piece, in order, while later ones are on their way.
+    ///
+    /// `false`: transfers do not reach this memory, whose address or length is not a multiple of [`File::alignment_bytes`], or that the
+    /// kernel refused (a driver's own pages may be such; nobody asks again then). What it holds is undefined.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; those of `each`. Nothing is on its way then.
+    pub fn read_in_place(
+        &self,
+        file_offset: u64,
+        into: &mut [u8],
+        piece_bytes: usize,
+        each: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<bool> {
+        if !self.reaches(file_offset, into, piece_bytes) {
+            return Ok(false);
+        }
+        let inner = &self.storage.inner;
+        let submit = |batch| inner.submit(batch);
+        let read = transfer::read_pieces(|| self.order(&submit), file_offset, into, piece_bytes, each);
+        self.reached(read)
+    }
+
+    /// Writes `from` to `file_offset`, straight from where it is, as [`File::read_in_place`] reads; `each` gets every piece before it is
+    /// sent.
+    ///
+    /// # Errors
+    /// [`Error::Io`]. Nothing is on its way then.
+    pub fn write_in_place(
+        &self,
+        file_offset: u64,
+        from: &[u8],
+        piece_bytes: usize,
+        each: impl FnMut(usize, &[u8]),
+    ) -> Result<bool> {
+        if !self.reaches(file_offset, from, piece_bytes) {
+            return Ok(false);
+        }
+        let inner = &self.storage.inner;
+        let submit = |batch| inner.submit(batch);
+        let written = transfer::write_pieces(|| self.order(&submit), file_offset, from, piece_bytes, each);
+        self.reached(written)
+    }
+
+    fn order<'a>(&'a self, submit: &'a dyn Fn(Arc<Batch>) -> Result<()>) -> Order<'a> {
+        Order {
+            handle: &self.handle,
+            counters: &self.storage.inner.counters,
+            fault: self.faults().next(),
+            submit,
+        }
+    }
+
+    /// Whether transfers may go to and from this memory, as far as is known.
+    fn reaches(&self, file_offset: u64, memory: &[u8], piece_bytes: usize) -> bool {
+        let alignment = self.alignment_bytes();
+        let places = [memory.as_ptr().addr(), memory.len(), piece_bytes];
+        !self.storage.inner.refuses_in_place.load(Relaxed)
+            && piece_bytes > 0
+            && places.iter().all(|place| place.is_multiple_of(alignment))
+            && file_offset.is_multiple_of(alignment as u64)
+    }
+
+    fn reached(&self, done: Result<()>) -> Result<bool> {
+        match done {
+            Ok(()) => Ok(true),
+            Err(Error::Io { source, .. }) if source.raw_os_error() == Some(Errno::FAULT.raw_os_error()) => {
+                tracing::info!(
+                    file = self.name(),
+                    "transfers do not reach a caller's memory: it is copied"
+                );
+                self.storage.inner.refuses_in_place.store(true, Relaxed);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Blocks until all that was written (and waited for) is on the disk. A failure is final: what is on the disk is then

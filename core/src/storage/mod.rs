@@ -11,6 +11,9 @@
 //!   Pending::wait  <-  buffer or error, when the last segment is done  <--------+
 //! ```
 //!
+//! [`File::read_in_place`] and [`File::write_in_place`] do so with memory that the caller only lends: the slots of a second compute tier.
+//! They return when the kernel is done with it.
+//!
 //! What every backend keeps, because it is kept above them: short transfers go on with the rest, EINTR is tried again,
 //! any other error is final and typed, a buffer lives until the kernel is done with it even if nobody waits, and the
 //! [`FaultPlan`] hits all backends alike.
@@ -33,7 +36,7 @@ mod transfer;
 mod uring;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -102,6 +105,8 @@ struct Inner {
     direct: bool,
     faults: FaultPlan,
     counters: Arc<Counters>,
+    /// The kernel has refused a caller's memory.
+    refuses_in_place: AtomicBool,
 }
 
 /// What was transferred, and how long callers waited for it.
@@ -115,6 +120,10 @@ pub struct IoStats {
     pub reads: u64,
     /// Segments written.
     pub writes: u64,
+    /// Of the bytes read, those that went straight to where a caller wanted them: [`File::read_in_place`].
+    pub bytes_read_in_place: u64,
+    /// Of the bytes written, those that came straight from where a caller had them: [`File::write_in_place`].
+    pub bytes_written_in_place: u64,
     /// How long threads were blocked in [`Pending::wait`] for reads, summed.
     pub read_wait: Duration,
     /// How long threads were blocked in [`Pending::wait`] for writes, summed.
@@ -127,6 +136,8 @@ struct Counters {
     bytes_written: AtomicU64,
     reads: AtomicU64,
     writes: AtomicU64,
+    bytes_read_in_place: AtomicU64,
+    bytes_written_in_place: AtomicU64,
     read_wait_nanos: AtomicU64,
     write_wait_nanos: AtomicU64,
 }
@@ -182,6 +193,7 @@ impl StorageBuilder {
                 direct: self.direct,
                 faults: self.faults,
                 counters: Arc::default(),
+                refuses_in_place: AtomicBool::new(false),
             }),
         })
     }
@@ -282,6 +294,8 @@ impl Storage {
             bytes_written: counters.bytes_written.load(Relaxed),
             reads: counters.reads.load(Relaxed),
             writes: counters.writes.load(Relaxed),
+            bytes_read_in_place: counters.bytes_read_in_place.load(Relaxed),
+            bytes_written_in_place: counters.bytes_written_in_place.load(Relaxed),
             read_wait: Duration::from_nanos(counters.read_wait_nanos.load(Relaxed)),
             write_wait: Duration::from_nanos(counters.write_wait_nanos.load(Relaxed)),
         }

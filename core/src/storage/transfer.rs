@@ -4,9 +4,13 @@
 //! [`Attempt`], does that, and reports what the kernel said, until the transfer is done; the last one done finishes the
 //! batch and wakes the waiter. Each `Transfer` keeps its batch alive, and the batch its buffer: so a backend that keeps the
 //! `Transfer` until the kernel is done keeps the memory too.
+//!
+//! [`read_pieces`] and [`write_pieces`] transfer a caller's memory instead of a buffer. They do not return, and do not unwind, before
+//! the kernel is done with all of it.
 
 #![allow(unsafe_code)]
 
+use std::collections::VecDeque;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
     Ordering::{AcqRel, Relaxed},
@@ -19,13 +23,15 @@ use rustix::io::Errno;
 
 use super::file::{Handle, Segment};
 use super::{Counters, Fault};
-use crate::budget::{Buffer, PAGE_BYTES};
+use crate::budget::{Budget, Buffer, PAGE_BYTES};
 use crate::error::{Error, Result};
 
 /// The kernel says "try again" for want of resources; past this many times in a row it is an error.
 const AGAIN_ATTEMPTS_MAX: u32 = 10_000;
 /// The kernel transfers less than 2 GiB in one call.
 const ATTEMPT_BYTES_MAX: usize = 1 << 30;
+/// Pieces of a caller's memory that are under way at one time.
+const PIECES_MAX: usize = 32;
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,15 +57,16 @@ pub(super) struct Batch {
     /// One for each segment, or none at all.
     faults: Vec<Option<Fault>>,
     counters: Arc<Counters>,
-    /// Start of the buffer in `outcome`.
+    /// Start of the buffer in `outcome`, or of a caller's memory.
     start: *mut u8,
+    in_place: bool,
     unfinished: AtomicUsize,
     failed: AtomicBool,
     outcome: Mutex<Outcome>,
     finished: Condvar,
 }
 
-// SAFETY: `start` points into the buffer that the batch owns. Only the kernel, through attempts on disjoint or deliberately
+// SAFETY: `start` points into the buffer that the batch owns, or into memory that `UnderWay` keeps borrowed. Only the kernel, through attempts on disjoint or deliberately
 // overlapping segments, and `Transfer` when the kernel is not at that segment, touch it until `unfinished` is zero; then
 // the buffer is handed out under the mutex.
 unsafe impl Send for Batch {}
@@ -94,6 +101,7 @@ impl Batch {
             faults,
             counters,
             start: buffer.start(),
+            in_place: false,
             unfinished: AtomicUsize::new(segments.len()),
             failed: AtomicBool::new(false),
             outcome: Mutex::new(Outcome {
@@ -102,6 +110,31 @@ impl Batch {
                 finished: segments.is_empty(),
             }),
             segments,
+            finished: Condvar::new(),
+        }
+    }
+
+    /// One segment of a caller's memory.
+    ///
+    /// # Safety
+    /// `memory` is valid for `segment.bytes` bytes (to be written too, if they are read from the file), and nobody else uses them, until
+    /// the batch is finished.
+    unsafe fn in_place(order: &Order<'_>, direction: Direction, memory: *mut u8, segment: Segment) -> Self {
+        Self {
+            direction,
+            handle: order.handle.clone(),
+            faults: order.fault.map(Some).into_iter().collect(),
+            counters: order.counters.clone(),
+            start: memory,
+            in_place: true,
+            unfinished: AtomicUsize::new(1),
+            failed: AtomicBool::new(false),
+            outcome: Mutex::new(Outcome {
+                buffer: None,
+                error: None,
+                finished: false,
+            }),
+            segments: vec![segment],
             finished: Condvar::new(),
         }
     }
@@ -133,6 +166,28 @@ impl Batch {
 
     fn outcome(&self) -> MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What came of it, once the kernel is done; blocks until then.
+    fn finished_outcome(&self) -> MutexGuard<'_, Outcome> {
+        let mut outcome = self.outcome();
+        if outcome.finished {
+            return outcome;
+        }
+        let since = Instant::now();
+        while !outcome.finished {
+            outcome = self
+                .finished
+                .wait(outcome)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let nanos = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        match self.direction {
+            Direction::Read => &self.counters.read_wait_nanos,
+            Direction::Write => &self.counters.write_wait_nanos,
+        }
+        .fetch_add(nanos, Relaxed);
+        outcome
     }
 
     /// A segment is done; the first error of a batch is the one that is told.
@@ -209,6 +264,7 @@ impl Transfer {
             Some(Fault::Io) => result = Err(Errno::IO),
             Some(Fault::NoSpace) => result = Err(Errno::NOSPC),
             Some(Fault::Unsupported) => result = Err(Errno::OPNOTSUPP),
+            Some(Fault::BadAddress) if self.batch.in_place => result = Err(Errno::FAULT),
             Some(Fault::Interrupted) => {
                 self.fault = None;
                 result = Err(Errno::INTR);
@@ -255,6 +311,13 @@ impl Transfer {
         let (bytes, counters) = (self.segment.bytes as u64, &self.batch.counters);
         let handle = &self.batch.handle;
         let mut error = None;
+        if self.batch.in_place {
+            let in_place = match self.batch.direction {
+                Direction::Read => &counters.bytes_read_in_place,
+                Direction::Write => &counters.bytes_written_in_place,
+            };
+            in_place.fetch_add(bytes, Relaxed);
+        }
         match self.batch.direction {
             Direction::Read => {
                 counters.reads.fetch_add(1, Relaxed);
@@ -399,22 +462,7 @@ impl Pending {
             State::Begun(batch) => batch,
             State::Refused(error) => return Err(error),
         };
-        let mut outcome = batch.outcome();
-        if !outcome.finished {
-            let since = Instant::now();
-            while !outcome.finished {
-                outcome = batch
-                    .finished
-                    .wait(outcome)
-                    .unwrap_or_else(PoisonError::into_inner);
-            }
-            let nanos = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            match batch.direction {
-                Direction::Read => &batch.counters.read_wait_nanos,
-                Direction::Write => &batch.counters.write_wait_nanos,
-            }
-            .fetch_add(nanos, Relaxed);
-        }
+        let mut outcome = batch.finished_outcome();
         let buffer = outcome.buffer.take();
         match (outcome.error.take(), buffer) {
             (None, Some(buffer)) => Ok(buffer),
@@ -433,4 +481,122 @@ impl std::fmt::Debug for Pending {
             .field("finished", &self.is_finished())
             .finish()
     }
+}
+
+/// What a transfer of a caller's memory is carried out with.
+pub(super) struct Order<'a> {
+    pub handle: &'a Arc<Handle>,
+    pub counters: &'a Arc<Counters>,
+    pub fault: Option<Fault>,
+    /// Hands a batch to a backend; after an error the backend has not seen it.
+    pub submit: &'a dyn Fn(Arc<Batch>) -> Result<()>,
+}
+
+/// Pieces of a caller's memory that are under way; dropped, it waits for all of them.
+#[derive(Default)]
+struct UnderWay {
+    /// Offset in the memory, and its batch.
+    pieces: VecDeque<(usize, Arc<Batch>)>,
+}
+
+impl UnderWay {
+    /// Waits for the oldest piece; its offset and length.
+    fn next(&mut self) -> Result<Option<(usize, usize)>> {
+        let Some((offset, batch)) = self.pieces.front() else {
+            return Ok(None);
+        };
+        let (offset, bytes) = (*offset, batch.segments.first().map_or(0, |segment| segment.bytes));
+        let error = batch.finished_outcome().error.take();
+        self.pieces.pop_front();
+        error.map_or(Ok(Some((offset, bytes))), Err)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.pieces
+            .iter()
+            .for_each(|(_, batch)| drop(batch.finished_outcome()));
+    }
+}
+
+/// Where pieces of so many bytes begin in memory of `total_bytes`, and their length.
+fn pieces(total_bytes: usize, piece_bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    let starts = (0..total_bytes).step_by(piece_bytes.max(1));
+    starts.map(move |start| (start, piece_bytes.min(total_bytes - start)))
+}
+
+/// Reads from `file_offset` straight into `into`; `each` gets the offset and the bytes of every piece that is there, in order, while others are
+/// under way. `order` is asked for anew for each.
+pub(super) fn read_pieces<'a>(
+    mut order: impl FnMut() -> Order<'a>,
+    file_offset: u64,
+    into: &mut [u8],
+    piece_bytes: usize,
+    mut each: impl FnMut(usize, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let (memory, total_bytes) = (into.as_mut_ptr(), into.len());
+    let mut under_way = UnderWay::default();
+    let mut check = |(offset, bytes): (usize, usize)| {
+        // SAFETY: inside `into`, which is borrowed until this function returns; this piece's transfer is done, and others have pieces of
+        // their own.
+        each(offset, unsafe {
+            std::slice::from_raw_parts(memory.add(offset), bytes)
+        })
+    };
+    for (offset, bytes) in pieces(total_bytes, piece_bytes) {
+        if under_way.pieces.len() == PIECES_MAX
+            && let Some(piece) = under_way.next()?
+        {
+            check(piece)?;
+        }
+        let (order, segment) = (order(), Segment::new(file_offset + offset as u64, 0, bytes));
+        // SAFETY: inside `into`, which is borrowed exclusively; pieces do not overlap; `under_way` waits for the batch before the
+        // function ends in any way, and a batch that was refused is seen by nobody.
+        let batch = unsafe { Batch::in_place(&order, Direction::Read, memory.add(offset), segment) };
+        let batch = Arc::new(batch);
+        (order.submit)(batch.clone())?;
+        under_way.pieces.push_back((offset, batch));
+    }
+    while let Some(piece) = under_way.next()? {
+        check(piece)?;
+    }
+    Ok(())
+}
+
+/// Writes `from` to `file_offset`, straight from where it is; `each` gets the offset and the bytes of every piece before it is sent, in order.
+pub(super) fn write_pieces<'a>(
+    mut order: impl FnMut() -> Order<'a>,
+    file_offset: u64,
+    from: &[u8],
+    piece_bytes: usize,
+    mut each: impl FnMut(usize, &[u8]),
+) -> Result<()> {
+    let mut under_way = UnderWay::default();
+    for (offset, bytes) in pieces(from.len(), piece_bytes) {
+        let piece = &from[offset..offset + bytes];
+        each(offset, piece);
+        if under_way.pieces.len() == PIECES_MAX {
+            under_way.next()?;
+        }
+        let (order, segment) = (order(), Segment::new(file_offset + offset as u64, 0, bytes));
+        let batch = match order.fault {
+            // For tests: these change bytes on their way, which are not ours to change.
+            Some(fault @ (Fault::FlipByte(_) | Fault::SwapFrames(_))) => {
+                let mut copy = Budget::unlimited().buffer(bytes, "a fault")?;
+                copy[..bytes].copy_from_slice(piece);
+                let (handle, counters) = (order.handle.clone(), order.counters.clone());
+                let faults = vec![Some(fault)];
+                Batch::new(Direction::Write, handle, copy, vec![segment], faults, counters)
+            }
+            // SAFETY: inside `from`, which is borrowed and only read; `under_way` waits for the batch before the function ends in any
+            // way, and a batch that was refused is seen by nobody.
+            _ => unsafe { Batch::in_place(&order, Direction::Write, piece.as_ptr().cast_mut(), segment) },
+        };
+        let batch = Arc::new(batch);
+        (order.submit)(batch.clone())?;
+        under_way.pieces.push_back((offset, batch));
+    }
+    while under_way.next()?.is_some() {}
+    Ok(())
 }

@@ -4,6 +4,11 @@
 //! dropped. Memory while a job runs: two chunks for each column that is read, a third where the tier asks for parts of chunks, and
 //! what a [`Writer`] takes; for a transform in two steps what [`steps`] says. They are leased when the first element is asked for, so a
 //! tier that declines at once costs nothing; and all is given back before the processor plans with what the budget has left.
+//!
+//! A column on disk that is read upwards needs none of that where its frames can land in the tier's own memory ([`InPlace`]): one frame,
+//! where parts end inside of one. Bytes are then not copied on the host; nor are those of a transform that goes to disk. By way of buffers go columns
+//! in memory, memory that does not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they
+//! begin with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
 
 use std::any::{Any, TypeId};
 use std::ops::Range;
@@ -18,12 +23,14 @@ use steps::{Parts, Steps};
 use super::msm::{ForeignScalars, Scalars};
 use super::ntt::Transform;
 use crate::budget::{Budget, LeasedVec};
-use crate::column::{Column, Element, Placement, Reader, Region, Writer, ascending, descending};
+use crate::column::{Column, Element, InPlace, Placement, Reader, Region, Writer, ascending, descending};
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::tier::{self, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, Tier, WriteElements};
 use crate::{Error, Result};
 
+/// Chunks on the way for each reader.
+const READ_AHEAD: usize = 2;
 /// Scalars of another library that are converted at a time.
 const FOREIGN_CHUNK: usize = 1 << 13;
 
@@ -262,12 +269,13 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
     }
 }
 
-/// A column in chunks, upwards or downwards, zeros behind the last: whole chunks straight to where they are wanted, parts of one by
+/// A column in chunks, upwards or downwards, zeros behind the last: in place, or whole chunks to where they are wanted, parts of one by
 /// way of a tile.
 struct Walk<const N: usize> {
     column: Bytes<N>,
     chunk: u64,
     downwards: bool,
+    in_place: Option<InPlace<N>>,
     reader: Option<Reader<[u8; N]>>,
     /// The element that is asked for next.
     next: u64,
@@ -294,6 +302,7 @@ impl<const N: usize> Walk<N> {
             column,
             chunk,
             downwards,
+            in_place: None,
             reader: None,
             next: 0,
             regions: Box::new(std::iter::empty()),
@@ -302,43 +311,90 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    fn begin(&mut self) -> Result<()> {
+    /// Begins with what is asked for as element `first`: 0, or where upwards it goes on by way of buffers.
+    fn begin(&mut self, first: u64) -> Result<()> {
         self.settle();
         let (len, chunk) = (self.column.len(), self.chunk);
-        let reader = if self.downwards {
+        self.reader = Some(if self.downwards {
             self.regions = Box::new(descending(len, chunk));
-            self.column.read_descending(chunk)
+            self.column.read_descending(chunk)?
         } else {
-            self.regions = Box::new(ascending(len, chunk));
-            self.column.read_ascending(chunk)
-        };
-        self.reader = Some(reader?);
-        (self.next, self.held) = (0, 0..0);
+            let regions = ascending(len, chunk).skip((first / chunk) as usize);
+            self.regions = Box::new(regions.clone());
+            self.column.reader(regions, READ_AHEAD)?
+        });
+        (self.next, self.held) = (first, 0..0);
+        let skipped = (first % chunk) as usize;
+        if skipped > 0
+            && let Some(region) = self.next_region()
+        {
+            self.next_to_tile(region.len() as usize)?;
+            self.held.start = skipped.min(self.held.end);
+        }
         Ok(())
+    }
+
+    /// What the reader gives next; there is none without a reader.
+    fn next_region(&mut self) -> Option<Region> {
+        self.reader.as_ref()?;
+        self.regions.next()
+    }
+
+    /// The reader's next chunk, of so many elements, to the tile.
+    fn next_to_tile(&mut self, elements: usize) -> Result<()> {
+        let tile = match &mut self.tile {
+            Some(tile) => tile,
+            none => {
+                let len = self.chunk.min(self.column.len()) as usize;
+                let budget = &self.column.workspace().budget;
+                none.insert(budget.vec(len, [0; N], "elements for a compute tier")?)
+            }
+        };
+        if let Some(reader) = &mut self.reader {
+            reader.next_into(tile)?;
+        }
+        self.held = 0..elements;
+        Ok(())
+    }
+
+    /// The rest of a part, by way of buffers.
+    fn read_on(&mut self, mut into: &mut [[u8; N]]) -> Result<()> {
+        self.next += into.len() as u64;
+        while !into.is_empty() {
+            let count = self.some(into)?;
+            into = &mut into[count..];
+        }
+        if self.next >= self.column.len() {
+            // Others that are read after this one want the room.
+            self.tile = None;
+        }
+        Ok(())
+    }
+
+    /// Elements, and that they are the ones to be asked for.
+    fn in_order<'a>(&self, first: u64, into: &'a mut [u8]) -> Result<&'a mut [[u8; N]]> {
+        let (elements, rest) = into.as_chunks_mut::<N>();
+        if first != self.next || !rest.is_empty() {
+            return Err(beyond(first, elements.len()));
+        }
+        Ok(elements)
     }
 
     /// Some of what comes next, at the start of `into`; how many.
     fn some(&mut self, into: &mut [[u8; N]]) -> Result<usize> {
         if self.held.is_empty() {
-            let (Some(reader), Some(region)) = (&mut self.reader, self.regions.next()) else {
+            let Some(region) = self.next_region() else {
                 into.fill([0; N]);
                 return Ok(into.len());
             };
             let coming = region.len() as usize;
-            if coming <= into.len() {
+            if coming <= into.len()
+                && let Some(reader) = &mut self.reader
+            {
                 reader.next_into(into)?;
                 return Ok(coming);
             }
-            let tile = match &mut self.tile {
-                Some(tile) => tile,
-                none => {
-                    let len = self.chunk.min(self.column.len()) as usize;
-                    let budget = &self.column.workspace().budget;
-                    none.insert(budget.vec(len, [0; N], "elements for a compute tier")?)
-                }
-            };
-            reader.next_into(tile)?;
-            self.held = 0..coming;
+            self.next_to_tile(coming)?;
         }
         let count = self.held.len().min(into.len());
         if let Some(tile) = &self.tile {
@@ -364,23 +420,39 @@ impl<const N: usize> Drop for Walk<N> {
 
 impl<const N: usize> ReadElements for Walk<N> {
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
-        let (mut into, rest) = into.as_chunks_mut::<N>();
         if first == 0 {
-            self.begin()?;
+            self.next = 0;
         }
-        if first != self.next || !rest.is_empty() {
-            return Err(beyond(first, into.len()));
+        let into = self.in_order(first, into)?;
+        if first == 0 || self.in_place.take().is_some() {
+            self.in_place = None;
+            self.begin(first)?;
         }
-        self.next += into.len() as u64;
-        while !into.is_empty() {
-            let count = self.some(into)?;
-            into = &mut into[count..];
+        self.read_on(into)
+    }
+
+    fn read_in_place(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        if first == 0 && !self.downwards {
+            self.settle();
+            self.next = 0;
+            self.in_place = InPlace::of(&self.column, into);
         }
-        if self.next >= self.column.len() {
-            // Others that are read after this one want the room.
-            self.tile = None;
+        let Some(in_place) = &mut self.in_place else {
+            return self.read(first, into);
+        };
+        if first != self.next || !into.len().is_multiple_of(N) {
+            return Err(beyond(first, into.len() / N));
         }
-        Ok(())
+        let done = in_place.read(first, into)?;
+        self.next += (done / N) as u64;
+        if done == into.len() {
+            return Ok(());
+        }
+        // It turned out that nothing lands there.
+        self.in_place = None;
+        self.begin(self.next)?;
+        let (rest, _) = into[done..].as_chunks_mut::<N>();
+        self.read_on(rest)
     }
 
     fn lease_bytes(&self) -> u64 {
@@ -400,7 +472,6 @@ impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for Output<M> 
             Some(writer) => writer,
             none => none.insert((self.make)()?),
         };
-        let (elements, _) = bytes.as_chunks::<SCALAR_BYTES>();
-        writer.push(elements)
+        writer.push_in_place(bytes)
     }
 }

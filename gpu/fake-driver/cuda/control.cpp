@@ -74,6 +74,33 @@ void lose(int code) {
     for (auto& stream : s.ended) clear(*stream);
 }
 
+void lose_one(Device& device, int code) {
+    State& s = state();
+    device.lost = code;
+    const auto clear = [&](Stream& stream) {
+        if (stream.context->device != &device) return;
+        stream.queue.clear();
+        // Whoever waits for it on another device goes on, with whatever there is.
+        stream.done = stream.issued;
+    };
+    for (auto& entry : s.default_streams) clear(*entry.second);
+    for (auto& entry : s.streams) clear(*entry.second);
+    for (auto& stream : s.ended) clear(*stream);
+}
+
+// What the current context's device answers; a thread may always turn to another one.
+static int enter_device(const char* name) {
+    Context* context = current_context();
+    if (!context || !strncmp(name, "cuCtxSetCurrent", 15) || !strncmp(name, "cuCtxGetCurrent", 15) || !strncmp(name, "cuDevice", 8)) return 0;
+    Device& device = *context->device;
+    device.calls++;
+    if (device.lost) return device.lost;
+    if (device.fail_at == 0 || device.calls != device.fail_at) return 0;
+    state().failures++;
+    if (device.fail_is_final) lose_one(device, device.fail_code);
+    return device.fail_code;
+}
+
 int enter(const char* name) {
     State& s = state();
     s.calls++;
@@ -85,6 +112,7 @@ int enter(const char* name) {
         if (s.fail_is_final) lose(s.fail_code);
         return s.fail_code;
     }
+    if (const int answer = enter_device(name)) return answer;
     progress();
     return s.lost;
 }
@@ -124,6 +152,24 @@ EXPORT void fake_cuda_fail(const char* name, uint64_t nth, int code, int is_fina
     s.fail_code = code;
     s.fail_is_final = is_final != 0;
     s.failures = 0;
+}
+
+// The n-th call from now while this device's context is current answers `code`; if `is_final`, the device is lost, and no other one.
+EXPORT void fake_cuda_fail_on(int ordinal, uint64_t nth, int code, int is_final) {
+    std::lock_guard<std::recursive_mutex> guard(state().lock);
+    auto& devices = state().devices;
+    if (ordinal < 0 || static_cast<size_t>(ordinal) >= devices.size()) return;
+    fake::Device& device = *devices[ordinal];
+    device.fail_at = nth == 0 ? 0 : nth + device.calls;
+    device.fail_code = code;
+    device.fail_is_final = is_final != 0;
+}
+
+// Calls while this device's context was current.
+EXPORT uint64_t fake_cuda_calls_on(int ordinal) {
+    std::lock_guard<std::recursive_mutex> guard(state().lock);
+    const auto& devices = state().devices;
+    return ordinal >= 0 && static_cast<size_t>(ordinal) < devices.size() ? devices[ordinal]->calls : 0;
 }
 
 // 0: late, 1: eager, 2: random.

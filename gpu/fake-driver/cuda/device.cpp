@@ -140,6 +140,7 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int handle) {
     if (device->retains == 1) drain_context(&device->primary);
     if (--device->retains == 0) {
         device->peers.clear();
+        device->lost = 0;
         // What was lost was the context; the next one is a new one.
         bool any = false;
         for (const auto& other : state().devices) any = any || other->retains > 0;

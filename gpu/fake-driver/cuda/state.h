@@ -50,6 +50,12 @@ struct Device {
     uint64_t peak_bytes = 0;
     int retains = 0;
     std::set<Device*> peers; // whose memory copies reach directly
+    // Calls while its context is current; which of them fails, as in `State`.
+    uint64_t calls = 0;
+    uint64_t fail_at = 0;
+    int fail_code = 0;
+    bool fail_is_final = false;
+    int lost = 0;
     Context primary;
 };
 
@@ -140,6 +146,8 @@ void violation(const std::string& what);
 
 // Loses the device: what is queued never runs, and every call from now on answers `code`.
 void lose(int code);
+// The same for one of several: what is queued on it never runs, and calls on others go on.
+void lose_one(Device& device, int code);
 
 // memory.cpp
 int allocate(Device* device, size_t bytes, unsigned flags, Region*& out);

@@ -85,6 +85,24 @@ impl FakeDriver {
         unsafe { self.function::<Fail>(c"fake_cuda_fail")(start, nth, code as c_int, c_int::from(lost)) }
     }
 
+    /// The `nth` call from now (counted from 1) on this device answers `code`; if `lost`, every later call on it does too, and calls on
+    /// other devices go on. Each device may have one. 0 is never.
+    pub fn fail_on(&self, ordinal: usize, nth: u64, code: Code, lost: bool) {
+        type FailOn = unsafe extern "C" fn(c_int, u64, c_int, c_int);
+        let ordinal = c_int::try_from(ordinal).unwrap_or(-1);
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe {
+            self.function::<FailOn>(c"fake_cuda_fail_on")(ordinal, nth, code as c_int, c_int::from(lost))
+        }
+    }
+
+    /// Calls on this device since the reset.
+    pub fn calls_on(&self, ordinal: usize) -> u64 {
+        let ordinal = c_int::try_from(ordinal).unwrap_or(-1);
+        // SAFETY: the signature is that of `cuda/control.cpp`.
+        unsafe { self.function::<unsafe extern "C" fn(c_int) -> u64>(c"fake_cuda_calls_on")(ordinal) }
+    }
+
     /// How often the failure that was asked for has happened.
     pub fn failures(&self) -> u64 {
         // SAFETY: the signature is that of `cuda/control.cpp`.

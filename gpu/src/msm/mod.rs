@@ -196,6 +196,24 @@ impl Msm {
         self.run_with(self.work.plan.points(), None, upload, source)
     }
 
+    /// As [`Msm::run_columns`]; `meanwhile` is called when the slots are free and all is queued, while the device works: with the start of what
+    /// comes next it may fill them.
+    ///
+    /// # Errors
+    /// As [`Msm::run_columns`], and those of `meanwhile`.
+    pub fn run_columns_and<S: Source>(
+        &mut self,
+        upload: &mut Upload,
+        source: &mut S,
+        meanwhile: impl FnOnce(&mut Upload, &mut S) -> Result<()>,
+    ) -> Result<Vec<G1Projective>> {
+        self.queue(self.work.plan.points(), None, upload, source)?;
+        let staged = meanwhile(upload, source);
+        let sums = self.collect();
+        staged?;
+        sums
+    }
+
     /// The sums of all columns over the first of these bases; `source` gives chunks of scalars only.
     ///
     /// # Errors
@@ -216,6 +234,18 @@ impl Msm {
         upload: &mut Upload,
         source: &mut dyn Source,
     ) -> Result<Vec<G1Projective>> {
+        self.queue(points, bases, upload, source)?;
+        self.collect()
+    }
+
+    /// Queues all of it; the source has given all its bytes then.
+    fn queue(
+        &mut self,
+        points: u64,
+        bases: Option<&Bases>,
+        upload: &mut Upload,
+        source: &mut dyn Source,
+    ) -> Result<()> {
         let work = &self.work;
         let resident = work.plan.bases() == BasesAre::Resident;
         if resident != bases.is_some() || points == 0 || points > work.plan.points() {
@@ -235,7 +265,12 @@ impl Msm {
             download: None,
         };
         self.ring.run(job, &mut |chunk| work.add(&chunk, bases))?;
-        (0..work.plan.columns()).try_for_each(|column| work.reduce(self.ring.stream(), column))?;
+        (0..work.plan.columns()).try_for_each(|column| work.reduce(self.ring.stream(), column))
+    }
+
+    /// Waits for what is queued, and makes the sums of the windows'.
+    fn collect(&mut self) -> Result<Vec<G1Projective>> {
+        let work = &self.work;
         self.ring.finish()?;
         let mut sums = vec![0; work.buffers.totals.bytes() as usize];
         work.buffers.totals.read(self.ring.stream(), 0, &mut sums)?;

@@ -21,6 +21,10 @@ const WINDOW_BITS: std::ops::RangeInclusive<u32> = 1..=20;
 const CHUNK_POINTS_MIN: u64 = 32;
 /// Indices of points have 31 bits; a chunk this long is 6 GiB.
 const CHUNK_POINTS_MAX: u64 = 1 << 26;
+/// Chunks are multiples of so many points, or of [`CHUNK_PAGES`]: whole frames of columns, which then can land in a slot.
+const CHUNK_FRAMES: u64 = 1 << 10;
+/// So many points and scalars are whole pages.
+const CHUNK_PAGES: u64 = 1 << 7;
 /// Sums over one upload: more would have no room for their buckets.
 const COLUMNS_MAX: u64 = 1 << 16;
 /// A run of a bucket is cut into pieces of at least so many points.
@@ -168,7 +172,10 @@ impl MsmPlan {
                         beyond = middle;
                     }
                 }
-                let plan = with(fits);
+                // All of them are one chunk, however many; a shorter chunk may need more room for pieces of runs.
+                let rounded =
+                    Some(with(even(fits))).filter(|plan| fits < points && plan.vram_bytes() <= vram_bytes);
+                let plan = rounded.unwrap_or_else(|| with(fits));
                 let cost = plan.cost();
                 if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                     best = Some((cost, plan));
@@ -339,7 +346,7 @@ impl MsmPlan {
     /// [`Error::Invalid`], never for a plan that could be made.
     pub fn chunking(&self) -> Result<Chunking> {
         let chunk = self.shape.chunk_points;
-        let first = (chunk / FIRST_PART).max(CHUNK_POINTS_MIN.min(chunk));
+        let first = even(chunk / FIRST_PART).max(CHUNK_POINTS_MIN.min(chunk));
         let element_bytes = self.element_bytes();
         Chunking::new(chunk * element_bytes, element_bytes)?.growing_from(first * element_bytes)
     }
@@ -436,6 +443,14 @@ impl MsmPlan {
             of_totals: SUM_BYTES * windows,
         }
     }
+}
+
+/// So many points or a few less.
+fn even(points: u64) -> u64 {
+    let unit = [CHUNK_FRAMES, CHUNK_PAGES]
+        .into_iter()
+        .find(|&unit| unit <= points);
+    points - points % unit.unwrap_or(1)
 }
 
 fn element_bytes(columns: u64, bases: BasesAre) -> u64 {

@@ -9,8 +9,8 @@
 //! The matrix is that of [`NttWay::TwoSteps`](super::NttWay). A device has n / k elements twice, its tables, and a ring: for a transform
 //! that is larger than one device, and smaller than all. k is a power of two. Data crosses the bus to the host once each way.
 //!
-//! If a device fails the transform has failed, and [`crate::with_fallback`] leaves it to the processor: every device has a part of
-//! every element by then.
+//! If a device fails the transform has failed, since every device has a part of every element by then: [`super::over_devices`] begins anew
+//! with those that are left.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -39,6 +39,41 @@ pub struct DevicesPlan {
 pub struct NttDevices {
     plan: DevicesPlan,
     parts: Vec<Part>,
+}
+
+/// Why a transform did not come to its end, and which devices are to blame: none, if the job's own ends are.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// By their numbers.
+    pub devices: Vec<u64>,
+    pub error: Box<Error>,
+}
+
+impl Failed {
+    /// An error of this device, or of the job's ends.
+    fn on(device: u64) -> impl FnOnce(Error) -> Self {
+        move |error| Self {
+            devices: error
+                .leaves_the_processor()
+                .then_some(device)
+                .into_iter()
+                .collect(),
+            error: Box::new(error),
+        }
+    }
+
+    /// What several devices said, each of itself: the job's own error comes first, then the first device's.
+    fn of(said: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
+        let mut all: Option<Self> = None;
+        for failed in said.into_iter().filter_map(Result::err) {
+            match &mut all {
+                Some(all) if all.devices.is_empty() => {}
+                Some(all) if !failed.devices.is_empty() => all.devices.extend(failed.devices),
+                all => *all = Some(failed),
+            }
+        }
+        all.map_or(Ok(()), Err)
+    }
 }
 
 /// A device's part.
@@ -165,31 +200,38 @@ impl NttDevices {
     /// [`Error::Invalid`] for another number of devices than the plan's, or a transform of another length; those of
     /// [`Ntt::new`](super::Ntt::new).
     pub fn new(devices: &[(&Vram, &Kernels)], plan: DevicesPlan, transform: Transform) -> Result<Self> {
+        Self::made(devices, plan, transform).map_err(|failed| *failed.error)
+    }
+
+    pub(super) fn made(
+        devices: &[(&Vram, &Kernels)],
+        plan: DevicesPlan,
+        transform: Transform,
+    ) -> Result<Self, Failed> {
         if devices.len() as u64 != plan.devices() || transform.log_n() != plan.log_n {
-            return Err(Error::Invalid {
-                what: "transform over devices",
-                details: format!(
-                    "2^{} elements on {} devices, where the plan is of 2^{} on {}",
-                    transform.log_n(),
-                    devices.len(),
-                    plan.log_n,
-                    plan.devices()
-                ),
-            });
+            return Err(invalid(format!(
+                "2^{} elements on {} devices, where the plan is of 2^{} on {}",
+                transform.log_n(),
+                devices.len(),
+                plan.log_n,
+                plan.devices()
+            )));
         }
-        for (vram, _) in devices {
+        for (number, (vram, _)) in (0..).zip(devices) {
             for (other, _) in devices {
                 let (ordinal, other_ordinal) = (vram.gpu(), other.gpu());
                 if ordinal.description().ordinal != other_ordinal.description().ordinal {
                     // Where they cannot, copies go through the host and are right all the same.
-                    ordinal.enable_peer(other_ordinal)?;
+                    ordinal.enable_peer(other_ordinal).map_err(Failed::on(number))?;
                 }
             }
         }
         let parts = (0..).zip(devices);
-        let parts = parts.map(|(number, (vram, kernels))| Part::new(number, vram, kernels, plan, transform));
+        let parts = parts.map(|(number, (vram, kernels))| {
+            Part::new(number, vram, kernels, plan, transform).map_err(Failed::on(number))
+        });
         Ok(Self {
-            parts: parts.collect::<Result<_>>()?,
+            parts: parts.collect::<Result<_, Failed>>()?,
             plan,
         })
     }
@@ -211,18 +253,28 @@ impl NttDevices {
         from: &mut (dyn ReadElements + Send),
         to: &mut (dyn WriteElements + Send),
     ) -> Result<()> {
+        self.run_all(ends, from, to).map_err(|failed| *failed.error)
+    }
+
+    pub(super) fn run_all(
+        &mut self,
+        ends: Vec<Ends<'_>>,
+        from: &mut (dyn ReadElements + Send),
+        to: &mut (dyn WriteElements + Send),
+    ) -> Result<(), Failed> {
         if ends.len() != self.parts.len() {
-            return Err(Error::Invalid {
-                what: "transform over devices",
-                details: format!("{} ends for {} devices", ends.len(), self.parts.len()),
-            });
+            return Err(invalid(format!(
+                "{} ends for {} devices",
+                ends.len(),
+                self.parts.len()
+            )));
         }
         let done = self.run_parts(ends, from, to);
         // Copies between devices are in streams that the other's ring does not know of.
-        let waited = self.parts.iter_mut().map(|part| part.ring.finish());
-        let waited: Vec<Result<()>> = waited.collect();
-        done?;
-        waited.into_iter().collect()
+        let waited = self.parts.iter_mut();
+        let waited = waited.map(|part| part.ring.finish().map_err(Failed::on(part.number)));
+        let waited: Vec<_> = waited.collect();
+        Failed::of(std::iter::once(done).chain(waited))
     }
 
     fn run_parts(
@@ -230,7 +282,7 @@ impl NttDevices {
         mut ends: Vec<Ends<'_>>,
         from: &mut (dyn ReadElements + Send),
         to: &mut (dyn WriteElements + Send),
-    ) -> Result<()> {
+    ) -> Result<(), Failed> {
         let plan = self.plan;
         let from = Mutex::new(from);
         each(&mut self.parts, &mut ends, |part, ends| {
@@ -244,16 +296,17 @@ impl NttDevices {
     }
 
     /// Queues the one copy from each device to each.
-    fn exchange(&self) -> Result<()> {
+    fn exchange(&self) -> Result<(), Failed> {
         self.meet()?;
         let bytes = self.plan.block_bytes();
         for to in &self.parts {
             for from in &self.parts {
-                to.ring.stream().copy(
+                let copied = to.ring.stream().copy(
                     (&to.other, from.number * bytes),
                     (&from.work.array, to.number * bytes),
                     bytes,
-                )?;
+                );
+                copied.map_err(Failed::on(to.number))?;
             }
         }
         // Nobody's array is written again before all have their part of it.
@@ -261,28 +314,40 @@ impl NttDevices {
     }
 
     /// Every device waits for what every other one has been given.
-    fn meet(&self) -> Result<()> {
+    fn meet(&self) -> Result<(), Failed> {
         for part in &self.parts {
             let others = self.parts.iter().filter(|other| other.number != part.number);
             for other in others {
-                part.ring.stream().wait_for(other.ring.stream())?;
+                let mark = other.ring.stream().mark().map_err(Failed::on(other.number))?;
+                let waits = part.ring.stream().wait_for_mark(&mark);
+                waits.map_err(Failed::on(part.number))?;
             }
         }
         Ok(())
     }
 }
 
-/// Runs a step on all devices at once, each on a thread of its own; gives the first failure.
+fn invalid(details: String) -> Failed {
+    Failed {
+        devices: Vec::new(),
+        error: Box::new(Error::Invalid {
+            what: "transform over devices",
+            details,
+        }),
+    }
+}
+
+/// Runs a step on all devices at once, each on a thread of its own.
 fn each<'e>(
     parts: &mut [Part],
     ends: &mut [Ends<'e>],
     step: impl Fn(&mut Part, &mut Ends<'e>) -> Result<()> + Sync,
-) -> Result<()> {
+) -> Result<(), Failed> {
     let step = &step;
-    let done: Vec<Result<()>> = std::thread::scope(|scope| {
+    let done: Vec<Result<(), Failed>> = std::thread::scope(|scope| {
         let pairs = parts.iter_mut().zip(ends);
         let threads: Vec<_> = pairs
-            .map(|(part, ends)| scope.spawn(move || step(part, ends)))
+            .map(|(part, ends)| scope.spawn(move || step(part, ends).map_err(Failed::on(part.number))))
             .collect();
         let joined = threads.into_iter().map(|thread| {
             thread
@@ -291,7 +356,7 @@ fn each<'e>(
         });
         joined.collect()
     });
-    done.into_iter().collect()
+    Failed::of(done)
 }
 
 impl Part {

@@ -14,6 +14,7 @@
 //! Device memory is leased as [`NttPlan::vram_bytes`] says; the smallest budget for n elements is some rows of sqrt(n).
 
 mod devices;
+mod failover;
 mod field;
 mod goldilocks;
 mod passes;
@@ -23,13 +24,14 @@ mod tables;
 use ark_bn254::Fr;
 
 pub use devices::{DevicesPlan, NttDevices};
+pub use failover::{Dealt, Member, over_devices};
 pub use field::NttField;
 pub use goldilocks::{GoldilocksElements, GoldilocksTransform, HOST_LOG_N_MAX};
 pub use plan::{ELEMENT_BYTES, NttPlan, NttWay};
 
 use crate::error::{BoxedError, Error, Result};
 use crate::kernels::{Kernel, Kernels};
-use crate::ring::{Chunk, Download, Job, Ring, Upload};
+use crate::ring::{Chunk, Download, Job, Ring, Source, Upload};
 use crate::vram::{DeviceBuffer, Vram};
 use passes::{Layout, Rows, transform};
 use tables::{OnDevice, Powers, Scale, Step, Tables};
@@ -164,6 +166,29 @@ pub struct Ends<'a> {
     pub download: &'a mut Download,
 }
 
+/// Fills the slots with the start of a transform by this plan, before the device is needed; the next run of [`Ntt`] with these slots goes on
+/// from there. Returns the bytes staged.
+///
+/// # Errors
+/// Those of [`Upload::stage`].
+pub fn stage(plan: &NttPlan, upload: &mut Upload, from: &mut dyn ReadElements) -> Result<u64> {
+    upload.stage(&plan.chunking()?, plan.total_bytes(), &mut input(*plan, from))
+}
+
+/// The chunks that go to the device first: of the whole, or of columns, row after row of them.
+fn input<'a>(plan: NttPlan, from: &'a mut dyn ReadElements) -> impl Source + 'a {
+    move |offset: u64, into: &mut [u8]| match plan.way() {
+        NttWay::InDeviceMemory => from.read(offset / plan.element_bytes(), into),
+        NttWay::TwoSteps { log_rows } => {
+            let (rows, columns) = (1u64 << log_rows, 1u64 << (plan.log_n() - log_rows));
+            let first = offset / (rows * plan.element_bytes());
+            let width = into.len() / rows as usize;
+            let mut lines = (0..rows).zip(into.chunks_exact_mut(width));
+            lines.try_for_each(|(row, line)| from.read(row * columns + first, line))
+        }
+    }
+}
+
 /// Everything that transforms of one kind need on a device. One transform after the other.
 #[derive(Debug)]
 pub struct Ntt {
@@ -269,7 +294,7 @@ impl Ntt {
             .other
             .as_ref()
             .ok_or(Error::Unusable { what: "a transform" })?;
-        let mut source = |offset: u64, into: &mut [u8]| from.read(offset / work.plan.element_bytes(), into);
+        let mut source = input(work.plan, from);
         let job = Job {
             total_bytes,
             upload: Some((ends.upload, &mut source)),
@@ -324,13 +349,7 @@ impl Ntt {
         let (rows, columns) = (1u64 << log_rows, 1u64 << (work.plan.log_n() - log_rows));
         let total_bytes = work.plan.total_bytes();
         let column_bytes = rows * work.plan.element_bytes();
-        // A chunk of some columns is row after row of them.
-        let mut source = |offset: u64, into: &mut [u8]| {
-            let first = offset / column_bytes;
-            let width = into.len() / rows as usize;
-            let mut lines = (0..rows).zip(into.chunks_exact_mut(width));
-            lines.try_for_each(|(row, line)| from.read(row * columns + first, line))
-        };
+        let mut source = input(work.plan, from);
         let mut sink = |offset: u64, bytes: &[u8]| {
             let first = offset / column_bytes;
             let width = bytes.len() / rows as usize;

@@ -83,6 +83,19 @@ impl Upload {
         })
     }
 
+    /// Bytes of the smallest slot: what a chunk may have.
+    pub fn slot_bytes(&self) -> u64 {
+        slot_bytes(&self.slots)
+    }
+
+    /// How the host sees the slots: write-combined, if any is.
+    pub fn caching(&self) -> Caching {
+        let mut slots = self.slots.iter().map(Slot::caching);
+        slots
+            .find(|caching| *caching == Caching::WriteCombined)
+            .unwrap_or_default()
+    }
+
     /// Fills as many slots as there are with the start of a job, before the device is needed. Returns the bytes staged. The ring then
     /// must run a job of the same length, from the same source.
     ///
@@ -220,6 +233,11 @@ impl Download {
         })
     }
 
+    /// Bytes of the smallest slot: what a chunk may have.
+    pub fn slot_bytes(&self) -> u64 {
+        slot_bytes(&self.slots)
+    }
+
     pub(super) fn begin(&mut self, chunking: &Chunking) -> Result<()> {
         // What an earlier job left behind when it failed is not this job's.
         self.waiting.clear();
@@ -299,16 +317,20 @@ fn some(slots: Vec<Slot>) -> Result<Vec<Slot>> {
     Ok(slots)
 }
 
+fn slot_bytes(slots: &[Slot]) -> u64 {
+    slots.iter().map(Slot::bytes).min().unwrap_or(0) as u64
+}
+
 fn fits(slots: &[Slot], chunking: &Chunking) -> Result<()> {
-    match slots.iter().map(Slot::bytes).min() {
-        Some(bytes) if bytes as u64 >= chunking.chunk_bytes() => Ok(()),
-        smallest => Err(Error::Invalid {
-            what: "chunks of a ring",
-            details: format!(
-                "{} bytes, and the smallest slot has {}",
-                chunking.chunk_bytes(),
-                smallest.unwrap_or(0)
-            ),
-        }),
+    let smallest_bytes = slot_bytes(slots);
+    if smallest_bytes >= chunking.chunk_bytes() {
+        return Ok(());
     }
+    Err(Error::Invalid {
+        what: "chunks of a ring",
+        details: format!(
+            "{} bytes, and the smallest slot has {smallest_bytes}",
+            chunking.chunk_bytes()
+        ),
+    })
 }

@@ -2,6 +2,7 @@
 
 use spillproof::budget::ByteSize;
 
+use super::host::{Staging, Stock};
 use super::rates::Measured;
 use crate::kernels::{Cache, Kernels};
 use crate::msm::{Msm, MsmPlan};
@@ -20,12 +21,14 @@ pub(super) struct Device {
     kernels: Option<Kernels>,
     vram: Option<Vram>,
     refuses: Option<String>,
+    /// The host's slots.
+    pub stock: Stock,
     pub measured: Measured,
 }
 
 impl Device {
     /// Nothing of the device is used yet.
-    pub fn new(gpu: &Gpu, budget: ByteSize, cache: Option<Cache>) -> Self {
+    pub fn new(gpu: &Gpu, budget: ByteSize, staging: Staging, cache: Option<Cache>) -> Self {
         Self {
             gpu: gpu.clone(),
             budget,
@@ -35,6 +38,7 @@ impl Device {
             kernels: None,
             vram: None,
             refuses: None,
+            stock: Stock::new(gpu, staging),
             measured: Measured::default(),
         }
     }
@@ -95,6 +99,7 @@ impl Device {
         self.ntt = None;
         let gone = error.is_device_lost();
         if gone {
+            self.stock.clear();
             self.kernels = None;
             self.vram = None;
         }

@@ -1,62 +1,203 @@
-//! The host's part of a job: pinned slots, leased from the session's budget while it runs.
+//! The host's part of a job: pinned slots, leased from the session's budget.
 //!
-//! They are made for each job and given back after it, since a stage of the engine plans with all that the budget has left.
+//! Locking pages takes longer than copying them, so slots are kept from job to job: by the [`Stock`], as [`Spares`] of the session's
+//! budget. A stage of the engine plans with all that the budget has left; what is spare counts as left, and is given back when somebody
+//! needs its room. All of them together, in use and kept, are within the tier's own budget of page-locked memory ([`Staging`]); where
+//! that is short, what was kept longest goes.
+//!
+//! Sets of slots have lengths of a power of two, so that jobs that are cut a little differently share them. After a job that failed its
+//! slots are given back.
 
-use spillproof::budget::{Budget, Lease};
+use std::ops::RangeInclusive;
+
+use spillproof::budget::{Budget, Lease, Spares};
 
 use super::stop::Stop;
 use crate::ring::{Download, Upload};
-use crate::{Caching, Gpu, Pinned};
+use crate::{Caching, Error, Gpu, Pinned, Result};
 
 /// Slots on the way to the device: one is being filled, one is on its way, one is ready.
 pub const UPLOAD_SLOTS: usize = 3;
 /// Slots on the way back: one is being emptied while another is filled.
 pub const DOWNLOAD_SLOTS: usize = 2;
-/// The most of a slot: a copy of so much has long reached the bus's full rate, and locking pages, for each job anew, takes longer than
-/// copying them.
+/// The most of a slot: a copy of so much has long reached the bus's full rate.
 const SLOT_BYTES_MAX: u64 = 16 << 20;
 /// A slot takes at most this part of what the budget has left: the columns' buffers want some, too.
 const SLOT_PART: u64 = 8;
 const BACK_SLOT_PART: u64 = 16;
+/// What a job takes at most.
+const PINNED_BYTES: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS) as u64 * SLOT_BYTES_MAX;
 
-/// The most that each slot of a job may have now; a power of two, so that plans of like jobs are alike.
-pub(super) fn slot_bytes_max(budget: &Budget, both_ways: bool) -> u64 {
-    let part = if both_ways { BACK_SLOT_PART } else { SLOT_PART };
-    let bytes = (budget.available_bytes() / part).min(SLOT_BYTES_MAX);
-    bytes.checked_ilog2().map_or(0, |log| 1 << log)
+/// How a tier stages data in page-locked memory.
+#[derive(Debug, Clone)]
+pub struct Staging {
+    /// The budget of page-locked memory; several tiers may share one. 80 MiB if not said: what one job takes at most.
+    pub pinned: Pinned,
+    /// How the host sees slots on the way to the device. Into cached ones, which is what there is if not said, whole frames of columns are
+    /// read straight from disk, and checked there. Write-combined ones are a little faster for the bus and must not be read on the host,
+    /// so what they get is read and checked elsewhere, and copied.
+    pub upload: Caching,
 }
 
-/// A job's slots, with their lease.
+impl Default for Staging {
+    fn default() -> Self {
+        Self {
+            pinned: Pinned::new(PINNED_BYTES),
+            upload: Caching::Cached,
+        }
+    }
+}
+
+/// Slots between jobs.
+#[derive(Debug)]
+pub(super) struct Stock {
+    gpu: Gpu,
+    staging: Staging,
+    spares: Spares<Set>,
+}
+
+/// Slots of one way.
+#[derive(Debug)]
+enum Set {
+    Up(Upload),
+    Back(Download),
+}
+
+/// Which one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Up,
+    Back,
+}
+
+/// A job's slots, with their leases.
+#[derive(Debug)]
 pub(super) struct Host {
-    // Before the lease: memory is given back first.
+    // Before the leases: memory is given back first.
     pub upload: Upload,
     pub download: Option<Download>,
-    _lease: Lease,
+    upload_lease: Lease,
+    download_lease: Option<Lease>,
 }
 
 impl Host {
-    /// Slots of `slot_bytes`.
-    pub fn new(gpu: &Gpu, budget: &Budget, slot_bytes: u64, both_ways: bool) -> Result<Self, Stop> {
-        let count = UPLOAD_SLOTS + if both_ways { DOWNLOAD_SLOTS } else { 0 };
-        let total_bytes = slot_bytes * count as u64;
-        let lease = budget.lease(total_bytes, "pinned slots")?;
-        let pinned = Pinned::new(total_bytes);
-        let slots = |count, caching, what: &'static str| {
-            pinned
-                .pool(gpu, count, slot_bytes as usize, caching, what)?
-                .take(count)
+    /// Whether the host may look at what is in the slots of the upload.
+    pub fn may_read(&self) -> bool {
+        self.upload.caching() == Caching::Cached
+    }
+}
+
+impl Stock {
+    /// No slots yet.
+    pub fn new(gpu: &Gpu, staging: Staging) -> Self {
+        Self {
+            gpu: gpu.clone(),
+            staging,
+            spares: Spares::default(),
+        }
+    }
+
+    /// The most that each slot of a job may have now; a power of two, so that plans of like jobs are alike.
+    pub fn slot_bytes_max(&self, budget: &Budget, both_ways: bool) -> u64 {
+        let (part, count) = match both_ways {
+            true => (BACK_SLOT_PART, UPLOAD_SLOTS + DOWNLOAD_SLOTS),
+            false => (SLOT_PART, UPLOAD_SLOTS),
         };
-        let download = if both_ways {
-            let slots = slots(DOWNLOAD_SLOTS, Caching::Cached, "chunks from the device")?;
-            Some(Download::new(slots, gpu.trace())?)
-        } else {
-            None
+        let of_pinned = self.staging.pinned.ledger().limit_bytes() / count as u64;
+        let bytes = (budget.available_bytes() / part)
+            .min(of_pinned)
+            .min(SLOT_BYTES_MAX);
+        bytes.checked_ilog2().map_or(0, |log| 1 << log)
+    }
+
+    /// Slots of `slot_bytes` or more for a job: kept ones, if there are, and they are no larger than the job's may be.
+    pub fn host(&self, budget: &Budget, slot_bytes: u64, both_ways: bool) -> Result<Host, Stop> {
+        let rounded = slot_bytes.checked_next_power_of_two().unwrap_or(slot_bytes);
+        let lengths = slot_bytes..=rounded.max(self.slot_bytes_max(budget, both_ways));
+        let set = |way| self.set(budget, way, (rounded, &lengths));
+        let (download, download_lease) = match both_ways {
+            true => match set(Way::Back)? {
+                (Set::Back(download), lease) => (Some(download), Some(lease)),
+                (Set::Up(_), _) => return Err(of_the_wrong_way()),
+            },
+            false => (None, None),
         };
-        let slots = slots(UPLOAD_SLOTS, Caching::WriteCombined, "chunks to the device")?;
-        Ok(Self {
-            upload: Upload::new(slots, gpu.trace())?,
+        let (Set::Up(upload), upload_lease) = set(Way::Up)? else {
+            return Err(of_the_wrong_way());
+        };
+        Ok(Host {
+            upload,
             download,
-            _lease: lease,
+            upload_lease,
+            download_lease,
         })
     }
+
+    /// Keeps the slots of a job that went well.
+    pub fn keep(&self, host: Host) {
+        if let (Some(download), Some(lease)) = (host.download, host.download_lease) {
+            self.spares.keep(Set::Back(download), lease);
+        }
+        self.spares.keep(Set::Up(host.upload), host.upload_lease);
+    }
+
+    /// Gives back what is kept.
+    pub fn clear(&self) {
+        self.spares.give_back_all();
+    }
+
+    fn set(
+        &self,
+        budget: &Budget,
+        way: Way,
+        (slot_bytes, lengths): (u64, &RangeInclusive<u64>),
+    ) -> Result<(Set, Lease), Stop> {
+        let fits = |set: &Set| set.way() == way && lengths.contains(&set.slot_bytes());
+        if let Some(kept) = self.spares.take(budget, fits) {
+            return Ok(kept);
+        }
+        let (count, caching, what) = match way {
+            Way::Up => (UPLOAD_SLOTS, self.staging.upload, "chunks to the device"),
+            Way::Back => (DOWNLOAD_SLOTS, Caching::Cached, "chunks from the device"),
+        };
+        let lease = budget.lease_map(slot_bytes * count as u64, "pinned slots")?;
+        let pool = loop {
+            let made = self
+                .staging
+                .pinned
+                .pool(&self.gpu, count, slot_bytes as usize, caching, what);
+            match made {
+                Err(error) if error.is_memory_short() && self.spares.give_back_oldest() => {}
+                made => break made?,
+            }
+        };
+        let slots = pool.take(count)?;
+        let set = match way {
+            Way::Up => Set::Up(Upload::new(slots, self.gpu.trace())?),
+            Way::Back => Set::Back(Download::new(slots, self.gpu.trace())?),
+        };
+        Ok((set, lease))
+    }
+}
+
+impl Set {
+    fn way(&self) -> Way {
+        match self {
+            Self::Up(_) => Way::Up,
+            Self::Back(_) => Way::Back,
+        }
+    }
+
+    fn slot_bytes(&self) -> u64 {
+        match self {
+            Self::Up(upload) => upload.slot_bytes(),
+            Self::Back(download) => download.slot_bytes(),
+        }
+    }
+}
+
+fn of_the_wrong_way() -> Stop {
+    Stop::Device(Error::Unusable {
+        what: "a job's pinned slots",
+    })
 }

@@ -13,8 +13,9 @@
 //! - What goes wrong with the device is a reason to decline, kept for the [`Report`]. A device that is lost, computed what cannot be, or
 //!   has no kernels, declines everything from then on.
 //!
-//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, leased
-//! while the job runs; a slot has at most an eighth of what the budget has left, and 16 MiB. A transform that `--vram` has no room for goes
+//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform; a slot has
+//! at most an eighth of what the budget has left, and 16 MiB. They are kept for the next job, as long as neither the session's budget
+//! nor that of pinned memory ([`Staging`]) needs their room. A transform that `--vram` has no room for goes
 //! in two steps, by way of the disk, and the engine leases a tile for its lines. Device memory: that of
 //! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], within the budget given.
 
@@ -33,7 +34,7 @@ use ark_bn254::G1Projective;
 use spillproof::budget::{Budget, ByteSize};
 use spillproof::tier::{Answer, Sums, Tier, Transform};
 
-pub use host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
+pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use rates::Offload;
 pub use report::{Job, Report};
 
@@ -61,14 +62,15 @@ impl GpuTier {
     pub fn open(choice: Choice, vram: ByteSize, offload: Offload) -> Result<Result<Arc<Self>, NotUsed>> {
         Ok(match choice.open(Detail::Counts)? {
             Chosen::Processor(reason) => Err(reason),
-            Chosen::Gpu(gpu) => Ok(Arc::new(Self::new(gpu, vram, offload))),
+            Chosen::Gpu(gpu) => Ok(Arc::new(Self::over(gpu, vram, offload, Staging::default()))),
         })
     }
 
-    fn new(gpu: Gpu, vram: ByteSize, offload: Offload) -> Self {
+    /// The same on a device that is open, with page-locked memory as `staging` says.
+    pub fn over(gpu: Gpu, vram: ByteSize, offload: Offload, staging: Staging) -> Self {
         Self {
             offload,
-            device: Mutex::new(Device::new(&gpu, vram, cache_folder().map(Cache::new))),
+            device: Mutex::new(Device::new(&gpu, vram, staging, cache_folder().map(Cache::new))),
             report: Mutex::new(Report::new(gpu.description().to_string())),
             gpu,
         }

@@ -16,7 +16,6 @@ use spillproof::kernels::msm::{Msm, MsmConfig};
 use spillproof::kernels::ntt::Domain;
 
 use super::device::Device;
-use super::host::{Host, slot_bytes_max};
 use super::stop::Stop;
 use super::{sums, transform};
 use crate::error::BoxedError;
@@ -109,7 +108,11 @@ pub(super) fn worth_a_transform(device: &mut Device, log_n: u32, budget: &Budget
             *device.measured.transforms.insert(rates)
         }
     };
-    let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes_max(budget, true))?;
+    let plan = NttPlan::new(
+        log_n,
+        device.vram_bytes()?,
+        device.stock.slot_bytes_max(budget, true),
+    )?;
     let rates = match plan.way() {
         NttWay::InDeviceMemory => rates,
         // All of it crosses twice, and the processor's own two passes over the disk are as many.
@@ -185,7 +188,11 @@ fn source(bytes: &[u8]) -> impl FnMut(u64, &mut [u8]) -> Result<(), BoxedError> 
 fn measure_sums(device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
     let threads = rayon::current_num_threads();
     // Refused before anything is made, if the device is too small.
-    MsmPlan::new(LARGE, device.vram_bytes()?, slot_bytes_max(budget, false))?;
+    MsmPlan::new(
+        LARGE,
+        device.vram_bytes()?,
+        device.stock.slot_bytes_max(budget, false),
+    )?;
     // Twice, as values and as bytes, and while points are made.
     let data_bytes = LARGE * (2 * (POINT_BYTES + SCALAR_BYTES) + 2 * 96);
     let config = MsmConfig::choose::<g1::Config>(LARGE, 1, threads, budget.available_bytes() / 4)?;
@@ -197,13 +204,18 @@ fn measure_sums(device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
     let (points_bytes, scalars_bytes) = (bytes_of(&points), bytes_of(&scalars));
     let mut on_device = [0.0; 2];
     for (n, taken) in [SMALL, LARGE].into_iter().zip(&mut on_device) {
-        let plan = MsmPlan::new(n, device.vram_bytes()?, slot_bytes_max(budget, false))?;
-        // The first run compiles, loads and leases on the device. Slots are made for each job.
+        let plan = MsmPlan::new(
+            n,
+            device.vram_bytes()?,
+            device.stock.slot_bytes_max(budget, false),
+        )?;
+        // The first run compiles, loads and leases on the device, and makes slots, which are kept.
         for _ in 0..2 {
             let (bases, scalars) = (source(&points_bytes), source(&scalars_bytes));
             let (sum, seconds) = seconds(|| {
-                let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), false)?;
-                sums::pass(device, &mut host, plan, bases, vec![Box::new(scalars)])
+                let mut host = device.stock.host(budget, plan.slot_bytes(), false)?;
+                let sums = sums::pass(device, &mut host, plan, bases, vec![Box::new(scalars)]);
+                sums.inspect(|_| device.stock.keep(host))
             });
             let _ = sum?;
             *taken = seconds;
@@ -226,7 +238,11 @@ fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<Rates, Sto
     let mut to = vec![0; from.len()];
     let mut on_device = [0.0; 2];
     for (log_n, taken) in [LOG_SMALL, LOG_LARGE].into_iter().zip(&mut on_device) {
-        let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes_max(budget, true))?;
+        let plan = NttPlan::new(
+            log_n,
+            device.vram_bytes()?,
+            device.stock.slot_bytes_max(budget, true),
+        )?;
         if plan.way() != NttWay::InDeviceMemory {
             return Err(Stop::Declined(format!(
                 "no rates of transforms: one of 2^{log_n} elements does not fit the device memory as a whole"
@@ -235,8 +251,9 @@ fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<Rates, Sto
         let transform = ntt::Transform::forward(log_n)?;
         for _ in 0..2 {
             let (done, seconds) = seconds(|| {
-                let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
-                transform::transformed(device, &mut host, (plan, transform), &mut from, &mut to)
+                let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+                let done = transform::transformed(device, &mut host, (plan, transform), &mut from, &mut to);
+                done.inspect(|()| device.stock.keep(host))
             });
             done?;
             *taken = seconds;

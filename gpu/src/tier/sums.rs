@@ -3,6 +3,8 @@
 //! The longest vectors come first. One that is at least half as long as the longest of a pass goes with it, zeros behind its end: they
 //! have at most half the bytes of its points, which then need no pass of their own. A shorter one has another pass, over only as many of the bases.
 //!
+//! The first slots are filled before the device's turn is taken, and those of the next pass while the device works off the one before.
+//!
 //! Memory of the host: [`UPLOAD_SLOTS`] slots, and what the ends of a pass lease: their [`ReadElements::lease_bytes`] say how many vectors
 //! may be read at one time.
 
@@ -14,11 +16,14 @@ use spillproof::budget::Budget;
 use spillproof::tier::{ReadElements, Scalars, Sums};
 
 use super::device::Device;
-use super::host::{Host, UPLOAD_SLOTS, slot_bytes_max};
+use super::host::{Host, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::BoxedError;
 use crate::msm::{BasesAre, MsmPlan, POINT_BYTES, SCALAR_BYTES, columns_of};
-use crate::ring::Source;
+use crate::ring::{Source, Upload};
+
+/// A vector, and where its sum goes.
+type Vector<'v, 'a> = (usize, &'v mut Scalars<'a>);
 
 /// All sums of the job.
 pub(super) fn run(
@@ -26,20 +31,69 @@ pub(super) fn run(
     job: &mut Sums<'_>,
     budget: &Budget,
 ) -> Result<Vec<G1Projective>, Stop> {
-    let slot_bytes = slot_bytes_max(budget, false);
-    // Before anything is held: what is left for the vectors beside slots and bases.
-    let held_bytes = UPLOAD_SLOTS as u64 * slot_bytes + job.bases.lease_bytes();
-    let room_bytes = budget.available_bytes().saturating_sub(held_bytes);
     let mut sums = vec![G1Projective::ZERO; job.scalars.len()];
-    let mut vectors: Vec<(usize, &mut Scalars<'_>)> = job
+    let mut vectors: Vec<Vector<'_, '_>> = job
         .scalars
         .iter_mut()
         .enumerate()
         .filter(|(_, scalars)| scalars.len > 0)
         .collect();
     vectors.sort_by_key(|(_, scalars)| Reverse(scalars.len));
-    let mut kept: Option<(u64, Host)> = None;
-    let mut rest = &mut vectors[..];
+    let (plans, passes) = passes(device, job.bases.lease_bytes(), &mut vectors, budget)?;
+    let mut feed = Feed {
+        bases: &mut *job.bases,
+        passes,
+        current: 0,
+        in_place: false,
+    };
+    let gpu = device.gpu().clone();
+    let mut staged: Option<Host> = None;
+    for (at, plan) in plans.iter().enumerate() {
+        tracing::debug!(?plan, "sums on the device");
+        let mut host = match staged.take() {
+            Some(host) => host,
+            None => {
+                let mut host = device.stock.host(budget, plan.slot_bytes(), false)?;
+                feed.in_place = host.may_read();
+                feed.stage(at, plan, &mut host.upload)?;
+                host
+            }
+        };
+        let next = plans
+            .get(at + 1)
+            .filter(|next| next.slot_bytes() <= host.upload.slot_bytes());
+        let turn = gpu.take_turn();
+        let msm = device.msm(*plan)?;
+        let made = msm.run_columns_and(&mut host.upload, &mut feed, |upload, feed| match next {
+            Some(next) => feed.stage(at + 1, next, upload),
+            None => Ok(()),
+        })?;
+        drop(turn);
+        for ((to, _), sum) in feed.passes[at].iter().zip(made) {
+            sums[*to] = sum;
+        }
+        match next {
+            Some(_) => staged = Some(host),
+            None => device.stock.keep(host),
+        }
+    }
+    Ok(sums)
+}
+
+/// The vectors of each pass, longest first, and its plan.
+#[allow(clippy::type_complexity)]
+fn passes<'p, 'v, 'a>(
+    device: &mut Device,
+    bases_bytes: u64,
+    vectors: &'p mut [Vector<'v, 'a>],
+    budget: &Budget,
+) -> Result<(Vec<MsmPlan>, Vec<&'p mut [Vector<'v, 'a>]>), Stop> {
+    let slot_bytes = device.stock.slot_bytes_max(budget, false);
+    // Before anything is held: what is left for the vectors beside slots and bases.
+    let held_bytes = UPLOAD_SLOTS as u64 * slot_bytes + bases_bytes;
+    let room_bytes = budget.available_bytes().saturating_sub(held_bytes);
+    let (mut plans, mut passes) = (Vec::new(), Vec::new());
+    let mut rest = vectors;
     while let Some((_, longest)) = rest.first() {
         let points = longest.len;
         let alike = rest.partition_point(|(_, scalars)| scalars.len >= points.div_ceil(2));
@@ -53,33 +107,74 @@ pub(super) fn run(
         let vram_bytes = device.vram_bytes()?;
         let plan = MsmPlan::of_passes(points, group.len() as u64, at_once, vram_bytes, slot_bytes)?;
         for together in group.chunks_mut(plan.columns() as usize) {
-            let plan = plan.with_columns(together.len() as u64, BasesAre::Streamed)?;
-            let host = match kept.take() {
-                Some((bytes, host)) if bytes >= plan.slot_bytes() => (bytes, host),
-                other => {
-                    drop(other);
-                    let bytes = plan.slot_bytes();
-                    (bytes, Host::new(device.gpu(), budget, bytes, false)?)
-                }
-            };
-            let (_, host) = kept.insert(host);
-            let sources = together.iter_mut().map(|(_, scalars)| padded(scalars)).collect();
-            let made = pass(
-                device,
-                host,
-                plan,
-                elements(&mut *job.bases, POINT_BYTES),
-                sources,
-            )?;
-            for ((at, _), sum) in together.iter().zip(made) {
-                sums[*at] = sum;
-            }
+            plans.push(plan.with_columns(together.len() as u64, BasesAre::Streamed)?);
+            passes.push(together);
         }
     }
-    Ok(sums)
+    Ok((plans, passes))
 }
 
-/// The sums of one pass over the bases.
+/// What goes to the device: points, and the scalars of one pass's vectors.
+struct Feed<'p, 'v, 'a> {
+    bases: &'p mut (dyn ReadElements + 'a),
+    passes: Vec<&'p mut [Vector<'v, 'a>]>,
+    current: usize,
+    /// Whether the slots may be read on the host.
+    in_place: bool,
+}
+
+impl Feed<'_, '_, '_> {
+    /// Fills the slots with the start of a pass.
+    fn stage(&mut self, pass: usize, plan: &MsmPlan, upload: &mut Upload) -> crate::Result<()> {
+        self.current = pass;
+        upload.stage(&plan.chunking()?, plan.points() * plan.element_bytes(), self)?;
+        Ok(())
+    }
+}
+
+impl Source for Feed<'_, '_, '_> {
+    /// A chunk is its points, then the scalars of each vector.
+    fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError> {
+        let Some(vectors) = self.passes.get_mut(self.current) else {
+            return Err("there is no such pass".into());
+        };
+        let element_bytes = POINT_BYTES + vectors.len() as u64 * SCALAR_BYTES;
+        let (first, count) = (offset / element_bytes, into.len() / element_bytes as usize);
+        let (points, scalars) = into.split_at_mut(count * POINT_BYTES as usize);
+        read(self.bases, first, points, self.in_place)?;
+        let parts = scalars.chunks_exact_mut(count * SCALAR_BYTES as usize);
+        for ((_, vector), part) in vectors.iter_mut().zip(parts) {
+            padded(vector, first, part, self.in_place)?;
+        }
+        Ok(())
+    }
+}
+
+/// Scalars, and zeros behind the last.
+fn padded(scalars: &mut Scalars<'_>, first: u64, into: &mut [u8], in_place: bool) -> spillproof::Result<()> {
+    let there_bytes = scalars.len.saturating_sub(first) * SCALAR_BYTES;
+    let (own, behind) = into.split_at_mut((into.len() as u64).min(there_bytes) as usize);
+    behind.fill(0);
+    match own {
+        [] => Ok(()),
+        own => read(&mut *scalars.source, first, own, in_place),
+    }
+}
+
+/// Into a slot that may be read, or not.
+pub(super) fn read(
+    from: &mut dyn ReadElements,
+    first: u64,
+    into: &mut [u8],
+    in_place: bool,
+) -> spillproof::Result<()> {
+    match in_place {
+        true => from.read_in_place(first, into),
+        false => from.read(first, into),
+    }
+}
+
+/// The sums of one pass over bases from anywhere: to measure rates.
 pub(super) fn pass<'a>(
     device: &mut Device,
     host: &mut Host,
@@ -87,30 +182,10 @@ pub(super) fn pass<'a>(
     bases: impl Source + 'a,
     scalars: Vec<Box<dyn Source + 'a>>,
 ) -> Result<Vec<G1Projective>, Stop> {
-    tracing::debug!(?plan, "sums on the device");
     let mut source = columns_of(Some(Box::new(bases)), scalars);
     let total_bytes = plan.points() * plan.element_bytes();
     host.upload.stage(&plan.chunking()?, total_bytes, &mut source)?;
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     Ok(device.msm(plan)?.run_columns(&mut host.upload, &mut source)?)
-}
-
-/// Elements of so many bytes, as a ring asks for them.
-fn elements(from: &mut dyn ReadElements, element_bytes: u64) -> impl Source {
-    move |offset: u64, into: &mut [u8]| from.read(offset / element_bytes, into).map_err(BoxedError::from)
-}
-
-/// Scalars, and zeros behind the last.
-fn padded<'a>(scalars: &'a mut Scalars<'_>) -> Box<dyn Source + 'a> {
-    Box::new(move |offset: u64, into: &mut [u8]| {
-        let there_bytes = (scalars.len * SCALAR_BYTES).saturating_sub(offset);
-        let (own, behind) = into.split_at_mut((into.len() as u64).min(there_bytes) as usize);
-        behind.fill(0);
-        if own.is_empty() {
-            return Ok(());
-        }
-        let read = scalars.source.read(offset / SCALAR_BYTES, own);
-        read.map_err(BoxedError::from)
-    })
 }

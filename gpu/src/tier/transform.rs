@@ -9,8 +9,9 @@ use spillproof::budget::Budget;
 use spillproof::tier::{Matrix, ReadElements, ReadWriteElements, Transform, WriteElements};
 
 use super::device::Device;
-use super::host::{Host, slot_bytes_max};
+use super::host::Host;
 use super::stop::Stop;
+use super::sums;
 use crate::error::{BoxedError, Error};
 use crate::ntt::{self, Ends, NttPlan, NttWay};
 
@@ -18,19 +19,24 @@ use crate::ntt::{self, Ends, NttPlan, NttWay};
 pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget) -> Result<(), Stop> {
     let transform = of(job)?;
     let vram_bytes = device.vram_bytes()?;
-    let plan = NttPlan::new(job.log_n, vram_bytes, slot_bytes_max(budget, true))?;
+    let slot_bytes = device.stock.slot_bytes_max(budget, true);
+    let plan = NttPlan::new(job.log_n, vram_bytes, slot_bytes)?;
     let NttWay::TwoSteps { log_rows } = plan.way() else {
-        let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
-        return transformed(
+        let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+        let in_place = host.may_read();
+        transformed(
             device,
             &mut host,
             (plan, transform),
-            &mut From(&mut *job.input),
+            &mut From(&mut *job.input, in_place),
             &mut To(&mut *job.output),
-        );
+        )?;
+        device.stock.keep(host);
+        return Ok(());
     };
     let plan = plan.with_even_chunks();
-    let mut host = Host::new(device.gpu(), budget, plan.slot_bytes(), true)?;
+    let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+    let in_place = host.may_read();
     let mut ends = job.in_steps.ends(Matrix {
         log_rows,
         log_columns: job.log_n - log_rows,
@@ -40,10 +46,12 @@ pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget)
         device,
         &mut host,
         (plan, transform),
-        &mut From(&mut *ends.input),
+        &mut From(&mut *ends.input, in_place),
         &mut Between(&mut *ends.between),
         &mut To(&mut *ends.output),
-    )
+    )?;
+    device.stock.keep(host);
+    Ok(())
 }
 
 /// One transform in device memory by a plan.
@@ -67,6 +75,7 @@ fn by_plan(
     to: &mut dyn ntt::WriteElements,
 ) -> Result<(), Stop> {
     tracing::debug!(?plan, "transform on the device");
+    ntt::stage(&plan, &mut host.upload, from)?;
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let ends = Ends {
@@ -114,11 +123,12 @@ fn of(job: &Transform<'_>) -> Result<ntt::Transform, Stop> {
     Ok(transform.on_coset(shift)?)
 }
 
-struct From<'a>(&'a mut dyn ReadElements);
+/// The job's input, into slots that may be read, or not.
+struct From<'a>(&'a mut dyn ReadElements, bool);
 
 impl ntt::ReadElements for From<'_> {
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), BoxedError> {
-        self.0.read(first, into).map_err(BoxedError::from)
+        sums::read(self.0, first, into, self.1).map_err(BoxedError::from)
     }
 }
 

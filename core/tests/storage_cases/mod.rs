@@ -1,0 +1,79 @@
+//! What tests of the storage run in: {uring, pread} x {direct, buffered} x {disk, tmpfs}.
+#![allow(dead_code)]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use spillproof::Error;
+use spillproof::storage::{Backend, FaultPlan, Storage};
+use tempfile::TempDir;
+
+pub const PAGE: usize = 4096;
+
+/// A place to test in, and how.
+pub struct Case {
+    pub name: String,
+    pub backend: Backend,
+    pub direct: bool,
+    pub dir: TempDir,
+}
+
+impl Case {
+    pub fn storage(&self, faults: FaultPlan) -> Storage {
+        Storage::builder()
+            .dir(self.dir.path())
+            .backend(self.backend)
+            .direct(self.direct)
+            .faults(faults)
+            .build()
+            .unwrap()
+    }
+
+    pub fn entries(&self) -> Vec<PathBuf> {
+        entries(self.dir.path())
+    }
+}
+
+pub fn entries(dir: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect()
+}
+
+/// Straight to standard error: the test runner would hide what `eprintln!` says.
+pub fn skipped(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
+/// Every case that this machine has; the others are skipped aloud.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (place, root) in [
+        ("disk", Path::new(env!("CARGO_TARGET_TMPDIR"))),
+        ("tmpfs", Path::new("/dev/shm")),
+    ] {
+        if !root.is_dir() {
+            skipped(format_args!("{place}, there is no {}", root.display()));
+            continue;
+        }
+        for backend in [Backend::Uring, Backend::Pread] {
+            for direct in [true, false] {
+                let dir = TempDir::new_in(root).unwrap();
+                let name = format!("{backend:?} direct={direct} on {place}");
+                match Storage::builder().dir(dir.path()).backend(backend).build() {
+                    Ok(_) => cases.push(Case {
+                        name,
+                        backend,
+                        direct,
+                        dir,
+                    }),
+                    Err(error @ Error::Unavailable { .. }) => skipped(format_args!("{name}: {error}")),
+                    Err(error) => panic!("{name}: {error}"),
+                }
+            }
+        }
+    }
+    assert!(cases.iter().any(|case| case.backend == Backend::Pread));
+    cases
+}
