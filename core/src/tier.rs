@@ -8,9 +8,13 @@
 //! Memory: the engine's ends lease what they read and write through; what a tier holds of the host's memory it leases from the
 //! budget that it is given with the job, and gives back before it answers.
 
+mod quotient;
+
 use std::fmt::Debug;
 
 use ark_bn254::{Fr, G1Projective};
+
+pub use quotient::{Coset, InTiles, Input, Order, Program, Rows, Run, TileEnds, Tiles};
 
 use crate::Result;
 use crate::budget::Budget;
@@ -42,6 +46,15 @@ pub trait Tier: Debug + Send + Sync {
     /// # Errors
     /// As [`Self::sums`].
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> Result<Answer<()>>;
+
+    /// A quotient on one coset.
+    ///
+    /// # Errors
+    /// As [`Self::sums`].
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
+        let _ = (job, budget);
+        Ok(Answer::Declined("quotients are the processor's".into()))
+    }
 }
 
 /// Where elements come from.
