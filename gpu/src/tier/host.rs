@@ -14,7 +14,7 @@ pub const UPLOAD_SLOTS: usize = 3;
 pub const DOWNLOAD_SLOTS: usize = 2;
 /// The most of a slot: a copy of so much has long reached the bus's full rate, and locking pages, for each job anew, takes longer than
 /// copying them.
-const SLOT_BYTES_MAX: u64 = 16 << 20;
+pub(super) const SLOT_BYTES_MAX: u64 = 16 << 20;
 /// A slot takes at most this part of what the budget has left: the columns' buffers want some, too.
 const SLOT_PART: u64 = 8;
 const BACK_SLOT_PART: u64 = 16;

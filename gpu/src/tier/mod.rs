@@ -6,7 +6,7 @@
 //!              '----------------------------'-- declined: why --------'---------------- the device failed ---------'
 //! ```
 //!
-//! - Kernels are compiled at the first job and kept. So is what the last sum and the last transform had on the device, for the next one
+//! - Kernels are compiled at the first job and kept, and those of a quotient's program for all of its shape. So is what the last sum and the last transform had on the device, for the next one
 //!   of the same plan; it goes when another job needs its memory.
 //! - One job at a time; one that comes meanwhile is the processor's. Nobody waits: whoever waited on a rayon worker might hold up the very
 //!   job that it waits for. Slots are filled from disk before the device's turn is taken.
@@ -20,6 +20,7 @@
 
 mod device;
 mod host;
+mod quotient;
 mod rates;
 mod report;
 mod stop;
@@ -31,7 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ark_bn254::G1Projective;
 use spillproof::budget::{Budget, ByteSize};
-use spillproof::tier::{Answer, Sums, Tier, Transform};
+use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 
 pub use host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 pub use rates::Offload;
@@ -143,6 +144,15 @@ impl Tier for GpuTier {
                 rates::worth_a_transform(device, job.log_n, budget)?;
             }
             transform::run(device, job, budget)
+        })
+    }
+
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+        self.attempt(Job::Quotient, 1, |device| {
+            if self.offload == Offload::Measured {
+                rates::worth_a_quotient(device, job, budget)?;
+            }
+            quotient::run(device, job, budget)
         })
     }
 }
