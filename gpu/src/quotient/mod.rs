@@ -16,6 +16,8 @@
 
 mod plan;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod work;
 
 pub(crate) use plan::{CosetPlan, Shape};

@@ -13,10 +13,10 @@
 //! - What goes wrong with the device is a reason to decline, kept for the [`Report`]. A device that is lost, computed what cannot be, or
 //!   has no kernels, declines everything from then on.
 //!
-//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, leased
+//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, and for a quotient, leased
 //! while the job runs; a slot has at most an eighth of what the budget has left, and 16 MiB. A transform that `--vram` has no room for goes
 //! in two steps, by way of the disk, and the engine leases a tile for its lines. Device memory: that of
-//! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], within the budget given.
+//! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], and of the quotient's plan, within the budget given.
 
 mod device;
 mod host;
