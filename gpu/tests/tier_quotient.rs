@@ -16,7 +16,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Placement, Writer};
-use spillproof::plonkish::{Builder, CosetDomain, Program, Source, Value, quotient, quotient_in_tiles};
+use spillproof::plonkish::{
+    Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
+};
 use spillproof::{Error, Session};
 use spillproof_fake_driver::{Code, FakeDriver, Order};
 use spillproof_gpu::Choice;
@@ -233,17 +235,32 @@ fn smallest_bytes(said: &str) -> u64 {
     number.split_once(' ').unwrap().0.parse().unwrap()
 }
 
-/// Rows of 2^11 elements take two passes.
+/// Rows of more than 2^10 elements take two passes.
 #[test]
 fn long_rows_take_two_passes() {
     with_kernels(module_path!(), "long_rows_take_two_passes", |driver, image| {
         let _file = name_the_image(image);
-        // What decides the split is the engine's plan: long rows need less memory where there are few columns.
         let case = Case::new(17, 0, 1, 1);
-        let expected = case.by_the_processor(16 << 20, 0);
-        let budgets = (ByteSize::Bytes(8 << 20), 16 << 20, 0);
-        let (done, said) = through(driver, &case, budgets, &expected, "2^17");
-        assert_eq!(done, 1, "{said}");
+        let memory_bytes = 16 << 20;
+        let session = session(None, memory_bytes);
+        let inputs = column(&session, &case.columns[0]);
+        let sources = [
+            Source::Identity,
+            Source::FirstLagrange,
+            Source::Coefficients(&inputs),
+        ];
+        let shape = QuotientShape::new(&sources, &case.program, &case.domain);
+        let plan = session.run(|| QuotientPlan::new(&shape, session.budget().available_bytes()));
+        assert!(plan.unwrap().row_len() > 1 << 10);
+        drop((inputs, session));
+        let expected = case.by_the_processor(memory_bytes, 0);
+        let little = (ByteSize::Bytes(1 << 10), memory_bytes, 0);
+        let (_, said) = through(driver, &case, little, &expected, "too little");
+        for vram_bytes in [smallest_bytes(&said), 8 << 20] {
+            let budgets = (ByteSize::Bytes(vram_bytes), memory_bytes, 0);
+            let (done, said) = through(driver, &case, budgets, &expected, "2^17");
+            assert_eq!(done, 1, "{said}");
+        }
     });
 }
 
