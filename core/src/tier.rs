@@ -12,9 +12,13 @@
 //! Where a tier's own memory is such that the host reads it as fast as any, and begins at a page, whole frames of a column on disk land in it
 //! and leave from it, past all other memory ([`ReadElements::read_in_place`]); for the tier it makes no difference.
 
+mod quotient;
+
 use std::fmt::Debug;
 
 use ark_bn254::{Fr, G1Projective};
+
+pub use quotient::{Coset, InTiles, Input, Order, Program, Rows, Run, TileEnds, Tiles};
 
 use crate::Result;
 use crate::budget::Budget;
@@ -46,6 +50,15 @@ pub trait Tier: Debug + Send + Sync {
     /// # Errors
     /// As [`Self::sums`].
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> Result<Answer<()>>;
+
+    /// A quotient on one coset.
+    ///
+    /// # Errors
+    /// As [`Self::sums`].
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
+        let _ = (job, budget);
+        Ok(Answer::Declined("quotients are the processor's".into()))
+    }
 }
 
 /// Where elements come from.

@@ -143,7 +143,8 @@ fn prove(mut command: Command, k: u32, arguments: &str) -> (Value, Vec<u8>) {
 #[test]
 fn a_proof_with_a_device_has_the_same_bytes() {
     let Some(device) = fake_device() else { return };
-    let cases: [(u32, &[&str]); 3] = [(8, &["16KiB", "144KiB", "auto"]), (9, &["1MiB"]), (10, &["8MiB"])];
+    let small = ["16KiB", "144KiB", "320KiB", "auto"];
+    let cases: [(u32, &[&str]); 3] = [(8, &small), (9, &["1MiB"]), (10, &["8MiB"])];
     for (k, vrams) in cases {
         let (gpu, expected) = prove(Command::new(BINARY), k, "");
         assert_eq!(gpu, Value::Null);
@@ -160,6 +161,12 @@ fn a_proof_with_a_device_has_the_same_bytes() {
                 said.starts_with("gpu: ") && said.contains(" on 0: "),
                 "{what}: {said}"
             );
+            // A quotient has a window for each of its columns; there are four cosets.
+            let wanted = match vram {
+                "16KiB" | "144KiB" => "a quotient of ",
+                _ => ", 4 quotients on 0: ",
+            };
+            assert!(said.contains(wanted), "{what}: {said}");
             // The smallest budget has no room for a sum.
             if vram != "16KiB" {
                 assert!(gpu["sums"].as_u64().unwrap() > 10, "{what}: {said}");

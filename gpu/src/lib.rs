@@ -82,6 +82,7 @@ pub mod msm;
 pub mod ntt;
 mod pinned;
 pub mod program;
+mod quotient;
 mod raw;
 pub mod ring;
 pub mod tier;

@@ -4,16 +4,25 @@
 mod kernels_support;
 mod tier_support;
 
+use std::sync::Arc;
+
 use ark_bn254::{Fr, G1Projective};
 use ark_ec::VariableBaseMSM;
-use ark_ff::UniformRand;
+use ark_ff::{FftField, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use kernels_support::curves::{Bn254, affine_words, points};
 use kernels_support::{rng, skipped, words};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use spillproof::Session;
+use spillproof::budget::ByteSize;
+use spillproof::column::{Column, Placement, Writer};
+use spillproof::plonkish::{Builder, CosetDomain, Source, quotient};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::msm::{Msm, MsmPlan, columns};
 use spillproof_gpu::ntt::{Ends, Ntt, NttPlan, Transform};
 use spillproof_gpu::ring::{Download, Upload};
+use spillproof_gpu::tier::{GpuTier, Offload};
 use spillproof_gpu::trace::Detail;
 use spillproof_gpu::{Caching, Choice, Chosen, Error, Gpu, Pinned, Vram};
 use tier_support::{bytes_of, source_of};
@@ -115,6 +124,76 @@ fn transforms() {
         }
     }
     assert!(gpu.release_failures().is_empty());
+}
+
+/// A session's quotient, whose program NVRTC compiles, and the processor's.
+#[test]
+fn quotients() {
+    if device().is_none() {
+        return;
+    }
+    let (log_n, columns) = (14, 6);
+    let extended_omega = Fr::get_root_of_unity(1 << (log_n + 1)).unwrap();
+    let domain = CosetDomain {
+        log_n,
+        omega: extended_omega.square(),
+        log_cosets: 1,
+        extended_omega,
+        shift: Fr::GENERATOR,
+        pieces: 2,
+    };
+    let mut builder = Builder::new();
+    let mut parts = vec![builder.query(0, 0), builder.query(1, -3)];
+    for column in 2..columns + 2 {
+        let (here, far) = (builder.query(column, 0), builder.query(column, 5 - column as i32));
+        let square = builder.square(here);
+        let product = builder.mul(square, far);
+        let last = parts[parts.len() - 1];
+        parts.push(builder.sub(product, last));
+    }
+    let output = builder.fold(&parts, Fr::from(99u64));
+    let program = builder.finish(&[output]);
+    let run = |tier: Option<&Arc<GpuTier>>| -> Vec<Vec<Fr>> {
+        let mut session = Session::builder()
+            .memory(ByteSize::Bytes(64 << 20))
+            .dir(env!("CARGO_TARGET_TMPDIR"));
+        if let Some(tier) = tier {
+            session = session.tier(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>);
+        }
+        let (session, mut rng) = (session.build().unwrap(), ChaCha20Rng::seed_from_u64(14));
+        let inputs: Vec<Column<Fr>> = (0..columns)
+            .map(|_| {
+                let values: Vec<Fr> = (0..1 << log_n).map(|_| Fr::rand(&mut rng)).collect();
+                let mut writer =
+                    Writer::scratch(session.workspace(), "of a test", 1 << log_n, Placement::Disk).unwrap();
+                writer.push(&values).unwrap();
+                writer.finish().unwrap()
+            })
+            .collect();
+        let mut sources = vec![Source::Identity, Source::FirstLagrange];
+        sources.extend(inputs.iter().map(Source::Coefficients));
+        let pieces = session.run(|| quotient(session.workspace(), &sources, &program, &domain));
+        pieces
+            .unwrap()
+            .iter()
+            .map(|piece| piece.to_vec().unwrap())
+            .collect()
+    };
+    let expected = run(None);
+    for vram in [ByteSize::Bytes(4 << 20), ByteSize::Auto] {
+        let tier = GpuTier::open(Choice::Auto, vram, Offload::Always)
+            .unwrap()
+            .unwrap();
+        let start = std::time::Instant::now();
+        let found = run(Some(&tier));
+        println!(
+            "{vram:?}: {:.3} s, {}",
+            start.elapsed().as_secs_f64(),
+            tier.report()
+        );
+        assert!(found == expected, "{vram:?}");
+        assert_eq!(tier.report().quotients(), 2, "{vram:?}: {}", tier.report());
+    }
 }
 
 /// How long a sum takes from memory; prints, and holds that it is right.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::program::Program;
 use crate::kernels::field::KernelField;
-use crate::kernels::vector::{self, Instruction, Operand, Operation, SCALARS_PER_EIGHT, Target};
+use crate::kernels::vector::{self, SCALARS_PER_EIGHT};
 
 /// Rows of a block, where the caller is free to choose: registers and operands of a few dozen instructions stay in the
 /// caches.
@@ -19,22 +19,7 @@ impl<F: KernelField> Program<F> {
     pub fn evaluate(&self, inputs: &[&[F]], outputs: &mut [&mut [F]], registers: &mut [F]) {
         assert_eq!(inputs.len(), self.queries.len(), "one input for each query");
         assert_eq!(outputs.len(), self.outputs, "one slice for each output");
-        let len = outputs.first().map_or(0, |output| output.len());
-        if len == 0 {
-            return;
-        }
-        let block = match self.registers {
-            0 => len,
-            registers_needed => registers.len() / registers_needed,
-        };
-        assert!(block > 0, "registers that hold one row");
-        let done = vector::run_in_lanes(&self.instructions, inputs, outputs, registers, self.registers);
-        for start in (done..len).step_by(block) {
-            let rows = start..len.min(start + block);
-            for instruction in &self.instructions {
-                run(instruction, inputs, outputs, registers, block, rows.clone());
-            }
-        }
+        vector::evaluate(&self.instructions, inputs, outputs, registers, self.registers);
     }
 
     /// As [`Self::evaluate`], with the rows shared among the parts of `registers`, of `part` scalars each, on the rayon
@@ -73,48 +58,4 @@ impl<F: KernelField> Program<F> {
 pub(crate) fn register_scalars(registers: usize, threads: usize) -> (usize, usize) {
     let part = registers * (BLOCK_ROWS / 8 * SCALARS_PER_EIGHT);
     (part * threads.max(1), part)
-}
-
-#[inline(always)]
-fn run<F: KernelField>(
-    instruction: &Instruction<F>,
-    inputs: &[&[F]],
-    outputs: &mut [&mut [F]],
-    registers: &mut [F],
-    block: usize,
-    rows: std::ops::Range<usize>,
-) {
-    let len = rows.len();
-    let (before, to, after, register) = match instruction.to {
-        Target::Register(register) => {
-            let (before, rest) = registers.split_at_mut(register * block);
-            let (to, after) = rest.split_at_mut(block);
-            (&*before, &mut to[..len], &*after, register)
-        }
-        Target::Output(output) => (
-            &*registers,
-            &mut outputs[output][rows.clone()],
-            &[][..],
-            usize::MAX,
-        ),
-    };
-    let get = |operand: Operand| match operand {
-        Operand::Input(input) => &inputs[input][rows.clone()],
-        Operand::Register(index) if index < register => &before[index * block..][..len],
-        Operand::Register(index) => &after[(index - register - 1) * block..][..len],
-    };
-    match &instruction.operation {
-        Operation::Sum(a, b) => vector::sum(to, get(*a), get(*b)),
-        Operation::Difference(a, b) => vector::difference(to, get(*a), get(*b)),
-        Operation::Product(a, b) => vector::product(to, get(*a), get(*b)),
-        Operation::ScaledSum(a, factor, b) => vector::scaled_sum(to, get(*a), factor, get(*b)),
-        Operation::Square(a) => vector::squared(to, get(*a)),
-        Operation::Double(a) => vector::doubled(to, get(*a)),
-        Operation::Negated(a) => vector::negated(to, get(*a)),
-        Operation::Scaled(a, factor) => vector::scaled(to, get(*a), factor),
-        Operation::Shifted(a, shift) => vector::shifted(to, get(*a), shift),
-        Operation::Reflected(a, constant) => vector::reflected(to, get(*a), constant),
-        Operation::Copy(a) => to.copy_from_slice(get(*a)),
-        Operation::Constant(value) => to.fill(*value),
-    }
 }

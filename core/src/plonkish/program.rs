@@ -288,6 +288,12 @@ impl<F: KernelField> Program<F> {
         self.instructions.len()
     }
 
+    /// The instructions themselves, in order, with their constants: operands that are inputs count [`Self::queries`], and a register
+    /// is written before it is read.
+    pub fn code(&self) -> &[Instruction<F>] {
+        &self.instructions
+    }
+
     /// The smallest and the largest rotation of `column`, or `None` if it is not read.
     pub fn rotations(&self, column: usize) -> Option<(i32, i32)> {
         let of_column = || self.queries.iter().filter(move |query| query.0 == column);

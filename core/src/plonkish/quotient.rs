@@ -9,7 +9,7 @@
 //! 2. Tile by tile of rows: each column's rows and their halo are read and transformed (`tile`; a rotation by r
 //!    is r rows further), the program runs over them, vector by vector, and the quotient's rows are transformed back and
 //!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. No coset of any column is ever written
-//!    whole in evaluated form.
+//!    whole in evaluated form. This step is offered to a second compute tier, coset by coset (`offload`).
 //! 3. Columns of the quotient's rows go back to coefficients: `g_t = h mod (X^n - c_t^n)`, of degree below n.
 //!
 //! With h in pieces of n coefficients, `g_t` is the sum of `c_t^(s n) h_s` over s; `c_t^n = shift^n w^t` with w of order
@@ -20,6 +20,7 @@
 
 use super::coset::{Matrix, inverse};
 use super::evaluate::register_scalars;
+use super::offload;
 use super::program::Program;
 pub use super::quotient_plan::{QuotientPlan, QuotientShape};
 use super::tile::{Coset, Job, Rows, Window, run_jobs};
@@ -263,8 +264,13 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             .map_err(|_| invalid("the vanishing polynomial is zero on a coset".into()))?
             .times(&n_inverse);
 
+        let used: Vec<_> = self.used().collect();
+        let on_coset = (shift, scale);
+        if let Some(rows) = offload::on_coset(matrix, self.numerator, &used, transformed, on_coset)? {
+            return Ok(rows);
+        }
         let mut power_table = None;
-        if transformed.len() < self.used().count() {
+        if transformed.len() < used.len() {
             let mut table = matrix.vec(plan.row_len(), "powers of a root")?;
             powers(&mut table, &F::ONE, &self.domain.omega.pow([plan.rows()]));
             power_table = Some(table);
@@ -279,7 +285,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
         };
         let mut windows = Vec::new();
         let mut columns = transformed.iter();
-        for (index, rotations, source) in self.used() {
+        for (index, rotations, source) in used {
             let rows = match source {
                 Source::Coefficients(_) => columns.next().map_or(Rows::Identity, Rows::Column),
                 Source::Identity => Rows::Identity,

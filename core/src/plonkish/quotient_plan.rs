@@ -428,9 +428,15 @@ impl QuotientPlan {
         to_coset.max(from_coset).max(on_coset)
     }
 
+    /// Bytes of a buffer that a tile's rows of a column are read or written with.
+    pub(super) fn raw_tile_bytes(&self) -> u64 {
+        let row = SCALAR_BYTES << self.log_n2;
+        pages((self.tile_rows * row).next_multiple_of(self.frame_bytes()))
+    }
+
     fn tile_bytes(&self) -> u64 {
         let row = SCALAR_BYTES << self.log_n2;
-        let raw = pages((self.tile_rows * row).next_multiple_of(self.frame_bytes()));
+        let raw = self.raw_tile_bytes();
         let window = |rotations: &(i32, i32)| pages((self.tile_rows + halo(*rotations)) * row);
         let read: u64 = self.shape.read.iter().map(|column| window(column) + raw).sum();
         let computed: u64 = self.shape.computed.iter().map(window).sum();

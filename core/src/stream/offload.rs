@@ -175,12 +175,14 @@ fn run_transform<F: KernelField + Element>(
     tier.transform(&mut job, &input.workspace().budget)
 }
 
-fn declined<T>(what: &str, why: &str) -> Option<T> {
+/// Says why, and that the processor has to do it.
+pub(crate) fn declined<T>(what: &str, why: &str) -> Option<T> {
     tracing::debug!(what, why, "the second tier declined");
     None
 }
 
-fn wrong_answer(details: String) -> Error {
+/// For an answer that cannot be.
+pub(crate) fn wrong_answer(details: String) -> Error {
     Error::Invalid {
         what: "a compute tier's answer",
         details,

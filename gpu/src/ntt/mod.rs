@@ -27,14 +27,16 @@ pub use devices::{DevicesPlan, NttDevices};
 pub use failover::{Dealt, Member, over_devices};
 pub use field::NttField;
 pub use goldilocks::{GoldilocksElements, GoldilocksTransform, HOST_LOG_N_MAX};
+pub(crate) use passes::{Layout, Rows, Ways, copy_scaled, transform_to};
 pub use plan::{ELEMENT_BYTES, NttPlan, NttWay};
+pub(crate) use plan::{LOG_TILE, log_radices};
+pub(crate) use tables::{OnDevice, Powers, Scale, Step, Tables, power_elements, step_elements};
 
 use crate::error::{BoxedError, Error, Result};
 use crate::kernels::{Kernel, Kernels};
 use crate::ring::{Chunk, Download, Job, Ring, Source, Upload};
 use crate::vram::{DeviceBuffer, Vram};
-use passes::{Layout, Rows, transform};
-use tables::{OnDevice, Powers, Scale, Step, Tables};
+use passes::transform;
 
 /// Which transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,14 +14,14 @@ const PASS_WORDS: usize = 29;
 
 /// Where the rows of a batch are: element i of row y at `i * stride + y * batch`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     pub stride: u64,
     pub batch: u64,
 }
 
 /// What is transformed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     pub step: &'a Step,
     pub count: u64,
     /// Of what is there, and of what comes of it.
@@ -40,41 +40,18 @@ pub(super) fn transform(
 ) -> Result<()> {
     let step = rows.step;
     let [mut from, mut to] = arrays;
-    let mut log_before = 0;
     let last = step.log_radices.len() - 1;
-    for (pass, &log_radix) in step.log_radices.iter().enumerate() {
-        let log_columns = (step.log_tile - log_radix).min(step.log_n - log_radix);
-        let write = if pass == last {
-            rows.layouts[1]
-        } else {
-            rows.layouts[0]
-        };
-        let mut words = vec![
-            from.memory().at(0, 0)?,
-            to.memory().at(0, 0)?,
-            rows.layouts[0].stride,
-            rows.layouts[0].batch,
-            write.stride,
-            write.batch,
-            step.log_n.into(),
-            log_before,
-            log_radix.into(),
-            log_columns.into(),
-        ];
-        words.extend(tables.step(step)?);
-        words.extend(tables.scale(rows.scales[0].filter(|_| pass == 0))?);
-        words.extend(tables.scale(rows.scales[1].filter(|_| pass == last))?);
-        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-        let tile = 1u32 << (log_radix + log_columns);
-        let grid = Grid {
-            blocks: (1 << (step.log_n - log_radix - log_columns), rows.count as u32, 1),
-            threads: ((tile / 2).clamp(1, THREADS_MAX), 1, 1),
-            shared_bytes: tile * tables.1 as u32,
-        };
-        // SAFETY: the words are `NttPass` of ntt.cuh; rows fit their arrays in both layouts, and exponents their tables, by `NttPlan`.
-        // Arrays, tables and kernel belong to an `Ntt`, whose ring is dropped before them and waits for its stream.
-        unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }?;
-        log_before += u64::from(log_radix);
+    for pass in 0..=last {
+        let write = rows.layouts[usize::from(pass == last)];
+        let addresses = [from.memory().at(0, 0)?, to.memory().at(0, 0)?];
+        one_pass(
+            kernel,
+            stream,
+            tables,
+            rows,
+            pass,
+            (addresses, [rows.layouts[0], write]),
+        )?;
         (from, to) = (to, from);
     }
     if last.is_multiple_of(2) {
@@ -84,18 +61,127 @@ pub(super) fn transform(
     Ok(())
 }
 
+/// Where rows are transformed from and to: addresses on the device. `to` may be `from` where there are two passes at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ways {
+    pub from: u64,
+    /// As much room as `to`; not touched if there is one pass.
+    pub through: u64,
+    pub to: u64,
+}
+
+/// Transforms rows from one place to another, by way of a third if there are several passes. Between the passes rows are one after the
+/// other, as they come out.
+pub(crate) fn transform_to(
+    kernel: &Kernel,
+    stream: &Stream,
+    tables: &OnDevice<'_>,
+    rows: &Rows<'_>,
+    ways: Ways,
+) -> Result<()> {
+    let last = rows.step.log_radices.len() - 1;
+    let (mut from, mut read) = (ways.from, rows.layouts[0]);
+    for pass in 0..=last {
+        let to = if (last - pass).is_multiple_of(2) {
+            ways.to
+        } else {
+            ways.through
+        };
+        one_pass(
+            kernel,
+            stream,
+            tables,
+            rows,
+            pass,
+            ([from, to], [read, rows.layouts[1]]),
+        )?;
+        (from, read) = (to, rows.layouts[1]);
+    }
+    Ok(())
+}
+
+fn one_pass(
+    kernel: &Kernel,
+    stream: &Stream,
+    tables: &OnDevice<'_>,
+    rows: &Rows<'_>,
+    pass: usize,
+    ([from, to], [read, write]): ([u64; 2], [Layout; 2]),
+) -> Result<()> {
+    let step = rows.step;
+    let (log_radix, last) = (step.log_radices[pass], step.log_radices.len() - 1);
+    let log_before: u32 = step.log_radices[..pass].iter().sum();
+    let log_columns = (step.log_tile - log_radix).min(step.log_n - log_radix);
+    let mut words = vec![
+        from,
+        to,
+        read.stride,
+        read.batch,
+        write.stride,
+        write.batch,
+        step.log_n.into(),
+        log_before.into(),
+        log_radix.into(),
+        log_columns.into(),
+    ];
+    words.extend(tables.step(step)?);
+    words.extend(tables.scale(rows.scales[0].filter(|_| pass == 0))?);
+    words.extend(tables.scale(rows.scales[1].filter(|_| pass == last))?);
+    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+    let tile = 1u32 << (log_radix + log_columns);
+    let grid = Grid {
+        blocks: (1 << (step.log_n - log_radix - log_columns), rows.count as u32, 1),
+        threads: ((tile / 2).clamp(1, THREADS_MAX), 1, 1),
+        shared_bytes: tile * tables.1 as u32,
+    };
+    // SAFETY: the words are `NttPass` of ntt.cuh; rows fit their arrays in both layouts, and exponents their tables, by `NttPlan`, or
+    // `CosetPlan` of the quotient. Arrays, tables and kernel belong to an `Ntt` or an `OnCoset`, whose rings are dropped before them and
+    // wait for their streams.
+    unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
+}
+
 /// Copies `count` rows of 2^`log_length` elements of BN254 from one layout to another: a pass of radix 1.
 pub(super) fn laid_out(
     kernel: &Kernel,
     stream: &Stream,
-    (log_length, count): (u32, u64),
+    lengths: (u32, u64),
     (from, from_bytes, from_layout): (&DeviceBuffer, u64, Layout),
     (to, to_bytes, to_layout): (&DeviceBuffer, u64, Layout),
 ) -> Result<()> {
+    let from = (from.memory().at(from_bytes, 0)?, from_layout);
+    let to = (to.memory().at(to_bytes, 0)?, to_layout);
+    radix_1(kernel, stream, lengths, (from, to), [[0; 7]; 2])
+}
+
+/// Copies `count` rows of 2^`log_length` elements of BN254 from one address and layout to another, which may be the same, times a factor.
+pub(crate) fn copy_scaled(
+    kernel: &Kernel,
+    stream: &Stream,
+    tables: &OnDevice<'_>,
+    lengths: (u32, u64),
+    (from, to): ((u64, Layout), (u64, Layout)),
+    by: Scale,
+) -> Result<()> {
+    radix_1(
+        kernel,
+        stream,
+        lengths,
+        (from, to),
+        [tables.scale(Some(by))?, [0; 7]],
+    )
+}
+
+fn radix_1(
+    kernel: &Kernel,
+    stream: &Stream,
+    (log_length, count): (u32, u64),
+    ((from, from_layout), (to, to_layout)): ((u64, Layout), (u64, Layout)),
+    [load, store]: [[u64; 7]; 2],
+) -> Result<()> {
     let log_columns = LOG_TILE.min(log_length);
     let mut words = vec![
-        from.memory().at(from_bytes, 0)?,
-        to.memory().at(to_bytes, 0)?,
+        from,
+        to,
         from_layout.stride,
         from_layout.batch,
         to_layout.stride,
@@ -105,14 +191,16 @@ pub(super) fn laid_out(
         0,
         log_columns.into(),
     ];
-    // No roots, no twiddles, no factors.
-    words.resize(PASS_WORDS, 0);
+    // No roots, no twiddles.
+    words.resize(PASS_WORDS - load.len() - store.len(), 0);
+    words.extend(load);
+    words.extend(store);
     let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     let grid = Grid {
         blocks: (1 << (log_length - log_columns), count as u32, 1),
         threads: (((1u32 << log_columns) / 2).clamp(1, THREADS_MAX), 1, 1),
         shared_bytes: (1 << log_columns) * ELEMENT_BYTES as u32,
     };
-    // SAFETY: as in `transform`; rows fit both buffers, by `DevicesPlan`.
+    // SAFETY: as in `one_pass`; rows fit both places, by `DevicesPlan` or `CosetPlan`.
     unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }

@@ -10,7 +10,7 @@ use crate::vram::GRANULE_BYTES;
 /// Bytes of an element of BN254.
 pub const ELEMENT_BYTES: u64 = <Fr as NttField>::ELEMENT_BYTES;
 /// A tile of 2^10 elements is 32 KiB of shared memory, which every device has without being asked.
-pub(super) const LOG_TILE: u32 = 10;
+pub(crate) const LOG_TILE: u32 = 10;
 /// Chunks of a transform in device memory are no shorter, or all of it.
 const CHUNK_ELEMENTS_MIN: u64 = 256;
 /// What a chunk of a transform in device memory is cut to: a copy of 16 MiB has long reached the bus's full rate.
@@ -267,7 +267,7 @@ pub(super) fn check_length<F: NttField>(log_n: u32) -> Result<()> {
 }
 
 /// Radices of the passes of a transform, as logarithms; one pass even for one element.
-pub(super) fn log_radices(log_n: u32, log_tile: u32) -> Vec<u32> {
+pub(crate) fn log_radices(log_n: u32, log_tile: u32) -> Vec<u32> {
     let passes = log_n.div_ceil(log_tile).max(1);
     (0..passes)
         .map(|pass| log_n / passes + u32::from(pass < log_n % passes))

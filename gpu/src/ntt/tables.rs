@@ -7,21 +7,32 @@ use crate::vram::DeviceBuffer;
 
 /// All tables of a job, one after the other, as they go to the device.
 #[derive(Debug)]
-pub(super) struct Tables<F> {
+pub(crate) struct Tables<F> {
     elements: Vec<F>,
 }
 
 /// Powers of one number: places in the tables.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Powers {
+pub(crate) struct Powers {
     low: u64,
     high: Option<u64>,
     log_low: u32,
 }
 
+impl Powers {
+    /// Elements of any kind from a place on, 2^`log_count` at most, as if they were powers.
+    pub fn listed(place: u64, log_count: u32) -> Self {
+        Self {
+            low: place,
+            high: None,
+            log_low: log_count,
+        }
+    }
+}
+
 /// The tables of one row's transform.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(crate) struct Step {
     pub log_n: u32,
     pub log_tile: u32,
     pub log_radices: Vec<u32>,
@@ -32,19 +43,19 @@ pub(super) struct Step {
 
 /// A factor by which an element is multiplied: powers, and the exponent (a + b y) i + (c + d y).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     pub powers: Powers,
     pub exponent: [u64; 4],
 }
 
 /// Elements of the tables for 2^`log_count` powers.
-pub(super) fn power_elements(log_count: u32) -> u64 {
+pub(crate) fn power_elements(log_count: u32) -> u64 {
     let log_low = log_count.div_ceil(2);
     (1 << log_low) + (1 << (log_count - log_low))
 }
 
 /// Elements of the tables of one row's transform.
-pub(super) fn step_elements(log_n: u32, log_tile: u32) -> u64 {
+pub(crate) fn step_elements(log_n: u32, log_tile: u32) -> u64 {
     let log_roots = log_radices(log_n, log_tile).into_iter().max().unwrap_or(0);
     roots_count(log_roots) + power_elements(log_n)
 }
@@ -95,6 +106,18 @@ impl<F: NttField> Tables<F> {
         }
     }
 
+    /// `count` powers of `base`, times `factor`, one after the other; their place.
+    pub fn run(&mut self, base: F, count: u64, factor: F) -> u64 {
+        self.push(base, count, factor)
+    }
+
+    /// These elements, which [`Powers::listed`] then tells by their number; their place.
+    pub fn list(&mut self, elements: Vec<F>) -> u64 {
+        let place = self.elements.len() as u64;
+        self.elements.extend(elements);
+        place
+    }
+
     /// In Montgomery form.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -117,10 +140,11 @@ impl<F: NttField> Tables<F> {
 }
 
 /// Addresses of tables on the device, and the bytes of an element.
-pub(super) struct OnDevice<'a>(pub &'a DeviceBuffer, pub u64);
+pub(crate) struct OnDevice<'a>(pub &'a DeviceBuffer, pub u64);
 
 impl OnDevice<'_> {
-    fn at(&self, place: u64) -> Result<u64> {
+    /// The address of a place.
+    pub fn at(&self, place: u64) -> Result<u64> {
         self.0.memory().at(place * self.1, self.1)
     }
 

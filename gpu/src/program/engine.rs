@@ -31,7 +31,7 @@ pub enum Way {
 }
 
 /// A program and the kernels that run it on one device.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Engine {
     program: Program,
     way: Way,
@@ -102,6 +102,15 @@ impl Engine {
             program,
             way: Way::Interpreted { why: why.into() },
             kernels: vec![kernel],
+        })
+    }
+
+    /// The same kernels for a program that differs in its constants only; `None` if it differs in more.
+    pub fn of_the_same_shape(&self, program: &Program) -> Option<Self> {
+        self.program.has_the_shape_of(program).then(|| Self {
+            program: program.clone(),
+            way: self.way.clone(),
+            kernels: self.kernels.clone(),
         })
     }
 

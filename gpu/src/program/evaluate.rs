@@ -1,17 +1,12 @@
 //! A program over all its rows: tiles of columns through a ring, or over columns that are on the device, and tiles of outputs back.
 
 use super::columns::{ReadColumns, Resident, WriteColumns};
-use super::engine::{Engine, Way};
-use super::launch::launch;
-use super::plan::{Columns, Halo, ProgramPlan, Scratch, THREADS};
-use crate::device::Stream;
+use super::engine::Engine;
+use super::plan::{Columns, Halo, ProgramPlan};
+use super::strips::{Addresses, NEVER_WRAPS, Strips, run_strips};
 use crate::error::{BoxedError, Error, Result};
-use crate::kernels::Grid;
 use crate::ring::{Chunk, Download, Job, Ring, Upload};
 use crate::vram::{DeviceBuffer, Vram};
-
-/// Rows that no column has: in a tile nothing wraps.
-const NEVER_WRAPS: u64 = 1 << 40;
 
 /// Everything that a program needs on a device. One run after the other.
 #[derive(Debug)]
@@ -229,13 +224,8 @@ impl Work {
     fn tables(&mut self, ring: &Ring, resident: Option<&Resident>) -> Result<Vec<u8>> {
         let (program, plan) = (self.engine.program(), &self.plan);
         let pad = |bytes: &mut Vec<u8>| bytes.resize(bytes.len().next_multiple_of(16), 0);
-        let mut bytes = program.constants().to_vec();
-        pad(&mut bytes);
-        self.places.instructions = bytes.len() as u64;
-        if matches!(self.engine.way(), Way::Interpreted { .. }) {
-            let words = program.words();
-            bytes.extend(words.iter().flatten().flat_map(|word| word.to_le_bytes()));
-        }
+        let (mut bytes, instructions) = Strips::code(&self.engine);
+        self.places.instructions = instructions;
         let starts: Vec<(Halo, u64)> = plan
             .halos()
             .iter()
@@ -276,73 +266,28 @@ impl Work {
         Ok(bytes)
     }
 
-    /// Queues a tile, strip by strip.
+    /// Queues a tile.
     fn tile(&self, chunk: &Chunk<'_>) -> Result<()> {
         let plan = &self.plan;
         let (first, count) = rows_of(plan, chunk.piece.index);
-        let strip_rows = match self.engine.way() {
-            Way::Compiled { .. } => plan.strip_rows(),
-            // Its threads go on to further rows by themselves.
-            Way::Interpreted { .. } => count,
-        };
-        let mut done = 0;
-        while done < count {
-            let rows = strip_rows.min(count - done);
-            self.strip(chunk.stream, chunk.place, (first, done, rows))?;
-            done += rows;
-        }
-        Ok(())
-    }
-
-    /// Rows `done .. done + count` of the tile that begins at row `first`.
-    fn strip(&self, stream: &Stream, place: usize, (first, done, count): (u64, u64, u64)) -> Result<()> {
-        let (plan, program) = (&self.plan, self.engine.program());
         let at = |offset: u64| self.tables.memory().at(offset, 0);
-        let Some(&[queries, outputs]) = self.places.of_buffers.get(place) else {
+        let Some(&[queries, outputs]) = self.places.of_buffers.get(chunk.place) else {
             return Err(Error::Unusable {
                 what: "a constraint program",
             });
         };
         // In a tile rows count from its first one.
-        let (rows, first) = match plan.columns() {
-            Columns::Resident => (plan.rows(), first + done),
-            Columns::Streamed => (NEVER_WRAPS, done),
+        let rows = match plan.columns() {
+            Columns::Resident => (plan.rows(), first),
+            Columns::Streamed => (NEVER_WRAPS, 0),
         };
-        let (grid, registers) = self.grid(count)?;
-        let scratch = self.scratch.as_ref().map_or(0, DeviceBuffer::address);
-        let words = [
-            at(self.places.instructions)?,
-            at(0)?,
-            at(queries)?,
-            at(outputs)?,
-            scratch,
-            program.instructions().len() as u64,
-            registers,
-            rows,
-            first,
-            count,
-            done,
-        ];
-        let kernels = self.engine.kernels().iter();
-        kernels
-            .clone()
-            .try_for_each(|kernel| launch(kernel, stream, grid, words))
-    }
-
-    /// Blocks for so many rows, and what `registers` of rows.cuh is.
-    fn grid(&self, count: u64) -> Result<(Grid, u64)> {
-        let strip_rows = self.plan.strip_rows();
-        Ok(match self.plan.scratch() {
-            Scratch::Rows(_) => (Grid::for_threads(count, THREADS as u32)?, strip_rows),
-            Scratch::Threads(registers) => (
-                Grid::for_threads(count.min(strip_rows), THREADS as u32)?,
-                registers,
-            ),
-            Scratch::Shared { registers, threads } => {
-                let mut grid = Grid::for_threads(count, threads as u32)?;
-                grid.shared_bytes = (registers * threads * self.plan.element_bytes()) as u32;
-                (grid, registers)
-            }
-        })
+        let addresses = Addresses {
+            constants: at(0)?,
+            instructions: at(self.places.instructions)?,
+            queries: at(queries)?,
+            outputs: at(outputs)?,
+            scratch: self.scratch.as_ref().map_or(0, DeviceBuffer::address),
+        };
+        run_strips((&self.engine, plan), chunk.stream, addresses, rows, count)
     }
 }

@@ -228,6 +228,14 @@ impl Program {
         }
     }
 
+    /// Whether the two differ in the values of their constants at most.
+    pub fn has_the_shape_of(&self, other: &Self) -> bool {
+        (self.field, self.outputs, self.constants.len())
+            == (other.field, other.outputs, other.constants.len())
+            && self.queries == other.queries
+            && self.instructions == other.instructions
+    }
+
     /// What its elements are.
     pub fn field(&self) -> ProgramField {
         self.field

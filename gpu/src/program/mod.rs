@@ -22,6 +22,7 @@ mod instructions;
 mod launch;
 mod lower;
 mod plan;
+mod strips;
 mod text;
 
 pub use columns::{ReadColumns, Resident, WriteColumns};
@@ -30,3 +31,4 @@ pub use evaluate::Evaluate;
 pub use instructions::{Instruction, Operand, Operation, Program, ProgramField, Query, Target};
 pub use lower::Limits;
 pub use plan::{Columns, ProgramPlan};
+pub(crate) use strips::{Addresses, Strips};

@@ -11,6 +11,7 @@
 use super::engine::{Engine, Way};
 use super::instructions::Program;
 use crate::error::{Error, Result, Smallest};
+use crate::kernels::Grid;
 use crate::ring::Chunking;
 use crate::vram::GRANULE_BYTES;
 
@@ -19,7 +20,7 @@ const STRIP_ROWS_WANTED: u64 = 1 << 16;
 /// A copy of so much has long reached the bus's full rate.
 const TILE_BYTES_ENOUGH: u64 = 32 << 20;
 /// Threads of a block, and rows that a strip is rounded up to.
-pub(super) const THREADS: u64 = 128;
+const THREADS: u64 = 128;
 /// Shared memory that every device has without being asked.
 const SHARED_BYTES: u64 = 48 << 10;
 const ADDRESS_BYTES: u64 = 8;
@@ -60,7 +61,7 @@ pub struct ProgramPlan {
 
 /// What a row, or a thread, needs beside columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scratch {
+enum Scratch {
     /// Elements in device memory for each row of a strip; a compiled program's may be none.
     Rows(u64),
     /// Registers of the interpreter in device memory, for each thread.
@@ -215,10 +216,6 @@ impl ProgramPlan {
         &self.halos
     }
 
-    pub(super) fn scratch(&self) -> Scratch {
-        self.scratch
-    }
-
     pub(super) fn ring_buffers(&self) -> usize {
         self.ring_buffers
     }
@@ -264,6 +261,23 @@ impl ProgramPlan {
             }
             Scratch::Shared { .. } => 0,
         }
+    }
+
+    /// Blocks for so many rows, and what `registers` of rows.cuh is.
+    pub(super) fn grid(&self, count: u64) -> Result<(Grid, u64)> {
+        let strip_rows = self.strip_rows();
+        Ok(match self.scratch {
+            Scratch::Rows(_) => (Grid::for_threads(count, THREADS as u32)?, strip_rows),
+            Scratch::Threads(registers) => (
+                Grid::for_threads(count.min(strip_rows), THREADS as u32)?,
+                registers,
+            ),
+            Scratch::Shared { registers, threads } => {
+                let mut grid = Grid::for_threads(count, threads as u32)?;
+                grid.shared_bytes = (registers * threads * self.element_bytes) as u32;
+                (grid, registers)
+            }
+        })
     }
 
     /// Constants, instructions; then for each buffer of the ring the addresses of queries and outputs.

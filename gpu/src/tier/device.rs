@@ -7,6 +7,7 @@ use super::rates::Measured;
 use crate::kernels::{Cache, Kernels};
 use crate::msm::{Msm, MsmPlan};
 use crate::ntt::{self, Ntt, NttPlan};
+use crate::program::{Engine, Program};
 use crate::{Error, Gpu, Result, Vram};
 
 /// One device, what of it is in use, and whether it is still to be trusted.
@@ -18,6 +19,8 @@ pub(super) struct Device {
     // Jobs before what they use.
     msm: Option<Msm>,
     ntt: Option<(ntt::Transform, Ntt)>,
+    /// The last program of a quotient.
+    engine: Option<Engine>,
     kernels: Option<Kernels>,
     vram: Option<Vram>,
     refuses: Option<String>,
@@ -35,6 +38,7 @@ impl Device {
             cache,
             msm: None,
             ntt: None,
+            engine: None,
             kernels: None,
             vram: None,
             refuses: None,
@@ -93,6 +97,30 @@ impl Device {
         Ok(&mut self.ntt.insert((transform, kept)).1)
     }
 
+    /// What runs a program: the kernels of the last one, if it had the same shape.
+    pub fn engine(&mut self, program: Program) -> Result<Engine> {
+        let kept = self.engine.as_ref();
+        if let Some(engine) = kept.and_then(|kept| kept.of_the_same_shape(&program)) {
+            return Ok(engine);
+        }
+        let kernels = self.kernels()?;
+        let engine = Engine::new(&self.gpu, &kernels, program, self.cache.as_ref())?;
+        tracing::debug!(way = ?engine.way(), "the program of a quotient");
+        Ok(self.engine.insert(engine).clone())
+    }
+
+    /// Makes something that is not kept, in place of what is kept of other jobs if need be.
+    pub fn with_room<T>(&mut self, make: impl Fn(&Vram, &Kernels) -> Result<T>) -> Result<T> {
+        let (vram, kernels) = (self.vram()?, self.kernels()?);
+        match make(&vram, &kernels) {
+            Err(error) if error.is_memory_short() && (self.msm.is_some() || self.ntt.is_some()) => {
+                (self.msm, self.ntt) = (None, None);
+                make(&vram, &kernels)
+            }
+            made => made,
+        }
+    }
+
     /// Puts away what an error leaves in doubt.
     pub fn after(&mut self, error: &Error) {
         self.msm = None;
@@ -100,6 +128,7 @@ impl Device {
         let gone = error.is_device_lost();
         if gone {
             self.stock.clear();
+            self.engine = None;
             self.kernels = None;
             self.vram = None;
         }

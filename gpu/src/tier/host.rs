@@ -99,14 +99,15 @@ impl Stock {
 
     /// The most that each slot of a job may have now; a power of two, so that plans of like jobs are alike.
     pub fn slot_bytes_max(&self, budget: &Budget, both_ways: bool) -> u64 {
-        let (part, count) = match both_ways {
-            true => (BACK_SLOT_PART, UPLOAD_SLOTS + DOWNLOAD_SLOTS),
-            false => (SLOT_PART, UPLOAD_SLOTS),
-        };
+        let part = if both_ways { BACK_SLOT_PART } else { SLOT_PART };
+        self.slot_bytes_within(budget.available_bytes() / part, both_ways)
+    }
+
+    /// The same, of at most `bytes`.
+    pub fn slot_bytes_within(&self, bytes: u64, both_ways: bool) -> u64 {
+        let count = UPLOAD_SLOTS + if both_ways { DOWNLOAD_SLOTS } else { 0 };
         let of_pinned = self.staging.pinned.ledger().limit_bytes() / count as u64;
-        let bytes = (budget.available_bytes() / part)
-            .min(of_pinned)
-            .min(SLOT_BYTES_MAX);
+        let bytes = bytes.min(of_pinned).min(SLOT_BYTES_MAX);
         bytes.checked_ilog2().map_or(0, |log| 1 << log)
     }
 

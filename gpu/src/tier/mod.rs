@@ -6,21 +6,22 @@
 //!              '----------------------------'-- declined: why --------'---------------- the device failed ---------'
 //! ```
 //!
-//! - Kernels are compiled at the first job and kept. So is what the last sum and the last transform had on the device, for the next one
+//! - Kernels are compiled at the first job and kept, and those of a quotient's program for all of its shape. So is what the last sum and the last transform had on the device, for the next one
 //!   of the same plan; it goes when another job needs its memory.
 //! - One job at a time; one that comes meanwhile is the processor's. Nobody waits: whoever waited on a rayon worker might hold up the very
 //!   job that it waits for. Slots are filled from disk before the device's turn is taken.
 //! - What goes wrong with the device is a reason to decline, kept for the [`Report`]. A device that is lost, computed what cannot be, or
 //!   has no kernels, declines everything from then on.
 //!
-//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform; a slot has
+//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, and for a quotient; a slot has
 //! at most an eighth of what the budget has left, and 16 MiB. They are kept for the next job, as long as neither the session's budget
 //! nor that of pinned memory ([`Staging`]) needs their room. A transform that `--vram` has no room for goes
 //! in two steps, by way of the disk, and the engine leases a tile for its lines. Device memory: that of
-//! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], within the budget given.
+//! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], and of the quotient's plan, within the budget given.
 
 mod device;
 mod host;
+mod quotient;
 mod rates;
 mod report;
 mod stop;
@@ -32,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ark_bn254::G1Projective;
 use spillproof::budget::{Budget, ByteSize};
-use spillproof::tier::{Answer, Sums, Tier, Transform};
+use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use rates::Offload;
@@ -145,6 +146,15 @@ impl Tier for GpuTier {
                 rates::worth_a_transform(device, job.log_n, budget)?;
             }
             transform::run(device, job, budget)
+        })
+    }
+
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+        self.attempt(Job::Quotient, 1, |device| {
+            if self.offload == Offload::Measured {
+                rates::worth_a_quotient(device, job, budget)?;
+            }
+            quotient::run(device, job, budget)
         })
     }
 }

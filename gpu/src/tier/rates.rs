@@ -2,22 +2,25 @@
 //!
 //! A job of n takes the processor `c n`, and the device `a + b n`: a from what it takes to start and to synchronise, b from copies and
 //! kernels. One job of [`SMALL`] and one of [`LARGE`] elements give a and b, the large one c; both sides find their data in memory.
-//! For transforms n stands for n log n. Memory while it is measured: the large job's data and the processor's buckets, leased.
+//! For transforms n stands for n log n; quotients are measured for each program, with its own columns. Memory while it is measured: the large job's data and the processor's buckets, leased.
 
 use std::time::Instant;
 
 use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, FftField, Field};
+use rayon::prelude::*;
 use spillproof::budget::Budget;
 use spillproof::column::Element;
 use spillproof::kernels::curve::Point;
 use spillproof::kernels::msm::{Msm, MsmConfig};
-use spillproof::kernels::ntt::Domain;
+use spillproof::kernels::ntt::{Domain, Twiddles, each_row};
+use spillproof::kernels::vector::{SCALARS_PER_EIGHT, evaluate};
+use spillproof::tier::{Coset, InTiles, Input, Rows, TileEnds, Tiles};
 
 use super::device::Device;
 use super::stop::Stop;
-use super::{sums, transform};
+use super::{quotient, sums, transform};
 use crate::error::BoxedError;
 use crate::msm::{MsmPlan, POINT_BYTES, SCALAR_BYTES};
 use crate::ntt::{self, NttPlan, NttWay};
@@ -28,6 +31,8 @@ const LOG_SMALL: u32 = 12;
 const LOG_LARGE: u32 = 15;
 const SMALL: u64 = 1 << LOG_SMALL;
 const LARGE: u64 = 1 << LOG_LARGE;
+/// Rows that the processor's registers are for, as in the engine.
+const BLOCK_ROWS: usize = 256;
 
 /// Which jobs go to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,6 +49,8 @@ pub enum Offload {
 pub(super) struct Measured {
     sums: Option<Rates>,
     transforms: Option<Rates>,
+    /// Of the last program.
+    quotients: Option<(Vec<[u32; 4]>, Vec<Input>, Rates)>,
 }
 
 /// Seconds of a kind of job.
@@ -122,6 +129,26 @@ pub(super) fn worth_a_transform(device: &mut Device, log_n: u32, budget: &Budget
         },
     };
     rates.worth(&what, transform_work(log_n))
+}
+
+/// Whether a quotient on a coset is one for the device.
+pub(super) fn worth_a_quotient(device: &mut Device, job: &Coset<'_>, budget: &Budget) -> Result<(), Stop> {
+    let log_n = job.log_rows + job.log_columns;
+    let what = format!("a quotient of {} columns of 2^{log_n} elements", job.inputs.len());
+    if log_n < LOG_SMALL {
+        return Err(small(&what));
+    }
+    let words = quotient::program_of(&job.program)?.words();
+    let known = device.measured.quotients.as_ref();
+    let rates = match known.filter(|known| known.0 == words && known.1 == job.inputs) {
+        Some((_, _, rates)) => *rates,
+        None => {
+            let rates = measure_quotients(device, job, budget)?;
+            device.measured.quotients = Some((words, job.inputs.clone(), rates));
+            rates
+        }
+    };
+    rates.worth(&what, (1u64 << log_n) as f64)
 }
 
 fn small(what: &str) -> Stop {
@@ -263,6 +290,85 @@ fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<Rates, Sto
     let ((), processor) = seconds(|| domain.forward(&mut values));
     let rates = Rates::of([LOG_SMALL, LOG_LARGE].map(transform_work), on_device, processor);
     tracing::debug!(?rates, "rates of transforms");
+    Ok(rates)
+}
+
+/// Ends in memory: every row is the same, and what comes is let go.
+struct SameRows<'a>(&'a [u8]);
+
+impl InTiles for SameRows<'_> {
+    fn lease_bytes(&self) -> u64 {
+        0
+    }
+
+    fn ends(&mut self, _: Tiles) -> spillproof::Result<TileEnds<'_>> {
+        let row = self.0;
+        Ok(TileEnds {
+            input: Box::new(move |_: u64, into: &mut [u8]| {
+                into.chunks_mut(row.len())
+                    .for_each(|into| into.copy_from_slice(&row[..into.len()]));
+                Ok(())
+            }),
+            output: Box::new(|_: u64, _: &[u8]| Ok(())),
+        })
+    }
+}
+
+fn measure_quotients(device: &mut Device, job: &Coset<'_>, budget: &Budget) -> Result<Rates, Stop> {
+    let threads = rayon::current_num_threads();
+    let register_scalars = job.program.registers * BLOCK_ROWS / 8 * SCALARS_PER_EIGHT;
+    let _lease = budget.lease(
+        3 * LARGE * SCALAR_BYTES + (threads * register_scalars) as u64 * SCALAR_BYTES,
+        "rates of quotients",
+    )?;
+    let root = |log_n: u32| Fr::get_root_of_unity(1 << log_n).unwrap_or(Fr::ONE);
+    let mut values = scalars(LARGE);
+    let mut on_device = [0.0; 2];
+    for (log_n, taken) in [LOG_SMALL, LOG_LARGE].into_iter().zip(&mut on_device) {
+        let log_columns = log_n.div_ceil(2);
+        let row = bytes_of(&values[..1 << log_columns]);
+        // The first run compiles.
+        for _ in 0..2 {
+            let mut like_it = Coset {
+                log_rows: log_n - log_columns,
+                log_columns,
+                omega: root(log_n),
+                shift: Fr::GENERATOR,
+                scale: Fr::ONE,
+                program: job.program,
+                inputs: job.inputs.clone(),
+                in_tiles: Box::new(SameRows(&row)),
+            };
+            let (done, seconds) = seconds(|| quotient::run(device, &mut like_it, budget));
+            done?;
+            *taken = seconds;
+        }
+    }
+    let log_columns = LOG_LARGE.div_ceil(2);
+    let (program, twiddles) = (job.program, Twiddles::new(log_columns, root(log_columns))?);
+    let mut result = vec![Fr::ZERO; values.len()];
+    let ((), processor) = seconds(|| {
+        // Each column's rows there, and the quotient's back.
+        let read = job.inputs.iter().filter(|input| input.rows == Rows::Read);
+        for _ in 0..=read.count() {
+            each_row(values.chunks_mut(1 << log_columns).collect(), &twiddles);
+        }
+        let share = values.len().div_ceil(threads).next_multiple_of(BLOCK_ROWS);
+        let shares = values.par_chunks(share).zip(result.par_chunks_mut(share));
+        shares.for_each(|(values, result)| {
+            let mut registers = vec![Fr::ZERO; register_scalars];
+            let inputs = vec![values; program.queries.len()];
+            evaluate(
+                program.instructions,
+                &inputs,
+                &mut [result],
+                &mut registers,
+                program.registers,
+            );
+        });
+    });
+    let rates = Rates::of([SMALL as f64, LARGE as f64], on_device, processor);
+    tracing::debug!(?rates, "rates of quotients");
     Ok(rates)
 }
 

@@ -12,16 +12,19 @@ pub enum Job {
     Sum,
     /// One whole transform.
     Transform,
+    /// One coset of a quotient.
+    Quotient,
 }
 
 /// Who did which jobs, and why not the device.
 ///
-/// Written as `12 sums, 7 transforms on 0: NVIDIA H200 (..); 3 by the processor: why`.
+/// Written as `12 sums, 7 transforms, 4 quotients on 0: NVIDIA H200 (..); 3 by the processor: why`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     device: String,
     sums: u64,
     transforms: u64,
+    quotients: u64,
     declined: Vec<(String, u64)>,
     others: u64,
 }
@@ -32,6 +35,7 @@ impl Report {
             device,
             sums: 0,
             transforms: 0,
+            quotients: 0,
             declined: Vec::new(),
             others: 0,
         }
@@ -52,9 +56,14 @@ impl Report {
         self.transforms
     }
 
+    /// Quotients that the device made, each on one coset.
+    pub fn quotients(&self) -> u64 {
+        self.quotients
+    }
+
     /// Whether the device did anything.
     pub fn is_any_of_the_device(&self) -> bool {
-        self.sums + self.transforms > 0
+        self.sums + self.transforms + self.quotients > 0
     }
 
     /// Jobs that were offered, and left to the processor.
@@ -71,6 +80,7 @@ impl Report {
         match job {
             Job::Sum => self.sums += count,
             Job::Transform => self.transforms += count,
+            Job::Quotient => self.quotients += count,
         }
     }
 
@@ -88,7 +98,11 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: u64| if count == 1 { "" } else { "s" };
-        let kinds = [(self.sums, "sum"), (self.transforms, "transform")];
+        let kinds = [
+            (self.sums, "sum"),
+            (self.transforms, "transform"),
+            (self.quotients, "quotient"),
+        ];
         let done: Vec<String> = kinds
             .iter()
             .filter(|(count, _)| *count > 0)
@@ -130,6 +144,12 @@ mod tests {
         report.done(Job::Sum, 12);
         report.done(Job::Transform, 1);
         assert_eq!(report.to_string(), "12 sums, 1 transform on 0: a card");
+        let mut with_quotients = report.clone();
+        with_quotients.done(Job::Quotient, 4);
+        assert_eq!(
+            with_quotients.to_string(),
+            "12 sums, 1 transform, 4 quotients on 0: a card"
+        );
         report.declined("too small", 2);
         report.declined("too small", 1);
         assert_eq!(

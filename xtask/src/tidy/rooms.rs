@@ -14,9 +14,9 @@ const ROOMS: &[Room] = &[
     ("error", &[]),
     ("budget", &[]),
     ("storage", &["budget"]),
-    ("tier", &["budget"]),
-    ("column", &["budget", "storage", "tier"]),
     ("kernels", &[]),
+    ("tier", &["budget", "kernels"]),
+    ("column", &["budget", "storage", "tier"]),
     ("stream", &["budget", "storage", "tier", "column", "kernels"]),
     (
         "plonkish",

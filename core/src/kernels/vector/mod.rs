@@ -7,8 +7,10 @@
 //! Multiplications run in eight lanes ([`super::lanes`]) where [`super::platform`] says so; the results are the same bits.
 
 mod eight;
+mod evaluate;
 mod instruction;
 
+pub use evaluate::evaluate;
 pub use instruction::{Instruction, Operand, Operation, SCALARS_PER_EIGHT, Target, run_in_lanes};
 
 use crate::kernels::field::KernelField;

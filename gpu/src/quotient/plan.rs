@@ -1,0 +1,294 @@
+//! How a coset is cut, and the bytes that it takes.
+//!
+//! n1 rows of n2 elements, a row is `32 n2` bytes; T rows a tile, K rows a chunk, b buffers in each of two rings:
+//!
+//! ```text
+//! device:  tables + row * (sum over inputs of (T + halo) + min(2, tiles) T + through + b (K + min(K, T))) + scratch of the program
+//! through: 1, or T where a row takes two passes
+//! tables:  about 32 * (n2 + 6 sqrt(n2) + 4 sqrt(n)), with the first Lagrange polynomial 32 n1 more; the program's code
+//! pinned:  slots of K rows
+//! ```
+//!
+//! Tiles of 2^18 elements keep a device busy, and are still so many that one is copied while another is computed.
+
+use spillproof::tier::{Input, Rows};
+
+use crate::error::{Error, Result, Smallest};
+use crate::ntt::{ELEMENT_BYTES, LOG_TILE, log_radices, power_elements, step_elements};
+use crate::program::{Engine, Strips};
+use crate::vram::GRANULE_BYTES;
+
+/// Elements of a tile from where on it is not made larger.
+const LOG_TILE_ENOUGH: u32 = 18;
+/// Rows of a launch at most: a grid has no more than 2^16 - 1 of them.
+pub(super) const LOG_BATCH_MAX: u32 = 15;
+/// Longer rows would take three passes.
+const LOG_COLUMNS_MAX: u32 = 2 * LOG_TILE;
+
+/// A coset's matrix, and what is read of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// log2 of n1.
+    pub log_rows: u32,
+    /// log2 of n2.
+    pub log_columns: u32,
+    /// Each column of the program once.
+    pub inputs: Vec<Input>,
+}
+
+/// How a coset runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CosetPlan {
+    shape: Shape,
+    log_tile_rows: u32,
+    chunk_rows: u64,
+    ring_buffers: usize,
+    code_bytes: u64,
+    scratch_bytes: u64,
+}
+
+/// Rows that an input's rotations reach beyond a tile.
+pub(super) fn halo(input: &Input) -> u64 {
+    let (first, last) = input.rotations;
+    (i64::from(last) - i64::from(first)).unsigned_abs()
+}
+
+impl CosetPlan {
+    /// The plan with the longest tiles, and then chunks, that fit `vram_bytes` of device memory and pinned slots of `slot_bytes`.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for a shape that no plan is for.
+    pub fn new(shape: &Shape, engine: &Engine, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
+        check(shape, engine)?;
+        let longest = shape
+            .log_rows
+            .min(LOG_TILE_ENOUGH.saturating_sub(shape.log_columns))
+            .min(LOG_BATCH_MAX);
+        let slot_rows = slot_bytes / (ELEMENT_BYTES << shape.log_columns);
+        // First those whose chunks are long enough to fill a tile of an input in one, two at a time; then whatever fits.
+        for (ring_buffers, whole) in [(2, true), (2, false), (1, false)] {
+            for log_tile_rows in (0..=longest).rev() {
+                let least = Self::of(shape, engine, log_tile_rows, 1, ring_buffers)?;
+                let Some(left_bytes) = vram_bytes.checked_sub(least.vram_bytes()) else {
+                    continue;
+                };
+                let per_row = ring_buffers as u64 * 2 * least.row_bytes();
+                let fits = |rows: u64| least.with_chunk(rows).vram_bytes() <= vram_bytes;
+                let mut chunk_rows = (1 + left_bytes / per_row).min(slot_rows);
+                // Rows of less than a granule.
+                while chunk_rows > 1 && !fits(chunk_rows) {
+                    chunk_rows /= 2;
+                }
+                // Beyond a tile only one of the two rings grows.
+                while chunk_rows >= 1 << log_tile_rows && 2 * chunk_rows <= slot_rows && fits(2 * chunk_rows)
+                {
+                    chunk_rows *= 2;
+                }
+                let enough = if whole {
+                    slot_rows.min(1 << log_tile_rows)
+                } else {
+                    1
+                };
+                if chunk_rows >= enough.max(1) && fits(chunk_rows) {
+                    let rows = least.total_rows();
+                    return Ok(least.with_chunk(chunk_rows.min(rows)));
+                }
+            }
+        }
+        let least = Self::of(shape, engine, 0, 1, 1)?;
+        Err(Error::too_small(
+            format!(
+                "a quotient of {} columns in rows of {} elements",
+                shape.inputs.len(),
+                1u64 << shape.log_columns
+            ),
+            Smallest {
+                needed_bytes: least.slot_bytes(),
+                budget_bytes: slot_bytes,
+            },
+            Smallest {
+                needed_bytes: least.vram_bytes(),
+                budget_bytes: vram_bytes,
+            },
+        ))
+    }
+
+    fn of(
+        shape: &Shape,
+        engine: &Engine,
+        log_tile_rows: u32,
+        chunk_rows: u64,
+        ring_buffers: usize,
+    ) -> Result<Self> {
+        let strips = Strips::new(engine, 1 << (log_tile_rows + shape.log_columns))?;
+        let queries = engine.program().queries().len() as u64;
+        Ok(Self {
+            shape: shape.clone(),
+            log_tile_rows,
+            chunk_rows,
+            ring_buffers,
+            // Queries and outputs for each of two places of the quotient's rows.
+            code_bytes: Strips::code(engine).0.len() as u64 + 16 * queries + 2 * 16,
+            scratch_bytes: strips.scratch_bytes(),
+        })
+    }
+
+    fn with_chunk(&self, chunk_rows: u64) -> Self {
+        Self {
+            chunk_rows,
+            ..self.clone()
+        }
+    }
+
+    /// The matrix and what is read.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// log2 of a tile's rows.
+    pub fn log_tile_rows(&self) -> u32 {
+        self.log_tile_rows
+    }
+
+    /// Rows of a chunk.
+    pub fn chunk_rows(&self) -> u64 {
+        self.chunk_rows
+    }
+
+    /// Bytes of device memory that the job leases.
+    pub fn vram_bytes(&self) -> u64 {
+        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
+        let rows = |rows: u64| rounded(rows * self.row_bytes());
+        rounded(self.table_bytes())
+            + rows(self.window_rows())
+            + rows(self.result_rows())
+            + rows(self.through_rows())
+            + self.ring_buffers as u64 * (rows(self.chunk_rows) + rows(self.back_rows()))
+            + rounded(self.scratch_bytes)
+    }
+
+    /// Bytes that a pinned slot must have, at either end.
+    pub fn slot_bytes(&self) -> u64 {
+        self.chunk_rows * self.row_bytes()
+    }
+
+    /// Rows that come.
+    pub fn total_rows(&self) -> u64 {
+        let read = self.shape.inputs.iter().filter(|input| input.rows == Rows::Read);
+        read.map(|input| (1 << self.shape.log_rows) + halo(input)).sum()
+    }
+
+    pub(super) fn ring_buffers(&self) -> usize {
+        self.ring_buffers
+    }
+
+    pub(super) fn row_bytes(&self) -> u64 {
+        ELEMENT_BYTES << self.shape.log_columns
+    }
+
+    pub(super) fn tile_rows(&self) -> u64 {
+        1 << self.log_tile_rows
+    }
+
+    /// Rows of all windows.
+    pub(super) fn window_rows(&self) -> u64 {
+        self.shape
+            .inputs
+            .iter()
+            .map(|input| self.tile_rows() + halo(input))
+            .sum()
+    }
+
+    /// Places for a tile's rows of the quotient.
+    pub(super) fn results(&self) -> u64 {
+        (1u64 << (self.shape.log_rows - self.log_tile_rows)).min(2)
+    }
+
+    pub(super) fn result_rows(&self) -> u64 {
+        self.results() * self.tile_rows()
+    }
+
+    /// Rows of a chunk on the way back.
+    pub(super) fn back_rows(&self) -> u64 {
+        self.chunk_rows.min(self.tile_rows())
+    }
+
+    /// Rows between two passes; one, which is being rotated, where there is one pass.
+    pub(super) fn through_rows(&self) -> u64 {
+        match log_radices(self.shape.log_columns, LOG_TILE).len() {
+            1 => 1,
+            _ => self.tile_rows(),
+        }
+    }
+
+    /// Rows that are transformed in one launch.
+    pub(super) fn batch_rows(&self) -> u64 {
+        match log_radices(self.shape.log_columns, LOG_TILE).len() {
+            1 => 1 << LOG_BATCH_MAX,
+            _ => self.tile_rows(),
+        }
+    }
+
+    pub(super) fn has(&self, rows: Rows) -> bool {
+        self.shape.inputs.iter().any(|input| input.rows == rows)
+    }
+
+    /// Elements of the tables that [`super::tables`] makes.
+    pub(super) fn table_elements(&self) -> u64 {
+        let Shape {
+            log_rows,
+            log_columns,
+            ..
+        } = self.shape;
+        let log_n = log_rows + log_columns;
+        let if_has = |rows, elements: u64| if self.has(rows) { elements } else { 0 };
+        let points = match self.has(Rows::Identity) || self.has(Rows::FirstLagrange) {
+            true => power_elements(log_n + 1),
+            false => 0,
+        };
+        2 * step_elements(log_columns, LOG_TILE)
+            + power_elements(log_n)
+            + power_elements(log_columns)
+            + points
+            + if_has(Rows::Identity, 1)
+            + if_has(Rows::FirstLagrange, (1 << log_columns) + (1 << log_rows))
+    }
+
+    /// Tables, then the program's code.
+    pub(super) fn table_bytes(&self) -> u64 {
+        self.table_elements() * ELEMENT_BYTES + self.code_bytes
+    }
+
+    pub(super) fn scratch_bytes(&self) -> u64 {
+        self.scratch_bytes
+    }
+}
+
+fn check(shape: &Shape, engine: &Engine) -> Result<()> {
+    let invalid = |details: String| {
+        Err(Error::Invalid {
+            what: "plan of a quotient",
+            details,
+        })
+    };
+    if shape.log_columns > LOG_COLUMNS_MAX || shape.log_rows > 28 || shape.log_rows + shape.log_columns > 28 {
+        return invalid(format!(
+            "2^{} rows of 2^{} elements",
+            shape.log_rows, shape.log_columns
+        ));
+    }
+    if engine.program().outputs() != 1 {
+        return invalid(format!("{} outputs", engine.program().outputs()));
+    }
+    for query in engine.program().queries() {
+        let has = |input: &&Input| input.column == query.column as usize;
+        let reached = |input: &Input| (input.rotations.0..=input.rotations.1).contains(&query.rotation);
+        if !shape.inputs.iter().find(has).is_some_and(reached) {
+            return invalid(format!("{query:?}, which no input is for"));
+        }
+    }
+    match shape.inputs.iter().any(|input| input.rows == Rows::Read) {
+        true => Ok(()),
+        false => invalid("nothing is read".into()),
+    }
+}

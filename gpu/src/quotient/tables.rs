@@ -1,0 +1,101 @@
+//! What a coset's kernels multiply by, and the program's code: one buffer, of which the first part is elements.
+//!
+//! The first Lagrange polynomial has the coefficients 1 / n, so what stands in row r before the row's transform is a geometric series:
+//!
+//! ```text
+//! a[j] = (c w^r)^j / n * sum over i < n1 of q^i = (c w^r)^j * (c^n - 1) / (n (q - 1)),  q = c^n2 w^(n2 r)
+//! ```
+//!
+//! Its rows are made of the powers of c, by factors w^(r j) before the transform and one number a row after it.
+
+use ark_bn254::Fr;
+use ark_ff::{AdditiveGroup, Field, batch_inversion};
+use spillproof::tier::Rows;
+
+use super::plan::CosetPlan;
+use crate::error::{Error, Result};
+use crate::ntt::{ELEMENT_BYTES, LOG_TILE, Powers, Step, Tables};
+
+/// The numbers of one coset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// w, of order n.
+    pub omega: Fr,
+    /// c.
+    pub shift: Fr,
+    /// What the quotient is multiplied by.
+    pub scale: Fr,
+}
+
+/// Places in the tables.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The transforms of rows, there and back.
+    pub steps: [Step; 2],
+    /// w^-e, e < n.
+    pub twist: Powers,
+    /// scale c^-j.
+    pub shift_back: Powers,
+    /// w^e, e < 2 n, if anything is computed.
+    pub points: Option<Powers>,
+    /// c.
+    pub shift: u64,
+    /// c^j.
+    pub shift_row: u64,
+    /// Of the first Lagrange polynomial, the factor of each row.
+    pub lagrange: u64,
+}
+
+/// The elements, and where they are.
+pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Places)> {
+    let Numbers { omega, shift, scale } = numbers;
+    let (log_rows, log_columns) = (plan.shape().log_rows, plan.shape().log_columns);
+    let (log_n, n1, n2) = (log_rows + log_columns, 1u64 << log_rows, 1u64 << log_columns);
+    let inverted = |value: Fr| {
+        value.inverse().ok_or_else(|| Error::Invalid {
+            what: "quotient",
+            details: "a root or a shift is 0".into(),
+        })
+    };
+    let (omega_inverse, shift_inverse) = (inverted(omega)?, inverted(shift)?);
+    let mut tables = Tables::<Fr>::new();
+    let steps = [omega, omega_inverse].map(|root| tables.step(root.pow([n1]), log_columns, LOG_TILE));
+    let twist = tables.powers(omega_inverse, log_n, Fr::ONE);
+    let shift_back = tables.powers(shift_inverse, log_columns, scale);
+    let computed = plan.has(Rows::Identity) || plan.has(Rows::FirstLagrange);
+    let mut places = Places {
+        steps,
+        twist,
+        shift_back,
+        points: computed.then(|| tables.powers(omega, log_n + 1, Fr::ONE)),
+        shift: 0,
+        shift_row: 0,
+        lagrange: 0,
+    };
+    if plan.has(Rows::Identity) {
+        places.shift = tables.list(vec![shift]);
+    }
+    if plan.has(Rows::FirstLagrange) {
+        places.shift_row = tables.run(shift, n2, Fr::ONE);
+        let n = Fr::from(1u64 << log_n);
+        let factor = (shift.pow([1 << log_n]) - Fr::ONE) * inverted(n)?;
+        let (mut q, step) = (shift.pow([n2]), omega.pow([n2]));
+        let mut factors = Vec::with_capacity(n1 as usize);
+        for _ in 0..n1 {
+            factors.push(q - Fr::ONE);
+            q *= step;
+        }
+        if factors.contains(&Fr::ZERO) {
+            return Err(Error::Invalid {
+                what: "quotient",
+                details: "the vanishing polynomial is 0 on the coset".into(),
+            });
+        }
+        batch_inversion(&mut factors);
+        factors.iter_mut().for_each(|value| *value *= factor);
+        places.lagrange = tables.list(factors);
+    }
+    let bytes = tables.bytes();
+    debug_assert_eq!(bytes.len() as u64, plan.table_elements() * ELEMENT_BYTES);
+    Ok((bytes, places))
+}

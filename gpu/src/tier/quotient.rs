@@ -1,0 +1,123 @@
+//! Cosets of a quotient: the program is compiled once for all of them, and for all programs of its shape.
+//!
+//! Memory of the host: [`UPLOAD_SLOTS`] and [`DOWNLOAD_SLOTS`] slots of a chunk, beside what the job's ends lease; a slot has at most a
+//! sixth of what is left beside those.
+
+use ark_bn254::Fr;
+use spillproof::budget::Budget;
+use spillproof::kernels::vector;
+use spillproof::tier::{self, Coset, Tiles};
+
+use super::device::Device;
+use super::host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
+use super::stop::Stop;
+use super::sums;
+use crate::error::{BoxedError, Error};
+use crate::program::{Instruction, Operand, Operation, Program, ProgramField, Query, Target};
+use crate::quotient::{CosetPlan, Numbers, OnCoset, Shape, element_at};
+
+/// Parts that what is left of the host's memory is divided into, for slots.
+const PARTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS + 1) as u64;
+
+/// The whole job.
+pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> Result<(), Stop> {
+    let engine = device.engine(program_of(&job.program)?)?;
+    let left_bytes = budget
+        .available_bytes()
+        .saturating_sub(job.in_tiles.lease_bytes());
+    let slot_bytes = device.stock.slot_bytes_within(left_bytes / PARTS, true);
+    let shape = Shape {
+        log_rows: job.log_rows,
+        log_columns: job.log_columns,
+        inputs: job.inputs.clone(),
+    };
+    let plan = CosetPlan::new(&shape, &engine, device.vram_bytes()?, slot_bytes)?;
+    tracing::debug!(?plan, way = ?engine.way(), "a quotient on the device");
+    let numbers = Numbers {
+        omega: job.omega,
+        shift: job.shift,
+        scale: job.scale,
+    };
+    let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+    let in_place = host.may_read();
+    let mut ends = job.in_tiles.ends(Tiles {
+        log_tile_rows: plan.log_tile_rows(),
+        chunk_rows: plan.chunk_rows(),
+    })?;
+    let mut source = |offset: u64, into: &mut [u8]| {
+        sums::read(&mut *ends.input, element_at(offset), into, in_place).map_err(BoxedError::from)
+    };
+    let mut sink = |offset: u64, bytes: &[u8]| {
+        ends.output
+            .write(element_at(offset), bytes)
+            .map_err(BoxedError::from)
+    };
+    let (chunking, total_bytes) = OnCoset::chunking(&plan)?;
+    host.upload.stage(&chunking, total_bytes, &mut source)?;
+    let download = host.download.as_mut().ok_or(Error::Unusable {
+        what: "a job without slots for the way back",
+    })?;
+    let gpu = device.gpu().clone();
+    let _turn = gpu.take_turn();
+    let mut on_coset = device
+        .with_room(|vram, kernels| OnCoset::new(vram, kernels, engine.clone(), plan.clone(), numbers))?;
+    on_coset.run((&mut host.upload, download), &mut source, &mut sink)?;
+    drop(on_coset);
+    device.stock.keep(host);
+    Ok(())
+}
+
+/// The program in the device's words. Each constant has a number of its own, so that the shape does not depend on which are equal.
+pub(super) fn program_of(program: &tier::Program<'_>) -> Result<Program, Error> {
+    let number = |number: usize| {
+        u32::try_from(number).map_err(|_| Error::Invalid {
+            what: "constraint program",
+            details: format!("a number of {number}, of 2^32 at most"),
+        })
+    };
+    let operand = |operand: vector::Operand| {
+        Ok::<Operand, Error>(match operand {
+            vector::Operand::Input(index) => Operand::Query(number(index)?),
+            vector::Operand::Register(index) => Operand::Register(number(index)?),
+        })
+    };
+    let mut constants = Vec::new();
+    let mut constant = |value: &Fr| {
+        let index = number(constants.len() / 32)?;
+        constants.extend(value.0.0.into_iter().flat_map(u64::to_le_bytes));
+        Ok::<u32, Error>(index)
+    };
+    let mut instructions = Vec::with_capacity(program.instructions.len());
+    for instruction in program.instructions {
+        use vector::Operation as From;
+        let operation = match &instruction.operation {
+            From::Sum(a, b) => Operation::Sum(operand(*a)?, operand(*b)?),
+            From::Difference(a, b) => Operation::Difference(operand(*a)?, operand(*b)?),
+            From::Product(a, b) => Operation::Product(operand(*a)?, operand(*b)?),
+            From::ScaledSum(a, factor, b) => {
+                Operation::ScaledSum(operand(*a)?, constant(factor)?, operand(*b)?)
+            }
+            From::Square(a) => Operation::Square(operand(*a)?),
+            From::Double(a) => Operation::Double(operand(*a)?),
+            From::Negated(a) => Operation::Negated(operand(*a)?),
+            From::Scaled(a, factor) => Operation::Scaled(operand(*a)?, constant(factor)?),
+            From::Shifted(a, shift) => Operation::Shifted(operand(*a)?, constant(shift)?),
+            From::Reflected(a, value) => Operation::Reflected(operand(*a)?, constant(value)?),
+            From::Copy(a) => Operation::Copy(operand(*a)?),
+            From::Constant(value) => Operation::Constant(constant(value)?),
+        };
+        let to = match instruction.to {
+            vector::Target::Register(index) => Target::Register(number(index)?),
+            vector::Target::Output(index) => Target::Output(number(index)?),
+        };
+        instructions.push(Instruction { operation, to });
+    }
+    let queries = program.queries.iter().map(|&(column, rotation)| {
+        Ok(Query {
+            column: number(column)?,
+            rotation,
+        })
+    });
+    let queries = queries.collect::<Result<Vec<Query>, Error>>()?;
+    Program::new(ProgramField::Bn254Fr, instructions, constants, queries, 1)
+}
