@@ -10,6 +10,10 @@
 
 use std::fmt::Debug;
 
+mod watched;
+
+pub use watched::{Pause, Watched, jobs_of_all, pause_all};
+
 use ark_bn254::{Fr, G1Projective};
 
 use crate::Result;

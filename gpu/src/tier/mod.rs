@@ -22,6 +22,7 @@ mod device;
 mod host;
 mod rates;
 mod report;
+mod request;
 mod stop;
 mod sums;
 mod transform;
@@ -36,6 +37,7 @@ use spillproof::tier::{Answer, Sums, Tier, Transform};
 pub use host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 pub use rates::Offload;
 pub use report::{Job, Report};
+pub use request::{ParseOffloadError, Request};
 
 use crate::kernels::Cache;
 use crate::trace::Detail;
