@@ -83,7 +83,9 @@ fn parsed<T: FromStr<Err: fmt::Display>>(
     variable: impl Fn(&str) -> Option<OsString>,
     name: &'static str,
 ) -> Result<Option<T>> {
-    let Some(value) = variable(name) else { return Ok(None) };
+    let Some(value) = variable(name) else {
+        return Ok(None);
+    };
     let value = value.to_string_lossy().parse();
     value.map(Some).map_err(|error: T::Err| Error::Invalid {
         what: name,

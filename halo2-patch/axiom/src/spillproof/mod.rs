@@ -71,14 +71,15 @@ use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
 pub use ::spillproof::session::{
-    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, MEMORY_VARIABLE, OFFLOAD_VARIABLE, VRAM_VARIABLE,
+    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, MEMORY_VARIABLE, OFFLOAD_VARIABLE,
+    VRAM_VARIABLE,
 };
 pub use ::spillproof::tier;
 pub use bundle::{open_proving_key, save_proving_key};
 pub use domain::FftDataMap;
-pub use plan::{plan, shape, OpeningScheme, Plan, Rates, Shape};
 #[cfg(feature = "gpu")]
 pub use gpu::{Choice, GpuRequest, GpuTier, Offload, UseGpu};
+pub use plan::{plan, shape, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 pub use values::Values;

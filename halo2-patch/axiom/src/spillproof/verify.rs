@@ -33,9 +33,11 @@ use std::vec::IntoIter;
 
 use ::spillproof::tier::{self, Pause};
 use ::spillproof::Session;
+use ff::Field;
 use halo2curves::bn256::{Bn256, Fr, G1Affine};
 use halo2curves::CurveAffine;
 use pairing::Engine;
+use rand_core::OsRng;
 
 use crate::plonk::{self, verify_proof, VerifyingKey};
 use crate::poly::commitment::{CommitmentScheme, Verifier};
@@ -69,7 +71,11 @@ impl Unverified {
 
 impl fmt::Display for Unverified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { jobs, jobs_before, reason } = self;
+        let Self {
+            jobs,
+            jobs_before,
+            reason,
+        } = self;
         if *jobs > 0 {
             write!(
                 f,
@@ -133,7 +139,9 @@ impl<C: CurveAffine, T> Recording<'_, C, T> {
     }
 }
 
-impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> Transcript<C, E> for Recording<'_, C, T> {
+impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> Transcript<C, E>
+    for Recording<'_, C, T>
+{
     fn squeeze_challenge(&mut self) -> E {
         let challenge = self.inner.squeeze_challenge();
         self.note(Entry::Challenge(challenge.get_scalar()));
@@ -157,7 +165,9 @@ impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> Transcrip
     }
 }
 
-impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> TranscriptWrite<C, E> for Recording<'_, C, T> {
+impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> TranscriptWrite<C, E>
+    for Recording<'_, C, T>
+{
     fn write_point(&mut self, point: C) -> io::Result<()> {
         self.note(Entry::Point(point));
         self.inner.write_point(point)
@@ -188,7 +198,7 @@ impl<C: CurveAffine> EncodedChallenge<C> for Given<C> {
 struct Replay<C: CurveAffine> {
     entries: IntoIter<Entry<C>>,
     common: IntoIter<Common<C>>,
-    /// Whether a challenge was asked for where none was given: the method has no other way to say so.
+    /// Whether a challenge was asked for where something else was written: the method has no other way to say so.
     is_out_of_step: bool,
 }
 
@@ -223,9 +233,12 @@ impl<C: CurveAffine> Transcript<C, Given<C>> for Replay<C> {
     fn squeeze_challenge(&mut self) -> Given<C> {
         match self.entries.next() {
             Some(Entry::Challenge(challenge)) => Given(challenge),
-            _ => {
+            // After the proof, GWC's verifier wants one more to add up equations with, which no prover asks for. Any will do that
+            // nobody foresaw.
+            None => Given(C::Scalar::random(OsRng)),
+            Some(_) => {
                 self.is_out_of_step = true;
-                Given(C::Scalar::from(0))
+                Given(C::Scalar::ZERO)
             }
         }
     }
@@ -317,13 +330,27 @@ where
     let value = |value: &E::Fr| (value as &dyn Any).downcast_ref::<Fr>().copied();
     let instances: Vec<Vec<Vec<Fr>>> = instances
         .iter()
-        .map(|columns| columns.iter().map(|column| column.iter().filter_map(value).collect()).collect())
+        .map(|columns| {
+            columns
+                .iter()
+                .map(|column| column.iter().filter_map(value).collect())
+                .collect()
+        })
         .collect();
-    let columns: Vec<Vec<&[Fr]>> = instances.iter().map(|columns| columns.iter().map(Vec::as_slice).collect()).collect();
+    let columns: Vec<Vec<&[Fr]>> = instances
+        .iter()
+        .map(|columns| columns.iter().map(Vec::as_slice).collect())
+        .collect();
     let columns: Vec<&[&[Fr]]> = columns.iter().map(Vec::as_slice).collect();
     let mut replay = Replay::new(*record);
     let strategy = SingleStrategy::new(params);
-    verify_proof::<KZGCommitmentScheme<Bn256>, V, Given<G1Affine>, _, _>(params, vk, strategy, &columns, &mut replay)?;
+    verify_proof::<KZGCommitmentScheme<Bn256>, V, Given<G1Affine>, _, _>(
+        params,
+        vk,
+        strategy,
+        &columns,
+        &mut replay,
+    )?;
     if replay.is_at_its_end() {
         Ok(())
     } else {
@@ -351,13 +378,21 @@ impl<'s> Watch<'s> {
             tracing::warn!("spillproof: no verifier is known for this multi-opening, so no device takes part in the proof");
         }
         let _others = tier::pause_all(session.tier().filter(|_| can_be_verified));
-        Self { session, can_be_verified, jobs_before: tier::jobs_of_all(), _others }
+        Self {
+            session,
+            can_be_verified,
+            jobs_before: tier::jobs_of_all(),
+            _others,
+        }
     }
 
     /// The transcript that the proof is to be written to.
     pub(crate) fn recording<'t, C: CurveAffine, T>(&self, inner: &'t mut T) -> Recording<'t, C, T> {
         let may_be_verified = self.can_be_verified && (self.session.tier().is_some() || self.jobs_before > 0);
-        let record = may_be_verified.then(|| Record { entries: Vec::new(), common: Vec::new() });
+        let record = may_be_verified.then(|| Record {
+            entries: Vec::new(),
+            common: Vec::new(),
+        });
         Recording { inner, record }
     }
 
@@ -378,10 +413,16 @@ impl<'s> Watch<'s> {
             return Ok(());
         };
         let _span = tracing::info_span!(target: "spillproof::step", "verify").entered();
-        let values: usize = instances.iter().flat_map(|columns| columns.iter()).map(|column| column.len()).sum();
+        let values: usize = instances
+            .iter()
+            .flat_map(|columns| columns.iter())
+            .map(|column| column.len())
+            .sum();
         let bytes = (values * size_of::<Fr>()) as u64;
         let budget = self.session.budget();
-        let _copy = budget.lease(bytes, "instances of a proof to verify").map_err(io::Error::other)?;
+        let _copy = budget
+            .lease(bytes, "instances of a proof to verify")
+            .map_err(io::Error::other)?;
         check(params, vk, instances, record).map_err(|reason| {
             let unverified = Unverified {
                 jobs: jobs - self.jobs_before,
