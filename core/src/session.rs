@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use crate::budget::{Budget, ByteSize, ParseSizeError, return_freed_blocks};
 use crate::column::Workspace;
 use crate::storage::{Backend, FaultPlan, Storage};
-use crate::tier::Tier;
+use crate::tier::{Tier, Watched};
 use crate::{Error, Result};
 
 /// The variable that holds the memory budget: `2GiB`, `512M`, `auto`.
@@ -17,9 +17,20 @@ pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
 /// The variable that holds the directory for scratch files; the system's temporary directory without it.
 pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
 
+/// The variable that says which device takes part: `auto`, `off` (the default), or its number.
+pub const GPU_VARIABLE: &str = "SPILLPROOF_GPU";
+/// The variable that holds the budget of the device's memory: `2GiB`, `auto`.
+pub const VRAM_VARIABLE: &str = "SPILLPROOF_VRAM";
+/// The variable that says which jobs go to the device: `measured`, `always`.
+pub const OFFLOAD_VARIABLE: &str = "SPILLPROOF_OFFLOAD";
+
+/// Opens the tier that the environment asks for; `None` if it asks for none, or there is none.
+pub type OpenTier = fn() -> Result<Option<Arc<dyn Tier>>>;
+
 /// One budget, one scratch directory, one pool of threads.
 pub struct Session {
     workspace: Workspace,
+    tier: Option<Arc<Watched>>,
     pool: rayon::ThreadPool,
     turn: Mutex<()>,
     dir: PathBuf,
@@ -77,6 +88,11 @@ impl Session {
     /// The files.
     pub fn storage(&self) -> &Storage {
         &self.workspace.storage
+    }
+
+    /// The second compute tier, if there is one.
+    pub fn tier(&self) -> Option<&Arc<Watched>> {
+        self.tier.as_ref()
     }
 
     /// The scratch directory.
@@ -139,8 +155,16 @@ impl Session {
     ///
     /// # Errors
     /// Those of [`SessionBuilder::build`], when the variables are set and do not make a session. A budget that was
-    /// asked for and cannot be had is never silently ignored.
+    /// asked for and cannot be had is never silently ignored, and neither is a device: who calls this knows none.
     pub fn current() -> Result<Option<Arc<Self>>> {
+        Self::current_with(no_device)
+    }
+
+    /// [`Self::current`], for who knows how to open the device that [`GPU_VARIABLE`] asks for.
+    ///
+    /// # Errors
+    /// As there, and those of `open`.
+    pub fn current_with(open: OpenTier) -> Result<Option<Arc<Self>>> {
         match &*current_slot().read().unwrap_or_else(PoisonError::into_inner) {
             Current::Installed(session) => return Ok(Some(Arc::clone(session))),
             Current::Suspended => return Ok(None),
@@ -148,7 +172,7 @@ impl Session {
         }
         static FROM_ENVIRONMENT: OnceLock<std::result::Result<Option<Arc<Session>>, String>> =
             OnceLock::new();
-        let made = FROM_ENVIRONMENT.get_or_init(|| Self::from_environment().map_err(|e| e.to_string()));
+        let made = FROM_ENVIRONMENT.get_or_init(|| Self::from_environment(open).map_err(|e| e.to_string()));
         match made {
             Ok(session) => Ok(session.clone()),
             Err(details) => Err(Error::Invalid {
@@ -158,9 +182,17 @@ impl Session {
         }
     }
 
-    fn from_environment() -> Result<Option<Arc<Self>>> {
+    fn from_environment(open: OpenTier) -> Result<Option<Arc<Self>>> {
         let Some(memory) = std::env::var_os(MEMORY_VARIABLE) else {
-            return Ok(None);
+            return match device_asked_for() {
+                None => Ok(None),
+                Some(asked) => Err(Error::Invalid {
+                    what: GPU_VARIABLE,
+                    details: format!(
+                        "`{asked}`: a device takes part in a session only; set {MEMORY_VARIABLE} too (`auto` will do), or say `off`"
+                    ),
+                }),
+            };
         };
         let memory: ByteSize =
             memory
@@ -173,6 +205,9 @@ impl Session {
         let mut builder = Self::builder().memory(memory);
         if let Some(dir) = std::env::var_os(DIR_VARIABLE) {
             builder = builder.dir(dir);
+        }
+        if let Some(tier) = open()? {
+            builder = builder.tier(tier);
         }
         let session = Arc::new(builder.build()?);
         tracing::info!(budget_bytes = session.budget().limit_bytes(), dir = %session.dir.display(), "spillproof session");
@@ -226,8 +261,8 @@ impl SessionBuilder {
     }
 
     /// Somebody who may do whole jobs (sums, transforms) instead of the processor: results are the same, unless the device behind it
-    /// computes wrong. So verify what is proved in such a session before you use it, as `spillproof prove` does. The planner knows
-    /// nothing of a tier.
+    /// computes wrong. The drop-in's prover verifies what it made in such a session before it returns; verify what you make yourself.
+    /// The planner knows nothing of a tier.
     pub fn tier(mut self, tier: Arc<dyn Tier>) -> Self {
         self.tier = Some(tier);
         self
@@ -257,16 +292,42 @@ impl SessionBuilder {
                 what: "compute threads",
                 details: e.to_string(),
             })?;
+        let tier = self.tier.map(Watched::new);
         Ok(Session {
             workspace: Workspace {
-                tier: self.tier,
+                tier: tier.clone().map(|tier| tier as Arc<dyn Tier>),
                 ..Workspace::new(storage, budget)
             },
+            tier,
             pool,
             turn: Mutex::new(()),
             dir: self.dir,
             quotient_tile_rows: self.quotient_tile_rows,
         })
+    }
+}
+
+/// What [`GPU_VARIABLE`] asks for; `None` if that is no device.
+fn device_asked_for() -> Option<String> {
+    let asked = std::env::var_os(GPU_VARIABLE)?;
+    let asked = asked.to_string_lossy();
+    (asked != "off").then(|| asked.into_owned())
+}
+
+/// For programs that know no devices.
+///
+/// # Errors
+/// If the environment asks for one.
+pub fn no_device() -> Result<Option<Arc<dyn Tier>>> {
+    match device_asked_for() {
+        None => Ok(None),
+        Some(asked) => Err(Error::Invalid {
+            what: GPU_VARIABLE,
+            details: format!(
+                "`{asked}`: this program was built without devices; build it with the feature `gpu` of the drop-in `halo2-axiom`, or \
+                 say `off`"
+            ),
+        }),
     }
 }
 

@@ -16,6 +16,10 @@ mod quotient;
 
 use std::fmt::Debug;
 
+mod watched;
+
+pub use watched::{Pause, Watched, jobs_of_all, pause_all};
+
 use ark_bn254::{Fr, G1Projective};
 
 pub use quotient::{Coset, InTiles, Input, Order, Program, Rows, Run, TileEnds, Tiles};

@@ -1,11 +1,14 @@
-//! `spillproof msm --gpu` and `spillproof prove --gpu`: the binary under the fake driver, with kernels compiled for the host.
+//! `spillproof msm --gpu` and `spillproof prove --gpu`: the binary under the fake driver, with kernels compiled for the host. And a
+//! program over the drop-in that knows nothing of devices, with the variables that ask for one.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use std::io::Write;
-use std::process::Command;
+use std::process::{Command, Output};
 
+use halo2_axiom::spillproof::{Unverified, tier};
 use serde_json::Value;
+use spillproof_cli::circuits::{Kind, Scheme, dropin};
 use spillproof_fake_driver::{Built, build, host_module_image};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_spillproof");
@@ -260,4 +263,127 @@ fn a_proof_without_a_device_is_the_processors_and_says_why() {
         String::from_utf8_lossy(&refused.stderr).contains("no GPU"),
         "{refused:?}"
     );
+}
+
+/// Names the file that [`program`] writes its proof to.
+const PROOF: &str = "SPILLPROOF_TEST_PROOF";
+
+/// Not a test of its own: a program over the drop-in, which proves in whatever session the variables make.
+#[test]
+fn program() {
+    use dropin::proof;
+    let Some(out) = std::env::var_os(PROOF) else {
+        return;
+    };
+    let (kind, k) = (Kind::Lookups, 8);
+    let params = proof::insecure_params(k, 1);
+    let key = proof::verifying_key(&params, kind, k).unwrap();
+    let key = proof::proving_key(&params, key, kind, k).unwrap();
+    match proof::prove(&params, &key, kind, k, 2, Scheme::Gwc) {
+        Ok(proof) => std::fs::write(out, proof).unwrap(),
+        Err(error) => {
+            assert!(Unverified::of(&error).is_some(), "{error}");
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+    }
+    println!("jobs of a device: {}.", tier::jobs_of_all());
+}
+
+/// Runs it, with these variables besides.
+fn run_program(mut command: Command, out: &std::path::Path, variables: &[(&str, &str)]) -> Output {
+    command
+        .args(["program", "--exact", "--nocapture"])
+        .env(PROOF, out)
+        .env("SPILLPROOF_REPRODUCIBLE", "1")
+        .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+/// This file's program under the fake driver.
+fn program_under(device: &(Built, tempfile::NamedTempFile)) -> Command {
+    let mut command = device.0.command(std::env::current_exe().unwrap());
+    command.env("SPILLPROOF_KERNELS_IMAGE", device.1.path());
+    command
+}
+
+#[test]
+fn a_program_over_the_drop_in_takes_a_device_by_variables() {
+    let Some(device) = fake_device() else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let out = folder.path().join("proof");
+    let proves = |command: Command, variables: &[(&str, &str)]| {
+        let output = run_program(command, &out, variables);
+        assert!(output.status.success(), "{variables:?}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let jobs = said
+            .split_once("jobs of a device: ")
+            .unwrap()
+            .1
+            .split('.')
+            .next()
+            .unwrap();
+        (std::fs::read(&out).unwrap(), jobs.parse::<u64>().unwrap())
+    };
+    let (expected, jobs) = proves(Command::new(std::env::current_exe().unwrap()), &[]);
+    assert_eq!(jobs, 0);
+    let memory = ("SPILLPROOF_MEMORY", "16MiB");
+    let always = ("SPILLPROOF_OFFLOAD", "always");
+    for vram in ["144KiB", "auto"] {
+        let gpu = [
+            memory,
+            always,
+            ("SPILLPROOF_GPU", "auto"),
+            ("SPILLPROOF_VRAM", vram),
+        ];
+        let (proof, jobs) = proves(program_under(&device), &gpu);
+        assert!(proof == expected, "{vram}");
+        assert!(jobs > 20, "{vram}: {jobs}");
+    }
+    // Small jobs, no device, and nobody who asks for one.
+    let (proof, jobs) = proves(program_under(&device), &[memory, ("SPILLPROOF_GPU", "0")]);
+    assert!(proof == expected && jobs == 0);
+    let gpu = [
+        memory,
+        always,
+        ("SPILLPROOF_GPU", "auto"),
+        ("FAKE_CUDA_DEVICES", "0"),
+    ];
+    assert_eq!(proves(program_under(&device), &gpu), (expected.clone(), 0));
+    assert_eq!(proves(program_under(&device), &[memory, always]), (expected, 0));
+}
+
+#[test]
+fn a_device_that_computes_wrong_makes_no_proof_in_a_program_over_the_drop_in() {
+    let Some(device) = fake_device() else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let expected = folder.path().join("expected");
+    let made = run_program(Command::new(std::env::current_exe().unwrap()), &expected, &[]);
+    assert!(made.status.success(), "{made:?}");
+    let expected = std::fs::read(expected).unwrap();
+    let mut refused = 0;
+    for nth in [190, 430, 620, 800, 1200] {
+        let out = folder.path().join(nth.to_string());
+        let wrong = format!("cuLaunchKernel:{nth}:-1");
+        let variables = [
+            ("SPILLPROOF_MEMORY", "16MiB"),
+            ("SPILLPROOF_GPU", "0"),
+            ("SPILLPROOF_OFFLOAD", "always"),
+            ("FAKE_CUDA_FAIL", &wrong),
+        ];
+        let output = run_program(program_under(&device), &out, &variables);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            assert!(std::fs::read(&out).unwrap() == expected, "launch {nth}");
+        } else if output.status.code().is_some() {
+            assert_eq!(output.status.code(), Some(1), "launch {nth}: {said}");
+            assert!(said.contains("does not verify"), "launch {nth}: {said}");
+            assert!(!out.exists(), "launch {nth}");
+            refused += 1;
+        }
+        // Else as above.
+    }
+    assert!(refused > 0, "a test that cannot fail");
 }

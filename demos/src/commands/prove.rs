@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufReader, IsTerminal};
 use std::path::Path;
 
+use halo2_axiom::spillproof::Unverified;
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
@@ -132,8 +133,17 @@ fn prove_phases_stock(recorder: &mut Recorder, statement: &Statement) -> Result<
     })
 }
 
+/// The prover has verified what a device took part in.
+fn not_proved(error: halo2_axiom::plonk::Error) -> Failure {
+    match Unverified::of(&error) {
+        Some(unverified) => Failure::Unverified(unverified.reason.clone()),
+        None => Failure::halo2("the proof")(error),
+    }
+}
+
 /// The phases of a proof with the drop-in, in whatever session is current; `suffix` goes to the phases' names. If a device took part,
-/// the proof is verified before anybody gets it: whatever it computed, keys included, is behind the commitments that are opened.
+/// the proof's bytes are verified once more before anybody gets them: whatever it computed, keys included, is behind the commitments
+/// that are opened.
 pub fn prove_phases(
     recorder: &mut Recorder,
     statement: &Statement,
@@ -155,7 +165,7 @@ pub fn prove_phases(
         proof::proving_key(&params, key, circuit, k).map_err(Failure::halo2("the proving key"))
     })?;
     let proof = recorder.phase(&name("prove"), |_| {
-        proof::prove(&params, &key, circuit, k, seed, scheme).map_err(Failure::halo2("the proof"))
+        proof::prove(&params, &key, circuit, k, seed, scheme).map_err(not_proved)
     })?;
     if a_device_took_part() {
         recorder.phase(&name("verify"), |_| {

@@ -24,6 +24,7 @@ mod host;
 mod quotient;
 mod rates;
 mod report;
+mod request;
 mod stop;
 mod sums;
 mod transform;
@@ -38,6 +39,7 @@ use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use rates::Offload;
 pub use report::{Job, Report};
+pub use request::{ParseOffloadError, Request};
 
 use crate::kernels::Cache;
 use crate::trace::Detail;

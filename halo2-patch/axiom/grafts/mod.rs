@@ -12,6 +12,7 @@ mod params;
 mod plonk;
 mod polynomials;
 mod reproducible;
+mod verification;
 
 /// All of them.
 pub fn all(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
@@ -20,6 +21,7 @@ pub fn all(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
     keys::graft(tree);
     polynomials::graft(tree);
     openings::graft(tree)?;
+    verification::graft(tree);
     plonk::graft(tree)
 }
 

@@ -62,10 +62,16 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
             format!("::{generics}")
         };
         let rename = format!("{name}_in_memory");
+        // Stock's prover verifies nothing, so nothing may come from a device.
+        let alone = if *file == "prover.rs" {
+            "let _alone = crate::spillproof::verify::processor_only();"
+        } else {
+            ""
+        };
         let body = format!(
             "if let Some(session) = crate::spillproof::values::prover_session::<{curve}>()? {{ \
                  {module}::{ours}(&session, {arguments}) \
-             }} else {{ {rename}{turbofish}({arguments}) }}"
+             }} else {{ {alone} {rename}{turbofish}({arguments}) }}"
         );
         let wrap = Operation::Wrap {
             rename: &rename,

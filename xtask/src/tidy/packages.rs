@@ -15,7 +15,10 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-fake-driver", &[]),
     ("spillproof-gpu-host", &[]),
     ("spillproof-graft", &[]),
-    ("halo2-axiom", &["spillproof", "spillproof-graft"]),
+    (
+        "halo2-axiom",
+        &["spillproof", "spillproof-gpu", "spillproof-graft"],
+    ),
     ("spillproof-cgroup-tests", &[]),
     (
         "spillproof-cli",

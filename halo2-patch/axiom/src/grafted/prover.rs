@@ -40,6 +40,8 @@ use crate::spillproof::engine::in_turn;
 use crate::spillproof::lower::Lowering;
 use crate::spillproof::reproducible;
 use crate::spillproof::values::{column, evaluate, evaluate_all, from_column, scalar};
+use crate::spillproof::verify::{Recording, Watch};
+use crate::transcript::Transcript;
 
 #[path = "numerator.rs"]
 mod numerator;
@@ -69,12 +71,15 @@ where
     Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
     Scheme::ParamsProver: Sync,
 {
-    let instance = begin(session, pk, circuits.len(), instances, transcript)?;
-    let (advice, challenges) = synthesize::<Scheme, P, E, R, T, ConcreteCircuit>(
-        session, params, pk, circuits, instances, &instance, &mut rng, transcript,
+    let watch = Watch::begin(session, P::SPILLPROOF_CHECK.is_some());
+    let mut recording = watch.recording(transcript);
+    let instance = begin(session, pk, circuits.len(), instances, &mut recording)?;
+    let (advice, challenges) = synthesize::<Scheme, P, E, R, Recording<'_, Scheme::Curve, T>, ConcreteCircuit>(
+        session, params, pk, circuits, instances, &instance, &mut rng, &mut recording,
     )?;
-    let rounds = Rounds { session, params, pk, rng, transcript, _marker: PhantomData::<(&P, &E)> };
-    rounds.prove(instance, advice, &challenges)
+    let rounds = Rounds { session, params, pk, rng, transcript: &mut recording, _marker: PhantomData::<(&P, &E)> };
+    rounds.prove(instance, advice, &challenges)?;
+    watch.verify::<Scheme, T>(P::SPILLPROOF_CHECK, params, &pk.vk, instances, recording)
 }
 
 /// [`super::create_proof_from_advice`], in a session.
@@ -109,9 +114,12 @@ where
     for column in &advice {
         assert_eq!(column.len(), rows, "create_proof_from_advice: rows of an advice column");
     }
+    let watch = Watch::begin(session, P::SPILLPROOF_CHECK.is_some());
+    let mut recording = watch.recording(transcript);
+    let transcript = &mut recording;
     let instance = begin(session, pk, 1, &[instances], transcript)?;
     let values = &instance[0].instance_values;
-    absorb_instances::<Scheme, P, E, T>(params, instances, values, transcript);
+    absorb_instances::<Scheme, P, E, _>(params, instances, values, transcript);
 
     let usable_rows = rows - (meta.blinding_factors() + 1);
     let (tails, advice_blinds) = draw(advice.len(), rows - usable_rows, &mut rng);
@@ -132,7 +140,8 @@ where
     assert_eq!(challenges.len(), meta.num_challenges);
 
     let rounds = Rounds { session, params, pk, rng, transcript, _marker: PhantomData::<(&P, &E)> };
-    rounds.prove(instance, vec![AdviceCommitted { advice_polys, advice_blinds }], &challenges)
+    rounds.prove(instance, vec![AdviceCommitted { advice_polys, advice_blinds }], &challenges)?;
+    watch.verify::<Scheme, T>(P::SPILLPROOF_CHECK, params, &pk.vk, &[instances], recording)
 }
 
 /// A polynomial that was committed to.

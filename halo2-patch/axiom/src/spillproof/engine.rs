@@ -67,7 +67,11 @@ pub(crate) trait Store<C: PrimeCurveAffine> {
 /// # Errors
 /// If one was asked for by environment variables and can't be made: a budget is never silently ignored.
 pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
-    Session::current().map_err(io::Error::other)
+    #[cfg(feature = "gpu")]
+    let session = Session::current_with(super::gpu::from_environment);
+    #[cfg(not(feature = "gpu"))]
+    let session = Session::current();
+    session.map_err(io::Error::other)
 }
 
 /// Runs `work` on the session's threads, when it is its turn.

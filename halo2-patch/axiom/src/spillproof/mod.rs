@@ -16,6 +16,8 @@
 //!   bundle.rs   a proving key in a file that is opened in place
 //!   constraints.rs  the numerator of the quotient
 //!   plan.rs     what keys and a proof will take
+//!   gpu.rs      a device for a session
+//!   verify.rs   what a device took part in is verified before it is returned
 //!   engine.rs   talks to the engine about points
 //!   scalars.rs  talks to the engine about scalars
 //! ```
@@ -30,7 +32,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`.
+//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`. With the feature `gpu` a device takes
+//! part where `SPILLPROOF_GPU` (`auto`, `off`, a number), `SPILLPROOF_VRAM` and `SPILLPROOF_OFFLOAD` (`measured`, `always`) say so, or
+//! [`UseGpu`]; proofs are the same bytes, and are verified before they are returned ([`verify`]).
 //!
 //! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
 //! warns, and stock is built. Name something from this module, and that is a compile error instead:
@@ -49,6 +53,8 @@ pub(crate) mod cells;
 pub(crate) mod constraints;
 pub(crate) mod domain;
 pub(crate) mod engine;
+#[cfg(feature = "gpu")]
+mod gpu;
 pub(crate) mod lower;
 pub(crate) mod openings;
 pub(crate) mod params;
@@ -59,17 +65,25 @@ pub(crate) mod selectors;
 pub(crate) mod serde;
 mod switch;
 pub(crate) mod values;
+pub mod verify;
 
 use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
-pub use ::spillproof::session::{Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE};
+pub use ::spillproof::session::{
+    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, MEMORY_VARIABLE, OFFLOAD_VARIABLE,
+    VRAM_VARIABLE,
+};
+pub use ::spillproof::tier;
 pub use bundle::{open_proving_key, save_proving_key};
 pub use domain::FftDataMap;
+#[cfg(feature = "gpu")]
+pub use gpu::{Choice, GpuRequest, GpuTier, Offload, UseGpu};
 pub use plan::{plan, shape, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 pub use values::Values;
+pub use verify::Unverified;
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();

@@ -15,10 +15,12 @@ use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session, Sessi
 
 mod bundle;
 mod drop_in;
+mod environment;
 mod params;
 mod polynomials;
 mod session;
 mod stock;
+mod tier;
 
 /// Which multi-opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,9 @@ use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
-use super::halo2::plonk::{create_proof, keygen_pk, keygen_vk, verify_proof, ProvingKey, VerifyingKey};
+use super::halo2::plonk::{
+    create_proof, keygen_pk, keygen_vk, verify_proof, Error, ProvingKey, VerifyingKey,
+};
 use super::halo2::poly::commitment::{Prover, Verifier};
 use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
 use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK, VerifierGWC, VerifierSHPLONK};
@@ -75,7 +77,17 @@ pub fn prove_with<'p, C: Builtin, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
     circuits: &[C],
 ) -> Vec<u8> {
     let instances: Vec<_> = circuits.iter().map(Builtin::instances).collect();
-    let columns = borrowed(&instances);
+    try_prove_with::<C, P>(params, pk, circuits, &instances).unwrap()
+}
+
+/// [`prove_with`], for any instances.
+pub fn try_prove_with<'p, C: Builtin, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
+    params: &'p ParamsKZG<Bn256>,
+    pk: &ProvingKey<G1Affine>,
+    circuits: &[C],
+    instances: &[Vec<Vec<Fr>>],
+) -> Result<Vec<u8>, Error> {
+    let columns = borrowed(instances);
     let columns: Vec<&[&[Fr]]> = columns.iter().map(Vec::as_slice).collect();
     let rng = ChaCha20Rng::seed_from_u64(SEED);
     let mut transcript = Blake2bWrite::<_, G1Affine, Challenge255<_>>::init(Vec::new());
@@ -86,9 +98,8 @@ pub fn prove_with<'p, C: Builtin, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
         &columns,
         rng,
         &mut transcript,
-    )
-    .unwrap();
-    transcript.finalize()
+    )?;
+    Ok(transcript.finalize())
 }
 
 /// As the prover and the verifier take them.

@@ -1,0 +1,157 @@
+//! What a user asks of a device: which one, how much of its memory, for which jobs; from variables, or in code.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use spillproof::budget::ByteSize;
+use spillproof::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, VRAM_VARIABLE};
+
+use super::{GpuTier, Offload};
+use crate::{Choice, Error, Result};
+
+/// Which device, how much of its memory, for which jobs. By default none.
+///
+/// ```
+/// use spillproof_gpu::tier::Request;
+///
+/// let tier = Request::default().open()?;
+/// assert!(tier.is_none());
+/// # Ok::<(), spillproof_gpu::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Which device.
+    pub choice: Choice,
+    /// The budget of its memory; [`ByteSize::Auto`] is what is free there at the first job.
+    pub vram: ByteSize,
+    /// Which jobs.
+    pub offload: Offload,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            choice: Choice::Off,
+            vram: ByteSize::Auto,
+            offload: Offload::Measured,
+        }
+    }
+}
+
+impl Request {
+    /// What [`GPU_VARIABLE`], [`VRAM_VARIABLE`] and [`OFFLOAD_VARIABLE`] say; the default for what is not set.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], which names the variable, for a value that is none.
+    pub fn from_environment() -> Result<Self> {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+        let default = Self::default();
+        Ok(Self {
+            choice: parsed(&variable, GPU_VARIABLE)?.unwrap_or(default.choice),
+            vram: parsed(&variable, VRAM_VARIABLE)?.unwrap_or(default.vram),
+            offload: parsed(&variable, OFFLOAD_VARIABLE)?.unwrap_or(default.offload),
+        })
+    }
+
+    /// The device, or `None` where [`Choice::Auto`] finds none; why is told at level info.
+    ///
+    /// # Errors
+    /// Those of [`GpuTier::open`].
+    pub fn open(&self) -> Result<Option<Arc<GpuTier>>> {
+        if self.choice == Choice::Off {
+            return Ok(None);
+        }
+        match GpuTier::open(self.choice, self.vram, self.offload)? {
+            Ok(tier) => {
+                tracing::info!(device = %tier.gpu().description(), "spillproof: a device takes part");
+                Ok(Some(tier))
+            }
+            Err(reason) => {
+                tracing::info!(%reason, "spillproof: the processor does everything");
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn parsed<T: FromStr<Err: fmt::Display>>(
+    variable: impl Fn(&str) -> Option<OsString>,
+    name: &'static str,
+) -> Result<Option<T>> {
+    let Some(value) = variable(name) else {
+        return Ok(None);
+    };
+    let value = value.to_string_lossy().parse();
+    value.map(Some).map_err(|error: T::Err| Error::Invalid {
+        what: name,
+        details: error.to_string(),
+    })
+}
+
+/// A word that says no [`Offload`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` says not which jobs go to a device: say `measured` (what it does faster) or `always`")]
+pub struct ParseOffloadError {
+    text: String,
+}
+
+impl FromStr for Offload {
+    type Err = ParseOffloadError;
+
+    fn from_str(text: &str) -> Result<Self, ParseOffloadError> {
+        match text {
+            "measured" => Ok(Self::Measured),
+            "always" => Ok(Self::Always),
+            _ => Err(ParseOffloadError {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(set: &[(&str, &str)]) -> Result<Request> {
+        Request::from_variables(|name| {
+            let value = set.iter().find(|(variable, _)| *variable == name);
+            value.map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn variables_say_what_the_flags_say() {
+        assert_eq!(request(&[]).unwrap(), Request::default());
+        assert!(Request::default().open().unwrap().is_none());
+        let all = [
+            ("SPILLPROOF_GPU", "1"),
+            ("SPILLPROOF_VRAM", "2GiB"),
+            ("SPILLPROOF_OFFLOAD", "always"),
+        ];
+        let expected = Request {
+            choice: Choice::Device(1),
+            vram: ByteSize::Bytes(2 << 30),
+            offload: Offload::Always,
+        };
+        assert_eq!(request(&all).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_its_variable_and_what_would_be_right() {
+        for (name, value, remedy) in [
+            ("SPILLPROOF_GPU", "first", "say `auto`, `off`, or a number"),
+            ("SPILLPROOF_VRAM", "two", "two"),
+            ("SPILLPROOF_OFFLOAD", "never", "say `measured`"),
+        ] {
+            let said = request(&[(name, value)]).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("{name}: `{value}`")), "{said}");
+            assert!(said.contains(remedy), "{said}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A device for a session: from variables, or by the builder. Without the feature `gpu` there is no code for devices in here, and
+//! asking for one by a variable is an error.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use halo2_axiom::spillproof::{ByteSize, Choice, GpuRequest, Session, UseGpu};
+//!
+//! let gpu = GpuRequest { choice: Choice::Auto, vram: ByteSize::Bytes(2 << 30), ..GpuRequest::default() };
+//! let session = Session::builder().memory(ByteSize::Auto).gpu(&gpu)?.build()?;
+//! let _current = Arc::new(session).install();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::sync::Arc;
+
+use ::spillproof::session::GPU_VARIABLE;
+use ::spillproof::tier::Tier;
+use ::spillproof::{Error, Result};
+
+pub use ::spillproof_gpu::tier::{GpuTier, Offload, Request as GpuRequest};
+pub use ::spillproof_gpu::Choice;
+
+use super::SessionBuilder;
+
+/// Devices for a [`SessionBuilder`].
+pub trait UseGpu: Sized {
+    /// The device that is asked for takes part; none, where `auto` finds none. To see afterwards who did what, open it with
+    /// [`GpuRequest::open`], give it to [`SessionBuilder::tier`], and ask its [`GpuTier::report`].
+    ///
+    /// # Errors
+    /// Of a device that was named, and can't be had.
+    fn gpu(self, request: &GpuRequest) -> Result<Self>;
+}
+
+impl UseGpu for SessionBuilder {
+    fn gpu(self, request: &GpuRequest) -> Result<Self> {
+        Ok(match open(request)? {
+            Some(tier) => self.tier(tier),
+            None => self,
+        })
+    }
+}
+
+/// What the environment asks for.
+pub(super) fn from_environment() -> Result<Option<Arc<dyn Tier>>> {
+    open(&GpuRequest::from_environment().map_err(refused)?)
+}
+
+fn open(request: &GpuRequest) -> Result<Option<Arc<dyn Tier>>> {
+    let tier = request.open().map_err(|error| Error::Invalid {
+        what: GPU_VARIABLE,
+        details: format!("`{}`: {error}", request.choice),
+    })?;
+    Ok(tier.map(|tier| tier as Arc<dyn Tier>))
+}
+
+/// The variable is named in the error's own words.
+fn refused(error: ::spillproof_gpu::Error) -> Error {
+    Error::Invalid {
+        what: "a device",
+        details: error.to_string(),
+    }
+}

@@ -1,0 +1,439 @@
+//! Proofs that a second compute tier took part in are verified before the prover returns.
+//!
+//! ```text
+//! the prover --writes--> Recording --the same--> the caller's transcript
+//!                           |
+//!                        Record --reads--> Replay <--reads-- upstream's verifier
+//! ```
+//!
+//! The caller's transcript is any type at all: nothing can be read back from it, and what it absorbed it keeps. So a
+//! [`Recording`] stands before it and writes down each point, scalar and challenge; a [`Replay`] hands them to upstream's
+//! verifier, with the challenges that the caller's transcript gave. What is verified is the argument: constraints, permutations,
+//! lookups, and the opening of every commitment, those of the keys among them. A device cannot reach the rest, the hashing.
+//!
+//! If a proof does not hold, it is too late to make it again in the same call: the caller's transcript cannot go back, the
+//! rng is spent, and a circuit may be synthesised once only. So [`Unverified`] is returned, the session's tier is not asked any more,
+//! and the same call with a new transcript and a new rng is the processor's alone, with stock's bytes.
+//!
+//! | what a tier computed | how it is covered |
+//! |---|---|
+//! | commitments, transforms, openings of a proof | here |
+//! | keys, parameters, in the same process | by the first proof with them in a session: it does not verify, nor does the processor's |
+//! | keys that another process wrote to a file | not here; by whoever verifies |
+//! | a proof without a session, or with a multi-opening that is neither SHPLONK nor GWC | no device takes part |
+//! | `params.commit` and transforms that a program asks for itself | not at all |
+//!
+//! Memory: the proof's own points and scalars, and a copy of the instances, leased.
+
+use std::any::Any;
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::vec::IntoIter;
+
+use ::spillproof::tier::{self, Pause};
+use ::spillproof::Session;
+use ff::Field;
+use halo2curves::bn256::{Bn256, Fr, G1Affine};
+use halo2curves::CurveAffine;
+use pairing::Engine;
+use rand_core::OsRng;
+
+use crate::plonk::{self, verify_proof, VerifyingKey};
+use crate::poly::commitment::{CommitmentScheme, Verifier};
+use crate::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
+use crate::poly::kzg::msm::DualMSM;
+use crate::poly::kzg::multiopen::{VerifierGWC, VerifierSHPLONK};
+use crate::poly::kzg::strategy::{GuardKZG, SingleStrategy};
+use crate::transcript::{ChallengeScalar, EncodedChallenge, Transcript, TranscriptRead, TranscriptWrite};
+
+/// A proof that a second compute tier took part in, and that does not verify. It is what `create_proof` returns inside of
+/// [`plonk::Error::Transcript`]; [`Unverified::of`] finds it there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unverified {
+    /// Jobs of this proof that the tier did; those of other proofs that were made meanwhile count too.
+    pub jobs: u64,
+    /// Jobs that were a tier's before in this process: for keys, perhaps.
+    pub jobs_before: u64,
+    /// What the verifier said.
+    pub reason: String,
+}
+
+impl Unverified {
+    /// The one behind a prover's error, if there is one.
+    pub fn of(error: &plonk::Error) -> Option<&Self> {
+        match error {
+            plonk::Error::Transcript(error) => error.get_ref()?.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Unverified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            jobs,
+            jobs_before,
+            reason,
+        } = self;
+        if *jobs > 0 {
+            write!(
+                f,
+                "a device did {jobs} jobs of this proof, and it does not verify ({reason}): it is not to be used. The device is not \
+                 asked any more in this session: prove again, with a new transcript and a new rng, and the processor does it alone. If \
+                 that does not verify either, the keys were made wrong, or the witness does not satisfy the circuit"
+            )
+        } else {
+            write!(
+                f,
+                "no device took part in this proof, but one did {jobs_before} jobs of this process before, and the proof does not \
+                 verify ({reason}): it is not to be used. Either the keys or the parameters were made wrong (make them again, without \
+                 a device), or the witness does not satisfy the circuit"
+            )
+        }
+    }
+}
+
+impl StdError for Unverified {}
+
+/// What a proof wrote or was given.
+#[derive(Debug)]
+enum Entry<C: CurveAffine> {
+    Point(C),
+    Scalar(C::Scalar),
+    Challenge(C::Scalar),
+}
+
+/// What a proof absorbed without writing it.
+#[derive(Debug, PartialEq)]
+enum Common<C: CurveAffine> {
+    Point(C),
+    Scalar(C::Scalar),
+}
+
+/// A proof as it was written. What was only absorbed stands apart: in a proof of several circuits stock's prover absorbs
+/// instances in another order among the rest than its verifier.
+#[derive(Debug)]
+pub struct Record<C: CurveAffine> {
+    entries: Vec<Entry<C>>,
+    common: Vec<Common<C>>,
+}
+
+/// A transcript that is written down, if that is wanted.
+pub(crate) struct Recording<'t, C: CurveAffine, T> {
+    inner: &'t mut T,
+    record: Option<Record<C>>,
+}
+
+impl<C: CurveAffine, T> Recording<'_, C, T> {
+    fn note(&mut self, entry: Entry<C>) {
+        if let Some(record) = &mut self.record {
+            record.entries.push(entry);
+        }
+    }
+
+    fn note_common(&mut self, common: Common<C>) {
+        if let Some(record) = &mut self.record {
+            record.common.push(common);
+        }
+    }
+}
+
+impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> Transcript<C, E>
+    for Recording<'_, C, T>
+{
+    fn squeeze_challenge(&mut self) -> E {
+        let challenge = self.inner.squeeze_challenge();
+        self.note(Entry::Challenge(challenge.get_scalar()));
+        challenge
+    }
+
+    fn squeeze_challenge_scalar<K>(&mut self) -> ChallengeScalar<C, K> {
+        let challenge = self.inner.squeeze_challenge_scalar();
+        self.note(Entry::Challenge(*challenge));
+        challenge
+    }
+
+    fn common_point(&mut self, point: C) -> io::Result<()> {
+        self.note_common(Common::Point(point));
+        self.inner.common_point(point)
+    }
+
+    fn common_scalar(&mut self, scalar: C::Scalar) -> io::Result<()> {
+        self.note_common(Common::Scalar(scalar));
+        self.inner.common_scalar(scalar)
+    }
+}
+
+impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> TranscriptWrite<C, E>
+    for Recording<'_, C, T>
+{
+    fn write_point(&mut self, point: C) -> io::Result<()> {
+        self.note(Entry::Point(point));
+        self.inner.write_point(point)
+    }
+
+    fn write_scalar(&mut self, scalar: C::Scalar) -> io::Result<()> {
+        self.note(Entry::Scalar(scalar));
+        self.inner.write_scalar(scalar)
+    }
+}
+
+/// A challenge that another transcript gave.
+struct Given<C: CurveAffine>(C::Scalar);
+
+impl<C: CurveAffine> EncodedChallenge<C> for Given<C> {
+    type Input = C::Scalar;
+
+    fn new(input: &C::Scalar) -> Self {
+        Self(*input)
+    }
+
+    fn get_scalar(&self) -> C::Scalar {
+        self.0
+    }
+}
+
+/// A record, as a verifier reads it.
+struct Replay<C: CurveAffine> {
+    entries: IntoIter<Entry<C>>,
+    common: IntoIter<Common<C>>,
+    /// Whether a challenge was asked for where something else was written: the method has no other way to say so.
+    is_out_of_step: bool,
+}
+
+impl<C: CurveAffine> Replay<C> {
+    fn new(record: Record<C>) -> Self {
+        Self {
+            entries: record.entries.into_iter(),
+            common: record.common.into_iter(),
+            is_out_of_step: false,
+        }
+    }
+
+    fn absorb(&mut self, common: Common<C>) -> io::Result<()> {
+        if self.common.next() == Some(common) {
+            Ok(())
+        } else {
+            Err(out_of_step("absorbed"))
+        }
+    }
+
+    /// Whether all was read, in order.
+    fn is_at_its_end(&mut self) -> bool {
+        !self.is_out_of_step && self.entries.next().is_none() && self.common.next().is_none()
+    }
+}
+
+fn out_of_step(what: &str) -> io::Error {
+    io::Error::other(format!("the prover and the verifier {what} different things"))
+}
+
+impl<C: CurveAffine> Transcript<C, Given<C>> for Replay<C> {
+    fn squeeze_challenge(&mut self) -> Given<C> {
+        match self.entries.next() {
+            Some(Entry::Challenge(challenge)) => Given(challenge),
+            // After the proof, GWC's verifier wants one more to add up equations with, which no prover asks for. Any will do that
+            // nobody foresaw.
+            None => Given(C::Scalar::random(OsRng)),
+            Some(_) => {
+                self.is_out_of_step = true;
+                Given(C::Scalar::ZERO)
+            }
+        }
+    }
+
+    fn common_point(&mut self, point: C) -> io::Result<()> {
+        self.absorb(Common::Point(point))
+    }
+
+    fn common_scalar(&mut self, scalar: C::Scalar) -> io::Result<()> {
+        self.absorb(Common::Scalar(scalar))
+    }
+}
+
+impl<C: CurveAffine> TranscriptRead<C, Given<C>> for Replay<C> {
+    fn read_point(&mut self) -> io::Result<C> {
+        match self.entries.next() {
+            Some(Entry::Point(point)) => Ok(point),
+            _ => Err(out_of_step("wrote and read")),
+        }
+    }
+
+    fn read_scalar(&mut self) -> io::Result<C::Scalar> {
+        match self.entries.next() {
+            Some(Entry::Scalar(scalar)) => Ok(scalar),
+            _ => Err(out_of_step("wrote and read")),
+        }
+    }
+}
+
+/// How the proofs of a multi-opening are verified: parameters, key, instances of each circuit, what was written.
+pub type Check<Scheme> = fn(
+    &<Scheme as CommitmentScheme>::ParamsProver,
+    &VerifyingKey<<Scheme as CommitmentScheme>::Curve>,
+    &[&[&[<Scheme as CommitmentScheme>::Scalar]]],
+    Record<<Scheme as CommitmentScheme>::Curve>,
+) -> Result<(), plonk::Error>;
+
+/// [`Check`] of SHPLONK.
+pub fn shplonk<E: Engine + fmt::Debug>(
+    params: &ParamsKZG<E>,
+    vk: &VerifyingKey<E::G1Affine>,
+    instances: &[&[&[E::Fr]]],
+    record: Record<E::G1Affine>,
+) -> Result<(), plonk::Error>
+where
+    E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
+{
+    kzg::<E, VerifierSHPLONK<'_, Bn256>>(params, vk, instances, record)
+}
+
+/// [`Check`] of GWC.
+pub fn gwc<E: Engine + fmt::Debug>(
+    params: &ParamsKZG<E>,
+    vk: &VerifyingKey<E::G1Affine>,
+    instances: &[&[&[E::Fr]]],
+    record: Record<E::G1Affine>,
+) -> Result<(), plonk::Error>
+where
+    E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
+{
+    kzg::<E, VerifierGWC<'_, Bn256>>(params, vk, instances, record)
+}
+
+/// Upstream's verifier over a record. There are sessions over BN254 only, so `E` is that.
+fn kzg<'params, E, V>(
+    params: &'params ParamsKZG<E>,
+    vk: &VerifyingKey<E::G1Affine>,
+    instances: &[&[&[E::Fr]]],
+    record: Record<E::G1Affine>,
+) -> Result<(), plonk::Error>
+where
+    E: Engine + fmt::Debug,
+    E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
+    V: Verifier<
+        'params,
+        KZGCommitmentScheme<Bn256>,
+        MSMAccumulator = DualMSM<'params, Bn256>,
+        Guard = GuardKZG<'params, Bn256>,
+    >,
+{
+    let record: Box<dyn Any> = Box::new(record);
+    let (Some(params), Some(vk), Ok(record)) = (
+        (params as &dyn Any).downcast_ref::<ParamsKZG<Bn256>>(),
+        (vk as &dyn Any).downcast_ref::<VerifyingKey<G1Affine>>(),
+        record.downcast::<Record<G1Affine>>(),
+    ) else {
+        return Err(io::Error::other("a session over another curve than bn256").into());
+    };
+    let value = |value: &E::Fr| (value as &dyn Any).downcast_ref::<Fr>().copied();
+    let instances: Vec<Vec<Vec<Fr>>> = instances
+        .iter()
+        .map(|columns| {
+            columns
+                .iter()
+                .map(|column| column.iter().filter_map(value).collect())
+                .collect()
+        })
+        .collect();
+    let columns: Vec<Vec<&[Fr]>> = instances
+        .iter()
+        .map(|columns| columns.iter().map(Vec::as_slice).collect())
+        .collect();
+    let columns: Vec<&[&[Fr]]> = columns.iter().map(Vec::as_slice).collect();
+    let mut replay = Replay::new(*record);
+    let strategy = SingleStrategy::new(params);
+    verify_proof::<KZGCommitmentScheme<Bn256>, V, Given<G1Affine>, _, _>(
+        params,
+        vk,
+        strategy,
+        &columns,
+        &mut replay,
+    )?;
+    if replay.is_at_its_end() {
+        Ok(())
+    } else {
+        Err(out_of_step("wrote and read").into())
+    }
+}
+
+/// A proof of a session from its beginning to its verification. Meanwhile no other session's tier is asked (parameters and keys may be
+/// of one); and if nobody knows how to verify what comes, this session's is not either.
+pub(crate) struct Watch<'s> {
+    session: &'s Session,
+    can_be_verified: bool,
+    jobs_before: u64,
+    _others: Vec<Pause>,
+}
+
+/// While the guards live, no device takes part: for stock's prover, which verifies nothing, and whose parameters may be of a session.
+pub(crate) fn processor_only() -> Vec<Pause> {
+    tier::pause_all(None)
+}
+
+impl<'s> Watch<'s> {
+    pub(crate) fn begin(session: &'s Session, can_be_verified: bool) -> Self {
+        if session.tier().is_some() && !can_be_verified {
+            tracing::warn!("spillproof: no verifier is known for this multi-opening, so no device takes part in the proof");
+        }
+        let _others = tier::pause_all(session.tier().filter(|_| can_be_verified));
+        Self {
+            session,
+            can_be_verified,
+            jobs_before: tier::jobs_of_all(),
+            _others,
+        }
+    }
+
+    /// The transcript that the proof is to be written to.
+    pub(crate) fn recording<'t, C: CurveAffine, T>(&self, inner: &'t mut T) -> Recording<'t, C, T> {
+        let may_be_verified = self.can_be_verified && (self.session.tier().is_some() || self.jobs_before > 0);
+        let record = may_be_verified.then(|| Record {
+            entries: Vec::new(),
+            common: Vec::new(),
+        });
+        Recording { inner, record }
+    }
+
+    /// Verifies what was written, if a tier did anything so far in this process.
+    ///
+    /// # Errors
+    /// [`Unverified`]; and the budget's, if it has no room for a copy of the instances.
+    pub(crate) fn verify<Scheme: CommitmentScheme, T>(
+        self,
+        check: Option<Check<Scheme>>,
+        params: &Scheme::ParamsProver,
+        vk: &VerifyingKey<Scheme::Curve>,
+        instances: &[&[&[Scheme::Scalar]]],
+        recording: Recording<'_, Scheme::Curve, T>,
+    ) -> Result<(), plonk::Error> {
+        let jobs = tier::jobs_of_all();
+        let (Some(check), Some(record), true) = (check, recording.record, jobs > 0) else {
+            return Ok(());
+        };
+        let _span = tracing::info_span!(target: "spillproof::step", "verify").entered();
+        let values: usize = instances
+            .iter()
+            .flat_map(|columns| columns.iter())
+            .map(|column| column.len())
+            .sum();
+        let bytes = (values * size_of::<Fr>()) as u64;
+        let budget = self.session.budget();
+        let _copy = budget
+            .lease(bytes, "instances of a proof to verify")
+            .map_err(io::Error::other)?;
+        check(params, vk, instances, record).map_err(|reason| {
+            let unverified = Unverified {
+                jobs: jobs - self.jobs_before,
+                jobs_before: self.jobs_before,
+                reason: reason.to_string(),
+            };
+            tracing::warn!("spillproof: {unverified}");
+            if let Some(tier) = self.session.tier() {
+                tier.distrust();
+            }
+            io::Error::other(unverified).into()
+        })
+    }
+}

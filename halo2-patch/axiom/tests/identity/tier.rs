@@ -1,0 +1,373 @@
+//! A second compute tier in a session: one over arkworks makes the same keys and proofs, and one that lies makes no wrong proof.
+//!
+//! What is expected is made without a session, and verified by the unmodified crate.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use ark_bn254::{g1, Fr as Scalar, G1Affine as Point, G1Projective};
+use ark_ec::{AffineRepr, VariableBaseMSM};
+use ark_ff::Field;
+use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
+use halo2_axiom::plonk::{Error, ProvingKey};
+use halo2_axiom::poly::commitment::Params;
+use halo2_axiom::poly::kzg::commitment::ParamsKZG;
+use halo2_axiom::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
+use halo2_axiom::spillproof::tier::{self, Answer, ReadElements, Tier};
+use halo2_axiom::spillproof::{ByteSize, Session, Unverified};
+use halo2_axiom::SerdeFormat;
+use spillproof::budget::Budget;
+use spillproof::column::Element;
+use spillproof::commit::G1;
+
+use crate::drop_in::options::{prove_from_advice, Plan, Querying};
+use crate::drop_in::phases::Phases;
+use crate::drop_in::prove::{self, try_prove_with};
+use crate::drop_in::rows::Builtin;
+use crate::{drop_in, in_session_of, stock, turn, Bytes, Scheme, SCHEMES};
+
+/// No job.
+const NEVER: u64 = u64::MAX;
+
+/// Does every job with arkworks, and one of them wrong.
+#[derive(Debug)]
+struct Arkworks {
+    jobs: AtomicU64,
+    lies_at: AtomicU64,
+}
+
+impl Arkworks {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            jobs: AtomicU64::new(0),
+            lies_at: AtomicU64::new(NEVER),
+        })
+    }
+
+    fn jobs(&self) -> u64 {
+        self.jobs.load(Ordering::SeqCst)
+    }
+
+    /// The job after so many others will be done wrong.
+    fn lie_after(&self, others: u64) {
+        self.lies_at.store(self.jobs() + others, Ordering::SeqCst);
+    }
+
+    /// Whether the job that begins is to be done wrong.
+    fn lies_now(&self) -> bool {
+        self.jobs.fetch_add(1, Ordering::SeqCst) == self.lies_at.load(Ordering::SeqCst)
+    }
+}
+
+fn read<E: Element>(from: &mut dyn ReadElements, count: usize) -> spillproof::Result<Vec<E>> {
+    let mut bytes = vec![0; count * E::BYTES];
+    from.read(0, &mut bytes)?;
+    Ok(bytes.chunks_exact(E::BYTES).map(E::decode).collect())
+}
+
+/// The plain recursion: even and odd places.
+fn transformed(values: &[Scalar], omega: Scalar) -> Vec<Scalar> {
+    if values.len() == 1 {
+        return values.to_vec();
+    }
+    let half = values.len() / 2;
+    let part = |parity: usize| {
+        let part: Vec<_> = values.iter().skip(parity).step_by(2).copied().collect();
+        transformed(&part, omega.square())
+    };
+    let (even, odd) = (part(0), part(1));
+    let mut power = Scalar::ONE;
+    let mut out = vec![Scalar::default(); values.len()];
+    for (i, (even, odd)) in even.into_iter().zip(odd).enumerate() {
+        out[i] = even + power * odd;
+        out[i + half] = even - power * odd;
+        power *= omega;
+    }
+    out
+}
+
+fn times_powers(values: &mut [Scalar], first: Scalar, factor: Scalar) {
+    let mut power = first;
+    for value in values {
+        *value *= power;
+        power *= factor;
+    }
+}
+
+impl Tier for Arkworks {
+    fn sums(&self, job: &mut tier::Sums<'_>, _: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
+        let mut sums = Vec::new();
+        for scalars in &mut job.scalars {
+            let len = scalars.len as usize;
+            let values: Vec<Scalar> = read(&mut *scalars.source, len)?;
+            let points: Vec<G1> = read(&mut *job.bases, len)?;
+            let points: Vec<Point> = points.iter().map(G1::to_affine::<g1::Config>).collect();
+            sums.push(G1Projective::msm(&points, &values).unwrap());
+        }
+        if self.lies_now() {
+            sums[0] += Point::generator();
+        }
+        Ok(Answer::Done(sums))
+    }
+
+    fn transform(&self, job: &mut tier::Transform<'_>, _: &Budget) -> spillproof::Result<Answer<()>> {
+        let mut values: Vec<Scalar> = read(&mut *job.input, 1 << job.log_n)?;
+        times_powers(&mut values, Scalar::ONE, job.before);
+        let mut values = transformed(&values, job.omega);
+        times_powers(&mut values, job.scale, job.after);
+        if self.lies_now() {
+            values[1] += Scalar::ONE;
+        }
+        let mut bytes = vec![0; values.len() * 32];
+        for (value, out) in values.iter().zip(bytes.chunks_exact_mut(32)) {
+            value.encode(out);
+        }
+        job.output.write(0, &bytes)?;
+        Ok(Answer::Done(()))
+    }
+}
+
+/// A session that has this tier.
+fn in_session_with<T>(tier: &Arc<Arkworks>, work: impl FnOnce() -> T) -> T {
+    let builder = Session::builder()
+        .memory(ByteSize::Bytes(16 << 20))
+        .tier(Arc::clone(tier) as Arc<dyn Tier>);
+    in_session_of(builder, work)
+}
+
+fn parameters(k: u32) -> (ParamsKZG<Bn256>, Vec<u8>) {
+    let params = prove::params(k);
+    let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
+    (params, bytes)
+}
+
+fn read_params(bytes: &[u8]) -> ParamsKZG<Bn256> {
+    prove::read_params(bytes, SerdeFormat::RawBytes).unwrap()
+}
+
+/// Keys and proofs with and without a tier; a proof of one circuit is verified by the unmodified crate, too.
+fn compare<D: Builtin, S: stock::rows::Builtin>(plan: Plan) {
+    let (params, bytes) = parameters(plan.k);
+    let expected = plan.run::<D>(&params, &SCHEMES);
+    let tier = Arkworks::new();
+    let made = in_session_with(&tier, || plan.run::<D>(&read_params(&bytes), &SCHEMES));
+    assert!(tier.jobs() > 20, "{}: {} jobs", D::NAME, tier.jobs());
+    for ((made, expected), scheme) in made.iter().zip(&expected).zip(SCHEMES) {
+        let context = format!("{}, {scheme:?}, {plan:?}", D::NAME);
+        assert!(made == expected, "{context}: something differs");
+        let made = Bytes {
+            params: &bytes,
+            vk: &made.vk,
+            proof: &made.proof,
+            instances: &made.instances,
+        };
+        let is_accepted = stock::prove::accepts::<S>(&made, scheme);
+        assert_eq!(is_accepted, plan.circuits == 1, "{context}: is accepted by stock");
+    }
+}
+
+#[test]
+fn a_tier_makes_the_same_keys_and_proofs() {
+    let _turn = turn(true);
+    compare::<drop_in::chain::Chain, stock::chain::Chain>(Plan::plain(6));
+    compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(Plan::plain(7));
+    compare::<drop_in::publics::Publics, stock::publics::Publics>(Plan::plain(6));
+    compare::<Phases<2, false>, stock::phases::Phases<2, false>>(Plan::plain(6));
+    // Which stock's verifier can't follow (see `session.rs`), and the prover's own verification can.
+    compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(Plan {
+        circuits: 2,
+        ..Plan::plain(7)
+    });
+}
+
+#[test]
+fn a_tier_makes_the_same_proof_of_advice_from_elsewhere() {
+    type Ours = drop_in::lookups::Lookups;
+    let _turn = turn(true);
+    let (params, bytes) = parameters(7);
+    let run =
+        |params: &_| prove_from_advice(params, &prove::keys::<Ours>(params, 7), prove::circuit::<Ours>(7));
+    let expected = run(&params);
+    let tier = Arkworks::new();
+    let made = in_session_with(&tier, || run(&read_params(&bytes)));
+    assert!(made == expected && tier.jobs() > 20);
+}
+
+fn try_prove<C: Builtin>(
+    params: &ParamsKZG<Bn256>,
+    pk: &ProvingKey<G1Affine>,
+    scheme: Scheme,
+    instances: &[Vec<Vec<Fr>>],
+) -> Result<Vec<u8>, Error> {
+    let circuits = [prove::circuit::<C>(params.k())];
+    match scheme {
+        Scheme::Shplonk => try_prove_with::<C, ProverSHPLONK<'_, Bn256>>(params, pk, &circuits, instances),
+        Scheme::Gwc => try_prove_with::<C, ProverGWC<'_, Bn256>>(params, pk, &circuits, instances),
+    }
+}
+
+fn instances<C: Builtin>(k: u32) -> Vec<Vec<Vec<Fr>>> {
+    vec![prove::circuit::<C>(k).instances()]
+}
+
+/// Each job of a proof is done wrong once. Whatever that does, no wrong proof comes of it; and the second attempt, with a new
+/// transcript, is the processor's, and right.
+#[test]
+fn a_tier_that_lies_makes_no_wrong_proof() {
+    type Ours = drop_in::lookups::Lookups;
+    let _turn = turn(true);
+    let k = 6;
+    let (params, bytes) = parameters(k);
+    let expected = Plan::plain(k).run::<Ours>(&params, &SCHEMES);
+    for (expected, scheme) in expected.iter().zip(SCHEMES) {
+        let (mut lie, mut refused) = (0, 0);
+        loop {
+            let tier = Arkworks::new();
+            let was_told = in_session_with(&tier, || {
+                let params = read_params(&bytes);
+                let pk = prove::keys::<Ours>(&params, k);
+                let before = tier.jobs();
+                tier.lie_after(lie);
+                let prove = || try_prove::<Ours>(&params, &pk, scheme, &expected.instances);
+                match prove() {
+                    Ok(proof) => assert!(
+                        proof == expected.proof,
+                        "{scheme:?}: job {lie} makes a wrong proof"
+                    ),
+                    Err(error) => {
+                        let unverified = Unverified::of(&error)
+                            .unwrap_or_else(|| panic!("{scheme:?}: job {lie}: {error}"));
+                        assert!(
+                            unverified.jobs > 0 && unverified.jobs_before >= before,
+                            "{unverified:?}"
+                        );
+                        refused += 1;
+                        let jobs = tier.jobs();
+                        assert!(
+                            prove().unwrap() == expected.proof,
+                            "{scheme:?}: job {lie}, once more"
+                        );
+                        assert_eq!(tier.jobs(), jobs, "a tier that lied is asked again");
+                    }
+                }
+                tier.jobs() > before + lie
+            });
+            if !was_told {
+                break;
+            }
+            lie += 1;
+        }
+        // What is not seen has no effect: a lie about an element that nobody looks at.
+        eprintln!("{scheme:?}: {refused} lies of {lie} refused");
+        assert!(
+            lie > 20 && refused + 2 >= lie,
+            "{scheme:?}: {refused} lies of {lie} refused"
+        );
+    }
+}
+
+/// A key that was made wrong is found by the first proof with it, and by each one after that.
+#[test]
+fn a_tier_that_lies_about_keys_makes_no_wrong_proof() {
+    type Ours = drop_in::chain::Chain;
+    let _turn = turn(true);
+    let k = 6;
+    let (params, bytes) = parameters(k);
+    let expected = &Plan::plain(k).run::<Ours>(&params, &[Scheme::Shplonk])[0];
+    let (mut lie, mut refused) = (0, 0);
+    loop {
+        let tier = Arkworks::new();
+        let was_told = in_session_with(&tier, || {
+            let params = read_params(&bytes);
+            tier.lie_after(lie);
+            let before = tier.jobs();
+            let pk = prove::keys::<Ours>(&params, k);
+            let was_told = tier.jobs() > before + lie;
+            tier.lies_at.store(NEVER, Ordering::SeqCst);
+            let prove = || try_prove::<Ours>(&params, &pk, Scheme::Shplonk, &expected.instances);
+            match prove() {
+                Ok(proof) => assert!(proof == expected.proof, "job {lie} makes a wrong proof"),
+                Err(error) => {
+                    assert!(Unverified::of(&error).unwrap().jobs > 0, "{error}");
+                    refused += 1;
+                    let error = prove().unwrap_err();
+                    let unverified = Unverified::of(&error).unwrap();
+                    assert_eq!(unverified.jobs, 0, "{error}");
+                    assert!(unverified.to_string().contains("keys"), "{error}");
+                }
+            }
+            was_told
+        });
+        if !was_told {
+            break;
+        }
+        lie += 1;
+    }
+    eprintln!("keys: {refused} lies of {lie} refused");
+    assert!(lie > 5 && refused + 2 >= lie, "{refused} lies of {lie} refused");
+}
+
+/// The same error says so where it is the witness that is wrong: stock would give a proof that nobody accepts.
+#[test]
+fn a_witness_that_does_not_satisfy_is_told_in_a_session_with_a_tier() {
+    type Ours = drop_in::chain::Chain;
+    let _turn = turn(true);
+    let (_, bytes) = parameters(6);
+    let tier = Arkworks::new();
+    in_session_with(&tier, || {
+        let params = read_params(&bytes);
+        let pk = prove::keys::<Ours>(&params, 6);
+        let mut wrong = instances::<Ours>(6);
+        wrong[0][0][0] += Fr::one();
+        for took_part in [true, false] {
+            let error = try_prove::<Ours>(&params, &pk, Scheme::Gwc, &wrong).unwrap_err();
+            let unverified = Unverified::of(&error).unwrap();
+            assert_eq!(unverified.jobs > 0, took_part, "{error}");
+            assert!(
+                unverified.to_string().contains("does not satisfy the circuit"),
+                "{error}"
+            );
+        }
+    });
+}
+
+/// Where nobody could verify what a tier did, it is not asked: with a multi-opening that is not upstream's, and without a session.
+#[test]
+fn what_cannot_be_verified_is_the_processors() {
+    type Ours = drop_in::publics::Publics;
+    let _turn = turn(true);
+    let (k, plan) = (6, Plan::plain(6));
+    let (params, bytes) = parameters(k);
+    let querying = plan.run_querying::<Ours>(&params);
+    let usual = &plan.run::<Ours>(&params, &[Scheme::Shplonk])[0];
+    let tier = Arkworks::new();
+    in_session_with(&tier, || {
+        let params = read_params(&bytes);
+        let pk = prove::keys::<Ours>(&params, k);
+        let jobs = tier.jobs();
+        assert!(jobs > 0);
+        let circuits = [prove::circuit::<Ours>(k)];
+        let made = prove::prove_with::<_, Querying<ProverSHPLONK<'_, Bn256>>>(&params, &pk, &circuits);
+        assert!(made == querying.proof);
+        {
+            let _none = Session::suspend();
+            let made = prove::prove(&params, &pk, &circuits, Scheme::Shplonk);
+            assert!(made == usual.proof);
+        }
+        // Nor in the session of another, which has none.
+        let dir = tempfile::tempdir().unwrap();
+        let other = Session::builder()
+            .memory(ByteSize::Bytes(16 << 20))
+            .dir(dir.path())
+            .build()
+            .unwrap();
+        {
+            let _other = Arc::new(other).install();
+            let made = prove::prove(&params, &pk, &circuits, Scheme::Shplonk);
+            assert!(made == usual.proof);
+        }
+        assert_eq!(tier.jobs(), jobs);
+        let made = prove::prove(&params, &pk, &circuits, Scheme::Shplonk);
+        assert!(made == usual.proof && tier.jobs() > jobs);
+    });
+}
