@@ -59,10 +59,7 @@ pub trait Tier: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Self::sums`].
-    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
-        let _ = (job, budget);
-        Ok(Answer::Declined("quotients are the processor's".into()))
-    }
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>>;
 }
 
 /// Where elements come from.

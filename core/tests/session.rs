@@ -77,6 +77,10 @@ impl Tier for Zero {
     fn transform(&self, _: &mut tier::Transform<'_>, _: &Budget) -> Result<Answer<()>> {
         Ok(Answer::Declined("this test declines".into()))
     }
+
+    fn quotient(&self, _: &mut tier::Coset<'_>, _: &Budget) -> Result<Answer<()>> {
+        Ok(Answer::Declined("no quotients here".into()))
+    }
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl<E: Element> Draft<E> {
     }
 
     /// Writes `region` from the start of `values`; returns when the bytes are on their way. At most two regions are
-    /// behind (or what [`Self::with_writes_behind`] said), and as many buffers of the largest region leased until [`Self::finish`].
+    /// behind (or as many as the draft was told), and as many buffers of the largest region leased until [`Self::finish`].
     ///
     /// # Errors
     /// [`Error::Invalid`] for a region that leaves the column or does not keep to frames, or too few `values`;

@@ -27,6 +27,7 @@ pub struct Used {
     device: Option<String>,
     sums: u64,
     transforms: u64,
+    quotients: u64,
     by_the_processor: Vec<Left>,
 }
 
@@ -74,6 +75,7 @@ impl OnGpu {
                 device: None,
                 sums: 0,
                 transforms: 0,
+                quotients: 0,
                 by_the_processor: Vec::new(),
             }),
             Self::Tier(tier) => {
@@ -88,6 +90,7 @@ impl OnGpu {
                     device: Some(report.device().to_owned()),
                     sums: report.sums(),
                     transforms: report.transforms(),
+                    quotients: report.quotients(),
                     by_the_processor: reasons.collect(),
                 })
             }

@@ -72,7 +72,9 @@ impl Sampler {
                 if let Some(resident_bytes) = status_bytes("VmRSS:") {
                     let session = session.lock().unwrap_or_else(PoisonError::into_inner);
                     let (moved, leased_bytes) = match &*session {
-                        Some((storage, budget)) => (storage.stats(), budget.held_bytes()),
+                        Some((storage, budget)) => {
+                            (storage.stats(), budget.held_bytes() + budget.spare_bytes())
+                        }
                         None => Default::default(),
                     };
                     drop(session);

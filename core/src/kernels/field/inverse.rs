@@ -122,7 +122,6 @@ fn cofactor(u: &Limbs, v: &Limbs, factors: Factors, p: &Limbs, minus_inverse: u6
 
 #[cfg(test)]
 mod tests {
-    use ark_ff::{AdditiveGroup, Field, UniformRand};
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng;
 
@@ -130,7 +129,7 @@ mod tests {
 
     fn like_arkworks<F: KernelField>(seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut check = |value: F| {
+        let check = |value: F| {
             assert_eq!(value.inverted(), value.inverse(), "seed {seed}: {value}");
         };
         check(F::ZERO);

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The caller's transcript is any type at all: nothing can be read back from it, and what it absorbed it keeps. So a
-//! [`Recording`] stands before it and writes down each point, scalar and challenge; a [`Replay`] hands them to upstream's
+//! `Recording` stands before it and writes down each point, scalar and challenge; a `Replay` hands them to upstream's
 //! verifier, with the challenges that the caller's transcript gave. What is verified is the argument: constraints, permutations,
 //! lookups, and the opening of every commitment, those of the keys among them. A device cannot reach the rest, the hashing.
 //!

@@ -125,6 +125,11 @@ impl Tier for Arkworks {
         job.output.write(0, &bytes)?;
         Ok(Answer::Done(()))
     }
+
+    /// The device's tests have quotients, and a device that does them wrong.
+    fn quotient(&self, _: &mut tier::Coset<'_>, _: &Budget) -> spillproof::Result<Answer<()>> {
+        Ok(Answer::Declined("no quotients here".into()))
+    }
 }
 
 /// A session that has this tier.
