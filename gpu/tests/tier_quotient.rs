@@ -4,6 +4,7 @@
 //! the domain, arkworks' product of polynomials.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
+mod tier_sessions;
 mod tier_support;
 
 use std::sync::Arc;
@@ -15,15 +16,15 @@ use ark_poly::{DenseUVPolynomial, EvaluationDomain, Radix2EvaluationDomain};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Placement, Writer};
+use spillproof::column::Column;
 use spillproof::plonkish::{
     Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
 };
 use spillproof::{Error, Session};
 use spillproof_fake_driver::{Code, FakeDriver, Order};
-use spillproof_gpu::Choice;
-use spillproof_gpu::tier::{GpuTier, Offload};
+use spillproof_gpu::tier::Offload;
 use spillproof_gpu::trace::Kind;
+use tier_sessions::{all_is_given_back, column, name_the_image, session, tier};
 use tier_support::with_kernels;
 
 /// Random columns, behind X and l_0, and a random numerator over all of them.
@@ -124,37 +125,6 @@ impl Case {
     }
 }
 
-fn column(session: &Session, values: &[Fr]) -> Column<Fr> {
-    let len = values.len() as u64;
-    let mut writer = Writer::scratch(session.workspace(), "of a test", len, Placement::Disk).unwrap();
-    writer.push(values).unwrap();
-    writer.finish().unwrap()
-}
-
-/// The image of the kernels, where the tier looks for it.
-fn name_the_image(image: &[u8]) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    std::io::Write::write_all(&mut file, image).unwrap();
-    // SAFETY: a child with a single test, before it starts any thread that looks at the environment.
-    unsafe { std::env::set_var("SPILLPROOF_KERNELS_IMAGE", file.path()) };
-    file
-}
-
-fn tier(vram: ByteSize, offload: Offload) -> Arc<GpuTier> {
-    GpuTier::open(Choice::Device(0), vram, offload).unwrap().unwrap()
-}
-
-fn session(tier: Option<&Arc<GpuTier>>, memory_bytes: u64) -> Session {
-    let mut builder = Session::builder()
-        .memory(ByteSize::Bytes(memory_bytes))
-        .dir(env!("CARGO_TARGET_TMPDIR"))
-        .threads(2);
-    if let Some(tier) = tier {
-        builder = builder.tier(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>);
-    }
-    builder.build().unwrap()
-}
-
 /// The case through a tier of its own; how many cosets were the device's, of which budget it used how much.
 fn through(
     driver: &FakeDriver,
@@ -179,13 +149,7 @@ fn through(
     if let ByteSize::Bytes(vram_bytes) = vram {
         assert!(driver.peak_bytes(0) <= vram_bytes, "{what}");
     }
-    assert!(
-        session.budget().peak_bytes() <= session.budget().limit_bytes(),
-        "{what}"
-    );
-    drop(session);
-    drop(Arc::into_inner(tier).unwrap());
-    driver.assert_clean(what);
+    all_is_given_back(session, tier, driver, what);
     (report.quotients(), report.to_string())
 }
 

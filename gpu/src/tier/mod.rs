@@ -14,7 +14,7 @@
 //!   has no kernels, declines everything from then on.
 //!
 //! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, and for a quotient; a slot has
-//! at most an eighth of what the budget has left, and 16 MiB. They are kept for the next job, as long as neither the session's budget
+//! at most an eighth of what the budget has left (in a quotient a sixth of what its ends leave), and 16 MiB. They are kept for the next job, as long as neither the session's budget
 //! nor that of pinned memory ([`Staging`]) needs their room. A transform that `--vram` has no room for goes
 //! in two steps, by way of the disk, and the engine leases a tile for its lines. Device memory: that of
 //! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], and of the quotient's plan, within the budget given.

@@ -1,7 +1,7 @@
 //! Cosets of a quotient: the program is compiled once for all of them, and for all programs of its shape.
 //!
 //! Memory of the host: [`UPLOAD_SLOTS`] and [`DOWNLOAD_SLOTS`] slots of a chunk, beside what the job's ends lease; a slot has at most a
-//! sixth of what is left beside those.
+//! sixth of what is left beside those, a power of two. Rows are gathered from many columns, so they are copied into the slots.
 
 use ark_bn254::Fr;
 use spillproof::budget::Budget;
@@ -11,7 +11,6 @@ use spillproof::tier::{self, Coset, Tiles};
 use super::device::Device;
 use super::host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
-use super::sums;
 use crate::error::{BoxedError, Error};
 use crate::program::{Instruction, Operand, Operation, Program, ProgramField, Query, Target};
 use crate::quotient::{CosetPlan, Numbers, OnCoset, Shape, element_at};
@@ -39,13 +38,14 @@ pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> 
         scale: job.scale,
     };
     let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
-    let in_place = host.may_read();
     let mut ends = job.in_tiles.ends(Tiles {
         log_tile_rows: plan.log_tile_rows(),
         chunk_rows: plan.chunk_rows(),
     })?;
     let mut source = |offset: u64, into: &mut [u8]| {
-        sums::read(&mut *ends.input, element_at(offset), into, in_place).map_err(BoxedError::from)
+        ends.input
+            .read(element_at(offset), into)
+            .map_err(BoxedError::from)
     };
     let mut sink = |offset: u64, bytes: &[u8]| {
         ends.output
@@ -62,7 +62,6 @@ pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> 
     let mut on_coset = device
         .with_room(|vram, kernels| OnCoset::new(vram, kernels, engine.clone(), plan.clone(), numbers))?;
     on_coset.run((&mut host.upload, download), &mut source, &mut sink)?;
-    drop(on_coset);
     device.stock.keep(host);
     Ok(())
 }
