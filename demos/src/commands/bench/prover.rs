@@ -24,8 +24,8 @@ use crate::report::progress::Progress;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
 
-/// What reading a file of parameters takes, whatever k: points in chunks, decoded, and a writer's buffers. The planner's smallest
-/// budget is the prover's, which can be less for k up to 14.
+/// Enough to read a file of parameters, whatever k: 3.1 MiB for a chunk of points, and a writer's buffers. The planner's smallest budget
+/// is the prover's, which can be less for k up to 14.
 const READS_PARAMS_BYTES: u64 = 5 << 20;
 
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
