@@ -29,5 +29,10 @@ pub use indexed::{scale_all, scale_indexed, transpose_block};
 pub use panel::{RowTables, STRIP_BYTES, Twist, columns, each_row, rows, twist};
 pub use twiddles::Twiddles;
 
+/// Lets go what the calling thread keeps from one transform to the next.
+pub fn forget_buffers() {
+    strips::forget();
+}
+
 #[cfg(test)]
 mod tests;

@@ -3,13 +3,13 @@
 //! Values are taken into lanes once, go through all layers there, two at a time ([`crate::kernels::lanes::field`] has the
 //! butterflies and their bounds), and come out once. A shift before, and a twist after, are part of loading and storing.
 //! Where there are no lanes, nothing is done, and said so. Memory: a buffer for each thread, of eight columns, or of a strip of
-//! [`super::STRIP_BYTES`] if that is more, at 40 bytes a value. The thread keeps it, up to 2.5 MiB: fresh memory for
-//! every strip was half of a proof's page faults.
+//! [`super::STRIP_BYTES`] if that is more, at 40 bytes a value. The thread keeps it, up to 2.5 MiB, until it is told to
+//! [`forget`] it: fresh memory for every strip was half of a proof's page faults.
 
 #[cfg(target_arch = "x86_64")]
-pub(in crate::kernels) use lanes::{columns, factors, rows};
+pub(in crate::kernels) use lanes::{columns, factors, forget, rows};
 #[cfg(not(target_arch = "x86_64"))]
-pub(in crate::kernels) use none::{columns, factors, rows};
+pub(in crate::kernels) use none::{columns, factors, forget, rows};
 
 #[cfg(target_arch = "x86_64")]
 mod lanes {
@@ -64,6 +64,11 @@ mod lanes {
         if size_of_val(&buffer[..]) <= KEPT_BYTES_MAX {
             BUFFER.set(buffer);
         }
+    }
+
+    /// Lets this thread's buffer go.
+    pub(in crate::kernels) fn forget() {
+        drop(BUFFER.take());
     }
 
     /// All layers of transforms of `values.len() / width` points, `width` vectors side by side; carried and below 29 p before
@@ -318,6 +323,8 @@ mod none {
     pub(in crate::kernels) fn factors<F: KernelField>(_: &[F]) -> Vec<Factor> {
         Vec::new()
     }
+
+    pub(in crate::kernels) fn forget() {}
 
     pub(in crate::kernels) fn columns<F: KernelField>(
         _: &mut [&mut [F]],
