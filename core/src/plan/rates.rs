@@ -1,31 +1,37 @@
 //! How fast this machine reads, writes and computes: measured in about a second, or given.
 //!
-//! Disk: a scratch column of [`DISK_BYTES`], written and read through the session's storage. Compute: a transform and a sum
+//! Disk: a scratch file of [`DISK_BYTES`], written twice and read through the session's storage. Compute: a transform and a sum
 //! over points in memory, and products of scalars, each repeated for about [`MEASURED_SECONDS`]; the best of the repetitions
-//! counts, so that a moment in which something else ran does not. Memory: a chunk or two of the budget for the column; for the
+//! counts, so that a moment in which something else ran does not. Memory: a chunk of the budget for each of [`TRANSFERS`]; for the
 //! rest at most an eighth of the budget, leased: it is as large as that allows, since short batches cost more.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::AffineRepr;
 use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, Field};
+use rand::RngCore;
 use serde::Serialize;
 
 use super::ledger::Work;
 use super::stages::additions;
 use crate::Result;
-use crate::column::{Placement, Workspace, Writer};
+use crate::budget::{Buffer, PAGE_BYTES};
+use crate::column::{Workspace, sequential_bytes};
 use crate::commit::omega;
 use crate::kernels::curve::Point;
 use crate::kernels::msm::{Msm, MsmConfig};
 use crate::kernels::ntt::Domain;
 use crate::kernels::poly::powers;
 use crate::kernels::vector;
+use crate::storage::{Pending, Segment};
 
-/// Bytes of the scratch column.
+/// Bytes of the scratch file.
 const DISK_BYTES: u64 = 64 << 20;
+/// Transfers on their way at a time.
+const TRANSFERS: usize = 4;
 /// log2 of the elements of what is computed.
 const LOG_LENS: std::ops::RangeInclusive<u32> = 10..=15;
 /// Bytes that an element takes meanwhile: three scalars, a point, a projective point, and its share of the sum's workspace.
@@ -117,26 +123,41 @@ impl Rates {
     }
 }
 
-/// Bytes a second, read and written.
+/// Bytes a second, read and written: nothing but transfers.
 fn disk(workspace: &Workspace) -> Result<(f64, f64)> {
-    let len = DISK_BYTES / 32;
-    let tile = [Fr::ONE; 512];
-    let started = Instant::now();
-    let mut writer = Writer::scratch(workspace, "rates", len, Placement::Disk)?;
-    for _ in 0..len / tile.len() as u64 {
-        writer.push(&tile)?;
+    let piece_bytes = sequential_bytes(workspace.budget.limit_bytes(), PAGE_BYTES);
+    let file = workspace.storage.scratch("rates", DISK_BYTES)?;
+    let mut free = Vec::with_capacity(TRANSFERS);
+    for _ in 0..TRANSFERS {
+        let mut buffer = workspace.budget.buffer(piece_bytes, "rates")?;
+        // Zeros may be no bytes at all to what is below.
+        rand::thread_rng().fill_bytes(&mut buffer);
+        free.push(buffer);
     }
-    let column = writer.finish()?;
-    let written = DISK_BYTES as f64 / started.elapsed().as_secs_f64().max(1e-6);
-    let started = Instant::now();
-    let chunk = column.sequential_chunk();
-    let mut reader = column.read_ascending(chunk)?;
-    let mut tile = workspace.budget.vec(chunk as usize, Fr::ZERO, "rates")?;
-    while reader.next_into(&mut tile)?.is_some() {}
-    Ok((
-        DISK_BYTES as f64 / started.elapsed().as_secs_f64().max(1e-6),
-        written,
-    ))
+    let mut pass = |begin: &dyn Fn(Buffer, Segment) -> Pending| -> Result<f64> {
+        let mut flying: VecDeque<Pending> = VecDeque::with_capacity(TRANSFERS);
+        let started = Instant::now();
+        for offset in (0..DISK_BYTES).step_by(piece_bytes) {
+            let bytes = piece_bytes.min((DISK_BYTES - offset) as usize);
+            if free.is_empty()
+                && let Some(pending) = flying.pop_front()
+            {
+                free.push(pending.wait()?);
+            }
+            let Some(buffer) = free.pop() else { break };
+            flying.push_back(begin(buffer, Segment::new(offset, 0, bytes)));
+        }
+        for pending in flying {
+            free.push(pending.wait()?);
+        }
+        Ok(DISK_BYTES as f64 / started.elapsed().as_secs_f64().max(1e-6))
+    };
+    let write = |buffer: Buffer, segment: Segment| file.write(buffer, [segment]);
+    // The first time takes longer, and is not what counts: most columns take over the room of an earlier one.
+    pass(&write)?;
+    let written = pass(&write)?;
+    let read = pass(&|buffer, segment| file.read(buffer, [segment]))?;
+    Ok((read, written))
 }
 
 /// How often `work` is done in a second, by the quickest of its repetitions.

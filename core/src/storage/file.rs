@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::direct::{self, CachePolicy};
 use super::map::{FileMap, FileMapMut};
+use super::rooms::{Room, Rooms};
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
 use crate::budget::{Buffer, PAGE_BYTES};
@@ -50,11 +51,13 @@ pub(super) enum Access {
 
 /// What a transfer needs of a file; it outlives the [`File`]s if a transfer does.
 pub(super) struct Handle {
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     name: String,
     len_bytes: AtomicU64,
     access: Access,
     pub(super) cache: CachePolicy,
+    /// Of a scratch file that had its room from the start.
+    room: Option<Room>,
 }
 
 impl Handle {
@@ -73,6 +76,19 @@ impl Handle {
     /// A write ended at `end`.
     pub(super) fn grown_to(&self, end: u64) {
         self.len_bytes.fetch_max(end, Relaxed);
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let len_bytes = *self.len_bytes.get_mut();
+        // Through the page cache, blocks are noted as written later, and all at once.
+        if let Some(room) = &mut self.room
+            && self.cache.is_direct()
+            && room.bytes() == len_bytes
+        {
+            room.keep(self.fd.clone());
+        }
     }
 }
 
@@ -103,12 +119,18 @@ pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<Fil
         .faults
         .run(|| rustix::fs::open(path, flags, Mode::empty()))
         .map_err(|errno| error("open", path.display().to_string(), errno))?;
-    File::new(storage, fd, path.display().to_string(), access)
+    File::new(storage, Arc::new(fd), path.display().to_string(), access, None)
 }
 
 impl File {
-    /// Takes an open file over.
-    pub(super) fn new(storage: &Storage, fd: OwnedFd, name: String, access: Access) -> Result<Self> {
+    /// Takes an open file over, and the room that it has.
+    pub(super) fn new(
+        storage: &Storage,
+        fd: Arc<OwnedFd>,
+        name: String,
+        access: Access,
+        room: Option<Room>,
+    ) -> Result<Self> {
         let stat = fstat(&fd).map_err(|errno| error("stat", name.clone(), errno))?;
         let cache =
             CachePolicy::new(access == Access::Aligned && storage.inner.direct && direct::engage(fd.as_fd()));
@@ -118,6 +140,7 @@ impl File {
             len_bytes: AtomicU64::new(u64::try_from(stat.st_size).unwrap_or(0)),
             access,
             cache,
+            room,
         };
         Ok(Self {
             handle: Arc::new(handle),
@@ -316,6 +339,10 @@ impl File {
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.handle.fd()
+    }
+
+    pub(super) fn rooms(&self) -> &Rooms {
+        &self.storage.inner.rooms
     }
 
     pub(super) fn faults(&self) -> &FaultPlan {

@@ -31,6 +31,7 @@ mod map;
 mod paged;
 mod pread;
 mod publish;
+mod rooms;
 mod scratch;
 mod transfer;
 mod uring;
@@ -102,6 +103,7 @@ struct Inner {
     /// For files that go through the page cache, if `engine` is the ring: made when the first is used.
     cached_engine: Mutex<Option<Arc<pread::Threads>>>,
     scratch: scratch::ScratchDir,
+    rooms: Arc<rooms::Rooms>,
     direct: bool,
     faults: FaultPlan,
     counters: Arc<Counters>,
@@ -124,6 +126,10 @@ pub struct IoStats {
     pub bytes_read_in_place: u64,
     /// Of the bytes written, those that came straight from where a caller had them: [`File::write_in_place`].
     pub bytes_written_in_place: u64,
+    /// Scratch files that were made.
+    pub scratch_made: u64,
+    /// Scratch files that took over the room of one that had gone.
+    pub scratch_reused: u64,
     /// How long threads were blocked in [`Pending::wait`] for reads, summed.
     pub read_wait: Duration,
     /// How long threads were blocked in [`Pending::wait`] for writes, summed.
@@ -138,6 +144,8 @@ struct Counters {
     writes: AtomicU64,
     bytes_read_in_place: AtomicU64,
     bytes_written_in_place: AtomicU64,
+    scratch_made: AtomicU64,
+    scratch_reused: AtomicU64,
     read_wait_nanos: AtomicU64,
     write_wait_nanos: AtomicU64,
 }
@@ -190,6 +198,7 @@ impl StorageBuilder {
                 engine,
                 cached_engine: Mutex::default(),
                 scratch,
+                rooms: Arc::default(),
                 direct: self.direct,
                 faults: self.faults,
                 counters: Arc::default(),
@@ -243,7 +252,8 @@ impl Storage {
     }
 
     /// A nameless file, readable and writable, that is gone when its last handle is: after success, error, panic or a
-    /// signal alike. It is `bytes_hint` long from the start (zeros), with the room reserved where the file system can.
+    /// signal alike. It is `bytes_hint` long from the start, with the room reserved where the file system can; what it holds is
+    /// undefined then: it may be the room of an earlier one. All of them together never take more than they did at one time.
     ///
     /// # Errors
     /// [`Error::File`](crate::Error::File), ENOSPC among them.
@@ -296,6 +306,8 @@ impl Storage {
             writes: counters.writes.load(Relaxed),
             bytes_read_in_place: counters.bytes_read_in_place.load(Relaxed),
             bytes_written_in_place: counters.bytes_written_in_place.load(Relaxed),
+            scratch_made: counters.scratch_made.load(Relaxed),
+            scratch_reused: counters.scratch_reused.load(Relaxed),
             read_wait: Duration::from_nanos(counters.read_wait_nanos.load(Relaxed)),
             write_wait: Duration::from_nanos(counters.write_wait_nanos.load(Relaxed)),
         }

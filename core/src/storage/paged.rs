@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -29,6 +30,7 @@ pub struct PagedMap {
     file: File,
     start: NonNull<u8>,
     bytes: usize,
+    reserved_bytes: AtomicU64,
 }
 
 // SAFETY: the map is plain memory owned by this value; who may read and write which byte when is for callers of `start`.
@@ -68,7 +70,12 @@ impl PagedMap {
         }
         .map_err(no_room)?;
         let start = NonNull::new(map.cast::<u8>()).ok_or_else(|| no_room(Errno::NOMEM))?;
-        let map = Self { file, start, bytes };
+        let map = Self {
+            file,
+            start,
+            bytes,
+            reserved_bytes: AtomicU64::new(0),
+        };
         map.advise(0..bytes, Advice::Random);
         Ok(map)
     }
@@ -88,17 +95,21 @@ impl PagedMap {
         self.file.name()
     }
 
-    /// Reserves room on disk, so that a write through the map cannot find the disk full (which would be a SIGBUS). Where the file
-    /// system cannot reserve, this does nothing.
+    /// Reserves room on disk, so that a write through the map cannot find the disk full (which would be a SIGBUS); once for each
+    /// range. Where the file system cannot reserve, this does nothing.
     ///
     /// # Errors
     /// [`Error::File`], ENOSPC among them.
     pub fn reserve(&self, range: Range<usize>) -> Result<()> {
         let (offset, bytes) = (range.start as u64, range.len() as u64);
-        let reserved = self
-            .file
-            .faults()
-            .run(|| fallocate(self.file.fd(), FallocateFlags::KEEP_SIZE, offset, bytes));
+        let rooms = self.file.rooms();
+        rooms.charge(bytes);
+        self.reserved_bytes.fetch_add(bytes, Relaxed);
+        let reserve = || fallocate(self.file.fd(), FallocateFlags::KEEP_SIZE, offset, bytes);
+        let reserved = self.file.faults().run(|| match reserve() {
+            Err(Errno::NOSPC | Errno::DQUOT) if rooms.forget() => reserve(),
+            result => result,
+        });
         match reserved {
             Err(errno) if !scratch::is_unsupported(errno) => Err(file::error(
                 "reserve room for",
@@ -202,5 +213,6 @@ impl Drop for PagedMap {
         // SAFETY: the map made in `scratch`, unmapped once; pointers into it are documented to end with `self`.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok());
+        self.file.rooms().discharge(*self.reserved_bytes.get_mut());
     }
 }

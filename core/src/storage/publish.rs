@@ -7,6 +7,7 @@
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, fsync, linkat, rename, unlink};
 use rustix::io::Errno;
@@ -54,7 +55,9 @@ impl Publish {
             Err(errno) => Err(errno),
         };
         let (fd, partial) = created.map_err(|errno| file::error("create", shown.clone(), errno))?;
-        let file = File::new(storage, fd, shown, Access::Aligned)?;
+        // A file that stays may need the room.
+        storage.inner.rooms.forget();
+        let file = File::new(storage, Arc::new(fd), shown, Access::Aligned, None)?;
         Ok(Self {
             file,
             path: path.to_owned(),

@@ -1,18 +1,21 @@
 //! Scratch files without a name: O_TMPFILE in the user's folder, else a file that is unlinked as soon as it is made. The
-//! kernel frees them with their last handle, however the process ends, so there is nothing to clean up.
+//! kernel frees them with their last handle, however the process ends, so there is nothing to clean up. One that has gone may come
+//! again under another name in errors, with what it held: [`Rooms`](super::rooms::Rooms) keeps some.
 //!
 //! The folder itself is made with mode 0700 if it is missing, and removed at the end if it was made here and is empty.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::Errno;
 
 use super::file::{self, Access, File};
+use super::rooms::Room;
 use super::{FaultPlan, Storage};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Makes names differ within a process.
 static NAMES: AtomicU64 = AtomicU64::new(0);
@@ -59,37 +62,62 @@ impl ScratchDir {
     }
 
     pub(super) fn create(&self, storage: &Storage, what: String, bytes_hint: u64) -> Result<File> {
-        let faults = &storage.inner.faults;
+        let (faults, rooms) = (&storage.inner.faults, &storage.inner.rooms);
         let name = format!("scratch file `{what}` in {}", self.path.display());
-        let mode = Mode::RUSR | Mode::WUSR;
-        let fd = match nameless(&self.path, mode, faults) {
-            Err(errno) if is_unsupported(errno) => {
-                let (fd, path) = named(&self.path, ".spillproof-scratch", mode, faults)
-                    .map_err(|errno| file::error("create", name.clone(), errno))?;
-                faults
-                    .run(|| rustix::fs::unlink(&path))
-                    .or_else(|errno| match rustix::fs::unlink(&path) {
-                        Ok(()) => Ok(()),
-                        Err(_) => Err(errno),
-                    })
-                    .map_err(|errno| file::error("unlink", path.display().to_string(), errno))?;
-                Ok(fd)
-            }
-            result => result,
-        }
-        .map_err(|errno| file::error("create", name.clone(), errno))?;
-        if bytes_hint > 0 {
+        let mut room = (bytes_hint > 0).then(|| rooms.take(bytes_hint));
+        let counters = &storage.inner.counters;
+        // For faults, taking one that was kept is what making one is.
+        if let Some(fd) = room.as_mut().and_then(Room::take_file) {
             faults
-                .run(|| match fallocate(&fd, FallocateFlags::empty(), 0, bytes_hint) {
-                    Err(errno) if is_unsupported(errno) => ftruncate(&fd, bytes_hint),
+                .run(|| Ok(()))
+                .map_err(|errno| file::error("create", name.clone(), errno))?;
+            faults
+                .run(|| Ok(()))
+                .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
+            counters.scratch_reused.fetch_add(1, Relaxed);
+            return File::new(storage, fd, name, Access::Aligned, room);
+        }
+        let fd = self.make(faults).map_err(|(operation, file, errno)| {
+            file::error(operation, file.unwrap_or(name.clone()), errno)
+        })?;
+        if bytes_hint > 0 {
+            let reserve = || match fallocate(&fd, FallocateFlags::empty(), 0, bytes_hint) {
+                Err(errno) if is_unsupported(errno) => ftruncate(&fd, bytes_hint),
+                result => result,
+            };
+            faults
+                .run(|| match reserve() {
+                    Err(Errno::NOSPC | Errno::DQUOT) if rooms.forget() => reserve(),
                     result => result,
                 })
-                .map_err(|errno| {
-                    file::error("reserve room for", format!("{name}, {bytes_hint} bytes"), errno)
-                })?;
+                .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
         }
-        File::new(storage, fd, name, Access::Aligned)
+        counters.scratch_made.fetch_add(1, Relaxed);
+        File::new(storage, Arc::new(fd), name, Access::Aligned, room)
     }
+
+    /// A new file without a name; else what could not be done, and with which file if not with that one.
+    fn make(&self, faults: &FaultPlan) -> Result<OwnedFd, (&'static str, Option<String>, Errno)> {
+        let mode = Mode::RUSR | Mode::WUSR;
+        match nameless(&self.path, mode, faults) {
+            Err(errno) if is_unsupported(errno) => {}
+            result => return result.map_err(|errno| ("create", None, errno)),
+        }
+        let (fd, path) = named(&self.path, ".spillproof-scratch", mode, faults)
+            .map_err(|errno| ("create", None, errno))?;
+        faults
+            .run(|| rustix::fs::unlink(&path))
+            .or_else(|errno| match rustix::fs::unlink(&path) {
+                Ok(()) => Ok(()),
+                Err(_) => Err(errno),
+            })
+            .map_err(|errno| ("unlink", Some(path.display().to_string()), errno))?;
+        Ok(fd)
+    }
+}
+
+fn reserve_error(name: &str, bytes: u64, errno: Errno) -> Error {
+    file::error("reserve room for", format!("{name}, {bytes} bytes"), errno)
 }
 
 impl Drop for ScratchDir {
