@@ -44,6 +44,9 @@ pub(super) const BANDS_BEHIND: usize = 14;
 const TRANSFER_BYTES: u64 = 8 << 10;
 /// A tile or panel costs as much as this many bytes more would, for its start and end on all threads.
 const STEP_BYTES: u64 = 128 << 10;
+/// This part of what is available stays free where that is possible: a quotient writes more files, and in more places, than all
+/// else, and what the file system notes about them is in memory too (6 MiB at k = 22), in nobody's lease.
+const RESERVED_SHARE: u64 = 16;
 /// Buffers that a draft has at most: what is behind.
 const WRITE_BUFFERS: u64 = 2;
 /// Scalars of a chunk in the pass that puts the pieces together, at most.
@@ -128,8 +131,8 @@ pub struct QuotientPlan {
 }
 
 impl QuotientPlan {
-    /// The plan that costs least among those whose leases fit `available_bytes`, for the threads of the rayon pool that
-    /// this is called from.
+    /// The plan that costs least among those whose leases fit `available_bytes` less a sixteenth, or if there is none, all of it; for
+    /// the threads of the rayon pool that this is called from.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`] with the smallest number of bytes that works.
@@ -151,11 +154,12 @@ impl QuotientPlan {
         available_bytes: u64,
         tile_rows: Option<u64>,
     ) -> Result<Self, u64> {
-        let (mut best, mut needed) = (None::<(u64, Self)>, u64::MAX);
+        let (mut best, mut needed) = (None::<((bool, u64), Self)>, u64::MAX);
+        let roomy_bytes = available_bytes - available_bytes / RESERVED_SHARE;
         for plan in Self::candidates(shape, available_bytes, tile_rows) {
             let bytes = plan.leased_bytes();
             needed = needed.min(bytes);
-            let cost = plan.cost();
+            let cost = (bytes > roomy_bytes, plan.cost());
             if bytes <= available_bytes && best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, plan));
             }
