@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use crate::budget::{Budget, ByteSize, ParseSizeError, return_freed_blocks};
 use crate::column::Workspace;
-use crate::kernels::ntt;
 use crate::storage::{Backend, FaultPlan, Storage};
 use crate::tier::{Tier, Watched};
 use crate::{Error, Result};
@@ -121,16 +120,13 @@ impl Session {
     ///
     /// The caller's thread only waits. It takes on no other work meanwhile, as a rayon worker inside [`Self::run`] would:
     /// that work could be the next in line, and wait for its own caller. From a thread of the session, `work` runs at once.
-    /// What threads kept from one transform to the next goes with it: the next in line may want the whole budget.
     pub fn run_in_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         if self.pool.current_thread_index().is_some() {
             return work();
         }
         let in_turn = || {
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            let result = self.pool.install(work);
-            self.pool.broadcast(|_| ntt::forget_buffers());
-            result
+            self.pool.install(work)
         };
         std::thread::scope(|scope| match scope.spawn(in_turn).join() {
             Ok(result) => result,

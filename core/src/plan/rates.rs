@@ -5,20 +5,18 @@
 //! counts, so that a moment in which something else ran does not. Memory: a chunk of the budget for each of [`TRANSFERS`]; for the
 //! rest at most an eighth of the budget, leased: it is as large as that allows, since short batches cost more.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::AffineRepr;
 use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, Field};
-use rand::RngCore;
 use serde::Serialize;
 
 use super::ledger::Work;
 use super::stages::additions;
 use crate::Result;
-use crate::budget::{Buffer, PAGE_BYTES};
+use crate::budget::PAGE_BYTES;
 use crate::column::{Workspace, sequential_bytes};
 use crate::commit::omega;
 use crate::kernels::curve::Point;
@@ -26,7 +24,6 @@ use crate::kernels::msm::{Msm, MsmConfig};
 use crate::kernels::ntt::Domain;
 use crate::kernels::poly::powers;
 use crate::kernels::vector;
-use crate::storage::{Pending, Segment};
 
 /// Bytes of the scratch file.
 const DISK_BYTES: u64 = 64 << 20;
@@ -123,41 +120,12 @@ impl Rates {
     }
 }
 
-/// Bytes a second, read and written: nothing but transfers.
+/// Bytes a second, read and written.
 fn disk(workspace: &Workspace) -> Result<(f64, f64)> {
     let piece_bytes = sequential_bytes(workspace.budget.limit_bytes(), PAGE_BYTES);
-    let file = workspace.storage.scratch("rates", DISK_BYTES)?;
-    let mut free = Vec::with_capacity(TRANSFERS);
-    for _ in 0..TRANSFERS {
-        let mut buffer = workspace.budget.buffer(piece_bytes, "rates")?;
-        // Zeros may be no bytes at all to what is below.
-        rand::thread_rng().fill_bytes(&mut buffer);
-        free.push(buffer);
-    }
-    let mut pass = |begin: &dyn Fn(Buffer, Segment) -> Pending| -> Result<f64> {
-        let mut flying: VecDeque<Pending> = VecDeque::with_capacity(TRANSFERS);
-        let started = Instant::now();
-        for offset in (0..DISK_BYTES).step_by(piece_bytes) {
-            let bytes = piece_bytes.min((DISK_BYTES - offset) as usize);
-            if free.is_empty()
-                && let Some(pending) = flying.pop_front()
-            {
-                free.push(pending.wait()?);
-            }
-            let Some(buffer) = free.pop() else { break };
-            flying.push_back(begin(buffer, Segment::new(offset, 0, bytes)));
-        }
-        for pending in flying {
-            free.push(pending.wait()?);
-        }
-        Ok(DISK_BYTES as f64 / started.elapsed().as_secs_f64().max(1e-6))
-    };
-    let write = |buffer: Buffer, segment: Segment| file.write(buffer, [segment]);
-    // The first time takes longer, and is not what counts: most columns take over the room of an earlier one.
-    pass(&write)?;
-    let written = pass(&write)?;
-    let read = pass(&|buffer, segment| file.read(buffer, [segment]))?;
-    Ok((read, written))
+    let buffer = |_| workspace.budget.buffer(piece_bytes, "rates");
+    let buffers = (0..TRANSFERS).map(buffer).collect::<Result<_>>()?;
+    workspace.storage.measure(DISK_BYTES, buffers)
 }
 
 /// How often `work` is done in a second, by the quickest of its repetitions.

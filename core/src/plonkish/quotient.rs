@@ -26,7 +26,7 @@ pub use super::quotient_plan::{QuotientPlan, QuotientShape};
 use super::tile::{Coset, Job, Rows, Window, run_jobs};
 use crate::column::{Column, Element, Region, Workspace};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, twist};
+use crate::kernels::ntt::{NttElement, forget_buffers, twist};
 use crate::kernels::poly::powers;
 use crate::stream::linear_combinations_in_chunks;
 use crate::{Error, Result};
@@ -129,7 +129,9 @@ fn planned<F: KernelField + NttElement<F> + Element>(
         numerator,
         domain,
     };
-    quotient.run()
+    let pieces = quotient.run();
+    forget_buffers();
+    pieces
 }
 
 fn invalid(details: String) -> Error {

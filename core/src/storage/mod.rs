@@ -28,6 +28,7 @@ mod direct;
 mod fault;
 mod file;
 mod map;
+mod measure;
 mod paged;
 mod pread;
 mod publish;

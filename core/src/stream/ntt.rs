@@ -25,7 +25,9 @@ use crate::column::{
 };
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{Domain, NttElement, Twiddles, Twist, columns, scale_indexed, transpose_block};
+use crate::kernels::ntt::{
+    Domain, NttElement, Twiddles, Twist, columns, forget_buffers, scale_indexed, transpose_block,
+};
 use crate::{Error, Result};
 
 /// Bands that are being written at most: while the next tile is transformed, the disk has something to do.
@@ -355,7 +357,7 @@ where
             details: format!("{} elements for a domain of {n}", input.len()),
         });
     }
-    match NttPlan::new(transform.log_n, log_tile, E::BYTES as u64, input.frame_elements())? {
+    let output = match NttPlan::new(transform.log_n, log_tile, E::BYTES as u64, input.frame_elements())? {
         NttPlan::Whole => whole(input, transform, placement),
         NttPlan::FourStep {
             log_tile,
@@ -368,10 +370,12 @@ where
                 log_n1,
                 log_n2,
             };
-            let between = shape.first_pass(input)?;
-            shape.second_pass(&between, placement)
+            let between = shape.first_pass(input);
+            between.and_then(|between| shape.second_pass(&between, placement))
         }
-    }
+    };
+    forget_buffers();
+    output
 }
 
 fn whole<F: KernelField, E: Transformable<F>>(

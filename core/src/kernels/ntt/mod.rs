@@ -29,9 +29,10 @@ pub use indexed::{scale_all, scale_indexed, transpose_block};
 pub use panel::{RowTables, STRIP_BYTES, Twist, columns, each_row, rows, twist};
 pub use twiddles::Twiddles;
 
-/// Lets go what the calling thread keeps from one transform to the next.
+/// Lets go what threads keep from one small transform to the next: for the end of a large one, since what comes then may want all the
+/// memory there is.
 pub fn forget_buffers() {
-    strips::forget();
+    rayon::broadcast(|_| strips::forget());
 }
 
 #[cfg(test)]
