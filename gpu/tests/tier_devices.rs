@@ -132,7 +132,8 @@ fn one_fails(driver: &FakeDriver, (count, vram_bytes): (u64, u64), code: Code, l
     let mut left = 0;
     for ordinal in [0, count as usize - 1] {
         let (calls, _) = run(ordinal, 0);
-        let step = (calls / 6).max(1) as usize;
+        // A sample: all would take an hour.
+        let step = (calls / 4).max(1) as usize;
         left += (1..calls.max(2))
             .step_by(step)
             .map(|nth| run(ordinal, nth).1)
@@ -151,7 +152,7 @@ fn a_device_that_fails_leaves_its_part_to_the_others() {
         let plan = NttPlan::new(N.ilog2(), vram_bytes, 1 << 20).unwrap();
         assert!(matches!(plan.way(), NttWay::TwoSteps { .. }), "{plan:?}");
         let once = one_fails(driver, (2, vram_bytes), Code::InvalidValue, false);
-        assert!(once > 5, "{once}");
+        assert!(once > 3, "{once}");
     });
 }
 
@@ -162,7 +163,7 @@ fn a_device_that_is_lost_leaves_everything_to_the_others() {
         let _file = name_the_image(image);
         for count in [2, 4] {
             let lost = one_fails(driver, (count, 1 << 20), Code::LaunchFailed, true);
-            assert!(lost > 5, "{lost}");
+            assert!(lost > 3, "{lost}");
         }
     });
 }
