@@ -17,10 +17,12 @@ pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
 /// The variable that holds the directory for scratch files; the system's temporary directory without it.
 pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
 
-/// The variable that says which device takes part: `auto`, `off` (the default), or its number.
+/// The variable that says which devices take part: `auto`, `off` (the default), `all`, or their numbers.
 pub const GPU_VARIABLE: &str = "SPILLPROOF_GPU";
-/// The variable that holds the budget of the device's memory: `2GiB`, `auto`.
+/// The variable that holds the budget of each device's memory: `2GiB`, `auto`.
 pub const VRAM_VARIABLE: &str = "SPILLPROOF_VRAM";
+/// The variable that holds the budget of page-locked memory, through which data goes to the device: `256MiB`, `auto`.
+pub const PINNED_VARIABLE: &str = "SPILLPROOF_PINNED";
 /// The variable that says which jobs go to the device: `measured`, `always`.
 pub const OFFLOAD_VARIABLE: &str = "SPILLPROOF_OFFLOAD";
 

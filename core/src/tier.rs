@@ -15,6 +15,7 @@
 mod quotient;
 
 use std::fmt::Debug;
+use std::ops::Range;
 
 mod watched;
 
@@ -94,7 +95,7 @@ impl<R: FnMut(u64, &mut [u8]) -> Result<()>> ReadElements for R {
 
 /// Where elements go.
 pub trait WriteElements {
-    /// Takes elements `first ..`, in ascending order without gaps.
+    /// Takes elements `first ..`, in ascending order without gaps, and as often as somebody begins anew at 0: what came before is void.
     ///
     /// # Errors
     /// As [`ReadElements::read`].
@@ -113,6 +114,17 @@ pub struct Sums<'a> {
     pub bases: Box<dyn ReadElements + 'a>,
     /// One sum each.
     pub scalars: Vec<Scalars<'a>>,
+    /// The same sums in parts, for a tier that makes several at one time.
+    pub parts: Option<Parts<'a>>,
+}
+
+/// Sums over ranges of the bases, that add up to the sums over all of them.
+pub struct Parts<'a> {
+    /// A range begins at a multiple of so many points.
+    pub step: u64,
+    /// The sums over a range, with ends of their own; vectors that end before it are empty.
+    #[allow(clippy::type_complexity)]
+    pub of: Box<dyn Fn(Range<u64>) -> Result<Sums<'a>> + Sync + 'a>,
 }
 
 /// A vector of scalars.
@@ -155,9 +167,9 @@ pub struct Matrix {
     pub log_chunk: u32,
 }
 
-/// A transform's ends in two steps, the second of which starts when the first is done.
+/// A transform's ends in two steps, the second of which starts when the first is done. A transform is written in one way: whole, or in steps.
 pub trait InSteps {
-    /// Leases what both steps need, and gives their ends.
+    /// Leases what both steps need, and gives their ends. Asked again it begins anew: what was written is void.
     ///
     /// # Errors
     /// For a matrix that is not the transform's; of the disk or the budget.

@@ -34,8 +34,10 @@ enum Way {
     Declines,
     /// After half of the input was read, and half of an output written, of nothing.
     StopsInTheMiddle,
-    /// By arkworks, from a second reading.
-    ReadsTwice,
+    /// By arkworks, from a second reading, and written for the second time.
+    BeginsAnew,
+    /// Sums in several ranges of the points, at one time.
+    InParts,
     /// With an answer of the wrong shape.
     AnswersNonsense,
 }
@@ -53,7 +55,7 @@ impl Arkworks {
             _ => 64,
         };
         let mut bytes = vec![0; count * E::BYTES];
-        if self.way == Way::ReadsTwice {
+        if self.way == Way::BeginsAnew {
             from.read(0, &mut bytes[..count.min(3) * E::BYTES])?;
         }
         let mut first = 0;
@@ -71,6 +73,39 @@ impl Arkworks {
         Ok(bytes.chunks_exact(E::BYTES).map(E::decode).collect())
     }
 
+    /// Each range on a thread of its own, the last first; there are none of what can be read in one order only.
+    fn in_parts(&self, job: &tier::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+        let Some(parts) = &job.parts else {
+            return Ok(Answer::Declined("in one order only".into()));
+        };
+        let points = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
+        let whole = Self {
+            way: Way::Does { at_a_time: 700 },
+            jobs: AtomicU64::new(0),
+        };
+        let starts: Vec<u64> = (0..points).step_by(parts.step as usize).collect();
+        let made = std::thread::scope(|scope| {
+            let of_range = |start: &u64| {
+                let range = *start..(start + parts.step).min(points);
+                scope.spawn(|| whole.sums(&mut (parts.of)(range)?, budget))
+            };
+            let threads: Vec<_> = starts.iter().rev().map(of_range).collect();
+            let joined = threads.into_iter().map(|thread| thread.join().unwrap());
+            joined.collect::<Result<Vec<_>>>()
+        })?;
+        let mut sums = vec![G1Projective::ZERO; job.scalars.len()];
+        for answer in made {
+            let Answer::Done(of_range) = answer else {
+                panic!("{answer:?}");
+            };
+            assert_eq!(of_range.len(), sums.len());
+            sums.iter_mut().zip(of_range).for_each(|(sum, part)| *sum += part);
+        }
+        // Several frames of scalars make a test of it.
+        assert!(starts.len() > 5, "{starts:?}");
+        Ok(Answer::Done(sums))
+    }
+
     fn half_way<T>(&self) -> Option<Answer<T>> {
         self.jobs.fetch_add(1, Ordering::Relaxed);
         (self.way == Way::Declines).then(|| Answer::Declined("this test declines".into()))
@@ -82,6 +117,9 @@ impl Tier for Arkworks {
         if let Some(declined) = self.half_way() {
             return Ok(declined);
         }
+        if self.way == Way::InParts {
+            return self.in_parts(job, budget);
+        }
         let mut sums = Vec::new();
         for scalars in &mut job.scalars {
             let mut len = scalars.len as usize;
@@ -91,7 +129,7 @@ impl Tier for Arkworks {
             let values: Vec<Fr> = self.read(&mut *scalars.source, len)?;
             let points: Vec<G1> = self.read(&mut *job.bases, len)?;
             let lends = matches!(self.way, Way::LendsMemory { .. });
-            assert!(lends || budget.held_bytes() > 0, "who reads leases");
+            assert!(lends || len == 0 || budget.held_bytes() > 0, "who reads leases");
             let points: Vec<G1Affine> = points.iter().map(G1::to_affine::<g1::Config>).collect();
             sums.push(G1Projective::msm(&points, &values).unwrap());
         }
@@ -115,6 +153,9 @@ impl Tier for Arkworks {
         }
         if self.way == Way::AnswersNonsense {
             return Ok(Answer::Done(()));
+        }
+        if self.way == Way::BeginsAnew {
+            job.output.write(0, &vec![7; half * 32])?;
         }
         let mut power = Fr::ONE;
         for value in &mut values {
@@ -151,7 +192,7 @@ impl Tier for Arkworks {
     }
 }
 
-const WAYS: [Way; 9] = [
+const WAYS: [Way; 10] = [
     Way::LendsMemory { at_a_time: 1 << 20 },
     Way::LendsMemory { at_a_time: 1024 },
     // Frames stand askew in the second part, and so nothing lands there any more.
@@ -161,7 +202,8 @@ const WAYS: [Way; 9] = [
     Way::Does { at_a_time: 7 },
     Way::Declines,
     Way::StopsInTheMiddle,
-    Way::ReadsTwice,
+    Way::BeginsAnew,
+    Way::InParts,
 ];
 
 fn with(place: &Place, way: Way) -> (Workspace, Arc<Arkworks>) {

@@ -201,16 +201,24 @@ pub struct Msm {
     pub gpu: Gpu,
 }
 
-/// Whether a GPU works, too.
-#[derive(Debug, Clone, Copy, Args)]
+/// Whether GPUs work, too.
+#[derive(Debug, Clone, Args)]
 pub struct Gpu {
-    /// Which GPU takes part: auto (the first one, if there is any), off, or its number. What it does not do, or fails at, the
-    /// processor does.
-    #[arg(long, value_name = "auto|off|N", default_value_t = Choice::Off)]
+    /// Which GPUs take part: auto (the first one, if there is any), off, all, or their numbers. What one does not do, or fails at,
+    /// another one does, or the processor.
+    #[arg(long, value_name = "auto|off|all|N,N", default_value_t = Choice::Off)]
     pub gpu: Choice,
-    /// The budget of the GPU's memory; auto is what is free there.
+    /// The budget of each GPU's memory; auto is what is free there.
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
     pub vram: ByteSize,
+    /// The budget of page-locked memory, through which data goes to the GPUs and back: kept from job to job, within --memory; each
+    /// GPU has an equal part. auto is 80MiB for each.
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
+    pub pinned: ByteSize,
+    /// Page-locked memory on the way to the GPUs is write-combined: a little faster to copy from, but nothing is read from disk
+    /// straight into it.
+    #[arg(long)]
+    pub write_combined: bool,
 }
 
 /// Commit to a polynomial over an SRS on disk.
@@ -403,7 +411,10 @@ mod tests {
         assert!(parse("spillproof bench --curve").is_err());
         assert!(parse("spillproof msm --log-n 4 --gpu auto --vram 2GiB").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu 0").is_ok());
+        assert!(parse("spillproof msm --log-n 4 --gpu all --pinned 64MiB --write-combined").is_ok());
+        assert!(parse("spillproof msm --log-n 4 --gpu 0,1").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu first").is_err());
+        assert!(parse("spillproof msm --log-n 4 --gpu 0 --pinned some").is_err());
         assert!(parse("spillproof msm --log-n 4 --in-memory --gpu auto").is_err());
         assert!(parse("spillproof msm --log-n 4 --in-memory").is_ok());
         let proof = "spillproof prove --k 8 --out p";

@@ -14,9 +14,14 @@ use spillproof_fake_driver::{Built, build, host_module_image};
 const BINARY: &str = env!("CARGO_BIN_EXE_spillproof");
 
 /// Runs an MSM, and gives its result.
-fn msm(mut command: Command, arguments: &str) -> Value {
+fn msm(command: Command, arguments: &str) -> Value {
+    msm_of(11, command, arguments)
+}
+
+fn msm_of(log_n: u32, mut command: Command, arguments: &str) -> Value {
     let output = command
-        .args("msm --json --log-n 11 --memory 8MiB".split(' '))
+        .args("msm --json --memory 8MiB --log-n".split(' '))
+        .arg(log_n.to_string())
         .args(arguments.split_whitespace())
         .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
         .output()
@@ -79,11 +84,68 @@ fn where_a_device_fails_the_processor_goes_on_and_says_why() {
     }
 }
 
+/// The binary under a driver that knows so many devices.
+fn with_devices(device: &(Built, tempfile::NamedTempFile), count: u64) -> Command {
+    let mut command = under(device);
+    command.env("FAKE_CUDA_DEVICES", count.to_string());
+    command
+}
+
+#[test]
+fn page_locked_memory_is_the_users_to_say() {
+    let Some(device) = fake_device() else { return };
+    let expected = by_the_processor();
+    for how in [
+        "--pinned 20KiB",
+        "--pinned 1MiB --write-combined",
+        "--write-combined",
+    ] {
+        let result = msm(under(&device), &format!("--gpu 0 {how}"));
+        assert_eq!(result["done_by"], "the GPU", "{how}");
+        assert_eq!(result["point"], expected["point"], "{how}");
+    }
+    for (count, gpu, smallest) in [(1, "0", 20480), (4, "all", 81920), (4, "1,3", 40960)] {
+        let refused = with_devices(&device, count)
+            .args(["msm", "--log-n", "4", "--pinned", "20479", "--gpu", gpu])
+            .output()
+            .unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let needed = format!("it needs {smallest} at least");
+        assert!(said.contains("--pinned") && said.contains(&needed), "{said}");
+    }
+}
+
+#[test]
+fn several_devices_give_the_same_point() {
+    let Some(device) = fake_device() else { return };
+    let log_n = 13;
+    let expected = msm_of(log_n, Command::new(BINARY), "");
+    for (gpu, count) in [("all", 2), ("all", 4), ("3,1", 4)] {
+        let result = msm_of(log_n, with_devices(&device, count), &format!("--gpu {gpu}"));
+        let done_by = result["done_by"].as_str().unwrap();
+        assert!(done_by.starts_with("GPUs: gpu: 1 sum on "), "{done_by}");
+        assert!(done_by.contains(" points of a sum on "), "{done_by}");
+        assert_eq!(result["point"], expected["point"], "{gpu} of {count}");
+    }
+    // One of them is lost in the middle, by CUDA_ERROR_LAUNCH_FAILED.
+    let mut lost = with_devices(&device, 2);
+    lost.env("FAKE_CUDA_FAIL_ON", "1:200:719:lost");
+    let result = msm_of(log_n, lost, "--gpu all");
+    let done_by = result["done_by"].as_str().unwrap();
+    assert!(done_by.contains("which left 1 to others: "), "{done_by}");
+    assert_eq!(result["point"], expected["point"]);
+    let refused = with_devices(&device, 2)
+        .args(["msm", "--log-n", "4", "--gpu", "0,2"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("there is no GPU 2"), "{said}");
+}
+
 /// The binary under a driver that knows no device.
 fn without_devices(device: &(Built, tempfile::NamedTempFile)) -> Command {
-    let mut command = under(device);
-    command.env("FAKE_CUDA_DEVICES", "0");
-    command
+    with_devices(device, 0)
 }
 
 #[test]
@@ -210,6 +272,50 @@ fn a_proof_goes_on_with_the_processor_where_the_device_fails() {
     assert!(proof == expected, "{gpu}");
     assert!(gpu["sums"].as_u64().unwrap() > 0, "{gpu}");
     assert!(gpu["by_the_processor"][0]["jobs"].as_u64().unwrap() > 5, "{gpu}");
+}
+
+/// Whatever the first device is at when it is lost, the other one goes on with it.
+#[test]
+fn a_proof_goes_on_with_another_device() {
+    let Some(device) = fake_device() else { return };
+    let (_, expected) = prove(Command::new(BINARY), 8, "");
+    let mut went_on = 0;
+    for nth in [900, 3000, 6000, 9000, 12000] {
+        let mut lost = with_devices(&device, 2);
+        lost.env("FAKE_CUDA_FAIL_ON", format!("0:{nth}:719:lost"));
+        let (gpu, proof) = prove(lost, 8, "--gpu 0,1 --offload always");
+        assert!(proof == expected, "{nth}: {gpu}");
+        assert_eq!(
+            gpu["by_the_processor"].as_array().unwrap().len(),
+            0,
+            "{nth}: {gpu}"
+        );
+        went_on += gpu["devices"][0]["left_to_others"].as_array().unwrap().len();
+    }
+    assert!(went_on > 1, "a test that cannot fail");
+}
+
+/// 2^11 rows are two shares of the points.
+#[test]
+fn a_proof_with_several_devices_has_the_same_bytes() {
+    let Some(device) = fake_device() else { return };
+    let k = 11;
+    let (_, expected) = prove(Command::new(BINARY), k, "");
+    let all = "--gpu all --offload always --vram 8MiB";
+    let (gpu, proof) = prove(with_devices(&device, 2), k, all);
+    assert!(proof == expected, "{gpu}");
+    assert_eq!(gpu["by_the_processor"].as_array().unwrap().len(), 0, "{gpu}");
+    for of in gpu["devices"].as_array().unwrap() {
+        assert!(of["points"].as_u64().unwrap() > 0, "{gpu}");
+    }
+    // One of four is lost on the way; the others do the rest.
+    let mut lost = with_devices(&device, 4);
+    lost.env("FAKE_CUDA_FAIL_ON", "0:2500:719:lost");
+    let (gpu, proof) = prove(lost, k, all);
+    assert!(proof == expected, "{gpu}");
+    assert_eq!(gpu["by_the_processor"].as_array().unwrap().len(), 0, "{gpu}");
+    let left = |number: usize| gpu["devices"][number]["left_to_others"].as_array().unwrap().len();
+    assert_eq!((left(0), left(1), left(2), left(3)), (1, 0, 0, 0), "{gpu}");
 }
 
 /// Kernels that are left out without a word: what comes of it is noticed, or no proof is written.
@@ -342,6 +448,24 @@ fn a_program_over_the_drop_in_takes_a_device_by_variables() {
         assert!(proof == expected, "{vram}");
         assert!(jobs > 20, "{vram}: {jobs}");
     }
+    // Two of them, through little page-locked memory.
+    let two = [
+        memory,
+        always,
+        ("SPILLPROOF_GPU", "all"),
+        ("SPILLPROOF_PINNED", "256KiB"),
+        ("FAKE_CUDA_DEVICES", "2"),
+    ];
+    let (proof, jobs) = proves(program_under(&device), &two);
+    assert!(proof == expected && jobs > 20, "{jobs}");
+    let too_small = [two[0], two[1], two[2], ("SPILLPROOF_PINNED", "8KiB"), two[4]];
+    let refused = run_program(program_under(&device), &out, &too_small);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success(), "{said}");
+    assert!(
+        said.contains("SPILLPROOF_PINNED") && said.contains("40960"),
+        "{said}"
+    );
     // Small jobs, no device, and nobody who asks for one.
     let (proof, jobs) = proves(program_under(&device), &[memory, ("SPILLPROOF_GPU", "0")]);
     assert!(proof == expected && jobs == 0);

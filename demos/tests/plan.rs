@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spillproof::Session;
@@ -131,6 +133,51 @@ fn the_smallest_budget_works_and_a_quarter_less_is_refused() {
             Err(spillproof::Error::BudgetTooSmall { needed_bytes, .. }) if needed_bytes == smallest
         ));
         happens(kind, k, Scheme::Shplonk, smallest);
+    }
+}
+
+/// Runs the binary with room for its scratch files in `dir`, and gives the last JSON value that it writes.
+fn spillproof(dir: &Path, arguments: &str) -> serde_json::Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_spillproof"))
+        .args(arguments.split_whitespace())
+        .args(["--json", "--threads", "2", "--dir"])
+        .arg(dir)
+        .current_dir(dir)
+        .env_remove("SPILLPROOF_MEMORY")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments}: {output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let values = serde_json::Deserializer::from_str(&text).into_iter();
+    values.map(Result::unwrap).last().unwrap()
+}
+
+/// A plan counts the parameters that are there already; reading them from a file must not take more.
+#[test]
+fn the_smallest_budget_reads_parameters_and_proves() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    for (circuit, k) in [("chain", 10), ("lookups", 10), ("chain", 14)] {
+        let shape = format!("--circuit {circuit} --k {k}");
+        spillproof(dir, &format!("srs gen --k {k} --out {k}.srs"));
+        spillproof(dir, &format!("srs export {k}.srs --out {k}.params --format raw"));
+        std::fs::remove_file(dir.join(format!("{k}.srs"))).unwrap();
+        let plan = spillproof(dir, &format!("plan {shape} --memory 1GiB"));
+        let smallest = plan["result"]["plan"]["smallest_budget_bytes"].as_u64();
+        let smallest = smallest.unwrap_or_else(|| panic!("{plan}"));
+        println!("{shape}: {smallest} bytes");
+        let made = |out: &str, how: &str| {
+            spillproof(
+                dir,
+                &format!("prove {shape} --params {k}.params --out {out} {how}"),
+            );
+            std::fs::read(dir.join(out)).unwrap()
+        };
+        let within = made("within", &format!("--memory {smallest}"));
+        assert!(within == made("memory", "--no-session"), "{shape}: another proof");
+        // The unmodified crate reads the same parameters.
+        spillproof(dir, &format!("verify {shape} --params {k}.params within"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a user says about devices: `auto`, `off`, or a number.
+//! What a user says about devices: `auto`, `off`, `all`, or numbers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,20 @@ use crate::error::{Error, Result};
 use crate::trace::Detail;
 use crate::{NoGpu, probe};
 
-/// Which device to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Which devices to use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Choice {
     /// The first one if there is any, else the processor.
     #[default]
     Auto,
     /// None; the driver is not even asked.
     Off,
+    /// Those that there are and that open, else the processor.
+    All,
     /// This one, or an error.
     Device(usize),
+    /// These, each once, or an error.
+    Devices(Vec<usize>),
 }
 
 /// What came of a choice.
@@ -52,7 +56,7 @@ impl fmt::Display for NotUsed {
 
 /// A choice that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no GPU: say `auto`, `off`, or a number from 0")]
+#[error("`{text}` is no GPU: say `auto`, `off`, a number from 0, several with commas, each once, or `all`")]
 pub struct ParseChoiceError {
     text: String,
 }
@@ -62,17 +66,25 @@ impl FromStr for Choice {
 
     fn from_str(text: &str) -> Result<Self, ParseChoiceError> {
         match text {
-            "auto" => Ok(Choice::Auto),
-            "off" => Ok(Choice::Off),
+            "auto" => return Ok(Choice::Auto),
+            "off" => return Ok(Choice::Off),
+            "all" => return Ok(Choice::All),
+            _ => {}
+        }
+        let no_choice = || ParseChoiceError {
+            text: text.to_owned(),
+        };
+        let numbers = text.split(',').map(|number| {
             // `+1` is a number to the standard library, and not to a user.
-            number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                number.parse().map(Choice::Device).map_err(|_| ParseChoiceError {
-                    text: text.to_owned(),
-                })
-            }
-            _ => Err(ParseChoiceError {
-                text: text.to_owned(),
-            }),
+            let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+            digits.then(|| number.parse().ok()).flatten()
+        });
+        let numbers: Vec<usize> = numbers.collect::<Option<_>>().ok_or_else(no_choice)?;
+        let is_twice = |(at, number): (usize, &usize)| numbers[..at].contains(number);
+        match numbers[..] {
+            [number] => Ok(Choice::Device(number)),
+            _ if numbers.iter().enumerate().any(is_twice) => Err(no_choice()),
+            _ => Ok(Choice::Devices(numbers)),
         }
     }
 }
@@ -82,33 +94,78 @@ impl fmt::Display for Choice {
         match self {
             Choice::Auto => f.write_str("auto"),
             Choice::Off => f.write_str("off"),
+            Choice::All => f.write_str("all"),
             Choice::Device(ordinal) => ordinal.fmt(f),
+            Choice::Devices(ordinals) => {
+                let numbers: Vec<String> = ordinals.iter().map(usize::to_string).collect();
+                f.write_str(&numbers.join(","))
+            }
         }
     }
 }
 
 impl Choice {
-    /// Opens the device, or says why the processor has to do. `auto` is never an error; a number is, if that device is not to be had.
+    /// Opens the first of the devices, or says why the processor has to do. `auto` and `all` are never an error; a number is, if that device is
+    /// not to be had.
     ///
     /// # Errors
     /// Those of [`Gpu::open`], for a device that was named.
-    pub fn open(self, detail: Detail) -> Result<Chosen> {
-        match self {
-            Choice::Off => Ok(Chosen::Processor(NotUsed::Off)),
-            Choice::Device(ordinal) => {
-                // A driver without devices would call it an error of its own.
-                probe()?;
-                Gpu::open(ordinal, detail).map(Chosen::Gpu)
-            }
-            Choice::Auto => match probe() {
-                Err(reason) => Ok(Chosen::Processor(NotUsed::None(reason))),
-                Ok(_) => Ok(match Gpu::open(0, detail) {
-                    Ok(gpu) => Chosen::Gpu(gpu),
-                    Err(Error::NoGpu(reason)) => Chosen::Processor(NotUsed::None(reason)),
-                    Err(error) => Chosen::Processor(NotUsed::WouldNotOpen(error.to_string())),
-                }),
+    pub fn open(&self, detail: Detail) -> Result<Chosen> {
+        let first = match self {
+            Choice::Off => return Ok(Chosen::Processor(NotUsed::Off)),
+            Choice::All | Choice::Auto => Choice::Auto,
+            Choice::Device(ordinal) => Choice::Device(*ordinal),
+            Choice::Devices(ordinals) => ordinals
+                .first()
+                .map_or(Choice::Off, |first| Choice::Device(*first)),
+        };
+        Ok(match first.open_all(detail)? {
+            Ok(gpus) => match gpus.into_iter().next() {
+                Some(gpu) => Chosen::Gpu(gpu),
+                None => Chosen::Processor(NotUsed::None(NoGpu::NoDevice)),
             },
+            Err(reason) => Chosen::Processor(reason),
+        })
+    }
+
+    /// Opens all of them, one at least. Of `all`, those that do not open are left out.
+    ///
+    /// # Errors
+    /// As [`Choice::open`].
+    pub fn open_all(&self, detail: Detail) -> Result<Result<Vec<Gpu>, NotUsed>> {
+        let named = |ordinals: &[usize]| -> Result<Vec<Gpu>> {
+            // A driver without devices would call it an error of its own.
+            probe()?;
+            ordinals
+                .iter()
+                .map(|&ordinal| Gpu::open(ordinal, detail))
+                .collect()
+        };
+        let wanted = match self {
+            Choice::Off => return Ok(Err(NotUsed::Off)),
+            Choice::Device(ordinal) => return named(&[*ordinal]).map(Ok),
+            Choice::Devices(ordinals) => return named(ordinals).map(Ok),
+            Choice::Auto => 1,
+            Choice::All => usize::MAX,
+        };
+        let there = match probe() {
+            Ok(devices) => devices.len(),
+            Err(reason) => return Ok(Err(NotUsed::None(reason))),
+        };
+        let (mut gpus, mut reason) = (Vec::new(), NotUsed::None(NoGpu::NoDevice));
+        for ordinal in 0..there.min(wanted) {
+            match Gpu::open(ordinal, detail) {
+                Ok(gpu) => gpus.push(gpu),
+                Err(error) => {
+                    tracing::warn!(device = ordinal, %error, "a device does not open, and is left out");
+                    reason = match error {
+                        Error::NoGpu(reason) => NotUsed::None(reason),
+                        error => NotUsed::WouldNotOpen(error.to_string()),
+                    };
+                }
+            }
         }
+        Ok(if gpus.is_empty() { Err(reason) } else { Ok(gpus) })
     }
 }
 
@@ -118,10 +175,22 @@ mod tests {
 
     #[test]
     fn a_choice_is_written_as_it_is_read() {
-        for text in ["auto", "off", "0", "17"] {
+        for text in ["auto", "off", "all", "0", "17", "0,1", "3,0,2"] {
             assert_eq!(text.parse::<Choice>().unwrap().to_string(), text);
         }
-        for text in ["", "Auto", "-1", "+1", "0x0", "99999999999999999999999"] {
+        for text in [
+            "",
+            "Auto",
+            "-1",
+            "+1",
+            "0x0",
+            "99999999999999999999999",
+            "0,",
+            ",",
+            "0,0",
+            "0, 1",
+            "auto,1",
+        ] {
             let error = text.parse::<Choice>().unwrap_err();
             assert!(error.to_string().contains("say `auto`"), "{text}");
         }

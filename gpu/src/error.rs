@@ -7,6 +7,9 @@ use crate::NoGpu;
 /// `Result` with the tier's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Of [`Error::TooSmall`], what slots are too short for.
+pub(crate) const A_PINNED_SLOT: &str = "a pinned slot";
+
 /// What a [`Source`](crate::ring::Source) or a [`Sink`](crate::ring::Sink) says went wrong.
 pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -64,7 +67,7 @@ pub enum Error {
     TooSmall {
         /// The job.
         what: String,
-        /// `device memory`, or `a pinned slot`.
+        /// `device memory`, `a pinned slot`, or `pinned memory` as a whole.
         memory: &'static str,
         /// What there is.
         budget_bytes: u64,
@@ -201,7 +204,7 @@ impl Error {
     /// too short, else the memory.
     pub(crate) fn too_small(what: String, slot: Smallest, vram: Smallest) -> Self {
         let (memory, short) = match slot.needed_bytes > slot.budget_bytes {
-            true => ("a pinned slot", slot),
+            true => (A_PINNED_SLOT, slot),
             false => ("device memory", vram),
         };
         Self::TooSmall {

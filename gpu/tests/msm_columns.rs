@@ -260,9 +260,9 @@ fn devices_come_for_shares() {
                 driver.assert_clean("after shares");
             }
         }
-        let nobody = over_devices(203, 50, Vec::new(), by_processor(&case)).unwrap();
+        let nobody = over_devices::<_, Error, _>(203, 50, Vec::new(), by_processor(&case)).unwrap();
         assert_eq!((nobody.sum, nobody.by_processor), (case.expected[0], 203));
-        assert!(over_devices::<Error>(203, 0, Vec::new(), |_| Ok(G1Projective::ZERO)).is_err());
+        assert!(over_devices::<_, Error, Error>(203, 0, Vec::new(), |_| Ok(G1Projective::ZERO)).is_err());
     });
 }
 

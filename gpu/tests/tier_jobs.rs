@@ -101,7 +101,7 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
                 "{what}: {report}"
             );
             // Six vectors as long as the bases, one of them by its zeros; the short one is alone with as many of the bases.
-            let sent = tier.gpu().trace().total(Kind::ToDevicePinned).bytes;
+            let sent = tier.gpus()[0].trace().total(Kind::ToDevicePinned).bytes;
             let of_points = sent - (6 * 32 * n as u64) - 60 * (64 + 32);
             assert_eq!(of_points % (64 * n as u64), 0, "{what}");
             passes.push(of_points / (64 * n as u64));
@@ -158,7 +158,7 @@ fn a_transform_larger_than_the_device_goes_in_two_steps() {
             );
             // Each element crosses twice.
             for kind in [Kind::ToDevicePinned, Kind::FromDevicePinned] {
-                let bytes = tier.gpu().trace().total(kind).bytes;
+                let bytes = tier.gpus()[0].trace().total(kind).bytes;
                 assert_eq!(bytes, 6 * 2 * (32 << log_n), "{what}");
             }
             assert!(driver.peak_bytes(0) <= vram_bytes, "{what}");

@@ -22,7 +22,7 @@ use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::msm::{Msm, MsmPlan, columns};
 use spillproof_gpu::ntt::{Ends, Ntt, NttPlan, Transform};
 use spillproof_gpu::ring::{Download, Upload};
-use spillproof_gpu::tier::{GpuTier, Offload};
+use spillproof_gpu::tier::{GpuTier, Offload, Request};
 use spillproof_gpu::trace::Detail;
 use spillproof_gpu::{Caching, Choice, Chosen, Error, Gpu, Pinned, Vram};
 use tier_support::{bytes_of, source_of};
@@ -181,9 +181,13 @@ fn quotients() {
     };
     let expected = run(None);
     for vram in [ByteSize::Bytes(4 << 20), ByteSize::Auto] {
-        let tier = GpuTier::open(Choice::Auto, vram, Offload::Always)
-            .unwrap()
-            .unwrap();
+        let request = Request {
+            choice: Choice::Auto,
+            vram,
+            offload: Offload::Always,
+            ..Request::default()
+        };
+        let tier = GpuTier::open(&request).unwrap().unwrap();
         let start = std::time::Instant::now();
         let found = run(Some(&tier));
         println!(

@@ -241,8 +241,8 @@ fn every_row_crosses_once() {
             let session = session(Some(&tier), 8 << 20);
             assert!(case.run(&session, 0).unwrap() == expected);
             let (up, back) = (
-                tier.gpu().trace().total(Kind::ToDevicePinned).bytes,
-                tier.gpu().trace().total(Kind::FromDevicePinned).bytes,
+                tier.gpus()[0].trace().total(Kind::ToDevicePinned).bytes,
+                tier.gpus()[0].trace().total(Kind::FromDevicePinned).bytes,
             );
             assert_eq!(back, 2 * (32 << 11), "{vram:?}");
             let halos: u64 = (2..5)

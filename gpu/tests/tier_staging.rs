@@ -20,15 +20,15 @@ use spillproof::commit::G1;
 use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
 use spillproof::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::FakeDriver;
-use spillproof_gpu::tier::{GpuTier, Offload, Staging, UPLOAD_SLOTS};
+use spillproof_gpu::tier::{GpuTier, Offload, Request, Staging, UPLOAD_SLOTS};
 use spillproof_gpu::trace::{Detail, Kind};
-use spillproof_gpu::{Caching, Gpu, Pinned};
-use tier_sessions::{Job, all_is_given_back, name_the_image, session};
+use spillproof_gpu::{Caching, Choice, Gpu, Pinned};
+use tier_sessions::{Job, all_is_given_back, name_the_image, open, session};
 use tier_support::with_kernels;
 
 fn tier(vram: ByteSize, staging: Staging) -> Arc<GpuTier> {
     let gpu = Gpu::open(0, Detail::Counts).unwrap();
-    Arc::new(GpuTier::over(gpu, vram, Offload::Always, staging))
+    Arc::new(GpuTier::over(vec![gpu], vram, Offload::Always, &staging))
 }
 
 fn locked(driver: &FakeDriver) -> u64 {
@@ -137,6 +137,79 @@ fn a_small_pinned_budget_is_kept_to() {
             }
         },
     );
+}
+
+/// What a user says of page-locked memory: kept to, from the smallest that works on; what has no room for a job's slots is refused with that,
+/// and what is too short for one job only is the processor's, with what it needs.
+#[test]
+fn a_user_says_how_much_is_pinned_and_how() {
+    const TEST: &str = "a_user_says_how_much_is_pinned_and_how";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        let request = |pinned_bytes: u64, upload| Request {
+            choice: Choice::Device(0),
+            offload: Offload::Always,
+            pinned: ByteSize::Bytes(pinned_bytes),
+            upload,
+            ..Request::default()
+        };
+        let refused = |pinned_bytes| match GpuTier::open(&request(pinned_bytes, Caching::Cached)) {
+            Err(spillproof_gpu::Error::TooSmall { smallest_bytes, .. }) => smallest_bytes,
+            other => panic!("{pinned_bytes}: {other:?}"),
+        };
+        let smallest = refused(0);
+        assert_eq!(refused(smallest - 1), smallest);
+        for (pinned_bytes, upload) in [
+            (smallest, Caching::Cached),
+            (smallest, Caching::WriteCombined),
+            (1 << 20, Caching::Cached),
+            (1 << 20, Caching::WriteCombined),
+        ] {
+            let what = format!("{pinned_bytes} {upload:?}");
+            driver.reset(1, 64 << 20);
+            let tier = open(&request(pinned_bytes, upload));
+            let session = session(Some(&tier), 8 << 20);
+            let job = Job::new(&session, 512);
+            job.check_sums(&session, &what);
+            job.check_transforms(&session, &what);
+            assert_eq!(tier.report().by_the_processor(), 0, "{what}: {}", tier.report());
+            let report = session.budget().report();
+            let slots = report.iter().find(|line| line.what == "pinned slots").unwrap();
+            assert!(
+                (1..=pinned_bytes).contains(&slots.peak_bytes),
+                "{what}: {slots:?}"
+            );
+            let in_place = session.storage().stats().bytes_read_in_place;
+            assert_eq!(
+                in_place > 0,
+                upload == Caching::Cached && pinned_bytes > smallest,
+                "{what}: {in_place}"
+            );
+            drop(job);
+            all_is_given_back(session, tier, driver, &what);
+        }
+        // In two steps, by lines of 256 elements.
+        driver.reset(1, 64 << 20);
+        let tier = open(&Request {
+            vram: ByteSize::Bytes(160 << 10),
+            ..request(smallest, Caching::Cached)
+        });
+        let session = session(Some(&tier), 32 << 20);
+        let values: Vec<Fr> = (0..1u64 << 16).map(Fr::from).collect();
+        let input = tier_sessions::column(&session, &values);
+        let domain = Radix2EvaluationDomain::<Fr>::new(values.len()).unwrap();
+        let transform = Transform::forward(16, domain.group_gen);
+        let output = session.run(|| ntt(&input, &transform, Placement::Auto)).unwrap();
+        assert!(output.to_vec().unwrap() == domain.fft(&values));
+        let said = tier.report().to_string();
+        // 8 KiB for each of the five slots.
+        assert!(
+            said.contains("40960 bytes of pinned memory (--pinned, SPILLPROOF_PINNED) are enough"),
+            "{said}"
+        );
+        drop((input, output));
+        all_is_given_back(session, tier, driver, "too short for one");
+    });
 }
 
 /// A tier that moves to another session leaves nothing of it in the ledger of the first.
@@ -391,7 +464,7 @@ fn faults_of_frames_in_place_are_found() {
 /// Waits until the tier's trace says that so many slots are filled.
 fn filled(tier: &GpuTier, slots: u64) {
     let start = std::time::Instant::now();
-    while tier.gpu().trace().total(Kind::Fill).count < slots {
+    while tier.gpus()[0].trace().total(Kind::Fill).count < slots {
         assert!(start.elapsed().as_secs() < 60, "slots wait for the device's turn");
         std::thread::yield_now();
     }
@@ -427,7 +500,7 @@ fn slots_are_filled_before_the_device_is_taken() {
                     (0, 0),
                     "nothing of the device is used"
                 );
-                assert_eq!(tier.gpu().trace().total(Kind::ToDevicePinned).count, 0);
+                assert_eq!(tier.gpus()[0].trace().total(Kind::ToDevicePinned).count, 0);
                 drop(turn);
             });
             assert_eq!(tier.report().by_the_processor(), 0, "{}", tier.report());
@@ -475,6 +548,7 @@ fn the_next_pass_is_staged_while_the_device_works() {
                     }) as Box<dyn spillproof::tier::ReadElements>,
                 })
                 .collect(),
+            parts: None,
         };
         let answer = spillproof::tier::Tier::sums(&*tier, &mut job, &budget).unwrap();
         drop(job);

@@ -9,11 +9,23 @@ use spillproof_format::FrameKey;
 use super::frames::{DIGEST_BYTES, Frames, PendingFrames, Run};
 use super::reader::{JOB_ELEMENTS, run_jobs};
 use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace};
-use crate::budget::Buffer;
+use crate::budget::{Buffer, PAGE_BYTES};
 use crate::{Error, Result};
 
 /// Transfers that a draft keeps behind its caller, and so buffers that it has at most, unless it is told otherwise.
-pub(crate) const WRITES_BEHIND: usize = 2;
+const WRITES_BEHIND: usize = 2;
+
+/// What the digests of a column of `bytes` hold of a budget.
+pub(crate) fn digests_bytes(bytes: u64, frame_bytes: u64) -> u64 {
+    (bytes.div_ceil(frame_bytes) * DIGEST_BYTES as u64).next_multiple_of(PAGE_BYTES as u64)
+}
+
+/// What a writer of a column of `bytes` leases, in buffers of `chunk_bytes` rounded up to whole frames.
+pub(crate) fn writer_bytes(bytes: u64, chunk_bytes: u64, frame_bytes: u64) -> u64 {
+    let buffer_bytes = chunk_bytes.min(bytes).max(1).next_multiple_of(frame_bytes);
+    let flushes = bytes.div_ceil(buffer_bytes);
+    (WRITES_BEHIND as u64).min(flushes) * buffer_bytes
+}
 
 /// A column that is being written. Every element has to be written once; a frame that was not is found
 /// [damaged](Error::Damaged) when it is read.

@@ -59,8 +59,8 @@ mod view;
 
 pub use bundle::{Bundle, BundleWriter, Group};
 pub use container::{Container, ContainerWriter, SectionSpec};
-pub(crate) use draft::WRITES_BEHIND;
 pub use draft::{Draft, Writer};
+pub(crate) use draft::{digests_bytes, writer_bytes};
 pub use element::{Element, limbs_from_bytes, limbs_to_bytes};
 pub(crate) use in_place::InPlace;
 pub(crate) use mapped::READ_BYTES;

@@ -10,6 +10,7 @@
 mod generate;
 pub mod kzg;
 pub mod multiopen;
+mod reading;
 mod srs;
 mod srs_check;
 mod srs_export;
@@ -17,6 +18,7 @@ mod srs_import;
 
 pub use generate::{generate, generate_scratch};
 pub use multiopen::{Combination, divide_and_commit};
+pub use reading::ReadingRoom;
 pub use srs::{Engine, G1, Scalar, Srs, lagrange_from_monomial, omega};
 pub use srs_check::{SrsProgress, check_srs, verify_srs};
 pub use srs_export::export_params_kzg;

@@ -5,7 +5,7 @@
 
 use super::{Phase, Rates, Step};
 use crate::budget::PAGE_BYTES;
-use crate::column::{Placement, SCRATCH_FRAME_BYTES, WRITES_BEHIND, sequential_bytes};
+use crate::column::{Placement, SCRATCH_FRAME_BYTES, digests_bytes, sequential_bytes, writer_bytes};
 use crate::{Error, Result};
 
 /// Bytes of a scalar.
@@ -43,13 +43,12 @@ impl Sheet {
 
     /// What it holds of the budget.
     pub fn held_bytes(&self) -> u64 {
-        let frames = self.len.div_ceil(self.frame_elements());
         let in_memory = if self.in_memory {
             pages(self.file_bytes())
         } else {
             0
         };
-        pages(frames * 32) + in_memory
+        digests_bytes(self.file_bytes(), self.frame_bytes) + in_memory
     }
 
     pub fn prefix(&self, len: u64) -> Self {
@@ -65,9 +64,11 @@ impl Sheet {
 
     /// What a writer in buffers of `chunk` elements leases.
     pub fn writer_bytes(&self, chunk: u64) -> u64 {
-        let frames = chunk.min(self.len).div_ceil(self.frame_elements()).max(1);
-        let flushes = self.len.div_ceil(frames * self.frame_elements());
-        (WRITES_BEHIND as u64).min(flushes) * pages(frames * self.frame_bytes)
+        writer_bytes(
+            self.len * self.element_bytes,
+            chunk.saturating_mul(self.element_bytes),
+            self.frame_bytes,
+        )
     }
 }
 

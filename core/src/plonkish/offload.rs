@@ -79,18 +79,15 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     };
     let answer = tier.quotient(&mut job, &workspace.budget);
     drop(job);
-    // Read-ahead and writes that are still under way hold their leases.
-    ends.readers.drain(..).for_each(Reader::settle);
-    match (answer, ends.writer.take()) {
-        (Ok(Answer::Done(())), Some(writer)) => writer.finish()?.cast().map(Some),
-        (Ok(Answer::Done(())), None) => Err(wrong_answer("a quotient of which nothing was written".into())),
-        (answer, writer) => {
-            writer.into_iter().for_each(Writer::abandon);
-            match answer? {
-                Answer::Declined(why) => Ok(declined("quotient", &why)),
-                Answer::Done(()) => Ok(None),
-            }
-        }
+    let writer = match &answer {
+        Ok(Answer::Done(())) => ends.writer.take(),
+        _ => None,
+    };
+    ends.settle();
+    match (answer?, writer) {
+        (Answer::Done(()), Some(writer)) => writer.finish()?.cast().map(Some),
+        (Answer::Done(()), None) => Err(wrong_answer("a quotient of which nothing was written".into())),
+        (Answer::Declined(why), _) => Ok(declined("quotient", &why)),
     }
 }
 
@@ -108,6 +105,14 @@ struct Ends<'a, F> {
     writer: Option<Writer<Scalar>>,
 }
 
+impl<F> Ends<'_, F> {
+    /// Lets all of it go: read-ahead and writes that are still under way hold their leases.
+    fn settle(&mut self) {
+        self.readers.drain(..).for_each(Reader::settle);
+        self.writer.take().into_iter().for_each(Writer::abandon);
+    }
+}
+
 impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
     fn lease_bytes(&self) -> u64 {
         (self.columns.len() as u64 + WRITE_BUFFERS) * self.matrix.plan.raw_tile_bytes()
@@ -119,9 +124,11 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
             log_tile_rows,
             chunk_rows,
         } = tiles;
-        if log_tile_rows > plan.log_n1 || chunk_rows == 0 || self.writer.is_some() {
+        if log_tile_rows > plan.log_n1 || chunk_rows == 0 {
             return Err(wrong_answer(format!("{tiles:?} of 2^{} rows", plan.log_n1)));
         }
+        // Of somebody who began before, and did not come to the end.
+        self.settle();
         let order = Order::new(self.rotations.iter().copied(), plan.log_n1, log_tile_rows);
         let cut = Cut {
             chunk_rows,

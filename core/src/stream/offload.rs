@@ -53,17 +53,19 @@ where
     else {
         return Ok(None);
     };
-    let columns = scalars.iter().map(|scalars| {
-        Ok(tier::Scalars {
-            len: scalars.len(),
-            source: source_of(scalars, &workspace.budget)?,
-        })
-    });
     let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
-    let mut job = tier::Sums {
-        bases: Box::new(Walk::upwards(bases.prefix(points)?.cast::<[u8; POINT_BYTES]>()?)),
-        scalars: columns.collect::<Result<_>>()?,
-    };
+    let bases = bases.prefix(points)?.cast::<[u8; POINT_BYTES]>()?;
+    let columns = scalars.iter().filter_map(|scalars| match scalars {
+        Scalars::Column(column) => Some(column.frame_elements()),
+        Scalars::Slice(_) | Scalars::Foreign(_) => None,
+    });
+    // All of them are powers of two.
+    let step = columns.fold(bases.frame_elements(), u64::max);
+    let mut job = sums_of(&bases, scalars, 0..points)?;
+    job.parts = Some(tier::Parts {
+        step,
+        of: Box::new(|points| sums_of(&bases, scalars, points)),
+    });
     let answer = tier.sums(&mut job, &workspace.budget)?;
     drop(job);
     let sums = match answer {
@@ -78,6 +80,30 @@ where
         )));
     }
     Ok(sums.iter().map(same).collect())
+}
+
+/// The ends of the sums over a range of the bases.
+fn sums_of<'a, F: Element>(
+    bases: &Bytes<POINT_BYTES>,
+    scalars: &[Scalars<'a, F>],
+    points: Range<u64>,
+) -> Result<tier::Sums<'a>> {
+    let budget = bases.workspace().budget.clone();
+    let vectors = scalars.iter().map(|scalars| {
+        let last = points.end.min(scalars.len());
+        let own = points.start.min(last)..last;
+        Ok(tier::Scalars {
+            len: own.end - own.start,
+            source: source_of(scalars, own, &budget)?,
+        })
+    });
+    Ok(tier::Sums {
+        scalars: vectors.collect::<Result<_>>()?,
+        bases: Box::new(Walk::upwards(
+            bases.part(points.start, points.end - points.start)?,
+        )),
+        parts: None,
+    })
 }
 
 /// The sum by the tier of scalars that are made as they are asked for, over bases in descending chunks, each in its own upward order;
@@ -97,6 +123,8 @@ pub(crate) fn descending_sum(
             len: bases.len(),
             source: Box::new(|first: u64, into: &mut [u8]| scalars.read(first, into)),
         }],
+        // They can only be made in this order.
+        parts: None,
     };
     match tier.sums(&mut job, &workspace.budget)? {
         Answer::Done(sums) => match sums[..] {
@@ -194,25 +222,41 @@ fn same<A: Any, B: Any + Copy>(value: &A) -> Option<B> {
     (value as &dyn Any).downcast_ref::<B>().copied()
 }
 
+/// Those of a range, from its first as 0 on.
 fn source_of<'a, F: Element>(
     scalars: &Scalars<'a, F>,
-    budget: &'a Budget,
+    range: Range<u64>,
+    budget: &Budget,
 ) -> Result<Box<dyn ReadElements + 'a>> {
+    let (start, len) = (range.start, range.end - range.start);
+    // What is in memory has fewer than `usize::MAX`.
+    let (first, last) = (start as usize, range.end as usize);
     Ok(match *scalars {
-        Scalars::Column(column) => Box::new(Walk::upwards(column.cast::<[u8; SCALAR_BYTES]>()?)),
-        Scalars::Slice(values) => Box::new(move |first: u64, into: &mut [u8]| {
-            let start = usize::try_from(first).unwrap_or(usize::MAX);
-            let count = into.len() / SCALAR_BYTES;
+        // An empty range may begin inside of a frame.
+        Scalars::Column(_) if len == 0 => Box::new(|first: u64, _: &mut [u8]| Err(beyond(first, 0))),
+        Scalars::Column(column) => {
+            let column = column.cast::<[u8; SCALAR_BYTES]>()?;
+            Box::new(Walk::upwards(column.part(start, len)?))
+        }
+        Scalars::Slice(values) => {
             let values = values
-                .get(start..)
-                .and_then(|rest| rest.get(..count))
-                .ok_or_else(|| beyond(first, count))?;
-            encode(values, into);
-            Ok(())
-        }),
+                .get(first..last)
+                .ok_or_else(|| beyond(start, len as usize))?;
+            Box::new(move |first: u64, into: &mut [u8]| {
+                let start = usize::try_from(first).unwrap_or(usize::MAX);
+                let count = into.len() / SCALAR_BYTES;
+                let values = values
+                    .get(start..)
+                    .and_then(|rest| rest.get(..count))
+                    .ok_or_else(|| beyond(first, count))?;
+                encode(values, into);
+                Ok(())
+            })
+        }
         Scalars::Foreign(values) => Box::new(Foreign {
             values,
-            budget,
+            range: first..last,
+            budget: budget.clone(),
             tile: None,
         }),
     })
@@ -232,10 +276,11 @@ pub(crate) fn beyond(first: u64, count: usize) -> Error {
     }
 }
 
-/// Another library's scalars, through a tile.
+/// A range of another library's scalars, through a tile.
 struct Foreign<'a, F: Copy> {
     values: &'a dyn ForeignScalars<F>,
-    budget: &'a Budget,
+    range: Range<usize>,
+    budget: Budget,
     tile: Option<LeasedVec<F>>,
 }
 
@@ -244,12 +289,13 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
         let count = into.len() / SCALAR_BYTES;
         let start = usize::try_from(first)
             .ok()
-            .filter(|start| start.saturating_add(count) <= self.values.count())
+            .and_then(|first| self.range.start.checked_add(first))
+            .filter(|start| start.saturating_add(count) <= self.range.end)
             .ok_or_else(|| beyond(first, count))?;
         let tile = match &mut self.tile {
             Some(tile) => tile,
             none => {
-                let len = FOREIGN_CHUNK.min(self.values.count());
+                let len = FOREIGN_CHUNK.min(self.range.len());
                 let zero = F::decode(&[0; SCALAR_BYTES]);
                 none.insert(self.budget.vec(len, zero, "scalars for a compute tier")?)
             }
@@ -260,14 +306,14 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
             self.values.fill(start, values);
             encode(values, out);
         }
-        if start + count == self.values.count() {
+        if start + count == self.range.end {
             self.tile = None;
         }
         Ok(())
     }
 
     fn lease_bytes(&self) -> u64 {
-        (FOREIGN_CHUNK.min(self.values.count()) * size_of::<F>()) as u64
+        (FOREIGN_CHUNK.min(self.range.len()) * size_of::<F>()) as u64
     }
 }
 
@@ -469,7 +515,12 @@ struct Output<M> {
 }
 
 impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for Output<M> {
-    fn write(&mut self, _first: u64, bytes: &[u8]) -> Result<()> {
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
+        if first == 0
+            && let Some(void) = self.writer.take()
+        {
+            void.abandon();
+        }
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => none.insert((self.make)()?),

@@ -92,7 +92,7 @@ pub trait InTiles {
     /// The most that [`Self::ends`] lease, whatever the tiles.
     fn lease_bytes(&self) -> u64;
 
-    /// Leases what is needed, and gives the ends; once.
+    /// Leases what is needed, and gives the ends. Asked again it begins anew: what was written is void.
     ///
     /// # Errors
     /// For tiles that are not the matrix's; of the disk or the budget.

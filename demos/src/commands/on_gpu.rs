@@ -1,11 +1,11 @@
-//! A GPU for a session, as the command line asks for it, and who did what in the end.
+//! GPUs for a session, as the command line asks for them, and who did what in the end.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use spillproof::tier::Tier;
-use spillproof_gpu::tier::{GpuTier, Offload};
-use spillproof_gpu::{Choice, NotUsed};
+use spillproof_gpu::tier::{GpuTier, OfDevice, Offload, Request};
+use spillproof_gpu::{Caching, Choice, NotUsed};
 
 use crate::args::Gpu;
 use crate::run::Result;
@@ -16,40 +16,86 @@ pub enum OnGpu {
     Off,
     /// There is none.
     None(NotUsed),
-    /// There is one.
+    /// There is one, or several.
     Tier(Arc<GpuTier>),
 }
 
 /// Who did which jobs, for machines; `said` is for people.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Used {
     said: String,
-    device: Option<String>,
+    devices: Vec<ByDevice>,
     sums: u64,
     transforms: u64,
     quotients: u64,
     by_the_processor: Vec<Left>,
 }
 
-/// Jobs that were left to the processor.
+/// What one of them did.
+#[derive(Debug, Serialize)]
+struct ByDevice {
+    device: String,
+    /// Made by it alone.
+    sums: u64,
+    /// Of which others had a part, and how many points of each it had, all in all.
+    shared_sums: u64,
+    points: u64,
+    transforms: u64,
+    quotients: u64,
+    left_to_others: Vec<Left>,
+}
+
+/// Jobs that were left to somebody else.
 #[derive(Debug, Serialize)]
 struct Left {
     why: String,
     jobs: u64,
 }
 
+fn left(reasons: &[(String, u64)]) -> Vec<Left> {
+    let reasons = reasons.iter().map(|(why, jobs)| Left {
+        why: why.clone(),
+        jobs: *jobs,
+    });
+    reasons.collect()
+}
+
+impl From<&OfDevice> for ByDevice {
+    fn from(of: &OfDevice) -> Self {
+        Self {
+            device: of.name().to_owned(),
+            sums: of.sums(),
+            shared_sums: of.shared_sums(),
+            points: of.points(),
+            transforms: of.transforms(),
+            quotients: of.quotients(),
+            left_to_others: left(of.left_to_others()),
+        }
+    }
+}
+
 impl OnGpu {
     /// Opens what was asked for.
     ///
     /// # Errors
-    /// Of a device that was named and can't be had.
+    /// Of a device that was named and can't be had; of a budget of page-locked memory that is too small for any job.
     pub fn open(args: &Gpu, offload: Offload) -> Result<Self> {
-        Ok(match args.gpu {
-            Choice::Off => Self::Off,
-            choice => match GpuTier::open(choice, args.vram, offload)? {
-                Ok(tier) => Self::Tier(tier),
-                Err(reason) => Self::None(reason),
+        if args.gpu == Choice::Off {
+            return Ok(Self::Off);
+        }
+        let request = Request {
+            choice: args.gpu.clone(),
+            vram: args.vram,
+            offload,
+            pinned: args.pinned,
+            upload: match args.write_combined {
+                true => Caching::WriteCombined,
+                false => Caching::Cached,
             },
+        };
+        Ok(match GpuTier::open(&request)? {
+            Ok(tier) => Self::Tier(tier),
+            Err(reason) => Self::None(reason),
         })
     }
 
@@ -63,7 +109,7 @@ impl OnGpu {
 
     /// Whether a device did anything.
     pub fn took_part(&self) -> bool {
-        matches!(self, Self::Tier(tier) if tier.report().is_any_of_the_device())
+        matches!(self, Self::Tier(tier) if tier.report().is_any_of_a_device())
     }
 
     /// Who did what so far; `None` if nobody asked for a GPU.
@@ -72,26 +118,20 @@ impl OnGpu {
             Self::Off => None,
             Self::None(reason) => Some(Used {
                 said: reason.to_string(),
-                device: None,
-                sums: 0,
-                transforms: 0,
-                quotients: 0,
-                by_the_processor: Vec::new(),
+                ..Used::default()
             }),
             Self::Tier(tier) => {
                 let report = tier.report();
-                let reasons = report.reasons().iter().map(|(why, jobs)| Left {
-                    why: why.clone(),
-                    jobs: *jobs,
-                });
-                tracing::debug!("device:\n{}", tier.gpu().trace().table());
+                for gpu in tier.gpus() {
+                    tracing::debug!("device {}:\n{}", gpu.description().ordinal, gpu.trace().table());
+                }
                 Some(Used {
                     said: format!("gpu: {report}"),
-                    device: Some(report.device().to_owned()),
+                    devices: report.devices().iter().map(ByDevice::from).collect(),
                     sums: report.sums(),
                     transforms: report.transforms(),
                     quotients: report.quotients(),
-                    by_the_processor: reasons.collect(),
+                    by_the_processor: left(report.reasons()),
                 })
             }
         }
@@ -106,10 +146,11 @@ impl Used {
 
     /// Who did the one job that there was.
     pub fn done_by(&self) -> String {
-        match (self.device.is_some(), self.by_the_processor.first()) {
-            (false, _) => format!("the processor: {}", self.said),
-            (true, None) => "the GPU".into(),
-            (true, Some(left)) => format!("the processor: {}", left.why),
+        match (&self.devices[..], self.by_the_processor.first()) {
+            ([], _) => format!("the processor: {}", self.said),
+            (_, Some(left)) => format!("the processor: {}", left.why),
+            ([_], None) => "the GPU".into(),
+            (_, None) => format!("GPUs: {}", self.said),
         }
     }
 }

@@ -19,6 +19,22 @@ void read_order() {
     else if (!strncmp(text, "random:", 7)) set_order(Order::random, strtoull(text + 7, nullptr, 10));
 }
 
+bool is_final(const std::string& text) { return text.size() > 5 && text.compare(text.size() - 5, 5, ":lost") == 0; }
+
+// FAKE_CUDA_FAIL_ON=<device>:<n>:<code>[:lost]
+void read_failure_of_one(State& s) {
+    const char* text = getenv("FAKE_CUDA_FAIL_ON");
+    if (!text) return;
+    const std::string all(text);
+    const size_t first = all.find(':'), second = all.find(':', first + 1);
+    const size_t ordinal = strtoull(text, nullptr, 10);
+    if (first == std::string::npos || second == std::string::npos || ordinal >= s.devices.size()) return;
+    Device& device = *s.devices[ordinal];
+    device.fail_at = strtoull(all.c_str() + first + 1, nullptr, 10);
+    device.fail_code = atoi(all.c_str() + second + 1);
+    device.fail_is_final = is_final(all);
+}
+
 // FAKE_CUDA_FAIL=<call or any>:<n>:<code>[:lost]
 void read_failure(State& s) {
     const char* text = getenv("FAKE_CUDA_FAIL");
@@ -29,7 +45,7 @@ void read_failure(State& s) {
     s.fail_name = all.substr(0, first) == "any" ? "" : all.substr(0, first);
     s.fail_at = strtoull(all.c_str() + first + 1, nullptr, 10);
     s.fail_code = atoi(all.c_str() + second + 1);
-    s.fail_is_final = all.size() > 5 && all.compare(all.size() - 5, 5, ":lost") == 0;
+    s.fail_is_final = is_final(all);
 }
 
 void make_devices(State& s, uint64_t count, uint64_t memory_bytes) {
@@ -51,6 +67,7 @@ State& state() {
         auto* s = new State;
         make_devices(*s, number("FAKE_CUDA_DEVICES", 1), number("FAKE_CUDA_MEMORY_BYTES", 64 << 20));
         read_failure(*s);
+        read_failure_of_one(*s);
         read_order();
         return s;
     }();

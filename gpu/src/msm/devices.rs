@@ -1,14 +1,14 @@
-//! One sum over several devices: shares of points are dealt out as devices come for them, each device adds up its own, and the host adds
+//! Sums over several devices: shares of points are dealt out as devices come for them, each device adds up its own, and the host adds
 //! one point from each.
 //!
 //! A device that fails (for a reason of its own, [`Error::leaves_the_processor`]) is dealt nothing more, and the share that it had goes to
 //! another one; what no device takes is left to the processor. Sums are exact, so who did which share does not show in the result;
 //! [`Shared`] tells. Memory: what each device's plan leases, on that device.
 
+use std::ops::AddAssign;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use ark_bn254::G1Projective;
-use ark_ec::AdditiveGroup;
 
 use super::Msm;
 use crate::error::{Error, Result};
@@ -23,8 +23,20 @@ pub struct Share {
     pub points: u64,
 }
 
-/// What sums shares on one device, on a thread of its own.
-pub type OnDevice<'a> = Box<dyn FnMut(Share) -> Result<G1Projective> + Send + 'a>;
+/// What sums shares on one device, on a thread of its own: one sum, or what else begins as nothing and adds up.
+pub type OnDevice<'a, T = G1Projective, D = Error> = Box<dyn FnMut(Share) -> Result<T, D> + Send + 'a>;
+
+/// An error of [`OnDevice`].
+pub trait DeviceError: Send {
+    /// Why this device stops, where another one, or the processor, could go on; `None` if the job itself has failed.
+    fn stops_the_device(&self) -> Option<String>;
+}
+
+impl DeviceError for Error {
+    fn stops_the_device(&self) -> Option<String> {
+        self.leaves_the_processor().then(|| self.to_string())
+    }
+}
 
 /// What a device did of a sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +49,9 @@ pub struct Worked {
 
 /// A sum, and who made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shared {
+pub struct Shared<T = G1Projective> {
     /// The sum.
-    pub sum: G1Projective,
+    pub sum: T,
     /// By device, in the caller's order.
     pub devices: Vec<Worked>,
     /// Points that were left to the processor.
@@ -59,12 +71,17 @@ pub fn on_device<'a, S: Source>(
 ///
 /// # Errors
 /// [`Error::Invalid`] for shares of none; those of a device that are the job's own, such as [`Error::Source`]; those of `processor`.
-pub fn over_devices<E: From<Error>>(
+pub fn over_devices<T, D, E>(
     points: u64,
     share_points: u64,
-    devices: Vec<OnDevice<'_>>,
-    mut processor: impl FnMut(Share) -> Result<G1Projective, E>,
-) -> Result<Shared, E> {
+    devices: Vec<OnDevice<'_, T, D>>,
+    mut processor: impl FnMut(Share) -> Result<T, E>,
+) -> Result<Shared<T>, E>
+where
+    T: AddAssign + Default + Send,
+    D: DeviceError,
+    E: From<Error> + From<D>,
+{
     if share_points == 0 {
         let details = format!("{points} points in shares of none");
         return Err(E::from(Error::Invalid { what: "MSM", details }));
@@ -72,10 +89,15 @@ pub fn over_devices<E: From<Error>>(
     let deck = Deck {
         share_points,
         points,
-        state: Mutex::default(),
+        state: Mutex::new(State {
+            next: 0,
+            returned: Vec::new(),
+            out: 0,
+            failed: None,
+        }),
         changed: Condvar::new(),
     };
-    let parts: Vec<(G1Projective, Worked)> = std::thread::scope(|scope| {
+    let parts: Vec<(T, Worked)> = std::thread::scope(|scope| {
         let work = |device| scope.spawn(|| deck.worked(device));
         let threads: Vec<_> = devices.into_iter().map(work).collect();
         let joined = threads.into_iter().map(|thread| {
@@ -88,7 +110,12 @@ pub fn over_devices<E: From<Error>>(
     if let Some(error) = deck.state().failed.take() {
         return Err(E::from(error));
     }
-    let mut sum: G1Projective = parts.iter().map(|part| part.0).sum();
+    let mut sum = T::default();
+    let mut worked = Vec::new();
+    for (part, of_device) in parts {
+        sum += part;
+        worked.push(of_device);
+    }
     let mut by_processor = 0;
     while let Some(share) = deck.left() {
         sum += processor(share)?;
@@ -99,21 +126,20 @@ pub fn over_devices<E: From<Error>>(
     }
     Ok(Shared {
         sum,
-        devices: parts.into_iter().map(|part| part.1).collect(),
+        devices: worked,
         by_processor,
     })
 }
 
 /// Shares that are left.
-struct Deck {
+struct Deck<D> {
     points: u64,
     share_points: u64,
-    state: Mutex<State>,
+    state: Mutex<State<D>>,
     changed: Condvar,
 }
 
-#[derive(Default)]
-struct State {
+struct State<D> {
     /// The first point that was never dealt.
     next: u64,
     /// What failed devices had.
@@ -121,30 +147,30 @@ struct State {
     /// Shares that somebody works on, and may return.
     out: usize,
     /// The job's own failure.
-    failed: Option<Error>,
+    failed: Option<D>,
 }
 
 /// A share that is worked on: a thread that panics with it must not leave the others waiting.
-struct Dealt<'a> {
-    deck: &'a Deck,
+struct Dealt<'a, D> {
+    deck: &'a Deck<D>,
     share: Share,
 }
 
-impl Drop for Dealt<'_> {
+impl<D> Drop for Dealt<'_, D> {
     fn drop(&mut self) {
         self.deck.state().out -= 1;
         self.deck.changed.notify_all();
     }
 }
 
-impl Deck {
+impl<D> Deck<D> {
     /// Nothing is half done when a thread panics, so poison is no matter.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State<D>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next share, if there is one now.
-    fn take(&self, state: &mut State) -> Option<Share> {
+    fn take(&self, state: &mut State<D>) -> Option<Share> {
         state.returned.pop().or_else(|| {
             let points = self.share_points.min(self.points - state.next);
             let share = Share {
@@ -157,7 +183,7 @@ impl Deck {
     }
 
     /// The next share; waits while there is none and one may still come back.
-    fn deal(&self) -> Option<Dealt<'_>> {
+    fn deal(&self) -> Option<Dealt<'_, D>> {
         let mut state = self.state();
         loop {
             if state.failed.is_some() {
@@ -180,29 +206,33 @@ impl Deck {
     }
 
     /// A device's thread.
-    fn worked(&self, mut device: OnDevice<'_>) -> (G1Projective, Worked) {
-        let mut sum = G1Projective::ZERO;
+    fn worked<T>(&self, mut device: OnDevice<'_, T, D>) -> (T, Worked)
+    where
+        T: AddAssign + Default,
+        D: DeviceError,
+    {
+        let mut sum = T::default();
         let mut worked = Worked {
             points: 0,
             stopped: None,
         };
         while let Some(dealt) = self.deal() {
-            match device(dealt.share) {
+            let error = match device(dealt.share) {
                 Ok(part) => {
                     sum += part;
                     worked.points += dealt.share.points;
+                    continue;
                 }
-                Err(error) if error.leaves_the_processor() => {
-                    tracing::warn!(%error, "a device gives its share of a sum back");
-                    worked.stopped = Some(error.to_string());
-                    self.state().returned.push(dealt.share);
-                    break;
-                }
-                Err(error) => {
-                    self.state().failed.get_or_insert(error);
-                    break;
-                }
+                Err(error) => error,
+            };
+            if let Some(why) = error.stops_the_device() {
+                tracing::warn!(why, "a device gives its share of a sum back");
+                worked.stopped = Some(why);
+                self.state().returned.push(dealt.share);
+            } else {
+                self.state().failed.get_or_insert(error);
             }
+            break;
         }
         (sum, worked)
     }

@@ -27,7 +27,7 @@ use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
 use ark_ff::BigInt;
 
 pub use bases::Bases;
-pub use devices::{OnDevice, Share, Shared, Worked, on_device, over_devices};
+pub use devices::{DeviceError, OnDevice, Share, Shared, Worked, on_device, over_devices};
 pub use plan::{BasesAre, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
 
 use crate::device::Stream;

@@ -1,6 +1,6 @@
 //! How an MSM is cut: window width, points of a chunk, and the bytes that all of it takes.
 
-use crate::error::{Error, Result};
+use crate::error::{A_PINNED_SLOT, Error, Result};
 use crate::ring::Chunking;
 use crate::vram::GRANULE_BYTES;
 
@@ -141,7 +141,7 @@ impl MsmPlan {
         if longest < shortest {
             return Err(Error::TooSmall {
                 what: what(),
-                memory: "a pinned slot",
+                memory: A_PINNED_SLOT,
                 budget_bytes: slot_bytes,
                 smallest_bytes: shortest * element_bytes,
             });

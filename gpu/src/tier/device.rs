@@ -30,8 +30,13 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Nothing of the device is used yet.
-    pub fn new(gpu: &Gpu, budget: ByteSize, staging: Staging, cache: Option<Cache>) -> Self {
+    /// Nothing of the device, which is one of so many, is used yet.
+    pub fn new(
+        gpu: &Gpu,
+        budget: ByteSize,
+        (staging, devices): (&Staging, usize),
+        cache: Option<Cache>,
+    ) -> Self {
         Self {
             gpu: gpu.clone(),
             budget,
@@ -42,7 +47,7 @@ impl Device {
             kernels: None,
             vram: None,
             refuses: None,
-            stock: Stock::new(gpu, staging),
+            stock: Stock::new(gpu, staging, devices),
             measured: Measured::default(),
         }
     }
@@ -121,8 +126,16 @@ impl Device {
         }
     }
 
-    /// Puts away what an error leaves in doubt.
-    pub fn after(&mut self, error: &Error) {
+    /// Puts away what an error leaves in doubt, and says it, with what would help.
+    pub fn failed(&mut self, error: &Error) -> String {
+        self.after(error);
+        match self.stock.remedy(error) {
+            Some(remedy) => format!("{error}; {remedy}"),
+            None => error.to_string(),
+        }
+    }
+
+    fn after(&mut self, error: &Error) {
         self.msm = None;
         self.ntt = None;
         let gone = error.is_device_lost();

@@ -10,9 +10,10 @@
 
 use std::ops::RangeInclusive;
 
-use spillproof::budget::{Budget, Lease, Spares};
+use spillproof::budget::{Budget, ByteSize, Lease, Spares};
 
 use super::stop::Stop;
+use crate::error::A_PINNED_SLOT;
 use crate::ring::{Download, Upload};
 use crate::{Caching, Error, Gpu, Pinned, Result};
 
@@ -25,13 +26,21 @@ const SLOT_BYTES_MAX: u64 = 16 << 20;
 /// A slot takes at most this part of what the budget has left: the columns' buffers want some, too.
 const SLOT_PART: u64 = 8;
 const BACK_SLOT_PART: u64 = 16;
+/// Slots of a job with both ways.
+const SLOTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS) as u64;
 /// What a job takes at most.
-const PINNED_BYTES: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS) as u64 * SLOT_BYTES_MAX;
+const PINNED_BYTES: u64 = SLOTS * SLOT_BYTES_MAX;
+/// As users know it.
+const PINNED_MEMORY: &str = "pinned memory (--pinned, SPILLPROOF_PINNED)";
+
+/// The shortest slot that any job has a use for: a page.
+const SLOT_BYTES_MIN: u64 = 4096;
 
 /// How a tier stages data in page-locked memory.
 #[derive(Debug, Clone)]
 pub struct Staging {
-    /// The budget of page-locked memory; several tiers may share one. 80 MiB if not said: what one job takes at most.
+    /// The budget of page-locked memory; several tiers of one device each may share one, several devices of one tier have equal parts. 80 MiB
+    /// if not said: what one job takes at most.
     pub pinned: Pinned,
     /// How the host sees slots on the way to the device. Into cached ones, which is what there is if not said, whole frames of columns are
     /// read straight from disk, and checked there. Write-combined ones are a little faster for the bus and must not be read on the host,
@@ -48,11 +57,53 @@ impl Default for Staging {
     }
 }
 
+impl Staging {
+    /// For so many devices, with a budget of page-locked memory as a user says it ([`ByteSize::Auto`]: the default's for each of them).
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`], with the smallest budget, for one in which no job has slots of a page each. Longer transforms and wider circuits
+    /// need longer slots: those are declined, and the reason says what they need.
+    pub fn of(pinned: ByteSize, upload: Caching, devices: usize) -> Result<Self> {
+        let devices = devices.max(1) as u64;
+        let bytes = match pinned {
+            ByteSize::Bytes(bytes) => bytes,
+            ByteSize::Auto => devices * PINNED_BYTES,
+        };
+        let smallest_bytes = devices * SLOTS * SLOT_BYTES_MIN;
+        if bytes < smallest_bytes {
+            return Err(Error::TooSmall {
+                what: format!("{SLOTS} slots of {SLOT_BYTES_MIN} bytes for each of {devices} devices"),
+                memory: PINNED_MEMORY,
+                budget_bytes: bytes,
+                smallest_bytes,
+            });
+        }
+        Ok(Self {
+            pinned: Pinned::new(bytes),
+            upload,
+        })
+    }
+
+    /// The part of one of so many devices. None waits for what another one keeps.
+    pub(super) fn part(&self, devices: usize) -> Self {
+        let pinned = match devices {
+            0 | 1 => self.pinned.clone(),
+            _ => Pinned::new(self.pinned.ledger().limit_bytes() / devices as u64),
+        };
+        Self {
+            pinned,
+            upload: self.upload,
+        }
+    }
+}
+
 /// Slots between jobs.
 #[derive(Debug)]
 pub(super) struct Stock {
     gpu: Gpu,
     staging: Staging,
+    /// Those that the budget of page-locked memory was divided among.
+    devices: usize,
     spares: Spares<Set>,
 }
 
@@ -88,19 +139,25 @@ impl Host {
 }
 
 impl Stock {
-    /// No slots yet.
-    pub fn new(gpu: &Gpu, staging: Staging) -> Self {
+    /// No slots yet, for one of so many devices.
+    pub fn new(gpu: &Gpu, staging: &Staging, devices: usize) -> Self {
         Self {
             gpu: gpu.clone(),
-            staging,
+            staging: staging.part(devices),
+            devices: devices.max(1),
             spares: Spares::default(),
         }
     }
 
     /// The most that each slot of a job may have now; a power of two, so that plans of like jobs are alike.
     pub fn slot_bytes_max(&self, budget: &Budget, both_ways: bool) -> u64 {
+        self.slot_bytes_of(budget.available_bytes(), both_ways)
+    }
+
+    /// The same, for a job that may have so much of the budget.
+    pub fn slot_bytes_of(&self, room_bytes: u64, both_ways: bool) -> u64 {
         let part = if both_ways { BACK_SLOT_PART } else { SLOT_PART };
-        self.slot_bytes_within(budget.available_bytes() / part, both_ways)
+        self.slot_bytes_within(room_bytes / part, both_ways)
     }
 
     /// The same, of at most `bytes`.
@@ -109,6 +166,24 @@ impl Stock {
         let of_pinned = self.staging.pinned.ledger().limit_bytes() / count as u64;
         let bytes = bytes.min(of_pinned).min(SLOT_BYTES_MAX);
         bytes.checked_ilog2().map_or(0, |log| 1 << log)
+    }
+
+    /// What to do about an error, if it is the budget of page-locked memory that made a job's slots too short.
+    pub fn remedy(&self, error: &Error) -> Option<String> {
+        let Error::TooSmall {
+            memory: A_PINNED_SLOT,
+            smallest_bytes,
+            ..
+        } = *error
+        else {
+            return None;
+        };
+        let slot_bytes = smallest_bytes.checked_next_power_of_two()?;
+        let needed_bytes = SLOTS * slot_bytes;
+        let is_short = self.staging.pinned.ledger().limit_bytes() < needed_bytes;
+        let all_bytes = self.devices as u64 * needed_bytes;
+        (is_short && slot_bytes <= SLOT_BYTES_MAX)
+            .then(|| format!("{all_bytes} bytes of {PINNED_MEMORY} are enough for it"))
     }
 
     /// Slots of `slot_bytes` or more for a job: kept ones, if there are, and they are no larger than the job's may be.

@@ -1,4 +1,5 @@
-//! The engine's second compute tier on a device: [`GpuTier`] takes the whole jobs that `spillproof` offers, or declines with a reason.
+//! The engine's second compute tier on one device or several: [`GpuTier`] takes the whole jobs that `spillproof` offers, or declines with a
+//! reason.
 //!
 //! ```text
 //! a job -> small, by measured rates? -> a plan within --vram -> pinned slots, leased from the session's budget -> ring -> answer
@@ -8,10 +9,12 @@
 //!
 //! - Kernels are compiled at the first job and kept, and those of a quotient's program for all of its shape. So is what the last sum and the last transform had on the device, for the next one
 //!   of the same plan; it goes when another job needs its memory.
-//! - One job at a time; one that comes meanwhile is the processor's. Nobody waits: whoever waited on a rayon worker might hold up the very
+//! - Of several devices all have a part in a sum (`shared.rs`); transforms and quotients are of the first that is idle. Where a device fails,
+//!   another one does its part, or the whole job from its start; the processor, where none is left.
+//! - A device does one job at a time; one that finds none idle is the processor's. Nobody waits: whoever waited on a rayon worker might hold up the very
 //!   job that it waits for. Slots are filled from disk before the device's turn is taken.
-//! - What goes wrong with the device is a reason to decline, kept for the [`Report`]. A device that is lost, computed what cannot be, or
-//!   has no kernels, declines everything from then on.
+//! - What goes wrong with a device is kept for the [`Report`]. One that is lost, computed what cannot be, or has no kernels, gets no more
+//!   jobs.
 //!
 //! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, and for a quotient; a slot has
 //! at most an eighth of what the budget has left (in a quotient a sixth of what its ends leave), and 16 MiB. They are kept for the next job, as long as neither the session's budget
@@ -25,6 +28,7 @@ mod quotient;
 mod rates;
 mod report;
 mod request;
+mod shared;
 mod stop;
 mod sums;
 mod transform;
@@ -38,44 +42,53 @@ use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use rates::Offload;
-pub use report::{Job, Report};
+pub use report::{Job, OfDevice, Report};
 pub use request::{ParseOffloadError, Request};
 
 use crate::kernels::Cache;
 use crate::trace::Detail;
-use crate::{Choice, Chosen, Gpu, NotUsed, Result};
+use crate::{Gpu, NotUsed, Result};
 use device::Device;
 use stop::Stop;
 
-/// A device that does the engine's jobs.
+/// Devices that do the engine's jobs.
 #[derive(Debug)]
 pub struct GpuTier {
-    gpu: Gpu,
+    gpus: Vec<Gpu>,
+    /// In the same order.
+    devices: Vec<Mutex<Device>>,
     offload: Offload,
-    device: Mutex<Device>,
     report: Mutex<Report>,
 }
 
+/// A device that is idle, and still good, with its number.
+type Idle<'a> = (usize, MutexGuard<'a, Device>);
+
 impl GpuTier {
-    /// The device that `choice` says, with a budget of `vram` of its memory ([`ByteSize::Auto`]: what is free there at the first job); or
-    /// why there is none.
+    /// The devices that are asked for, or why there is none.
     ///
     /// # Errors
-    /// Those of [`Choice::open`], for a device that was named.
-    pub fn open(choice: Choice, vram: ByteSize, offload: Offload) -> Result<Result<Arc<Self>, NotUsed>> {
-        Ok(match choice.open(Detail::Counts)? {
-            Chosen::Processor(reason) => Err(reason),
-            Chosen::Gpu(gpu) => Ok(Arc::new(Self::over(gpu, vram, offload, Staging::default()))),
-        })
+    /// Those of [`Choice::open`](crate::Choice::open), for devices that were named, and of [`Staging::of`].
+    pub fn open(request: &Request) -> Result<Result<Arc<Self>, NotUsed>> {
+        let gpus = match request.choice.open_all(Detail::Counts)? {
+            Ok(gpus) => gpus,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let staging = Staging::of(request.pinned, request.upload, gpus.len())?;
+        let tier = Self::over(gpus, request.vram, request.offload, &staging);
+        Ok(Ok(Arc::new(tier)))
     }
 
-    /// The same on a device that is open, with page-locked memory as `staging` says.
-    pub fn over(gpu: Gpu, vram: ByteSize, offload: Offload, staging: Staging) -> Self {
+    /// The same on devices that are open, with a budget of `vram` of each one's memory ([`ByteSize::Auto`]: what is free there at the first
+    /// job).
+    pub fn over(gpus: Vec<Gpu>, vram: ByteSize, offload: Offload, staging: &Staging) -> Self {
+        let device =
+            |gpu: &Gpu| Device::new(gpu, vram, (staging, gpus.len()), cache_folder().map(Cache::new));
         Self {
             offload,
-            device: Mutex::new(Device::new(&gpu, vram, staging, cache_folder().map(Cache::new))),
-            report: Mutex::new(Report::new(gpu.description().to_string())),
-            gpu,
+            devices: gpus.iter().map(device).map(Mutex::new).collect(),
+            report: Mutex::new(Report::new(gpus.iter().map(|gpu| gpu.description().to_string()))),
+            gpus,
         }
     }
 
@@ -84,70 +97,89 @@ impl GpuTier {
         locked(&self.report).clone()
     }
 
-    /// The device.
-    pub fn gpu(&self) -> &Gpu {
-        &self.gpu
+    /// The devices.
+    pub fn gpus(&self) -> &[Gpu] {
+        &self.gpus
     }
 
-    /// Lets the device do `count` jobs of one kind, and writes down who did them.
+    /// A device that can begin a job now, or why it can't.
+    fn idle(&self, number: usize) -> Result<Idle<'_>, String> {
+        let device = match self.devices.get(number).map(Mutex::try_lock) {
+            Some(Ok(device)) => device,
+            Some(Err(TryLockError::Poisoned(poisoned))) => poisoned.into_inner(),
+            Some(Err(TryLockError::WouldBlock)) | None => {
+                return Err("the device is busy with another job of this session".to_owned());
+            }
+        };
+        match device.refuses() {
+            Some(why) => Err(why.to_owned()),
+            None => Ok((number, device)),
+        }
+    }
+
+    /// Lets one device do `count` jobs of one kind, and writes down who did them: the first that is idle and good, and if it fails the
+    /// next one, from the start.
     fn attempt<T>(
         &self,
         job: Job,
         count: u64,
-        work: impl FnOnce(&mut Device) -> Result<T, Stop>,
+        mut work: impl FnMut(&mut Device) -> Result<T, Stop>,
     ) -> spillproof::Result<Answer<T>> {
-        let mut device = match self.device.try_lock() {
-            Ok(device) => device,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                let why = "the device is busy with another job of this session".to_owned();
-                locked(&self.report).declined(&why, count);
-                return Ok(Answer::Declined(why));
-            }
-        };
-        let stopped = match device.refuses() {
-            Some(why) => Stop::Declined(why.to_owned()),
-            None => match work(&mut device) {
+        let mut last = "there is no device".to_owned();
+        for number in 0..self.devices.len() {
+            let (_, mut device) = match self.idle(number) {
+                Ok(idle) => idle,
+                Err(why) => {
+                    last = why;
+                    continue;
+                }
+            };
+            match work(&mut device).map_err(Stop::sorted) {
                 Ok(result) => {
-                    locked(&self.report).done(job, count);
-                    tracing::debug!(?job, count, "done by the device");
+                    locked(&self.report).done(number, job, count);
+                    tracing::debug!(?job, count, device = number, "done by the device");
                     return Ok(Answer::Done(result));
                 }
-                Err(stopped) => stopped,
-            },
-        };
-        let why = match stopped.sorted() {
-            Stop::Host(error) => return Err(error),
-            Stop::Declined(why) => why,
-            Stop::Device(error) => {
-                tracing::warn!(?job, %error, "the device did not do it, the processor will");
-                device.after(&error);
-                error.to_string()
+                Err(Stop::Host(error)) => return Err(error),
+                Err(Stop::Declined(why)) => return Ok(self.declined(why, count)),
+                Err(Stop::Device(error)) => {
+                    tracing::warn!(?job, device = number, %error, "the device did not do it, others will");
+                    last = device.failed(&error);
+                    locked(&self.report).left(number, &last, count);
+                }
             }
-        };
+        }
+        Ok(self.declined(last, count))
+    }
+
+    /// Leaves jobs to the processor.
+    fn declined<T>(&self, why: String, count: u64) -> Answer<T> {
         locked(&self.report).declined(&why, count);
-        Ok(Answer::Declined(why))
+        Answer::Declined(why)
     }
 }
 
 impl Tier for GpuTier {
     fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
-        let count = job.scalars.len() as u64;
-        self.attempt(Job::Sum, count, |device| {
-            let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
+        if let Some(answer) = self.shared_sums(job, budget)? {
+            return Ok(answer);
+        }
+        let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
+        self.attempt(Job::Sum, job.scalars.len() as u64, |device| {
             if self.offload == Offload::Measured {
                 rates::worth_a_sum(device, longest, budget)?;
             }
-            sums::run(device, job, budget)
+            sums::run(device, job, (budget, budget.available_bytes()))
         })
     }
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+        let mut begun = None;
         self.attempt(Job::Transform, 1, |device| {
             if self.offload == Offload::Measured {
                 rates::worth_a_transform(device, job.log_n, budget)?;
             }
-            transform::run(device, job, budget)
+            transform::run(device, job, budget, &mut begun)
         })
     }
 

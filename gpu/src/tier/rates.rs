@@ -29,7 +29,7 @@ use crate::ntt::{self, NttPlan, NttWay};
 const LOG_SMALL: u32 = 12;
 /// log2 of the larger one.
 const LOG_LARGE: u32 = 15;
-const SMALL: u64 = 1 << LOG_SMALL;
+pub(super) const SMALL: u64 = 1 << LOG_SMALL;
 const LARGE: u64 = 1 << LOG_LARGE;
 /// Rows that the processor's registers are for, as in the engine.
 const BLOCK_ROWS: usize = 256;

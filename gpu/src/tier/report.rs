@@ -16,112 +16,58 @@ pub enum Job {
     Quotient,
 }
 
-/// Who did which jobs, and why not the device.
+/// Who did which jobs, and why not a device.
 ///
-/// Written as `12 sums, 7 transforms, 4 quotients on 0: NVIDIA H200 (..); 3 by the processor: why`.
+/// Written as `12 sums, 7 transforms, 4 quotients on 0: NVIDIA H200 (..); 3 by the processor: why`; of several devices each, with its
+/// points where sums were shared: `12 sums on 2 devices: 512 points of 12 sums on 0: ..; 512 points of 12 sums on 1: ..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    device: String,
+    devices: Vec<OfDevice>,
+    /// Made by several devices together.
+    shared: u64,
+    declined: Reasons,
+}
+
+/// What one device did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfDevice {
+    name: String,
     sums: u64,
     transforms: u64,
     quotients: u64,
-    declined: Vec<(String, u64)>,
+    shared: u64,
+    points: u64,
+    left: Reasons,
+}
+
+/// Why jobs were left to somebody else, and how many each time, in the order in which reasons came up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Reasons {
+    named: Vec<(String, u64)>,
     others: u64,
 }
 
-impl Report {
-    pub(super) fn new(device: String) -> Self {
-        Self {
-            device,
-            sums: 0,
-            transforms: 0,
-            quotients: 0,
-            declined: Vec::new(),
-            others: 0,
-        }
-    }
-
-    /// Which device.
-    pub fn device(&self) -> &str {
-        &self.device
-    }
-
-    /// Sums that the device made.
-    pub fn sums(&self) -> u64 {
-        self.sums
-    }
-
-    /// Transforms that the device made.
-    pub fn transforms(&self) -> u64 {
-        self.transforms
-    }
-
-    /// Quotients that the device made, each on one coset.
-    pub fn quotients(&self) -> u64 {
-        self.quotients
-    }
-
-    /// Whether the device did anything.
-    pub fn is_any_of_the_device(&self) -> bool {
-        self.sums + self.transforms + self.quotients > 0
-    }
-
-    /// Jobs that were offered, and left to the processor.
-    pub fn by_the_processor(&self) -> u64 {
-        self.declined.iter().map(|(_, count)| count).sum::<u64>() + self.others
-    }
-
-    /// Why, and how many jobs each time, in the order in which reasons came up; of some eight different ones no more.
-    pub fn reasons(&self) -> &[(String, u64)] {
-        &self.declined
-    }
-
-    pub(super) fn done(&mut self, job: Job, count: u64) {
-        match job {
-            Job::Sum => self.sums += count,
-            Job::Transform => self.transforms += count,
-            Job::Quotient => self.quotients += count,
-        }
-    }
-
-    pub(super) fn declined(&mut self, why: &str, count: u64) {
-        if let Some((_, counted)) = self.declined.iter_mut().find(|(known, _)| known == why) {
+impl Reasons {
+    fn add(&mut self, why: &str, count: u64) {
+        if let Some((_, counted)) = self.named.iter_mut().find(|(known, _)| known == why) {
             *counted += count;
-        } else if self.declined.len() < REASONS_MAX {
-            self.declined.push((why.to_owned(), count));
+        } else if self.named.len() < REASONS_MAX {
+            self.named.push((why.to_owned(), count));
         } else {
             self.others += count;
         }
     }
+
+    fn count(&self) -> u64 {
+        self.named.iter().map(|(_, count)| count).sum::<u64>() + self.others
+    }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Reasons {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        let kinds = [
-            (self.sums, "sum"),
-            (self.transforms, "transform"),
-            (self.quotients, "quotient"),
-        ];
-        let done: Vec<String> = kinds
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, kind)| format!("{count} {kind}{}", plural(*count)))
-            .collect();
-        let done = if done.is_empty() {
-            "nothing".to_owned()
-        } else {
-            done.join(", ")
-        };
-        write!(f, "{done} on {}", self.device)?;
-        let jobs = self.by_the_processor();
-        if jobs == 0 {
-            return Ok(());
-        }
-        write!(f, "; {jobs} by the processor: ")?;
-        for (i, (why, count)) in self.declined.iter().enumerate() {
+        for (i, (why, count)) in self.named.iter().enumerate() {
             let separator = if i > 0 { "; " } else { "" };
-            match self.declined.len() {
+            match self.named.len() {
                 1 if self.others == 0 => write!(f, "{why}")?,
                 _ => write!(f, "{separator}{why} ({count})")?,
             }
@@ -133,19 +79,215 @@ impl fmt::Display for Report {
     }
 }
 
+impl OfDevice {
+    /// Which device.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sums that it made alone.
+    pub fn sums(&self) -> u64 {
+        self.sums
+    }
+
+    /// Transforms.
+    pub fn transforms(&self) -> u64 {
+        self.transforms
+    }
+
+    /// Quotients, each on one coset.
+    pub fn quotients(&self) -> u64 {
+        self.quotients
+    }
+
+    /// Sums that were shared among devices, and that it had a part in.
+    pub fn shared_sums(&self) -> u64 {
+        self.shared
+    }
+
+    /// Points of each of those, all in all.
+    pub fn points(&self) -> u64 {
+        self.points
+    }
+
+    /// Why it left jobs, or its share of some, to other devices or the processor, and how many each time; of some eight different reasons
+    /// no more.
+    pub fn left_to_others(&self) -> &[(String, u64)] {
+        &self.left.named
+    }
+}
+
+impl Report {
+    pub(super) fn new(devices: impl IntoIterator<Item = String>) -> Self {
+        let of_device = |name| OfDevice {
+            name,
+            sums: 0,
+            transforms: 0,
+            quotients: 0,
+            shared: 0,
+            points: 0,
+            left: Reasons::default(),
+        };
+        Self {
+            devices: devices.into_iter().map(of_device).collect(),
+            shared: 0,
+            declined: Reasons::default(),
+        }
+    }
+
+    /// Each of the devices.
+    pub fn devices(&self) -> &[OfDevice] {
+        &self.devices
+    }
+
+    /// Sums that devices made.
+    pub fn sums(&self) -> u64 {
+        self.of_all(OfDevice::sums) + self.shared
+    }
+
+    /// Transforms that devices made.
+    pub fn transforms(&self) -> u64 {
+        self.of_all(OfDevice::transforms)
+    }
+
+    /// Quotients that devices made, each on one coset.
+    pub fn quotients(&self) -> u64 {
+        self.of_all(OfDevice::quotients)
+    }
+
+    /// Whether a device did anything.
+    pub fn is_any_of_a_device(&self) -> bool {
+        self.sums() + self.transforms() + self.quotients() > 0
+    }
+
+    /// Jobs that were offered, and left to the processor.
+    pub fn by_the_processor(&self) -> u64 {
+        self.declined.count()
+    }
+
+    /// Why, and how many jobs each time, in the order in which reasons came up; of some eight different ones no more.
+    pub fn reasons(&self) -> &[(String, u64)] {
+        &self.declined.named
+    }
+
+    pub(super) fn done(&mut self, device: usize, job: Job, count: u64) {
+        if let Some(of) = self.devices.get_mut(device) {
+            match job {
+                Job::Sum => of.sums += count,
+                Job::Transform => of.transforms += count,
+                Job::Quotient => of.quotients += count,
+            }
+        }
+    }
+
+    /// `count` sums that devices made together.
+    pub(super) fn shared(&mut self, count: u64) {
+        self.shared += count;
+    }
+
+    /// A device's part of `count` sums.
+    pub(super) fn had_points(&mut self, device: usize, points: u64, count: u64) {
+        if let Some(of) = self.devices.get_mut(device).filter(|_| points > 0) {
+            of.points += points;
+            of.shared += count;
+        }
+    }
+
+    /// A device left its share of `count` jobs, or all of them, to others.
+    pub(super) fn left(&mut self, device: usize, why: &str, count: u64) {
+        if let Some(of) = self.devices.get_mut(device) {
+            of.left.add(why, count);
+        }
+    }
+
+    pub(super) fn declined(&mut self, why: &str, count: u64) {
+        self.declined.add(why, count);
+    }
+
+    fn of_all(&self, count: impl Fn(&OfDevice) -> u64) -> u64 {
+        self.devices.iter().map(count).sum()
+    }
+}
+
+/// `12 sums`, `1 transform`, ..; `nothing` if there is none.
+fn listed(kinds: &[(u64, &str)]) -> String {
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let done: Vec<String> = kinds
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, kind)| format!("{count} {kind}{}", plural(*count)))
+        .collect();
+    if done.is_empty() {
+        "nothing".to_owned()
+    } else {
+        done.join(", ")
+    }
+}
+
+impl fmt::Display for OfDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = match self.shared {
+            1 => "point of a sum".to_owned(),
+            shared => format!("point of {shared} sums"),
+        };
+        let part = part.replacen("point", if self.points == 1 { "point" } else { "points" }, 1);
+        let mut done = listed(&[
+            (self.sums, "sum"),
+            (self.transforms, "transform"),
+            (self.quotients, "quotient"),
+        ]);
+        if self.points > 0 {
+            let alone = if done == "nothing" {
+                String::new()
+            } else {
+                format!(", {done}")
+            };
+            done = format!("{} {part}{alone}", self.points);
+        }
+        write!(f, "{done} on {}", self.name)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.devices[..] {
+            [device] => device.fmt(f)?,
+            devices => {
+                let done = listed(&[
+                    (self.sums(), "sum"),
+                    (self.transforms(), "transform"),
+                    (self.quotients(), "quotient"),
+                ]);
+                write!(f, "{done} on {} devices", devices.len())?;
+                for (i, device) in devices.iter().enumerate() {
+                    write!(f, "{} {device}", if i > 0 { ";" } else { ":" })?;
+                    match device.left.count() {
+                        0 => {}
+                        jobs => write!(f, ", which left {jobs} to others: {}", device.left)?,
+                    }
+                }
+            }
+        }
+        match self.by_the_processor() {
+            0 => Ok(()),
+            jobs => write!(f, "; {jobs} by the processor: {}", self.declined),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_report_is_read_by_people() {
-        let mut report = Report::new("0: a card".into());
+        let mut report = Report::new(["0: a card".into()]);
         assert_eq!(report.to_string(), "nothing on 0: a card");
-        report.done(Job::Sum, 12);
-        report.done(Job::Transform, 1);
+        report.done(0, Job::Sum, 12);
+        report.done(0, Job::Transform, 1);
         assert_eq!(report.to_string(), "12 sums, 1 transform on 0: a card");
         let mut with_quotients = report.clone();
-        with_quotients.done(Job::Quotient, 4);
+        with_quotients.done(0, Job::Quotient, 4);
         assert_eq!(
             with_quotients.to_string(),
             "12 sums, 1 transform, 4 quotients on 0: a card"
@@ -168,5 +310,25 @@ mod tests {
             (24, REASONS_MAX)
         );
         assert!(report.to_string().ends_with("; for other reasons (14)"));
+    }
+    #[test]
+    fn a_report_says_which_device_did_what() {
+        let mut report = Report::new(["0: a card", "1: another"].map(String::from));
+        assert_eq!(
+            report.to_string(),
+            "nothing on 2 devices: nothing on 0: a card; nothing on 1: another"
+        );
+        report.shared(3);
+        report.had_points(0, 700, 3);
+        report.had_points(1, 0, 3);
+        report.left(1, "lost", 3);
+        report.done(0, Job::Transform, 1);
+        report.declined("busy", 2);
+        assert_eq!(
+            report.to_string(),
+            "3 sums, 1 transform on 2 devices: 700 points of 3 sums, 1 transform on 0: a card; nothing on 1: another, which left 3 to \
+             others: lost; 2 by the processor: busy"
+        );
+        assert_eq!((report.sums(), report.by_the_processor()), (3, 2));
     }
 }

@@ -1,4 +1,5 @@
-//! What a user asks of a device: which one, how much of its memory, for which jobs; from variables, or in code.
+//! What a user asks of devices: which ones, how much of their memory, for which jobs, through how much page-locked memory; from variables,
+//! or in code.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -6,12 +7,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use spillproof::budget::ByteSize;
-use spillproof::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, VRAM_VARIABLE};
+use spillproof::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_VARIABLE};
 
 use super::{GpuTier, Offload};
-use crate::{Choice, Error, Result};
+use crate::{Caching, Choice, Error, Result};
 
-/// Which device, how much of its memory, for which jobs. By default none.
+/// Which devices, how much of their memory, for which jobs, and how data gets there. By default none.
 ///
 /// ```
 /// use spillproof_gpu::tier::Request;
@@ -20,14 +21,19 @@ use crate::{Choice, Error, Result};
 /// assert!(tier.is_none());
 /// # Ok::<(), spillproof_gpu::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Which device.
+    /// Which devices.
     pub choice: Choice,
-    /// The budget of its memory; [`ByteSize::Auto`] is what is free there at the first job.
+    /// The budget of each one's memory; [`ByteSize::Auto`] is what is free there at the first job.
     pub vram: ByteSize,
     /// Which jobs.
     pub offload: Offload,
+    /// The budget of page-locked memory, of which each device has an equal part; [`ByteSize::Auto`] is what a job takes at most, 80 MiB for
+    /// each.
+    pub pinned: ByteSize,
+    /// How the host sees page-locked memory on the way to the device: see [`Staging`](super::Staging).
+    pub upload: Caching,
 }
 
 impl Default for Request {
@@ -36,12 +42,14 @@ impl Default for Request {
             choice: Choice::Off,
             vram: ByteSize::Auto,
             offload: Offload::Measured,
+            pinned: ByteSize::Auto,
+            upload: Caching::Cached,
         }
     }
 }
 
 impl Request {
-    /// What [`GPU_VARIABLE`], [`VRAM_VARIABLE`] and [`OFFLOAD_VARIABLE`] say; the default for what is not set.
+    /// What [`GPU_VARIABLE`], [`VRAM_VARIABLE`], [`OFFLOAD_VARIABLE`] and [`PINNED_VARIABLE`] say; the default for what is not set.
     ///
     /// # Errors
     /// [`Error::Invalid`], which names the variable, for a value that is none.
@@ -55,10 +63,12 @@ impl Request {
             choice: parsed(&variable, GPU_VARIABLE)?.unwrap_or(default.choice),
             vram: parsed(&variable, VRAM_VARIABLE)?.unwrap_or(default.vram),
             offload: parsed(&variable, OFFLOAD_VARIABLE)?.unwrap_or(default.offload),
+            pinned: parsed(&variable, PINNED_VARIABLE)?.unwrap_or(default.pinned),
+            ..default
         })
     }
 
-    /// The device, or `None` where [`Choice::Auto`] finds none; why is told at level info.
+    /// The devices, or `None` where [`Choice::Auto`] or [`Choice::All`] finds none; why is told at level info.
     ///
     /// # Errors
     /// Those of [`GpuTier::open`].
@@ -66,9 +76,11 @@ impl Request {
         if self.choice == Choice::Off {
             return Ok(None);
         }
-        match GpuTier::open(self.choice, self.vram, self.offload)? {
+        match GpuTier::open(self)? {
             Ok(tier) => {
-                tracing::info!(device = %tier.gpu().description(), "spillproof: a device takes part");
+                for gpu in tier.gpus() {
+                    tracing::info!(device = %gpu.description(), "spillproof: a device takes part");
+                }
                 Ok(Some(tier))
             }
             Err(reason) => {
@@ -133,21 +145,28 @@ mod tests {
             ("SPILLPROOF_GPU", "1"),
             ("SPILLPROOF_VRAM", "2GiB"),
             ("SPILLPROOF_OFFLOAD", "always"),
+            ("SPILLPROOF_PINNED", "1GiB"),
         ];
         let expected = Request {
             choice: Choice::Device(1),
             vram: ByteSize::Bytes(2 << 30),
             offload: Offload::Always,
+            pinned: ByteSize::Bytes(1 << 30),
+            upload: Caching::Cached,
         };
         assert_eq!(request(&all).unwrap(), expected);
+        for (text, choice) in [("all", Choice::All), ("2,0", Choice::Devices(vec![2, 0]))] {
+            assert_eq!(request(&[("SPILLPROOF_GPU", text)]).unwrap().choice, choice);
+        }
     }
 
     #[test]
     fn a_bad_value_is_named_with_its_variable_and_what_would_be_right() {
         for (name, value, remedy) in [
-            ("SPILLPROOF_GPU", "first", "say `auto`, `off`, or a number"),
+            ("SPILLPROOF_GPU", "first", "say `auto`, `off`, a number"),
             ("SPILLPROOF_VRAM", "two", "two"),
             ("SPILLPROOF_OFFLOAD", "never", "say `measured`"),
+            ("SPILLPROOF_PINNED", "much", "much"),
         ] {
             let said = request(&[(name, value)]).unwrap_err().to_string();
             assert!(said.starts_with(&format!("{name}: `{value}`")), "{said}");

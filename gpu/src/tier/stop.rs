@@ -1,6 +1,7 @@
 //! Why a job stopped, and whose matter that is.
 
 use crate::Error;
+use crate::msm::DeviceError;
 
 /// Why a job did not come to its end on the device.
 #[derive(Debug)]
@@ -30,6 +31,17 @@ impl Stop {
             | spillproof::Error::BudgetTooSmall { .. }
             | spillproof::Error::Memory { .. } => Self::Declined(format!("no memory of the host: {error}")),
             error => Self::Host(error),
+        }
+    }
+}
+
+/// Where one device has no memory of the host, another one may.
+impl DeviceError for Stop {
+    fn stops_the_device(&self) -> Option<String> {
+        match self {
+            Self::Host(_) => None,
+            Self::Declined(why) => Some(why.clone()),
+            Self::Device(error) => error.stops_the_device(),
         }
     }
 }

@@ -25,11 +25,11 @@ use crate::ring::{Source, Upload};
 /// A vector, and where its sum goes.
 type Vector<'v, 'a> = (usize, &'v mut Scalars<'a>);
 
-/// All sums of the job.
+/// All sums of the job, with slots and ends that take about `room_bytes` of the budget.
 pub(super) fn run(
     device: &mut Device,
     job: &mut Sums<'_>,
-    budget: &Budget,
+    (budget, room_bytes): (&Budget, u64),
 ) -> Result<Vec<G1Projective>, Stop> {
     let mut sums = vec![G1Projective::ZERO; job.scalars.len()];
     let mut vectors: Vec<Vector<'_, '_>> = job
@@ -39,7 +39,7 @@ pub(super) fn run(
         .filter(|(_, scalars)| scalars.len > 0)
         .collect();
     vectors.sort_by_key(|(_, scalars)| Reverse(scalars.len));
-    let (plans, passes) = passes(device, job.bases.lease_bytes(), &mut vectors, budget)?;
+    let (plans, passes) = passes(device, job.bases.lease_bytes(), &mut vectors, room_bytes)?;
     let mut feed = Feed {
         bases: &mut *job.bases,
         passes,
@@ -86,12 +86,12 @@ fn passes<'p, 'v, 'a>(
     device: &mut Device,
     bases_bytes: u64,
     vectors: &'p mut [Vector<'v, 'a>],
-    budget: &Budget,
+    room_bytes: u64,
 ) -> Result<(Vec<MsmPlan>, Vec<&'p mut [Vector<'v, 'a>]>), Stop> {
-    let slot_bytes = device.stock.slot_bytes_max(budget, false);
+    let slot_bytes = device.stock.slot_bytes_of(room_bytes, false);
     // Before anything is held: what is left for the vectors beside slots and bases.
     let held_bytes = UPLOAD_SLOTS as u64 * slot_bytes + bases_bytes;
-    let room_bytes = budget.available_bytes().saturating_sub(held_bytes);
+    let room_bytes = room_bytes.saturating_sub(held_bytes);
     let (mut plans, mut passes) = (Vec::new(), Vec::new());
     let mut rest = vectors;
     while let Some((_, longest)) = rest.first() {

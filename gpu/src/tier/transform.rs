@@ -15,12 +15,24 @@ use super::sums;
 use crate::error::{BoxedError, Error};
 use crate::ntt::{self, Ends, NttPlan, NttWay};
 
-/// The whole job.
-pub(super) fn run(device: &mut Device, job: &mut Transform<'_>, budget: &Budget) -> Result<(), Stop> {
+/// The whole job. Where another device has begun it, `begun` says how: it is written in one way.
+pub(super) fn run(
+    device: &mut Device,
+    job: &mut Transform<'_>,
+    budget: &Budget,
+    begun: &mut Option<bool>,
+) -> Result<(), Stop> {
     let transform = of(job)?;
     let vram_bytes = device.vram_bytes()?;
     let slot_bytes = device.stock.slot_bytes_max(budget, true);
     let plan = NttPlan::new(job.log_n, vram_bytes, slot_bytes)?;
+    let is_whole = plan.way() == NttWay::InDeviceMemory;
+    if *begun.get_or_insert(is_whole) != is_whole {
+        return Err(Stop::Declined(
+            "a device failed at the transform, and another one has not the memory to do it in the same way"
+                .into(),
+        ));
+    }
     let NttWay::TwoSteps { log_rows } = plan.way() else {
         let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
         let in_place = host.may_read();

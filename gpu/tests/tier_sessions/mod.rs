@@ -16,7 +16,7 @@ use spillproof::commit::G1;
 use spillproof::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::FakeDriver;
 use spillproof_gpu::Choice;
-use spillproof_gpu::tier::{GpuTier, Offload};
+use spillproof_gpu::tier::{GpuTier, Offload, Request};
 
 /// Points and scalars on disk, and their sums by arkworks.
 pub struct Job {
@@ -129,7 +129,16 @@ pub fn name_the_image(image: &[u8]) -> tempfile::NamedTempFile {
 }
 
 pub fn tier(vram: ByteSize, offload: Offload) -> Arc<GpuTier> {
-    GpuTier::open(Choice::Device(0), vram, offload).unwrap().unwrap()
+    open(&Request {
+        choice: Choice::Device(0),
+        vram,
+        offload,
+        ..Request::default()
+    })
+}
+
+pub fn open(request: &Request) -> Arc<GpuTier> {
+    GpuTier::open(request).unwrap().unwrap()
 }
 
 pub fn session(tier: Option<&Arc<GpuTier>>, memory_bytes: u64) -> Session {

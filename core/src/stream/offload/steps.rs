@@ -56,6 +56,9 @@ pub(super) struct Parts {
 
 impl InSteps for &mut Steps {
     fn ends(&mut self, matrix: Matrix) -> Result<StepEnds<'_>> {
+        if let Some(void) = self.parts.take() {
+            void.abandon();
+        }
         let parts = self
             .parts
             .insert(Parts::new(&self.input, (self.log_n, matrix), self.placement)?);

@@ -24,10 +24,6 @@ use crate::report::progress::Progress;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
 
-/// Enough to read a file of parameters, whatever k: 3.1 MiB for a chunk of points, and a writer's buffers. The planner's smallest budget
-/// is the prover's, which can be less for k up to 14.
-const READS_PARAMS_BYTES: u64 = 5 << 20;
-
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
 const TIMEOUT: Duration = Duration::from_secs(3600);
 /// Swapping may take so many times as long as having the memory, before it is given up.
@@ -222,7 +218,7 @@ impl Bencher<'_> {
         }
     }
 
-    /// From the smallest that works and reads the parameters' file, doubled up to `most_bytes`, and then without one.
+    /// From the smallest that works, doubled up to `most_bytes`, and then without one.
     fn budgets(&self, circuit: Kind, k: u32, most_bytes: u64) -> Result<Vec<Option<u64>>> {
         let shape = Shape {
             k,
@@ -230,8 +226,7 @@ impl Bencher<'_> {
             scheme: Scheme::Shplonk,
         };
         let plan = planned(&self.session, shape, &self.rates)?;
-        let smallest_bytes = plan.smallest_budget_bytes.max(READS_PARAMS_BYTES);
-        let doubled = std::iter::successors(Some(smallest_bytes), |bytes| bytes.checked_mul(2));
+        let doubled = std::iter::successors(Some(plan.smallest_budget_bytes), |bytes| bytes.checked_mul(2));
         let below = doubled.take_while(|bytes| *bytes < most_bytes).map(Some);
         Ok(below.chain([None]).collect())
     }

@@ -52,12 +52,19 @@ pub(crate) trait Sink<C: PrimeCurveAffine> {
 /// A basis that the engine made.
 pub(crate) type Shared<C> = Arc<dyn Stored<C>>;
 
+/// Room for points on their way, until it is dropped.
+pub(crate) struct Room {
+    /// How many.
+    pub(crate) points: usize,
+    _lease: Box<dyn Any>,
+}
+
 /// Where new columns are made.
 pub(crate) trait Store<C: PrimeCurveAffine> {
     /// A new column of `len` points.
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<C>>>;
-    /// Room for buffers of `bytes`, until what is returned is dropped.
-    fn lease(&self, bytes: usize, what: &'static str) -> io::Result<Box<dyn Any>>;
+    /// Room for as many of `len` points at a time as the budget has beside two columns of them, up to `points_max`.
+    fn reading_room(&self, len: usize, point_bytes: usize, points_max: usize) -> io::Result<Room>;
     /// `s^i * g` and `L_i(s) * g` for `2^k` rows. Insecure: whoever knows `s` can forge proofs.
     fn generate(&self, k: u32, s: C::Scalar) -> io::Result<[Shared<C>; 2]>;
 }
@@ -107,10 +114,10 @@ struct SessionStore {
 
 impl Store<G1Affine> for SessionStore {
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<G1Affine>>> {
-        // The frames of an SRS that the engine makes: its digests are what a plan takes for granted.
+        // The frames of an SRS that the engine makes, and its place: what a plan takes for granted.
         let frame_bytes = commit::SRS_FRAME_BYTES;
         let workspace = self.session.workspace();
-        let draft = Draft::scratch_with_frames(workspace, what, len as u64, Placement::Auto, frame_bytes);
+        let draft = Draft::scratch_with_frames(workspace, what, len as u64, Placement::Disk, frame_bytes);
         let writer = Writer::new(draft.map_err(io::Error::other)?);
         Ok(Box::new(ColumnSink {
             session: Arc::clone(&self.session),
@@ -118,13 +125,14 @@ impl Store<G1Affine> for SessionStore {
         }))
     }
 
-    fn lease(&self, bytes: usize, what: &'static str) -> io::Result<Box<dyn Any>> {
-        Ok(Box::new(
-            self.session
-                .budget()
-                .lease(bytes as u64, what)
-                .map_err(io::Error::other)?,
-        ))
+    fn reading_room(&self, len: usize, point_bytes: usize, points_max: usize) -> io::Result<Room> {
+        let budget = self.session.budget();
+        let room = commit::ReadingRoom::new(budget, len as u64, point_bytes as u64, points_max as u64);
+        let room = room.map_err(io::Error::other)?;
+        Ok(Room {
+            points: room.points() as usize,
+            _lease: Box::new(room),
+        })
     }
 
     fn generate(&self, k: u32, s: Fr) -> io::Result<[Shared<G1Affine>; 2]> {

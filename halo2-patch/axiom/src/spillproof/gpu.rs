@@ -1,4 +1,4 @@
-//! A device for a session: from variables, or by the builder. Without the feature `gpu` there is no code for devices in here, and
+//! Devices for a session: from variables, or by the builder. Without the feature `gpu` there is no code for devices in here, and
 //! asking for one by a variable is an error.
 //!
 //! ```no_run
@@ -18,17 +18,17 @@ use ::spillproof::tier::Tier;
 use ::spillproof::{Error, Result};
 
 pub use ::spillproof_gpu::tier::{GpuTier, Offload, Request as GpuRequest};
-pub use ::spillproof_gpu::Choice;
+pub use ::spillproof_gpu::{Caching, Choice};
 
 use super::SessionBuilder;
 
 /// Devices for a [`SessionBuilder`].
 pub trait UseGpu: Sized {
-    /// The device that is asked for takes part; none, where `auto` finds none. To see afterwards who did what, open it with
+    /// The devices that are asked for take part; none, where `auto` or `all` finds none. To see afterwards who did what, open it with
     /// [`GpuRequest::open`], give it to [`SessionBuilder::tier`], and ask its [`GpuTier::report`].
     ///
     /// # Errors
-    /// Of a device that was named, and can't be had.
+    /// Of a device that was named, and can't be had; of a budget of page-locked memory in which no job has room.
     fn gpu(self, request: &GpuRequest) -> Result<Self>;
 }
 

@@ -33,8 +33,8 @@
 //! ```
 //!
 //! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`. With the feature `gpu` a device takes
-//! part where `SPILLPROOF_GPU` (`auto`, `off`, a number), `SPILLPROOF_VRAM` and `SPILLPROOF_OFFLOAD` (`measured`, `always`) say so, or
-//! [`UseGpu`]; proofs are the same bytes, and are verified before they are returned ([`verify`]).
+//! part where `SPILLPROOF_GPU` (`auto`, `off`, `all`, numbers), `SPILLPROOF_VRAM`, `SPILLPROOF_PINNED` and `SPILLPROOF_OFFLOAD` (`measured`,
+//! `always`) say so, or [`UseGpu`]; proofs are the same bytes, and are verified before they are returned ([`verify`]).
 //!
 //! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
 //! warns, and stock is built. Name something from this module, and that is a compile error instead:
@@ -78,7 +78,7 @@ pub use ::spillproof::tier;
 pub use bundle::{open_proving_key, save_proving_key};
 pub use domain::FftDataMap;
 #[cfg(feature = "gpu")]
-pub use gpu::{Choice, GpuRequest, GpuTier, Offload, UseGpu};
+pub use gpu::{Caching, Choice, GpuRequest, GpuTier, Offload, UseGpu};
 pub use plan::{plan, shape, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};

@@ -1,7 +1,7 @@
 //! Making, reading and writing `ParamsKZG` in a session: point by point the same as stock, with fixed buffers.
 //!
-//! Peak memory: buffers for [`CHUNK_POINTS`] points (some 200 bytes each, leased), whatever `k` is; plus what the engine
-//! leases for writing and computing.
+//! Peak memory: buffers for up to [`CHUNK_POINTS`] points (some 200 bytes each, leased), fewer where the budget is small, whatever `k`
+//! is; plus what the engine leases for writing and computing.
 
 use std::io;
 
@@ -11,13 +11,13 @@ use pairing::Engine;
 use rand_core::RngCore;
 
 use super::bases::{or_panic, Bases};
-use super::engine::{store, Store};
+use super::engine::{store, Sink, Store};
 use crate::arithmetic::parallelize;
 use crate::helpers::SerdeCurveAffine;
 use crate::poly::kzg::commitment::ParamsKZG;
 use crate::SerdeFormat;
 
-/// Points that are decoded at a time, 1 MiB of them. Few in unit tests, so that small parameters have many chunks.
+/// Points that are decoded at a time, 1 MiB of them, if the budget has room. Few in unit tests, so that small parameters have many chunks.
 const CHUNK_POINTS: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// `setup` in the current session, or the rng back if there is none for this curve.
@@ -48,7 +48,8 @@ pub(crate) fn setup<E: Engine, R: RngCore>(k: u32, rng: R) -> Result<ParamsKZG<E
 /// Reads what `write_custom` wrote.
 ///
 /// # Errors
-/// Those of the reader; points that are not on the curve (in the formats that check); those of writing columns.
+/// Those of the reader; points that are not on the curve (in the formats that check); those of writing columns; a budget that has no
+/// room for reading them, with the smallest one that has.
 pub(crate) fn read<E: Engine, R: io::Read>(
     store: &dyn Store<E::G1Affine>,
     reader: &mut R,
@@ -69,8 +70,17 @@ where
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     let n = 1u64 << k;
-    let g = read_points(store, "g", n as usize, reader, format)?;
-    let g_lagrange = read_points(store, "g_lagrange", n as usize, reader, format)?;
+    let point_bytes = encoded_bytes::<E::G1Affine>(format);
+    let on_its_way = point_bytes + size_of::<Option<E::G1Affine>>() + size_of::<E::G1Affine>();
+    let room = store.reading_room(n as usize, on_its_way, CHUNK_POINTS)?;
+    let mut chunk = Chunk {
+        bytes: vec![0; room.points * point_bytes],
+        decoded: vec![None; room.points],
+        points: vec![E::G1Affine::identity(); room.points],
+        format,
+    };
+    let mut points = |what| chunk.read_all(store.sink(what, n as usize)?, (what, n as usize), reader);
+    let (g, g_lagrange) = (points("g")?, points("g_lagrange")?);
     let g2 = E::G2Affine::read(reader, format)?;
     let s_g2 = E::G2Affine::read(reader, format)?;
     Ok(ParamsKZG {
@@ -83,43 +93,53 @@ where
     })
 }
 
-fn read_points<C: SerdeCurveAffine>(
-    store: &dyn Store<C>,
-    what: &'static str,
-    n: usize,
-    reader: &mut impl io::Read,
+/// Points on their way.
+struct Chunk<C> {
+    bytes: Vec<u8>,
+    decoded: Vec<Option<C>>,
+    points: Vec<C>,
     format: SerdeFormat,
-) -> io::Result<Bases<C>> {
-    let point_bytes = match format {
+}
+
+impl<C: SerdeCurveAffine> Chunk<C> {
+    /// All `n` points of one basis, a chunk at a time.
+    fn read_all(
+        &mut self,
+        mut sink: Box<dyn Sink<C>>,
+        (what, n): (&'static str, usize),
+        reader: &mut impl io::Read,
+    ) -> io::Result<Bases<C>> {
+        let (chunk, format) = (self.points.len(), self.format);
+        let point_bytes = self.bytes.len() / chunk;
+        for first in (0..n).step_by(chunk) {
+            let count = chunk.min(n - first);
+            let bytes = &mut self.bytes[..count * point_bytes];
+            reader.read_exact(bytes)?;
+            let (bytes, decoded) = (&*bytes, &mut self.decoded[..count]);
+            parallelize(decoded, |decoded, offset| {
+                let encoded = bytes[offset * point_bytes..].chunks_exact(point_bytes);
+                for (point, encoded) in decoded.iter_mut().zip(encoded) {
+                    *point = decode(encoded, format);
+                }
+            });
+            let points = &mut self.points[..count];
+            for (index, (point, decoded)) in points.iter_mut().zip(decoded).enumerate() {
+                *point = decoded.ok_or_else(|| {
+                    let message = format!("invalid point encoding: point {} of {what}", first + index);
+                    io::Error::other(message)
+                })?;
+            }
+            sink.push(points)?;
+        }
+        Ok(Bases::Disk(sink.finish()?))
+    }
+}
+
+fn encoded_bytes<C: SerdeCurveAffine>(format: SerdeFormat) -> usize {
+    match format {
         SerdeFormat::Processed => C::Repr::default().as_ref().len(),
         SerdeFormat::RawBytes | SerdeFormat::RawBytesUnchecked => C::identity().to_raw_bytes().len(),
-    };
-    let chunk = CHUNK_POINTS.min(n);
-    let _lease = store.lease(
-        chunk * (point_bytes + size_of::<Option<C>>() + size_of::<C>()),
-        "points being read",
-    )?;
-    let mut bytes = vec![0u8; chunk * point_bytes];
-    let mut decoded = vec![None; chunk];
-    let mut points = vec![C::identity(); chunk];
-    let mut sink = store.sink(what, n)?;
-    for first in (0..n).step_by(chunk) {
-        reader.read_exact(&mut bytes)?;
-        parallelize(&mut decoded, |decoded, offset| {
-            let encoded = bytes[offset * point_bytes..].chunks_exact(point_bytes);
-            for (point, encoded) in decoded.iter_mut().zip(encoded) {
-                *point = decode(encoded, format);
-            }
-        });
-        for (index, (point, decoded)) in points.iter_mut().zip(&decoded).enumerate() {
-            *point = decoded.ok_or_else(|| {
-                let message = format!("invalid point encoding: point {} of {what}", first + index);
-                io::Error::other(message)
-            })?;
-        }
-        sink.push(&points)?;
     }
-    Ok(Bases::Disk(sink.finish()?))
 }
 
 fn decode<C: SerdeCurveAffine>(bytes: &[u8], format: SerdeFormat) -> Option<C> {

@@ -79,10 +79,12 @@ fn without_the_feature_a_device_is_refused() {
 #[test]
 fn bad_values_are_refused_by_name() {
     for (variable, value, remedy) in [
-        ("SPILLPROOF_GPU", "first", "say `auto`, `off`, or a number"),
+        ("SPILLPROOF_GPU", "first", "say `auto`, `off`, a number"),
+        ("SPILLPROOF_GPU", "0,0", "each once"),
         ("SPILLPROOF_GPU", "99", "no GPU"),
         ("SPILLPROOF_VRAM", "two", "is not a size"),
         ("SPILLPROOF_OFFLOAD", "never", "say `measured`"),
+        ("SPILLPROOF_PINNED", "much", "is not a size"),
     ] {
         is_refused(
             &[MEMORY, (variable, value)],

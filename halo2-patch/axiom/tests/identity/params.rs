@@ -8,6 +8,7 @@ use halo2_axiom::halo2curves::ff::Field;
 use halo2_axiom::poly::commitment::{Blind, Params, ParamsProver};
 use halo2_axiom::poly::kzg::commitment::ParamsKZG;
 use halo2_axiom::poly::EvaluationDomain;
+use halo2_axiom::spillproof::Session;
 use halo2_axiom::SerdeFormat;
 use stock_halo2_axiom::poly::commitment::{Params as _, ParamsProver as _};
 use stock_halo2_axiom::SerdeFormat as StockFormat;
@@ -39,6 +40,47 @@ fn every_format_is_read_and_written_as_stock_does() {
                     "k = {k}: reading differs"
                 );
             });
+        }
+    }
+}
+
+/// From the smallest room that works on: as many points at a time as fit it, from 128 to all, in chunks that need not divide them. Less is
+/// refused with the smallest budget.
+#[test]
+fn parameters_are_read_in_chunks_that_there_is_room_for() {
+    let _turn = turn(false);
+    for k in [0, 7, 11] {
+        let theirs = stock::prove::params(k);
+        for (format, stock_format) in FORMATS {
+            let bytes = stock::prove::params_bytes(&theirs, stock_format);
+            let read = |left_bytes: u64| {
+                in_session(SESSION_BYTES, || {
+                    let session = Session::current().unwrap().unwrap();
+                    let held_bytes = SESSION_BYTES - left_bytes;
+                    let held = session.budget().lease(held_bytes, "somebody else").unwrap();
+                    let read = drop_in::prove::read_params(&bytes, format);
+                    assert!(session.budget().peak_bytes() <= SESSION_BYTES);
+                    drop(held);
+                    let read = read.map_err(|error| match error.downcast() {
+                        Ok(spillproof::Error::BudgetTooSmall { needed_bytes, .. }) => {
+                            needed_bytes - held_bytes
+                        }
+                        other => panic!("{other:?}"),
+                    })?;
+                    assert!(
+                        drop_in::prove::params_bytes(&read, format) == bytes,
+                        "k = {k}, {left_bytes} left"
+                    );
+                    Ok::<(), u64>(())
+                })
+            };
+            let smallest = read(0).unwrap_err();
+            assert_eq!(read(smallest - 1), Err(smallest), "k = {k}");
+            // Each step has room for some points more.
+            let steps = if k == 11 { 24 } else { 2 };
+            for step in 0..=steps {
+                read(smallest + step * 17_377).unwrap();
+            }
         }
     }
 }

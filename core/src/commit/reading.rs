@@ -1,0 +1,119 @@
+//! How many points of parameters are read at a time by somebody who knows their format: as many as the budget has room for.
+//!
+//! The two columns are on disk, and are filled one after the other. Memory:
+//!
+//! ```text
+//! leased = 2 * digests + writer's buffers + points * point_bytes
+//! ```
+//!
+//! of which only the digests, 32 bytes for each frame of [`SRS_FRAME_BYTES`], grow with n.
+
+use super::{G1, SRS_FRAME_BYTES};
+use crate::budget::{Budget, Lease};
+use crate::column::{Element, digests_bytes, sequential_bytes, writer_bytes};
+use crate::{Error, Result};
+
+/// Enough to decode for each thread that it is worth the call; no fewer are read at a time, if there are as many.
+const POINTS_MIN: u64 = 128;
+const COLUMNS: u64 = 2;
+
+/// Room for points that are being read.
+#[derive(Debug)]
+pub struct ReadingRoom {
+    points: u64,
+    _lease: Lease,
+}
+
+impl ReadingRoom {
+    /// What `budget` has left beside the two columns and the writer, for up to `points_max` of their `n` points at a time, each of which
+    /// takes `point_bytes` on its way: as it is encoded, as it is decoded, and whatever else the reader wants.
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`] with the smallest budget that works, what is held now included.
+    pub fn new(budget: &Budget, n: u64, point_bytes: u64, points_max: u64) -> Result<Self> {
+        let least_points = POINTS_MIN.min(points_max).min(n).max(1);
+        let (limit_bytes, held_bytes) = (budget.limit_bytes(), budget.held_bytes());
+        let others_bytes = held_bytes + columns_bytes(n, limit_bytes);
+        let points = limit_bytes.saturating_sub(others_bytes) / point_bytes.max(1);
+        if points < least_points {
+            return Err(Error::BudgetTooSmall {
+                what: format!("reading parameters of {n} rows"),
+                needed_bytes: smallest_above(limit_bytes, n, held_bytes + least_points * point_bytes),
+                limit_bytes,
+            });
+        }
+        let points = points.min(points_max).min(n);
+        Ok(Self {
+            points,
+            _lease: budget.lease(points * point_bytes, "points being read")?,
+        })
+    }
+
+    /// Points at a time.
+    pub fn points(&self) -> u64 {
+        self.points
+    }
+}
+
+/// What the columns hold, and one writer.
+fn columns_bytes(n: u64, limit_bytes: u64) -> u64 {
+    let (bytes, frame_bytes) = (n * G1::BYTES as u64, SRS_FRAME_BYTES as u64);
+    let chunk_bytes = sequential_bytes(limit_bytes, SRS_FRAME_BYTES) as u64;
+    COLUMNS * digests_bytes(bytes, frame_bytes) + writer_bytes(bytes, chunk_bytes, frame_bytes)
+}
+
+/// The smallest budget above this one that has room for columns, writer, and `others_bytes`; a larger budget has a larger writer, too.
+fn smallest_above(mut limit_bytes: u64, n: u64, others_bytes: u64) -> u64 {
+    loop {
+        let needed_bytes = others_bytes + columns_bytes(n, limit_bytes);
+        if needed_bytes <= limit_bytes {
+            return limit_bytes;
+        }
+        limit_bytes = needed_bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encoded, decoded, and once more.
+    const POINT_BYTES: u64 = 200;
+
+    fn needed(refused: Result<ReadingRoom>) -> u64 {
+        match refused {
+            Err(Error::BudgetTooSmall { needed_bytes, .. }) => needed_bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_named_as_the_smallest_works_and_a_byte_less_does_not() {
+        for log_n in [0, 1, 6, 7, 8, 10, 14, 20, 28] {
+            // Held by others: nothing, or so much that the writer's buffers grow on the way to a budget that works.
+            for held_bytes in [0, 8 << 20] {
+                let room = |limit_bytes| {
+                    let budget = Budget::new(limit_bytes);
+                    let _held = budget.lease(held_bytes, "others").unwrap();
+                    ReadingRoom::new(&budget, 1 << log_n, POINT_BYTES, 1 << 14)
+                };
+                let smallest = needed(room(held_bytes));
+                assert_eq!(room(smallest).unwrap().points(), POINTS_MIN.min(1 << log_n));
+                assert_eq!(needed(room(smallest - 1)), smallest);
+            }
+        }
+    }
+
+    #[test]
+    fn more_memory_reads_more_at_a_time_up_to_what_is_asked() {
+        let points = |limit_bytes| {
+            let budget = Budget::new(limit_bytes);
+            let room = ReadingRoom::new(&budget, 1 << 20, POINT_BYTES, 1 << 14).unwrap();
+            assert_eq!(budget.held_bytes(), room.points() * POINT_BYTES);
+            room.points()
+        };
+        let chunks: Vec<u64> = (1..64).map(|eighths| points(eighths << 18)).collect();
+        assert!(chunks.is_sorted() && chunks[0] < chunks[1], "{chunks:?}");
+        assert_eq!(*chunks.last().unwrap(), 1 << 14);
+    }
+}

@@ -1,0 +1,111 @@
+//! Sums over all devices that are idle: shares of the points, dealt as devices come for them ([`over_devices`]), each with ends of its own.
+//!
+//! A share is summed as a whole job is (`sums.rs`), all vectors of it. A device that fails is dealt nothing more, and another one has its
+//! share; if none is left, the job is the processor's, from its start. Shares begin where the engine's columns have frames, so that those
+//! still land in slots.
+//!
+//! Memory of the host: each device has an equal part of what the budget has left when the job begins.
+
+use std::ops::AddAssign;
+
+use ark_bn254::G1Projective;
+use spillproof::budget::Budget;
+use spillproof::tier::{Answer, Sums};
+
+use super::stop::Stop;
+use super::{GpuTier, Idle, Job, Offload, locked, rates, sums};
+use crate::msm::{OnDevice, Share, Shared, over_devices};
+
+/// Shares for each device: one that is slower leaves some to the others, and each share ends with a reduction of all its buckets.
+const SHARES_PER_DEVICE: u64 = 4;
+
+/// Sums of several vectors; of none at first.
+#[derive(Debug, Default)]
+struct OfVectors(Vec<G1Projective>);
+
+impl AddAssign for OfVectors {
+    fn add_assign(&mut self, other: Self) {
+        if self.0.is_empty() {
+            self.0 = other.0;
+            return;
+        }
+        for (sum, part) in self.0.iter_mut().zip(other.0) {
+            *sum += part;
+        }
+    }
+}
+
+impl GpuTier {
+    /// The sums by several devices; `None` if there are no two of them now, or no two shares.
+    pub(super) fn shared_sums(
+        &self,
+        job: &Sums<'_>,
+        budget: &Budget,
+    ) -> spillproof::Result<Option<Answer<Vec<G1Projective>>>> {
+        let Some(parts) = job.parts.as_ref().filter(|_| self.devices.len() > 1) else {
+            return Ok(None);
+        };
+        let count = job.scalars.len() as u64;
+        let points = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
+        let idle = (0..self.devices.len()).filter_map(|number| self.idle(number).ok());
+        let mut idle: Vec<Idle<'_>> = idle.collect();
+        let fewest = match self.offload {
+            Offload::Measured => rates::SMALL,
+            Offload::Always => 1,
+        };
+        let shares = SHARES_PER_DEVICE * idle.len().max(1) as u64;
+        let share_points = points
+            .div_ceil(shares)
+            .max(fewest)
+            .next_multiple_of(parts.step.max(1));
+        let ([(first, device), _, ..], true) = (&mut idle[..], share_points < points) else {
+            return Ok(None);
+        };
+        if self.offload == Offload::Measured {
+            // A share is to be worth it for one of them, and they are taken to be alike.
+            match rates::worth_a_sum(device, share_points, budget).map_err(Stop::sorted) {
+                Ok(()) => {}
+                Err(Stop::Host(error)) => return Err(error),
+                Err(Stop::Declined(why)) => return Ok(Some(self.declined(why, count))),
+                Err(Stop::Device(error)) => {
+                    let why = device.failed(&error);
+                    locked(&self.report).left(*first, &why, count);
+                    return Ok(None);
+                }
+            }
+        }
+        let room_bytes = budget.available_bytes() / idle.len() as u64;
+        let devices = idle.iter_mut().map(|(number, device)| {
+            let (number, device) = (*number, &mut **device);
+            let on_device = move |share: Share| {
+                let made = (parts.of)(share.first..share.first + share.points)
+                    .map_err(Stop::from)
+                    .and_then(|mut part| sums::run(device, &mut part, (budget, room_bytes)));
+                let why = match made.map_err(Stop::sorted) {
+                    Ok(sums) => return Ok(OfVectors(sums)),
+                    Err(Stop::Host(error)) => return Err(Stop::Host(error)),
+                    Err(Stop::Declined(why)) => why,
+                    Err(Stop::Device(error)) => device.failed(&error),
+                };
+                locked(&self.report).left(number, &why, count);
+                Err(Stop::Declined(why))
+            };
+            Box::new(on_device) as OnDevice<'_, OfVectors, Stop>
+        });
+        let nobody = |_| Err(Stop::Declined("no device is left for the sum".to_owned()));
+        let made = over_devices(points, share_points, devices.collect(), nobody);
+        let Shared { sum, devices, .. } = match made {
+            Ok(shared) => shared,
+            Err(Stop::Host(error)) => return Err(error),
+            Err(Stop::Declined(why)) => return Ok(Some(self.declined(why, count))),
+            Err(Stop::Device(error)) => return Ok(Some(self.declined(error.to_string(), count))),
+        };
+        let mut report = locked(&self.report);
+        report.shared(count);
+        for ((number, _), worked) in idle.iter().zip(devices) {
+            report.had_points(*number, worked.points, count);
+        }
+        tracing::debug!(job = ?Job::Sum, count, "done by several devices");
+        Ok(Some(Answer::Done(sum.0)))
+    }
+}
