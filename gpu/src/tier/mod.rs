@@ -25,6 +25,7 @@ mod quotient;
 mod rates;
 mod report;
 mod request;
+mod resident;
 mod stop;
 mod sums;
 mod transform;
@@ -38,10 +39,14 @@ use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use rates::Offload;
+pub(crate) use rates::{bytes_of, points};
 pub use report::{Job, Report};
 pub use request::{ParseOffloadError, Request};
+pub use resident::Resident;
 
-use crate::kernels::Cache;
+use crate::kernels::{Cache, Kernels};
+use crate::msm::MsmPlan;
+use crate::ntt::NttPlan;
 use crate::trace::Detail;
 use crate::{Choice, Chosen, Gpu, NotUsed, Result};
 use device::Device;
@@ -82,6 +87,11 @@ impl GpuTier {
     /// Who did which jobs so far.
     pub fn report(&self) -> Report {
         locked(&self.report).clone()
+    }
+
+    /// How the last sum and the last transform were cut, if the device still has what they needed there.
+    pub fn last_plans(&self) -> (Option<MsmPlan>, Option<NttPlan>) {
+        locked(&self.device).plans()
     }
 
     /// The device.
@@ -159,6 +169,14 @@ impl Tier for GpuTier {
             quotient::run(device, job, budget)
         })
     }
+}
+
+/// The tier's kernels on a device, by way of its folder of compiled ones.
+///
+/// # Errors
+/// Those of [`Kernels::of_the_tier`].
+pub fn kernels(gpu: &Gpu) -> Result<Kernels> {
+    Kernels::of_the_tier(gpu, cache_folder().map(Cache::new).as_ref())
 }
 
 /// What is behind a lock is whole between jobs, so poison is no matter.
