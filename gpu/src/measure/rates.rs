@@ -2,7 +2,7 @@
 //!
 //! Products and additions: chains in registers (`gpu/kernels/rates.cuh`), as many steps as take [`MEASURED_SECONDS`], the best of
 //! [`REPEATS`] launches. Copies: the tier's own ring without a kernel, from pinned slots and into them, each way alone and both at once.
-//! The first and the last thread's results are compared with the processor's: a chain that was cut short is no measure.
+//! After each launch the first and the last thread's results are compared with the processor's: a chain that was cut short is no measure.
 
 use std::time::Instant;
 
@@ -32,8 +32,8 @@ const WIDE_OF_A_PRODUCT: f64 = 120.0;
 /// Chains of a thread in `spk_rate_mul`.
 const CHAINS: u64 = 4;
 const THREADS: u32 = 128;
-/// However many of 1 to 6 blocks a multiprocessor has at one time, all rounds of so many are full.
-const BLOCKS_OF_A_MULTIPROCESSOR: u32 = 60;
+/// However many of 1 to 6 blocks, or 8, a multiprocessor has at one time, all rounds of so many are full.
+const BLOCKS_OF_A_MULTIPROCESSOR: u32 = 120;
 /// Elements and points that chains begin with.
 const ELEMENTS: u32 = 1024;
 const CHUNK_BYTES_MAX: u64 = 16 << 20;
@@ -176,25 +176,32 @@ fn steps_per_second(
         (source, from_bytes, ELEMENTS),
         grid,
     )?;
+    let mut found = vec![0; to_bytes as usize];
+    let mut seconds_of = |times: u32| {
+        // Nothing is left of the launch before.
+        stream.fill(chains.results(), 0)?;
+        stream.synchronize()?;
+        let seconds = timed(|| chains.run(&stream, times))?;
+        for thread in [0, threads(grid) - 1] {
+            chains.results().read(&stream, thread * to_bytes, &mut found)?;
+            if !is_right(thread, times, &found) {
+                return Err(Error::Wrong {
+                    what: format!("the result of thread {thread} of {name}, {times} steps"),
+                });
+            }
+        }
+        Ok(seconds)
+    };
     let mut times = 1;
     // The first launch loads the kernel.
-    chains.run(&stream, times)?;
-    let mut best = timed(|| chains.run(&stream, times))?;
+    seconds_of(times)?;
+    let mut best = seconds_of(times)?;
     while best < MEASURED_SECONDS && times < TIMES_MAX {
         times *= 2;
-        best = timed(|| chains.run(&stream, times))?;
+        best = seconds_of(times)?;
     }
     for _ in 1..REPEATS {
-        best = best.min(timed(|| chains.run(&stream, times))?);
-    }
-    let mut found = vec![0; to_bytes as usize];
-    for thread in [0, threads(grid) - 1] {
-        chains.results().read(&stream, thread * to_bytes, &mut found)?;
-        if !is_right(thread, times, &found) {
-            return Err(Error::Wrong {
-                what: format!("the result of thread {thread} of {name}, {times} steps"),
-            });
-        }
+        best = best.min(seconds_of(times)?);
     }
     Ok(threads(grid) as f64 * f64::from(times) / best)
 }
