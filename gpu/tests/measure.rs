@@ -73,7 +73,7 @@ fn rates_are_of_what_was_computed() {
             assert!(matches!(no_room, Error::Invalid { .. }), "{no_room}");
 
             // A launch that did nothing would make any rate.
-            for nth in 1..=12 {
+            for nth in [1, 2, 3, 6, 12] {
                 driver.fail(Some("cuLaunchKernel"), nth, Code::Lie, false);
                 let wrong = Rates::measure(&gpu, &kernels, &budget).unwrap_err();
                 assert!(matches!(wrong, Error::Wrong { .. }), "launch {nth}: {wrong}");
@@ -95,7 +95,7 @@ fn rates_of_a_device_that_fails_are_its_error() {
         Rates::measure(&gpu, &kernels, &budget).unwrap();
         // How many calls there are depends on the clock; some of them.
         let calls = driver.calls(None) - before;
-        for nth in (1..calls.min(300)).step_by(11) {
+        for nth in (1..calls.min(300)).step_by(29) {
             driver.fail(None, nth, Code::InvalidValue, false);
             if let Err(error) = Rates::measure(&gpu, &kernels, &budget) {
                 assert!(is_the_drivers(&error), "call {nth}: {error}");

@@ -6,36 +6,46 @@ use crate::error::Result;
 use crate::kernels::{Argument, Grid, Kernel};
 use crate::vram::DeviceBuffer;
 
+/// Of a block, as the kernels are bounded.
+const THREADS: u32 = 128;
+
+/// Threads of so many blocks.
+pub(super) fn threads(blocks: u32) -> u64 {
+    u64::from(blocks) * u64::from(THREADS)
+}
+
 /// A kernel of `rates.cuh` with what it reads and writes.
 #[derive(Debug)]
 pub(super) struct Chains {
-    // Before the buffers: what is dropped first is no longer launched.
+    stream: Stream,
     kernel: Kernel,
     to: DeviceBuffer,
     from: DeviceBuffer,
     elements: u32,
-    grid: Grid,
+    blocks_max: u32,
 }
 
 impl Chains {
-    /// Threads of `grid`, each with `to_bytes` of `to`, over `elements` elements in `from`.
+    /// At most `blocks_max` blocks of threads, each thread with `to_bytes` of `to`, over `elements` elements in `from`.
     pub fn new(
+        stream: Stream,
         kernel: Kernel,
         (to, to_bytes): (DeviceBuffer, u64),
         (from, from_bytes, elements): (DeviceBuffer, u64, u32),
-        grid: Grid,
+        blocks_max: u32,
     ) -> Result<Self> {
-        let threads = u64::from(grid.blocks.0) * u64::from(grid.threads.0);
+        let threads = threads(blocks_max);
         let fits = elements > 0
             && to.bytes() >= threads * to_bytes
             && from.bytes() >= u64::from(elements) * from_bytes;
         match fits {
             true => Ok(Self {
+                stream,
                 kernel,
                 to,
                 from,
                 elements,
-                grid,
+                blocks_max,
             }),
             false => Err(crate::Error::Invalid {
                 what: "chains of operations",
@@ -44,13 +54,19 @@ impl Chains {
         }
     }
 
-    /// What the kernel has written.
-    pub fn results(&self) -> &DeviceBuffer {
-        &self.to
+    /// Leaves nothing of the launch before.
+    pub fn clear(&self) -> Result<()> {
+        self.stream.fill(&self.to, 0)?;
+        self.stream.synchronize()
     }
 
-    /// All threads, so many steps each, to their end.
-    pub fn run(&self, stream: &Stream, times: u32) -> Result<()> {
+    /// So many blocks, so many steps each thread, to their end.
+    pub fn run(&self, blocks: u32, times: u32) -> Result<()> {
+        let grid = Grid {
+            blocks: (blocks.min(self.blocks_max), 1, 1),
+            threads: (THREADS, 1, 1),
+            shared_bytes: 0,
+        };
         let arguments = [
             Argument::Buffer(&self.to),
             Argument::Buffer(&self.from),
@@ -58,10 +74,21 @@ impl Chains {
             Argument::Word32(times),
         ];
         // SAFETY: kernels of rates.cuh take two addresses and two words. A thread writes one element of `to` and reads some of the first
-        // `elements` of `from`, for which `new` has found room; both live until the stream is done, which is waited for here, also after
-        // a launch that failed.
-        let launched = unsafe { self.kernel.launch(stream, self.grid, &arguments) };
-        let waited = stream.synchronize();
-        launched.and(waited)
+        // `elements` of `from`, for which `new` has found room for `blocks_max` blocks. Kernel and buffers are dropped after the stream was
+        // waited for, see `drop`.
+        unsafe { self.kernel.launch(&self.stream, grid, &arguments) }?;
+        self.stream.synchronize()
+    }
+
+    /// What one thread has written from `offset` on.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.to.read(&self.stream, offset, into)
+    }
+}
+
+impl Drop for Chains {
+    fn drop(&mut self) {
+        // Once more after a wait that failed: buffers may not be given back under a kernel.
+        let _ = self.stream.synchronize();
     }
 }

@@ -13,8 +13,8 @@ use serde::Serialize;
 use spillproof::budget::Budget;
 
 use super::Facts;
-use super::launch::Chains;
-use crate::kernels::{Grid, Kernels};
+use super::launch::{Chains, threads};
+use crate::kernels::Kernels;
 use crate::msm::{POINT_BYTES, SCALAR_BYTES, SUM_BYTES, point};
 use crate::ring::{Chunking, Download, Job, Ring, Upload};
 use crate::tier::{bytes_of, points};
@@ -31,7 +31,6 @@ const COPIED_BYTES_MAX: u64 = 1 << 36;
 const WIDE_OF_A_PRODUCT: f64 = 120.0;
 /// Chains of a thread in `spk_rate_mul`.
 const CHAINS: u64 = 4;
-const THREADS: u32 = 128;
 /// However many of 1 to 6 blocks, or 8, a multiprocessor has at one time, all rounds of so many are full.
 const BLOCKS_OF_A_MULTIPROCESSOR: u32 = 120;
 /// Elements and points that chains begin with.
@@ -92,23 +91,6 @@ impl Rates {
     }
 }
 
-fn grid(gpu: &Gpu) -> Grid {
-    let blocks = gpu
-        .description()
-        .multiprocessors
-        .clamp(1, 1 << 12)
-        .saturating_mul(BLOCKS_OF_A_MULTIPROCESSOR);
-    Grid {
-        blocks: (blocks, 1, 1),
-        threads: (THREADS, 1, 1),
-        shared_bytes: 0,
-    }
-}
-
-fn threads(grid: Grid) -> u64 {
-    u64::from(grid.blocks.0) * u64::from(grid.threads.0)
-}
-
 fn products<C: MontConfig<4>>(
     vram: &Vram,
     kernels: &Kernels,
@@ -166,23 +148,23 @@ fn steps_per_second(
     is_right: impl Fn(u64, u32, &[u8]) -> bool,
 ) -> Result<f64> {
     let (gpu, stream) = (vram.gpu(), vram.gpu().stream()?);
-    let grid = grid(gpu);
+    let multiprocessors = gpu.description().multiprocessors.clamp(1, 1 << 12);
+    let blocks_max = multiprocessors * BLOCKS_OF_A_MULTIPROCESSOR;
     let source = vram.buffer(from.len() as u64, "chains of operations")?;
     source.write(&stream, 0, from)?;
-    let results = vram.buffer(threads(grid) * to_bytes, "results of chains")?;
+    let results = vram.buffer(threads(blocks_max) * to_bytes, "results of chains")?;
     let chains = Chains::new(
+        stream,
         kernels.kernel(name)?,
         (results, to_bytes),
         (source, from_bytes, ELEMENTS),
-        grid,
+        blocks_max,
     )?;
     let mut found = vec![0; to_bytes as usize];
-    let mut seconds_of = |times: u32| {
-        // Nothing is left of the launch before.
-        stream.fill(chains.results(), 0)?;
-        stream.synchronize()?;
-        let seconds = timed(|| chains.run(&stream, times))?;
-        for thread in [0, threads(grid) - 1] {
+    let mut seconds_of = |(blocks, times): (u32, u32)| {
+        chains.clear()?;
+        let seconds = timed(|| chains.run(blocks, times))?;
+        for thread in [0, threads(blocks) - 1] {
             chains.results().read(&stream, thread * to_bytes, &mut found)?;
             if !is_right(thread, times, &found) {
                 return Err(Error::Wrong {
@@ -192,18 +174,22 @@ fn steps_per_second(
         }
         Ok(seconds)
     };
-    let mut times = 1;
+    let mut size = (multiprocessors, 1);
     // The first launch loads the kernel.
-    seconds_of(times)?;
-    let mut best = seconds_of(times)?;
-    while best < MEASURED_SECONDS && times < TIMES_MAX {
-        times *= 2;
-        best = seconds_of(times)?;
+    seconds_of(size)?;
+    let mut best = seconds_of(size)?;
+    // A device is full before its chains grow; one that is slow has enough of fewer.
+    while best < MEASURED_SECONDS && size.1 < TIMES_MAX {
+        size = match size {
+            (blocks, 1) if blocks < blocks_max => ((2 * blocks).min(blocks_max), 1),
+            (blocks, times) => (blocks, 2 * times),
+        };
+        best = seconds_of(size)?;
     }
     for _ in 1..REPEATS {
-        best = best.min(seconds_of(times)?);
+        best = best.min(seconds_of(size)?);
     }
-    Ok(threads(grid) as f64 * f64::from(times) / best)
+    Ok(threads(size.0) as f64 * f64::from(size.1) / best)
 }
 
 /// Bytes in a second to the device, from it, and each way at once.
