@@ -165,7 +165,7 @@ fn steps_per_second(
         chains.clear()?;
         let seconds = timed(|| chains.run(blocks, times))?;
         for thread in [0, threads(blocks) - 1] {
-            chains.results().read(&stream, thread * to_bytes, &mut found)?;
+            chains.read(thread * to_bytes, &mut found)?;
             if !is_right(thread, times, &found) {
                 return Err(Error::Wrong {
                     what: format!("the result of thread {thread} of {name}, {times} steps"),

@@ -52,7 +52,7 @@ struct Results {
     runs: usize,
     memory_budget_bytes: u64,
     threads: usize,
-    /// Budgets that were asked for, and are more than the device has.
+    /// Budgets that were asked for, and are more than the device has free.
     vram_left_out_bytes: Vec<u64>,
     rates: Rates,
     disk: DiskRates,
@@ -122,7 +122,7 @@ pub fn run(global: &Global, args: &Bench, choice: Choice) -> Result<()> {
     let (budgets, left_out) = budgets(&gpu, &args.vram)?;
     for budget_bytes in &left_out {
         run.say(format_args!(
-            "left out: a budget of {}, which is more than the device has",
+            "left out: a budget of {}, which is more than the device has free",
             bytes(*budget_bytes)
         ));
     }
@@ -219,7 +219,7 @@ fn open(choice: Choice) -> Result<Gpu> {
     }
 }
 
-/// Those that the device has, smallest first, and those that it has not.
+/// Those that the device has free, smallest first, and those that it has not.
 fn budgets(gpu: &Gpu, asked: &[ByteSize]) -> Result<(Vec<u64>, Vec<u64>)> {
     let mut all = Vec::new();
     for size in asked {
@@ -230,13 +230,12 @@ fn budgets(gpu: &Gpu, asked: &[ByteSize]) -> Result<(Vec<u64>, Vec<u64>)> {
     }
     all.sort_unstable();
     all.dedup();
-    let (budgets, left_out): (Vec<u64>, Vec<u64>) = all
-        .into_iter()
-        .partition(|&bytes| bytes <= gpu.description().memory_bytes);
+    let (free_bytes, _) = gpu.memory_bytes()?;
+    let (budgets, left_out): (Vec<u64>, Vec<u64>) = all.into_iter().partition(|&bytes| bytes <= free_bytes);
     if budgets.is_empty() {
         return Err(Failure::Usage(format!(
-            "no budget of --vram fits the device, which has {}",
-            bytes(gpu.description().memory_bytes)
+            "no budget of --vram fits the device, which has {} free",
+            bytes(free_bytes)
         )));
     }
     Ok((budgets, left_out))
@@ -372,21 +371,16 @@ impl Bencher<'_> {
             if round > 0 {
                 times.push(seconds);
             }
-            match expected {
-                Some((expected, _)) => {
-                    let is_same = made.is_same(expected, self.session)?;
-                    is_equal = Some(is_equal.unwrap_or(true) && is_same);
-                }
-                None => *expected = Some((made, "the first budget")),
-            }
+            is_equal = self.compared(made, expected, is_equal)?;
         }
         let Some(plan) = (maker.plan)() else {
             return Ok(Err("the device has kept no plan of it".into()));
         };
-        let traced = match self.traced(job)? {
-            Ok(traced) => traced,
-            Err(why) => return Ok(Err(why)),
-        };
+        let (made, traced) = self.traced(job)?;
+        if let Some(why) = self.left_to_the_processor() {
+            return Ok(Err(why));
+        }
+        is_equal = self.compared(made, expected, is_equal)?;
         let to_device_bytes = after.to_device_bytes - before.to_device_bytes;
         let from_device_bytes = after.from_device_bytes - before.from_device_bytes;
         let (up, back) = (to_device_bytes as f64, from_device_bytes as f64);
@@ -436,21 +430,32 @@ impl Bencher<'_> {
         Ok(Ok((measured, way)))
     }
 
+    /// Whether all results so far are what is expected, this one included; the first of all is what later ones are compared with.
+    fn compared(
+        &self,
+        made: Made,
+        expected: &mut Option<(Made, &'static str)>,
+        is_equal: Option<bool>,
+    ) -> Result<Option<bool>> {
+        let Some((expected, _)) = expected else {
+            *expected = Some((made, "the first budget"));
+            return Ok(is_equal);
+        };
+        let is_same = made.is_same(expected, self.session)?;
+        Ok(Some(is_equal.unwrap_or(true) && is_same))
+    }
+
     /// One more run, every copy and kernel of which is timed.
-    fn traced(&self, job: &Job) -> Result<std::result::Result<Option<Traced>, String>> {
+    fn traced(&self, job: &Job) -> Result<(Made, Option<Traced>)> {
         let trace = self.gpu.trace();
         trace.take_spans();
         trace.limit_spans(SPANS_MAX);
         let (made, seconds) = timed(|| job.run(self.session));
-        made?;
         trace.limit_spans(0);
-        if let Some(why) = self.left_to_the_processor() {
-            return Ok(Err(why));
-        }
         let spans = trace.take_spans();
         let is_whole = spans.len() < SPANS_MAX;
         let busy = Busy::of(spans).filter(|_| is_whole);
-        Ok(Ok(busy.map(|busy| Traced::of(&busy, seconds))))
+        Ok((made?, busy.map(|busy| Traced::of(&busy, seconds))))
     }
 
     fn left_to_the_processor(&self) -> Option<String> {
