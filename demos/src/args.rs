@@ -365,7 +365,7 @@ pub struct Bench {
     pub params: Option<PathBuf>,
     /// Measure a GPU instead: what it is and does in a second, then MSMs and transforms from disk with it, beside the processor's;
     /// auto is the first one. Fails where there is none, where it fails, and where a result differs.
-    #[arg(long, value_name = "auto|N", conflicts_with_all = ["prove", "no_ark"])]
+    #[arg(long, value_name = "auto|N", conflicts_with_all = ["prove", "k", "cores", "curve", "swap", "params", "no_ark"])]
     pub gpu: Option<Choice>,
     /// Budgets of the GPU's memory; auto is what is free there. Those that it has not are left out.
     #[arg(long, value_delimiter = ',', requires = "gpu", value_name = "SIZE", default_value = "1GiB,4GiB,16GiB", value_parser = size)]

@@ -528,6 +528,7 @@ fn a_measurement_says_on_which_device_and_what_did_not_fit() {
     assert!(output.status.success(), "{output:?}");
     for wanted in [
         "GPU 0: fake device 0 (sm_90, 4 multiprocessors at 1.98 GHz, 64 MiB), CUDA 13.0",
+        "\nbeside ",
         "left out: a budget of 1.0 TiB",
         "mixed additions",
         "time / bound",

@@ -6,7 +6,8 @@
 //! | [`Rates`] | products, mixed additions and copies in a second, each alone: bounds of what any job of the tier could reach |
 //! | [`Turns`] | a session's tier that changes between jobs, so that several makers find the same columns |
 //!
-//! Peak device memory: 128 bytes for each of the 15360 threads that a multiprocessor gets, then 48 MiB for copies. Of the host's: pinned slots, leased from the budget given.
+//! Peak device memory: 128 bytes for each of the 15360 threads that a multiprocessor gets, then 48 MiB for copies. Of the host's: pinned
+//! slots, leased from the budget given.
 
 mod launch;
 mod rates;

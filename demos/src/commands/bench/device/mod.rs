@@ -49,6 +49,8 @@ const SPANS_MAX: usize = 1 << 18;
 #[derive(Serialize)]
 struct Results {
     device: Facts,
+    /// What the system calls the processor that the device is beside.
+    processor: Option<String>,
     runs: usize,
     memory_budget_bytes: u64,
     threads: usize,
@@ -118,7 +120,12 @@ pub fn run(global: &Global, args: &Bench, choice: Choice) -> Result<()> {
         args.ntt = LOG_SIZES.to_vec();
     }
     let mut run = Run::start(global);
+    let processor = processor_name();
     run.say(format_args!("GPU {facts}"));
+    run.say(format_args!(
+        "beside {}",
+        processor.as_deref().unwrap_or("a processor without a name")
+    ));
     let (budgets, left_out) = budgets(&gpu, &args.vram)?;
     for budget_bytes in &left_out {
         run.say(format_args!(
@@ -158,6 +165,7 @@ pub fn run(global: &Global, args: &Bench, choice: Choice) -> Result<()> {
     }
     let results = Results {
         device: facts,
+        processor,
         runs: args.runs,
         memory_budget_bytes: session.budget().limit_bytes(),
         threads: session.threads(),
@@ -175,6 +183,13 @@ pub fn run(global: &Global, args: &Bench, choice: Choice) -> Result<()> {
         return Ok(());
     }
     Err(Failure::Unmeasured(results.failures.join("\n")))
+}
+
+/// `model name : ..` of the first processor.
+fn processor_name() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 /// Each rate that bounds are made of.
