@@ -40,6 +40,12 @@ pub enum Failure {
     /// A GPU that was named, and can't be had.
     #[error(transparent)]
     Gpu(#[from] spillproof_gpu::Error),
+    /// A GPU is to be measured, and there is none.
+    #[error("{0}")]
+    NoGpu(spillproof_gpu::NotUsed),
+    /// A GPU that was measured did not do what it was asked for, or did it wrong; what, one a line.
+    #[error("{0}")]
+    Unmeasured(String),
     /// A proof that a GPU took part in, and that does not hold.
     #[error(
         "a GPU took part in this proof, and it does not verify ({0}): nothing was written. Prove with --gpu off, and do not trust \

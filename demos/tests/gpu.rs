@@ -1,17 +1,17 @@
-//! `spillproof msm --gpu` and `spillproof prove --gpu`: the binary under the fake driver, with kernels compiled for the host. And a
+//! `spillproof msm --gpu` and `prove --gpu`: the binary under the fake driver, with kernels compiled for the host. And a
 //! program over the drop-in that knows nothing of devices, with the variables that ask for one.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-use std::io::Write;
+mod gpu_support;
+
 use std::process::{Command, Output};
 
+use gpu_support::{BINARY, fake_device, under, with_devices, without_devices};
 use halo2_axiom::spillproof::{Unverified, tier};
 use serde_json::Value;
 use spillproof_cli::circuits::{Kind, Scheme, dropin};
-use spillproof_fake_driver::{Built, build, host_module_image};
-
-const BINARY: &str = env!("CARGO_BIN_EXE_spillproof");
+use spillproof_fake_driver::Built;
 
 /// Runs an MSM, and gives its result.
 fn msm(command: Command, arguments: &str) -> Value {
@@ -35,27 +35,6 @@ fn by_the_processor() -> Value {
     let result = msm(Command::new(BINARY), "");
     assert_eq!(result["done_by"], Value::Null);
     result
-}
-
-/// The fake driver, and the kernels' image in a file; says `SKIPPED` where they can't be compiled.
-fn fake_device() -> Option<(Built, tempfile::NamedTempFile)> {
-    let skipped = |reason: String| {
-        // Straight to standard error: the test runner would hide what `println!` says.
-        let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
-    };
-    let built = build().map_err(|reason| skipped(reason.to_string())).ok()?;
-    let library = spillproof_gpu_host::library()
-        .map_err(|reason| skipped(reason.to_string()))
-        .ok()?;
-    let mut image = tempfile::NamedTempFile::new().unwrap();
-    image.write_all(&host_module_image(&library)).unwrap();
-    Some((built, image))
-}
-
-fn under(device: &(Built, tempfile::NamedTempFile)) -> Command {
-    let mut command = device.0.command(BINARY);
-    command.env("SPILLPROOF_KERNELS_IMAGE", device.1.path());
-    command
 }
 
 #[test]
@@ -82,13 +61,6 @@ fn where_a_device_fails_the_processor_goes_on_and_says_why() {
         assert!(done_by.starts_with("the processor: "), "{done_by}");
         assert_eq!(result["point"], expected["point"]);
     }
-}
-
-/// The binary under a driver that knows so many devices.
-fn with_devices(device: &(Built, tempfile::NamedTempFile), count: u64) -> Command {
-    let mut command = under(device);
-    command.env("FAKE_CUDA_DEVICES", count.to_string());
-    command
 }
 
 #[test]
@@ -141,11 +113,6 @@ fn several_devices_give_the_same_point() {
         .unwrap();
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("there is no GPU 2"), "{said}");
-}
-
-/// The binary under a driver that knows no device.
-fn without_devices(device: &(Built, tempfile::NamedTempFile)) -> Command {
-    with_devices(device, 0)
 }
 
 #[test]

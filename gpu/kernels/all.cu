@@ -4,3 +4,4 @@
 #include "msm.cuh"
 #include "ntt.cuh"
 #include "program.cuh"
+#include "rates.cuh"

@@ -15,6 +15,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("ntt.cuh", include_str!("ntt.cuh")),
     ("platform.cuh", include_str!("platform.cuh")),
     ("program.cuh", include_str!("program.cuh")),
+    ("rates.cuh", include_str!("rates.cuh")),
     ("rows.cuh", include_str!("rows.cuh")),
     ("sort.cuh", include_str!("sort.cuh")),
 ];

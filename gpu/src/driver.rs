@@ -36,6 +36,16 @@ pub(crate) fn describe_device(ordinal: usize) -> crate::error::Result<Device> {
     describe(index).map_err(crate::raw::failed("describe a device"))
 }
 
+/// The newest CUDA that the driver knows: 1000 times the major number, 10 times the minor one.
+pub(crate) fn cuda_version() -> crate::error::Result<i32> {
+    let mut version = 0;
+    // SAFETY: writes one number, which lives until the call is over; the library is loaded, since a device is open.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }
+        .result()
+        .map_err(crate::raw::failed("say its version"))?;
+    Ok(version)
+}
+
 fn describe(ordinal: i32) -> Result<Device, DriverError> {
     let device = result::device::get(ordinal)?;
     // SAFETY: `device` is a handle that the driver gave out for this process; `device_count` has initialised the driver.

@@ -25,6 +25,7 @@
 //! | [`msm`], [`ntt`], [`program`] | whole jobs: a plan from length and budget, kernels over a ring |
 //! | [`with_fallback`] | the same job by the processor if the device fails, and why |
 //! | [`tier`] | the engine's second compute tier: whole jobs of a session, done here or declined |
+//! | [`measure`] | what the device does in a second, and jobs that it and the processor make in turn |
 //! | [`trace`] | every transfer and every wait, as a table and a timeline |
 //!
 //! ```no_run
@@ -63,8 +64,8 @@
 //!   ([`Error::is_device_lost`]), slots whose copies cannot be waited for leave their pool, and everything has to be opened anew.
 //! - **Below the whole jobs nobody looks inside the data.** Chunks are bytes; fields, points and their order are the kernels' matter, and
 //!   that of [`msm`], [`ntt`] and [`program`].
-//! - `unsafe` code is in `driver.rs`, `raw/`, `kernels/nvrtc.rs`, and in one file each of `msm/`, `ntt/` and
-//!   `program/` that launches kernels. Launching a kernel is unsafe for the caller, since nothing here knows
+//! - `unsafe` code is in `driver.rs`, `raw/`, `kernels/nvrtc.rs`, and in one file each of `msm/`, `ntt/`, `program/` and
+//!   `measure/` that launches kernels. Launching a kernel is unsafe for the caller, since nothing here knows
 //!   its parameters; the rest of the interface is safe.
 
 // The tests' support names the crate as an outsider does.
@@ -78,6 +79,7 @@ mod error;
 mod fallback;
 pub mod kernels;
 mod ledger;
+pub mod measure;
 pub mod msm;
 pub mod ntt;
 mod pinned;

@@ -73,6 +73,9 @@ const BOUNDS: &[Given] = &[
     given("spk_ntt_pass_bn254_fr", 64, 850, 1728),
     given("spk_ntt_pass_goldilocks", 38, 44, 544),
     given("spk_program_bn254_fr", 46, 153, 656),
+    given("spk_rate_mul_bn254_fq", 64, 486, 928),
+    given("spk_rate_mul_bn254_fr", 64, 486, 928),
+    given("spk_rate_add_bn254", 124, 1324, 2744),
     given("spk_sort_scatter", 32, 21, 808),
 ];
 

@@ -26,6 +26,8 @@ pub enum Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Code {
+    /// None: the call does nothing, and answers that all is well.
+    Lie = -1,
     /// `CUDA_ERROR_INVALID_VALUE`
     InvalidValue = 1,
     /// `CUDA_ERROR_OUT_OF_MEMORY`

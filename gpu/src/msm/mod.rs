@@ -28,6 +28,7 @@ use ark_ff::BigInt;
 
 pub use bases::Bases;
 pub use devices::{DeviceError, OnDevice, Share, Shared, Worked, on_device, over_devices};
+pub(crate) use plan::SUM_BYTES;
 pub use plan::{BasesAre, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
 
 use crate::device::Stream;
@@ -36,7 +37,6 @@ use crate::kernels::{Argument, Kernels};
 use crate::ring::{Chunk, Job, Ring, Source, Upload};
 use crate::vram::{DeviceBuffer, Vram};
 use launch::{Grid, Kernel, launch};
-use plan::SUM_BYTES;
 use sort::{Pairs, Sort};
 
 const THREADS: u32 = 128;
@@ -445,7 +445,7 @@ fn combine(sums: &[u8], window_bits: u32) -> Result<G1Projective> {
 }
 
 /// The point at X, Y, ZZ, ZZZ, if it is one of the curve.
-fn point(bytes: &[u8]) -> Option<G1Affine> {
+pub(crate) fn point(bytes: &[u8]) -> Option<G1Affine> {
     let [x, y, zz, zzz] = std::array::from_fn(|i| coordinate(&bytes[32 * i..32 * (i + 1)]));
     if zz == Fq::ZERO {
         return Some(G1Affine::zero());

@@ -14,7 +14,7 @@ pub const SCALAR_BYTES: u64 = 32;
 /// Bits of a scalar, and one for the sign of its digits.
 const SIGNED_BITS: u32 = 255;
 /// A bucket, X, Y, ZZ, ZZZ.
-pub(super) const SUM_BYTES: u64 = 128;
+pub(crate) const SUM_BYTES: u64 = 128;
 const WORD_BYTES: u64 = 4;
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 1..=20;
 /// Shorter chunks would be all launches.

@@ -66,6 +66,12 @@ impl Device {
         Ok(self.vram()?.ledger().limit_bytes())
     }
 
+    /// Of what is kept.
+    pub fn plans(&self) -> (Option<MsmPlan>, Option<NttPlan>) {
+        let ntt = self.ntt.as_ref().map(|(_, ntt)| *ntt.plan());
+        (self.msm.as_ref().map(|msm| *msm.plan()), ntt)
+    }
+
     /// What a sum needs on the device: that of the last one, if the plan is the same.
     pub fn msm(&mut self, plan: MsmPlan) -> Result<&mut Msm> {
         let kept = match self.msm.take() {

@@ -28,6 +28,7 @@ mod quotient;
 mod rates;
 mod report;
 mod request;
+mod resident;
 mod shared;
 mod stop;
 mod sums;
@@ -42,10 +43,14 @@ use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use rates::Offload;
+pub(crate) use rates::{bytes_of, points};
 pub use report::{Job, OfDevice, Report};
 pub use request::{ParseOffloadError, Request};
+pub use resident::Resident;
 
-use crate::kernels::Cache;
+use crate::kernels::{Cache, Kernels};
+use crate::msm::MsmPlan;
+use crate::ntt::NttPlan;
 use crate::trace::Detail;
 use crate::{Gpu, NotUsed, Result};
 use device::Device;
@@ -100,6 +105,14 @@ impl GpuTier {
     /// The devices.
     pub fn gpus(&self) -> &[Gpu] {
         &self.gpus
+    }
+
+    /// How the first device's last sum and last transform were cut, if it still has what they needed.
+    pub fn last_plans(&self) -> (Option<MsmPlan>, Option<NttPlan>) {
+        match self.devices.first() {
+            Some(device) => locked(device).plans(),
+            None => (None, None),
+        }
     }
 
     /// A device that can begin a job now, or why it can't.
@@ -191,6 +204,14 @@ impl Tier for GpuTier {
             quotient::run(device, job, budget)
         })
     }
+}
+
+/// The tier's kernels on a device, by way of its folder of compiled ones.
+///
+/// # Errors
+/// Those of [`Kernels::of_the_tier`].
+pub fn kernels(gpu: &Gpu) -> Result<Kernels> {
+    Kernels::of_the_tier(gpu, cache_folder().map(Cache::new).as_ref())
 }
 
 /// What is behind a lock is whole between jobs, so poison is no matter.

@@ -178,7 +178,7 @@ fn scalars(count: u64) -> Vec<Fr> {
 }
 
 /// Multiples of the generator.
-fn points(count: u64) -> Vec<Point<g1::Config>> {
+pub(crate) fn points(count: u64) -> Vec<Point<g1::Config>> {
     let step = G1Affine::generator();
     let mut next = G1Projective::ZERO;
     let multiples: Vec<G1Projective> = (0..count)
@@ -194,7 +194,7 @@ fn points(count: u64) -> Vec<Point<g1::Config>> {
         .collect()
 }
 
-fn bytes_of<E: Element>(values: &[E]) -> Vec<u8> {
+pub(crate) fn bytes_of<E: Element>(values: &[E]) -> Vec<u8> {
     let mut bytes = vec![0; values.len() * E::BYTES];
     for (value, out) in values.iter().zip(bytes.chunks_exact_mut(E::BYTES)) {
         value.encode(out);

@@ -122,8 +122,23 @@ impl Total {
 pub struct Busy {
     /// With kernels, and with its own memory.
     pub device_seconds: f64,
-    /// With these or with copies to and from it.
+    /// With copies to and from it.
+    pub transfer_seconds: f64,
+    /// With any of these.
     pub with_transfer_seconds: f64,
+}
+
+impl Busy {
+    /// Of these spans; `None` if there is none of the device.
+    pub fn of(mut spans: Vec<Span>) -> Option<Self> {
+        spans.sort_by(|a, b| a.start_seconds.total_cmp(&b.start_seconds));
+        render::busy(&spans)
+    }
+
+    /// How long copies ran while kernels did.
+    pub fn overlap_seconds(&self) -> f64 {
+        (self.device_seconds + self.transfer_seconds - self.with_transfer_seconds).max(0.0)
+    }
 }
 
 /// One stretch of time, in seconds since the device was opened.
@@ -148,13 +163,13 @@ pub struct Trace {
 }
 
 struct Shared {
-    spans_max: usize,
     opened: Instant,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
+    spans_max: usize,
     totals: [Total; Kind::ALL.len()],
     kernels: BTreeMap<Arc<str>, Total>,
     spans: Vec<Span>,
@@ -176,21 +191,24 @@ struct Pending {
 
 impl Trace {
     pub(crate) fn new(detail: Detail) -> Self {
+        let spans_max = match detail {
+            Detail::Counts => 0,
+            Detail::Timeline { spans_max } => spans_max,
+        };
         Self {
             shared: Arc::new(Shared {
-                spans_max: match detail {
-                    Detail::Counts => 0,
-                    Detail::Timeline { spans_max } => spans_max,
-                },
                 opened: Instant::now(),
-                state: Mutex::default(),
+                state: Mutex::new(State {
+                    spans_max,
+                    ..State::default()
+                }),
             }),
         }
     }
 
     /// Ties the two clocks together; costs one hard synchronisation, and only if spans are kept.
     pub(crate) fn start(&self, context: &Arc<Context>) -> Result<()> {
-        if self.shared.spans_max == 0 {
+        if self.shared.state().spans_max == 0 {
             return Ok(());
         }
         let stream = RawStream::new(context)?;
@@ -211,7 +229,7 @@ impl Trace {
         let mut state = self.shared.state();
         state.totals[kind as usize].count(bytes);
         state.totals[kind as usize].time(bytes, seconds);
-        if state.has_room(self.shared.spans_max) {
+        if state.has_room() {
             let start_seconds = start.duration_since(self.shared.opened).as_secs_f64();
             state.spans.push(Span {
                 kind,
@@ -253,7 +271,7 @@ impl Trace {
         stream: &RawStream,
         queue: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let events = if self.shared.state().has_room(self.shared.spans_max) {
+        let events = if self.shared.state().has_room() {
             let (begin, end) = (Event::timed(stream.context())?, Event::timed(stream.context())?);
             begin.record(stream)?;
             Some((begin, end))
@@ -316,6 +334,20 @@ impl Trace {
         spans
     }
 
+    /// The spans so far, in no order, which are kept no longer: there is room for as many again.
+    pub fn take_spans(&self) -> Vec<Span> {
+        std::mem::take(&mut self.shared.state().spans)
+    }
+
+    /// From now on so many spans are kept at most: 0 while something is timed that events would slow down. Without effect unless the
+    /// device was opened with [`Detail::Timeline`].
+    pub fn limit_spans(&self, spans_max: usize) {
+        let mut state = self.shared.state();
+        if state.origin.is_some() {
+            state.spans_max = spans_max;
+        }
+    }
+
     /// How long the device was busy, with transfers and without; what runs at the same time counts once. `None` without
     /// [`Detail::Timeline`].
     pub fn busy(&self) -> Option<Busy> {
@@ -359,8 +391,8 @@ impl Shared {
 }
 
 impl State {
-    fn has_room(&self, spans_max: usize) -> bool {
-        self.spans.len() + self.pending.len() < spans_max
+    fn has_room(&self) -> bool {
+        self.spans.len() + self.pending.len() < self.spans_max
     }
 
     fn read_events(&mut self, origin: &Event) -> Result<()> {

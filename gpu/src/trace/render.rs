@@ -40,11 +40,22 @@ pub(super) fn busy(spans: &[Span]) -> Option<Busy> {
         covered.0
     };
     let of_device: fn(Kind) -> bool = |kind| matches!(kind, Kind::Kernel | Kind::OnDevice);
-    let of_bus: fn(Kind) -> bool =
+    let of_both: fn(Kind) -> bool =
         |kind| !matches!(kind, Kind::Fill | Kind::Drain | Kind::EventWait | Kind::HardSync);
-    spans.iter().any(|span| of_bus(span.kind)).then(|| Busy {
+    let of_bus: fn(Kind) -> bool = |kind| {
+        matches!(
+            kind,
+            Kind::ToDevicePinned
+                | Kind::ToDevicePageable
+                | Kind::Peer
+                | Kind::FromDevicePinned
+                | Kind::FromDevicePageable
+        )
+    };
+    spans.iter().any(|span| of_both(span.kind)).then(|| Busy {
         device_seconds: covered(of_device),
-        with_transfer_seconds: covered(of_bus),
+        transfer_seconds: covered(of_bus),
+        with_transfer_seconds: covered(of_both),
     })
 }
 
@@ -234,6 +245,10 @@ mod tests {
         ]);
         let busy = busy(&spans).unwrap();
         assert_eq!((busy.device_seconds, busy.with_transfer_seconds), (3.5, 5.0));
+        // From 2 to 3, and from 5.5 to 6.
+        assert_eq!((busy.transfer_seconds, busy.overlap_seconds()), (3.0, 1.5));
+        spans.reverse();
+        assert_eq!(Busy::of(spans), Some(busy));
         assert!(busy_lines(busy).contains("device and transfer"));
     }
 }

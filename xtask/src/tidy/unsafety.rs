@@ -55,6 +55,10 @@ const LEAVES: &[(&str, &str)] = &[
         "gpu/src/kernels/nvrtc.rs",
         "the compiler of kernels as a C library",
     ),
+    (
+        "gpu/src/measure/launch.rs",
+        "launches of the kernels that measure a device",
+    ),
     ("gpu/src/msm/launch.rs", "launches of the MSM's kernels"),
     ("gpu/src/ntt/passes.rs", "launches of the NTT's kernels"),
     (

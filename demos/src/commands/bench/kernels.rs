@@ -28,7 +28,8 @@ use crate::run::{Result, Run};
 
 const MSM_MEMORY: ByteSize = ByteSize::Bytes(96 << 20);
 const NTT_MEMORY: ByteSize = ByteSize::Bytes(64 << 20);
-const SEED: u64 = 1;
+/// Of all points and scalars that are measured.
+pub const SEED: u64 = 1;
 
 /// A kernel beside a peer.
 #[derive(Debug, Serialize)]
@@ -114,7 +115,7 @@ fn msm(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Result<Vec
         let before = session.storage().stats();
         let (point, seconds) = timed(|| msm_from_disk(session, &bases, &scalars));
         let point = point?;
-        disk = disk_seconds(session, &before, rates);
+        disk = disk_seconds(&before, &session.storage().stats(), rates);
         ours.push(seconds);
         for (inputs, times) in inputs.iter().zip(&mut theirs) {
             let (peers_point, seconds) = timed(|| inputs.msm());
@@ -144,7 +145,7 @@ fn transform(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Resu
         let before = session.storage().stats();
         let (output, seconds) = timed(|| session.run(|| ntt(&input, &forward, Placement::Disk)));
         let output: Column<Fr> = output?;
-        disk = disk_seconds(session, &before, rates);
+        disk = disk_seconds(&before, &session.storage().stats(), rates);
         ours.push(seconds);
         let mut values: Vec<bn256::Fr> = (0..n)
             .map(|i| scalar_to_halo2curves(&scalar_at(SEED, i)))
@@ -185,13 +186,13 @@ fn line(
 }
 
 /// What was moved since `before`, at the disk's rates.
-fn disk_seconds(session: &Session, before: &IoStats, rates: &Rates) -> f64 {
-    let now = session.storage().stats();
+pub fn disk_seconds(before: &IoStats, now: &IoStats, rates: &Rates) -> f64 {
     (now.bytes_read - before.bytes_read) as f64 / rates.bytes_read
         + (now.bytes_written - before.bytes_written) as f64 / rates.bytes_written
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+/// What came of a work, and its seconds.
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let started = Instant::now();
     let value = work();
     (value, started.elapsed().as_secs_f64())

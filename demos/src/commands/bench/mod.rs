@@ -5,9 +5,11 @@
 //! | [`kernels`] | MSM and NTT, in this process |
 //! | [`prover`] | keys and proofs, each in a process of its own: sizes, threads, the budget's curve, swap |
 //! | [`child`] | that process: what it is told, what it took |
+//! | [`device`] | with `--gpu`: what a device does in a second, and MSM and NTT with it, beside the processor's |
 //! | [`picture`] | all of it as an SVG |
 
 mod child;
+mod device;
 mod kernels;
 mod picture;
 mod prover;
@@ -35,6 +37,9 @@ struct Outcome {
 pub fn run(global: &Global, args: &Bench) -> Result<()> {
     if args.runs == 0 {
         return Err(Failure::Usage("--runs 0 measures nothing".into()));
+    }
+    if let Some(choice) = &args.gpu {
+        return device::run(global, args, choice);
     }
     let mut args = args.clone();
     if args.msm.is_empty() && args.ntt.is_empty() && args.prove.is_empty() {

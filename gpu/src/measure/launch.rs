@@ -1,0 +1,94 @@
+//! The one place where this folder launches kernels.
+#![allow(unsafe_code)]
+
+use crate::device::Stream;
+use crate::error::Result;
+use crate::kernels::{Argument, Grid, Kernel};
+use crate::vram::DeviceBuffer;
+
+/// Of a block, as the kernels are bounded.
+const THREADS: u32 = 128;
+
+/// Threads of so many blocks.
+pub(super) fn threads(blocks: u32) -> u64 {
+    u64::from(blocks) * u64::from(THREADS)
+}
+
+/// A kernel of `rates.cuh` with what it reads and writes.
+#[derive(Debug)]
+pub(super) struct Chains {
+    stream: Stream,
+    kernel: Kernel,
+    to: DeviceBuffer,
+    from: DeviceBuffer,
+    elements: u32,
+    blocks_max: u32,
+}
+
+impl Chains {
+    /// At most `blocks_max` blocks of threads, each thread with `to_bytes` of `to`, over `elements` elements in `from`.
+    pub fn new(
+        stream: Stream,
+        kernel: Kernel,
+        (to, to_bytes): (DeviceBuffer, u64),
+        (from, from_bytes, elements): (DeviceBuffer, u64, u32),
+        blocks_max: u32,
+    ) -> Result<Self> {
+        let threads = threads(blocks_max);
+        let fits = elements > 0
+            && to.bytes() >= threads * to_bytes
+            && from.bytes() >= u64::from(elements) * from_bytes;
+        match fits {
+            true => Ok(Self {
+                stream,
+                kernel,
+                to,
+                from,
+                elements,
+                blocks_max,
+            }),
+            false => Err(crate::Error::Invalid {
+                what: "chains of operations",
+                details: format!("{threads} threads over {elements} elements do not fit their buffers"),
+            }),
+        }
+    }
+
+    /// Leaves nothing of the launch before.
+    pub fn clear(&self) -> Result<()> {
+        self.stream.fill(&self.to, 0)?;
+        self.stream.synchronize()
+    }
+
+    /// So many blocks, so many steps each thread, to their end.
+    pub fn run(&self, blocks: u32, times: u32) -> Result<()> {
+        let grid = Grid {
+            blocks: (blocks.min(self.blocks_max), 1, 1),
+            threads: (THREADS, 1, 1),
+            shared_bytes: 0,
+        };
+        let arguments = [
+            Argument::Buffer(&self.to),
+            Argument::Buffer(&self.from),
+            Argument::Word32(self.elements),
+            Argument::Word32(times),
+        ];
+        // SAFETY: kernels of rates.cuh take two addresses and two words. A thread writes one element of `to` and reads some of the first
+        // `elements` of `from`, for which `new` has found room for `blocks_max` blocks. Kernel and buffers are dropped after the stream was
+        // waited for, see `drop`.
+        unsafe { self.kernel.launch(&self.stream, grid, &arguments) }?;
+        self.stream.synchronize()
+    }
+
+    /// What one thread has written from `offset` on.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.to.read(&self.stream, offset, into)
+    }
+}
+
+impl Drop for Chains {
+    fn drop(&mut self) {
+        // Once more after a wait that failed: buffers may not be given back under a kernel.
+        let _ = self.stream.synchronize();
+    }
+}
