@@ -97,19 +97,20 @@ fn a_proof_holds_its_budget_and_the_unmodified_prover_is_killed() {
 #[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
 fn full_size_chain_holds_its_budget() {
     let limit_bytes = 128 * MIB;
-    let peaks = [18, 20, 22].map(|k| {
+    let chain = |k| {
         let statement = Statement::new("chain", k);
-        statement.stock_is_killed(limit_bytes)?;
-        statement.proves_within("96MiB", limit_bytes)
-    });
-    let [Some(small), _, Some(large)] = peaks.map(|peak| peak.map(|bytes| bytes as f64)) else {
-        return;
+        statement.stock_is_killed(limit_bytes).map(|()| statement)
     };
-    let growth = large / small;
-    assert!(
-        growth <= 1.10,
-        "from k = 18 to k = 22 the peak grows by a factor of {growth:.3}"
-    );
+    let peak_bytes = chain(18).and_then(|small| small.proves_within("96MiB", limit_bytes));
+    let Some(peak_bytes) = peak_bytes else { return };
+    // A tenth more is enough for four and sixteen times the rows. A limit, and no comparison of peaks: file systems and read-ahead
+    // put into the page cache what there is room for.
+    let limit_bytes = limit_bytes.min(peak_bytes / 10 * 11);
+    for k in [20, 22] {
+        if let Some(large) = chain(k) {
+            large.proves_within("96MiB", limit_bytes);
+        }
+    }
 }
 
 #[test]
