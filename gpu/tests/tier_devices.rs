@@ -45,11 +45,7 @@ fn all_devices_have_a_part_in_a_sum() {
                 let tier = open(&request(choice.clone()));
                 let session = session(Some(&tier), memory_bytes);
                 let job = Job::new(&session, N);
-                let held = session.budget().held_bytes();
-                job.check_sums(&session, &what);
-                job.check_transforms(&session, &what);
-                job.check_sums(&session, &what);
-                assert_eq!(session.budget().held_bytes(), held, "{what}");
+                job.check_in_turn(&session, &what);
                 let report = tier.report();
                 assert_eq!(
                     (report.sums(), report.transforms(), report.by_the_processor()),

@@ -39,11 +39,7 @@ fn a_session_gets_its_sums_and_transforms_from_the_device() {
             let tier = tier(vram, Offload::Always);
             let session = session(Some(&tier), memory_bytes);
             let job = Job::new(&session, 512);
-            let held = session.budget().held_bytes();
-            job.check_sums(&session, &what);
-            job.check_transforms(&session, &what);
-            job.check_sums(&session, &what);
-            assert_eq!(session.budget().held_bytes(), held, "{what}");
+            job.check_in_turn(&session, &what);
             let report = tier.report();
             assert_eq!(
                 (report.sums(), report.transforms(), report.by_the_processor()),

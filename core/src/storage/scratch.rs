@@ -77,9 +77,7 @@ impl ScratchDir {
             counters.scratch_reused.fetch_add(1, Relaxed);
             return File::new(storage, fd, name, Access::Aligned, room);
         }
-        let fd = self.make(faults).map_err(|(operation, file, errno)| {
-            file::error(operation, file.unwrap_or(name.clone()), errno)
-        })?;
+        let fd = self.make(&name, faults)?;
         if bytes_hint > 0 {
             let reserve = || match fallocate(&fd, FallocateFlags::empty(), 0, bytes_hint) {
                 Err(errno) if is_unsupported(errno) => ftruncate(&fd, bytes_hint),
@@ -96,22 +94,22 @@ impl ScratchDir {
         File::new(storage, Arc::new(fd), name, Access::Aligned, room)
     }
 
-    /// A new file without a name; else what could not be done, and with which file if not with that one.
-    fn make(&self, faults: &FaultPlan) -> Result<OwnedFd, (&'static str, Option<String>, Errno)> {
+    /// A new file without a name in the folder, called `name` in errors.
+    fn make(&self, name: &str, faults: &FaultPlan) -> Result<OwnedFd> {
         let mode = Mode::RUSR | Mode::WUSR;
+        let failed = |errno| file::error("create", name, errno);
         match nameless(&self.path, mode, faults) {
             Err(errno) if is_unsupported(errno) => {}
-            result => return result.map_err(|errno| ("create", None, errno)),
+            result => return result.map_err(failed),
         }
-        let (fd, path) = named(&self.path, ".spillproof-scratch", mode, faults)
-            .map_err(|errno| ("create", None, errno))?;
+        let (fd, path) = named(&self.path, ".spillproof-scratch", mode, faults).map_err(failed)?;
         faults
             .run(|| rustix::fs::unlink(&path))
             .or_else(|errno| match rustix::fs::unlink(&path) {
                 Ok(()) => Ok(()),
                 Err(_) => Err(errno),
             })
-            .map_err(|errno| ("unlink", Some(path.display().to_string()), errno))?;
+            .map_err(|errno| file::error("unlink", path.display().to_string(), errno))?;
         Ok(fd)
     }
 }

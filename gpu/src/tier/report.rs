@@ -226,23 +226,22 @@ fn listed(kinds: &[(u64, &str)]) -> String {
 
 impl fmt::Display for OfDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = match self.shared {
-            1 => "point of a sum".to_owned(),
-            shared => format!("point of {shared} sums"),
-        };
-        let part = part.replacen("point", if self.points == 1 { "point" } else { "points" }, 1);
         let mut done = listed(&[
             (self.sums, "sum"),
             (self.transforms, "transform"),
             (self.quotients, "quotient"),
         ]);
         if self.points > 0 {
-            let alone = if done == "nothing" {
-                String::new()
-            } else {
-                format!(", {done}")
+            let points = listed(&[(self.points, "point")]);
+            let sums = match self.shared {
+                1 => "a sum".to_owned(),
+                shared => format!("{shared} sums"),
             };
-            done = format!("{} {part}{alone}", self.points);
+            let alone = match done.as_str() {
+                "nothing" => String::new(),
+                done => format!(", {done}"),
+            };
+            done = format!("{points} of {sums}{alone}");
         }
         write!(f, "{done} on {}", self.name)
     }
@@ -311,6 +310,7 @@ mod tests {
         );
         assert!(report.to_string().ends_with("; for other reasons (14)"));
     }
+
     #[test]
     fn a_report_says_which_device_did_what() {
         let mut report = Report::new(["0: a card", "1: another"].map(String::from));

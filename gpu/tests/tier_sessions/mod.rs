@@ -82,6 +82,15 @@ impl Job {
         );
     }
 
+    /// Sums, transforms, and the sums again: ten and five, after which as much is held as before.
+    pub fn check_in_turn(&self, session: &Session, what: &str) {
+        let held = session.budget().held_bytes();
+        self.check_sums(session, what);
+        self.check_transforms(session, what);
+        self.check_sums(session, what);
+        assert_eq!(session.budget().held_bytes(), held, "{what}");
+    }
+
     /// Forward and inverse, on a coset and not, and of a column that is padded with zeros; five transforms.
     pub fn check_transforms(&self, session: &Session, what: &str) {
         let domain = Radix2EvaluationDomain::<Fr>::new(self.input.len()).unwrap();

@@ -132,15 +132,11 @@ fn are_same(a: &Column<Fr>, b: &Column<Fr>) -> Result<bool> {
     }
     let chunk = a.sequential_chunk();
     let budget = &a.workspace().budget;
-    let mut tiles = [Vec::new(), Vec::new()];
-    let _lease = budget.lease(2 * 32 * chunk, "results that are compared")?;
-    tiles
-        .iter_mut()
-        .for_each(|tile| tile.resize(chunk as usize, Fr::ZERO));
-    let [from_a, from_b] = &mut tiles;
+    let tile = || budget.vec(chunk as usize, Fr::ZERO, "results that are compared");
+    let (mut from_a, mut from_b) = (tile()?, tile()?);
     let (mut a, mut b) = (a.read_ascending(chunk)?, b.read_ascending(chunk)?);
     loop {
-        let regions = (a.next_into(from_a)?, b.next_into(from_b)?);
+        let regions = (a.next_into(&mut from_a)?, b.next_into(&mut from_b)?);
         let (Some(region), Some(_)) = regions else {
             return Ok(true);
         };
