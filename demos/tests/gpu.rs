@@ -133,6 +133,26 @@ fn without_a_device_auto_says_so_and_a_number_is_refused() {
 }
 
 /// Proves, and gives the result and the proof's bytes.
+#[test]
+fn a_driver_that_is_too_old_is_no_driver_and_an_older_one_will_do() {
+    let Some(device) = fake_device() else { return };
+    let expected = by_the_processor();
+    let of_version = |version: &str| {
+        let mut command = under(&device);
+        command.env("FAKE_CUDA_VERSION", version);
+        msm(command, "--gpu auto")
+    };
+    let old = of_version("11080");
+    let done_by = old["done_by"].as_str().unwrap();
+    assert!(
+        done_by.contains("knows CUDA 11.8 at most, and 12.0 is needed"),
+        "{done_by}"
+    );
+    let older = of_version("12000");
+    assert_eq!(older["done_by"], "the GPU");
+    assert!(old["point"] == expected["point"] && older["point"] == expected["point"]);
+}
+
 fn prove(mut command: Command, k: u32, arguments: &str) -> (Value, Vec<u8>) {
     let proof = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let output = command

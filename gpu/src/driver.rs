@@ -9,13 +9,28 @@ use cudarc::driver::{CudaContext, DriverError, result, sys};
 
 use crate::{Device, NoGpu};
 
+/// The oldest driver that will do, by the CUDA that it knows: from 12.0 on there is all that is asked of one here.
+const VERSION_MIN: i32 = 12_000;
+
+/// Whether there is a driver, and one that will do.
+pub(crate) fn check() -> Result<(), NoGpu> {
+    match cuda_version()? {
+        VERSION_MIN.. => Ok(()),
+        version => Err(NoGpu::OldDriver {
+            knows: named(version),
+            needed: named(VERSION_MIN),
+        }),
+    }
+}
+
+/// A CUDA version as people write it.
+pub(crate) fn named(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
 /// Every device, described; no context is made, so no device memory is taken.
 pub(crate) fn devices() -> Result<Vec<Device>, NoGpu> {
-    // SAFETY: loads `libcuda.so` and drops it again; its initialisers are those of the system's driver, which is what
-    // asking for a device means.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(NoGpu::NoDriver);
-    }
+    check()?;
     let count = match CudaContext::device_count() {
         // The driver's way to say that the machine has none.
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
@@ -37,12 +52,17 @@ pub(crate) fn describe_device(ordinal: usize) -> crate::error::Result<Device> {
 }
 
 /// The newest CUDA that the driver knows: 1000 times the major number, 10 times the minor one.
-pub(crate) fn cuda_version() -> crate::error::Result<i32> {
+pub(crate) fn cuda_version() -> Result<i32, NoGpu> {
+    // SAFETY: loads `libcuda.so` and drops it again; its initialisers are those of the system's driver, which is what
+    // asking for a device means.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(NoGpu::NoDriver);
+    }
     let mut version = 0;
-    // SAFETY: writes one number, which lives until the call is over; the library is loaded, since a device is open.
+    // SAFETY: writes one number, which lives until the call is over; the library is there.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }
         .result()
-        .map_err(crate::raw::failed("say its version"))?;
+        .map_err(failed("say its version"))?;
     Ok(version)
 }
 

@@ -145,11 +145,14 @@ pub enum Error {
     },
     /// NVRTC is not on this machine.
     #[error(
-        "kernels cannot be compiled: NVRTC (libnvrtc.so) is not installed; install it, or name a compiled image in {variable}"
+        "kernels cannot be compiled: NVRTC (libnvrtc.so) is not found; install it with CUDA or Python's nvidia-cuda-nvrtc, name its folder in \
+         {folder_variable}, or a compiled image in {image_variable}"
     )]
     NoCompiler {
-        /// The environment variable that names an image.
-        variable: &'static str,
+        /// The environment variable that names the library's folder.
+        folder_variable: &'static str,
+        /// The one that names an image.
+        image_variable: &'static str,
     },
     /// The kernels' text was rejected.
     #[error("the kernels do not compile for {arch}: {log}")]

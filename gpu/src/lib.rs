@@ -143,6 +143,16 @@ pub enum NoGpu {
         /// What it said.
         reason: String,
     },
+    /// The driver is too old.
+    #[error(
+        "no GPU: the CUDA driver knows CUDA {knows} at most, and {needed} is needed: install a newer driver"
+    )]
+    OldDriver {
+        /// The newest CUDA that it knows.
+        knows: String,
+        /// The oldest that will do.
+        needed: String,
+    },
     /// The driver works, and knows no device.
     #[error("no GPU: the CUDA driver sees no device")]
     NoDevice,

@@ -4,12 +4,16 @@
 mod support;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use spillproof_gpu::Error;
-use spillproof_gpu::kernels::{Cache, Compiler, Nvrtc, Text};
+use spillproof_gpu::kernels::{Cache, Compiler, FOLDER_VARIABLE, Nvrtc, Text};
 
 fn nvrtc() -> Option<Nvrtc> {
-    match Nvrtc::find() {
+    // What gpu/kernels/nvrtc.sh has fetched is found where the loader does not look.
+    let fetched = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../nvrtc");
+    let named = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from);
+    match Nvrtc::find_in(named.into_iter().chain([fetched])) {
         Ok(nvrtc) => Some(nvrtc),
         Err(reason) => {
             assert!(matches!(reason, Error::NoCompiler { .. }));

@@ -66,6 +66,7 @@ State& state() {
     static State* made = [] {
         auto* s = new State;
         make_devices(*s, number("FAKE_CUDA_DEVICES", 1), number("FAKE_CUDA_MEMORY_BYTES", 64 << 20));
+        s->version = static_cast<int>(number("FAKE_CUDA_VERSION", 13000));
         read_failure(*s);
         read_failure_of_one(*s);
         read_order();

@@ -59,7 +59,7 @@ EXPORT int cuInit(unsigned) {
 
 EXPORT int cuDriverGetVersion(int* version) {
     ENTER("cuDriverGetVersion");
-    *version = 13000;
+    *version = state().version;
     return success;
 }
 

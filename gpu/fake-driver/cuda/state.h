@@ -116,6 +116,7 @@ struct Function {
 struct State {
     std::recursive_mutex lock;
     bool initialized = false;
+    int version = 13000;
     std::vector<std::unique_ptr<Device>> devices;
     std::map<uintptr_t, Region> regions; // by start
     std::vector<Region> quarantine;

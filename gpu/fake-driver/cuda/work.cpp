@@ -195,8 +195,8 @@ EXPORT int cuEventSynchronize(void* handle) {
     return drain(event->point.stream, event->point.tick) ? success : state().lost;
 }
 
-EXPORT int cuEventElapsedTime_v2(float* milliseconds, void* start_handle, void* end_handle) {
-    ENTER("cuEventElapsedTime_v2");
+EXPORT int cuEventElapsedTime(float* milliseconds, void* start_handle, void* end_handle) {
+    ENTER("cuEventElapsedTime");
     const Event* start = event_of(start_handle);
     const Event* end = event_of(end_handle);
     if (!start || !end || !start->timed || !end->timed || !start->seconds || !end->seconds) return invalid_handle;

@@ -12,7 +12,7 @@
 //! on another chip, or about two kernels that run at once.
 //!
 //! A whole program runs under it through [`Built::command`], with its settings in the environment: `FAKE_CUDA_DEVICES`,
-//! `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_ORDER` (`late`, `eager`, `random:<seed>`), `FAKE_CUDA_FAIL`
+//! `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_VERSION`, `FAKE_CUDA_ORDER` (`late`, `eager`, `random:<seed>`), `FAKE_CUDA_FAIL`
 //! (`<call or any>:<n>:<code>[:lost]`; a code of -1 is a lie: the call does nothing, and answers that all is well), `FAKE_CUDA_FAIL_ON`
 //! (`<device>:<n>:<code>[:lost]`, the n-th call of any kind on that device).
 

@@ -9,6 +9,7 @@
 //! under the digest of text, options, architecture and compiler version, so a changed kernel is never taken from the cache.
 
 mod cache;
+mod find;
 mod nvrtc;
 mod tier;
 
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use cache::Cache;
+pub use find::FOLDER_VARIABLE;
 pub use nvrtc::Nvrtc;
 
 use crate::device::{Gpu, Stream};

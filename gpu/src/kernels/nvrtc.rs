@@ -3,10 +3,12 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::path::PathBuf;
 use std::ptr;
 
 use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 
+use super::find::{self, FOLDER_VARIABLE};
 use super::{Compiler, IMAGE_VARIABLE, Text};
 use crate::error::{Error, Result};
 
@@ -17,19 +19,25 @@ pub struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// Looks for the library.
+    /// Looks for the library: where the loader does, in the folder that [`FOLDER_VARIABLE`] names, and where it usually is.
     ///
     /// # Errors
     /// [`Error::NoCompiler`].
     pub fn find() -> Result<Self> {
-        // SAFETY: loads `libnvrtc.so` and drops it again; its initialisers are those of the installed one. `cudarc` would panic
-        // without it.
-        if unsafe { sys::is_culib_present() } {
-            Ok(Self { _found: () })
-        } else {
-            Err(Error::NoCompiler {
-                variable: IMAGE_VARIABLE,
-            })
+        Self::find_in(find::usual_roots())
+    }
+
+    /// The same, where the loader looks and in these folders.
+    ///
+    /// # Errors
+    /// [`Error::NoCompiler`].
+    pub fn find_in(folders: impl IntoIterator<Item = PathBuf>) -> Result<Self> {
+        match find::load(folders.into_iter()) {
+            true => Ok(Self { _found: () }),
+            false => Err(Error::NoCompiler {
+                folder_variable: FOLDER_VARIABLE,
+                image_variable: IMAGE_VARIABLE,
+            }),
         }
     }
 

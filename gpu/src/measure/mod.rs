@@ -76,7 +76,7 @@ impl Facts {
             memory_bytes: description.memory_bytes,
             memory_clock_hz: hertz(attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?),
             memory_bus_bits: attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
-            cuda_version: format!("{}.{}", version / 1000, version % 1000 / 10),
+            cuda_version: driver::named(version),
             driver_version: module_version(),
         })
     }

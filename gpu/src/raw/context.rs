@@ -7,7 +7,7 @@ use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute, CUresult};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 
 use super::failed;
-use crate::NoGpu;
+use crate::driver;
 use crate::error::{Error, Result};
 
 /// More than that are not kept: after a device is lost every release fails.
@@ -29,10 +29,7 @@ unsafe impl Sync for Context {}
 impl Context {
     /// Retains the primary context of device `ordinal`. The library must be there: [`crate::probe`] has asked.
     pub(crate) fn retain(ordinal: usize) -> Result<Arc<Self>> {
-        // SAFETY: loads the driver and drops it again, as in `driver::devices`; `cudarc` would panic without it.
-        if !unsafe { sys::is_culib_present() } {
-            return Err(NoGpu::NoDriver.into());
-        }
+        driver::check()?;
         let count = CudaContext::device_count().map_err(failed("count its devices"))?;
         let count = usize::try_from(count).unwrap_or(0);
         let index = i32::try_from(ordinal).ok().filter(|_| ordinal < count);

@@ -79,14 +79,26 @@ impl Event {
     /// Seconds from `start` to this event, both timed and done.
     pub(crate) fn seconds_since(&self, start: &Event) -> Result<f64> {
         self.context.bind()?;
-        // SAFETY: both handles live as long as their owners.
-        let milliseconds = unsafe { result::event::elapsed(start.raw, self.raw) };
-        Ok(f64::from(milliseconds.map_err(failed("time an event"))?) * 1e-3)
+        let mut milliseconds = 0.0;
+        // SAFETY: writes one number; both handles live as long as their owners.
+        unsafe { elapsed()?(&raw mut milliseconds, start.raw, self.raw).result() }
+            .map_err(failed("time an event"))?;
+        Ok(f64::from(milliseconds) * 1e-3)
     }
 
     pub(super) fn raw(&self) -> CUevent {
         self.raw
     }
+}
+
+type Elapsed = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult;
+
+/// The driver's `cuEventElapsedTime`. `cudarc` asks for a second version of it, which drivers before CUDA 12.8 do not have, and panics.
+fn elapsed() -> Result<Elapsed> {
+    // SAFETY: an event exists, so the driver's library is loaded; the signature is the header's, and the library stays.
+    let found = unsafe { sys::culib().get::<Elapsed>(b"cuEventElapsedTime") };
+    let missing = |_| failed("time an event")(DriverError(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+    found.map(|elapsed| *elapsed).map_err(missing)
 }
 
 impl Drop for Event {

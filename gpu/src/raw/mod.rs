@@ -70,7 +70,7 @@ pub(crate) fn hint(code: CUresult) -> &'static str {
         CUresult::CUDA_ERROR_INVALID_IMAGE
         | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
         | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-            "; the kernels' image is not for this device and driver: compile it anew"
+            "; the kernels' image is not for this device and driver: compile it anew, with an NVRTC that is no newer than the driver"
         }
         code if is_final(code) => "; the device's context is lost: open the device anew, or work without it",
         _ => "",

@@ -52,6 +52,10 @@ const LEAVES: &[(&str, &str)] = &[
         "the launch of a kernel, unsafe for its caller",
     ),
     (
+        "gpu/src/kernels/find.rs",
+        "asking the dynamic loader for the compiler",
+    ),
+    (
         "gpu/src/kernels/nvrtc.rs",
         "the compiler of kernels as a C library",
     ),
