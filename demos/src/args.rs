@@ -236,6 +236,9 @@ pub struct Commit {
     /// Open the commitment at this point: 64 hexadecimal digits, the most significant first.
     #[arg(long, value_name = "HEX")]
     pub open_at: Option<String>,
+    /// Whether GPUs sum, too: whatever fits them, however small.
+    #[command(flatten)]
+    pub gpu: Gpu,
 }
 
 /// Which circuit, how large.

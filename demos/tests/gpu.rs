@@ -133,6 +133,57 @@ fn without_a_device_auto_says_so_and_a_number_is_refused() {
 }
 
 /// Proves, and gives the result and the proof's bytes.
+/// A commitment's sum goes one way over the bases, that of an opening the other, with scalars that are made meanwhile.
+#[test]
+fn a_device_makes_a_commitment_and_its_opening() {
+    let Some(device) = fake_device() else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (srs, polynomial) = (folder.path().join("10.srs"), folder.path().join("polynomial"));
+    // 1000 scalars of 31 bytes; fewer than there are points.
+    let bytes = (0..32_000u32).map(|i| if i % 32 == 31 { 0 } else { ((i * i) >> 3) as u8 });
+    std::fs::write(&polynomial, bytes.collect::<Vec<u8>>()).unwrap();
+    let run = |mut command: Command, arguments: &str| {
+        let files = [("--srs", &srs), ("--polynomial", &polynomial)];
+        let output = command
+            .args("commit --json --memory 8MiB --open-at".split(' '))
+            .arg(format!("{:064x}", 0x5eed))
+            .args(arguments.split_whitespace())
+            .args(
+                files
+                    .iter()
+                    .flat_map(|(name, file)| [name.as_ref(), file.as_os_str()]),
+            )
+            .env("SPILLPROOF_DIR", folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let mut all: Value = serde_json::from_slice(&output.stdout).unwrap();
+        all["result"].take()
+    };
+    let made = Command::new(BINARY)
+        .args("srs gen --k 10 --memory 64MiB --out".split(' '))
+        .arg(&srs)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let expected = run(Command::new(BINARY), "");
+    assert_eq!(expected["gpu"], Value::Null);
+    let mut lost = under(&device);
+    lost.env("FAKE_CUDA_FAIL", "cuLaunchKernel:70:719:lost");
+    for (command, arguments, by_the_device) in [
+        (under(&device), "--gpu auto", Some(2)),
+        (under(&device), "--gpu 0 --vram 256KiB", Some(2)),
+        (lost, "--gpu 0", None),
+        (without_devices(&device), "--gpu auto", Some(0)),
+    ] {
+        let result = run(command, arguments);
+        assert_eq!(result["commitment"], expected["commitment"], "{arguments}");
+        assert_eq!(result["opening"], expected["opening"], "{arguments}");
+        let sums = result["gpu"]["sums"].as_u64().unwrap();
+        assert!(by_the_device.is_none_or(|wanted| sums == wanted), "{result}");
+    }
+}
+
 #[test]
 fn a_driver_that_is_too_old_is_no_driver_and_an_older_one_will_do() {
     let Some(device) = fake_device() else { return };

@@ -2,18 +2,16 @@
 //!
 //! A commitment is one streamed MSM. An opening at `z` needs the quotient `(p(X) - p(z)) / (X - z)`, whose coefficients come
 //! out of Horner's rule from the top down; they go straight into the MSM as they come, so an opening is one pass
-//! over the polynomial and one over the SRS, and the quotient is never stored. Memory: that of the MSM.
+//! over the polynomial and one over the SRS, and the quotient is never stored: [`super::multiopen`] with one polynomial and one point.
 
 use ark_bn254::{G1Affine, g1};
 use ark_ec::CurveGroup;
-use ark_ff::AdditiveGroup;
+use ark_ff::{AdditiveGroup, Field};
 
-use super::{Scalar, Srs};
-use crate::column::{Column, descending};
-use crate::kernels::curve::Point;
-
-use crate::kernels::poly::divide_chunk;
-use crate::stream::{MsmPlan, Scalars, leased_kernel, msm};
+use super::multiopen::divide;
+use super::{Combination, Scalar, Srs};
+use crate::column::Column;
+use crate::stream::{Scalars, msm};
 use crate::{Error, Result};
 
 /// Commits to polynomials given by coefficients, with one pass over the SRS for as many as memory takes.
@@ -64,25 +62,15 @@ pub fn open(srs: &Srs, polynomial: &Column<Scalar>, point: Scalar) -> Result<Ope
             proof: G1Affine::identity(),
         });
     }
-    let budget = &bases.workspace().budget;
-    let plan = MsmPlan::new::<g1::Config>(len, 1, 1, budget.available_bytes())?;
-    let chunk = plan.chunk();
-    let (_kernel_bytes, mut kernel) = leased_kernel::<g1::Config>(*plan.config(), budget)?;
-    let mut tile = budget.vec(chunk as usize, Point::<g1::Config>::INFINITY, "MSM bases")?;
-    let mut values = budget.vec(chunk as usize, Scalar::ZERO, "MSM scalars")?;
-    let mut coefficients = polynomial.reader(descending(len, chunk), 2)?;
-    let mut points = bases.prefix(len)?.reader(descending(len, chunk), 2)?;
-    let mut carry = Scalar::ZERO;
-    while let Some(region) = coefficients.next_into(&mut values)? {
-        let len = region.len() as usize;
-        points.next_into(&mut tile)?;
-        // Coefficient i of the chunk becomes coefficient i of the quotient.
-        carry = divide_chunk(&mut values[..len], &point, carry);
-        kernel.update(&tile[..len], &[&values[..len]]);
-    }
-    let sums = normalized(kernel.finish());
+    let quotient = Combination {
+        terms: vec![(Scalar::ONE, polynomial)],
+        low: vec![],
+        roots: vec![point],
+        scale: Scalar::ONE,
+    };
+    let (proof, _, remainders) = divide(bases.workspace(), bases, &[quotient], false)?;
     Ok(Opening {
-        value: carry,
-        proof: sums.first().copied().unwrap_or_default(),
+        value: remainders.first().copied().unwrap_or(Scalar::ZERO),
+        proof,
     })
 }

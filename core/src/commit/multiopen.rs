@@ -4,7 +4,7 @@
 //! What SHPLONK and GWC commit to are sums of quotients `scale * (sum of factor * p - low) / prod (X - root)`. All of them
 //! come out of one descending pass: every distinct column is read once; each combination keeps a running chunk of its
 //! numerator and one carry for each root (synthetic division, root after root); quotients are added up, and the sum goes
-//! straight into the MSM, as in [`super::kzg::open`], and to disk if it is wanted later.
+//! straight into the MSM, and to disk if it is wanted later.
 //!
 //! A second compute tier, if there is one, gets the sum, whose scalars are made as it asks for them.
 //!
@@ -29,8 +29,8 @@ use crate::stream::{Sums, beyond, descending_sum, distinct, leased_kernel, merge
 use crate::tier::ReadElements;
 use crate::{Error, Result};
 
-/// The commitment to a sum of quotients, and the sum if it is kept.
-type Opened = (G1Affine, Option<Column<Scalar>>);
+/// The commitment to a sum of quotients, the sum if it is kept, and of each combination the remainder by its last root.
+type Opened = (G1Affine, Option<Column<Scalar>>, Vec<Scalar>);
 
 /// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`. Remainders are dropped.
 #[derive(Clone, Debug)]
@@ -219,6 +219,17 @@ pub fn divide_and_commit(
     bases: &Column<G1>,
     combinations: &[Combination<'_, Scalar>],
     keep: bool,
+) -> Result<(G1Affine, Option<Column<Scalar>>)> {
+    let (sum, kept, _) = divide(workspace, bases, combinations, keep)?;
+    Ok((sum, kept))
+}
+
+/// The same, with the remainders.
+pub(super) fn divide(
+    workspace: &Workspace,
+    bases: &Column<G1>,
+    combinations: &[Combination<'_, Scalar>],
+    keep: bool,
 ) -> Result<Opened> {
     let resolved = resolve(combinations);
     let (columns, len) = (&resolved.columns, resolved.len);
@@ -260,7 +271,8 @@ pub fn divide_and_commit(
         .finish()
         .first()
         .map_or(G1Affine::identity(), |sum| sum.into_affine());
-    Ok((sum, pass.finish()?))
+    let (kept, remainders) = pass.finish()?;
+    Ok((sum, kept, remainders))
 }
 
 /// The whole pass with the sum made by the workspace's tier; `None` if there is none, or it declined.
@@ -283,7 +295,10 @@ fn on_tier<'a>(
     };
     let sum = descending_sum(bases, plan.msm_chunk, &mut totals)?;
     match (sum, totals.pass) {
-        (Some(sum), Some(pass)) => Ok(Some((sum.into_affine(), pass.finish()?))),
+        (Some(sum), Some(pass)) => {
+            let (kept, remainders) = pass.finish()?;
+            Ok(Some((sum.into_affine(), kept, remainders)))
+        }
         (_, pass) => {
             // The processor plans with what is left: nothing may be held.
             if let Some(pass) = pass {
@@ -359,8 +374,11 @@ impl<'a> Pass<'a> {
         Ok(totals)
     }
 
-    fn finish(self) -> Result<Option<Column<Scalar>>> {
-        self.kept.map(Draft::finish).transpose()
+    /// What is kept, and the last root's carry of each division.
+    fn finish(self) -> Result<(Option<Column<Scalar>>, Vec<Scalar>)> {
+        let carries = self.divisions.iter().map(|division| division.carries.last());
+        let remainders = carries.map(|carry| carry.copied().unwrap_or(Scalar::ZERO));
+        Ok((self.kept.map(Draft::finish).transpose()?, remainders.collect()))
     }
 
     /// Lets everything go: when this returns, its leases are given back.

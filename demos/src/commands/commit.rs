@@ -12,8 +12,10 @@ use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Placement, Writer};
 use spillproof::commit::{Srs, kzg};
 use spillproof::stream::Scalars;
+use spillproof_gpu::tier::Offload;
 
 use super::msm::describe;
+use super::on_gpu::{OnGpu, Used};
 use crate::args::{Commit, Global};
 use crate::failure::Failure;
 use crate::run::{Result, Run, hex};
@@ -22,6 +24,8 @@ use crate::run::{Result, Run, hex};
 struct Outcome {
     commitment: String,
     opening: Option<Opening>,
+    /// Who made the sums; `None` if nobody asked for a GPU.
+    gpu: Option<Used>,
 }
 
 #[derive(Serialize)]
@@ -38,7 +42,9 @@ struct Opening {
 pub fn run(global: &Global, args: &Commit) -> Result<()> {
     let point = args.open_at.as_deref().map(scalar_of_hex).transpose()?;
     let mut run = Run::start(global);
-    let session = run.session(ByteSize::Auto)?;
+    // As in `msm`: whoever names a GPU wants to see it at work.
+    let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
+    let session = run.session_on(ByteSize::Auto, gpu.tier())?;
     let srs = Srs::open(session.workspace(), &args.srs)?;
     let polynomial = run
         .recorder
@@ -72,7 +78,16 @@ pub fn run(global: &Global, args: &Commit) -> Result<()> {
             Some(opening)
         }
     };
-    run.finish("commit", &Outcome { commitment, opening })?;
+    let gpu = gpu.used();
+    if let Some(used) = &gpu {
+        run.say(used.said());
+    }
+    let outcome = Outcome {
+        commitment,
+        opening,
+        gpu,
+    };
+    run.finish("commit", &outcome)?;
     Ok(())
 }
 
