@@ -112,6 +112,9 @@ impl<W: FnMut(u64, &[u8]) -> Result<()>> WriteElements for W {
 pub struct Sums<'a> {
     /// Points, as many as the longest vector has scalars; read anew for each pass over them.
     pub bases: Box<dyn ReadElements + 'a>,
+    /// A number for the points, if it is known which they are: those of jobs with the same number are the same, as far as both go, for as
+    /// long as the process lives. So a tier may keep them for later sums.
+    pub bases_id: Option<u64>,
     /// One sum each.
     pub scalars: Vec<Scalars<'a>>,
     /// The same sums in parts, for a tier that makes several at one time.

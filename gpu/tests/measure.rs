@@ -20,7 +20,8 @@ use spillproof::tier::Tier;
 use spillproof_fake_driver::{Code, FakeDriver};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::measure::{Facts, Outcome, Rates, Turns};
-use spillproof_gpu::tier::{GpuTier, Offload, Resident, Staging};
+use spillproof_gpu::msm::BasesAre;
+use spillproof_gpu::tier::{GpuTier, Offload, Staging};
 use spillproof_gpu::trace::{Busy, Detail, Kind};
 use spillproof_gpu::{Error, Gpu};
 use tier_sessions::{column, name_the_image};
@@ -144,12 +145,12 @@ fn makers_take_turns_and_bases_stay() {
             assert_eq!(turns.take_outcome(), Outcome::NotAsked);
 
             let vram = ByteSize::Bytes(2 << 20);
-            let streamed = Arc::new(GpuTier::over(
-                vec![gpu.clone()],
-                vram,
-                Offload::Always,
-                &Staging::default(),
-            ));
+            let over = |vram, bases| {
+                let gpus = vec![gpu.clone()];
+                let tier = GpuTier::over(gpus, vram, Offload::Always, &Staging::default());
+                Arc::new(tier.with_bases(bases))
+            };
+            let streamed = over(vram, BasesAre::Streamed);
             assert_eq!(streamed.last_plans(), (None, None));
             turns.give_to(Some(Arc::clone(&streamed) as Arc<dyn Tier>));
             sum();
@@ -163,8 +164,7 @@ fn makers_take_turns_and_bases_stay() {
             drop(streamed);
 
             // Bases cross once, scalars each time.
-            let resident = Arc::new(Resident::new(&gpu, vram, n as u64, session.budget()).unwrap());
-            assert_eq!(resident.upload_seconds(), None);
+            let resident = over(vram, BasesAre::Resident);
             turns.give_to(Some(Arc::clone(&resident) as Arc<dyn Tier>));
             let sent = || gpu.trace().total(Kind::ToDevicePinned).bytes;
             for crossed in [96, 32, 32] {
@@ -173,7 +173,9 @@ fn makers_take_turns_and_bases_stay() {
                 assert_eq!(turns.take_outcome(), Outcome::Done);
                 assert_eq!(sent() - before, crossed * n as u64);
             }
-            assert!(resident.upload_seconds().is_some() && driver.peak_bytes(0) <= 2 << 20);
+            let plan = resident.plan_over_bases(n as u64, session.budget());
+            assert_eq!(resident.last_plans().0.unwrap(), plan.unwrap());
+            assert!(driver.peak_bytes(0) <= 2 << 20);
 
             // Spans of one run only, and none while there may be none.
             gpu.trace().take_spans();
@@ -186,17 +188,7 @@ fn makers_take_turns_and_bases_stay() {
             assert!(busy.device_seconds > 0.0 && busy.transfer_seconds > 0.0);
             assert_eq!(turns.take_outcome(), Outcome::Done);
 
-            // A sum of another length is not one over these bases; a call that fails is told, and the next sum brings the bases anew.
-            let short = session.run(|| {
-                let part = scalars.prefix(n as u64 / 2).unwrap();
-                msm::<g1::Config>(&bases, &[Scalars::Column(&part)])
-            });
-            assert!(short.is_ok());
-            let why = turns.take_outcome();
-            assert!(
-                matches!(&why, Outcome::Declined(why) if why.contains("350 terms")),
-                "{why:?}"
-            );
+            // A call that fails is told, and the next sum brings the bases anew.
             driver.fail(Some("cuLaunchKernel"), 5, Code::InvalidValue, false);
             sum();
             let why = turns.take_outcome();
@@ -213,20 +205,26 @@ fn makers_take_turns_and_bases_stay() {
 
             turns.give_to(None);
             drop(resident);
-            let little = Resident::new(&gpu, ByteSize::Bytes(64 << 10), n as u64, session.budget());
-            let error = little.unwrap_err();
-            assert!(
-                error.is_memory_short() && error.to_string().contains("all its bases"),
-                "{error}"
-            );
-            let Error::TooSmall { smallest_bytes, .. } = error else {
-                panic!("it says how much would do");
+            let smallest = |vram_bytes| {
+                let tier = over(ByteSize::Bytes(vram_bytes), BasesAre::Resident);
+                match tier.plan_over_bases(n as u64, session.budget()) {
+                    Err(Error::TooSmall { smallest_bytes, .. }) => Err(smallest_bytes),
+                    plan => Ok((tier, plan.unwrap())),
+                }
             };
-            let enough = ByteSize::Bytes(smallest_bytes);
-            let smallest = Arc::new(Resident::new(&gpu, enough, n as u64, session.budget()).unwrap());
+            // Half of it is enough for the bases, then for the sum beside them, too.
+            let for_bases = smallest(64 << 10).unwrap_err();
+            let (smallest, plan) = match smallest(for_bases) {
+                Err(for_both) => smallest(for_both).unwrap(),
+                Ok(both) => both,
+            };
             turns.give_to(Some(Arc::clone(&smallest) as Arc<dyn Tier>));
             sum();
             assert_eq!(turns.take_outcome(), Outcome::Done);
+            assert_eq!(
+                smallest.last_plans().0.map(|plan| plan.points()),
+                Some(plan.points())
+            );
             turns.give_to(None);
             drop((smallest, bases, scalars));
             assert_eq!(session.budget().held_bytes(), 0);

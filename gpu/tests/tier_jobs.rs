@@ -19,9 +19,10 @@ use spillproof::commit::G1;
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::{Code, FakeDriver};
+use spillproof_gpu::msm::BasesAre;
 use spillproof_gpu::tier::Offload;
 use spillproof_gpu::trace::Kind;
-use tier_sessions::{Job, all_is_given_back, column, name_the_image, session, tier};
+use tier_sessions::{Job, all_is_given_back, column, name_the_image, session, tier, tier_with};
 use tier_support::with_kernels;
 
 #[test]
@@ -82,7 +83,7 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
         ] {
             let what = format!("{vram:?} {memory_bytes}");
             driver.reset(1, 64 << 20);
-            let tier = tier(vram, Offload::Always);
+            let tier = tier_with(vram, Offload::Always, BasesAre::Streamed);
             let session = session(Some(&tier), memory_bytes);
             let bases = column(&session, &bases);
             let columns = vectors.each_ref().map(|values| column(&session, values));
@@ -114,6 +115,78 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
             "{passes:?}"
         );
         assert!((2..6).contains(&passes[4]), "{passes:?}");
+    });
+}
+
+/// Points cross with the first pass over them; later passes and later jobs are of scalars only, until something else needs the memory.
+#[test]
+fn bases_stay_for_later_sums() {
+    const TEST: &str = "bases_stay_for_later_sums";
+    with_kernels(module_path!(), TEST, |driver, image| {
+        let _file = name_the_image(image);
+        let n = 1200usize;
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        let sets = [0, 1].map(|_| -> Vec<G1Affine> { (0..n).map(|_| G1Affine::rand(&mut rng)).collect() });
+        let vectors = [n, n - 5].map(|len| -> Vec<Fr> { (0..len).map(|_| Fr::rand(&mut rng)).collect() });
+        // Sums over which set, and of which vectors; and which sets' points cross then, where both have room and where one has.
+        let jobs: [(usize, &[usize], [bool; 2]); 6] = [
+            (0, &[0, 1, 0], [true, true]),
+            (0, &[0], [false, false]),
+            (1, &[1], [true, true]),
+            (0, &[1], [false, true]),
+            (1, &[1, 1], [false, true]),
+            (1, &[0], [true, true]),
+        ];
+        for (vram_bytes, place) in [(4 << 20, 0), (256 << 10, 1)] {
+            driver.reset(1, 64 << 20);
+            let tier = tier(ByteSize::Bytes(vram_bytes), Offload::Always);
+            let session = session(Some(&tier), 8 << 20);
+            let bases = sets.each_ref().map(|points| {
+                let points: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
+                column(&session, &points)
+            });
+            let columns = vectors.each_ref().map(|values| column(&session, values));
+            let sent = || tier.gpus()[0].trace().total(Kind::ToDevicePinned).bytes;
+            for (at, (set, job, crosses)) in jobs.iter().enumerate() {
+                let what = format!("{vram_bytes} {at}");
+                let before = sent();
+                let scalars: Vec<_> = job.iter().map(|&i| Scalars::Column(&columns[i])).collect();
+                let sums = session.run(|| msm::<g1::Config>(&bases[*set], &scalars)).unwrap();
+                let longest = job.iter().map(|&i| vectors[i].len()).max().unwrap();
+                for (&i, sum) in job.iter().zip(sums) {
+                    let expected = G1Projective::msm(&sets[*set][..vectors[i].len()], &vectors[i]);
+                    assert_eq!(sum, expected.unwrap(), "{what}");
+                }
+                let of_points = if crosses[place] { 64 * longest } else { 0 };
+                assert_eq!(
+                    sent() - before,
+                    (of_points + 32 * longest * job.len()) as u64,
+                    "{what}"
+                );
+            }
+            // A transform that needs the memory has it; then they cross again.
+            let input: Vec<Fr> = (0..2048).map(|_| Fr::rand(&mut rng)).collect();
+            let domain = Radix2EvaluationDomain::<Fr>::new(input.len()).unwrap();
+            let values = column(&session, &input);
+            let transform = Transform::forward(11, domain.group_gen);
+            let output = session.run(|| ntt(&values, &transform, Placement::Disk)).unwrap();
+            assert_eq!(output.to_vec().unwrap(), domain.fft(&input));
+            let before = sent();
+            let sums = session.run(|| msm::<g1::Config>(&bases[1], &[Scalars::Column(&columns[0])]));
+            assert_eq!(sums.unwrap(), [G1Projective::msm(&sets[1], &vectors[0]).unwrap()]);
+            assert_eq!(sent() - before, [32, 96][place] * n as u64);
+            let report = tier.report();
+            assert_eq!((report.sums(), report.by_the_processor()), (10, 0), "{report}");
+            assert!(driver.peak_bytes(0) <= vram_bytes);
+            // New points are new ones, wherever they stand.
+            drop(bases);
+            let points: Vec<G1> = sets[0].iter().map(G1::from_affine::<g1::Config>).collect();
+            let anew = column(&session, &points);
+            let sums = session.run(|| msm::<g1::Config>(&anew, &[Scalars::Column(&columns[0])]));
+            assert_eq!(sums.unwrap(), [G1Projective::msm(&sets[0], &vectors[0]).unwrap()]);
+            drop((anew, columns, values, output));
+            all_is_given_back(session, tier, driver, &format!("{vram_bytes}"));
+        }
     });
 }
 
@@ -279,7 +352,7 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
         all_is_given_back(session_of, tier_of, driver, reason);
         // A budget of the host that has little room: the device needs less than the processor; then neither of them has enough.
         driver.reset(1, 64 << 20);
-        let tier = tier(ByteSize::Auto, Offload::Always);
+        let tier = tier_with(ByteSize::Auto, Offload::Always, BasesAre::Streamed);
         let session = session(Some(&tier), 700 << 10);
         let job = Job::new(&session, 512);
         for (left_bytes, declined) in [(300 << 10, 0), (48 << 10, 1)] {

@@ -548,6 +548,7 @@ fn the_next_pass_is_staged_while_the_device_works() {
                     }) as Box<dyn spillproof::tier::ReadElements>,
                 })
                 .collect(),
+            bases_id: None,
             parts: None,
         };
         let answer = spillproof::tier::Tier::sums(&*tier, &mut job, &budget).unwrap();

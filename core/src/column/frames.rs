@@ -5,6 +5,7 @@
 //! A set of frames lives in a file or, when it is small, in one leased buffer; no caller can tell. What never leaves memory is
 //! not hashed: there a digest only says that its frame was written.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rayon::prelude::*;
@@ -43,6 +44,8 @@ pub(crate) struct Frames {
     frame_bytes: usize,
     frames: u64,
     name: String,
+    /// No other frames of this process have it, before or after.
+    id: u64,
     digests: RwLock<LeasedVec<[u8; DIGEST_BYTES]>>,
 }
 
@@ -90,8 +93,10 @@ impl Frames {
         key: FrameKey,
         digests: LeasedVec<[u8; DIGEST_BYTES]>,
     ) -> Self {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let frames = digests.len() as u64;
         Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             backing,
             key,
             frame_bytes,
@@ -107,6 +112,10 @@ impl Frames {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// The file and the offset of frame 0 in it, unless the frames are in memory.

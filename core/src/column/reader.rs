@@ -77,6 +77,12 @@ impl<E: Element> Column<E> {
             && self.len == other.len
     }
 
+    /// The number of what it is a prefix of, if it is one: columns of the same number have the same elements, as far as both go, and no other
+    /// column of this process has it, before or after.
+    pub(crate) fn prefix_of(&self) -> Option<u64> {
+        (self.first_frame == 0).then(|| self.frames.id())
+    }
+
     /// Bytes that a reader of chunks of `chunk` elements (a power of two) moves at a time.
     pub(crate) fn transfer_bytes(&self, chunk: u64) -> u64 {
         (chunk * E::BYTES as u64).max(self.frames.frame_bytes() as u64)

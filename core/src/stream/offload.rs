@@ -62,6 +62,7 @@ where
     // All of them are powers of two.
     let step = columns.fold(bases.frame_elements(), u64::max);
     let mut job = sums_of(&bases, scalars, 0..points)?;
+    job.bases_id = bases.prefix_of();
     job.parts = Some(tier::Parts {
         step,
         of: Box::new(|points| sums_of(&bases, scalars, points)),
@@ -102,6 +103,7 @@ fn sums_of<'a, F: Element>(
         bases: Box::new(Walk::upwards(
             bases.part(points.start, points.end - points.start)?,
         )),
+        bases_id: None,
         parts: None,
     })
 }
@@ -123,6 +125,8 @@ pub(crate) fn descending_sum(
             len: bases.len(),
             source: Box::new(|first: u64, into: &mut [u8]| scalars.read(first, into)),
         }],
+        // Not in their own order.
+        bases_id: None,
         // They can only be made in this order.
         parts: None,
     };

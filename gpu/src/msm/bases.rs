@@ -18,6 +18,18 @@ impl Bases {
         (points * POINT_BYTES).next_multiple_of(GRANULE_BYTES)
     }
 
+    /// Room for so many; a run with [`Points::Stay`](super::Points) brings them.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`]; [`Error::Invalid`] for no points.
+    pub fn reserve(vram: &Vram, points: u64) -> Result<Self> {
+        let bytes = points
+            .checked_mul(POINT_BYTES)
+            .unwrap_or(u64::MAX - GRANULE_BYTES);
+        let buffer = vram.buffer(bytes, "MSM bases")?;
+        Ok(Self { buffer, points })
+    }
+
     /// Uploads `points` points in chunks of `chunk_points`, through two more buffers of that length.
     ///
     /// # Errors
@@ -30,15 +42,12 @@ impl Bases {
         chunk_points: u64,
         source: &mut dyn Source,
     ) -> Result<Self> {
-        let bytes = points
-            .checked_mul(POINT_BYTES)
-            .unwrap_or(u64::MAX - GRANULE_BYTES);
         let chunking = Chunking::new(chunk_points.saturating_mul(POINT_BYTES), POINT_BYTES)?;
-        let buffer = vram.buffer(bytes, "MSM bases")?;
+        let bases = Self::reserve(vram, points)?;
         // After the bases, so dropped before them: if the job fails it has waited for its copies.
         let mut ring = Ring::new(vram, chunking, 2)?;
         let job = Job {
-            total_bytes: bytes,
+            total_bytes: points * POINT_BYTES,
             upload: Some((upload, source)),
             download: None,
         };
@@ -46,10 +55,10 @@ impl Bases {
             let piece = chunk.piece;
             chunk
                 .stream
-                .copy((&buffer, piece.offset), (chunk.buffer, 0), piece.bytes)
+                .copy((&bases.buffer, piece.offset), (chunk.buffer, 0), piece.bytes)
         })?;
         ring.finish()?;
-        Ok(Self { buffer, points })
+        Ok(bases)
     }
 
     /// How many there are.

@@ -71,6 +71,17 @@ pub fn columns_of<'a>(
     }
 }
 
+/// Where the points of a run are.
+#[derive(Debug, Clone, Copy)]
+pub enum Points<'b> {
+    /// They pass, beside their scalars.
+    Pass,
+    /// They pass, and are copied there meanwhile: for runs that come after a good end of this one.
+    Stay(&'b Bases),
+    /// They are there, the first of so many; only scalars pass.
+    There(&'b Bases),
+}
+
 /// Everything that sums by one plan need on a device. One sum after the other.
 #[derive(Debug)]
 pub struct Msm {
@@ -184,7 +195,7 @@ impl Msm {
                 ),
             });
         }
-        let sums = self.run_with(points, None, upload, source)?;
+        let sums = self.run_with(points, Points::Pass, upload, source)?;
         sums.first().copied().ok_or(Error::Unusable { what: "an MSM" })
     }
 
@@ -193,21 +204,22 @@ impl Msm {
     /// # Errors
     /// As [`Msm::run`]; [`Error::Invalid`] if the plan is for resident bases.
     pub fn run_columns(&mut self, upload: &mut Upload, source: &mut dyn Source) -> Result<Vec<G1Projective>> {
-        self.run_with(self.work.plan.points(), None, upload, source)
+        self.run_with(self.work.plan.points(), Points::Pass, upload, source)
     }
 
-    /// As [`Msm::run_columns`]; `meanwhile` is called when the slots are free and all is queued, while the device works: with the start of what
+    /// As [`Msm::run_columns`], with points from anywhere; `meanwhile` is called when the slots are free and all is queued, while the device works: with the start of what
     /// comes next it may fill them.
     ///
     /// # Errors
-    /// As [`Msm::run_columns`], and those of `meanwhile`.
+    /// As [`Msm::run_columns`] and [`Msm::run_over`], and those of `meanwhile`.
     pub fn run_columns_and<S: Source>(
         &mut self,
+        bases: Points<'_>,
         upload: &mut Upload,
         source: &mut S,
         meanwhile: impl FnOnce(&mut Upload, &mut S) -> Result<()>,
     ) -> Result<Vec<G1Projective>> {
-        self.queue(self.work.plan.points(), None, upload, source)?;
+        self.queue(self.work.plan.points(), bases, upload, source)?;
         let staged = meanwhile(upload, source);
         let sums = self.collect();
         staged?;
@@ -224,13 +236,13 @@ impl Msm {
         upload: &mut Upload,
         source: &mut dyn Source,
     ) -> Result<Vec<G1Projective>> {
-        self.run_with(self.work.plan.points(), Some(bases), upload, source)
+        self.run_with(self.work.plan.points(), Points::There(bases), upload, source)
     }
 
     fn run_with(
         &mut self,
         points: u64,
-        bases: Option<&Bases>,
+        bases: Points<'_>,
         upload: &mut Upload,
         source: &mut dyn Source,
     ) -> Result<Vec<G1Projective>> {
@@ -242,13 +254,13 @@ impl Msm {
     fn queue(
         &mut self,
         points: u64,
-        bases: Option<&Bases>,
+        bases: Points<'_>,
         upload: &mut Upload,
         source: &mut dyn Source,
     ) -> Result<()> {
         let work = &self.work;
         let resident = work.plan.bases() == BasesAre::Resident;
-        if resident != bases.is_some() || points == 0 || points > work.plan.points() {
+        if resident != matches!(bases, Points::There(_)) || points == 0 || points > work.plan.points() {
             return Err(Error::Invalid {
                 what: "run of an MSM",
                 details: format!(
@@ -258,13 +270,16 @@ impl Msm {
                 ),
             });
         }
-        let bases = bases.map(|bases| bases.for_points(points)).transpose()?;
+        let buffer = match bases {
+            Points::Pass => None,
+            Points::Stay(bases) | Points::There(bases) => Some(bases.for_points(points)?),
+        };
         let job = Job {
             total_bytes: points * work.plan.element_bytes(),
             upload: Some((upload, source)),
             download: None,
         };
-        self.ring.run(job, &mut |chunk| work.add(&chunk, bases))?;
+        self.ring.run(job, &mut |chunk| work.add(&chunk, buffer))?;
         (0..work.plan.columns()).try_for_each(|column| work.reduce(self.ring.stream(), column))
     }
 
@@ -290,12 +305,16 @@ impl Work {
         }
         let element_bytes = self.plan.element_bytes();
         let n = chunk.piece.bytes / element_bytes;
-        let (points, scalars) = match bases {
-            Some(bases) => {
-                let first = chunk.piece.offset / element_bytes;
-                (Argument::BufferAt(bases, first * POINT_BYTES), 0)
+        let at_bytes = chunk.piece.offset / element_bytes * POINT_BYTES;
+        let (points, scalars) = match (bases, self.plan.bases()) {
+            (Some(bases), BasesAre::Resident) => (Argument::BufferAt(bases, at_bytes), 0),
+            (bases, _) => {
+                let bytes = n * POINT_BYTES;
+                if let Some(bases) = bases {
+                    chunk.stream.copy((bases, at_bytes), (chunk.buffer, 0), bytes)?;
+                }
+                (Argument::Buffer(chunk.buffer), bytes)
             }
-            None => (Argument::Buffer(chunk.buffer), n * POINT_BYTES),
         };
         (0..self.plan.columns()).try_for_each(|column| {
             let scalars = Argument::BufferAt(chunk.buffer, scalars + column * n * SCALAR_BYTES);

@@ -198,8 +198,8 @@ impl MsmPlan {
     /// As [`MsmPlan::of_columns`], of one sum if not even that fits.
     pub fn of_passes(
         points: u64,
-        columns: u64,
-        at_once: u64,
+        (columns, at_once): (u64, u64),
+        bases: BasesAre,
         vram_bytes: u64,
         slot_bytes: u64,
     ) -> Result<Self> {
@@ -211,12 +211,16 @@ impl MsmPlan {
             if last.replace(width) == Some(width) {
                 continue;
             }
-            let plan = match Self::of_columns(points, width, BasesAre::Streamed, vram_bytes, slot_bytes) {
+            let plan = match Self::of_columns(points, width, bases, vram_bytes, slot_bytes) {
                 Err(error) if error.is_memory_short() && width > 1 => continue,
                 plan => plan?,
             };
             let sums = plan.cost() / width as f64 * columns as f64;
-            let cost = sums + (passes * points) as f64 * cost::REREAD;
+            let read = match bases {
+                BasesAre::Streamed => passes * points,
+                BasesAre::Resident => 0,
+            };
+            let cost = sums + read as f64 * cost::REREAD;
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, plan));
             }
@@ -516,7 +520,13 @@ mod tests {
         );
         assert!(MsmPlan::new(0, 1 << 30, 1 << 20).is_err());
         let at_a_time = |columns, at_once, vram_bytes| {
-            let plan = MsmPlan::of_passes(1 << 24, columns, at_once, vram_bytes, 16 << 20)?;
+            let plan = MsmPlan::of_passes(
+                1 << 24,
+                (columns, at_once),
+                BasesAre::Streamed,
+                vram_bytes,
+                16 << 20,
+            )?;
             assert!(plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= 16 << 20);
             Ok::<_, Error>(plan.columns())
         };

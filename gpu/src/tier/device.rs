@@ -1,14 +1,33 @@
 //! What is kept on the device between jobs.
 
-use spillproof::budget::ByteSize;
+use spillproof::budget::{Budget, ByteSize};
 
 use super::host::{Staging, Stock};
 use super::rates::Measured;
 use crate::kernels::{Cache, Kernels};
-use crate::msm::{Msm, MsmPlan};
+use crate::msm::{Bases, BasesAre, Msm, MsmPlan};
 use crate::ntt::{self, Ntt, NttPlan};
 use crate::program::{Engine, Program};
 use crate::{Error, Gpu, Result, Vram};
+
+/// Points that stay take this part of the device memory at most, all together.
+const BASES_PART: u64 = 2;
+
+/// Points of sums on the device, or a place for them.
+#[derive(Debug)]
+pub(super) struct Stay {
+    id: u64,
+    points: u64,
+    bases: Option<Bases>,
+    /// Whether they have come.
+    pub are_there: bool,
+}
+
+impl Stay {
+    fn vram_bytes(&self) -> u64 {
+        Bases::vram_bytes(self.points)
+    }
+}
 
 /// One device, what of it is in use, and whether it is still to be trusted.
 #[derive(Debug)]
@@ -19,6 +38,9 @@ pub(super) struct Device {
     // Jobs before what they use.
     msm: Option<Msm>,
     ntt: Option<(ntt::Transform, Ntt)>,
+    /// Points of sums, those that were used last at the end.
+    bases: Vec<Stay>,
+    bases_are: BasesAre,
     /// The last program of a quotient.
     engine: Option<Engine>,
     kernels: Option<Kernels>,
@@ -43,6 +65,8 @@ impl Device {
             cache,
             msm: None,
             ntt: None,
+            bases: Vec::new(),
+            bases_are: BasesAre::Resident,
             engine: None,
             kernels: None,
             vram: None,
@@ -78,13 +102,7 @@ impl Device {
             Some(msm) if *msm.plan() == plan => msm,
             other => {
                 drop(other);
-                let (vram, kernels) = (self.vram()?, self.kernels()?);
-                match Msm::new(&vram, &kernels, plan) {
-                    Err(error) if error.is_memory_short() && self.ntt.take().is_some() => {
-                        Msm::new(&vram, &kernels, plan)?
-                    }
-                    made => made?,
-                }
+                self.with_room(|vram, kernels| Msm::new(vram, kernels, plan))?
             }
         };
         Ok(self.msm.insert(kept))
@@ -96,16 +114,115 @@ impl Device {
             Some((kept, ntt)) if kept == transform && *ntt.plan() == plan => ntt,
             other => {
                 drop(other);
-                let (vram, kernels) = (self.vram()?, self.kernels()?);
-                match Ntt::new(&vram, &kernels, plan, transform) {
-                    Err(error) if error.is_memory_short() && self.msm.take().is_some() => {
-                        Ntt::new(&vram, &kernels, plan, transform)?
-                    }
-                    made => made?,
-                }
+                self.with_room(|vram, kernels| Ntt::new(vram, kernels, plan, transform))?
             }
         };
         Ok(&mut self.ntt.insert((transform, kept)).1)
+    }
+
+    /// Whether bases of sums stay, where there is room.
+    pub fn set_bases(&mut self, are: BasesAre) {
+        self.bases_are = are;
+        self.bases.clear();
+    }
+
+    /// The points of that number for a sum of so many, or a place for them; `None` if they are not to stay, or have no room. They are the sum's
+    /// until it puts them back. Nothing of the device is used yet.
+    pub fn take_bases(&mut self, id: Option<u64>, points: u64) -> Result<Option<Stay>> {
+        let Some(id) = id.filter(|_| self.bases_are == BasesAre::Resident) else {
+            return Ok(None);
+        };
+        if let Some(at) = self.bases.iter().position(|stay| stay.id == id) {
+            let stay = self.bases.remove(at);
+            if stay.points >= points {
+                return Ok(Some(stay));
+            }
+        }
+        let most_bytes = self.vram_bytes()? / BASES_PART;
+        let stay = Stay {
+            id,
+            points,
+            bases: None,
+            are_there: false,
+        };
+        if stay.vram_bytes() > most_bytes {
+            return Ok(None);
+        }
+        while self.bases_bytes() + stay.vram_bytes() > most_bytes {
+            self.bases.remove(0);
+        }
+        Ok(Some(stay))
+    }
+
+    /// How a sum of so many points is cut if they stay.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] if they have no room.
+    pub fn plan_over_bases(&mut self, points: u64, budget: &Budget) -> Result<MsmPlan> {
+        let (limit_bytes, bytes) = (self.vram_bytes()?, Bases::vram_bytes(points));
+        let too_small = |smallest_bytes| Error::TooSmall {
+            what: format!("an MSM of {points} points that stay"),
+            memory: "device memory",
+            budget_bytes: limit_bytes,
+            smallest_bytes,
+        };
+        if bytes > limit_bytes / BASES_PART {
+            return Err(too_small(BASES_PART * bytes));
+        }
+        let slot_bytes = self.stock.slot_bytes_max(budget, false);
+        let left_bytes = limit_bytes - bytes;
+        MsmPlan::of_columns(points, 1, BasesAre::Resident, left_bytes, slot_bytes).map_err(
+            |error| match error {
+                Error::TooSmall {
+                    memory: "device memory",
+                    smallest_bytes,
+                    ..
+                } => too_small(smallest_bytes.saturating_add(bytes)),
+                other => other,
+            },
+        )
+    }
+
+    /// Where those points are, or are to be, on the device.
+    pub fn room_for_bases<'s>(&mut self, stay: &'s mut Stay) -> Result<&'s Bases> {
+        let bases = match stay.bases.take() {
+            Some(bases) => bases,
+            None => self.with_room(|vram, _| Bases::reserve(vram, stay.points))?,
+        };
+        Ok(stay.bases.insert(bases))
+    }
+
+    /// Keeps the points of a sum that went well for the next one; else what is there is in doubt.
+    pub fn put_back(&mut self, stay: Stay, is_good: bool) {
+        if is_good {
+            self.bases.push(Stay {
+                are_there: true,
+                ..stay
+            });
+        } else {
+            // It waits for what may still be on its way there.
+            self.msm = None;
+        }
+    }
+
+    /// Whether there are points that no sum has taken.
+    pub fn has_bases(&self) -> bool {
+        !self.bases.is_empty()
+    }
+
+    /// Lets them go.
+    pub fn let_bases_go(&mut self) {
+        self.bases.clear();
+    }
+
+    /// What sums may plan with.
+    pub fn vram_bytes_beside_bases(&mut self, of_the_sum: Option<&Stay>) -> Result<u64> {
+        let own_bytes = of_the_sum.map_or(0, Stay::vram_bytes);
+        Ok(self.vram_bytes()?.saturating_sub(self.bases_bytes() + own_bytes))
+    }
+
+    fn bases_bytes(&self) -> u64 {
+        self.bases.iter().map(Stay::vram_bytes).sum()
     }
 
     /// What runs a program: the kernels of the last one, if it had the same shape.
@@ -120,16 +237,21 @@ impl Device {
         Ok(self.engine.insert(engine).clone())
     }
 
-    /// Makes something that is not kept, in place of what is kept of other jobs if need be.
+    /// Makes something, in place of what is kept of other jobs if need be: what a sum or a transform had, then bases.
     pub fn with_room<T>(&mut self, make: impl Fn(&Vram, &Kernels) -> Result<T>) -> Result<T> {
         let (vram, kernels) = (self.vram()?, self.kernels()?);
-        match make(&vram, &kernels) {
-            Err(error) if error.is_memory_short() && (self.msm.is_some() || self.ntt.is_some()) => {
-                (self.msm, self.ntt) = (None, None);
-                make(&vram, &kernels)
+        loop {
+            match make(&vram, &kernels) {
+                Err(error) if error.is_memory_short() && self.lets_something_go() => {}
+                made => return made,
             }
-            made => made,
         }
+    }
+
+    fn lets_something_go(&mut self) -> bool {
+        let of_a_job = self.msm.take().is_some() | self.ntt.take().is_some();
+        // The one that was used last is last.
+        of_a_job || self.bases.drain(..self.bases.len().min(1)).count() > 0
     }
 
     /// Puts away what an error leaves in doubt, and says it, with what would help.
@@ -144,6 +266,7 @@ impl Device {
     fn after(&mut self, error: &Error) {
         self.msm = None;
         self.ntt = None;
+        self.bases.clear();
         let gone = error.is_device_lost();
         if gone {
             self.stock.clear();

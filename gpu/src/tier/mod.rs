@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - Kernels are compiled at the first job and kept, and those of a quotient's program for all of its shape. So is what the last sum and the last transform had on the device, for the next one
-//!   of the same plan; it goes when another job needs its memory.
+//!   of the same plan, and points of sums, if the engine says that it may ask for them again; all of it goes when another job needs the memory.
 //! - Of several devices all have a part in a sum (`shared.rs`); transforms and quotients are of the first that is idle. Where a device fails,
 //!   another one does its part, or the whole job from its start; the processor, where none is left.
 //! - A device does one job at a time; one that finds none idle is the processor's. Nobody waits: whoever waited on a rayon worker might hold up the very
@@ -28,7 +28,6 @@ mod quotient;
 mod rates;
 mod report;
 mod request;
-mod resident;
 mod shared;
 mod stop;
 mod sums;
@@ -46,13 +45,12 @@ pub use rates::Offload;
 pub(crate) use rates::{bytes_of, points};
 pub use report::{Job, OfDevice, Report};
 pub use request::{ParseOffloadError, Request};
-pub use resident::Resident;
 
 use crate::kernels::{Cache, Kernels};
-use crate::msm::MsmPlan;
+use crate::msm::{BasesAre, MsmPlan};
 use crate::ntt::NttPlan;
 use crate::trace::Detail;
-use crate::{Gpu, NotUsed, Result};
+use crate::{Gpu, NoGpu, NotUsed, Result};
 use device::Device;
 use stop::Stop;
 
@@ -94,6 +92,28 @@ impl GpuTier {
             devices: gpus.iter().map(device).map(Mutex::new).collect(),
             report: Mutex::new(Report::new(gpus.iter().map(|gpu| gpu.description().to_string()))),
             gpus,
+        }
+    }
+
+    /// Whether points of sums stay on the devices for later ones: they do where they fit, unless this says [`BasesAre::Streamed`].
+    #[must_use]
+    pub fn with_bases(mut self, are: BasesAre) -> Self {
+        for device in &mut self.devices {
+            let device = device.get_mut().unwrap_or_else(PoisonError::into_inner);
+            device.set_bases(are);
+        }
+        self
+    }
+
+    /// How the first device cuts a sum of so many points that stay there, in sessions that have `budget` left.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] if they have no room beside the sum, or would take more than the part of the device memory that they may; then they
+    /// pass each time. [`Error::Driver`].
+    pub fn plan_over_bases(&self, points: u64, budget: &Budget) -> Result<MsmPlan> {
+        match self.devices.first() {
+            Some(device) => locked(device).plan_over_bases(points, budget),
+            None => Err(NoGpu::NoDevice.into()),
         }
     }
 

@@ -3,6 +3,9 @@
 //! The longest vectors come first. One that is at least half as long as the longest of a pass goes with it, zeros behind its end: they
 //! have at most half the bytes of its points, which then need no pass of their own. A shorter one has another pass, over only as many of the bases.
 //!
+//! Points whose number is known stay on the device as they pass, if they take no more than half of its budget: later passes over them, and later jobs'
+//! ([`Device::take_bases`]), are of scalars only.
+//!
 //! The first slots are filled before the device's turn is taken, and those of the next pass while the device works off the one before.
 //!
 //! Memory of the host: [`UPLOAD_SLOTS`] slots, and what the ends of a pass lease: their [`ReadElements::lease_bytes`] say how many vectors
@@ -15,11 +18,11 @@ use ark_ff::AdditiveGroup;
 use spillproof::budget::Budget;
 use spillproof::tier::{ReadElements, Scalars, Sums};
 
-use super::device::Device;
+use super::device::{Device, Stay};
 use super::host::{Host, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::BoxedError;
-use crate::msm::{BasesAre, MsmPlan, POINT_BYTES, SCALAR_BYTES, columns_of};
+use crate::msm::{BasesAre, MsmPlan, POINT_BYTES, Points, SCALAR_BYTES, columns_of};
 use crate::ring::{Source, Upload};
 
 /// A vector, and where its sum goes.
@@ -39,15 +42,73 @@ pub(super) fn run(
         .filter(|(_, scalars)| scalars.len > 0)
         .collect();
     vectors.sort_by_key(|(_, scalars)| Reverse(scalars.len));
-    let (plans, passes) = passes(device, job.bases.lease_bytes(), &mut vectors, room_bytes)?;
+    let Some((_, longest)) = vectors.first() else {
+        return Ok(sums);
+    };
+    let mut stay = device.take_bases(job.bases_id, longest.len)?;
+    loop {
+        let are_there = stay.is_some() || device.has_bases();
+        let made = all_passes(
+            device,
+            &mut *job.bases,
+            &mut vectors,
+            stay.as_mut(),
+            (budget, room_bytes),
+            &mut sums,
+        );
+        if let Some(stay) = stay.take() {
+            device.put_back(stay, made.is_ok());
+        }
+        match made {
+            // What stays is only for speed: without it, then.
+            Err(Stop::Device(error)) if error.is_memory_short() && are_there => device.let_bases_go(),
+            made => return made.map(|()| sums),
+        }
+    }
+}
+
+/// Plans, and runs the passes.
+fn all_passes<'a>(
+    device: &mut Device,
+    bases: &mut (dyn ReadElements + 'a),
+    vectors: &mut [Vector<'_, 'a>],
+    stay: Option<&mut Stay>,
+    (budget, room_bytes): (&Budget, u64),
+    sums: &mut [G1Projective],
+) -> Result<(), Stop> {
+    let plans = plans(
+        device,
+        vectors,
+        (room_bytes, bases.lease_bytes()),
+        stay.as_deref(),
+    )?;
+    let mut rest = vectors;
+    let mut passes = Vec::with_capacity(plans.len());
+    for plan in plans {
+        let (vectors, others) = std::mem::take(&mut rest).split_at_mut(plan.columns() as usize);
+        rest = others;
+        passes.push((plan, vectors));
+    }
     let mut feed = Feed {
-        bases: &mut *job.bases,
+        bases,
         passes,
         current: 0,
         in_place: false,
     };
+    run_passes(device, &mut feed, stay, budget, sums)
+}
+
+/// One pass after the other. Bases that are to stay do so from the first on.
+fn run_passes(
+    device: &mut Device,
+    feed: &mut Feed<'_, '_, '_>,
+    mut stay: Option<&mut Stay>,
+    budget: &Budget,
+    sums: &mut [G1Projective],
+) -> Result<(), Stop> {
     let gpu = device.gpu().clone();
     let mut staged: Option<Host> = None;
+    let plans: Vec<MsmPlan> = feed.passes.iter().map(|(plan, _)| *plan).collect();
     for (at, plan) in plans.iter().enumerate() {
         tracing::debug!(?plan, "sums on the device");
         let mut host = match staged.take() {
@@ -55,7 +116,7 @@ pub(super) fn run(
             None => {
                 let mut host = device.stock.host(budget, plan.slot_bytes(), false)?;
                 feed.in_place = host.may_read();
-                feed.stage(at, plan, &mut host.upload)?;
+                feed.stage(at, &mut host.upload)?;
                 host
             }
         };
@@ -63,13 +124,22 @@ pub(super) fn run(
             .get(at + 1)
             .filter(|next| next.slot_bytes() <= host.upload.slot_bytes());
         let turn = gpu.take_turn();
+        let there = match stay.as_mut() {
+            Some(stay) => Some(device.room_for_bases(stay)?),
+            None => None,
+        };
+        let bases = match (there, plan.bases()) {
+            (Some(there), BasesAre::Resident) => Points::There(there),
+            (Some(there), BasesAre::Streamed) => Points::Stay(there),
+            (None, _) => Points::Pass,
+        };
         let msm = device.msm(*plan)?;
-        let made = msm.run_columns_and(&mut host.upload, &mut feed, |upload, feed| match next {
-            Some(next) => feed.stage(at + 1, next, upload),
+        let made = msm.run_columns_and(bases, &mut host.upload, feed, |upload, feed| match next {
+            Some(_) => feed.stage(at + 1, upload),
             None => Ok(()),
         })?;
         drop(turn);
-        for ((to, _), sum) in feed.passes[at].iter().zip(made) {
+        for ((to, _), sum) in feed.passes[at].1.iter().zip(made) {
             sums[*to] = sum;
         }
         match next {
@@ -77,47 +147,51 @@ pub(super) fn run(
             None => device.stock.keep(host),
         }
     }
-    Ok(sums)
+    Ok(())
 }
 
-/// The vectors of each pass, longest first, and its plan.
-#[allow(clippy::type_complexity)]
-fn passes<'p, 'v, 'a>(
+/// The plan of each pass over vectors that are in order, the longest first: each takes as many of them as it has columns.
+fn plans(
     device: &mut Device,
-    bases_bytes: u64,
-    vectors: &'p mut [Vector<'v, 'a>],
-    room_bytes: u64,
-) -> Result<(Vec<MsmPlan>, Vec<&'p mut [Vector<'v, 'a>]>), Stop> {
+    vectors: &[Vector<'_, '_>],
+    (room_bytes, bases_bytes): (u64, u64),
+    stay: Option<&Stay>,
+) -> Result<Vec<MsmPlan>, Stop> {
     let slot_bytes = device.stock.slot_bytes_of(room_bytes, false);
     // Before anything is held: what is left for the vectors beside slots and bases.
     let held_bytes = UPLOAD_SLOTS as u64 * slot_bytes + bases_bytes;
     let room_bytes = room_bytes.saturating_sub(held_bytes);
-    let (mut plans, mut passes) = (Vec::new(), Vec::new());
+    let vram_bytes = device.vram_bytes_beside_bases(stay)?;
+    // Those that are not there yet are after the first pass.
+    let where_at = |pass: usize| match stay {
+        Some(stay) if stay.are_there || pass > 0 => BasesAre::Resident,
+        _ => BasesAre::Streamed,
+    };
+    let mut plans = Vec::new();
     let mut rest = vectors;
     while let Some((_, longest)) = rest.first() {
         let points = longest.len;
         let alike = rest.partition_point(|(_, scalars)| scalars.len >= points.div_ceil(2));
-        let (group, others) = std::mem::take(&mut rest).split_at_mut(alike);
+        let (group, others) = rest.split_at(alike);
         rest = others;
         let largest_bytes = group
             .iter()
             .map(|(_, scalars)| scalars.source.lease_bytes())
             .max();
         let at_once = room_bytes / largest_bytes.unwrap_or(0).max(1);
-        let vram_bytes = device.vram_bytes()?;
-        let plan = MsmPlan::of_passes(points, group.len() as u64, at_once, vram_bytes, slot_bytes)?;
-        for together in group.chunks_mut(plan.columns() as usize) {
-            plans.push(plan.with_columns(together.len() as u64, BasesAre::Streamed)?);
-            passes.push(together);
+        let columns = (group.len() as u64, at_once);
+        let plan = MsmPlan::of_passes(points, columns, where_at(plans.len()), vram_bytes, slot_bytes)?;
+        for together in group.chunks(plan.columns() as usize) {
+            plans.push(plan.with_columns(together.len() as u64, where_at(plans.len()))?);
         }
     }
-    Ok((plans, passes))
+    Ok(plans)
 }
 
-/// What goes to the device: points, and the scalars of one pass's vectors.
+/// What goes to the device: points, unless they are there, and the scalars of one pass's vectors.
 struct Feed<'p, 'v, 'a> {
     bases: &'p mut (dyn ReadElements + 'a),
-    passes: Vec<&'p mut [Vector<'v, 'a>]>,
+    passes: Vec<(MsmPlan, &'p mut [Vector<'v, 'a>])>,
     current: usize,
     /// Whether the slots may be read on the host.
     in_place: bool,
@@ -125,23 +199,32 @@ struct Feed<'p, 'v, 'a> {
 
 impl Feed<'_, '_, '_> {
     /// Fills the slots with the start of a pass.
-    fn stage(&mut self, pass: usize, plan: &MsmPlan, upload: &mut Upload) -> crate::Result<()> {
+    fn stage(&mut self, pass: usize, upload: &mut Upload) -> crate::Result<()> {
         self.current = pass;
-        upload.stage(&plan.chunking()?, plan.points() * plan.element_bytes(), self)?;
+        if let Some((plan, _)) = self.passes.get(pass) {
+            let (chunking, total_bytes) = (plan.chunking()?, plan.points() * plan.element_bytes());
+            upload.stage(&chunking, total_bytes, self)?;
+        }
         Ok(())
     }
 }
 
 impl Source for Feed<'_, '_, '_> {
-    /// A chunk is its points, then the scalars of each vector.
+    /// A chunk is its points, if they pass, then the scalars of each vector.
     fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError> {
-        let Some(vectors) = self.passes.get_mut(self.current) else {
+        let Some((plan, vectors)) = self.passes.get_mut(self.current) else {
             return Err("there is no such pass".into());
         };
-        let element_bytes = POINT_BYTES + vectors.len() as u64 * SCALAR_BYTES;
+        let element_bytes = plan.element_bytes();
         let (first, count) = (offset / element_bytes, into.len() / element_bytes as usize);
-        let (points, scalars) = into.split_at_mut(count * POINT_BYTES as usize);
-        read(self.bases, first, points, self.in_place)?;
+        let of_point = match plan.bases() {
+            BasesAre::Streamed => POINT_BYTES as usize,
+            BasesAre::Resident => 0,
+        };
+        let (points, scalars) = into.split_at_mut(count * of_point);
+        if !points.is_empty() {
+            read(self.bases, first, points, self.in_place)?;
+        }
         let parts = scalars.chunks_exact_mut(count * SCALAR_BYTES as usize);
         for ((_, vector), part) in vectors.iter_mut().zip(parts) {
             padded(vector, first, part, self.in_place)?;

@@ -16,6 +16,7 @@ use spillproof::commit::G1;
 use spillproof::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::FakeDriver;
 use spillproof_gpu::Choice;
+use spillproof_gpu::msm::BasesAre;
 use spillproof_gpu::tier::{GpuTier, Offload, Request};
 
 /// Points and scalars on disk, and their sums by arkworks.
@@ -144,6 +145,12 @@ pub fn tier(vram: ByteSize, offload: Offload) -> Arc<GpuTier> {
         offload,
         ..Request::default()
     })
+}
+
+/// The same, whose bases stay or do not.
+pub fn tier_with(vram: ByteSize, offload: Offload, bases: BasesAre) -> Arc<GpuTier> {
+    let tier = Arc::into_inner(tier(vram, offload)).unwrap();
+    Arc::new(tier.with_bases(bases))
 }
 
 pub fn open(request: &Request) -> Arc<GpuTier> {

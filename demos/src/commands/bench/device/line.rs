@@ -180,8 +180,6 @@ pub struct Measured {
     pub vram_leased_bytes: u64,
     /// Of a sum.
     pub window_bits: Option<u32>,
-    /// Before all runs, where bases stay.
-    pub bases_upload_seconds: Option<f64>,
 }
 
 impl Measured {

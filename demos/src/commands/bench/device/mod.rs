@@ -23,9 +23,9 @@ use spillproof::plan::Rates as HostRates;
 use spillproof::storage::IoStats;
 use spillproof::tier::Tier;
 use spillproof_gpu::measure::{Facts, Outcome, Rates, Turns};
-use spillproof_gpu::msm::Bases;
+use spillproof_gpu::msm::{Bases, BasesAre};
 use spillproof_gpu::ntt::NttWay;
-use spillproof_gpu::tier::{GpuTier, Offload, Resident, Staging, kernels};
+use spillproof_gpu::tier::{GpuTier, Offload, Staging, kernels};
 use spillproof_gpu::trace::{Busy, Detail, Kind};
 use spillproof_gpu::{Choice, Chosen, Gpu, Vram};
 
@@ -72,7 +72,6 @@ struct DiskRates {
 struct Maker {
     tier: Arc<dyn Tier>,
     plan: Box<dyn Fn() -> Option<Plan>>,
-    resident: Option<Arc<Resident>>,
 }
 
 /// Everything that measuring a job needs.
@@ -340,17 +339,15 @@ impl Bencher<'_> {
 
     fn maker(&self, job: &Job, vram_bytes: u64, way: Way) -> spillproof_gpu::Result<Maker> {
         let vram = ByteSize::Bytes(vram_bytes);
-        if way == Way::Resident {
-            let tier = Resident::new(self.gpu, vram, job.n(), self.session.budget())?;
-            let (plan, tier) = (*tier.plan(), Arc::new(tier));
-            return Ok(Maker {
-                tier: Arc::clone(&tier) as Arc<dyn Tier>,
-                plan: Box::new(move || Some(Plan::Sum(plan))),
-                resident: Some(tier),
-            });
-        }
         let gpus = vec![self.gpu.clone()];
-        let tier = Arc::new(GpuTier::over(gpus, vram, Offload::Always, &Staging::default()));
+        let tier = GpuTier::over(gpus, vram, Offload::Always, &Staging::default());
+        let tier = Arc::new(match way {
+            Way::Resident => tier,
+            _ => tier.with_bases(BasesAre::Streamed),
+        });
+        if way == Way::Resident {
+            tier.plan_over_bases(job.n(), self.session.budget())?;
+        }
         let (of_tier, is_sum) = (Arc::clone(&tier), matches!(job, Job::Sum { .. }));
         Ok(Maker {
             tier,
@@ -361,7 +358,6 @@ impl Bencher<'_> {
                     false => transform.map(Plan::Transform),
                 }
             }),
-            resident: None,
         })
     }
 
@@ -391,6 +387,10 @@ impl Bencher<'_> {
         let Some(plan) = (maker.plan)() else {
             return Ok(Err("the device has kept no plan of it".into()));
         };
+        let bases_bytes = match plan {
+            Plan::Sum(plan) if plan.bases() == BasesAre::Resident => Bases::vram_bytes(job.n()),
+            _ => 0,
+        };
         let (made, traced) = self.traced(job)?;
         if let Some(why) = self.left_to_the_processor() {
             return Ok(Err(why));
@@ -416,7 +416,10 @@ impl Bencher<'_> {
                 NttWay::InDeviceMemory => Way::Whole,
                 NttWay::TwoSteps { .. } => Way::Parts,
             }),
-            Plan::Sum(_) => None,
+            Plan::Sum(plan) => Some(match plan.bases() {
+                BasesAre::Resident => Way::Resident,
+                BasesAre::Streamed => Way::Streamed,
+            }),
         };
         let measured = Measured {
             seconds,
@@ -437,10 +440,8 @@ impl Bencher<'_> {
             from_device_bytes,
             read_bytes: after.disk.bytes_read - before.disk.bytes_read,
             written_bytes: after.disk.bytes_written - before.disk.bytes_written,
-            vram_leased_bytes: plan.vram_bytes()
-                + maker.resident.as_ref().map_or(0, |_| Bases::vram_bytes(job.n())),
+            vram_leased_bytes: plan.vram_bytes() + bases_bytes,
             window_bits: plan.window_bits(),
-            bases_upload_seconds: maker.resident.as_ref().and_then(|tier| tier.upload_seconds()),
         };
         Ok(Ok((measured, way)))
     }
