@@ -132,7 +132,6 @@ fn without_a_device_auto_says_so_and_a_number_is_refused() {
     );
 }
 
-/// Proves, and gives the result and the proof's bytes.
 /// A commitment's sum goes one way over the bases, that of an opening the other, with scalars that are made meanwhile.
 #[test]
 fn a_device_makes_a_commitment_and_its_opening() {
@@ -204,14 +203,30 @@ fn a_driver_that_is_too_old_is_no_driver_and_an_older_one_will_do() {
     assert!(old["point"] == expected["point"] && older["point"] == expected["point"]);
 }
 
-fn prove(mut command: Command, k: u32, arguments: &str) -> (Value, Vec<u8>) {
+/// A proof that the binary made.
+struct Proved {
+    /// What it says of devices.
+    gpu: Value,
+    proof: Vec<u8>,
+    /// Of the prover, and of its step that verifies what a device took part in.
+    seconds: f64,
+    verify_seconds: Option<f64>,
+}
+
+/// Proves `lookups`, and gives what is said of devices and the proof's bytes.
+fn prove(command: Command, k: u32, arguments: &str) -> (Value, Vec<u8>) {
+    let proved = prove_circuit(command, "lookups", k, arguments);
+    (proved.gpu, proved.proof)
+}
+
+fn prove_circuit(mut command: Command, circuit: &str, k: u32, arguments: &str) -> Proved {
     let proof = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let output = command
         .args([
             "prove",
             "--json",
             "--circuit",
-            "lookups",
+            circuit,
             "--memory",
             "16MiB",
             "--k",
@@ -231,16 +246,66 @@ fn prove(mut command: Command, k: u32, arguments: &str) -> (Value, Vec<u8>) {
         .map(|value| value.unwrap())
         .last()
         .unwrap();
-    let phases = all["report"]["phases"].as_array().unwrap();
-    let is_verified = phases.iter().any(|phase| phase["name"] == "verify");
+    let named = |all: &Value, name: &str| {
+        let mut all = all.as_array().unwrap().iter();
+        all.find(|one| one["name"] == name).cloned()
+    };
+    let phases = &all["report"]["phases"];
+    let prover = named(phases, "prove").unwrap();
+    let verify_seconds = named(&prover["steps"], "verify").map(|step| step["seconds"].as_f64().unwrap());
     let gpu = &all["result"]["gpu"];
     let jobs = gpu["sums"].as_u64().unwrap_or(0) + gpu["transforms"].as_u64().unwrap_or(0);
+    // By the prover, in a step that says what it takes, and once more from the proof's bytes.
     assert_eq!(
-        is_verified,
-        jobs > 0,
+        (
+            verify_seconds.is_some_and(|seconds| seconds > 0.0),
+            named(phases, "verify").is_some()
+        ),
+        (jobs > 0, jobs > 0),
         "what a device took part in is verified: {gpu}"
     );
-    (all["result"]["gpu"].take(), std::fs::read(proof.path()).unwrap())
+    Proved {
+        seconds: prover["seconds"].as_f64().unwrap(),
+        verify_seconds,
+        gpu: all["result"]["gpu"].take(),
+        proof: std::fs::read(proof.path()).unwrap(),
+    }
+}
+
+/// What it costs to verify a proof that a device took part in, beside the proof by the processor. The device is lost after a few jobs:
+/// a fake one would take minutes for the others.
+#[test]
+#[ignore = "measures: cargo test -p spillproof-cli --test gpu verification_costs -- --ignored --nocapture"]
+fn what_the_verification_costs() {
+    let Some(device) = fake_device() else { return };
+    for (circuit, k) in [12, 14, 16]
+        .into_iter()
+        .flat_map(|k| [("chain", k), ("lookups", k)])
+    {
+        let (mut proof_seconds, mut verify_seconds) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            let alone = prove_circuit(Command::new(BINARY), circuit, k, "");
+            let mut lost = under(&device);
+            lost.env("FAKE_CUDA_FAIL", "cuLaunchKernel:500:719:lost");
+            let verified = prove_circuit(lost, circuit, k, "--gpu 0 --offload always");
+            assert!(
+                verified.proof == alone.proof,
+                "{circuit}, k = {k}: {}",
+                verified.gpu
+            );
+            proof_seconds.push(alone.seconds);
+            verify_seconds.push(verified.verify_seconds.expect("a device took part"));
+        }
+        let [proof_seconds, verify_seconds] = [proof_seconds, verify_seconds].map(|mut seconds| {
+            seconds.sort_by(f64::total_cmp);
+            seconds[seconds.len() / 2]
+        });
+        println!(
+            "{circuit}, k = {k}: the proof {proof_seconds:.3} s, its verification {:.1} ms, {:.4} of it",
+            verify_seconds * 1e3,
+            verify_seconds / proof_seconds
+        );
+    }
 }
 
 #[test]

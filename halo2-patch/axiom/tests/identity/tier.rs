@@ -2,135 +2,26 @@
 //!
 //! What is expected is made without a session, and verified by the unmodified crate.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+mod arkworks;
+
 use std::sync::Arc;
 
-use ark_bn254::{g1, Fr as Scalar, G1Affine as Point, G1Projective};
-use ark_ec::{AffineRepr, VariableBaseMSM};
-use ark_ff::Field;
 use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
 use halo2_axiom::plonk::{Error, ProvingKey};
 use halo2_axiom::poly::commitment::Params;
 use halo2_axiom::poly::kzg::commitment::ParamsKZG;
 use halo2_axiom::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
-use halo2_axiom::spillproof::tier::{self, Answer, ReadElements, Tier};
+use halo2_axiom::spillproof::tier::Tier;
 use halo2_axiom::spillproof::{ByteSize, Session, Unverified};
 use halo2_axiom::SerdeFormat;
-use spillproof::budget::Budget;
-use spillproof::column::Element;
-use spillproof::commit::G1;
+
+use arkworks::{Arkworks, Quotients};
 
 use crate::drop_in::options::{prove_from_advice, Plan, Querying};
 use crate::drop_in::phases::Phases;
 use crate::drop_in::prove::{self, try_prove_with};
 use crate::drop_in::rows::Builtin;
 use crate::{drop_in, in_session_of, stock, turn, Bytes, Scheme, SCHEMES};
-
-/// No job.
-const NEVER: u64 = u64::MAX;
-
-/// Does every job with arkworks, and one of them wrong.
-#[derive(Debug)]
-struct Arkworks {
-    jobs: AtomicU64,
-    lies_at: AtomicU64,
-}
-
-impl Arkworks {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            jobs: AtomicU64::new(0),
-            lies_at: AtomicU64::new(NEVER),
-        })
-    }
-
-    fn jobs(&self) -> u64 {
-        self.jobs.load(Ordering::SeqCst)
-    }
-
-    /// The job after so many others will be done wrong.
-    fn lie_after(&self, others: u64) {
-        self.lies_at.store(self.jobs() + others, Ordering::SeqCst);
-    }
-
-    /// Whether the job that begins is to be done wrong.
-    fn lies_now(&self) -> bool {
-        self.jobs.fetch_add(1, Ordering::SeqCst) == self.lies_at.load(Ordering::SeqCst)
-    }
-}
-
-fn read<E: Element>(from: &mut dyn ReadElements, count: usize) -> spillproof::Result<Vec<E>> {
-    let mut bytes = vec![0; count * E::BYTES];
-    from.read(0, &mut bytes)?;
-    Ok(bytes.chunks_exact(E::BYTES).map(E::decode).collect())
-}
-
-/// The plain recursion: even and odd places.
-fn transformed(values: &[Scalar], omega: Scalar) -> Vec<Scalar> {
-    if values.len() == 1 {
-        return values.to_vec();
-    }
-    let half = values.len() / 2;
-    let part = |parity: usize| {
-        let part: Vec<_> = values.iter().skip(parity).step_by(2).copied().collect();
-        transformed(&part, omega.square())
-    };
-    let (even, odd) = (part(0), part(1));
-    let mut power = Scalar::ONE;
-    let mut out = vec![Scalar::default(); values.len()];
-    for (i, (even, odd)) in even.into_iter().zip(odd).enumerate() {
-        out[i] = even + power * odd;
-        out[i + half] = even - power * odd;
-        power *= omega;
-    }
-    out
-}
-
-fn times_powers(values: &mut [Scalar], first: Scalar, factor: Scalar) {
-    let mut power = first;
-    for value in values {
-        *value *= power;
-        power *= factor;
-    }
-}
-
-impl Tier for Arkworks {
-    fn sums(&self, job: &mut tier::Sums<'_>, _: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
-        let mut sums = Vec::new();
-        for scalars in &mut job.scalars {
-            let len = scalars.len as usize;
-            let values: Vec<Scalar> = read(&mut *scalars.source, len)?;
-            let points: Vec<G1> = read(&mut *job.bases, len)?;
-            let points: Vec<Point> = points.iter().map(G1::to_affine::<g1::Config>).collect();
-            sums.push(G1Projective::msm(&points, &values).unwrap());
-        }
-        if self.lies_now() {
-            sums[0] += Point::generator();
-        }
-        Ok(Answer::Done(sums))
-    }
-
-    fn transform(&self, job: &mut tier::Transform<'_>, _: &Budget) -> spillproof::Result<Answer<()>> {
-        let mut values: Vec<Scalar> = read(&mut *job.input, 1 << job.log_n)?;
-        times_powers(&mut values, Scalar::ONE, job.before);
-        let mut values = transformed(&values, job.omega);
-        times_powers(&mut values, job.scale, job.after);
-        if self.lies_now() {
-            values[1] += Scalar::ONE;
-        }
-        let mut bytes = vec![0; values.len() * 32];
-        for (value, out) in values.iter().zip(bytes.chunks_exact_mut(32)) {
-            value.encode(out);
-        }
-        job.output.write(0, &bytes)?;
-        Ok(Answer::Done(()))
-    }
-
-    /// The device's tests have quotients, and a device that does them wrong.
-    fn quotient(&self, _: &mut tier::Coset<'_>, _: &Budget) -> spillproof::Result<Answer<()>> {
-        Ok(Answer::Declined("no quotients here".into()))
-    }
-}
 
 /// A session that has this tier.
 fn in_session_with<T>(tier: &Arc<Arkworks>, work: impl FnOnce() -> T) -> T {
@@ -150,8 +41,8 @@ fn read_params(bytes: &[u8]) -> ParamsKZG<Bn256> {
     prove::read_params(bytes, SerdeFormat::RawBytes).unwrap()
 }
 
-/// Keys and proofs with and without a tier; a proof of one circuit is verified by the unmodified crate, too.
-fn compare<D: Builtin, S: stock::rows::Builtin>(plan: Plan) {
+/// Keys and proofs with and without a tier; a proof of one circuit is verified by the unmodified crate, too. Gives the tier's quotients.
+fn compare<D: Builtin, S: stock::rows::Builtin>(plan: Plan) -> Quotients {
     let (params, bytes) = parameters(plan.k);
     let expected = plan.run::<D>(&params, &SCHEMES);
     let tier = Arkworks::new();
@@ -169,13 +60,20 @@ fn compare<D: Builtin, S: stock::rows::Builtin>(plan: Plan) {
         let is_accepted = stock::prove::accepts::<S>(&made, scheme);
         assert_eq!(is_accepted, plan.circuits == 1, "{context}: is accepted by stock");
     }
+    let quotients = tier.quotients();
+    assert!(quotients.count >= 4, "{}: {quotients:?}", D::NAME);
+    quotients
 }
 
 #[test]
 fn a_tier_makes_the_same_keys_and_proofs() {
     let _turn = turn(true);
     compare::<drop_in::chain::Chain, stock::chain::Chain>(Plan::plain(6));
-    compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(Plan::plain(7));
+    // Up to 2^7 points of a coset are one row: its rotations are points further. Beyond that there are several rows, and tiles.
+    let in_one_row = compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(Plan::plain(7));
+    assert!(in_one_row.tiles == [1].into(), "{in_one_row:?}");
+    let in_tiles = compare::<drop_in::lookups::Lookups, stock::lookups::Lookups>(Plan::plain(10));
+    assert!(in_tiles.tiles.len() > 2, "{in_tiles:?}");
     compare::<drop_in::publics::Publics, stock::publics::Publics>(Plan::plain(6));
     compare::<Phases<2, false>, stock::phases::Phases<2, false>>(Plan::plain(6));
     // Which stock's verifier can't follow (see `session.rs`), and the prover's own verification can.
@@ -288,7 +186,7 @@ fn a_tier_that_lies_about_keys_makes_no_wrong_proof() {
             let before = tier.jobs();
             let pk = prove::keys::<Ours>(&params, k);
             let was_told = tier.jobs() > before + lie;
-            tier.lies_at.store(NEVER, Ordering::SeqCst);
+            tier.lie_no_more();
             let prove = || try_prove::<Ours>(&params, &pk, Scheme::Shplonk, &expected.instances);
             match prove() {
                 Ok(proof) => assert!(proof == expected.proof, "job {lie} makes a wrong proof"),
