@@ -7,7 +7,7 @@ mod gpu_support;
 
 use std::process::{Command, Output};
 
-use gpu_support::{BINARY, fake_device, under, with_devices, without_devices};
+use gpu_support::{BINARY, fake_device, last_value, under, with_devices, without_devices};
 use halo2_axiom::spillproof::{Unverified, tier};
 use serde_json::Value;
 use spillproof_cli::circuits::{Kind, Scheme, dropin};
@@ -152,14 +152,7 @@ fn prove(mut command: Command, k: u32, arguments: &str) -> (Value, Vec<u8>) {
         .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    // Events of steps come first, one a line; the result is the last of all.
-    let text = String::from_utf8(output.stdout).unwrap();
-    let mut all: Value = serde_json::Deserializer::from_str(&text)
-        .into_iter::<Value>()
-        .map(|value| value.unwrap())
-        .last()
-        .unwrap();
+    let mut all = last_value(&output);
     let phases = all["report"]["phases"].as_array().unwrap();
     let is_verified = phases.iter().any(|phase| phase["name"] == "verify");
     let gpu = &all["result"]["gpu"];

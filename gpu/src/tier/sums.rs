@@ -39,7 +39,19 @@ pub(super) fn run(
         .filter(|(_, scalars)| scalars.len > 0)
         .collect();
     vectors.sort_by_key(|(_, scalars)| Reverse(scalars.len));
-    let (plans, passes) = passes(device, job.bases.lease_bytes(), &mut vectors, room_bytes)?;
+    let lengths: Vec<Length> = vectors
+        .iter()
+        .map(|(_, scalars)| (scalars.len, scalars.source.lease_bytes()))
+        .collect();
+    let plans = plans(device, job.bases.lease_bytes(), &lengths, room_bytes)?;
+    let mut passes = Vec::with_capacity(plans.len());
+    let mut rest = &mut vectors[..];
+    for plan in &plans {
+        let columns = (plan.columns() as usize).min(rest.len());
+        let (together, others) = std::mem::take(&mut rest).split_at_mut(columns);
+        passes.push(together);
+        rest = others;
+    }
     let mut feed = Feed {
         bases: &mut *job.bases,
         passes,
@@ -80,38 +92,35 @@ pub(super) fn run(
     Ok(sums)
 }
 
-/// The vectors of each pass, longest first, and its plan.
-#[allow(clippy::type_complexity)]
-fn passes<'p, 'v, 'a>(
+/// A vector's length, and what its end leases.
+pub(super) type Length = (u64, u64);
+
+/// The plan of each pass over the bases, for vectors of these lengths, longest first: each is of as many of the next ones as it has columns.
+pub(super) fn plans(
     device: &mut Device,
     bases_bytes: u64,
-    vectors: &'p mut [Vector<'v, 'a>],
+    lengths: &[Length],
     room_bytes: u64,
-) -> Result<(Vec<MsmPlan>, Vec<&'p mut [Vector<'v, 'a>]>), Stop> {
+) -> Result<Vec<MsmPlan>, Stop> {
     let slot_bytes = device.stock.slot_bytes_of(room_bytes, false);
     // Before anything is held: what is left for the vectors beside slots and bases.
     let held_bytes = UPLOAD_SLOTS as u64 * slot_bytes + bases_bytes;
     let room_bytes = room_bytes.saturating_sub(held_bytes);
-    let (mut plans, mut passes) = (Vec::new(), Vec::new());
-    let mut rest = vectors;
-    while let Some((_, longest)) = rest.first() {
-        let points = longest.len;
-        let alike = rest.partition_point(|(_, scalars)| scalars.len >= points.div_ceil(2));
-        let (group, others) = std::mem::take(&mut rest).split_at_mut(alike);
+    let mut plans = Vec::new();
+    let mut rest = lengths;
+    while let Some(&(points, _)) = rest.first() {
+        let alike = rest.partition_point(|(len, _)| *len >= points.div_ceil(2));
+        let (group, others) = rest.split_at(alike);
         rest = others;
-        let largest_bytes = group
-            .iter()
-            .map(|(_, scalars)| scalars.source.lease_bytes())
-            .max();
+        let largest_bytes = group.iter().map(|(_, bytes)| *bytes).max();
         let at_once = room_bytes / largest_bytes.unwrap_or(0).max(1);
         let vram_bytes = device.vram_bytes()?;
         let plan = MsmPlan::of_passes(points, group.len() as u64, at_once, vram_bytes, slot_bytes)?;
-        for together in group.chunks_mut(plan.columns() as usize) {
+        for together in group.chunks(plan.columns() as usize) {
             plans.push(plan.with_columns(together.len() as u64, BasesAre::Streamed)?);
-            passes.push(together);
         }
     }
-    Ok((plans, passes))
+    Ok(plans)
 }
 
 /// What goes to the device: points, and the scalars of one pass's vectors.
