@@ -158,7 +158,7 @@ impl GpuTier {
                 bases_bytes,
                 scalars_bytes,
             } => {
-                let count = columns * offer.count;
+                let count = columns.saturating_mul(offer.count);
                 let lengths = vec![(points, scalars_bytes); columns as usize];
                 let of_all = |one| times(one, columns as f64, columns as f64);
                 match self.sharing(book, (points, step, count), budget)? {
