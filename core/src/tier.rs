@@ -170,6 +170,30 @@ pub struct Matrix {
     pub log_chunk: u32,
 }
 
+/// Bytes of the shortest line of a transform in two steps that is written.
+pub(crate) const LINE_BYTES_MIN: u64 = 4096;
+
+impl Matrix {
+    /// Elements of the tile that lines pass through, where so many bytes of the budget are left.
+    pub(crate) fn tile_elements(&self, available_bytes: u64) -> u64 {
+        let power = |log: u32| 1u64.checked_shl(log).unwrap_or(u64::MAX);
+        let bytes = SCALAR_BYTES as u64;
+        // Lines of the output are whole frames, or there are whole rows of it.
+        let line = (LINE_BYTES_MIN / bytes).min(power(self.log_rows));
+        let enough = (available_bytes / (3 * bytes)).checked_ilog2();
+        power(self.log_chunk)
+            .max(line.saturating_mul(power(self.log_columns)))
+            .max(enough.map_or(0, power))
+            .min(power(self.log_rows.saturating_add(self.log_columns)))
+    }
+
+    /// Bytes of that tile: what [`InSteps::ends`] lease first, and most of what they lease.
+    pub fn tile_bytes(&self, available_bytes: u64) -> u64 {
+        self.tile_elements(available_bytes)
+            .saturating_mul(SCALAR_BYTES as u64)
+    }
+}
+
 /// A transform's ends in two steps, the second of which starts when the first is done. A transform is written in one way: whole, or in steps.
 pub trait InSteps {
     /// Leases what both steps need, and gives their ends. Asked again it begins anew: what was written is void.

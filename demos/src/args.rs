@@ -117,7 +117,7 @@ pub enum Command {
     /// Prove a built-in circuit.
     Prove(Prove),
     /// Say what keys and a proof of a built-in circuit will take, without any of that work.
-    Plan(Shape),
+    Plan(Plan),
     /// Check a proof of a built-in circuit with the unmodified halo2-axiom.
     Verify(Verify),
     /// Show what this is about, in a minute.
@@ -221,6 +221,29 @@ pub struct Gpu {
     pub write_combined: bool,
 }
 
+/// Which jobs of a proof GPUs get.
+#[derive(Debug, Clone, Args)]
+pub struct ProofOn {
+    /// Which GPUs.
+    #[command(flatten)]
+    pub gpu: Gpu,
+    /// What the GPU gets: measured (what it does faster than the processor, as measured at the first sum and transform), or
+    /// always (whatever it can do, however small).
+    #[arg(long, value_enum, default_value_t = OffloadName::Measured)]
+    pub offload: OffloadName,
+}
+
+/// Say what keys and a proof will take.
+#[derive(Debug, Clone, Args)]
+pub struct Plan {
+    /// Of what.
+    #[command(flatten)]
+    pub shape: Shape,
+    /// Say which jobs a GPU would do, and how, too; its rates are measured for that.
+    #[command(flatten)]
+    pub on: ProofOn,
+}
+
 /// Commit to a polynomial over an SRS on disk.
 #[derive(Debug, Clone, Args)]
 pub struct Commit {
@@ -289,11 +312,7 @@ pub struct Prove {
     pub stock: bool,
     /// Prove with a GPU.
     #[command(flatten)]
-    pub gpu: Gpu,
-    /// What the GPU gets: measured (what it does faster than the processor, as measured at the first sum and transform), or
-    /// always (whatever it can do, however small).
-    #[arg(long, value_enum, default_value_t = OffloadName::Measured)]
-    pub offload: OffloadName,
+    pub on: ProofOn,
     /// Write a page into this file: memory against the budget over time, disk rates, phases.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -454,6 +473,8 @@ mod tests {
         let proof = "spillproof prove --k 8 --out p";
         assert!(parse(&format!("{proof} --gpu auto --vram 2GiB --offload always")).is_ok());
         assert!(parse(&format!("{proof} --no-session")).is_ok());
+        assert!(parse("spillproof plan --k 8 --gpu all --vram 2GiB --pinned 1MiB --offload always").is_ok());
+        assert!(parse("spillproof plan --k 8 --gpu first").is_err());
         assert!(parse(&format!("{proof} --no-session --gpu auto")).is_err());
         assert!(parse(&format!("{proof} --stock --gpu 0")).is_err());
     }

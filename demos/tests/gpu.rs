@@ -7,7 +7,7 @@ mod gpu_support;
 
 use std::process::{Command, Output};
 
-use gpu_support::{BINARY, fake_device, under, with_devices, without_devices};
+use gpu_support::{BINARY, fake_device, last_value, under, with_devices, without_devices};
 use halo2_axiom::spillproof::{Unverified, tier};
 use serde_json::Value;
 use spillproof_cli::circuits::{Kind, Scheme, dropin};
@@ -238,14 +238,7 @@ fn prove_circuit(mut command: Command, circuit: &str, k: u32, arguments: &str) -
         .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    // Events of steps come first, one a line; the result is the last of all.
-    let text = String::from_utf8(output.stdout).unwrap();
-    let mut all: Value = serde_json::Deserializer::from_str(&text)
-        .into_iter::<Value>()
-        .map(|value| value.unwrap())
-        .last()
-        .unwrap();
+    let mut all = last_value(&output);
     let named = |all: &Value, name: &str| {
         let mut all = all.as_array().unwrap().iter();
         all.find(|one| one["name"] == name).cloned()

@@ -1,4 +1,5 @@
-//! A plan says what then happens: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused.
+//! A plan says what then happens: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused. What a
+//! second compute tier is offered is what was planned, with as many bytes left.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -7,9 +8,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ark_bn254::G1Projective;
 use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::plan::{OpeningScheme, Phase, Plan, Rates};
+use spillproof::budget::{Budget, ByteSize};
+use spillproof::plan::{Job, Offer, OpeningScheme, Phase, Plan, Rates};
+use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 use spillproof_cli::circuits::dropin::proof;
 use spillproof_cli::circuits::{Kind, Scheme};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -42,29 +45,127 @@ fn measured<T>(session: &Session, work: impl FnOnce() -> T) -> (T, Taken) {
 
 /// Keys and a proof; gives what each phase took.
 fn happens(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> [(Phase, Taken); 3] {
+    happens_with(None, (kind, k, scheme, budget_bytes)).map(|(phase, taken, _)| (phase, taken))
+}
+
+/// The same with somebody who writes down what he is offered, and what of it came in each phase.
+fn happens_with(
+    tier: Option<&Arc<Recording>>,
+    (kind, k, scheme, budget_bytes): (Kind, u32, Scheme, u64),
+) -> [(Phase, Taken, Vec<Offer>); 3] {
     // A process has one current session.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().unwrap();
-    let session = Session::builder()
+    let mut builder = Session::builder()
         .memory(ByteSize::Bytes(budget_bytes))
         .dir(dir.path())
-        .threads(THREADS)
-        .build()
-        .unwrap();
-    let session = Arc::new(session);
+        .threads(THREADS);
+    if let Some(tier) = tier {
+        builder = builder.tier(Arc::clone(tier) as Arc<dyn Tier>);
+    }
+    let session = Arc::new(builder.build().unwrap());
+    let offered = || tier.map(|tier| tier.all()).unwrap_or_default();
     let _current = session.install();
     let params = proof::insecure_params(k, 1);
+    assert_eq!(offered(), [], "parameters are the processor's");
     let (key, vk) = measured(&session, || proof::verifying_key(&params, kind, k).unwrap());
+    let of_vk = offered();
     let (key, pk) = measured(&session, || proof::proving_key(&params, key, kind, k).unwrap());
+    let of_pk = offered();
     let (_, proved) = measured(&session, || {
         proof::prove(&params, &key, kind, k, 7, scheme).unwrap()
     });
     [
-        (Phase::VerifyingKey, vk),
-        (Phase::ProvingKey, pk),
-        (Phase::Proof, proved),
+        (Phase::VerifyingKey, vk, of_vk),
+        (Phase::ProvingKey, pk, of_pk),
+        (Phase::Proof, proved, offered()),
     ]
+}
+
+/// Writes down what it is offered, and declines it.
+#[derive(Debug, Default)]
+struct Recording(Mutex<Vec<Offer>>);
+
+impl Recording {
+    fn enter<T>(&self, job: Job, budget: &Budget) -> spillproof::Result<Answer<T>> {
+        self.0.lock().unwrap().push(Offer {
+            job,
+            count: 1,
+            available_bytes: budget.available_bytes(),
+        });
+        Ok(Answer::Declined("it is only written down".into()))
+    }
+
+    /// What was offered since this was asked last.
+    fn all(&self) -> Vec<Offer> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Tier for Recording {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
+        let points = job.scalars.iter().map(|scalars| scalars.len).max();
+        let leased = job.scalars.iter().map(|scalars| scalars.source.lease_bytes());
+        let job = Job::Sums {
+            points: points.unwrap_or(0),
+            columns: job.scalars.len() as u64,
+            step: job.parts.as_ref().map(|parts| parts.step),
+            bases_bytes: job.bases.lease_bytes(),
+            scalars_bytes: leased.max().unwrap_or(0),
+        };
+        self.enter(job, budget)
+    }
+
+    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+        self.enter(Job::Transform { log_n: job.log_n }, budget)
+    }
+
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+        let job = Job::Coset {
+            log_rows: job.log_rows,
+            log_columns: job.log_columns,
+            columns: job.inputs.len() as u64,
+            ends_bytes: job.in_tiles.lease_bytes(),
+        };
+        self.enter(job, budget)
+    }
+}
+
+#[test]
+fn a_tier_is_offered_what_is_planned() {
+    let _alone = alone();
+    for (kind, k, scheme, budget_bytes) in [
+        (Kind::Chain, 6, Scheme::Gwc, 3 << 20),
+        (Kind::Chain, 11, Scheme::Shplonk, 4 << 20),
+        (Kind::Lookups, 8, Scheme::Shplonk, 16 << 20),
+        (Kind::Lookups, 11, Scheme::Gwc, 6 << 20),
+        (Kind::Lookups, 11, Scheme::Shplonk, 24 << 20),
+        (Kind::Wide, 8, Scheme::Shplonk, 32 << 20),
+    ] {
+        let plan = planned(kind, k, scheme, budget_bytes).unwrap();
+        let tier = Arc::new(Recording::default());
+        for (phase, _, offered) in happens_with(Some(&tier), (kind, k, scheme, budget_bytes)) {
+            let mut made: Vec<Offer> = Vec::new();
+            for offer in offered {
+                match made.iter_mut().find(|known| known.job == offer.job) {
+                    Some(known) => {
+                        known.count += 1;
+                        known.available_bytes = known.available_bytes.min(offer.available_bytes);
+                    }
+                    None => made.push(offer),
+                }
+            }
+            // Steps of one name are one, so the order may differ.
+            let sorted = |mut offers: Vec<Offer>| {
+                offers.sort_by_key(|offer| format!("{offer:?}"));
+                offers
+            };
+            let what = format!("{kind:?} {k} {scheme:?} {budget_bytes}, {}", phase.name());
+            assert!(!made.is_empty(), "{what}");
+            assert_eq!(sorted(plan.of(Some(phase)).offers), sorted(made), "{what}");
+        }
+    }
 }
 
 /// One test at a time: a span that another thread meets first, while there is just one subscriber, is switched off for all of them

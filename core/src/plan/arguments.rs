@@ -2,7 +2,7 @@
 
 use super::ledger::{Ledger, SCALAR_BYTES, Sheet, Work, pages};
 use super::stages::products;
-use super::{LookupShape, Shape};
+use super::{Job, LookupShape, Shape};
 use crate::Result;
 use crate::column::{Placement, SCRATCH_FRAME_BYTES};
 use crate::plonkish::evaluate::register_scalars;
@@ -185,6 +185,15 @@ impl Ledger {
             Err(crate::Error::BudgetTooSmall { needed_bytes, .. }) => return Err(self.refused(needed_bytes)),
             Err(other) => return Err(other),
         };
+        for _ in 0..1u64 << shape.log_cosets {
+            let offered = Job::Coset {
+                log_rows: plan.rows().ilog2(),
+                log_columns: plan.row_len().ilog2(),
+                columns: (numerator.read.len() + numerator.computed.len()) as u64,
+                ends_bytes: plan.tier_ends_bytes(),
+            };
+            self.offered(offered, plan.held_on_coset_bytes());
+        }
         let before = self.held_bytes();
         self.hold(plan.leased_bytes())?;
         let (cosets, rows) = (1u64 << shape.log_cosets, shape.rows());

@@ -3,7 +3,8 @@
 //! Leases are counted as [`crate::budget`] counts them, in whole pages; columns are what [`crate::column`] makes of them:
 //! digests, and a buffer where [`Placement::Auto`] finds one small enough for what is left at that moment.
 
-use super::{Phase, Rates, Step};
+use super::jobs::enter;
+use super::{Job, Offer, Phase, Rates, Step};
 use crate::budget::PAGE_BYTES;
 use crate::column::{Placement, SCRATCH_FRAME_BYTES, digests_bytes, sequential_bytes, writer_bytes};
 use crate::{Error, Result};
@@ -62,6 +63,11 @@ impl Sheet {
         depth.min(chunks) * pages(buffer)
     }
 
+    /// Bytes that a reader of `chunk` elements moves at a time.
+    pub fn transfer_bytes(&self, chunk: u64) -> u64 {
+        (chunk * self.element_bytes).max(self.frame_bytes)
+    }
+
     /// What a writer in buffers of `chunk` elements leases.
     pub fn writer_bytes(&self, chunk: u64) -> u64 {
         writer_bytes(
@@ -91,6 +97,7 @@ struct Entry {
     bytes_read: u64,
     bytes_written: u64,
     work: Work,
+    offers: Vec<Offer>,
 }
 
 /// The state of a dry run.
@@ -136,6 +143,7 @@ impl Ledger {
                 bytes_read: 0,
                 bytes_written: 0,
                 work: Work::default(),
+                offers: Vec::new(),
             },
         };
         self.entries.push(entry);
@@ -287,6 +295,18 @@ impl Ledger {
         }
     }
 
+    /// A second compute tier is asked, with what is left now less `held_bytes`.
+    pub fn offered(&mut self, job: Job, held_bytes: u64) {
+        let offer = Offer {
+            job,
+            count: 1,
+            available_bytes: self.available_bytes().saturating_sub(held_bytes),
+        };
+        if let Some(entry) = self.entries.last_mut() {
+            enter(&mut entry.offers, offer);
+        }
+    }
+
     /// The steps, in order, with the seconds that these rates give them.
     pub fn steps(&self, rates: &Rates) -> Vec<Step> {
         let step = |entry: &Entry| Step {
@@ -297,6 +317,7 @@ impl Ledger {
             bytes_read: entry.bytes_read,
             bytes_written: entry.bytes_written,
             seconds: rates.seconds(entry.bytes_read, entry.bytes_written, &entry.work),
+            offers: entry.offers.clone(),
         };
         self.entries.iter().map(step).collect()
     }

@@ -8,6 +8,7 @@
 //!
 //! ```text
 //!   mod.rs       what goes in and what comes out
+//!   jobs.rs      what the steps offer to a second compute tier
 //!   ledger.rs    what is held, and what moves: a budget and a disk without bytes
 //!   stages.rs    commitments, transforms, evaluations, openings
 //!   arguments.rs lookups, grand products, the quotient
@@ -21,9 +22,13 @@
 //! far apart with a small budget moves more, one that leaves columns empty less. Seconds are a guess from [`Rates`]: the
 //! larger of disk and compute for each step, without the circuit's own synthesis.
 //!
+//! All of it is as the processor does it. What a second compute tier is offered on the way each step names ([`Offer`]); what a tier makes of
+//! that, it says itself.
+//!
 //! Memory: a few hundred bytes a column.
 
 mod arguments;
+mod jobs;
 mod keygen;
 mod ledger;
 mod prover;
@@ -32,6 +37,7 @@ mod stages;
 
 use serde::Serialize;
 
+pub use jobs::{Job, Offer};
 pub use rates::Rates;
 
 use crate::{Error, Result};
@@ -157,6 +163,8 @@ pub struct Step {
     pub bytes_written: u64,
     /// How long it takes, roughly.
     pub seconds: f64,
+    /// What a second compute tier is offered, in the order in which it first is.
+    pub offers: Vec<Offer>,
 }
 
 /// What keys and a proof will take.
@@ -264,6 +272,7 @@ impl Plan {
             bytes_read: 0,
             bytes_written: 0,
             seconds: 0.0,
+            offers: Vec::new(),
         };
         let wanted = |step: &&Step| phase.is_none_or(|phase| step.phase == phase);
         for step in self.steps.iter().filter(wanted) {
@@ -272,6 +281,9 @@ impl Plan {
             total.bytes_read += step.bytes_read;
             total.bytes_written += step.bytes_written;
             total.seconds += step.seconds;
+            step.offers
+                .iter()
+                .for_each(|offer| jobs::enter(&mut total.offers, *offer));
         }
         total
     }

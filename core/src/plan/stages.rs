@@ -2,13 +2,14 @@
 
 use ark_bn254::g1;
 
+use super::Job;
 use super::ledger::{Ledger, POINT_BYTES, SCALAR_BYTES, Sheet, Work, pages};
 use crate::Result;
 use crate::column::{Placement, SCRATCH_FRAME_BYTES};
 use crate::commit::multiopen::OpeningPlan;
 use crate::kernels::msm::MsmConfig;
 use crate::stream::{
-    BANDS_BEHIND, COLUMNS_OF_DEPTH_1, InputShape, MsmPlan, NttPlan, Slices, TILES_PER_THREAD,
+    BANDS_BEHIND, COLUMNS_OF_DEPTH_1, InputShape, MsmPlan, NttPlan, Slices, TILES_PER_THREAD, WALK_BUFFERS,
     between_frame_bytes, largest_tile, log_band, workers_within,
 };
 
@@ -53,6 +54,16 @@ impl Ledger {
         let Some(len) = columns.iter().map(|column| column.len).max() else {
             return Ok(());
         };
+        let walk_bytes = |sheet: &Sheet| WALK_BUFFERS * sheet.transfer_bytes(self.sequential_chunk(sheet));
+        let frames = columns.iter().map(Sheet::frame_elements);
+        let offered = Job::Sums {
+            points: len,
+            columns: columns.len() as u64,
+            step: Some(frames.fold(bases.frame_elements(), u64::max)),
+            bases_bytes: walk_bytes(bases),
+            scalars_bytes: columns.iter().map(walk_bytes).max().unwrap_or(0),
+        };
+        self.offered(offered, 0);
         let plan = MsmPlan::new::<g1::Config>(len, columns.len(), columns.len(), self.available_bytes())
             .map_err(|error| self.beside(error))?;
         let (before, chunk) = (self.held_bytes(), plan.chunk());
@@ -85,6 +96,7 @@ impl Ledger {
     /// A transform of scalars; the input stays.
     pub fn transform(&mut self, input: &Sheet) -> Result<Sheet> {
         let log_n = input.len.ilog2();
+        self.offered(Job::Transform { log_n }, 0);
         let chunk = self.sequential_chunk(input);
         let shape = InputShape {
             value_bytes: SCALAR_BYTES,
@@ -250,9 +262,7 @@ impl Ledger {
             true => Some(self.scalars(len, Placement::Disk)?),
             false => None,
         };
-        self.hold(plan.config().workspace_bytes::<g1::Config>())?;
-        self.hold(pages(msm_chunk * POINT_BYTES) + pages(msm_chunk * SCALAR_BYTES))?;
-        self.hold(pages(combinations * chunk * SCALAR_BYTES))?;
+        self.hold(pages(msm_chunk * SCALAR_BYTES) + pages(combinations * chunk * SCALAR_BYTES))?;
         let depth = if columns.len() < COLUMNS_OF_DEPTH_1 { 2 } else { 1 };
         let tiles = columns
             .len()
@@ -264,6 +274,16 @@ impl Ledger {
             .sum();
         self.hold(readers + pages(tiles * chunk * SCALAR_BYTES))?;
         let bases = bases.prefix(len);
+        // The scalars are made in one order only, by what is held by now.
+        let offered = Job::Sums {
+            points: len,
+            columns: 1,
+            step: None,
+            bases_bytes: WALK_BUFFERS * bases.transfer_bytes(msm_chunk),
+            scalars_bytes: 0,
+        };
+        self.offered(offered, 0);
+        self.hold(plan.config().workspace_bytes::<g1::Config>() + pages(msm_chunk * POINT_BYTES))?;
         self.hold(bases.reader_bytes(msm_chunk, 2))?;
         self.read(&bases, len);
         for column in columns {

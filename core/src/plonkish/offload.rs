@@ -26,9 +26,6 @@ type Scalar = [u8; SCALAR_BYTES];
 /// A column that the program reads: its number, its smallest and largest rotation, what stands for it.
 type Used<'a, F> = (usize, (i32, i32), &'a Source<'a, F>);
 
-/// Buffers of a tile's rows that the writer has at most.
-const WRITE_BUFFERS: u64 = 3;
-
 /// The quotient's rows on the coset of `shift`, times `scale`, by the tier; `None` if the processor has to make them.
 pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     matrix: &Matrix<F>,
@@ -115,7 +112,7 @@ impl<F> Ends<'_, F> {
 
 impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
     fn lease_bytes(&self) -> u64 {
-        (self.columns.len() as u64 + WRITE_BUFFERS) * self.matrix.plan.raw_tile_bytes()
+        self.matrix.plan.tier_ends_bytes()
     }
 
     fn ends(&mut self, tiles: Tiles) -> Result<TileEnds<'_>> {

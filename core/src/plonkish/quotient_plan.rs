@@ -49,6 +49,8 @@ const STEP_BYTES: u64 = 128 << 10;
 const RESERVED_SHARE: u64 = 16;
 /// Buffers that a draft has at most: what is behind.
 const WRITE_BUFFERS: u64 = 2;
+/// The same of the writer that a second compute tier's rows go to.
+const TIER_WRITE_BUFFERS: u64 = 3;
 /// Scalars of a chunk in the pass that puts the pieces together, at most.
 const CHUNK_MAX: u64 = 1 << 15;
 
@@ -427,9 +429,21 @@ impl QuotientPlan {
             cosets * kept + last
         };
         let from_coset = from_coset + panel(1, self.frame_bytes() / SCALAR_BYTES, 1);
-        let columns_on = (together * columns + cosets - together + 1).max(columns + cosets);
-        let on_coset = columns_on * kept + self.tile_bytes();
+        let on_coset = self.held_on_coset_bytes() + kept + self.tile_bytes();
         to_coset.max(from_coset).max(on_coset)
+    }
+
+    /// Bytes that are held when the step on a coset begins: columns that were taken to it and to others, and what came of those before;
+    /// on the first coset of the last that are taken together, or on the very last one.
+    pub(crate) fn held_on_coset_bytes(&self) -> u64 {
+        let (cosets, together) = (1u64 << self.shape.log_cosets, self.cosets_together());
+        let columns = self.shape.read.len() as u64;
+        (together * columns + cosets - together).max(columns + cosets - 1) * self.scratch_kept()
+    }
+
+    /// Bytes that the ends of that step lease for a second compute tier.
+    pub(crate) fn tier_ends_bytes(&self) -> u64 {
+        (self.shape.read.len() as u64 + TIER_WRITE_BUFFERS) * self.raw_tile_bytes()
     }
 
     /// Bytes of a buffer that a tile's rows of a column are read or written with.

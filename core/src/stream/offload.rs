@@ -31,6 +31,8 @@ use crate::{Error, Result};
 
 /// Chunks on the way for each reader.
 const READ_AHEAD: usize = 2;
+/// Chunks of a walk's buffers: those on the way, and the tile.
+pub(crate) const WALK_BUFFERS: u64 = READ_AHEAD as u64 + 1;
 /// Scalars of another library that are converted at a time.
 const FOREIGN_CHUNK: usize = 1 << 13;
 
@@ -508,7 +510,7 @@ impl<const N: usize> ReadElements for Walk<N> {
     }
 
     fn lease_bytes(&self) -> u64 {
-        3 * self.column.transfer_bytes(self.chunk)
+        WALK_BUFFERS * self.column.transfer_bytes(self.chunk)
     }
 }
 

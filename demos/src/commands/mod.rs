@@ -8,6 +8,7 @@ mod on_gpu;
 mod oom;
 mod oom_proof;
 mod plan;
+mod plan_on_gpu;
 mod prove;
 mod srs;
 
@@ -33,7 +34,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Msm(msm)) => msm::run(global, &msm),
         Some(Command::Commit(commit)) => commit::run(global, &commit),
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
-        Some(Command::Plan(shape)) => plan::run(global, shape),
+        Some(Command::Plan(plan)) => plan::run(global, &plan),
         Some(Command::Verify(verify)) => prove::verify(global, &verify),
         Some(Command::Bench(bench)) => bench::run(global, &bench),
     }

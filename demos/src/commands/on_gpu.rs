@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use spillproof::tier::Tier;
-use spillproof_gpu::tier::{GpuTier, OfDevice, Offload, Request};
+use spillproof_gpu::tier::{GpuTier, OfDevice, Offload, Report, Request};
 use spillproof_gpu::{Caching, Choice, NotUsed};
 
 use crate::args::Gpu;
@@ -116,29 +116,40 @@ impl OnGpu {
     pub fn used(&self) -> Option<Used> {
         match self {
             Self::Off => None,
-            Self::None(reason) => Some(Used {
-                said: reason.to_string(),
-                ..Used::default()
-            }),
+            Self::None(reason) => Some(Used::nobody(reason)),
             Self::Tier(tier) => {
                 let report = tier.report();
                 for gpu in tier.gpus() {
                     tracing::debug!("device {}:\n{}", gpu.description().ordinal, gpu.trace().table());
                 }
-                Some(Used {
-                    said: format!("gpu: {report}"),
-                    devices: report.devices().iter().map(ByDevice::from).collect(),
-                    sums: report.sums(),
-                    transforms: report.transforms(),
-                    quotients: report.quotients(),
-                    by_the_processor: left(report.reasons()),
-                })
+                Some(Used::from(&report))
             }
         }
     }
 }
 
+impl From<&Report> for Used {
+    fn from(report: &Report) -> Self {
+        Self {
+            said: format!("gpu: {report}"),
+            devices: report.devices().iter().map(ByDevice::from).collect(),
+            sums: report.sums(),
+            transforms: report.transforms(),
+            quotients: report.quotients(),
+            by_the_processor: left(report.reasons()),
+        }
+    }
+}
+
 impl Used {
+    /// There is no device.
+    pub fn nobody(reason: &NotUsed) -> Self {
+        Self {
+            said: reason.to_string(),
+            ..Self::default()
+        }
+    }
+
     /// For people.
     pub fn said(&self) -> &str {
         &self.said

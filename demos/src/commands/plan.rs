@@ -5,7 +5,9 @@ use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::plan::{OpeningScheme, Plan, Rates, Step};
 
-use crate::args::{Global, Shape};
+use super::on_gpu::OnGpu;
+use super::plan_on_gpu::{self, OnGpus};
+use crate::args::{self, Global, Shape};
 use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
@@ -24,19 +26,27 @@ struct Outcome {
     seconds: f64,
     rates: Rates,
     plan: Plan,
+    /// What GPUs would do, if they were asked for.
+    gpu: Option<OnGpus>,
 }
 
 /// Plans, and says so.
 ///
 /// # Errors
-/// The engine's: a budget that is too small, with the smallest that works.
-pub fn run(global: &Global, shape: Shape) -> Result<()> {
+/// The engine's: a budget that is too small, with the smallest that works; of a GPU that was named and can't be had.
+pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     let mut run = Run::start(global);
+    let shape = args.shape;
+    let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = run.session(ByteSize::Auto)?;
     let rates = session.run(|| Rates::measure(session.workspace()))?;
     let plan = planned(&session, shape, &rates)?;
     let total = plan.of(None);
     run.say(render(&plan));
+    let on_gpus = plan_on_gpu::planned(&gpu, &session, shape, &plan)?;
+    if let Some(on_gpus) = &on_gpus {
+        run.say(on_gpus.said());
+    }
     let outcome = Outcome {
         circuit: shape.circuit,
         k: shape.k,
@@ -47,6 +57,7 @@ pub fn run(global: &Global, shape: Shape) -> Result<()> {
         seconds: total.seconds,
         rates,
         plan,
+        gpu: on_gpus,
     };
     run.finish("plan", &outcome)?;
     Ok(())

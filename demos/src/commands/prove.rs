@@ -55,7 +55,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     if args.stock {
         run.say("the unmodified halo2-axiom 0.5.3, in memory");
     }
-    let gpu = OnGpu::open(&args.gpu, args.offload.into())?;
+    let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = if args.no_session || args.stock {
         None
     } else {

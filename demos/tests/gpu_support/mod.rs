@@ -2,8 +2,9 @@
 #![allow(dead_code)]
 
 use std::io::Write;
-use std::process::Command;
+use std::process::{Command, Output};
 
+use serde_json::Value;
 use spillproof_fake_driver::{Built, build, host_module_image};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_spillproof");
@@ -39,4 +40,12 @@ pub fn with_devices(device: &(Built, tempfile::NamedTempFile), count: u64) -> Co
 /// The binary under a driver that knows no device.
 pub fn without_devices(device: &(Built, tempfile::NamedTempFile)) -> Command {
     with_devices(device, 0)
+}
+
+/// What a run that went well wrote as JSON: events of steps come first, one a line; the result is the last of all.
+pub fn last_value(output: &Output) -> Value {
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    values.map(|value| value.unwrap()).last().unwrap()
 }

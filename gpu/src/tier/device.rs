@@ -24,7 +24,8 @@ pub(super) struct Stay {
 }
 
 impl Stay {
-    fn vram_bytes(&self) -> u64 {
+    /// Bytes of device memory that they take.
+    pub fn vram_bytes(&self) -> u64 {
         Bases::vram_bytes(self.points)
     }
 }
@@ -129,7 +130,7 @@ impl Device {
     /// The points of that number for a sum of so many, or a place for them; `None` if they are not to stay, or have no room. They are the sum's
     /// until it puts them back. Nothing of the device is used yet.
     pub fn take_bases(&mut self, id: Option<u64>, points: u64) -> Result<Option<Stay>> {
-        let Some(id) = id.filter(|_| self.bases_are == BasesAre::Resident) else {
+        let Some(id) = id else {
             return Ok(None);
         };
         if let Some(at) = self.bases.iter().position(|stay| stay.id == id) {
@@ -138,20 +139,26 @@ impl Device {
                 return Ok(Some(stay));
             }
         }
+        let Some(stay) = self.place_for_bases(id, points)? else {
+            return Ok(None);
+        };
         let most_bytes = self.vram_bytes()? / BASES_PART;
+        while self.bases_bytes() + stay.vram_bytes() > most_bytes {
+            self.bases.remove(0);
+        }
+        Ok(Some(stay))
+    }
+
+    /// A place for points that come for the first time, if they may stay at all.
+    pub fn place_for_bases(&mut self, id: u64, points: u64) -> Result<Option<Stay>> {
         let stay = Stay {
             id,
             points,
             bases: None,
             are_there: false,
         };
-        if stay.vram_bytes() > most_bytes {
-            return Ok(None);
-        }
-        while self.bases_bytes() + stay.vram_bytes() > most_bytes {
-            self.bases.remove(0);
-        }
-        Ok(Some(stay))
+        let fits = stay.vram_bytes() <= self.vram_bytes()? / BASES_PART;
+        Ok(Some(stay).filter(|_| fits && self.bases_are == BasesAre::Resident))
     }
 
     /// How a sum of so many points is cut if they stay.

@@ -162,8 +162,7 @@ impl Stock {
 
     /// The same, of at most `bytes`.
     pub fn slot_bytes_within(&self, bytes: u64, both_ways: bool) -> u64 {
-        let count = UPLOAD_SLOTS + if both_ways { DOWNLOAD_SLOTS } else { 0 };
-        let of_pinned = self.staging.pinned.ledger().limit_bytes() / count as u64;
+        let of_pinned = self.staging.pinned.ledger().limit_bytes() / slots(both_ways);
         let bytes = bytes.min(of_pinned).min(SLOT_BYTES_MAX);
         bytes.checked_ilog2().map_or(0, |log| 1 << log)
     }
@@ -188,7 +187,7 @@ impl Stock {
 
     /// Slots of `slot_bytes` or more for a job: kept ones, if there are, and they are no larger than the job's may be.
     pub fn host(&self, budget: &Budget, slot_bytes: u64, both_ways: bool) -> Result<Host, Stop> {
-        let rounded = slot_bytes.checked_next_power_of_two().unwrap_or(slot_bytes);
+        let rounded = Self::rounded(slot_bytes);
         let lengths = slot_bytes..=rounded.max(self.slot_bytes_max(budget, both_ways));
         let set = |way| self.set(budget, way, (rounded, &lengths));
         let (download, download_lease) = match both_ways {
@@ -207,6 +206,16 @@ impl Stock {
             upload_lease,
             download_lease,
         })
+    }
+
+    /// Bytes of all slots that [`Self::host`] makes.
+    pub fn bytes_of(slot_bytes: u64, both_ways: bool) -> u64 {
+        slots(both_ways) * Self::rounded(slot_bytes)
+    }
+
+    /// Sets of a few lengths serve more jobs.
+    fn rounded(slot_bytes: u64) -> u64 {
+        slot_bytes.checked_next_power_of_two().unwrap_or(slot_bytes)
     }
 
     /// Keeps the slots of a job that went well.
@@ -269,6 +278,14 @@ impl Set {
             Self::Up(upload) => upload.slot_bytes(),
             Self::Back(download) => download.slot_bytes(),
         }
+    }
+}
+
+/// Slots of a job.
+fn slots(both_ways: bool) -> u64 {
+    match both_ways {
+        true => SLOTS,
+        false => UPLOAD_SLOTS as u64,
     }
 }
 

@@ -24,6 +24,7 @@
 
 mod device;
 mod host;
+mod plan;
 mod quotient;
 mod rates;
 mod report;
@@ -41,7 +42,8 @@ use spillproof::budget::{Budget, ByteSize};
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
-pub use rates::Offload;
+pub use plan::{By, Cut, Numerator, Planned, PlannedJob};
+pub use rates::{Offload, Seconds};
 pub(crate) use rates::{bytes_of, points};
 pub use report::{Job, OfDevice, Report};
 pub use request::{ParseOffloadError, Request};
@@ -52,6 +54,9 @@ use crate::ntt::NttPlan;
 use crate::trace::Detail;
 use crate::{Gpu, NoGpu, NotUsed, Result};
 use device::Device;
+use quotient::OfCoset;
+use rates::Asked;
+use report::Book;
 use stop::Stop;
 
 /// Devices that do the engine's jobs.
@@ -61,7 +66,7 @@ pub struct GpuTier {
     /// In the same order.
     devices: Vec<Mutex<Device>>,
     offload: Offload,
-    report: Mutex<Report>,
+    book: Book,
 }
 
 /// A device that is idle, and still good, with its number.
@@ -90,7 +95,7 @@ impl GpuTier {
         Self {
             offload,
             devices: gpus.iter().map(device).map(Mutex::new).collect(),
-            report: Mutex::new(Report::new(gpus.iter().map(|gpu| gpu.description().to_string()))),
+            book: Book::of(names(&gpus)),
             gpus,
         }
     }
@@ -119,7 +124,7 @@ impl GpuTier {
 
     /// Who did which jobs so far.
     pub fn report(&self) -> Report {
-        locked(&self.report).clone()
+        self.book.report()
     }
 
     /// The devices.
@@ -150,13 +155,13 @@ impl GpuTier {
         }
     }
 
-    /// Lets one device do `count` jobs of one kind, and writes down who did them: the first that is idle and good, and if it fails the
-    /// next one, from the start.
+    /// Lets one device do `count` jobs of one kind, and writes into the book who did them: the first that is idle and good, and if it
+    /// fails the next one, from the start.
     fn attempt<T>(
         &self,
-        job: Job,
-        count: u64,
-        mut work: impl FnMut(&mut Device) -> Result<T, Stop>,
+        book: &Book,
+        (job, count): (Job, u64),
+        mut work: impl FnMut(usize, &mut Device) -> Result<T, Stop>,
     ) -> spillproof::Result<Answer<T>> {
         let mut last = "there is no device".to_owned();
         for number in 0..self.devices.len() {
@@ -167,29 +172,32 @@ impl GpuTier {
                     continue;
                 }
             };
-            match work(&mut device).map_err(Stop::sorted) {
+            match work(number, &mut device).map_err(Stop::sorted) {
                 Ok(result) => {
-                    locked(&self.report).done(number, job, count);
-                    tracing::debug!(?job, count, device = number, "done by the device");
+                    book.done(number, job, count);
                     return Ok(Answer::Done(result));
                 }
                 Err(Stop::Host(error)) => return Err(error),
-                Err(Stop::Declined(why)) => return Ok(self.declined(why, count)),
+                Err(Stop::Declined(why)) => return Ok(declined(book, why, count)),
                 Err(Stop::Device(error)) => {
-                    tracing::warn!(?job, device = number, %error, "the device did not do it, others will");
                     last = device.failed(&error);
-                    locked(&self.report).left(number, &last, count);
+                    book.failed(number, job, (&error, &last), count);
                 }
             }
         }
-        Ok(self.declined(last, count))
+        Ok(declined(book, last, count))
     }
+}
 
-    /// Leaves jobs to the processor.
-    fn declined<T>(&self, why: String, count: u64) -> Answer<T> {
-        locked(&self.report).declined(&why, count);
-        Answer::Declined(why)
-    }
+/// Leaves jobs to the processor.
+fn declined<T>(book: &Book, why: String, count: u64) -> Answer<T> {
+    book.declined(&why, count);
+    Answer::Declined(why)
+}
+
+/// As people know them.
+fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
+    gpus.iter().map(|gpu| gpu.description().to_string())
 }
 
 impl Tier for GpuTier {
@@ -198,29 +206,23 @@ impl Tier for GpuTier {
             return Ok(answer);
         }
         let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
-        self.attempt(Job::Sum, job.scalars.len() as u64, |device| {
-            if self.offload == Offload::Measured {
-                rates::worth_a_sum(device, longest, budget)?;
-            }
+        self.attempt(&self.book, (Job::Sum, job.scalars.len() as u64), |_, device| {
+            Asked::Sum(longest).is_worth_it(self.offload, device, budget)?;
             sums::run(device, job, (budget, budget.available_bytes()))
         })
     }
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
         let mut begun = None;
-        self.attempt(Job::Transform, 1, |device| {
-            if self.offload == Offload::Measured {
-                rates::worth_a_transform(device, job.log_n, budget)?;
-            }
+        self.attempt(&self.book, (Job::Transform, 1), |_, device| {
+            Asked::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
             transform::run(device, job, budget, &mut begun)
         })
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
-        self.attempt(Job::Quotient, 1, |device| {
-            if self.offload == Offload::Measured {
-                rates::worth_a_quotient(device, job, budget)?;
-            }
+        self.attempt(&self.book, (Job::Quotient, 1), |_, device| {
+            Asked::Quotient(&OfCoset::of(job)).is_worth_it(self.offload, device, budget)?;
             quotient::run(device, job, budget)
         })
     }

@@ -6,31 +6,67 @@
 use ark_bn254::Fr;
 use spillproof::budget::Budget;
 use spillproof::kernels::vector;
-use spillproof::tier::{self, Coset, Tiles};
+use spillproof::tier::{self, Coset, Input, Tiles};
 
 use super::device::Device;
 use super::host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::{BoxedError, Error};
-use crate::program::{Instruction, Operand, Operation, Program, ProgramField, Query, Target};
+use crate::program::{Engine, Instruction, Operand, Operation, Program, ProgramField, Query, Target};
 use crate::quotient::{CosetPlan, Numbers, OnCoset, Shape, element_at};
 
 /// Parts that what is left of the host's memory is divided into, for slots.
 const PARTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS + 1) as u64;
 
-/// The whole job.
-pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> Result<(), Stop> {
-    let engine = device.engine(program_of(&job.program)?)?;
-    let left_bytes = budget
-        .available_bytes()
-        .saturating_sub(job.in_tiles.lease_bytes());
+/// A coset without its data.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfCoset<'a> {
+    pub log_rows: u32,
+    pub log_columns: u32,
+    pub program: tier::Program<'a>,
+    pub inputs: &'a [Input],
+    /// Bytes that its ends lease.
+    pub ends_bytes: u64,
+}
+
+impl<'a> OfCoset<'a> {
+    pub fn of(job: &'a Coset<'_>) -> Self {
+        Self {
+            log_rows: job.log_rows,
+            log_columns: job.log_columns,
+            program: job.program,
+            inputs: &job.inputs,
+            ends_bytes: job.in_tiles.lease_bytes(),
+        }
+    }
+
+    /// log2 of the elements of a column.
+    pub fn log_n(&self) -> u32 {
+        self.log_rows + self.log_columns
+    }
+}
+
+/// How it is cut, and what runs its program, which is compiled if it was not.
+pub(super) fn plan(
+    device: &mut Device,
+    coset: &OfCoset<'_>,
+    budget: &Budget,
+) -> Result<(Engine, CosetPlan), Stop> {
+    let engine = device.engine(program_of(&coset.program)?)?;
+    let left_bytes = budget.available_bytes().saturating_sub(coset.ends_bytes);
     let slot_bytes = device.stock.slot_bytes_within(left_bytes / PARTS, true);
     let shape = Shape {
-        log_rows: job.log_rows,
-        log_columns: job.log_columns,
-        inputs: job.inputs.clone(),
+        log_rows: coset.log_rows,
+        log_columns: coset.log_columns,
+        inputs: coset.inputs.to_vec(),
     };
     let plan = CosetPlan::new(&shape, &engine, device.vram_bytes()?, slot_bytes)?;
+    Ok((engine, plan))
+}
+
+/// The whole job.
+pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> Result<(), Stop> {
+    let (engine, plan) = plan(device, &OfCoset::of(job), budget)?;
     tracing::debug!(?plan, way = ?engine.way(), "a quotient on the device");
     let numbers = Numbers {
         omega: job.omega,

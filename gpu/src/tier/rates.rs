@@ -4,6 +4,7 @@
 //! kernels. One job of [`SMALL`] and one of [`LARGE`] elements give a and b, the large one c; both sides find their data in memory.
 //! For transforms n stands for n log n; quotients are measured for each program, with its own columns. Memory while it is measured: the large job's data and the processor's buckets, leased.
 
+use std::fmt;
 use std::time::Instant;
 
 use ark_bn254::{Fr, G1Affine, G1Projective, g1};
@@ -19,6 +20,7 @@ use spillproof::kernels::vector::{SCALARS_PER_EIGHT, evaluate};
 use spillproof::tier::{Coset, InTiles, Input, Rows, TileEnds, Tiles};
 
 use super::device::Device;
+use super::quotient::OfCoset;
 use super::stop::Stop;
 use super::{quotient, sums, transform};
 use crate::error::BoxedError;
@@ -72,87 +74,149 @@ impl Rates {
         }
     }
 
-    fn worth(&self, what: &str, work: f64) -> Result<(), Stop> {
-        let (device, processor) = (
-            self.device_fixed + self.device_each * work,
-            self.processor_each * work,
-        );
-        if device < processor {
+    fn seconds(&self, work: f64) -> Seconds {
+        Seconds {
+            device: self.device_fixed + self.device_each * work,
+            processor: self.processor_each * work,
+        }
+    }
+}
+
+/// What a job takes on either side, by measured rates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seconds {
+    /// On a device.
+    pub device: f64,
+    /// On the processor.
+    pub processor: f64,
+}
+
+impl Seconds {
+    /// Whether a device is faster.
+    pub fn is_less_on_the_device(&self) -> bool {
+        self.device < self.processor
+    }
+}
+
+/// What it is asked of whether a device is worth it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Asked<'a> {
+    /// A sum of so many terms.
+    Sum(u64),
+    /// A transform of a power of two.
+    Transform(u32),
+    /// A quotient on a coset.
+    Quotient(&'a OfCoset<'a>),
+}
+
+impl Asked<'_> {
+    /// Refuses what the processor does faster, if that is to be measured.
+    pub fn is_worth_it(&self, offload: Offload, device: &mut Device, budget: &Budget) -> Result<(), Stop> {
+        if offload == Offload::Always {
+            return Ok(());
+        }
+        if self.is_small() {
+            return Err(Stop::Declined(format!(
+                "{self} is small, and stays with the processor"
+            )));
+        }
+        let seconds = self.seconds(device, budget)?;
+        if seconds.is_less_on_the_device() {
             return Ok(());
         }
         Err(Stop::Declined(format!(
-            "{what}: the processor is faster, by measured rates"
+            "{self}: the processor is faster, by measured rates"
         )))
     }
-}
 
-/// Whether a sum of `points` terms is one for the device.
-pub(super) fn worth_a_sum(device: &mut Device, points: u64, budget: &Budget) -> Result<(), Stop> {
-    let what = format!("a sum of {points} terms");
-    if points < SMALL {
-        return Err(small(&what));
-    }
-    let rates = match device.measured.sums {
-        Some(rates) => rates,
-        None => {
-            let rates = measure_sums(device, budget)?;
-            *device.measured.sums.insert(rates)
+    /// Whether it is so small that rates say nothing of it.
+    pub fn is_small(&self) -> bool {
+        match self {
+            Self::Sum(points) => *points < SMALL,
+            Self::Transform(log_n) => *log_n < LOG_SMALL,
+            Self::Quotient(coset) => coset.log_n() < LOG_SMALL,
         }
-    };
-    rates.worth(&what, points as f64)
-}
-
-/// Whether a transform of `2^log_n` elements is one for the device.
-pub(super) fn worth_a_transform(device: &mut Device, log_n: u32, budget: &Budget) -> Result<(), Stop> {
-    let what = format!("a transform of 2^{log_n} elements");
-    if log_n < LOG_SMALL {
-        return Err(small(&what));
     }
-    let rates = match device.measured.transforms {
-        Some(rates) => rates,
-        None => {
-            let rates = measure_transforms(device, budget)?;
-            *device.measured.transforms.insert(rates)
-        }
-    };
-    let plan = NttPlan::new(
-        log_n,
-        device.vram_bytes()?,
-        device.stock.slot_bytes_max(budget, true),
-    )?;
-    let rates = match plan.way() {
-        NttWay::InDeviceMemory => rates,
-        // All of it crosses twice, and the processor's own two passes over the disk are as many.
-        NttWay::TwoSteps { .. } => Rates {
-            device_each: 2.0 * rates.device_each,
-            ..rates
-        },
-    };
-    rates.worth(&what, transform_work(log_n))
-}
 
-/// Whether a quotient on a coset is one for the device.
-pub(super) fn worth_a_quotient(device: &mut Device, job: &Coset<'_>, budget: &Budget) -> Result<(), Stop> {
-    let log_n = job.log_rows + job.log_columns;
-    let what = format!("a quotient of {} columns of 2^{log_n} elements", job.inputs.len());
-    if log_n < LOG_SMALL {
-        return Err(small(&what));
+    /// What it takes, by rates that are measured if there are none yet.
+    pub fn seconds(&self, device: &mut Device, budget: &Budget) -> Result<Seconds, Stop> {
+        let rates = match self.known(device)? {
+            Some(rates) => rates,
+            None => self.measured(device, budget)?,
+        };
+        self.seconds_by(rates, device, budget)
     }
-    let words = quotient::program_of(&job.program)?.words();
-    let known = device.measured.quotients.as_ref();
-    let rates = match known.filter(|known| known.0 == words && known.1 == job.inputs) {
-        Some((_, _, rates)) => *rates,
-        None => {
-            let rates = measure_quotients(device, job, budget)?;
-            device.measured.quotients = Some((words, job.inputs.clone(), rates));
-            rates
-        }
-    };
-    rates.worth(&what, (1u64 << log_n) as f64)
+
+    /// The same, if its rates have been measured.
+    pub fn known_seconds(&self, device: &mut Device, budget: &Budget) -> Result<Option<Seconds>, Stop> {
+        let rates = self.known(device)?;
+        rates
+            .map(|rates| self.seconds_by(rates, device, budget))
+            .transpose()
+    }
+
+    fn seconds_by(&self, rates: Rates, device: &mut Device, budget: &Budget) -> Result<Seconds, Stop> {
+        Ok(match *self {
+            Self::Sum(points) => rates.seconds(points as f64),
+            Self::Transform(log_n) => {
+                let rates = match transform::plan(device, log_n, budget)?.way() {
+                    NttWay::InDeviceMemory => rates,
+                    // All of it crosses twice, and the processor's own two passes over the disk are as many.
+                    NttWay::TwoSteps { .. } => Rates {
+                        device_each: 2.0 * rates.device_each,
+                        ..rates
+                    },
+                };
+                rates.seconds(transform_work(log_n))
+            }
+            Self::Quotient(coset) => rates.seconds((1u64 << coset.log_n()) as f64),
+        })
+    }
+
+    fn known(&self, device: &Device) -> Result<Option<Rates>, Stop> {
+        Ok(match self {
+            Self::Sum(_) => device.measured.sums,
+            Self::Transform(_) => device.measured.transforms,
+            Self::Quotient(coset) => match &device.measured.quotients {
+                Some((words, inputs, rates)) if *inputs == coset.inputs => {
+                    (*words == quotient::program_of(&coset.program)?.words()).then_some(*rates)
+                }
+                _ => None,
+            },
+        })
+    }
+
+    fn measured(&self, device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
+        Ok(match self {
+            Self::Sum(_) => {
+                let rates = measure_sums(device, budget)?;
+                *device.measured.sums.insert(rates)
+            }
+            Self::Transform(_) => {
+                let rates = measure_transforms(device, budget)?;
+                *device.measured.transforms.insert(rates)
+            }
+            Self::Quotient(coset) => {
+                let rates = measure_quotients(device, coset, budget)?;
+                let words = quotient::program_of(&coset.program)?.words();
+                device.measured.quotients = Some((words, coset.inputs.to_vec(), rates));
+                rates
+            }
+        })
+    }
 }
 
-fn small(what: &str) -> Stop {
-    Stop::Declined(format!("{what} is small, and stays with the processor"))
+impl fmt::Display for Asked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sum(points) => write!(f, "a sum of {points} terms"),
+            Self::Transform(log_n) => write!(f, "a transform of 2^{log_n} elements"),
+            Self::Quotient(coset) => {
+                let (columns, log_n) = (coset.inputs.len(), coset.log_n());
+                write!(f, "a quotient of {columns} columns of 2^{log_n} elements")
+            }
+        }
+    }
 }
 
 fn transform_work(log_n: u32) -> f64 {
@@ -314,7 +378,7 @@ impl InTiles for SameRows<'_> {
     }
 }
 
-fn measure_quotients(device: &mut Device, job: &Coset<'_>, budget: &Budget) -> Result<Rates, Stop> {
+fn measure_quotients(device: &mut Device, job: &OfCoset<'_>, budget: &Budget) -> Result<Rates, Stop> {
     let threads = rayon::current_num_threads();
     let register_scalars = job.program.registers * BLOCK_ROWS / 8 * SCALARS_PER_EIGHT;
     let _lease = budget.lease(
@@ -336,7 +400,7 @@ fn measure_quotients(device: &mut Device, job: &Coset<'_>, budget: &Budget) -> R
                 shift: Fr::GENERATOR,
                 scale: Fr::ONE,
                 program: job.program,
-                inputs: job.inputs.clone(),
+                inputs: job.inputs.to_vec(),
                 in_tiles: Box::new(SameRows(&row)),
             };
             let (done, seconds) = seconds(|| quotient::run(device, &mut like_it, budget));
@@ -381,8 +445,8 @@ mod tests {
         // 1 ms to begin, then ten times as fast: equal at 1000 / 0.9.
         let rates = Rates::of([100.0, 1000.0], [1.01e-3, 1.1e-3], 1e-3);
         assert!((rates.device_fixed - 1e-3).abs() < 1e-9 && (rates.device_each - 1e-7).abs() < 1e-12);
-        assert!(rates.worth("a sum", 1112.0).is_ok());
-        assert!(matches!(rates.worth("a sum", 1111.0), Err(Stop::Declined(_))));
+        assert!(rates.seconds(1112.0).is_less_on_the_device());
+        assert!(!rates.seconds(1111.0).is_less_on_the_device());
         // A device that seems to get faster with more work is not believed.
         assert_eq!(Rates::of([1.0, 2.0], [2.0, 1.0], 1.0).device_each, 0.0);
     }

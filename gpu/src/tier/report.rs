@@ -1,6 +1,10 @@
 //! Who did which jobs.
 
 use std::fmt;
+use std::sync::Mutex;
+
+use super::locked;
+use crate::Error;
 
 /// Reasons that are told apart.
 const REASONS_MAX: usize = 8;
@@ -117,8 +121,76 @@ impl OfDevice {
     }
 }
 
+/// Where it is written down who does which jobs: those of a tier, or planned ones, of which nobody else is told.
+#[derive(Debug)]
+pub(super) struct Book {
+    report: Mutex<Report>,
+    is_planned: bool,
+}
+
+impl Book {
+    /// Of the jobs that these devices do.
+    pub fn of(devices: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            report: Mutex::new(Report::new(devices)),
+            is_planned: false,
+        }
+    }
+
+    /// Of jobs that they would do.
+    pub fn of_a_plan(devices: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            is_planned: true,
+            ..Self::of(devices)
+        }
+    }
+
+    /// What it says so far.
+    pub fn report(&self) -> Report {
+        locked(&self.report).clone()
+    }
+
+    /// A device does `count` jobs.
+    pub fn done(&self, device: usize, job: Job, count: u64) {
+        locked(&self.report).done(device, job, count);
+        if !self.is_planned {
+            tracing::debug!(?job, count, device, "done by the device");
+        }
+    }
+
+    /// Devices make `count` sums together, each with so many points of them.
+    pub fn shared(&self, points: impl IntoIterator<Item = (usize, u64)>, count: u64) {
+        let mut report = locked(&self.report);
+        report.shared(count);
+        for (device, points) in points {
+            report.had_points(device, points, count);
+        }
+        if !self.is_planned {
+            tracing::debug!(job = ?Job::Sum, count, "done by several devices");
+        }
+    }
+
+    /// A device leaves its share of `count` jobs, or all of them, to others.
+    pub fn left(&self, device: usize, why: &str, count: u64) {
+        locked(&self.report).left(device, why, count);
+    }
+
+    /// The same because of an error.
+    pub fn failed(&self, device: usize, job: Job, (error, why): (&Error, &str), count: u64) {
+        if !self.is_planned {
+            tracing::warn!(?job, device, %error, "the device did not do it, others will");
+        }
+        self.left(device, why, count);
+    }
+
+    /// `count` jobs are the processor's.
+    pub fn declined(&self, why: &str, count: u64) {
+        locked(&self.report).declined(why, count);
+    }
+}
+
 impl Report {
-    pub(super) fn new(devices: impl IntoIterator<Item = String>) -> Self {
+    fn new(devices: impl IntoIterator<Item = String>) -> Self {
         let of_device = |name| OfDevice {
             name,
             sums: 0,
@@ -170,7 +242,7 @@ impl Report {
         &self.declined.named
     }
 
-    pub(super) fn done(&mut self, device: usize, job: Job, count: u64) {
+    fn done(&mut self, device: usize, job: Job, count: u64) {
         if let Some(of) = self.devices.get_mut(device) {
             match job {
                 Job::Sum => of.sums += count,
@@ -181,12 +253,12 @@ impl Report {
     }
 
     /// `count` sums that devices made together.
-    pub(super) fn shared(&mut self, count: u64) {
+    fn shared(&mut self, count: u64) {
         self.shared += count;
     }
 
     /// A device's part of `count` sums.
-    pub(super) fn had_points(&mut self, device: usize, points: u64, count: u64) {
+    fn had_points(&mut self, device: usize, points: u64, count: u64) {
         if let Some(of) = self.devices.get_mut(device).filter(|_| points > 0) {
             of.points += points;
             of.shared += count;
@@ -194,13 +266,13 @@ impl Report {
     }
 
     /// A device left its share of `count` jobs, or all of them, to others.
-    pub(super) fn left(&mut self, device: usize, why: &str, count: u64) {
+    fn left(&mut self, device: usize, why: &str, count: u64) {
         if let Some(of) = self.devices.get_mut(device) {
             of.left.add(why, count);
         }
     }
 
-    pub(super) fn declined(&mut self, why: &str, count: u64) {
+    fn declined(&mut self, why: &str, count: u64) {
         self.declined.add(why, count);
     }
 

@@ -76,12 +76,12 @@ fn all_passes<'a>(
     (budget, room_bytes): (&Budget, u64),
     sums: &mut [G1Projective],
 ) -> Result<(), Stop> {
-    let plans = plans(
-        device,
-        vectors,
-        (room_bytes, bases.lease_bytes()),
-        stay.as_deref(),
-    )?;
+    let lengths: Vec<Length> = vectors
+        .iter()
+        .map(|(_, scalars)| (scalars.len, scalars.source.lease_bytes()))
+        .collect();
+    let room = (room_bytes, bases.lease_bytes());
+    let plans = plans(device, &lengths, room, stay.as_deref())?;
     let mut rest = vectors;
     let mut passes = Vec::with_capacity(plans.len());
     for plan in plans {
@@ -150,10 +150,13 @@ fn run_passes(
     Ok(())
 }
 
-/// The plan of each pass over vectors that are in order, the longest first: each takes as many of them as it has columns.
-fn plans(
+/// A vector's length, and what its end leases.
+pub(super) type Length = (u64, u64);
+
+/// The plan of each pass over vectors of these lengths, the longest first: each takes as many of the next ones as it has columns.
+pub(super) fn plans(
     device: &mut Device,
-    vectors: &[Vector<'_, '_>],
+    lengths: &[Length],
     (room_bytes, bases_bytes): (u64, u64),
     stay: Option<&Stay>,
 ) -> Result<Vec<MsmPlan>, Stop> {
@@ -168,16 +171,12 @@ fn plans(
         _ => BasesAre::Streamed,
     };
     let mut plans = Vec::new();
-    let mut rest = vectors;
-    while let Some((_, longest)) = rest.first() {
-        let points = longest.len;
-        let alike = rest.partition_point(|(_, scalars)| scalars.len >= points.div_ceil(2));
+    let mut rest = lengths;
+    while let Some(&(points, _)) = rest.first() {
+        let alike = rest.partition_point(|(len, _)| *len >= points.div_ceil(2));
         let (group, others) = rest.split_at(alike);
         rest = others;
-        let largest_bytes = group
-            .iter()
-            .map(|(_, scalars)| scalars.source.lease_bytes())
-            .max();
+        let largest_bytes = group.iter().map(|(_, bytes)| *bytes).max();
         let at_once = room_bytes / largest_bytes.unwrap_or(0).max(1);
         let columns = (group.len() as u64, at_once);
         let plan = MsmPlan::of_passes(points, columns, where_at(plans.len()), vram_bytes, slot_bytes)?;

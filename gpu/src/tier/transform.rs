@@ -15,6 +15,28 @@ use super::sums;
 use crate::error::{BoxedError, Error};
 use crate::ntt::{self, Ends, NttPlan, NttWay};
 
+/// How one of 2^`log_n` elements is cut.
+pub(super) fn plan(device: &mut Device, log_n: u32, budget: &Budget) -> Result<NttPlan, Stop> {
+    let slot_bytes = device.stock.slot_bytes_max(budget, true);
+    let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes)?;
+    Ok(match plan.way() {
+        NttWay::InDeviceMemory => plan,
+        NttWay::TwoSteps { .. } => plan.with_even_chunks(),
+    })
+}
+
+/// The matrix of a transform in two steps; none for a whole one.
+pub(super) fn matrix(plan: &NttPlan) -> Option<Matrix> {
+    match plan.way() {
+        NttWay::InDeviceMemory => None,
+        NttWay::TwoSteps { log_rows } => Some(Matrix {
+            log_rows,
+            log_columns: plan.log_n() - log_rows,
+            log_chunk: plan.chunk_elements().ilog2(),
+        }),
+    }
+}
+
 /// The whole job. Where another device has begun it, `begun` says how: it is written in one way.
 pub(super) fn run(
     device: &mut Device,
@@ -23,19 +45,18 @@ pub(super) fn run(
     begun: &mut Option<bool>,
 ) -> Result<(), Stop> {
     let transform = of(job)?;
-    let vram_bytes = device.vram_bytes()?;
-    let slot_bytes = device.stock.slot_bytes_max(budget, true);
-    let plan = NttPlan::new(job.log_n, vram_bytes, slot_bytes)?;
-    let is_whole = plan.way() == NttWay::InDeviceMemory;
+    let plan = plan(device, job.log_n, budget)?;
+    let matrix = matrix(&plan);
+    let is_whole = matrix.is_none();
     if *begun.get_or_insert(is_whole) != is_whole {
         return Err(Stop::Declined(
             "a device failed at the transform, and another one has not the memory to do it in the same way"
                 .into(),
         ));
     }
-    let NttWay::TwoSteps { log_rows } = plan.way() else {
-        let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
-        let in_place = host.may_read();
+    let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+    let in_place = host.may_read();
+    let Some(matrix) = matrix else {
         transformed(
             device,
             &mut host,
@@ -46,14 +67,7 @@ pub(super) fn run(
         device.stock.keep(host);
         return Ok(());
     };
-    let plan = plan.with_even_chunks();
-    let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
-    let in_place = host.may_read();
-    let mut ends = job.in_steps.ends(Matrix {
-        log_rows,
-        log_columns: job.log_n - log_rows,
-        log_chunk: plan.chunk_elements().ilog2(),
-    })?;
+    let mut ends = job.in_steps.ends(matrix)?;
     by_plan(
         device,
         &mut host,

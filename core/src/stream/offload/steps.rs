@@ -15,7 +15,7 @@ use super::{beyond, wrong_answer};
 use crate::Result;
 use crate::budget::{Budget, LeasedVec};
 use crate::column::{Column, Draft, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer};
-use crate::tier::{InSteps, Matrix, ReadElements, SCALAR_BYTES, StepEnds, WriteElements};
+use crate::tier::{InSteps, LINE_BYTES_MIN, Matrix, ReadElements, SCALAR_BYTES, StepEnds, WriteElements};
 
 type Scalar = [u8; SCALAR_BYTES];
 
@@ -23,8 +23,6 @@ type Scalar = [u8; SCALAR_BYTES];
 const RUNS_AHEAD: usize = 4;
 /// A tile leaves in so many bands, or fewer.
 const BANDS: u64 = 32;
-/// Bytes of the smallest frame.
-const FRAME_BYTES_MIN: u64 = 4096;
 
 /// The ends of one transform, if they are asked for.
 pub(super) struct Steps {
@@ -91,18 +89,14 @@ impl Parts {
         if !whole || log_chunk > log_n || log_chunk < log_rows.max(log_columns) {
             return Err(wrong_answer(format!("{matrix:?} of 2^{log_n} elements")));
         }
-        let (n, chunk, workspace) = (1u64 << log_n, 1u64 << log_chunk, input.workspace());
+        let (n, workspace) = (1u64 << log_n, input.workspace());
         let bytes = SCALAR_BYTES as u64;
-        // Lines of the output are whole frames, or there are whole rows of it.
-        let line = (FRAME_BYTES_MIN / bytes).min(1 << log_rows);
-        let available = workspace.budget.available_bytes() / (3 * bytes);
-        let enough = available.checked_ilog2().map_or(0, |log| 1 << log);
-        let len = chunk.max(line << log_columns).max(enough).min(n);
+        let len = matrix.tile_elements(workspace.budget.available_bytes());
         let tile = workspace
             .budget
             .vec(len as usize, [0; SCALAR_BYTES], "tile for a compute tier")?;
         let frame_bytes =
-            |elements: u64| (elements * bytes).clamp(FRAME_BYTES_MIN, SCRATCH_FRAME_BYTES as u64) as usize;
+            |elements: u64| (elements * bytes).clamp(LINE_BYTES_MIN, SCRATCH_FRAME_BYTES as u64) as usize;
         let draft = |what, placement, line| {
             Draft::scratch_with_frames(workspace, what, n, placement, frame_bytes(line))
         };

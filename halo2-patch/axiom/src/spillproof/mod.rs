@@ -79,7 +79,7 @@ pub use bundle::{open_proving_key, save_proving_key};
 pub use domain::FftDataMap;
 #[cfg(feature = "gpu")]
 pub use gpu::{Caching, Choice, GpuRequest, GpuTier, Offload, UseGpu};
-pub use plan::{plan, shape, OpeningScheme, Plan, Rates, Shape};
+pub use plan::{plan, shape, Numerator, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
 pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
 pub use values::Values;

@@ -1,10 +1,13 @@
 //! What a circuit's keys and a proof of it will take in a session, before any work: the constraint system as the engine's
 //! [`Shape`], with the same programs as the prover's.
 
+use std::borrow::Cow;
+
 use ::spillproof::commit::Scalar;
 use ::spillproof::plan::{LookupShape, NumeratorShape, Openings};
 pub use ::spillproof::plan::{OpeningScheme, Plan, Rates, Shape};
 use ::spillproof::plonkish::{Builder, Program};
+use ::spillproof::tier::{self, Input, Rows};
 use ::spillproof::{Result, Session};
 use halo2curves::bn256::Fr;
 
@@ -54,14 +57,8 @@ pub fn plan(session: &Session, cs: &ConstraintSystem<Fr>, k: u32, scheme: Openin
 /// in keys without compression; with compression there are fewer, and the proof takes less.
 pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: OpeningScheme) -> Shape {
     let fixed = cs.num_fixed_columns;
-    let replaced;
-    let (cs, selectors) = if cs.num_selectors > 0 && cs.selector_map.is_empty() {
-        let selectors = vec![vec![true]; cs.num_selectors];
-        (replaced, _) = cs.clone().directly_convert_selectors_to_fixed(selectors);
-        (&replaced, cs.num_selectors)
-    } else {
-        (cs, 0)
-    };
+    let (cs, selectors) = without_selectors(cs);
+    let cs = &*cs;
     let degree = cs.degree();
     let pieces = degree - 1;
     let lowering = Lowering {
@@ -103,12 +100,67 @@ pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: Opening
             .collect(),
         blinding_factors: cs.blinding_factors() as u64,
         circuits,
-        numerator: numerator_shape(cs, degree, circuits, &lowering),
+        numerator: numerator_shape(cs, circuits),
         openings: Openings {
             scheme,
             columns: openings(cs),
         },
     }
+}
+
+/// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
+#[derive(Debug)]
+pub struct Numerator {
+    program: Program<Scalar>,
+    inputs: Vec<Input>,
+}
+
+impl Numerator {
+    /// That of a proof of `circuits` circuits. Selectors are as in [`shape`].
+    pub fn new(cs: &ConstraintSystem<Fr>, circuits: usize) -> Self {
+        let (cs, _) = without_selectors(cs);
+        let (columns, program) = numerator_of(&cs, circuits);
+        // X and l_0 come behind the columns, as in the prover.
+        let rows = |column: usize| match column.checked_sub(columns) {
+            None => Rows::Read,
+            Some(0) => Rows::Identity,
+            Some(_) => Rows::FirstLagrange,
+        };
+        let inputs = rotations(&program, 0..program.columns()).into_iter();
+        let inputs = inputs.map(|(column, rotations)| Input {
+            column,
+            rotations,
+            rows: rows(column),
+        });
+        Self {
+            inputs: inputs.collect(),
+            program,
+        }
+    }
+
+    /// The program, as jobs have it.
+    pub fn program(&self) -> tier::Program<'_> {
+        tier::Program {
+            queries: self.program.queries(),
+            instructions: self.program.code(),
+            registers: self.program.registers(),
+        }
+    }
+
+    /// Each column that it reads.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+}
+
+/// With a column for each selector, and how many those are.
+fn without_selectors(cs: &ConstraintSystem<Fr>) -> (Cow<'_, ConstraintSystem<Fr>>, usize) {
+    if cs.num_selectors == 0 || !cs.selector_map.is_empty() {
+        return (Cow::Borrowed(cs), 0);
+    }
+    let selectors = vec![vec![true]; cs.num_selectors];
+    let (replaced, _) = cs.clone().directly_convert_selectors_to_fixed(selectors);
+    (Cow::Owned(replaced), cs.num_selectors)
 }
 
 /// A challenge is not known before the proof; any value but 0 and 1 gives the same program.
@@ -138,28 +190,29 @@ fn lookup(lowering: &Lowering<'_>, sides: [&Vec<Expression<Fr>>; 2]) -> LookupSh
     }
 }
 
-fn numerator_shape(
-    cs: &ConstraintSystem<Fr>,
-    degree: usize,
-    circuits: usize,
-    lowering: &Lowering<'_>,
-) -> NumeratorShape {
+/// The numerator's program, and the number of columns without X and `l_0`.
+fn numerator_of(cs: &ConstraintSystem<Fr>, circuits: usize) -> (usize, Program<Scalar>) {
+    let degree = cs.degree();
     let places = Places::new(cs, degree, circuits);
     let challenges = Challenges {
-        challenges: lowering.challenges,
+        challenges: &vec![any(1); cs.num_challenges],
         theta: any(2),
         beta: any(3),
         gamma: any(4),
         y: any(5),
     };
-    let program = numerator(cs, degree, &places, &challenges);
+    (places.columns, numerator(cs, degree, &places, &challenges))
+}
+
+fn numerator_shape(cs: &ConstraintSystem<Fr>, circuits: usize) -> NumeratorShape {
+    let (all, program) = numerator_of(cs, circuits);
     let bounds = |columns| {
         let read = rotations(&program, columns).into_iter();
         read.map(|(_, rotations)| rotations).collect()
     };
     NumeratorShape {
-        read: bounds(0..places.columns),
-        computed: bounds(places.columns..places.columns + 2),
+        read: bounds(0..all),
+        computed: bounds(all..all + 2),
         registers: program.registers(),
         instructions: program.instructions(),
     }

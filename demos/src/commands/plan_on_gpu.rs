@@ -1,0 +1,306 @@
+//! `spillproof plan --gpu`: what GPUs would do of the jobs that keys and a proof offer, how, and how long that would take.
+
+use serde::Serialize;
+use spillproof::Session;
+use spillproof::plan::{Job, Offer, Phase, Plan};
+use spillproof_cli::circuits::dropin;
+use spillproof_gpu::ntt::NttWay;
+use spillproof_gpu::program::Way;
+use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};
+
+use super::on_gpu::{OnGpu, Used};
+use crate::args::Shape;
+use crate::report::table::{bytes, grid};
+use crate::run::Result;
+
+const HEADINGS: [&str; 8] = [
+    "jobs",
+    "times",
+    "by",
+    "how",
+    "device memory",
+    "pinned",
+    "GPU, s",
+    "processor, s",
+];
+
+/// What GPUs would do; `used` as after a proof.
+#[derive(Debug, Serialize)]
+pub struct OnGpus {
+    #[serde(flatten)]
+    used: Used,
+    jobs: Vec<Line>,
+}
+
+/// Jobs of one kind and size in one phase.
+#[derive(Debug, Serialize)]
+struct Line {
+    phase: Phase,
+    #[serde(flatten)]
+    offer: Offer,
+    #[serde(flatten)]
+    by: Who,
+    /// Of all of them, by measured rates.
+    gpu_seconds: Option<f64>,
+    processor_seconds: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+enum Who {
+    Gpu {
+        /// In the driver's order.
+        devices: Vec<usize>,
+        #[serde(flatten)]
+        how: How,
+        vram_bytes: u64,
+        pinned_bytes: u64,
+    },
+    Processor {
+        why: String,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "way", rename_all = "snake_case")]
+enum How {
+    /// Points pass, and stay nowhere.
+    Streamed {
+        columns_per_pass: u64,
+        passes: u64,
+        share_points: u64,
+        chunk_points: u64,
+        window_bits: u32,
+    },
+    Whole {
+        chunk_elements: u64,
+    },
+    TwoSteps {
+        log_matrix_rows: u32,
+        chunk_elements: u64,
+    },
+    Compiled {
+        tile_rows: u64,
+        chunk_rows: u64,
+        kernels: u32,
+    },
+    Interpreted {
+        tile_rows: u64,
+        chunk_rows: u64,
+        why_not_compiled: String,
+    },
+}
+
+/// What the GPUs that were asked for would do of a plan's jobs; `None` if nobody asked.
+///
+/// # Errors
+/// The engine's.
+pub fn planned(gpu: &OnGpu, session: &Session, shape: Shape, plan: &Plan) -> Result<Option<OnGpus>> {
+    match gpu {
+        OnGpu::Off => Ok(None),
+        OnGpu::None(reason) => Ok(Some(OnGpus {
+            used: Used::nobody(reason),
+            jobs: Vec::new(),
+        })),
+        OnGpu::Tier(tier) => on_tier(tier, session, shape, plan).map(Some),
+    }
+}
+
+fn on_tier(tier: &GpuTier, session: &Session, shape: Shape, plan: &Plan) -> Result<OnGpus> {
+    let cs = dropin::proof::constraint_system(shape.circuit);
+    let numerator = halo2_axiom::spillproof::Numerator::new(&cs, 1);
+    let (mut phases, mut offers) = (Vec::new(), Vec::new());
+    for phase in [Phase::VerifyingKey, Phase::ProvingKey, Phase::Proof] {
+        offers.extend(plan.of(Some(phase)).offers);
+        phases.resize(offers.len(), phase);
+    }
+    let numerator = Numerator {
+        program: numerator.program(),
+        inputs: numerator.inputs(),
+    };
+    let planned = session.run(|| tier.plan(&offers, numerator, session.budget()))?;
+    let lines = phases.into_iter().zip(planned.jobs);
+    Ok(OnGpus {
+        used: Used::from(&planned.report),
+        jobs: lines.map(|(phase, job)| Line::of(tier, phase, job)).collect(),
+    })
+}
+
+impl Line {
+    fn of(tier: &GpuTier, phase: Phase, job: PlannedJob) -> Self {
+        let PlannedJob { offer, by, seconds } = job;
+        let ordinal = |number: usize| tier.gpus().get(number).map(|gpu| gpu.description().ordinal);
+        let of_all = |seconds: f64| seconds * offer.count as f64;
+        Self {
+            phase,
+            offer,
+            by: match by {
+                By::Processor { why } => Who::Processor { why },
+                By::Devices {
+                    devices,
+                    cut,
+                    vram_bytes,
+                    pinned_bytes,
+                } => Who::Gpu {
+                    devices: devices.into_iter().filter_map(ordinal).collect(),
+                    how: How::from(cut),
+                    vram_bytes,
+                    pinned_bytes,
+                },
+            },
+            gpu_seconds: seconds.map(|seconds| of_all(seconds.device)),
+            processor_seconds: seconds.map(|seconds| of_all(seconds.processor)),
+        }
+    }
+
+    fn cells(&self) -> [String; 8] {
+        let job = match self.offer.job {
+            Job::Sums {
+                points, step: None, ..
+            } => format!("an opening's sum of {points} terms"),
+            Job::Sums {
+                points, columns: 1, ..
+            } => format!("a sum of {points} terms"),
+            Job::Sums { points, columns, .. } => format!("{columns} sums of {points} terms"),
+            Job::Transform { log_n } => format!("a transform of 2^{log_n}"),
+            Job::Coset {
+                log_rows,
+                log_columns,
+                columns,
+                ..
+            } => format!("a coset of 2^{}, {columns} columns", log_rows + log_columns),
+        };
+        let none = || "-".to_owned();
+        let (by, how, vram, pinned) = match &self.by {
+            Who::Processor { .. } => ("processor".to_owned(), none(), none(), none()),
+            Who::Gpu {
+                devices,
+                how,
+                vram_bytes,
+                pinned_bytes,
+            } => {
+                let devices: Vec<String> = devices.iter().map(ToString::to_string).collect();
+                let by = format!("GPU {}", devices.join(","));
+                (by, how.said(), bytes(*vram_bytes), bytes(*pinned_bytes))
+            }
+        };
+        let seconds = |seconds: Option<f64>| seconds.map_or_else(none, |seconds| format!("{seconds:.3}"));
+        [
+            format!("  {job}"),
+            self.offer.count.to_string(),
+            by,
+            how,
+            vram,
+            pinned,
+            seconds(self.gpu_seconds),
+            seconds(self.processor_seconds),
+        ]
+    }
+}
+
+impl From<Cut> for How {
+    fn from(cut: Cut) -> Self {
+        match cut {
+            Cut::Sums {
+                columns,
+                passes,
+                share_points,
+                chunk_points,
+                window_bits,
+            } => Self::Streamed {
+                columns_per_pass: columns,
+                passes,
+                share_points,
+                chunk_points,
+                window_bits,
+            },
+            Cut::Transform {
+                way: NttWay::InDeviceMemory,
+                chunk_elements,
+            } => Self::Whole { chunk_elements },
+            Cut::Transform {
+                way: NttWay::TwoSteps { log_rows },
+                chunk_elements,
+            } => Self::TwoSteps {
+                log_matrix_rows: log_rows,
+                chunk_elements,
+            },
+            Cut::Coset {
+                tile_rows,
+                chunk_rows,
+                way: Way::Compiled { kernels, .. },
+            } => Self::Compiled {
+                tile_rows,
+                chunk_rows,
+                kernels,
+            },
+            Cut::Coset {
+                tile_rows,
+                chunk_rows,
+                way: Way::Interpreted { why },
+            } => Self::Interpreted {
+                tile_rows,
+                chunk_rows,
+                why_not_compiled: why,
+            },
+        }
+    }
+}
+
+impl How {
+    fn said(&self) -> String {
+        match self {
+            Self::Streamed {
+                columns_per_pass,
+                passes,
+                chunk_points,
+                ..
+            } => format!("{columns_per_pass} a pass, {passes} in all; chunks of {chunk_points}"),
+            Self::Whole { chunk_elements } => format!("whole; chunks of {chunk_elements}"),
+            Self::TwoSteps { chunk_elements, .. } => format!("in two steps; chunks of {chunk_elements}"),
+            Self::Compiled { tile_rows, .. } => format!("compiled; tiles of {tile_rows} rows"),
+            Self::Interpreted { tile_rows, .. } => format!("interpreted; tiles of {tile_rows} rows"),
+        }
+    }
+}
+
+impl OnGpus {
+    /// For people: a table, where there is a GPU, and who would do what in the words of `prove`.
+    pub fn said(&self) -> String {
+        if self.jobs.is_empty() {
+            return self.used.said().to_owned();
+        }
+        let mut rows: Vec<[String; 8]> = Vec::new();
+        let mut phase = None;
+        for line in &self.jobs {
+            if phase != Some(line.phase) {
+                phase = Some(line.phase);
+                let mut row: [String; 8] = Default::default();
+                row[0] = line.phase.name().to_owned();
+                rows.push(row);
+            }
+            rows.push(line.cells());
+        }
+        let table = grid(&HEADINGS, &rows, rows.len());
+        let mut text = format!("\n{table}{}", self.used.said());
+        let timed = self.jobs.iter().filter(|line| matches!(line.by, Who::Gpu { .. }));
+        let seconds = timed.filter_map(|line| Some((line.gpu_seconds?, line.processor_seconds?)));
+        let (gpu, processor) = seconds.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        if processor > 0.0 {
+            text.push_str(&format!(
+                "\nby rates measured now these GPUs take {gpu:.2} s for what takes the processor {processor:.2} s"
+            ));
+        }
+        let why = self.jobs.iter().find_map(|line| match &line.by {
+            Who::Gpu {
+                how: How::Interpreted { why_not_compiled, .. },
+                ..
+            } => Some(why_not_compiled),
+            _ => None,
+        });
+        if let Some(why) = why {
+            text.push_str(&format!("\nthe quotient's program is interpreted: {why}"));
+        }
+        text
+    }
+}

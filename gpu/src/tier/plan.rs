@@ -1,0 +1,425 @@
+//! What a tier would do with the jobs that keys and a proof will offer, without doing them.
+//!
+//! Whether a job is a device's, and how it is cut, is asked of the functions that decide when it comes: they find the budget as the plan of
+//! the engine says it will be, since what else will be held then is leased meanwhile. What they measure is measured now; the program of a
+//! quotient is compiled now, and is in the cache later. The job's own memory on the host is leased, and not made.
+//!
+//! Not foreseen: jobs that come at one time (a device that is busy declines), devices that fail, and readers' buffers of a transform in two
+//! steps, beside its tile.
+
+use spillproof::budget::Budget;
+use spillproof::plan::{Job as Offered, Offer};
+use spillproof::tier::{Answer, Input, Program};
+
+use super::device::Device;
+use super::host::Stock;
+use super::quotient::{self, OfCoset};
+use super::rates::{Asked, Seconds};
+use super::report::{Book, Job, Report};
+use super::shared::{NOBODY, Sharing};
+use super::stop::Stop;
+use super::{GpuTier, names, sums, transform};
+use crate::msm::BasesAre;
+use crate::ntt::NttWay;
+use crate::program::Way;
+
+/// The numerator of a quotient: what the jobs on cosets run.
+#[derive(Debug, Clone, Copy)]
+pub struct Numerator<'a> {
+    /// The program.
+    pub program: Program<'a>,
+    /// Each column that it reads.
+    pub inputs: &'a [Input],
+}
+
+/// What a tier would do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// Of each offer, in the same order.
+    pub jobs: Vec<PlannedJob>,
+    /// Who would do which jobs, in the words of [`GpuTier::report`].
+    pub report: Report,
+}
+
+/// What becomes of an offer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedJob {
+    /// What is offered.
+    pub offer: Offer,
+    /// Who does it.
+    pub by: By,
+    /// What one such job takes: all of its sums, one after the other, or the transform, or the coset. `None` of small jobs, and where rates
+    /// could not be measured.
+    pub seconds: Option<Seconds>,
+}
+
+/// Who does a job.
+#[derive(Debug, Clone, PartialEq)]
+pub enum By {
+    /// Devices.
+    Devices {
+        /// Their numbers among those of the tier; several of them share sums.
+        devices: Vec<usize>,
+        /// How it is cut.
+        cut: Cut,
+        /// Bytes of device memory that it leases, on each.
+        vram_bytes: u64,
+        /// Bytes of page-locked memory that it passes through, all in all, within the session's budget.
+        pinned_bytes: u64,
+    },
+    /// The processor.
+    Processor {
+        /// Why.
+        why: String,
+    },
+}
+
+/// How a job is cut.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cut {
+    /// Sums over the same points.
+    Sums {
+        /// Sums of the largest pass over the points.
+        columns: u64,
+        /// How often the points pass, if none of them are there yet: once, if they stay. Those that stay count as leased.
+        passes: u64,
+        /// Points that a device has at one time: all of them, or a share.
+        share_points: u64,
+        /// Points of a chunk.
+        chunk_points: u64,
+        /// Bits of a digit.
+        window_bits: u32,
+    },
+    /// A transform.
+    Transform {
+        /// As a whole, or in two steps.
+        way: NttWay,
+        /// Elements of a chunk.
+        chunk_elements: u64,
+    },
+    /// A quotient on a coset.
+    Coset {
+        /// Rows of a tile.
+        tile_rows: u64,
+        /// Rows of a chunk.
+        chunk_rows: u64,
+        /// Whether the program is compiled.
+        way: Way,
+    },
+}
+
+/// A cut, with the bytes that it takes on a device and in page-locked memory.
+struct Fits {
+    cut: Cut,
+    vram_bytes: u64,
+    pinned_bytes: u64,
+}
+
+impl GpuTier {
+    /// What it would do with these jobs, whose cosets run `numerator`, within the session's `budget`, of which nothing else is held now.
+    /// Rates are measured as the first job of each kind asks for them: call it on the session's threads.
+    ///
+    /// # Errors
+    /// Of the budget, if it is not the one that the offers were planned with.
+    pub fn plan(
+        &self,
+        offers: &[Offer],
+        numerator: Numerator<'_>,
+        budget: &Budget,
+    ) -> spillproof::Result<Planned> {
+        let book = Book::of_a_plan(names(&self.gpus));
+        let jobs = offers.iter().map(|offer| {
+            let held_bytes = budget.available_bytes().saturating_sub(offer.available_bytes);
+            let _held = budget.lease(held_bytes, "what is held when the job comes")?;
+            let (by, seconds) = self.planned(&book, offer, numerator, budget)?;
+            Ok(PlannedJob {
+                offer: *offer,
+                by,
+                seconds,
+            })
+        });
+        Ok(Planned {
+            jobs: jobs.collect::<spillproof::Result<_>>()?,
+            report: book.report(),
+        })
+    }
+
+    fn planned(
+        &self,
+        book: &Book,
+        offer: &Offer,
+        numerator: Numerator<'_>,
+        budget: &Budget,
+    ) -> spillproof::Result<(By, Option<Seconds>)> {
+        match offer.job {
+            Offered::Sums {
+                points,
+                columns,
+                step,
+                bases_bytes,
+                scalars_bytes,
+            } => {
+                let count = columns.saturating_mul(offer.count);
+                let lengths = vec![(points, scalars_bytes); columns as usize];
+                let of_all = |one| times(one, columns as f64, columns as f64);
+                match self.sharing(book, (points, step, count), budget)? {
+                    Some(Answer::Done(sharing)) => {
+                        return self.plan_of_shares(book, sharing, (bases_bytes, &lengths), count, budget);
+                    }
+                    Some(Answer::Declined(why)) => {
+                        let one = self.known_seconds(Asked::Sum(points), budget);
+                        return Ok((By::Processor { why }, one.map(of_all)));
+                    }
+                    None => {}
+                }
+                let asked = Asked::Sum(points);
+                let (by, one) = self.attempt_to_plan(book, (Job::Sum, count), asked, budget, |device| {
+                    let room = (budget, budget.available_bytes());
+                    sums_that_fit(device, (bases_bytes, step.is_some()), &lengths, room)
+                })?;
+                Ok((by, one.map(of_all)))
+            }
+            Offered::Transform { log_n } => {
+                let asked = Asked::Transform(log_n);
+                self.attempt_to_plan(book, (Job::Transform, offer.count), asked, budget, |device| {
+                    transform_that_fits(device, log_n, budget)
+                })
+            }
+            Offered::Coset {
+                log_rows,
+                log_columns,
+                ends_bytes,
+                ..
+            } => {
+                let coset = OfCoset {
+                    log_rows,
+                    log_columns,
+                    program: numerator.program,
+                    inputs: numerator.inputs,
+                    ends_bytes,
+                };
+                let asked = Asked::Quotient(&coset);
+                self.attempt_to_plan(book, (Job::Quotient, offer.count), asked, budget, |device| {
+                    coset_that_fits(device, &coset, budget)
+                })
+            }
+        }
+    }
+
+    /// A job that is one device's.
+    fn attempt_to_plan(
+        &self,
+        book: &Book,
+        jobs: (Job, u64),
+        asked: Asked<'_>,
+        budget: &Budget,
+        mut fits: impl FnMut(&mut Device) -> Result<Fits, Stop>,
+    ) -> spillproof::Result<(By, Option<Seconds>)> {
+        let mut seconds = None;
+        let answer = self.attempt(book, jobs, |number, device| {
+            let worth = asked.is_worth_it(self.offload, device, budget);
+            seconds = asked.known_seconds(device, budget).ok().flatten();
+            worth?;
+            let fits = fits(device)?;
+            if seconds.is_none() {
+                seconds = self.seconds_for_its_own_sake(asked, device, budget);
+            }
+            Ok((number, fits))
+        })?;
+        let by = match answer {
+            Answer::Done((number, fits)) => fits.on(vec![number]),
+            Answer::Declined(why) => By::Processor { why },
+        };
+        Ok((by, seconds))
+    }
+
+    /// Sums that several devices share.
+    fn plan_of_shares(
+        &self,
+        book: &Book,
+        sharing: Sharing<'_>,
+        (bases_bytes, lengths): (u64, &[sums::Length]),
+        count: u64,
+        budget: &Budget,
+    ) -> spillproof::Result<(By, Option<Seconds>)> {
+        let Sharing {
+            mut idle,
+            share_points,
+        } = sharing;
+        let points = lengths.first().map_or(0, |(points, _)| *points);
+        let lengths: Vec<sums::Length> = lengths.iter().map(|(_, bytes)| (share_points, *bytes)).collect();
+        let room_bytes = budget.available_bytes() / idle.len() as u64;
+        let (mut devices, mut all): (Vec<usize>, Option<Fits>) = (Vec::new(), None);
+        let mut seconds = None;
+        for (number, device) in &mut idle {
+            // Shares have no points that stay.
+            let fits = sums_that_fit(device, (bases_bytes, false), &lengths, (budget, room_bytes));
+            match fits.map_err(Stop::sorted) {
+                Ok(fits) => {
+                    devices.push(*number);
+                    all = Some(match all.take() {
+                        None => fits,
+                        Some(all) => Fits {
+                            vram_bytes: all.vram_bytes.max(fits.vram_bytes),
+                            pinned_bytes: all.pinned_bytes + fits.pinned_bytes,
+                            ..all
+                        },
+                    });
+                    let asked = Asked::Sum(share_points);
+                    seconds = seconds.or_else(|| self.seconds_for_its_own_sake(asked, device, budget));
+                }
+                Err(Stop::Host(error)) => return Err(error),
+                Err(Stop::Declined(why)) => book.left(*number, &why, count),
+                Err(Stop::Device(error)) => {
+                    let why = device.failed(&error);
+                    book.left(*number, &why, count);
+                }
+            }
+        }
+        let Some(fits) = all else {
+            book.declined(NOBODY, count);
+            return Ok((By::Processor { why: NOBODY.into() }, None));
+        };
+        // As they come for shares, each has about as many; once for each time that the job comes.
+        let (part, rest) = (points / devices.len() as u64, points % devices.len() as u64);
+        let often = count / (lengths.len() as u64).max(1);
+        let parts = devices.iter().enumerate();
+        let parts = parts.map(|(at, number)| (*number, often * (part + u64::from((at as u64) < rest))));
+        book.shared(parts, count);
+        let columns = lengths.len() as f64;
+        let shares = points.div_ceil(share_points);
+        let in_turn = shares.div_ceil(devices.len() as u64) as f64;
+        let on_processor = points as f64 / share_points as f64;
+        let seconds = seconds.map(|share| times(share, columns * in_turn, columns * on_processor));
+        Ok((fits.on(devices), seconds))
+    }
+
+    /// What a job takes, by rates that were measured.
+    fn known_seconds(&self, asked: Asked<'_>, budget: &Budget) -> Option<Seconds> {
+        (0..self.devices.len()).find_map(|number| {
+            let (_, mut device) = self.idle(number).ok()?;
+            asked.known_seconds(&mut device, budget).ok().flatten()
+        })
+    }
+
+    /// Rates that nobody decides by, of jobs that are not small; what goes wrong is no matter to the plan.
+    fn seconds_for_its_own_sake(
+        &self,
+        asked: Asked<'_>,
+        device: &mut Device,
+        budget: &Budget,
+    ) -> Option<Seconds> {
+        if asked.is_small() {
+            return None;
+        }
+        match asked.seconds(device, budget).map_err(Stop::sorted) {
+            Ok(seconds) => Some(seconds),
+            Err(Stop::Device(error)) => {
+                device.failed(&error);
+                tracing::debug!(%error, "no rates");
+                None
+            }
+            Err(why) => {
+                tracing::debug!(?why, "no rates");
+                None
+            }
+        }
+    }
+}
+
+impl Fits {
+    fn on(self, devices: Vec<usize>) -> By {
+        By::Devices {
+            devices,
+            cut: self.cut,
+            vram_bytes: self.vram_bytes,
+            pinned_bytes: self.pinned_bytes,
+        }
+    }
+}
+
+fn times(one: Seconds, device: f64, processor: f64) -> Seconds {
+    Seconds {
+        device: one.device * device,
+        processor: one.processor * processor,
+    }
+}
+
+/// Those of points that are had again come for the first time, and stay if they can.
+fn sums_that_fit(
+    device: &mut Device,
+    (bases_bytes, had_again): (u64, bool),
+    lengths: &[sums::Length],
+    (budget, room_bytes): (&Budget, u64),
+) -> Result<Fits, Stop> {
+    let room = (room_bytes, bases_bytes);
+    let longest = lengths.first().map_or(0, |(points, _)| *points);
+    let mut stay = match had_again {
+        true => device.place_for_bases(u64::MAX, longest)?,
+        false => None,
+    };
+    let plans = match sums::plans(device, lengths, room, stay.as_ref()) {
+        Err(Stop::Device(error)) if error.is_memory_short() && stay.take().is_some() => {
+            sums::plans(device, lengths, room, None)?
+        }
+        plans => plans?,
+    };
+    let Some(first) = plans.first() else {
+        return Err(Stop::Declined("sums of nothing".into()));
+    };
+    let slot_bytes = plans.iter().map(|plan| plan.slot_bytes()).max().unwrap_or(0);
+    let pinned_bytes = Stock::bytes_of(slot_bytes, false);
+    let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
+    Ok(Fits {
+        cut: Cut::Sums {
+            columns: first.columns(),
+            passes: plans
+                .iter()
+                .filter(|plan| plan.bases() == BasesAre::Streamed)
+                .count() as u64,
+            share_points: first.points(),
+            chunk_points: first.shape().chunk_points,
+            window_bits: first.shape().window_bits,
+        },
+        vram_bytes: stay.map_or(0, |stay| stay.vram_bytes())
+            + plans.iter().map(|plan| plan.vram_bytes()).max().unwrap_or(0),
+        pinned_bytes,
+    })
+}
+
+fn transform_that_fits(device: &mut Device, log_n: u32, budget: &Budget) -> Result<Fits, Stop> {
+    let plan = transform::plan(device, log_n, budget)?;
+    let pinned_bytes = Stock::bytes_of(plan.slot_bytes(), true);
+    let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
+    let _tile = match transform::matrix(&plan) {
+        None => None,
+        Some(matrix) => {
+            let bytes = matrix.tile_bytes(budget.available_bytes());
+            Some(budget.lease(bytes, "tile for a compute tier")?)
+        }
+    };
+    Ok(Fits {
+        cut: Cut::Transform {
+            way: plan.way(),
+            chunk_elements: plan.chunk_elements(),
+        },
+        vram_bytes: plan.vram_bytes(),
+        pinned_bytes,
+    })
+}
+
+fn coset_that_fits(device: &mut Device, coset: &OfCoset<'_>, budget: &Budget) -> Result<Fits, Stop> {
+    let (engine, plan) = quotient::plan(device, coset, budget)?;
+    let pinned_bytes = Stock::bytes_of(plan.slot_bytes(), true);
+    let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
+    let _ends = budget.lease(coset.ends_bytes, "a coset's ends")?;
+    Ok(Fits {
+        cut: Cut::Coset {
+            tile_rows: 1 << plan.log_tile_rows(),
+            chunk_rows: plan.chunk_rows(),
+            way: engine.way().clone(),
+        },
+        vram_bytes: plan.vram_bytes(),
+        pinned_bytes,
+    })
+}
