@@ -64,7 +64,7 @@ enum Who {
 #[derive(Debug, Serialize)]
 #[serde(tag = "way", rename_all = "snake_case")]
 enum How {
-    /// Points pass, and stay nowhere.
+    /// Points pass so often: once, if they stay for the other sums.
     Streamed {
         columns_per_pass: u64,
         passes: u64,
@@ -255,7 +255,13 @@ impl How {
                 passes,
                 chunk_points,
                 ..
-            } => format!("{columns_per_pass} a pass, {passes} in all; chunks of {chunk_points}"),
+            } => {
+                let often = match passes {
+                    1 => "once".to_owned(),
+                    passes => format!("{passes} times"),
+                };
+                format!("{columns_per_pass} at a time, points pass {often}; chunks of {chunk_points}")
+            }
             Self::Whole { chunk_elements } => format!("whole; chunks of {chunk_elements}"),
             Self::TwoSteps { chunk_elements, .. } => format!("in two steps; chunks of {chunk_elements}"),
             Self::Compiled { tile_rows, .. } => format!("compiled; tiles of {tile_rows} rows"),
