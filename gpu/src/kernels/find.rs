@@ -19,7 +19,7 @@ pub const FOLDER_VARIABLE: &str = "SPILLPROOF_NVRTC_DIR";
 /// Where installers put libraries, below what they were told.
 const BELOW: [&str; 5] = ["", "lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"];
 /// Major versions that `cudarc` asks for, newest first.
-const MAJORS: [i32; 3] = [13, 12, 11];
+const MAJORS: [i32; 2] = [13, 12];
 
 /// Makes the library answer to its name, from one of these folders if the loader finds none by itself; whether it does.
 pub(super) fn load(roots: impl Iterator<Item = PathBuf>) -> bool {

@@ -113,8 +113,8 @@ impl GpuTier {
     /// How the first device cuts a sum of so many points that stay there, in sessions that have `budget` left.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] if they have no room beside the sum, or would take more than the part of the device memory that they may; then they
-    /// pass each time. [`Error::Driver`].
+    /// [`Error::TooSmall`](crate::Error::TooSmall) if they have no room beside the sum, or would take more than the part of the device memory that they may; then they
+    /// pass each time. [`Error::Driver`](crate::Error::Driver).
     pub fn plan_over_bases(&self, points: u64, budget: &Budget) -> Result<MsmPlan> {
         match self.devices.first() {
             Some(device) => locked(device).plan_over_bases(points, budget),
