@@ -51,6 +51,8 @@ const CHUNK_MIN: u64 = (SCRATCH_FRAME_BYTES / 32) as u64;
 /// larger one for the MSM would save some additions, and leave the disk idle most of the time.
 const CHUNK_MAX: u64 = 1 << 14;
 const MSM_CHUNK_MAX: u64 = 1 << 14;
+/// With one column there is little to read for each chunk of points, and both may be so many times longer.
+const LONE_TIMES: u64 = 8;
 /// Points on their way: chunks.
 const POINTS_AHEAD: u64 = 2;
 /// Chunks that a kept column's writer holds.
@@ -113,8 +115,9 @@ impl OpeningPlan {
             }
             chunk
         };
-        let mut chunk = largest(CHUNK_MAX, &chunk_bytes);
-        let mut msm_chunk = largest(MSM_CHUNK_MAX, &msm_bytes).max(chunk);
+        let times = if frames.len() == 1 { LONE_TIMES } else { 1 };
+        let mut chunk = largest(times * CHUNK_MAX, &chunk_bytes);
+        let mut msm_chunk = largest(times * MSM_CHUNK_MAX, &msm_bytes).max(chunk);
         loop {
             let fixed_bytes = digests + chunk_bytes(chunk) + msm_bytes(msm_chunk);
             let rest_bytes = available_bytes.saturating_sub(fixed_bytes);
