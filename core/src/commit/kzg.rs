@@ -10,14 +10,14 @@ use ark_ff::{AdditiveGroup, Field};
 
 use super::multiopen::divide;
 use super::{Combination, Scalar, Srs};
+use crate::Result;
 use crate::column::Column;
 use crate::stream::{Scalars, msm};
-use crate::{Error, Result};
 
 /// Commits to polynomials given by coefficients, with one pass over the SRS for as many as memory takes.
 ///
 /// # Errors
-/// [`Error::Invalid`] for a polynomial longer than the SRS, or an SRS without the monomial form; those of [`msm`].
+/// [`Error::Invalid`](crate::Error::Invalid) for a polynomial longer than the SRS, or an SRS without the monomial form; those of [`msm`].
 pub fn commit(srs: &Srs, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
     Ok(normalized(msm::<g1::Config>(srs.monomial()?, polynomials)?))
 }
@@ -49,14 +49,7 @@ pub struct Opening {
 /// As [`commit`].
 pub fn open(srs: &Srs, polynomial: &Column<Scalar>, point: Scalar) -> Result<Opening> {
     let bases = srs.monomial()?;
-    let len = polynomial.len();
-    if len > bases.len() {
-        return Err(Error::Invalid {
-            what: "opening",
-            details: format!("{len} coefficients for an SRS of {} points", bases.len()),
-        });
-    }
-    if len == 0 {
+    if polynomial.is_empty() {
         return Ok(Opening {
             value: Scalar::ZERO,
             proof: G1Affine::identity(),

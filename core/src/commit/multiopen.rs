@@ -32,7 +32,7 @@ use crate::{Error, Result};
 /// The commitment to a sum of quotients, the sum if it is kept, and of each combination the remainder by its last root.
 type Opened = (G1Affine, Option<Column<Scalar>>, Vec<Scalar>);
 
-/// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`. Remainders are dropped.
+/// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`, without remainder.
 #[derive(Clone, Debug)]
 pub struct Combination<'a, F> {
     /// What is added up: coefficients, lowest first; shorter columns count as padded with zeros.

@@ -142,7 +142,7 @@ impl Device {
         let Some(stay) = self.place_for_bases(id, points)? else {
             return Ok(None);
         };
-        let most_bytes = self.vram_bytes()? / BASES_PART;
+        let most_bytes = self.bases_bytes_max()?;
         while self.bases_bytes() + stay.vram_bytes() > most_bytes {
             self.bases.remove(0);
         }
@@ -157,7 +157,7 @@ impl Device {
             bases: None,
             are_there: false,
         };
-        let fits = stay.vram_bytes() <= self.vram_bytes()? / BASES_PART;
+        let fits = stay.vram_bytes() <= self.bases_bytes_max()?;
         Ok(Some(stay).filter(|_| fits && self.bases_are == BasesAre::Resident))
     }
 
@@ -173,7 +173,7 @@ impl Device {
             budget_bytes: limit_bytes,
             smallest_bytes,
         };
-        if bytes > limit_bytes / BASES_PART {
+        if bytes > self.bases_bytes_max()? {
             return Err(too_small(BASES_PART * bytes));
         }
         let slot_bytes = self.stock.slot_bytes_max(budget, false);
@@ -226,6 +226,11 @@ impl Device {
     pub fn vram_bytes_beside_bases(&mut self, of_the_sum: Option<&Stay>) -> Result<u64> {
         let own_bytes = of_the_sum.map_or(0, Stay::vram_bytes);
         Ok(self.vram_bytes()?.saturating_sub(self.bases_bytes() + own_bytes))
+    }
+
+    /// What all that stay may take.
+    fn bases_bytes_max(&mut self) -> Result<u64> {
+        Ok(self.vram_bytes()? / BASES_PART)
     }
 
     fn bases_bytes(&self) -> u64 {
