@@ -83,7 +83,10 @@ impl dyn Values + '_ {
 }
 
 /// A column of `rows` rows with `values` in its first ones, `tail` in its last ones, and 0 between.
-pub(crate) fn padded_column(
+///
+/// # Errors
+/// Where the disk or the budget has no room.
+pub fn padded_column(
     engine: Engine<'_>,
     rows: u64,
     values: &dyn Values,

@@ -9,12 +9,14 @@
 //!   domain.rs     rows and cosets
 //!   protocol.rs   transcript, randomness, commitment scheme
 //!   keygen.rs     fixed columns, selectors, copies: what both keys begin with, and their columns
+//!   selectors.rs  selectors of a verifying key, a bit each
 //!   witness.rs    instance columns; advice, phase by phase
 //!   prover.rs     the rounds of a proof
 //!   order.rs      which polynomial is opened where
 //!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
 //!   openings.rs   multi-openings: shplonk.rs, gwc.rs
 //!   engine.rs     where stages run
+//!   plan.rs       what keys and a proof will take
 //!   curve.rs      the curve
 //! ```
 //!
@@ -28,19 +30,22 @@ mod domain;
 mod engine;
 mod error;
 pub mod gwc;
+pub mod keygen;
 mod lower;
 mod numerator;
 mod openings;
 mod order;
+pub mod plan;
 mod protocol;
 mod prover;
+pub mod selectors;
 pub mod shplonk;
 mod witness;
 
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
 pub use curve::{Point, Scalar};
 pub use domain::{Domain, FieldConstants};
-pub use engine::{Engine, Values};
+pub use engine::{Engine, Values, padded_column};
 pub use error::{Error, Result};
 pub use openings::{Opening, Query};
 pub use protocol::{Blinded, Protocol, Randomness, Transcript};

@@ -61,7 +61,9 @@ impl Blinded {
 }
 
 /// All that a proof talks to.
-pub trait Protocol: Transcript + Randomness {
+pub trait Protocol: Randomness {
+    /// The transcript.
+    fn transcript(&mut self) -> &mut dyn Transcript;
     /// Whether instance columns are committed to and opened.
     fn opens_instances(&self) -> bool;
     /// Commitments to columns of values.

@@ -127,13 +127,16 @@ impl Prover<'_> {
             .collect();
         drop(fixed);
 
-        let theta = self.protocol.challenge();
+        let theta = self.protocol.transcript().challenge();
         let lookups = {
             let _step = step!("lookups");
             let permute = |values: &ValueColumns<'_>| self.permute_lookups(values, theta);
             values.iter().map(permute).collect::<Result<Vec<_>>>()?
         };
-        let (beta, gamma) = (self.protocol.challenge(), self.protocol.challenge());
+        let (beta, gamma) = (
+            self.protocol.transcript().challenge(),
+            self.protocol.transcript().challenge(),
+        );
         let products = {
             let _step = step!("permutation");
             let sigmas = self.key.sigma_values()?;
@@ -148,7 +151,7 @@ impl Prover<'_> {
             lookups.into_iter().map(products).collect::<Result<Vec<_>>>()?
         };
         let random = self.random_polynomial()?;
-        let y = self.protocol.challenge();
+        let y = self.protocol.transcript().challenge();
 
         let polynomials = {
             let _step = step!("advice polynomials");
@@ -191,7 +194,7 @@ impl Prover<'_> {
             let permuted = [(permuted_input, blinds[0]), (permuted_table, blinds[1])];
             let permuted = permuted.map(|(column, blind)| Blinded { column, blind });
             for commitment in self.protocol.commit_lagrange(&permuted)? {
-                self.protocol.write_point(&commitment)?;
+                self.protocol.transcript().write_point(&commitment)?;
             }
             made.push(Permuted {
                 input,
@@ -278,7 +281,7 @@ impl Prover<'_> {
         let blind = self.protocol.scalar();
         let values = [Blinded { column, blind }];
         for commitment in self.protocol.commit_lagrange(&values)? {
-            self.protocol.write_point(&commitment)?;
+            self.protocol.transcript().write_point(&commitment)?;
         }
         let [values] = values;
         self.to_coefficients(values)
@@ -321,7 +324,7 @@ impl Prover<'_> {
             blind: self.protocol.scalar(),
         }];
         for commitment in self.protocol.commit(&random)? {
-            self.protocol.write_point(&commitment)?;
+            self.protocol.transcript().write_point(&commitment)?;
         }
         let [random] = random;
         Ok(random)
@@ -347,7 +350,7 @@ impl Prover<'_> {
         };
         let _step = step!("commit quotient");
         for commitment in self.protocol.commit(&pieces)? {
-            self.protocol.write_point(&commitment)?;
+            self.protocol.transcript().write_point(&commitment)?;
         }
         Ok(pieces)
     }
@@ -374,7 +377,7 @@ impl Prover<'_> {
 
     /// Evaluations, and the opening of everything.
     fn open(self, circuits: &[Polynomials], pieces: Vec<Blinded>, random: Blinded) -> Result<()> {
-        let x = self.protocol.challenge();
+        let x = self.protocol.transcript().challenge();
         let step = step!("evaluations");
         let h = self.recombined(pieces, x.pow([self.domain.rows()]))?;
         let unhidden = |columns: Vec<_>| columns.into_iter().map(Blinded::unhidden).collect::<Vec<_>>();
@@ -395,7 +398,7 @@ impl Prover<'_> {
         let evaluations = Evaluations::of(self.engine, &evaluated)?;
         evaluated.pop();
         for at in evaluated {
-            self.protocol.write_scalar(evaluations.value(at))?;
+            self.protocol.transcript().write_scalar(evaluations.value(at))?;
         }
         drop(step);
 

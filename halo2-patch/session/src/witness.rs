@@ -6,6 +6,8 @@
 //!
 //! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with `n = 2^k`.
 
+use std::io;
+
 use spillproof::column::{Cell, Column, Mapped, Residency, Workspace};
 use spillproof::plonkish::witness_column;
 use spillproof::stream::Transform;
@@ -34,14 +36,14 @@ pub struct InstanceColumns {
 pub fn instance_columns(
     engine: Engine<'_>,
     domain: &Domain,
-    circuits: &[Vec<&dyn Values>],
+    circuits: &[Vec<Box<dyn Values + '_>>],
 ) -> Result<Vec<InstanceColumns>> {
     let _step = step!("instances");
     let inverse = Transform::inverse(domain.log_n, domain.omega)?;
-    let of_circuit = |instances: &Vec<&dyn Values>| {
+    let of_circuit = |instances: &Vec<Box<dyn Values + '_>>| {
         let columns = instances
             .iter()
-            .map(|values| padded_column(engine, domain.rows(), *values, &[]));
+            .map(|values| padded_column(engine, domain.rows(), &**values, &[]));
         let values = columns.collect::<spillproof::Result<Vec<_>>>()?;
         let polynomials = values.iter().map(|column| engine.transform(column, &inverse));
         let polynomials = polynomials.collect::<Result<_>>()?;
@@ -69,7 +71,7 @@ pub struct Witness<'a> {
     engine: Engine<'a>,
     cs: &'a ConstraintSystem,
     domain: &'a Domain,
-    public: &'a [&'a dyn Values],
+    public: &'a [Box<dyn Values + 'a>],
     instance: &'a InstanceColumns,
     phase: usize,
     /// Of the phases that have ended.
@@ -82,7 +84,7 @@ impl<'a> Witness<'a> {
         engine: Engine<'a>,
         cs: &'a ConstraintSystem,
         domain: &'a Domain,
-        public: &'a [&'a dyn Values],
+        public: &'a [Box<dyn Values + 'a>],
         instance: &'a InstanceColumns,
     ) -> Self {
         Self {
@@ -133,13 +135,20 @@ impl<'a> Witness<'a> {
             made.push(Blinded { column, blind });
         }
         for commitment in protocol.commit_lagrange(&made)? {
-            protocol.write_point(&commitment)?;
+            protocol.transcript().write_point(&commitment)?;
         }
         for (&index, column) in columns.iter().zip(made) {
             self.committed[index] = Some(column);
         }
         for index in of_phase(&self.cs.challenge_phases) {
-            challenges[index] = Some(protocol.challenge());
+            if challenges[index]
+                .replace(protocol.transcript().challenge())
+                .is_some()
+            {
+                let message =
+                    "a challenge of a phase that several circuits have: it would be drawn once for each";
+                return Err(io::Error::other(message).into());
+            }
         }
         self.phase += 1;
         Ok(())
@@ -151,12 +160,15 @@ impl<'a> Witness<'a> {
             let columns = self.instance.values.iter().cloned().map(Blinded::unhidden);
             let columns: Vec<_> = columns.collect();
             for commitment in protocol.commit_lagrange(&columns)? {
-                protocol.common_point(&commitment)?;
+                protocol.transcript().common_point(&commitment)?;
             }
             return Ok(());
         }
         for values in self.public {
-            values.for_each_tile(|tile| tile.iter().try_for_each(|value| protocol.common_scalar(*value)))?;
+            values.for_each_tile(|tile| {
+                tile.iter()
+                    .try_for_each(|value| protocol.transcript().common_scalar(*value))
+            })?;
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Polynomials as columns of the engine: the scalar's counterpart of `engine.rs`.
 //!
-//! The engine computes with arkworks' type, halo2 with halo2curves', and the bytes are the same: [`scalar`] and
-//! [`foreign`] go from one to the other, a column is cast. A slice that somebody asks for is a map of the column's file.
+//! The engine computes with arkworks' type, halo2 with halo2curves', and the bytes are the same: a column is cast. A slice that somebody asks for is a map of the column's file.
 //! Memory: what the engine leases for a pass; at most [`REMEMBERED_MAX`] evaluations a column.
 
 use std::any::{Any, TypeId};
@@ -17,37 +16,13 @@ use ::spillproof::Session;
 use halo2curves::bn256::{Fr, G1Affine};
 use halo2curves::CurveAffine;
 
+use super::convert::scalar;
 use super::engine::session;
 use super::values::{column, lease_of, once, Leased, Stored};
 use crate::poly::Polynomial;
 
 /// Evaluations that a column remembers, the latest: more than a proof asks of one, and a key outlives many proofs.
 const REMEMBERED_MAX: usize = 64;
-
-/// A value of bn256's `Fr` as the engine's.
-///
-/// Panics for another field: callers have asked [`prover_session`].
-pub(crate) fn scalar<F: 'static>(value: &F) -> Scalar {
-    let Some(value) = (value as &dyn Any).downcast_ref::<Fr>() else {
-        panic!("spillproof: the engine computes with elements of bn256::Fr only")
-    };
-    let mut bytes = [0u8; <Fr as Element>::BYTES];
-    value.encode(&mut bytes);
-    Scalar::decode(&bytes)
-}
-
-/// The engine's value as one of bn256's `Fr`.
-///
-/// Panics for another field: callers have asked [`prover_session`].
-pub(crate) fn foreign<F: Copy + 'static>(value: Scalar) -> F {
-    let mut bytes = [0u8; <Fr as Element>::BYTES];
-    value.encode(&mut bytes);
-    let value = Fr::decode(&bytes);
-    match (&value as &dyn Any).downcast_ref::<F>() {
-        Some(value) => *value,
-        None => panic!("spillproof: the engine computes with elements of bn256::Fr only"),
-    }
-}
 
 /// The process's current session, if the curve is the one that the engine knows.
 ///
@@ -121,12 +96,20 @@ pub(crate) struct OnDisk {
 
 impl OnDisk {
     pub(super) fn shared(column: Column<Scalar>) -> Arc<dyn Stored<Fr>> {
+        Self::evaluated(column, VecDeque::new())
+    }
+
+    /// With values at points that are known already.
+    pub(super) fn evaluated(
+        column: Column<Scalar>,
+        evaluations: VecDeque<(Scalar, Scalar)>,
+    ) -> Arc<dyn Stored<Fr>> {
         Arc::new(Self {
             // One that can't be made is an error wherever columns are made, so not again here.
             session: session().ok().flatten(),
             column,
             slice: OnceLock::new(),
-            evaluations: Mutex::default(),
+            evaluations: Mutex::new(evaluations),
         })
     }
 
