@@ -125,7 +125,7 @@ impl<C: CurveAffine> Made<C> {
             let constants = cs.constants.clone();
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, circuit, config, constants)?;
         }
-        let (mut cs, count) = (Some(cs), cs.num_selectors);
+        let (count, mut cs) = (cs.num_selectors, Some(cs));
         let (keygen, selectors) = assembly.inner.finish(
             engine,
             circuit::domain(&domain),

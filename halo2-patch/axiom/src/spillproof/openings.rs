@@ -43,8 +43,11 @@ where
     // In one pass over each polynomial; then each value is known.
     let points: Vec<_> = queries.iter().map(|query| (query.poly, query.point)).collect();
     evaluate_all(&points)?;
-    let mut polynomials: Vec<&Polynomial<_, Coeff>> = Vec::new();
-    let mut place = |poly| match polynomials.iter().position(|other| std::ptr::eq(*other, poly)) {
+    let mut polynomials: Vec<&Polynomial<C::Scalar, Coeff>> = Vec::new();
+    let mut place = |poly: &'com Polynomial<C::Scalar, Coeff>| match polynomials
+        .iter()
+        .position(|other| std::ptr::eq(*other, poly))
+    {
         Some(place) => place,
         None => {
             polynomials.push(poly);

@@ -12,6 +12,7 @@ use spillproof_halo2::{Blinded, Opening, Point, Protocol, Randomness, Result, Sc
 use super::convert::{foreign, foreign_point, point, scalar};
 use super::reproducible;
 use super::values::{evaluated, from_column};
+use crate::plonk;
 use crate::poly::commitment::{Blind, CommitmentScheme, Params, ParamsProver, Prover};
 use crate::poly::{Coeff, LagrangeCoeff, Polynomial, ProverQuery};
 use crate::transcript::{EncodedChallenge, TranscriptWrite};
@@ -137,6 +138,16 @@ where
 
 fn blinded<F: Field, B>(column: &Blinded) -> (Polynomial<F, B>, Blind<F>) {
     (from_column(column.column.clone()), Blind(foreign(column.blind)))
+}
+
+/// As in stock, an opening that fails is a failure of the constraint system.
+impl From<spillproof_halo2::Error> for plonk::Error {
+    fn from(error: spillproof_halo2::Error) -> Self {
+        match error {
+            spillproof_halo2::Error::Opening(_) => Self::ConstraintSystemFailure,
+            other => io::Error::from(other).into(),
+        }
+    }
 }
 
 /// Commitments, as the engine has points.

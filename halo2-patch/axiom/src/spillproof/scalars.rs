@@ -3,7 +3,7 @@
 //! The engine computes with arkworks' type, halo2 with halo2curves', and the bytes are the same: a column is cast. A slice that somebody asks for is a map of the column's file.
 //! Memory: what the engine leases for a pass; at most [`REMEMBERED_MAX`] evaluations a column.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
