@@ -23,14 +23,14 @@ use crate::plonk::Assigned;
 /// A cell of an advice column.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(super) struct AdviceCell(Assigned<Fr>);
+pub(crate) struct AdviceCell(Assigned<Fr>);
 
 // SAFETY: `Assigned` is `repr(u8)`, and a tag of 0 is its first variant `Zero`, which has no fields. Its padding is never
 // read. It is `Copy`, so there is nothing to drop.
 unsafe impl Cell for AdviceCell {}
 
 /// A cell's numerator and denominator.
-pub(super) fn fraction(AdviceCell(value): &AdviceCell) -> (Scalar, Option<Scalar>) {
+fn fraction(AdviceCell(value): &AdviceCell) -> (Scalar, Option<Scalar>) {
     (
         scalar(&value.numerator()),
         value.denominator().as_ref().map(scalar),
