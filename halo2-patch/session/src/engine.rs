@@ -7,26 +7,38 @@ use spillproof::stream::{Transform, ntt};
 use crate::curve::Scalar;
 use crate::error::Result;
 
-/// A session, for stages that run one at a time on its threads.
+/// A session, for stages that run one at a time on its threads; or a dry workspace.
 #[derive(Clone, Copy, Debug)]
 pub struct Engine<'s> {
-    session: &'s Session,
+    workspace: &'s Workspace,
+    session: Option<&'s Session>,
 }
 
 impl<'s> Engine<'s> {
     /// Stages run in this session.
     pub fn new(session: &'s Session) -> Self {
-        Self { session }
+        Self {
+            workspace: session.workspace(),
+            session: Some(session),
+        }
+    }
+
+    /// Stages are recorded by this dry workspace.
+    pub fn dry(workspace: &'s Workspace) -> Self {
+        Self {
+            workspace,
+            session: None,
+        }
     }
 
     /// Where columns live.
     pub fn workspace(&self) -> &'s Workspace {
-        self.session.workspace()
+        self.workspace
     }
 
     /// The rows of a quotient's tiles, where the session says so.
     pub(crate) fn quotient_tile_rows(&self) -> Option<u64> {
-        self.session.quotient_tile_rows()
+        self.session?.quotient_tile_rows()
     }
 
     /// Runs a stage.
@@ -37,8 +49,11 @@ impl<'s> Engine<'s> {
         &self,
         stage: impl FnOnce(&Workspace) -> spillproof::Result<T> + Send,
     ) -> spillproof::Result<T> {
-        let workspace = self.workspace();
-        self.session.run_in_turn(|| stage(workspace))
+        let workspace = self.workspace;
+        match self.session {
+            Some(session) => session.run_in_turn(|| stage(workspace)),
+            None => stage(workspace),
+        }
     }
 
     /// The transform of a column.
@@ -94,6 +109,9 @@ pub fn padded_column(
 ) -> spillproof::Result<Column<Scalar>> {
     engine.run(|workspace| {
         let mut writer = Writer::scratch(workspace, "column", rows, Placement::Auto)?;
+        if workspace.is_dry() {
+            return writer.finish();
+        }
         values.for_each_tile(|tile| writer.push(tile))?;
         let mut left = rows.saturating_sub((values.len() + tail.len()) as u64) as usize;
         let zeros = vec![Scalar::from(0u64); left.min(TILE)];

@@ -10,6 +10,7 @@
 
 use spillproof::column::{Column, Residency};
 use spillproof::plonkish::{Copies, FixedCells, Selectors, indicator};
+use spillproof::step;
 use spillproof::stream::Transform;
 
 use crate::circuit::ColumnId;
@@ -19,7 +20,6 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::prover::KeyColumns;
 use crate::selectors::{SelectorBits, SelectorWriter, activations};
-use crate::step;
 
 /// What a circuit assigns for its keys.
 pub struct Assembly {
@@ -82,7 +82,7 @@ impl Assembly {
             copies,
             ..
         } = self;
-        let _step = step!("fixed columns");
+        let _step = step!(engine.workspace(), "fixed columns");
         let mut columns = engine.run(|_| fixed.into_columns())?;
         let conflicts = match compress_selectors {
             true => engine.run(|_| selectors.conflicts())?,
@@ -164,7 +164,7 @@ impl Keygen<'_> {
     pub fn verifying_key(mut self, commit: &mut Commit<'_>) -> Result<KeyCommitments> {
         let mut sigmas = Vec::with_capacity(self.copies.columns());
         {
-            let _step = step!("sigma");
+            let _step = step!(self.engine.workspace(), "sigma");
             for column in 0..self.copies.columns() {
                 sigmas.extend(commit(&[self.sigma(column)?])?);
             }
@@ -183,7 +183,7 @@ impl Keygen<'_> {
         let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
         let (mut sigma_values, mut sigma_polynomials, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
         {
-            let _step = step!("sigma");
+            let _step = step!(self.engine.workspace(), "sigma");
             for column in 0..self.copies.columns() {
                 let sigma = self.sigma(column)?;
                 if let Some(commit) = &mut commit {
@@ -203,7 +203,7 @@ impl Keygen<'_> {
                 None
             }
         };
-        let _step = step!("fixed polynomials");
+        let _step = step!(engine.workspace(), "fixed polynomials");
         let polynomials = fixed_values
             .iter()
             .map(|column| engine.transform(column, &inverse));
@@ -235,7 +235,7 @@ impl Keygen<'_> {
     }
 
     fn commitments(self, sigmas: Vec<Point>, commit: &mut Commit<'_>) -> Result<KeyCommitments> {
-        let _step = step!("commit fixed columns");
+        let _step = step!(self.engine.workspace(), "commit fixed columns");
         let fixed = commit(&self.fixed)?;
         Ok(KeyCommitments { fixed, sigmas })
     }

@@ -51,11 +51,3 @@ pub use openings::{Opening, Query};
 pub use protocol::{Blinded, Protocol, Randomness, Transcript};
 pub use prover::{Committed, KeyColumns, Prover};
 pub use witness::{AdviceCells, AdviceSource, InstanceColumns, Witness, instance_columns};
-
-/// Begins a step of keygen or of a proof: a tracing span, until the guard is dropped.
-macro_rules! step {
-    ($name:literal $($fields:tt)*) => {
-        tracing::info_span!(target: "spillproof::step", $name $($fields)*).entered()
-    };
-}
-use step;

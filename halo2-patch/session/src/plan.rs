@@ -1,73 +1,162 @@
-//! What a circuit's keys and a proof of it will take, before any work: the constraint system as the engine's [`Shape`], with
-//! the same programs as the prover's.
+//! What a circuit's keys and a proof of it will take, before any work: a dry run of keygen and of the prover.
+//!
+//! The run is that of a proof, over a dry workspace: the same rounds, stages, leases and order. Only what a drop-in brings is
+//! replaced: no circuit is synthesised, and the transcript gives any challenges.
 
-use std::ops::Range;
+use std::io;
 
-use spillproof::plan::{LookupShape, NumeratorShape, OpeningScheme, Openings, Shape};
-use spillproof::plonkish::{Builder, Program};
+use spillproof::column::{Cell, Column, Draft, Placement, Workspace};
+use spillproof::commit::SRS_FRAME_BYTES;
+use spillproof::plan::{Phase, Plan, Rates};
+use spillproof::plonkish::Program;
+use spillproof::step;
+use spillproof::stream::{Scalars, msm};
 use spillproof::tier::{self, Input, Rows};
 
-use crate::circuit::{ConstraintSystem, Lookup, Query};
-use crate::curve::Scalar;
+use crate::circuit::ConstraintSystem;
+use crate::curve::{Config, Point, Scalar};
 use crate::domain::Domain;
-use crate::lower::Lowering;
+use crate::engine::{Engine, Values};
+use crate::error::{Error, Result};
+use crate::keygen::{Assembly, Keygen};
 use crate::numerator::{Challenges, numerator};
+use crate::openings::Opening;
+use crate::protocol::{Blinded, Protocol, Randomness, Transcript};
+use crate::prover::{Committed, Prover};
+use crate::witness::{AdviceCells, Witness, instance_columns};
+use crate::{gwc, shplonk};
 
-/// The shape of proofs of `circuits` circuits. `selectors` of the fixed columns take the place of selectors; an advice cell has
-/// `advice_cell_bytes`.
-pub fn shape(
-    cs: &ConstraintSystem,
-    domain: &Domain,
-    selectors: usize,
-    circuits: usize,
-    advice_cell_bytes: u64,
-    scheme: OpeningScheme,
-) -> Shape {
-    let unknown = Challenges::unknown(cs.challenge_phases.len());
-    let lowering = Lowering {
-        fixed: 0,
-        advice: cs.fixed_columns,
-        instance: cs.fixed_columns + cs.advice_columns(),
-        challenges: &unknown.circuit,
-    };
-    let phase = |phase| {
-        let columns = cs.advice_phases.iter().enumerate();
-        columns
-            .filter(|(_, of)| **of == phase)
-            .map(|(column, _)| column)
-            .collect()
-    };
-    Shape {
-        log_n: domain.log_n,
-        log_cosets: domain.cosets.log_cosets,
-        pieces: domain.cosets.pieces,
-        phases: (0..cs.phases()).map(phase).collect(),
-        advice_cell_bytes,
-        fixed: cs.fixed_columns - selectors,
-        selectors,
-        instances: cs.instance_columns,
-        permuted: cs
-            .permuted
-            .iter()
-            .map(|column| lowering.column(*column))
-            .collect(),
-        set_len: cs.permutation_chunk(),
-        lookups: cs
-            .lookups
-            .iter()
-            .map(|argument| lookup(&lowering, argument, unknown.theta))
-            .collect(),
-        blinding_factors: cs.blinding_factors as u64,
-        circuits,
-        numerator: numerator_shape(cs, domain, circuits),
-        openings: Openings {
-            scheme,
-            columns: openings(cs),
-        },
+/// The multi-opening argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpeningScheme {
+    /// Two passes over everything.
+    Shplonk,
+    /// One pass for each point.
+    Gwc,
+}
+
+/// What a plan is of.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// The circuit, with a fixed column in the place of each selector.
+    pub cs: ConstraintSystem,
+    /// How many of the fixed columns, the last ones, took the place of selectors.
+    pub selectors: usize,
+    /// Its rows.
+    pub domain: Domain,
+    /// Circuits in one proof.
+    pub circuits: usize,
+    /// How polynomials are opened.
+    pub scheme: OpeningScheme,
+}
+
+impl Shape {
+    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet. An advice
+    /// cell is a `T`.
+    ///
+    /// # Errors
+    /// [`BudgetTooSmall`](spillproof::Error::BudgetTooSmall) with the smallest budget that works.
+    pub fn plan<T: Cell>(
+        &self,
+        budget_bytes: u64,
+        threads: usize,
+        rates: &Rates,
+    ) -> spillproof::Result<Plan> {
+        let run = |workspace: &Workspace| match self.run::<T>(workspace) {
+            Ok(()) => Ok(()),
+            Err(Error::Engine(error)) => Err(error),
+            // All that fails in a dry run is the engine.
+            Err(Error::Protocol(error) | Error::Opening(error)) => Err(engines(error)),
+        };
+        Plan::new(&run, budget_bytes, threads, rates)
+    }
+
+    /// Keys and a proof in a dry workspace.
+    fn run<T: Cell>(&self, workspace: &Workspace) -> Result<()> {
+        let engine = Engine::dry(workspace);
+        let mut protocol = DryProtocol::new(engine, self)?;
+        workspace.phase(Phase::VerifyingKey);
+        self.keygen(engine)?
+            .verifying_key(&mut |columns| protocol.committed(columns))?;
+        workspace.phase(Phase::ProvingKey);
+        let (key, _) = self.keygen(engine)?.proving_key(None)?;
+        workspace.phase(Phase::Proof);
+        let (cs, domain) = (&self.cs, &self.domain);
+        let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values>);
+        let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
+        let instances = instance_columns(engine, domain, &public)?;
+        let mut challenges = vec![None; cs.challenge_phases.len()];
+        let mut advice = Vec::with_capacity(self.circuits);
+        for (public, instance) in public.iter().zip(&instances) {
+            challenges.fill(None);
+            let _step = step!(workspace, "synthesize");
+            let mut cells = AdviceCells::<T>::new(workspace, cs, domain, |_| Default::default())?;
+            let mut witness = Witness::new(engine, cs, domain, public, instance);
+            while witness.phase() < cs.phases() {
+                witness.commit_phase(&mut cells, &mut challenges, &mut protocol)?;
+            }
+            advice.push(witness.into_columns());
+        }
+        let circuits = instances.into_iter().zip(advice);
+        let circuits = circuits.map(|(instance, advice)| Committed { instance, advice });
+        let prover = Prover {
+            engine,
+            cs,
+            domain,
+            key: &key,
+            protocol: &mut protocol,
+        };
+        prover.prove(circuits.collect(), challenges.into_iter().flatten().collect())
+    }
+
+    fn keygen<'s>(&self, engine: Engine<'s>) -> Result<Keygen<'s>> {
+        let cs = &self.cs;
+        let fixed_columns = cs.fixed_columns - self.selectors;
+        let assembly = {
+            let _step = step!(engine.workspace(), "synthesize");
+            let permuted = cs.permuted.clone();
+            Assembly::new(
+                engine,
+                self.domain.rows(),
+                fixed_columns,
+                self.selectors,
+                permuted,
+            )?
+        };
+        let one_each = |activations: Vec<Vec<bool>>| {
+            let value = |is_on: &bool| Scalar::from(u64::from(*is_on));
+            let columns = activations.iter().map(|rows| rows.iter().map(value).collect());
+            columns.collect()
+        };
+        let made = assembly.finish(engine, self.domain, cs.blinding_factors, false, one_each);
+        made.map(|(keygen, _)| keygen)
+    }
+
+    /// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
+    pub fn numerator(&self) -> Numerator {
+        let unknown = Challenges::unknown(self.cs.challenge_phases.len());
+        let (program, columns) = numerator(&self.cs, self.domain.delta, self.circuits, &unknown);
+        // X and l_0 come behind the columns, as in the prover.
+        let rows = |column: usize| match column.checked_sub(columns) {
+            None => Rows::Read,
+            Some(0) => Rows::Identity,
+            Some(_) => Rows::FirstLagrange,
+        };
+        let inputs = (0..program.columns()).filter_map(|column| {
+            Some(Input {
+                column,
+                rotations: program.rotations(column)?,
+                rows: rows(column),
+            })
+        });
+        Numerator {
+            inputs: inputs.collect(),
+            program,
+        }
     }
 }
 
-/// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
+/// The program of a numerator, and the columns that it reads.
 #[derive(Debug)]
 pub struct Numerator {
     program: Program<Scalar>,
@@ -75,28 +164,6 @@ pub struct Numerator {
 }
 
 impl Numerator {
-    /// That of a proof of `circuits` circuits.
-    pub fn new(cs: &ConstraintSystem, domain: &Domain, circuits: usize) -> Self {
-        let unknown = Challenges::unknown(cs.challenge_phases.len());
-        let (program, columns) = numerator(cs, domain.delta, circuits, &unknown);
-        // X and l_0 come behind the columns, as in the prover.
-        let rows = |column: usize| match column.checked_sub(columns) {
-            None => Rows::Read,
-            Some(0) => Rows::Identity,
-            Some(_) => Rows::FirstLagrange,
-        };
-        let inputs = rotations(&program, 0..program.columns()).into_iter();
-        let inputs = inputs.map(|(column, rotations)| Input {
-            column,
-            rotations,
-            rows: rows(column),
-        });
-        Self {
-            inputs: inputs.collect(),
-            program,
-        }
-    }
-
     /// The program, as jobs have it.
     pub fn program(&self) -> tier::Program<'_> {
         tier::Program {
@@ -112,59 +179,129 @@ impl Numerator {
     }
 }
 
-fn lookup(lowering: &Lowering<'_>, argument: &Lookup, theta: Scalar) -> LookupShape {
-    let mut builder = Builder::new();
-    let mut outputs = Vec::new();
-    let plain = [&argument.input, &argument.table].map(|expressions| {
-        let plain = lowering.plain_column(expressions);
-        if plain.is_none() {
-            outputs.push(lowering.compressed(&mut builder, expressions, theta));
-        }
-        plain
-    });
-    let program = builder.finish(&outputs);
-    LookupShape {
-        plain,
-        reads: rotations(&program, 0..program.columns()),
-        registers: program.registers(),
-        instructions: program.instructions(),
+/// The engine's error behind an error of a protocol.
+fn engines(error: io::Error) -> spillproof::Error {
+    match error.downcast() {
+        Ok(error) => error,
+        Err(error) => spillproof::Error::Invalid {
+            what: "plan",
+            details: error.to_string(),
+        },
     }
 }
 
-fn numerator_shape(cs: &ConstraintSystem, domain: &Domain, circuits: usize) -> NumeratorShape {
-    let unknown = Challenges::unknown(cs.challenge_phases.len());
-    let (program, all) = numerator(cs, domain.delta, circuits, &unknown);
-    let bounds = |columns| {
-        let read = rotations(&program, columns).into_iter();
-        read.map(|(_, rotations)| rotations).collect()
-    };
-    NumeratorShape {
-        read: bounds(0..all),
-        computed: bounds(all..all + 2),
-        registers: program.registers(),
-        instructions: program.instructions(),
+/// No values: how many there are costs nothing.
+struct NoValues;
+
+impl Values for NoValues {
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn fill(&self, _: usize, _: &mut [Scalar]) {}
+}
+
+/// A transcript that is not kept, draws of zeros, and parameters that are only there.
+struct DryProtocol<'s> {
+    engine: Engine<'s>,
+    scheme: OpeningScheme,
+    monomial: Column<Point>,
+    lagrange: Column<Point>,
+    transcript: DryTranscript,
+}
+
+impl<'s> DryProtocol<'s> {
+    fn new(engine: Engine<'s>, shape: &Shape) -> Result<Self> {
+        let parameters = || {
+            let (workspace, rows) = (engine.workspace(), shape.domain.rows());
+            let draft =
+                Draft::scratch_with_frames(workspace, "parameters", rows, Placement::Disk, SRS_FRAME_BYTES)?;
+            draft.finish_unwritten()
+        };
+        Ok(Self {
+            engine,
+            scheme: shape.scheme,
+            monomial: parameters()?,
+            lagrange: parameters()?,
+            transcript: DryTranscript { challenges: 0 },
+        })
+    }
+
+    fn committed(&self, columns: &[Column<Scalar>]) -> Result<Vec<Point>> {
+        self.sums(&self.lagrange, columns.iter())
+    }
+
+    fn sums<'c>(
+        &self,
+        bases: &Column<Point>,
+        columns: impl Iterator<Item = &'c Column<Scalar>>,
+    ) -> Result<Vec<Point>> {
+        let scalars: Vec<_> = columns.map(Scalars::Column).collect();
+        self.engine.run(|_| msm::<Config>(bases, &scalars))?;
+        Ok(vec![Point::INFINITY; scalars.len()])
     }
 }
 
-/// The columns that are read, with their smallest and largest rotation.
-fn rotations(program: &Program<Scalar>, columns: Range<usize>) -> Vec<(usize, (i32, i32))> {
-    columns
-        .filter_map(|column| Some((column, program.rotations(column)?)))
-        .collect()
+impl Randomness for DryProtocol<'_> {
+    fn scalar(&mut self) -> Scalar {
+        Scalar::from(0u64)
+    }
+
+    fn random_polynomial(&mut self, coefficients: &mut [Scalar]) {
+        coefficients.fill(Scalar::from(0u64));
+    }
 }
 
-/// Rotations at which fixed and advice columns are opened.
-fn openings(cs: &ConstraintSystem) -> Vec<Vec<i32>> {
-    let mut columns = vec![Vec::new(); cs.fixed_columns + cs.advice_columns()];
-    let mut enter = |first: usize, queries: &[Query]| {
-        for (column, at) in queries {
-            let rotations: &mut Vec<i32> = &mut columns[first + column];
-            if !rotations.contains(at) {
-                rotations.push(*at);
-            }
-        }
-    };
-    enter(0, &cs.fixed_queries);
-    enter(cs.fixed_columns, &cs.advice_queries);
-    columns
+impl Protocol for DryProtocol<'_> {
+    fn transcript(&mut self) -> &mut dyn Transcript {
+        &mut self.transcript
+    }
+
+    fn opens_instances(&self) -> bool {
+        false
+    }
+
+    fn commit_lagrange(&mut self, columns: &[Blinded]) -> Result<Vec<Point>> {
+        self.sums(&self.lagrange, columns.iter().map(|column| &column.column))
+    }
+
+    fn commit(&mut self, polynomials: &[Blinded]) -> Result<Vec<Point>> {
+        self.sums(&self.monomial, polynomials.iter().map(|poly| &poly.column))
+    }
+
+    fn open(&mut self, opening: &Opening<'_>) -> io::Result<()> {
+        let open = match self.scheme {
+            OpeningScheme::Shplonk => shplonk::open,
+            OpeningScheme::Gwc => gwc::open,
+        };
+        Ok(open(self.engine, &self.monomial, opening, &mut self.transcript)?)
+    }
+}
+
+/// Challenges that differ from each other, and from 0 and 1.
+struct DryTranscript {
+    challenges: u64,
+}
+
+impl Transcript for DryTranscript {
+    fn write_point(&mut self, _: &Point) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_scalar(&mut self, _: Scalar) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn common_point(&mut self, _: &Point) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn common_scalar(&mut self, _: Scalar) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn challenge(&mut self) -> Scalar {
+        self.challenges += 1;
+        Scalar::from(0x9e37_79b9_7f4a_7c15 + self.challenges)
+    }
 }

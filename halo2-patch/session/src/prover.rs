@@ -23,6 +23,7 @@ use spillproof::column::{Column, Placement, Writer};
 use spillproof::plonkish::lookup as lookup_argument;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::{Builder, Program, Source, evaluate_rows, quotient, quotient_in_tiles};
+use spillproof::step;
 use spillproof::stream::{Transform, linear_combination};
 
 use crate::circuit::{ColumnId, ConstraintSystem, Expression};
@@ -35,7 +36,6 @@ use crate::numerator::{Challenges, numerator};
 use crate::openings::powers;
 use crate::order::{Evaluations, Order};
 use crate::protocol::{Blinded, Protocol};
-use crate::step;
 use crate::witness::{InstanceColumns, draw, scalars};
 
 /// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in memory makes scratch
@@ -129,7 +129,7 @@ impl Prover<'_> {
 
         let theta = self.protocol.transcript().challenge();
         let lookups = {
-            let _step = step!("lookups");
+            let _step = step!(self.engine.workspace(), "lookups");
             let permute = |values: &ValueColumns<'_>| self.permute_lookups(values, theta);
             values.iter().map(permute).collect::<Result<Vec<_>>>()?
         };
@@ -138,7 +138,7 @@ impl Prover<'_> {
             self.protocol.transcript().challenge(),
         );
         let products = {
-            let _step = step!("permutation");
+            let _step = step!(self.engine.workspace(), "permutation");
             let sigmas = self.key.sigma_values()?;
             let products =
                 |values: &ValueColumns<'_>| self.permutation_products(values, &sigmas, beta, gamma);
@@ -146,7 +146,7 @@ impl Prover<'_> {
         };
         drop(values);
         let lookups = {
-            let _step = step!("lookup products");
+            let _step = step!(self.engine.workspace(), "lookup products");
             let products = |lookups| self.lookup_products(lookups, beta, gamma);
             lookups.into_iter().map(products).collect::<Result<Vec<_>>>()?
         };
@@ -154,7 +154,7 @@ impl Prover<'_> {
         let y = self.protocol.transcript().challenge();
 
         let polynomials = {
-            let _step = step!("advice polynomials");
+            let _step = step!(self.engine.workspace(), "advice polynomials");
             let parts = circuits.into_iter().zip(products).zip(lookups);
             parts
                 .map(|((Committed { instance, advice }, products), lookups)| {
@@ -306,12 +306,12 @@ impl Prover<'_> {
 
     /// The vanishing argument's random polynomial.
     fn random_polynomial(&mut self) -> Result<Blinded> {
-        let _step = step!("random polynomial");
+        let _step = step!(self.engine.workspace(), "random polynomial");
         let rows = self.domain.rows();
         let workspace = self.engine.workspace();
         let mut writer = Writer::scratch(workspace, "random polynomial", rows, Placement::Auto)?;
         let mut tile = vec![Scalar::from(0u64); rows.min(1 << 12) as usize];
-        let mut left = rows;
+        let mut left = if workspace.is_dry() { 0 } else { rows };
         while left > 0 {
             let now = left.min(tile.len() as u64) as usize;
             self.protocol.random_polynomial(&mut tile[..now]);
@@ -333,7 +333,7 @@ impl Prover<'_> {
     /// The pieces of h, committed to.
     fn quotient(&mut self, circuits: &[Polynomials], challenges: &Challenges) -> Result<Vec<Blinded>> {
         let pieces = {
-            let _step = step!("quotient");
+            let _step = step!(self.engine.workspace(), "quotient");
             let (columns, numerator) = self.numerator(circuits, challenges)?;
             let mut sources: Vec<Source<'_, Scalar>> = columns.iter().map(Source::Coefficients).collect();
             sources.extend([Source::Identity, Source::FirstLagrange]);
@@ -348,7 +348,7 @@ impl Prover<'_> {
             };
             pieces.into_iter().map(blinded).collect::<Vec<_>>()
         };
-        let _step = step!("commit quotient");
+        let _step = step!(self.engine.workspace(), "commit quotient");
         for commitment in self.protocol.commit(&pieces)? {
             self.protocol.transcript().write_point(&commitment)?;
         }
@@ -378,7 +378,7 @@ impl Prover<'_> {
     /// Evaluations, and the opening of everything.
     fn open(self, circuits: &[Polynomials], pieces: Vec<Blinded>, random: Blinded) -> Result<()> {
         let x = self.protocol.transcript().challenge();
-        let step = step!("evaluations");
+        let step = step!(self.engine.workspace(), "evaluations");
         let h = self.recombined(pieces, x.pow([self.domain.rows()]))?;
         let unhidden = |columns: Vec<_>| columns.into_iter().map(Blinded::unhidden).collect::<Vec<_>>();
         let (fixed, sigmas) = (
@@ -404,7 +404,7 @@ impl Prover<'_> {
 
         let queries = circuits.iter().flat_map(|circuit| order.queries(circuit));
         let queries = queries.chain(fixed).chain(sigmas).chain([(&h, x), (&random, x)]);
-        let _step = step!("opening");
+        let _step = step!(self.engine.workspace(), "opening");
         let opening = evaluations.opening(queries);
         self.protocol.open(&opening).map_err(Error::Opening)
     }

@@ -10,6 +10,7 @@ use std::io;
 
 use spillproof::column::{Cell, Column, Mapped, Residency, Workspace};
 use spillproof::plonkish::witness_column;
+use spillproof::step;
 use spillproof::stream::Transform;
 
 use crate::circuit::ConstraintSystem;
@@ -18,7 +19,6 @@ use crate::domain::Domain;
 use crate::engine::{Engine, Values, padded_column};
 use crate::error::Result;
 use crate::protocol::{Blinded, Protocol, Randomness};
-use crate::step;
 
 /// The instance columns of a circuit.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub fn instance_columns(
     domain: &Domain,
     circuits: &[Vec<Box<dyn Values + '_>>],
 ) -> Result<Vec<InstanceColumns>> {
-    let _step = step!("instances");
+    let _step = step!(engine.workspace(), "instances");
     let inverse = Transform::inverse(domain.log_n, domain.omega)?;
     let of_circuit = |instances: &Vec<Box<dyn Values + '_>>| {
         let columns = instances
@@ -122,7 +122,12 @@ impl<'a> Witness<'a> {
                 .collect()
         };
         let columns = of_phase(&self.cs.advice_phases);
-        let _step = step!("commit advice", phase = phase, columns = columns.len());
+        let _step = step!(
+            self.engine.workspace(),
+            "commit advice",
+            phase = phase,
+            columns = columns.len()
+        );
         advice.assigned()?;
         if phase == 0 {
             self.absorb_instances(protocol)?;

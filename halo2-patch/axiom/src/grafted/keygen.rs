@@ -121,7 +121,7 @@ impl<C: CurveAffine> Made<C> {
         let usable_rows = 0..rows - (blinding_factors + 1);
         let mut assembly = Assembly { k, usable_rows, inner, _marker: PhantomData };
         {
-            let _span = tracing::info_span!(target: "spillproof::step", "synthesize").entered();
+            let _step = ::spillproof::step!(engine.workspace(), "synthesize");
             let constants = cs.constants.clone();
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, circuit, config, constants)?;
         }

@@ -107,7 +107,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
         while synthesis.witness.phase() < phases {
             {
                 let phase = synthesis.witness.phase();
-                let _span = tracing::info_span!(target: "spillproof::step", "synthesize", phase).entered();
+                let _step = ::spillproof::step!(begun.engine.workspace(), "synthesize", phase);
                 let constants = meta.constants.clone();
                 let synthesized =
                     ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config.clone(), constants);

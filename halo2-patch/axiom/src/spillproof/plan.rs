@@ -2,19 +2,20 @@
 
 use std::borrow::Cow;
 
-pub use ::spillproof::plan::{OpeningScheme, Plan, Rates, Shape};
-use ::spillproof::tier;
+pub use ::spillproof::plan::{Plan, Rates};
 use ::spillproof::{Result, Session};
 use halo2curves::bn256::Fr;
 use spillproof_halo2::plan;
+pub use spillproof_halo2::plan::{Numerator, OpeningScheme};
 
+use super::cells::AdviceCell;
 use super::circuit::{constraint_system, domain_of};
-use crate::plonk::{Assigned, ConstraintSystem};
+use crate::plonk::ConstraintSystem;
 
 /// What keys and a proof of one circuit of `2^k` rows will take within the budget of `session`, on its threads, where only the
 /// parameters are there yet. `cs` is what a circuit's `configure` makes, or what a key holds.
 ///
-/// Rates are measured first, for about a second; [`Plan::new`] takes given ones.
+/// Rates are measured first, for about a second; [`Shape::plan`] takes given ones.
 ///
 /// ```
 /// use halo2_axiom::plonk::{ConstraintSystem, Expression};
@@ -40,45 +41,39 @@ use crate::plonk::{Assigned, ConstraintSystem};
 /// disk can't be measured.
 pub fn plan(session: &Session, cs: &ConstraintSystem<Fr>, k: u32, scheme: OpeningScheme) -> Result<Plan> {
     let rates = session.run(|| Rates::measure(session.workspace()))?;
-    Plan::new(
-        &shape(cs, k, 1, scheme),
-        session.budget().limit_bytes(),
-        session.threads(),
-        &rates,
-    )
+    shape(cs, k, 1, scheme).plan(session.budget().limit_bytes(), session.threads(), &rates)
 }
+
+/// What a plan is of.
+#[derive(Clone, Debug)]
+pub struct Shape(plan::Shape);
 
 /// The shape of proofs of `circuits` circuits of `2^k` rows. Selectors that stand in `cs` still become a column each, as they do
 /// in keys without compression; with compression there are fewer, and the proof takes less.
 pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: OpeningScheme) -> Shape {
     let (cs, selectors) = without_selectors(cs);
     let degree = cs.degree();
-    let advice_cell_bytes = size_of::<Assigned<Fr>>() as u64;
-    let (cs, domain) = (constraint_system(&cs, degree), domain_of::<Fr>(k, degree));
-    plan::shape(&cs, &domain, selectors, circuits, advice_cell_bytes, scheme)
+    Shape(plan::Shape {
+        cs: constraint_system(&cs, degree),
+        selectors,
+        domain: domain_of::<Fr>(k, degree),
+        circuits,
+        scheme,
+    })
 }
 
-/// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
-#[derive(Debug)]
-pub struct Numerator(plan::Numerator);
-
-impl Numerator {
-    /// That of a proof of `circuits` circuits. Selectors are as in [`shape`].
-    pub fn new(cs: &ConstraintSystem<Fr>, circuits: usize) -> Self {
-        let (cs, _) = without_selectors(cs);
-        let degree = cs.degree();
-        let (cs, domain) = (constraint_system(&cs, degree), domain_of::<Fr>(1, degree));
-        Self(plan::Numerator::new(&cs, &domain, circuits))
+impl Shape {
+    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn plan(&self, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan> {
+        self.0.plan::<AdviceCell>(budget_bytes, threads, rates)
     }
 
-    /// The program, as jobs have it.
-    pub fn program(&self) -> tier::Program<'_> {
-        self.0.program()
-    }
-
-    /// Each column that it reads.
-    pub fn inputs(&self) -> &[tier::Input] {
-        self.0.inputs()
+    /// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
+    pub fn numerator(&self) -> Numerator {
+        self.0.numerator()
     }
 }
 
