@@ -3,7 +3,7 @@
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::plan::{Job, Offer, Phase, Plan};
-use spillproof_cli::circuits::dropin;
+use spillproof_circuits::dropin;
 use spillproof_gpu::ntt::NttWay;
 use spillproof_gpu::program::Way;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};

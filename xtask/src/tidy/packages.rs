@@ -20,6 +20,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         &["spillproof", "spillproof-gpu", "spillproof-graft"],
     ),
     ("spillproof-cgroup-tests", &[]),
+    ("spillproof-circuits", &["halo2-axiom"]),
     (
         "spillproof-cli",
         &[
@@ -27,6 +28,17 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "spillproof-format",
             "spillproof-gpu",
             "halo2-axiom",
+            "spillproof-circuits",
+            "spillproof-cgroup-tests",
+        ],
+    ),
+    (
+        "spillproof-bench",
+        &[
+            "spillproof",
+            "spillproof-gpu",
+            "spillproof-circuits",
+            "spillproof-cli",
             "spillproof-cgroup-tests",
         ],
     ),

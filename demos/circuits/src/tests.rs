@@ -104,7 +104,7 @@ fn shapes() {
 #[test]
 fn proofs_hold_and_wrong_inputs_do_not() {
     use super::proof;
-    use crate::circuits::{Kind, Scheme};
+    use crate::{Kind, Scheme};
 
     let k = 7;
     let params = proof::insecure_params(k, 1);

@@ -1,17 +1,17 @@
-//! `spillproof prove` as a process of its own, so that its memory is its own, and is seen from outside.
+//! `spillproof prove` as a process of its own, whose memory is observed from outside.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 use spillproof_cgroup_tests::{Group, cold, watched};
-use spillproof_cli::circuits::Kind;
+use spillproof_circuits::Kind;
+use spillproof_cli::args::Global;
+use spillproof_cli::failure::Failure;
+use spillproof_cli::report::table::bytes;
+use spillproof_cli::run::Result;
 
-use super::median;
-use crate::args::Global;
-use crate::failure::Failure;
-use crate::report::table::bytes;
-use crate::run::Result;
+use crate::median;
 
 const TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 
@@ -117,11 +117,11 @@ impl Statement<'_> {
     /// Proves once more, and has the unmodified crate verify the proof.
     pub fn check(&self, who: Who) -> Result<()> {
         let (program, arguments, proof) = self.told("prove", who)?;
-        let ended = watched(&program, &arguments, &[], TIMEOUT)?;
+        let ended = watched(program, &arguments, &[], TIMEOUT)?;
         let mut verify = vec!["verify".to_owned(), proof.0.display().to_string()];
-        // The statement without what only a prover is told.
         verify.extend(self.words());
-        let verified = watched(&program, &verify, &[], TIMEOUT)?;
+        let (program, verify) = spillproof(verify)?;
+        let verified = watched(program, &verify, &[], TIMEOUT)?;
         proof.remove();
         if ended.status.success() && verified.status.success() {
             return Ok(());
@@ -141,7 +141,6 @@ impl Statement<'_> {
     }
 
     fn told(&self, command: &str, who: Who) -> Result<(PathBuf, Vec<String>, Proof)> {
-        let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
         cold::evict(&self.params).map_err(Failure::file(&self.params))?;
         let proof = Proof(self.dir.join("proof"));
         let mut arguments = vec![command.to_owned(), "--json".into()];
@@ -158,8 +157,21 @@ impl Statement<'_> {
                 arguments.extend(backend.map(|name| format!("--backend={}", name.get_name())));
             }
         }
+        let (program, arguments) = spillproof(arguments)?;
         Ok((program, arguments, proof))
     }
+}
+
+/// This program as `spillproof` with these arguments.
+pub fn spillproof<A: Into<String>>(arguments: impl IntoIterator<Item = A>) -> Result<(PathBuf, Vec<String>)> {
+    let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
+    let arguments = arguments.into_iter().map(Into::into);
+    Ok((
+        program,
+        std::iter::once("spillproof".to_owned())
+            .chain(arguments)
+            .collect(),
+    ))
 }
 
 struct Proof(PathBuf);

@@ -1,9 +1,9 @@
-//! `cargo xtask record --out FILE [--title TEXT] -- COMMAND ...`: a run of a command as an animated SVG.
+//! `spillproof-bench record --out FILE [--title TEXT] -- COMMAND ...`: a run of a command as an animated SVG.
 //!
-//! The command runs with its output in pipes; every line gets the time at which it came. The picture shows the lines one after
-//! the other, each with its time in the margin, as they came: waits are shortened so that the whole takes [`SHOWN_SECONDS_MAX`] at most,
-//! the times beside the lines are the real ones. It is one file with a style sheet, without scripts or anything that is fetched;
-//! whoever shows no animations shows the whole.
+//! The command runs with its output in pipes; every line gets the time at which it arrived. The picture shows the lines one after
+//! the other, each with its time in the margin. Waits are shortened so that the animation takes [`SHOWN_SECONDS_MAX`] at most; the
+//! times in the margin are the real ones. The picture is one file with a style sheet, without scripts and without anything that is
+//! fetched; a viewer without animations shows all lines.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
@@ -12,6 +12,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Instant;
+
+use spillproof_cli::failure::Failure;
+use spillproof_cli::report::svg::{document, escaped};
+use spillproof_cli::run::Result;
+
+use crate::args::Record;
 
 /// How long the picture plays.
 const SHOWN_SECONDS_MAX: f64 = 16.0;
@@ -31,55 +37,37 @@ struct Line {
     text: String,
 }
 
-/// What `record` was asked for.
-struct Asked<'a> {
-    out: &'a Path,
-    title: Option<&'a str>,
-    command: &'a [String],
-}
-
-/// Runs the command that `arguments` name, and writes the picture.
+/// Runs the command, and writes the picture.
 ///
 /// # Errors
-/// In words: a wrong command line, a command that cannot be run or fails, a file that cannot be written.
-pub fn run(arguments: &[String]) -> Result<(), String> {
-    let asked = parse(arguments)?;
-    let (program, rest) = asked.command.split_first().ok_or("record what?")?;
-    let (lines, seconds) = record(program, rest)?;
-    let name = Path::new(program)
-        .file_name()
-        .map_or(program.clone(), |name| name.to_string_lossy().into_owned());
-    let prompt = std::iter::once(name.as_str())
-        .chain(rest.iter().map(String::as_str))
-        .collect::<Vec<_>>()
-        .join(" ");
-    let picture = render(asked.title.unwrap_or(&prompt), &prompt, &lines, seconds);
-    std::fs::write(asked.out, picture).map_err(|error| format!("{}: {error}", asked.out.display()))
-}
-
-fn parse(arguments: &[String]) -> Result<Asked<'_>, String> {
-    let at = arguments
-        .iter()
-        .position(|argument| argument == "--")
-        .ok_or("`--` and a command are missing")?;
-    let (options, command) = (&arguments[..at], &arguments[at + 1..]);
-    let (mut out, mut title) = (None, None);
-    for pair in options.chunks(2) {
-        match pair {
-            [name, value] if name == "--out" => out = Some(Path::new(value)),
-            [name, value] if name == "--title" => title = Some(value.as_str()),
-            _ => return Err(format!("`{}` is not understood", pair.join(" "))),
-        }
-    }
-    Ok(Asked {
-        out: out.ok_or("--out FILE is missing")?,
-        title,
-        command,
-    })
+/// [`Failure::Demonstration`] for a command that fails; [`Failure::File`] for one that cannot be started, and for the picture.
+pub fn run(args: &Record) -> Result<()> {
+    let (lines, seconds) = record(&args.command)?;
+    let name = |word: &String| {
+        Path::new(word)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    let words = args.command.iter().enumerate();
+    let prompt: Vec<String> = words
+        .map(|(index, word)| {
+            if index == 0 {
+                name(word).unwrap_or_default()
+            } else {
+                word.clone()
+            }
+        })
+        .collect();
+    let prompt = prompt.join(" ");
+    let picture = render(args.title.as_deref().unwrap_or(&prompt), &prompt, &lines, seconds);
+    std::fs::write(&args.out, picture).map_err(Failure::file(&args.out))
 }
 
 /// The lines of a run, as they come (also shown), and how long it took.
-fn record(program: &str, arguments: &[String]) -> Result<(Vec<Line>, f64), String> {
+fn record(command: &[String]) -> Result<(Vec<Line>, f64)> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Failure::Usage("record needs a command after `--`".into()));
+    };
     let started = Instant::now();
     let mut child = Command::new(program)
         .args(arguments)
@@ -87,7 +75,7 @@ fn record(program: &str, arguments: &[String]) -> Result<(Vec<Line>, f64), Strin
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("{program}: {error}"))?;
+        .map_err(Failure::file(program))?;
     let (sender, receiver) = mpsc::channel();
     let both = [
         child
@@ -103,11 +91,13 @@ fn record(program: &str, arguments: &[String]) -> Result<(Vec<Line>, f64), Strin
     for thread in both.into_iter().flatten() {
         let _it_reads_to_the_end = thread.join();
     }
-    let status = child.wait().map_err(|error| format!("{program}: {error}"))?;
+    let status = child.wait().map_err(Failure::file(program))?;
     if status.success() {
         Ok((lines, started.elapsed().as_secs_f64()))
     } else {
-        Err(format!("{program} ended with {status}: nothing is written"))
+        Err(Failure::Demonstration(format!(
+            "{program} ended with {status}: no picture was written"
+        )))
     }
 }
 
@@ -149,8 +139,7 @@ fn render(title: &str, prompt: &str, lines: &[Line], seconds: f64) -> String {
     let width = TEXT_LEFT + (columns as f64 * CHARACTER_WIDTH).ceil() as usize + MARGIN;
     let height = (lines.len() + 4) * LINE_HEIGHT + 2 * MARGIN;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
-         <title>{}</title>\n\
+        "<title>{}</title>\n\
          <style>text{{font:13px ui-monospace,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;white-space:pre;fill:#d8dee9}}\
          .t{{fill:#7b88a1;text-anchor:end}}.p{{fill:#a3be8c}}.n{{fill:#7b88a1}}\
          g{{animation:show .05s both}}@keyframes show{{from{{opacity:0}}to{{opacity:1}}}}\
@@ -185,8 +174,7 @@ fn render(title: &str, prompt: &str, lines: &[Line], seconds: f64) -> String {
         "{seconds:.1} s in all; the times are those of the run, the waits between them are shortened"
     );
     put(MARGIN + (lines.len() + 3) * LINE_HEIGHT, last, "", "n", &note);
-    svg.push_str("</svg>\n");
-    svg
+    document(width as f64, height as f64, &svg)
 }
 
 fn shortened(line: &str) -> String {
@@ -194,12 +182,6 @@ fn shortened(line: &str) -> String {
         return line.to_owned();
     }
     line.chars().take(COLUMNS_MAX - 1).chain(['…']).collect()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -223,20 +205,11 @@ mod tests {
 
     #[test]
     fn a_run_is_recorded_and_a_failure_is_not() {
-        let shell = |script: &str| record("/bin/sh", &["-c".into(), script.into()]);
+        let shell = |script: &str| record(&["/bin/sh", "-c", script].map(str::to_owned));
         let (lines, _) = shell("echo one; echo two >&2").expect("a run");
         let mut texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         texts.sort_unstable();
         assert_eq!(texts, ["one", "two"]);
         assert!(shell("exit 3").is_err());
-    }
-
-    #[test]
-    fn the_command_line() {
-        let words = |line: &str| -> Vec<String> { line.split_whitespace().map(str::to_owned).collect() };
-        assert!(parse(&words("--out x -- a b")).is_ok_and(|asked| asked.command.len() == 2));
-        assert!(parse(&words("--out x")).is_err());
-        assert!(parse(&words("-- a")).is_err());
-        assert!(parse(&words("--in x -- a")).is_err());
     }
 }

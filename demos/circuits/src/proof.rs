@@ -3,8 +3,8 @@
 //! The rng of the prover follows from the seed, so a proof is a function of `(circuit, k, seed, scheme, parameters)` as far as the
 //! prover takes its randomness from there (the drop-in's reproducible switch sees to the rest).
 
-use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
 
 use super::any::Any;
 use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
@@ -19,7 +19,7 @@ use super::halo2::poly::kzg::strategy::SingleStrategy;
 use super::halo2::transcript::{
     Blake2bRead, Blake2bWrite, Challenge255, TranscriptReadBuffer, TranscriptWriterBuffer,
 };
-use crate::circuits::{Kind, Scheme};
+use crate::{Kind, Scheme};
 
 /// What stock makes and reads.
 pub type Params = ParamsKZG<Bn256>;

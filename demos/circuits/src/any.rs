@@ -8,7 +8,7 @@ use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
 use super::lookups::Lookups;
 use super::rows::Builtin;
 use super::wide::Wide;
-use crate::circuits::Kind;
+use crate::Kind;
 
 /// One of the built-in circuits.
 pub enum Any {

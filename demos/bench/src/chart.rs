@@ -1,6 +1,6 @@
 //! Charts of figures: lines over an axis of powers of two, and bars.
 
-use super::svg::{LEFT, PLOT_HEIGHT, PLOT_WIDTH, Picture, TOP, escaped};
+use spillproof_cli::report::svg::{LEFT, PLOT_HEIGHT, PLOT_WIDTH, Picture, TOP, escaped};
 
 /// Height of a bar with its gap.
 const BAR_HEIGHT: f64 = 22.0;

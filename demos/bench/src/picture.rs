@@ -1,12 +1,12 @@
 //! The benchmarks as pictures: ratios as bars, and time against memory, rows and threads where those were varied.
 
-use spillproof_cli::circuits::Kind;
+use spillproof_circuits::Kind;
+use spillproof_cli::report::svg::Picture;
+use spillproof_cli::report::table::bytes;
 
-use super::kernels::Line;
-use super::prover::Compared;
-use crate::report::chart::{self, Series, Vertical};
-use crate::report::svg::Picture;
-use crate::report::table::bytes;
+use crate::chart::{self, Series, Vertical};
+use crate::kernels::Line;
+use crate::prover::Compared;
 
 /// All of it, one picture below the other.
 pub fn render(kernels: &[Line], provers: &[Compared]) -> String {

@@ -16,15 +16,17 @@ use spillproof::plan::Rates;
 use spillproof::storage::IoStats;
 use spillproof::stream::{Transform, ntt};
 
-use super::median;
+use spillproof_cli::commands::msm::{msm_from_disk, points_to_disk, scalars_to_disk};
+use spillproof_cli::failure::Failure;
+use spillproof_cli::inputs::scalar_at;
+use spillproof_cli::peers::{Peer, Sum};
+use spillproof_cli::report::progress::Progress;
+use spillproof_cli::report::table::{bytes, grid};
+use spillproof_cli::run::{Result, Run};
+
 use crate::args::Bench;
-use crate::commands::msm::{msm_from_disk, points_to_disk, scalars_to_disk};
-use crate::failure::Failure;
-use crate::inputs::scalar_at;
-use crate::peers::{Inputs, Peer, scalar_to_halo2curves};
-use crate::report::progress::Progress;
-use crate::report::table::{bytes, grid};
-use crate::run::{Result, Run};
+use crate::median;
+use crate::peers::{HALO2CURVES, to_halo2curves};
 
 const MSM_MEMORY: ByteSize = ByteSize::Bytes(96 << 20);
 const NTT_MEMORY: ByteSize = ByteSize::Bytes(64 << 20);
@@ -101,14 +103,11 @@ fn msm(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Result<Vec
     let progress = Progress::start(&format!("MSM 2^{log_n}"));
     let bases = points_to_disk(session, SEED, 1 << log_n, &progress)?;
     let scalars = scalars_to_disk(session, SEED, 1 << log_n, &progress)?;
-    let peers: &[(Peer, &'static str)] = &[
-        (Peer::Halo2curves, "halo2curves 0.10, asm"),
-        (Peer::Ark, "arkworks 0.6"),
-    ][..if args.no_ark { 1 } else { 2 }];
-    let inputs: Vec<Inputs> = peers
-        .iter()
-        .map(|(peer, _)| Inputs::generate(*peer, SEED, 1 << log_n))
-        .collect();
+    let n = 1 << log_n;
+    let mut peers: Vec<(&'static str, Sum)> = vec![("halo2curves 0.10, asm", HALO2CURVES.load(SEED, n))];
+    if !args.no_ark {
+        peers.push(("arkworks 0.6", Peer::Ark.load(SEED, n)));
+    }
     let (mut ours, mut disk) = (Vec::new(), 0.0);
     let mut theirs = vec![Vec::new(); peers.len()];
     for _ in 0..args.runs {
@@ -117,8 +116,8 @@ fn msm(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Result<Vec
         let point = point?;
         disk = disk_seconds(&before, &session.storage().stats(), rates);
         ours.push(seconds);
-        for (inputs, times) in inputs.iter().zip(&mut theirs) {
-            let (peers_point, seconds) = timed(|| inputs.msm());
+        for ((_, sum), times) in peers.iter().zip(&mut theirs) {
+            let (peers_point, seconds) = timed(sum);
             times.push(seconds);
             if peers_point != point {
                 return Err(Failure::Different(format!("the MSM of 2^{log_n} and a peer's")));
@@ -129,7 +128,7 @@ fn msm(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Result<Vec
     let lines = peers
         .iter()
         .zip(theirs)
-        .map(|((_, peer), times)| line(format!("MSM 2^{log_n}"), session, seconds, peer, median(times)));
+        .map(|((peer, _), times)| line(format!("MSM 2^{log_n}"), session, seconds, peer, median(times)));
     Ok(lines.collect())
 }
 
@@ -139,7 +138,7 @@ fn transform(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Resu
     let input = scalars_to_disk(session, SEED, n as u64, &progress)?;
     let omega = omega(log_n);
     let forward = Transform::forward(log_n, omega);
-    let peers_omega = scalar_to_halo2curves(&omega);
+    let peers_omega = to_halo2curves(&omega);
     let (mut ours, mut theirs, mut disk) = (Vec::new(), Vec::new(), 0.0);
     for _ in 0..args.runs {
         let before = session.storage().stats();
@@ -147,9 +146,7 @@ fn transform(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Resu
         let output: Column<Fr> = output?;
         disk = disk_seconds(&before, &session.storage().stats(), rates);
         ours.push(seconds);
-        let mut values: Vec<bn256::Fr> = (0..n)
-            .map(|i| scalar_to_halo2curves(&scalar_at(SEED, i)))
-            .collect();
+        let mut values: Vec<bn256::Fr> = (0..n).map(|i| to_halo2curves(&scalar_at(SEED, i))).collect();
         let ((), seconds) = timed(|| halo2curves::fft::best_fft(&mut values, peers_omega, log_n));
         theirs.push(seconds);
         if output.cast::<bn256::Fr>()?.to_vec()? != values {

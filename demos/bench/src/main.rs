@@ -1,27 +1,52 @@
-//! `spillproof bench`: ours from disk within a budget, beside the libraries that do the same in memory, in turns, in one run.
+//! `spillproof-bench`: spillproof from disk within a budget, beside the libraries that do the same in memory, in turns, in one run.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
+//! | [`args`] | the command line |
 //! | [`kernels`] | MSM and NTT, in this process |
 //! | [`prover`] | keys and proofs, each in a process of its own: sizes, threads, the budget's curve, swap |
-//! | [`child`] | that process: what it is told, what it took |
-//! | [`device`] | with `--gpu`: what a device does in a second, and MSM and NTT with it, beside the processor's |
-//! | [`picture`] | all of it as an SVG |
+//! | [`child`] | that process: its command line, its figures |
+//! | [`device`] | with `--gpu`: the rates of a device, and MSM and NTT with it, beside the processor's |
+//! | [`peers`] | halo2curves with assembly, which `spillproof` itself does not contain |
+//! | [`picture`], [`chart`] | the results as an SVG |
+//! | [`record`] | a run of any command as an animated SVG |
 
+mod args;
+mod chart;
 mod child;
 mod device;
 mod kernels;
+mod peers;
 mod picture;
 mod prover;
+mod record;
 
 use std::fs;
+use std::process::ExitCode;
 
+use clap::Parser;
 use serde::Serialize;
-use spillproof_cli::circuits::Kind;
+use spillproof_circuits::Kind;
+use spillproof_cli::args::Global;
+use spillproof_cli::commands;
+use spillproof_cli::failure::Failure;
+use spillproof_cli::run::{Result, Run};
 
-use crate::args::{Bench, Global};
-use crate::failure::Failure;
-use crate::run::{Result, Run};
+use args::{Arguments, Bench, Task};
+
+fn main() -> ExitCode {
+    spillproof_cli::start(|| {
+        let Arguments { global, bench, task } = Arguments::parse();
+        match task {
+            None => measure(&global, bench),
+            Some(Task::Record(record)) => record::run(&record),
+            Some(Task::Spillproof { words }) => {
+                let words = std::iter::once("spillproof".into()).chain(words);
+                commands::dispatch(spillproof_cli::args::Arguments::parse_from(words))
+            }
+        }
+    })
+}
 
 #[derive(Serialize)]
 struct Outcome {
@@ -34,14 +59,13 @@ struct Outcome {
 ///
 /// # Errors
 /// The engine's and halo2's; [`Failure::Different`] if a peer has another result.
-pub fn run(global: &Global, args: &Bench) -> Result<()> {
+fn measure(global: &Global, mut args: Bench) -> Result<()> {
     if args.runs == 0 {
-        return Err(Failure::Usage("--runs 0 measures nothing".into()));
+        return Err(Failure::Usage("--runs must be at least 1".into()));
     }
-    if let Some(choice) = &args.gpu {
-        return device::run(global, args, choice);
+    if let Some(choice) = args.gpu.clone() {
+        return device::run(global, &args, &choice);
     }
-    let mut args = args.clone();
     if args.msm.is_empty() && args.ntt.is_empty() && args.prove.is_empty() {
         args.msm = vec![20, 22];
         args.ntt = vec![22];

@@ -11,6 +11,13 @@
 //!
 //! A circuit is written once and compiled twice: each file names halo2 as `super::halo2` only. [`stock`] gives that
 //! name to the unmodified crate, [`dropin`] to the drop-in.
+//!
+//! A package of its own: provers take most of the time that the binary takes to build, and a change of a command does not
+//! build them again.
+
+#![warn(missing_docs)]
+// The circuits are compiled twice on purpose: for the drop-in and for stock.
+#![allow(clippy::duplicate_mod)]
 
 pub mod dropin;
 pub mod stock;

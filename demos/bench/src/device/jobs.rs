@@ -7,11 +7,12 @@ use spillproof::column::{Column, Placement};
 use spillproof::commit::{G1, omega};
 use spillproof::stream::{Transform, ntt};
 
-use super::super::kernels::SEED;
+use spillproof_cli::commands::msm::{msm_from_disk, points_to_disk, scalars_to_disk};
+use spillproof_cli::report::progress::Progress;
+use spillproof_cli::run::Result;
+
 use super::line::Way;
-use crate::commands::msm::{msm_from_disk, points_to_disk, scalars_to_disk};
-use crate::report::progress::Progress;
-use crate::run::Result;
+use crate::kernels::SEED;
 
 /// What is made again and again.
 pub enum Job {

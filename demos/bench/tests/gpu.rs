@@ -1,8 +1,12 @@
-//! `spillproof bench --gpu`: the binary under the fake driver, with kernels compiled for the host.
+//! `spillproof-bench --gpu`: the binary under the fake driver, with kernels compiled for the host.
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../tests/gpu_support/mod.rs"]
 mod gpu_support;
+
+/// The program under test.
+const BINARY: &str = env!("CARGO_BIN_EXE_spillproof-bench");
 
 use std::process::{Command, Output};
 
@@ -12,7 +16,7 @@ use serde_json::Value;
 /// Measures a device; sizes are small, and rates of a fake device are no rates.
 fn bench(mut command: Command, arguments: &str) -> Output {
     command
-        .args("bench --memory 16MiB".split(' '))
+        .args(["--memory", "16MiB"])
         .args(arguments.split_whitespace())
         .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
         .output()

@@ -6,7 +6,7 @@ use spillproof_gpu::msm::MsmPlan;
 use spillproof_gpu::ntt::NttPlan;
 use spillproof_gpu::trace::Busy;
 
-use crate::report::table::{bytes, grid};
+use spillproof_cli::report::table::{bytes, grid};
 
 /// How data passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

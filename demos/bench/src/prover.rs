@@ -13,16 +13,17 @@ use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::plan::Rates;
 use spillproof_cgroup_tests::{Group, Keeper, Refusal, SwapFile, watched};
-use spillproof_cli::circuits::{Kind, Scheme};
+use spillproof_circuits::{Kind, Scheme};
+use spillproof_cli::args::Shape;
+use spillproof_cli::commands::oom::BESIDE_BUDGET_BYTES;
+use spillproof_cli::commands::plan::planned;
+use spillproof_cli::failure::Failure;
+use spillproof_cli::report::progress::Progress;
+use spillproof_cli::report::table::{bytes, grid};
+use spillproof_cli::run::{Result, Run};
 
-use super::child::{Limited, Statement, Taken, Who};
-use crate::args::{Bench, Shape};
-use crate::commands::oom::BESIDE_BUDGET_BYTES;
-use crate::commands::plan::planned;
-use crate::failure::Failure;
-use crate::report::progress::Progress;
-use crate::report::table::{bytes, grid};
-use crate::run::{Result, Run};
+use crate::args::Bench;
+use crate::child::{Limited, Statement, Taken, Who, spillproof};
 
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
 const TIMEOUT: Duration = Duration::from_secs(3600);
@@ -139,7 +140,6 @@ impl Bencher<'_> {
         let _line = Progress::start(&format!("insecure parameters of 2^{k}"));
         let file = self.dir.path.join(format!("{k}.params"));
         let srs = self.dir.path.join(format!("{k}.srs"));
-        let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
         let (k, srs_text, text) = (
             k.to_string(),
             srs.display().to_string(),
@@ -149,7 +149,8 @@ impl Bencher<'_> {
             vec!["srs", "gen", "--k", &k, "--out", &srs_text],
             vec!["srs", "export", &srs_text, "--out", &text],
         ] {
-            let ended = watched(&program, arguments, &[], TIMEOUT)?;
+            let (program, arguments) = spillproof(arguments)?;
+            let ended = watched(program, arguments, &[], TIMEOUT)?;
             if !ended.status.success() {
                 return Err(Failure::Demonstration(ended.stderr));
             }

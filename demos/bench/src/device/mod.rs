@@ -29,15 +29,16 @@ use spillproof_gpu::tier::{GpuTier, Offload, Staging, kernels};
 use spillproof_gpu::trace::{Busy, Detail, Kind};
 use spillproof_gpu::{Choice, Chosen, Gpu, Vram};
 
-use super::kernels::{disk_seconds, timed};
-use super::median;
-use crate::args::{Bench, Global};
-use crate::failure::Failure;
-use crate::report::chart;
-use crate::report::progress::Progress;
-use crate::report::svg::Picture;
-use crate::report::table::{bytes, grid};
-use crate::run::{Result, Run};
+use spillproof_cli::args::Global;
+use spillproof_cli::failure::Failure;
+use spillproof_cli::report::progress::Progress;
+use spillproof_cli::report::svg::Picture;
+use spillproof_cli::report::table::{bytes, grid};
+use spillproof_cli::run::{Result, Run};
+
+use crate::args::Bench;
+use crate::kernels::{disk_seconds, timed};
+use crate::{chart, median};
 use jobs::{Job, Made, Of};
 use line::{Bounds, Line, Measured, Plan, Traced, Way};
 
