@@ -68,9 +68,12 @@
 //!   `measure/` that launches kernels. Launching a kernel is unsafe for the caller, since nothing here knows
 //!   its parameters; the rest of the interface is safe.
 
-// The tests' support names the crate as an outsider does.
+// Unit tests share the support module of `tests/all`, which names the crate from outside.
 #[cfg(test)]
 extern crate self as spillproof_gpu;
+#[cfg(test)]
+#[path = "../tests/all/support/mod.rs"]
+mod support;
 
 mod choice;
 mod device;

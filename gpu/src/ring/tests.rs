@@ -5,9 +5,7 @@ use spillproof_fake_driver::{FakeDriver, Order, killed_under, under};
 use super::fault::Fault;
 use crate::{Gpu, trace::Detail};
 
-#[path = "../../tests/support/mod.rs"]
-mod support;
-use support::{Setup, Sizes, scaled, words};
+use crate::support::ring_jobs::{Setup, Sizes, scaled, words};
 
 /// Long enough that every slot and buffer is used many times over.
 const SIZES: Sizes = Sizes {
