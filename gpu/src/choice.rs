@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::device::Gpu;
+use crate::driver;
 use crate::error::{Error, Result};
+use crate::probed::NoGpu;
 use crate::trace::Detail;
-use crate::{NoGpu, probe};
 
 /// Which devices to use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -135,7 +136,7 @@ impl Choice {
     pub fn open_all(&self, detail: Detail) -> Result<Result<Vec<Gpu>, NotUsed>> {
         let named = |ordinals: &[usize]| -> Result<Vec<Gpu>> {
             // A driver without devices would call it an error of its own.
-            probe()?;
+            driver::devices()?;
             ordinals
                 .iter()
                 .map(|&ordinal| Gpu::open(ordinal, detail))
@@ -148,7 +149,7 @@ impl Choice {
             Choice::Auto => 1,
             Choice::All => usize::MAX,
         };
-        let there = match probe() {
+        let there = match driver::devices() {
             Ok(devices) => devices.len(),
             Err(reason) => return Ok(Err(NotUsed::None(reason))),
         };

@@ -7,7 +7,7 @@ use cudarc::driver::sys::CUdevice_attribute::{
 };
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 
-use crate::{Device, NoGpu};
+use crate::probed::{Device, NoGpu};
 
 /// The oldest driver that will do, by the CUDA that it knows: from 12.0 on there is all that is asked of one here.
 const VERSION_MIN: i32 = 12_000;
@@ -46,9 +46,8 @@ pub(crate) fn devices() -> Result<Vec<Device>, NoGpu> {
 }
 
 /// One device, described.
-pub(crate) fn describe_device(ordinal: usize) -> crate::error::Result<Device> {
-    let index = i32::try_from(ordinal).unwrap_or(i32::MAX);
-    describe(index).map_err(crate::raw::failed("describe a device"))
+pub(crate) fn describe_device(ordinal: usize) -> Result<Device, DriverError> {
+    describe(i32::try_from(ordinal).unwrap_or(i32::MAX))
 }
 
 /// The newest CUDA that the driver knows: 1000 times the major number, 10 times the minor one.

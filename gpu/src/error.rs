@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::NoGpu;
+use crate::probed::NoGpu;
 
 /// `Result` with the tier's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -31,7 +31,7 @@ pub enum Error {
         count: usize,
     },
     /// A call of the driver failed.
-    #[error("the CUDA driver failed to {operation}: {code:?}{}", crate::raw::hint(*.code))]
+    #[error("the CUDA driver failed to {operation}: {code:?}{}", crate::codes::hint(*.code))]
     Driver {
         /// What was asked of it.
         operation: &'static str,
@@ -186,7 +186,7 @@ impl Error {
     /// Whether the device's context is lost: nothing on it works any more, everything has to be opened anew.
     pub fn is_device_lost(&self) -> bool {
         match self {
-            Error::Driver { code, .. } => crate::raw::is_final(*code),
+            Error::Driver { code, .. } => crate::codes::is_final(*code),
             Error::Unusable { .. } => true,
             _ => false,
         }
@@ -203,21 +203,6 @@ impl Error {
         )
     }
 
-    /// For a job whose smallest plan needs so much of a pinned slot and of device memory, where there is so much: the slot, if it is
-    /// too short, else the memory.
-    pub(crate) fn too_small(what: String, slot: Smallest, vram: Smallest) -> Self {
-        let (memory, short) = match slot.needed_bytes > slot.budget_bytes {
-            true => (A_PINNED_SLOT, slot),
-            false => ("device memory", vram),
-        };
-        Self::TooSmall {
-            what,
-            memory,
-            budget_bytes: short.budget_bytes,
-            smallest_bytes: short.needed_bytes,
-        }
-    }
-
     /// Whether the processor could still do the job: it is the device, or its memory, that failed, not the job's own data.
     pub fn leaves_the_processor(&self) -> bool {
         !matches!(
@@ -225,11 +210,4 @@ impl Error {
             Error::Source { .. } | Error::Sink { .. } | Error::Invalid { .. }
         )
     }
-}
-
-/// What the smallest plan of a job needs of one kind of memory.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Smallest {
-    pub needed_bytes: u64,
-    pub budget_bytes: u64,
 }

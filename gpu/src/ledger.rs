@@ -4,9 +4,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use cudarc::driver::sys::CUresult;
 
 use crate::error::{Error, Result};
+use crate::lock::locked;
 
 /// The ledger. Clones share it.
 #[derive(Clone)]
@@ -91,8 +94,15 @@ impl Ledger {
         self.shared.state().peak_bytes
     }
 
-    /// The driver's own refusal, told with the ledger's figures.
-    pub(crate) fn refused_by_driver(&self, lease: &Lease) -> Error {
+    /// Adds the ledger's figures to an error of the driver that says it is out of memory; other errors stay as they are.
+    pub(crate) fn with_figures(&self, error: Error, lease: &Lease) -> Error {
+        let Error::Driver {
+            code: CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+            ..
+        } = error
+        else {
+            return error;
+        };
         Error::OutOfMemory {
             memory: self.shared.memory,
             what: lease.what.to_string(),
@@ -116,9 +126,8 @@ impl fmt::Debug for Ledger {
 }
 
 impl Shared {
-    /// A panic of another thread cannot leave the state half changed, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

@@ -43,7 +43,7 @@
 //! let _turn = gpu.take_turn();
 //! let vram = Vram::new(&gpu, 1 << 30);
 //! let mut ring = ring::Ring::new(&vram, chunking, 2)?;
-//! let job = ring::Job { total_bytes: 1 << 30, upload: Some((&mut upload, &mut source)), download: None };
+//! let job = ring::RingJob { total_bytes: 1 << 30, upload: Some((&mut upload, &mut source)), download: None };
 //! ring.run(job, &mut |chunk| { /* launch kernels on chunk.stream over chunk.buffer */ Ok(()) })?;
 //! ring.finish()?;
 //! println!("{}", gpu.trace().table());
@@ -75,91 +75,41 @@ extern crate self as spillproof_gpu;
 #[path = "../tests/all/support/mod.rs"]
 mod support;
 
+mod buffer;
 mod choice;
+mod codes;
 mod device;
 mod driver;
 mod error;
 mod fallback;
+mod fit;
 pub mod kernels;
 mod ledger;
+mod lock;
 pub mod measure;
 pub mod msm;
 pub mod ntt;
 mod pinned;
+mod probed;
 pub mod program;
 mod quotient;
 mod raw;
 pub mod ring;
+mod stream;
 pub mod tier;
 pub mod trace;
 mod vram;
 
-use std::fmt;
-
+pub use buffer::{DeviceBuffer, GRANULE_BYTES};
 pub use choice::{Choice, Chosen, NotUsed, ParseChoiceError};
-pub use device::{Gpu, Stream, Turn};
+pub use device::{Gpu, Turn};
 pub use error::{BoxedError, Error, Result};
 pub use fallback::{DoneBy, with_fallback};
 pub use ledger::{Lease, Ledger};
 pub use pinned::{Caching, Pinned, PinnedPool, Slot};
-pub use vram::{DeviceBuffer, GRANULE_BYTES, Vram};
-
-/// A device that could compute.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Device {
-    /// Which one, from 0, in the driver's order.
-    pub ordinal: usize,
-    /// What the maker calls it.
-    pub name: String,
-    /// Compute capability, (major, minor).
-    pub compute_capability: (i32, i32),
-    /// Multiprocessors.
-    pub multiprocessors: u32,
-    /// Device memory in bytes.
-    pub memory_bytes: u64,
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (major, minor) = self.compute_capability;
-        let mib = self.memory_bytes >> 20;
-        write!(
-            f,
-            "{}: {} (sm_{major}{minor}, {} multiprocessors, {mib} MiB)",
-            self.ordinal, self.name, self.multiprocessors
-        )
-    }
-}
-
-/// Why there is no device.
-#[non_exhaustive]
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoGpu {
-    /// The driver's library is not on this machine.
-    #[error("no GPU: the CUDA driver (libcuda.so) is not installed")]
-    NoDriver,
-    /// The driver is there, and would not work.
-    #[error("no GPU: the CUDA driver failed to {operation}: {reason}")]
-    Driver {
-        /// What was asked of it.
-        operation: &'static str,
-        /// What it said.
-        reason: String,
-    },
-    /// The driver is too old.
-    #[error(
-        "no GPU: the CUDA driver knows CUDA {knows} at most, and {needed} is needed: install a newer driver"
-    )]
-    OldDriver {
-        /// The newest CUDA that it knows.
-        knows: String,
-        /// The oldest that will do.
-        needed: String,
-    },
-    /// The driver works, and knows no device.
-    #[error("no GPU: the CUDA driver sees no device")]
-    NoDevice,
-}
+pub use probed::{Device, NoGpu};
+pub use stream::Stream;
+pub use vram::Vram;
 
 /// The devices of this machine, in the driver's order; never an empty list.
 ///

@@ -7,11 +7,10 @@ use std::borrow::Cow;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::CUresult;
-
 use crate::device::Gpu;
 use crate::error::{Error, Result};
 use crate::ledger::{Lease, Ledger};
+use crate::lock::locked;
 use crate::raw::RawSlot;
 
 const REMEDY: &str = "raise the budget of pinned memory, or use fewer or smaller slots";
@@ -65,13 +64,7 @@ impl Pinned {
         let idle = (0..count)
             .map(|_| RawSlot::new(gpu.context(), slot_bytes, write_combined))
             .collect::<Result<Vec<_>>>()
-            .map_err(|error| match error {
-                Error::Driver {
-                    code: CUresult::CUDA_ERROR_OUT_OF_MEMORY,
-                    ..
-                } => self.ledger.refused_by_driver(&lease),
-                other => other,
-            })?;
+            .map_err(|error| self.ledger.with_figures(error, &lease))?;
         Ok(PinnedPool {
             shelf: Arc::new(Shelf {
                 state: Mutex::new(State { idle, count }),
@@ -172,9 +165,8 @@ impl PinnedPool {
 }
 
 impl Shelf {
-    /// A panic of another thread cannot leave the state half changed, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 
@@ -228,9 +220,9 @@ impl Drop for Slot {
             return;
         };
         // Comes back idle, or not at all: nobody else may get bytes that a copy may still use.
-        let settled = raw.settle().is_ok();
+        let is_idle = raw.wait_until_idle().is_ok();
         let mut state = self.shelf.state();
-        if settled {
+        if is_idle {
             state.idle.push(raw);
         } else {
             state.count -= 1;

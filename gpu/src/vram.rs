@@ -5,16 +5,12 @@
 
 use std::borrow::Cow;
 
-use cudarc::driver::sys::CUresult;
-
-use crate::device::{Gpu, Stream};
+use crate::buffer::{DeviceBuffer, GRANULE_BYTES};
+use crate::device::Gpu;
 use crate::error::{Error, Result};
-use crate::ledger::{Lease, Ledger};
+use crate::ledger::Ledger;
 use crate::raw::DeviceMemory;
-use crate::trace::Kind;
 
-/// What a buffer's bytes are rounded up to in the ledger: the driver's alignment.
-pub const GRANULE_BYTES: u64 = 256;
 /// Of the memory that is free when a job starts, `auto` leaves this part to others: the display, the kernels' own stacks.
 const AUTO_LEAVES: u64 = 16;
 const REMEDY: &str = "raise the budget of device memory, or let the job take smaller chunks";
@@ -57,17 +53,9 @@ impl Vram {
                 details: format!("{bytes} bytes"),
             })?;
         let lease = self.ledger.lease(rounded_bytes, what)?;
-        let memory = DeviceMemory::new(self.gpu.context(), bytes).map_err(|error| match error {
-            Error::Driver {
-                code: CUresult::CUDA_ERROR_OUT_OF_MEMORY,
-                ..
-            } => self.ledger.refused_by_driver(&lease),
-            other => other,
-        })?;
-        Ok(DeviceBuffer {
-            memory,
-            _lease: lease,
-        })
+        let memory = DeviceMemory::new(self.gpu.context(), bytes)
+            .map_err(|error| self.ledger.with_figures(error, &lease))?;
+        Ok(DeviceBuffer::new(memory, lease))
     }
 
     /// The ledger: limit, held, peak.
@@ -78,57 +66,5 @@ impl Vram {
     /// The device.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
-    }
-}
-
-/// Bytes on a device, with their lease. Work that uses them must be done before it is dropped; whoever drops one waits for its stream.
-#[derive(Debug)]
-pub struct DeviceBuffer {
-    // Before the lease: memory is given back first.
-    memory: DeviceMemory,
-    _lease: Lease,
-}
-
-impl DeviceBuffer {
-    /// Its length in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.memory.bytes()
-    }
-
-    /// Writes from pageable memory and waits: for tables and small results, not for streams of data.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a range outside the buffer, [`Error::Driver`].
-    pub fn write(&self, stream: &Stream, offset: u64, bytes: &[u8]) -> Result<()> {
-        let length = bytes.len() as u64;
-        stream
-            .trace()
-            .device(Kind::ToDevicePageable, length, stream.raw(), || {
-                stream.raw().write_now(&self.memory, offset, bytes)
-            })?;
-        stream.synchronize()
-    }
-
-    /// Reads into pageable memory, after what is queued on `stream`, and waits.
-    ///
-    /// # Errors
-    /// As [`DeviceBuffer::write`].
-    pub fn read(&self, stream: &Stream, offset: u64, into: &mut [u8]) -> Result<()> {
-        let length = into.len() as u64;
-        stream
-            .trace()
-            .device(Kind::FromDevicePageable, length, stream.raw(), || {
-                stream.raw().read_now(&self.memory, offset, into)
-            })?;
-        stream.synchronize()
-    }
-
-    /// Where it begins on the device: for structures and tables of a kernel that hold addresses. It is good for as long as the buffer is.
-    pub fn address(&self) -> u64 {
-        self.memory.start()
-    }
-
-    pub(crate) fn memory(&self) -> &DeviceMemory {
-        &self.memory
     }
 }

@@ -20,11 +20,12 @@ pub use cache::Cache;
 pub use find::FOLDER_VARIABLE;
 pub use nvrtc::Nvrtc;
 
-use crate::device::{Gpu, Stream};
+use crate::buffer::DeviceBuffer;
+use crate::device::Gpu;
 use crate::error::{Error, Result};
 use crate::raw::{Function, Module, Value};
+use crate::stream::Stream;
 use crate::trace::Trace;
-use crate::vram::DeviceBuffer;
 
 /// Names an image to use instead of compiling.
 pub const IMAGE_VARIABLE: &str = "SPILLPROOF_KERNELS_IMAGE";

@@ -1,10 +1,10 @@
 //! The one place where this folder launches kernels.
 #![allow(unsafe_code)]
 
-use crate::device::Stream;
+use crate::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::kernels::{Argument, Grid, Kernel};
-use crate::vram::DeviceBuffer;
+use crate::stream::Stream;
 
 /// Of a block, as the kernels are bounded.
 const THREADS: u32 = 128;
@@ -82,7 +82,7 @@ impl Chains {
 
     /// What one thread has written from `offset` on.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.to.read(&self.stream, offset, into)
+        self.stream.read((&self.to, offset), into)
     }
 }
 

@@ -16,7 +16,7 @@ use super::Facts;
 use super::launch::{Chains, threads};
 use crate::kernels::Kernels;
 use crate::msm::{POINT_BYTES, SCALAR_BYTES, SUM_BYTES, point};
-use crate::ring::{Chunking, Download, Job, Ring, Upload};
+use crate::ring::{Chunking, Download, Ring, RingJob, Upload};
 use crate::tier::{bytes_of, points};
 use crate::vram::Vram;
 use crate::{Caching, Error, Gpu, Pinned, Result};
@@ -151,7 +151,7 @@ fn steps_per_second(
     let multiprocessors = gpu.description().multiprocessors.clamp(1, 1 << 12);
     let blocks_max = multiprocessors * BLOCKS_OF_A_MULTIPROCESSOR;
     let source = vram.buffer(from.len() as u64, "chains of operations")?;
-    source.write(&stream, 0, from)?;
+    stream.write((&source, 0), from)?;
     let results = vram.buffer(threads(blocks_max) * to_bytes, "results of chains")?;
     let chains = Chains::new(
         stream,
@@ -221,7 +221,7 @@ fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
     let mut rates = [0.0; 3];
     for (rate, (up, back)) in rates.iter_mut().zip([(true, false), (false, true), (true, true)]) {
         let mut copy = |total_bytes| {
-            let job = Job {
+            let job = RingJob {
                 total_bytes,
                 upload: up.then_some((&mut upload, &mut source as _)),
                 download: back.then_some((&mut download, &mut sink as _)),

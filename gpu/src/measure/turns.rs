@@ -1,10 +1,12 @@
 //! Several makers of the same jobs, one after the other, in one session: whose turn it is changes, the columns stay.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ark_bn254::G1Projective;
 use spillproof::budget::Budget;
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
+
+use crate::lock::locked;
 
 /// A session's tier that asks whoever has the turn; nobody is the processor.
 #[derive(Debug, Default)]
@@ -66,9 +68,8 @@ impl Turns {
         answer
     }
 
-    /// What is behind the lock is whole whenever it is open, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

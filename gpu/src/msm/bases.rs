@@ -1,9 +1,10 @@
 //! Points that stay on a device for several sums. Device memory: 64 bytes a point.
 
 use super::plan::POINT_BYTES;
+use crate::buffer::{DeviceBuffer, GRANULE_BYTES, leased_bytes};
 use crate::error::{Error, Result};
-use crate::ring::{Chunking, Job, Ring, Source, Upload};
-use crate::vram::{DeviceBuffer, GRANULE_BYTES, Vram};
+use crate::ring::{Chunking, Ring, Source, Upload};
+use crate::vram::Vram;
 
 /// Bases on a device, in the order in which they came.
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub struct Bases {
 impl Bases {
     /// Bytes of device memory that so many points lease, once they are there.
     pub fn vram_bytes(points: u64) -> u64 {
-        (points * POINT_BYTES).next_multiple_of(GRANULE_BYTES)
+        leased_bytes(points * POINT_BYTES)
     }
 
     /// Room for so many; a run with [`Points::Stay`](super::Points) brings them.
@@ -46,17 +47,7 @@ impl Bases {
         let bases = Self::reserve(vram, points)?;
         // After the bases, so dropped before them: if the job fails it has waited for its copies.
         let mut ring = Ring::new(vram, chunking, 2)?;
-        let job = Job {
-            total_bytes: points * POINT_BYTES,
-            upload: Some((upload, source)),
-            download: None,
-        };
-        ring.run(job, &mut |chunk| {
-            let piece = chunk.piece;
-            chunk
-                .stream
-                .copy((&bases.buffer, piece.offset), (chunk.buffer, 0), piece.bytes)
-        })?;
+        ring.fill_buffer(&bases.buffer, points * POINT_BYTES, (upload, source))?;
         ring.finish()?;
         Ok(bases)
     }

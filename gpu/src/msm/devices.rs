@@ -12,6 +12,7 @@ use ark_bn254::G1Projective;
 
 use super::Msm;
 use crate::error::{Error, Result};
+use crate::lock::locked;
 use crate::ring::{Source, Upload};
 
 /// Some of a sum's points.
@@ -24,9 +25,9 @@ pub struct Share {
 }
 
 /// What sums shares on one device, on a thread of its own: one sum, or what else begins as nothing and adds up.
-pub type OnDevice<'a, T = G1Projective, D = Error> = Box<dyn FnMut(Share) -> Result<T, D> + Send + 'a>;
+pub type ShareWorker<'a, T = G1Projective, D = Error> = Box<dyn FnMut(Share) -> Result<T, D> + Send + 'a>;
 
-/// An error of [`OnDevice`].
+/// An error of [`ShareWorker`].
 pub trait DeviceError: Send {
     /// Why this device stops, where another one, or the processor, could go on; `None` if the job itself has failed.
     fn stops_the_device(&self) -> Option<String>;
@@ -59,11 +60,11 @@ pub struct Shared<T = G1Projective> {
 }
 
 /// A device's part of [`over_devices`]: shares no longer than its plan, from a source of each.
-pub fn on_device<'a, S: Source>(
+pub fn share_worker<'a, S: Source>(
     mut msm: Msm,
     mut upload: Upload,
     mut source: impl FnMut(Share) -> S + Send + 'a,
-) -> OnDevice<'a> {
+) -> ShareWorker<'a> {
     Box::new(move |share| msm.run_points(share.points, &mut upload, &mut source(share)))
 }
 
@@ -74,7 +75,7 @@ pub fn on_device<'a, S: Source>(
 pub fn over_devices<T, D, E>(
     points: u64,
     share_points: u64,
-    devices: Vec<OnDevice<'_, T, D>>,
+    devices: Vec<ShareWorker<'_, T, D>>,
     mut processor: impl FnMut(Share) -> Result<T, E>,
 ) -> Result<Shared<T>, E>
 where
@@ -164,9 +165,8 @@ impl<D> Drop for Dealt<'_, D> {
 }
 
 impl<D> Deck<D> {
-    /// Nothing is half done when a thread panics, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State<D>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// The next share, if there is one now.
@@ -206,7 +206,7 @@ impl<D> Deck<D> {
     }
 
     /// A device's thread.
-    fn worked<T>(&self, mut device: OnDevice<'_, T, D>) -> (T, Worked)
+    fn worked<T>(&self, mut device: ShareWorker<'_, T, D>) -> (T, Worked)
     where
         T: AddAssign + Default,
         D: DeviceError,

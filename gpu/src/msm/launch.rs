@@ -1,10 +1,10 @@
 //! The one place where this folder launches kernels.
 #![allow(unsafe_code)]
 
-use crate::device::Stream;
 use crate::error::Result;
 use crate::kernels::Argument;
 pub(super) use crate::kernels::{Grid, Kernel};
+use crate::stream::Stream;
 
 /// Queues a kernel of `msm.cuh` or `sort.cuh`.
 pub(super) fn launch(kernel: &Kernel, stream: &Stream, grid: Grid, arguments: &[Argument<'_>]) -> Result<()> {

@@ -27,15 +27,16 @@ use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
 use ark_ff::BigInt;
 
 pub use bases::Bases;
-pub use devices::{DeviceError, OnDevice, Share, Shared, Worked, on_device, over_devices};
+pub use devices::{DeviceError, Share, ShareWorker, Shared, Worked, over_devices, share_worker};
 pub(crate) use plan::SUM_BYTES;
 pub use plan::{BasesAre, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
 
-use crate::device::Stream;
+use crate::buffer::DeviceBuffer;
 use crate::error::{BoxedError, Error, Result};
 use crate::kernels::{Argument, Kernels};
-use crate::ring::{Chunk, Job, Ring, Source, Upload};
-use crate::vram::{DeviceBuffer, Vram};
+use crate::ring::{Chunk, Ring, RingJob, Source, Upload};
+use crate::stream::Stream;
+use crate::vram::Vram;
 use launch::{Grid, Kernel, launch};
 use sort::{Pairs, Sort};
 
@@ -87,11 +88,11 @@ pub enum Points<'b> {
 pub struct Msm {
     // First: when it is dropped it waits for its kernels, and only then may buffers go.
     ring: Ring,
-    work: Work,
+    work: MsmLauncher,
 }
 
 #[derive(Debug)]
-struct Work {
+struct MsmLauncher {
     plan: MsmPlan,
     launches: Launches,
     buffers: Buffers,
@@ -113,7 +114,7 @@ struct Launches {
 
 #[derive(Debug)]
 struct Buffers {
-    sums: DeviceBuffer,
+    buckets: DeviceBuffer,
     pairs: Pairs,
     starts: DeviceBuffer,
     order: Pairs,
@@ -143,7 +144,7 @@ impl Msm {
             total: of_the_curve("total")?,
         };
         let buffers = Buffers {
-            sums: vram.buffer(sizes.sums, "MSM buckets")?,
+            buckets: vram.buffer(sizes.buckets, "MSM buckets")?,
             pairs: Pairs::new(vram, sizes.pairs, "MSM digits")?,
             starts: vram.buffer(sizes.starts, "MSM runs")?,
             order: Pairs::new(vram, sizes.order, "MSM order of buckets")?,
@@ -153,7 +154,7 @@ impl Msm {
         };
         Ok(Self {
             ring: Ring::new(vram, plan.chunking()?, plan.shape().ring_buffers)?,
-            work: Work {
+            work: MsmLauncher {
                 plan,
                 launches,
                 buffers,
@@ -274,7 +275,7 @@ impl Msm {
             Points::Pass => None,
             Points::Stay(bases) | Points::There(bases) => Some(bases.for_points(points)?),
         };
-        let job = Job {
+        let job = RingJob {
             total_bytes: points * work.plan.element_bytes(),
             upload: Some((upload, source)),
             download: None,
@@ -288,20 +289,20 @@ impl Msm {
         let work = &self.work;
         self.ring.finish()?;
         let mut sums = vec![0; work.buffers.totals.bytes() as usize];
-        work.buffers.totals.read(self.ring.stream(), 0, &mut sums)?;
-        let of_columns = sums.chunks_exact(work.plan.sizes().of_totals as usize);
+        self.ring.stream().read((&work.buffers.totals, 0), &mut sums)?;
+        let of_columns = sums.chunks_exact(work.plan.sizes().totals_of_column as usize);
         of_columns
             .map(|sums| combine(sums, work.plan.shape().window_bits))
             .collect()
     }
 }
 
-impl Work {
+impl MsmLauncher {
     /// Queues what adds a chunk's products to the buckets of all columns.
     fn add(&self, chunk: &Chunk<'_>, bases: Option<&DeviceBuffer>) -> Result<()> {
         if chunk.piece.index == 0 {
             // Zeros are points at infinity. Not before the job: from here on the ring knows that its stream has to be waited for.
-            chunk.stream.fill(&self.buffers.sums, 0)?;
+            chunk.stream.fill(&self.buffers.buckets, 0)?;
         }
         let element_bytes = self.plan.element_bytes();
         let n = chunk.piece.bytes / element_bytes;
@@ -339,7 +340,7 @@ impl Work {
         let row = Grid::for_threads(n, THREADS)?;
         let all_items = Grid::for_threads(items, THREADS)?;
         let [starts, partials] = [&buffers.starts, &buffers.partials].map(Argument::Buffer);
-        let sums = Argument::BufferAt(&buffers.sums, column * plan.sizes().of_sums);
+        let sums = Argument::BufferAt(&buffers.buckets, column * plan.sizes().buckets_of_column);
 
         let pairs = buffers.pairs.unsorted();
         let bits = Argument::Word32(shape.window_bits);
@@ -418,8 +419,8 @@ impl Work {
             [plan.buckets(), plan.segment(), segments].map(|value| Argument::Word32(value as u32));
         let sizes = plan.sizes();
         let partials = Argument::Buffer(&buffers.partials);
-        let sums = Argument::BufferAt(&buffers.sums, column * sizes.of_sums);
-        let totals = Argument::BufferAt(&buffers.totals, column * sizes.of_totals);
+        let sums = Argument::BufferAt(&buffers.buckets, column * sizes.buckets_of_column);
+        let totals = Argument::BufferAt(&buffers.totals, column * sizes.totals_of_column);
         let grid = by_windows(Grid::for_threads(segments, THREADS)?, windows);
         launch(
             &self.launches.reduce,

@@ -1,8 +1,9 @@
 //! How an MSM is cut: window width, points of a chunk, and the bytes that all of it takes.
 
+use crate::buffer::leased_bytes;
 use crate::error::{A_PINNED_SLOT, Error, Result};
+use crate::fit::largest;
 use crate::ring::Chunking;
-use crate::vram::GRANULE_BYTES;
 
 /// Bytes of a point and its scalar.
 pub const ELEMENT_BYTES: u64 = POINT_BYTES + SCALAR_BYTES;
@@ -87,9 +88,9 @@ pub enum BasesAre {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub chunk: u64,
-    pub sums: u64,
-    /// Of one column, as `totals`.
-    pub of_sums: u64,
+    pub buckets: u64,
+    /// The buckets of one column.
+    pub buckets_of_column: u64,
     /// One of four: keys and values, before and after a pass of sorting.
     pub pairs: u64,
     pub starts: u64,
@@ -98,7 +99,8 @@ pub(super) struct Sizes {
     pub counts: u64,
     pub partials: u64,
     pub totals: u64,
-    pub of_totals: u64,
+    /// The totals of one column.
+    pub totals_of_column: u64,
 }
 
 impl MsmPlan {
@@ -163,15 +165,9 @@ impl MsmPlan {
                 if with(shortest).vram_bytes() > vram_bytes {
                     continue;
                 }
-                let (mut fits, mut beyond) = (shortest, longest + 1);
-                while beyond - fits > 1 {
-                    let middle = fits.midpoint(beyond);
-                    if with(middle).vram_bytes() <= vram_bytes {
-                        fits = middle;
-                    } else {
-                        beyond = middle;
-                    }
-                }
+                let fits = largest(shortest, longest + 1, |chunk_points| {
+                    with(chunk_points).vram_bytes() <= vram_bytes
+                });
                 // All of them are one chunk, however many; a shorter chunk may need more room for pieces of runs.
                 let rounded =
                     Some(with(even(fits))).filter(|plan| fits < points && plan.vram_bytes() <= vram_bytes);
@@ -328,15 +324,15 @@ impl MsmPlan {
     pub fn vram_bytes(&self) -> u64 {
         let sizes = self.sizes();
         let one_each = [
-            sizes.sums,
+            sizes.buckets,
             sizes.starts,
             sizes.counts,
             sizes.partials,
             sizes.totals,
         ];
-        let once: u64 = one_each.into_iter().map(rounded).sum();
-        once + self.shape.ring_buffers as u64 * rounded(sizes.chunk)
-            + 4 * (rounded(sizes.pairs) + rounded(sizes.order))
+        let once: u64 = one_each.into_iter().map(leased_bytes).sum();
+        once + self.shape.ring_buffers as u64 * leased_bytes(sizes.chunk)
+            + 4 * (leased_bytes(sizes.pairs) + leased_bytes(sizes.order))
     }
 
     /// Bytes that a pinned slot must have.
@@ -436,15 +432,15 @@ impl MsmPlan {
         let counts = super::sort::count_words(points, windows).max(super::sort::count_words(items, 1));
         Sizes {
             chunk: self.slot_bytes(),
-            sums: self.columns * SUM_BYTES * items,
-            of_sums: SUM_BYTES * items,
+            buckets: self.columns * SUM_BYTES * items,
+            buckets_of_column: SUM_BYTES * items,
             pairs: WORD_BYTES * windows * points,
             starts: WORD_BYTES * windows * (buckets + 1),
             order: WORD_BYTES * items,
             counts: WORD_BYTES * counts,
             partials: SUM_BYTES * windows * self.slots(points).max(self.segments()),
             totals: self.columns * SUM_BYTES * windows,
-            of_totals: SUM_BYTES * windows,
+            totals_of_column: SUM_BYTES * windows,
         }
     }
 }
@@ -463,11 +459,6 @@ fn element_bytes(columns: u64, bases: BasesAre) -> u64 {
         BasesAre::Resident => 0,
     };
     of_point + columns * SCALAR_BYTES
-}
-
-/// As the ledger counts a buffer.
-fn rounded(bytes: u64) -> u64 {
-    bytes.next_multiple_of(GRANULE_BYTES)
 }
 
 #[cfg(test)]

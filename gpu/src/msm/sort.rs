@@ -1,10 +1,11 @@
 //! The launches of the radix sort, and the room that it needs: see `sort.cuh`.
 
 use super::launch::{Grid, Kernel, launch};
-use crate::device::Stream;
+use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::kernels::{Argument, Kernels};
-use crate::vram::{DeviceBuffer, Vram};
+use crate::stream::Stream;
+use crate::vram::Vram;
 
 pub(super) const DIGIT_BITS: u32 = 4;
 const DIGITS: u64 = 1 << DIGIT_BITS;

@@ -12,18 +12,23 @@
 //! If a device fails the transform has failed, since every device has a part of every element by then: [`super::over_devices`] begins anew
 //! with those that are left.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ark_bn254::Fr;
 
-use super::passes::{Layout, laid_out, transform};
+use super::ends::{Ends, ReadElements, WriteElements};
+use super::launcher::NttLauncher;
+use super::passes::{Layout, Placed};
 use super::plan::{ELEMENT_BYTES, NttPlan, check_length};
-use super::tables::{OnDevice, Tables};
-use super::{Ends, ReadElements, Transform, Work, WriteElements};
-use crate::error::{BoxedError, Error, Result, Smallest};
+use super::tables::Tables;
+use super::transform::Transform;
+use crate::buffer::{DeviceBuffer, leased_bytes};
+use crate::error::{BoxedError, Error, Result};
+use crate::fit::JobMemory;
 use crate::kernels::Kernels;
-use crate::ring::{Chunking, Job, Ring};
-use crate::vram::{DeviceBuffer, GRANULE_BYTES, Vram};
+use crate::lock::locked;
+use crate::ring::{Chunking, Ring};
+use crate::vram::Vram;
 
 /// How a transform is dealt out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +86,7 @@ impl Failed {
 struct Part {
     // First: when it is dropped it waits for its kernels, and only then may buffers go.
     ring: Ring,
-    work: Work,
+    launcher: NttLauncher,
     other: DeviceBuffer,
     number: u64,
 }
@@ -121,17 +126,15 @@ impl DevicesPlan {
                 return Ok(plan);
             }
         }
-        Err(Error::too_small(
-            format!("a part of a transform of 2^{log_n} elements"),
-            Smallest {
-                needed_bytes: least.slot_bytes(),
-                budget_bytes: slot_bytes,
-            },
-            Smallest {
-                needed_bytes: least.vram_bytes(),
-                budget_bytes: vram_bytes,
-            },
-        ))
+        let needed = JobMemory {
+            slot_bytes: least.slot_bytes(),
+            vram_bytes: least.vram_bytes(),
+        };
+        let given = JobMemory {
+            slot_bytes,
+            vram_bytes,
+        };
+        Err(needed.too_small(format!("a part of a transform of 2^{log_n} elements"), given))
     }
 
     /// log2 of the number of elements.
@@ -146,10 +149,9 @@ impl DevicesPlan {
 
     /// Bytes of device memory that are leased on each.
     pub fn vram_bytes(&self) -> u64 {
-        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
-        rounded(self.part().table_bytes())
-            + 2 * rounded(self.part_bytes())
-            + self.ring_buffers as u64 * rounded(self.slot_bytes())
+        leased_bytes(self.part().table_bytes())
+            + 2 * leased_bytes(self.part_bytes())
+            + self.ring_buffers as u64 * leased_bytes(self.slot_bytes())
     }
 
     /// Bytes that a pinned slot must have, at either end of each device.
@@ -303,7 +305,7 @@ impl NttDevices {
             for from in &self.parts {
                 let copied = to.ring.stream().copy(
                     (&to.other, from.number * bytes),
-                    (&from.work.array, to.number * bytes),
+                    (&from.launcher.array, to.number * bytes),
                     bytes,
                 );
                 copied.map_err(Failed::on(to.number))?;
@@ -373,13 +375,13 @@ impl Part {
         let array = || vram.buffer(plan.part_bytes(), "NTT arrays");
         let (array, other) = (array()?, array()?);
         let mut content = Tables::new();
-        let work = Work::new(of_part, transform, (kernel, tables, (array, None)), &mut content);
+        let launcher = NttLauncher::new(of_part, transform, (kernel, tables, (array, None)), &mut content);
         let chunking = Chunking::new(plan.slot_bytes(), plan.line() * ELEMENT_BYTES)?;
         let ring = Ring::new(vram, chunking, plan.ring_buffers)?;
-        work.tables.write(ring.stream(), 0, &content.bytes())?;
+        ring.stream().write((&launcher.tables, 0), &content.bytes())?;
         Ok(Self {
             ring,
-            work,
+            launcher,
             other,
             number,
         })
@@ -395,34 +397,18 @@ impl Part {
         let (line, columns, first) = (plan.line(), plan.columns(), self.number * plan.line());
         let line_bytes = line * ELEMENT_BYTES;
         let mut source = |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
-            let mut from = from.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut from = locked(from);
             let mut lines = (offset / line_bytes..).zip(into.chunks_exact_mut(line_bytes as usize));
             lines.try_for_each(|(row, into)| from.read(row * columns + first, into))
         };
-        let job = Job {
-            total_bytes: plan.part_bytes(),
-            upload: Some((&mut *ends.upload, &mut source)),
-            download: None,
-        };
-        let work = &self.work;
-        self.ring.run(job, &mut |chunk| {
-            let piece = chunk.piece;
-            let to = (&work.array, piece.offset);
-            chunk.stream.copy(to, (chunk.buffer, 0), piece.bytes)
-        })?;
-        let layout = Layout {
-            stride: line,
-            batch: 1,
-        };
-        let rows = work.some_columns((first, line), columns, layout)?;
-        let arrays = [&work.array, &self.other];
-        transform(
-            &work.kernel,
-            self.ring.stream(),
-            &OnDevice(&work.tables, ELEMENT_BYTES),
-            &rows,
-            arrays,
-        )
+        let launcher = &self.launcher;
+        self.ring.fill_buffer(
+            &launcher.array,
+            plan.part_bytes(),
+            (&mut *ends.upload, &mut source),
+        )?;
+        let batch = launcher.column_batch(first, line, columns)?;
+        launcher.transform(self.ring.stream(), &batch, [&launcher.array, &self.other])
     }
 
     /// Transforms this device's rows, which are in blocks by the device that they come from, and downloads them as lines of all columns.
@@ -432,45 +418,31 @@ impl Part {
         ends: &mut Ends<'_>,
         to: &Mutex<&mut (dyn WriteElements + Send)>,
     ) -> Result<()> {
-        let (work, stream) = (&self.work, self.ring.stream());
+        let (launcher, stream) = (&self.launcher, self.ring.stream());
         let (line, columns, count) = (plan.line(), plan.columns(), plan.rows_of_each());
         let first = self.number * count;
-        let lines = |batch| Layout { stride: 1, batch };
         for device in 0..plan.devices() {
-            let block = (&self.other, device * plan.block_bytes(), lines(line));
-            let place = (&work.array, device * line * ELEMENT_BYTES, lines(columns));
-            laid_out(&work.kernel, stream, (line.ilog2(), count), block, place)?;
+            let placed = |buffer, offset_bytes, batch| Placed {
+                buffer,
+                offset_bytes,
+                layout: Layout { stride: 1, batch },
+            };
+            let block = placed(&self.other, device * plan.block_bytes(), line);
+            let place = placed(&launcher.array, device * line * ELEMENT_BYTES, columns);
+            launcher.lay_out(stream, (line.ilog2(), count), block, place)?;
         }
-        let across = Layout {
-            stride: count,
-            batch: 1,
-        };
-        let rows = work.some_rows((first, count), plan.rows(), [lines(columns), across])?;
-        let arrays = [&work.array, &self.other];
-        transform(
-            &work.kernel,
-            stream,
-            &OnDevice(&work.tables, ELEMENT_BYTES),
-            &rows,
-            arrays,
-        )?;
+        let batch = launcher.row_batch(first, count, plan.rows(), columns)?;
+        launcher.transform(stream, &batch, [&launcher.array, &self.other])?;
 
         let line_bytes = count * ELEMENT_BYTES;
         let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
-            let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut to = locked(to);
             let mut lines = (offset / line_bytes..).zip(bytes.chunks_exact(line_bytes as usize));
             lines.try_for_each(|(column, line)| to.write(column * plan.rows() + first, line))
         };
-        let job = Job {
-            total_bytes: plan.part_bytes(),
-            upload: None,
-            download: Some((&mut *ends.download, &mut sink)),
-        };
-        self.ring.run(job, &mut |chunk| {
-            let piece = chunk.piece;
-            let from = (&work.array, piece.offset);
-            chunk.stream.copy((chunk.buffer, 0), from, piece.bytes)
-        })
+        let array = (&launcher.array, 0);
+        self.ring
+            .drain_buffer(array, plan.part_bytes(), (&mut *ends.download, &mut sink))
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! A transform over k devices ([`super::NttDevices`]) has a part of every element on each of them, so nothing of it outlives one that fails.
 //! The next attempt has the largest power of two of those left, where their memory has room for the larger parts; elements are read anew.
-//! Transforms are exact, so who made one does not show in the result; [`Dealt`] tells. Each attempt has one device fewer at least.
+//! Transforms are exact, so who made one does not show in the result; [`Participants`] tells. Each attempt has one device fewer at least.
 //!
 //! Memory: what each attempt's [`DevicesPlan`] leases, for its time.
 
 use super::devices::{DevicesPlan, Failed, NttDevices};
-use super::{Ends, ReadElements, Transform, WriteElements};
+use super::ends::{Ends, ReadElements, WriteElements};
+use super::transform::Transform;
 use crate::error::{Error, Result};
 use crate::kernels::Kernels;
 use crate::vram::Vram;
@@ -25,7 +26,7 @@ pub struct Member<'a> {
 
 /// Who made a transform.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dealt {
+pub struct Participants {
     /// Devices, by their places in the caller's order.
     pub devices: Vec<usize>,
     /// Those that failed on the way, and what they said.
@@ -43,7 +44,7 @@ pub fn over_devices(
     transform: Transform,
     from: &mut (dyn ReadElements + Send),
     to: &mut (dyn WriteElements + Send),
-) -> Result<Dealt> {
+) -> Result<Participants> {
     let mut members: Vec<(usize, Member<'_>)> = members.into_iter().enumerate().collect();
     members.sort_by_key(|(_, member)| std::cmp::Reverse(member.vram.ledger().free_bytes()));
     let mut stopped = Vec::new();
@@ -65,7 +66,7 @@ pub fn over_devices(
         };
         let Err(failed) = attempt(taken, plan, transform, from, to) else {
             let devices = taken.iter().map(|(place, _)| *place).collect();
-            return Ok(Dealt { devices, stopped });
+            return Ok(Participants { devices, stopped });
         };
         let Failed { mut devices, error } = failed;
         if devices.is_empty() {

@@ -6,8 +6,10 @@ use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_field::{PrimeCharacteristicRing, PrimeField64};
 use p3_goldilocks::Goldilocks;
 
+use super::ends::{Ends, ReadElements, WriteElements};
 use super::field::NttField;
-use super::{Ends, Ntt, ReadElements, Transform, WriteElements};
+use super::one_device::Ntt;
+use super::transform::Transform;
 use crate::error::{BoxedError, Error, Result};
 
 /// Up to 2^this the processor transforms: 2^11 elements are 16 KiB, in its nearest cache, and less work than the launches of a device.

@@ -3,14 +3,15 @@
 use ark_bn254::Fr;
 
 use super::field::NttField;
-use crate::error::{Error, Result, Smallest};
+use super::radices::{LOG_TILE, log_radices};
+use super::tables::{power_elements, step_elements};
+use crate::buffer::leased_bytes;
+use crate::error::{Error, Result};
+use crate::fit::{JobMemory, largest};
 use crate::ring::Chunking;
-use crate::vram::GRANULE_BYTES;
 
 /// Bytes of an element of BN254.
 pub const ELEMENT_BYTES: u64 = <Fr as NttField>::ELEMENT_BYTES;
-/// A tile of 2^10 elements is 32 KiB of shared memory, which every device has without being asked.
-pub(crate) const LOG_TILE: u32 = 10;
 /// Chunks of a transform in device memory are no shorter, or all of it.
 const CHUNK_ELEMENTS_MIN: u64 = 256;
 /// What a chunk of a transform in device memory is cut to: a copy of 16 MiB has long reached the bus's full rate.
@@ -78,16 +79,8 @@ impl NttPlan {
                 };
                 // Bytes grow with the number of units: the longest chunk of whole units.
                 let longest = (slot_bytes / element_bytes).min(enough) / unit;
-                let fits = |units: &u64| with(units * unit).vram_bytes() <= vram_bytes;
-                let (mut best, mut beyond) = (0, longest + 1);
-                while beyond - best > 1 {
-                    let middle = best.midpoint(beyond);
-                    if fits(&middle) {
-                        best = middle;
-                    } else {
-                        beyond = middle;
-                    }
-                }
+                let fits = |units| with(units * unit).vram_bytes() <= vram_bytes;
+                let best = largest(0, longest + 1, fits);
                 if best > 0 {
                     return Ok(with(best * unit));
                 }
@@ -103,17 +96,15 @@ impl NttPlan {
         });
         // In the way that the slots allow.
         let allowed = smallest.iter().filter(|plan| plan.slot_bytes() <= slot_bytes);
-        Err(Error::too_small(
-            format!("a transform of 2^{log_n} elements"),
-            Smallest {
-                needed_bytes: smallest.iter().map(Self::slot_bytes).min().unwrap_or(0),
-                budget_bytes: slot_bytes,
-            },
-            Smallest {
-                needed_bytes: allowed.map(Self::vram_bytes).min().unwrap_or(0),
-                budget_bytes: vram_bytes,
-            },
-        ))
+        let needed = JobMemory {
+            slot_bytes: smallest.iter().map(Self::slot_bytes).min().unwrap_or(0),
+            vram_bytes: allowed.map(Self::vram_bytes).min().unwrap_or(0),
+        };
+        let given = JobMemory {
+            slot_bytes,
+            vram_bytes,
+        };
+        Err(needed.too_small(format!("a transform of 2^{log_n} elements"), given))
     }
 
     /// The same plan with smaller tiles in shared memory, of 2^`log_tile` elements: a row of more than that is split in two, of more than
@@ -190,10 +181,9 @@ impl NttPlan {
 
     /// Bytes of device memory that the job leases.
     pub fn vram_bytes(&self) -> u64 {
-        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
-        rounded(self.table_elements() * self.element_bytes)
-            + self.data_buffers() * rounded(self.data_bytes())
-            + self.ring_buffers as u64 * rounded(self.slot_bytes())
+        leased_bytes(self.table_bytes())
+            + self.data_buffers() * leased_bytes(self.data_bytes())
+            + self.ring_buffers as u64 * leased_bytes(self.slot_bytes())
     }
 
     /// Bytes that a pinned slot must have, at either end.
@@ -236,13 +226,13 @@ impl NttPlan {
 
     /// Elements of all tables, as [`super::tables`] makes them for a transform with a shift.
     fn table_elements(&self) -> u64 {
-        let shift = super::tables::power_elements(self.log_n);
+        let shift = power_elements(self.log_n);
         let of_steps = match self.way {
-            NttWay::InDeviceMemory => super::tables::step_elements(self.log_n, self.log_tile),
+            NttWay::InDeviceMemory => step_elements(self.log_n, self.log_tile),
             NttWay::TwoSteps { log_rows } => {
-                super::tables::step_elements(log_rows, self.log_tile)
-                    + super::tables::step_elements(self.log_n - log_rows, self.log_tile)
-                    + super::tables::power_elements(self.log_n)
+                step_elements(log_rows, self.log_tile)
+                    + step_elements(self.log_n - log_rows, self.log_tile)
+                    + power_elements(self.log_n)
             }
         };
         shift + of_steps
@@ -264,14 +254,6 @@ pub(super) fn check_length<F: NttField>(log_n: u32) -> Result<()> {
         });
     }
     Ok(())
-}
-
-/// Radices of the passes of a transform, as logarithms; one pass even for one element.
-pub(crate) fn log_radices(log_n: u32, log_tile: u32) -> Vec<u32> {
-    let passes = log_n.div_ceil(log_tile).max(1);
-    (0..passes)
-        .map(|pass| log_n / passes + u32::from(pass < log_n % passes))
-        .collect()
 }
 
 #[cfg(test)]
@@ -315,12 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_have_even_radices() {
-        assert_eq!(log_radices(0, LOG_TILE), [0]);
-        assert_eq!(log_radices(10, LOG_TILE), [10]);
-        assert_eq!(log_radices(11, LOG_TILE), [6, 5]);
-        assert_eq!(log_radices(28, LOG_TILE), [10, 9, 9]);
-        assert_eq!(log_radices(12, 4), [4, 4, 4]);
+    fn a_plan_counts_its_passes() {
         let passes = |log_n| NttPlan::new(log_n, 1 << 40, 1 << 40).unwrap().passes();
         assert_eq!([0, 10, 11, 20, 21, 28].map(passes), [1, 1, 2, 2, 3, 3]);
     }

@@ -1,9 +1,9 @@
 //! Powers that the passes multiply by: two tables of about sqrt(n) elements for n powers, w^e = low[e mod 2^l] high[e >> l].
 
 use super::field::NttField;
-use super::plan::log_radices;
+use super::radices::log_radices;
+use crate::buffer::DeviceBuffer;
 use crate::error::Result;
-use crate::vram::DeviceBuffer;
 
 /// All tables of a job, one after the other, as they go to the device.
 #[derive(Debug)]
@@ -140,9 +140,9 @@ impl<F: NttField> Tables<F> {
 }
 
 /// Addresses of tables on the device, and the bytes of an element.
-pub(crate) struct OnDevice<'a>(pub &'a DeviceBuffer, pub u64);
+pub(crate) struct DeviceTables<'a>(pub &'a DeviceBuffer, pub u64);
 
-impl OnDevice<'_> {
+impl DeviceTables<'_> {
     /// The address of a place.
     pub fn at(&self, place: u64) -> Result<u64> {
         self.0.memory().at(place * self.1, self.1)

@@ -1,8 +1,9 @@
 //! Columns on the host, by rows, and columns that stay on the device.
 
+use crate::buffer::{DeviceBuffer, leased_bytes};
 use crate::error::{BoxedError, Error, Result};
-use crate::ring::{Chunking, Job, Ring, Upload};
-use crate::vram::{DeviceBuffer, Vram};
+use crate::ring::{Chunking, Ring, Upload};
+use crate::vram::Vram;
 
 /// Where a program's columns are had.
 pub trait ReadColumns {
@@ -33,8 +34,8 @@ pub struct Resident {
 impl Resident {
     /// Bytes of device memory that so many columns lease, and a buffer for each of two chunks while they are uploaded.
     pub fn vram_bytes(columns: u32, rows: u64, element_bytes: u64, chunk_rows: u64) -> u64 {
-        let rounded = |rows: u64| (rows * element_bytes).next_multiple_of(crate::GRANULE_BYTES);
-        u64::from(columns) * rounded(rows) + 2 * rounded(chunk_rows)
+        let bytes = |rows: u64| leased_bytes(rows * element_bytes);
+        u64::from(columns) * bytes(rows) + 2 * bytes(chunk_rows)
     }
 
     /// Uploads columns 0 to `columns`, in chunks of `chunk_rows`.
@@ -60,17 +61,7 @@ impl Resident {
         let mut ring = Ring::new(vram, chunking, 2)?;
         for (column, buffer) in (0..).zip(&resident.columns) {
             let mut source = |offset: u64, into: &mut [u8]| from.read(column, offset / element_bytes, into);
-            let job = Job {
-                total_bytes: rows * element_bytes,
-                upload: Some((upload, &mut source)),
-                download: None,
-            };
-            ring.run(job, &mut |chunk| {
-                let piece = chunk.piece;
-                chunk
-                    .stream
-                    .copy((buffer, piece.offset), (chunk.buffer, 0), piece.bytes)
-            })?;
+            ring.fill_buffer(buffer, rows * element_bytes, (&mut *upload, &mut source))?;
         }
         ring.finish()?;
         Ok(resident)

@@ -4,20 +4,21 @@ use super::columns::{ReadColumns, Resident, WriteColumns};
 use super::engine::Engine;
 use super::plan::{Columns, Halo, ProgramPlan};
 use super::strips::{Addresses, NEVER_WRAPS, Strips, run_strips};
+use crate::buffer::DeviceBuffer;
 use crate::error::{BoxedError, Error, Result};
-use crate::ring::{Chunk, Download, Job, Ring, Upload};
-use crate::vram::{DeviceBuffer, Vram};
+use crate::ring::{Chunk, Download, Ring, RingJob, Upload};
+use crate::vram::Vram;
 
 /// Everything that a program needs on a device. One run after the other.
 #[derive(Debug)]
 pub struct Evaluate {
     // First: when it is dropped it waits for its kernels, and only then may buffers go.
     ring: Ring,
-    work: Work,
+    work: ProgramLauncher,
 }
 
 #[derive(Debug)]
-struct Work {
+struct ProgramLauncher {
     engine: Engine,
     plan: ProgramPlan,
     tables: DeviceBuffer,
@@ -63,7 +64,7 @@ impl Evaluate {
         } else {
             Ring::new(vram, plan.output_chunking()?, buffers)?
         };
-        let mut work = Work {
+        let mut work = ProgramLauncher {
             engine,
             plan,
             tables,
@@ -75,7 +76,7 @@ impl Evaluate {
         };
         if work.plan.columns() == Columns::Streamed {
             let content = work.tables(&ring, None)?;
-            work.tables.write(ring.stream(), 0, &content)?;
+            ring.stream().write((&work.tables, 0), &content)?;
         }
         Ok(Self { ring, work })
     }
@@ -134,7 +135,7 @@ impl Evaluate {
             });
         }
         let content = self.work.tables(&self.ring, Some(columns))?;
-        self.work.tables.write(self.ring.stream(), 0, &content)?;
+        self.ring.stream().write((&self.work.tables, 0), &content)?;
         run_tiles(&mut self.ring, &self.work, None, &mut Nothing, download, to)
     }
 }
@@ -150,7 +151,7 @@ impl ReadColumns for Nothing {
 
 fn run_tiles(
     ring: &mut Ring,
-    work: &Work,
+    work: &ProgramLauncher,
     upload: Option<&mut Upload>,
     from: &mut dyn ReadColumns,
     download: &mut Download,
@@ -164,7 +165,7 @@ fn run_tiles(
     } else {
         plan.output_bytes()
     };
-    let job = Job {
+    let job = RingJob {
         total_bytes: plan.tiles() * of_a_tile,
         upload: match upload {
             Some(upload) => Some((upload, &mut source)),
@@ -219,7 +220,7 @@ fn rows_of(plan: &ProgramPlan, tile: u64) -> (u64, u64) {
     (first, plan.tile_rows().min(plan.rows() - first))
 }
 
-impl Work {
+impl ProgramLauncher {
     /// Constants, instructions, and for each buffer of the ring the addresses of queries and outputs.
     fn tables(&mut self, ring: &Ring, resident: Option<&Resident>) -> Result<Vec<u8>> {
         let (program, plan) = (self.engine.program(), &self.plan);

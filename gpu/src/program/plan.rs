@@ -10,10 +10,11 @@
 
 use super::engine::{Engine, Way};
 use super::instructions::Program;
-use crate::error::{Error, Result, Smallest};
+use crate::buffer::leased_bytes;
+use crate::error::{Error, Result};
+use crate::fit::{JobMemory, largest};
 use crate::kernels::Grid;
 use crate::ring::Chunking;
-use crate::vram::GRANULE_BYTES;
 
 /// Rows in flight that keep a device busy: five hundred for each of 132 multiprocessors.
 const STRIP_ROWS_WANTED: u64 = 1 << 16;
@@ -90,31 +91,24 @@ impl ProgramPlan {
                 ..least.clone()
             };
             let fits = |plan: &Self| plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= slot_bytes;
-            let (mut best, mut beyond) = (0, least.tile_rows_enough() + 1);
-            while beyond - best > 1 {
-                let middle = best.midpoint(beyond);
-                if fits(&with(middle)) {
-                    best = middle;
-                } else {
-                    beyond = middle;
-                }
-            }
+            let best = largest(0, least.tile_rows_enough() + 1, |tile_rows| {
+                fits(&with(tile_rows))
+            });
             if best > 0 {
                 // As many tiles, of even lengths.
                 return Ok(with(rows.div_ceil(rows.div_ceil(best))));
             }
         }
-        Err(Error::too_small(
-            format!("a constraint program over {} columns", least.halos.len()),
-            Smallest {
-                needed_bytes: least.slot_bytes(),
-                budget_bytes: slot_bytes,
-            },
-            Smallest {
-                needed_bytes: least.vram_bytes(),
-                budget_bytes: vram_bytes,
-            },
-        ))
+        let needed = JobMemory {
+            slot_bytes: least.slot_bytes(),
+            vram_bytes: least.vram_bytes(),
+        };
+        let given = JobMemory {
+            slot_bytes,
+            vram_bytes,
+        };
+        let what = format!("a constraint program over {} columns", least.halos.len());
+        Err(needed.too_small(what, given))
     }
 
     /// A plan with tiles of so many rows, whatever they take.
@@ -195,11 +189,11 @@ impl ProgramPlan {
     pub fn vram_bytes(&self) -> u64 {
         let tile = match self.input_bytes() {
             0 => 0,
-            bytes => rounded(bytes),
+            bytes => leased_bytes(bytes),
         };
-        rounded(self.table_bytes())
-            + self.ring_buffers as u64 * (tile + rounded(self.output_bytes()))
-            + rounded(self.scratch_bytes())
+        leased_bytes(self.table_bytes())
+            + self.ring_buffers as u64 * (tile + leased_bytes(self.output_bytes()))
+            + leased_bytes(self.scratch_bytes())
     }
 
     /// Bytes that a pinned slot of the upload must have; 0 where there is none.
@@ -328,9 +322,4 @@ fn interpreters(registers: u64, element_bytes: u64) -> Scratch {
         Some(threads) => Scratch::Shared { registers, threads },
         None => Scratch::Threads(registers),
     }
-}
-
-/// As the ledger counts a buffer.
-fn rounded(bytes: u64) -> u64 {
-    bytes.next_multiple_of(GRANULE_BYTES)
 }

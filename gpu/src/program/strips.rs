@@ -3,8 +3,8 @@
 use super::engine::{Engine, Way};
 use super::launch::launch;
 use super::plan::{Columns, ProgramPlan};
-use crate::device::Stream;
 use crate::error::Result;
+use crate::stream::Stream;
 
 /// Rows that no column has: where nothing wraps.
 pub(super) const NEVER_WRAPS: u64 = 1 << 40;

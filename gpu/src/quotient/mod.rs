@@ -14,11 +14,11 @@
 //!
 //! Device memory: [`CosetPlan`]. One hard synchronisation for each of the two rings, and one for the tables.
 
+mod launcher;
 mod plan;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod work;
 
 pub(crate) use plan::{CosetPlan, Shape};
 pub(crate) use tables::Numbers;
@@ -27,20 +27,20 @@ use crate::error::{BoxedError, Result};
 use crate::kernels::Kernels;
 use crate::ntt::ELEMENT_BYTES;
 use crate::program::Engine;
-use crate::ring::{Chunking, Download, Job, Ring, Sink, Source, Upload};
+use crate::ring::{Chunking, Download, Ring, RingJob, Sink, Source, Upload};
 use crate::vram::Vram;
-use work::Work;
+use launcher::CosetLauncher;
 
 /// Everything that a coset needs on a device.
 #[derive(Debug)]
-pub(crate) struct OnCoset {
+pub(crate) struct DeviceCoset {
     // First: when they are dropped they wait for their kernels and copies, and only then may buffers go.
     up: Ring,
     back: Ring,
-    work: Work,
+    launcher: CosetLauncher,
 }
 
-impl OnCoset {
+impl DeviceCoset {
     /// Leases what the plan says, and makes the tables.
     ///
     /// # Errors
@@ -57,8 +57,8 @@ impl OnCoset {
         let chunks = |rows: u64| Chunking::new(rows * plan.row_bytes(), plan.row_bytes());
         let up = Ring::new(vram, chunks(plan.chunk_rows())?, buffers)?;
         let back = Ring::new(vram, chunks(plan.back_rows())?, buffers)?;
-        let work = Work::new(vram, kernels, (engine, plan), numbers, up.stream())?;
-        Ok(Self { up, back, work })
+        let launcher = CosetLauncher::new(vram, kernels, (engine, plan), numbers, up.stream())?;
+        Ok(Self { up, back, launcher })
     }
 
     /// How what comes is cut, and its bytes: for staging.
@@ -78,29 +78,29 @@ impl OnCoset {
         source: &mut dyn Source,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let (work, back) = (&mut self.work, &mut self.back);
-        let job = Job {
-            total_bytes: work.plan().total_rows() * work.plan().row_bytes(),
+        let (launcher, back) = (&mut self.launcher, &mut self.back);
+        let job = RingJob {
+            total_bytes: launcher.plan().total_rows() * launcher.plan().row_bytes(),
             upload: Some((upload, source)),
             download: None,
         };
         self.up.run(job, &mut |chunk| {
             let mut done = 0;
-            while let Some(part) = work.part(&chunk, done) {
-                work.arrive(&chunk, done, part)?;
+            while let Some(part) = launcher.part(&chunk, done) {
+                launcher.arrive(&chunk, done, part)?;
                 done += part.rows;
                 if let Some(tile) = part.completes {
-                    work.compute(chunk.stream, tile)?;
+                    launcher.compute(chunk.stream, tile)?;
                     // The one before has been computed meanwhile.
                     if let Some(before) = tile.checked_sub(1) {
-                        bring(back, work, download, sink, before)?;
+                        bring(back, launcher, download, sink, before)?;
                     }
                 }
             }
             Ok(())
         })?;
-        let last = work.tiles() - 1;
-        bring(back, work, download, sink, last)?;
+        let last = launcher.tiles() - 1;
+        bring(back, launcher, download, sink, last)?;
         self.up.finish()?;
         self.back.finish()
     }
@@ -109,28 +109,18 @@ impl OnCoset {
 /// A tile's rows of the quotient to the host.
 fn bring(
     back: &mut Ring,
-    work: &Work,
+    launcher: &CosetLauncher,
     download: &mut Download,
     sink: &mut dyn Sink,
     tile: u64,
 ) -> Result<()> {
-    let (rows, first, ready) = work.result(tile);
+    let (rows, first, ready) = launcher.result(tile);
     back.stream().raw().wait_for(ready)?;
-    let tile_bytes = work.plan().tile_rows() * work.plan().row_bytes();
+    let tile_bytes = launcher.plan().tile_rows() * launcher.plan().row_bytes();
     let mut to = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
         sink.take(tile * tile_bytes + offset, bytes)
     };
-    let job = Job {
-        total_bytes: tile_bytes,
-        upload: None,
-        download: Some((download, &mut to)),
-    };
-    back.run(job, &mut |chunk| {
-        let piece = chunk.piece;
-        chunk
-            .stream
-            .copy((chunk.buffer, 0), (rows, first + piece.offset), piece.bytes)
-    })
+    back.drain_buffer((rows, first), tile_bytes, (download, &mut to))
 }
 
 /// The element that bytes begin with.

@@ -13,10 +13,11 @@
 
 use spillproof::tier::{Input, Rows};
 
-use crate::error::{Error, Result, Smallest};
+use crate::buffer::leased_bytes;
+use crate::error::{Error, Result};
+use crate::fit::JobMemory;
 use crate::ntt::{ELEMENT_BYTES, LOG_TILE, log_radices, power_elements, step_elements};
 use crate::program::{Engine, Strips};
-use crate::vram::GRANULE_BYTES;
 
 /// Elements of a tile from where on it is not made larger.
 const LOG_TILE_ENOUGH: u32 = 18;
@@ -96,21 +97,17 @@ impl CosetPlan {
             }
         }
         let least = Self::of(shape, engine, 0, 1, 1)?;
-        Err(Error::too_small(
-            format!(
-                "a quotient of {} columns in rows of {} elements",
-                shape.inputs.len(),
-                1u64 << shape.log_columns
-            ),
-            Smallest {
-                needed_bytes: least.slot_bytes(),
-                budget_bytes: slot_bytes,
-            },
-            Smallest {
-                needed_bytes: least.vram_bytes(),
-                budget_bytes: vram_bytes,
-            },
-        ))
+        let needed = JobMemory {
+            slot_bytes: least.slot_bytes(),
+            vram_bytes: least.vram_bytes(),
+        };
+        let given = JobMemory {
+            slot_bytes,
+            vram_bytes,
+        };
+        let (columns, row) = (shape.inputs.len(), 1u64 << shape.log_columns);
+        let what = format!("a quotient of {columns} columns in rows of {row} elements");
+        Err(needed.too_small(what, given))
     }
 
     fn of(
@@ -157,14 +154,13 @@ impl CosetPlan {
 
     /// Bytes of device memory that the job leases.
     pub fn vram_bytes(&self) -> u64 {
-        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
-        let rows = |rows: u64| rounded(rows * self.row_bytes());
-        rounded(self.table_bytes())
+        let rows = |rows: u64| leased_bytes(rows * self.row_bytes());
+        leased_bytes(self.table_bytes())
             + rows(self.window_rows())
             + rows(self.result_rows())
             + rows(self.through_rows())
             + self.ring_buffers as u64 * (rows(self.chunk_rows) + rows(self.back_rows()))
-            + rounded(self.scratch_bytes)
+            + leased_bytes(self.scratch_bytes)
     }
 
     /// Bytes that a pinned slot must have, at either end.

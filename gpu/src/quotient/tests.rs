@@ -5,7 +5,7 @@ use ark_bn254::Fr;
 use ark_ff::{FftField, Field};
 use spillproof::tier::{Input, Order, Rows};
 
-use super::{CosetPlan, Numbers, OnCoset, Shape};
+use super::{CosetPlan, DeviceCoset, Numbers, Shape};
 use crate::kernels::Kernels;
 use crate::program::{Engine, Limits, Way};
 use crate::ring::{Download, Upload};
@@ -66,7 +66,7 @@ fn rows(engine: Engine, gpu: &Gpu, kernels: &Kernels, shape: &Shape, vram_bytes:
         scale: Fr::from(7u64).inverse().unwrap(),
     };
     let vram = Vram::new(gpu, plan.vram_bytes());
-    let mut on_coset = OnCoset::new(&vram, kernels, engine, plan, numbers).unwrap();
+    let mut on_coset = DeviceCoset::new(&vram, kernels, engine, plan, numbers).unwrap();
     let mut source = |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
         for (at, element) in (offset / 32..).zip(into.chunks_exact_mut(32)) {
             let run = order.run_at(at >> shape.log_columns).ok_or("past the last row")?;

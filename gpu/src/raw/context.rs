@@ -1,7 +1,7 @@
 //! A device's primary context, retained.
 #![allow(unsafe_code)]
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute, CUresult};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
@@ -9,6 +9,7 @@ use cudarc::driver::{CudaContext, DriverError, result, sys};
 use super::failed;
 use crate::driver;
 use crate::error::{Error, Result};
+use crate::lock::locked;
 
 /// More than that are not kept: after a device is lost every release fails.
 const FAILURES_KEPT_MAX: usize = 64;
@@ -104,7 +105,7 @@ impl Context {
     /// Keeps what a release said; there is nobody else to tell.
     pub(crate) fn note(&self, released: Result<()>) {
         if let Err(error) = released {
-            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut failures = locked(&self.failures);
             if failures.len() < FAILURES_KEPT_MAX {
                 failures.push(error);
             }
@@ -113,7 +114,7 @@ impl Context {
 
     /// What went wrong when handles were released, since the last time this was asked.
     pub(crate) fn failures(&self) -> Vec<Error> {
-        std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *locked(&self.failures))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUresult};
 use cudarc::driver::{DriverError, result};
 
-use super::{Context, RawStream, failed};
+use super::{Context, failed};
 use crate::error::Result;
 
 #[derive(Debug)]
@@ -49,13 +49,6 @@ impl Event {
             raw,
             context: context.clone(),
         })
-    }
-
-    /// Moves the event to where the stream's work ends now. Waits that were asked for before keep their point.
-    pub(crate) fn record(&self, stream: &RawStream) -> Result<()> {
-        self.context.bind()?;
-        // SAFETY: both handles live as long as their owners.
-        unsafe { result::event::record(self.raw, stream.raw()) }.map_err(failed("record an event"))
     }
 
     /// Blocks until the work before the event is done; returns at once if it was never recorded.

@@ -1,6 +1,6 @@
 //! Page-locked memory with the event that says when the device is done with it.
 //!
-//! A slot is idle or in flight. In flight, its bytes are the device's: nobody on the host can get at them before [`RawSlot::settle`] has
+//! A slot is idle or in flight. In flight, its bytes are the device's: nobody on the host can get at them before [`RawSlot::wait_until_idle`] has
 //! waited for the slot's own event, and a slot that is dropped waits first. A slot that is leaked keeps its memory for ever. So a safe
 //! function may start an asynchronous copy.
 #![allow(unsafe_code)]
@@ -37,7 +37,7 @@ impl RawSlot {
     }
 
     /// Blocks until the device is done with the slot.
-    pub(crate) fn settle(&mut self) -> Result<()> {
+    pub(crate) fn wait_until_idle(&mut self) -> Result<()> {
         match self.state {
             State::Idle => Ok(()),
             State::InFlight => {
@@ -78,7 +78,7 @@ impl RawSlot {
         let to = to.at(offset, bytes as u64)?;
         let from = self.prefix(bytes)?;
         stream.context().bind()?;
-        // SAFETY: `from` is a prefix of our memory, which nobody on the host can write before `settle`, and which is not freed before
+        // SAFETY: `from` is a prefix of our memory, which nobody on the host can write before `wait_until_idle`, and which is not freed before
         // `drop` has waited; the destination is inside its allocation.
         let queued = unsafe { result::memcpy_htod_async(to, &self.memory.as_slice()[from], stream.raw()) };
         queued.map_err(failed("copy to the device"))?;
@@ -96,7 +96,7 @@ impl RawSlot {
         let from = from.at(offset, bytes as u64)?;
         self.prefix(bytes)?;
         stream.context().bind()?;
-        // SAFETY: `bytes` bytes from the start are ours, and no reference to them is made before `settle`; the slice itself is only
+        // SAFETY: `bytes` bytes from the start are ours, and no reference to them is made before `wait_until_idle`; the slice itself is only
         // taken apart into address and length.
         let queued = unsafe {
             let to = std::slice::from_raw_parts_mut(self.memory.start(), bytes);
@@ -117,7 +117,7 @@ impl RawSlot {
             State::Idle => Ok(()),
             State::InFlight => Err(Error::Invalid {
                 what: "bytes of a pinned slot",
-                details: "a copy is in flight: settle it first".into(),
+                details: "a copy is in flight: wait for it first".into(),
             }),
             State::Unknown => Err(Error::Unusable {
                 what: "a pinned slot",
@@ -139,7 +139,7 @@ impl RawSlot {
     /// A copy was queued: notes where it ends. If the event cannot be had, the whole stream is waited for.
     fn flies(&mut self, stream: &RawStream) -> Result<()> {
         self.state = State::Unknown;
-        let recorded = self.event.record(stream);
+        let recorded = stream.record(&self.event);
         if recorded.is_ok() {
             self.state = State::InFlight;
         } else if stream.synchronize().is_ok() {
@@ -152,6 +152,6 @@ impl RawSlot {
 impl Drop for RawSlot {
     fn drop(&mut self) {
         // If this fails the context is lost, or the driver itself waits when the memory is freed.
-        let _ = self.settle();
+        let _ = self.wait_until_idle();
     }
 }

@@ -31,6 +31,13 @@ impl RawStream {
         })
     }
 
+    /// Moves the event to the end of the work that is queued now. Waits for its earlier place are not affected.
+    pub(crate) fn record(&self, event: &Event) -> Result<()> {
+        self.context.bind()?;
+        // SAFETY: both handles live as long as their owners.
+        unsafe { result::event::record(event.raw(), self.raw) }.map_err(failed("record an event"))
+    }
+
     /// What comes after this call waits, on the device, for the point at which the event is now.
     pub(crate) fn wait_for(&self, event: &Event) -> Result<()> {
         self.context.bind()?;
@@ -49,7 +56,7 @@ impl RawStream {
     }
 
     /// Waits for what was queued. If that fails once it is tried once more: the caller will give the memory back that is written to.
-    fn settled(&self) -> Result<()> {
+    fn synchronize_or_retry(&self) -> Result<()> {
         self.synchronize().inspect_err(|_| {
             let _ = self.synchronize();
         })
@@ -118,7 +125,7 @@ impl RawStream {
         self.context.bind()?;
         // SAFETY: the range is inside the allocation; if `from` happens to be page-locked, it is borrowed until the wait below is over.
         unsafe { result::memcpy_htod_async(start, from, self.raw) }.map_err(failed("copy to the device"))?;
-        self.settled()
+        self.synchronize_or_retry()
     }
 
     /// Copies to pageable memory, after all that was queued. Done when this returns.
@@ -131,7 +138,7 @@ impl RawStream {
         // SAFETY: as in `write_now`.
         unsafe { result::memcpy_dtoh_async(into, start, self.raw) }
             .map_err(failed("copy from the device"))?;
-        self.settled()
+        self.synchronize_or_retry()
     }
 
     pub(crate) fn raw(&self) -> CUstream {

@@ -193,7 +193,7 @@ impl Upload {
         match fault {
             #[cfg(test)]
             Fault::SlotRefilledEarly => raw.forget_the_event(),
-            _ => settle(raw, &self.trace)?,
+            _ => wait_until_idle(raw, &self.trace)?,
         }
         let into = &mut raw.as_mut_slice()?[..piece.bytes as usize];
         let filled = self
@@ -257,7 +257,7 @@ impl Download {
             self.drain_one(sink, fault)?;
         }
         let raw = self.slots[self.next].raw()?;
-        settle(raw, &self.trace)?;
+        wait_until_idle(raw, &self.trace)?;
         self.trace
             .device(Kind::FromDevicePinned, piece.bytes, stream, || {
                 raw.receive(stream, piece.bytes as usize, from, 0)
@@ -285,7 +285,7 @@ impl Download {
         match fault {
             #[cfg(test)]
             Fault::SinkReadsEarly => raw.forget_the_event(),
-            _ => settle(raw, &self.trace)?,
+            _ => wait_until_idle(raw, &self.trace)?,
         }
         let bytes = &raw.as_slice()?[..piece.bytes as usize];
         let taken = self
@@ -300,11 +300,11 @@ impl Download {
 }
 
 /// Waits for a slot's event, if it is in flight.
-fn settle(slot: &mut RawSlot, trace: &Trace) -> Result<()> {
+fn wait_until_idle(slot: &mut RawSlot, trace: &Trace) -> Result<()> {
     if slot.is_idle() {
         return Ok(());
     }
-    trace.host(Kind::EventWait, 0, || slot.settle())
+    trace.host(Kind::EventWait, 0, || slot.wait_until_idle())
 }
 
 fn some(slots: Vec<Slot>) -> Result<Vec<Slot>> {

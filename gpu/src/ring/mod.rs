@@ -31,11 +31,13 @@ mod tests;
 pub use chunks::{Chunking, Piece, Pieces};
 pub use ends::{Download, Sink, Source, Upload};
 
-use crate::device::{Gpu, Stream};
+use crate::buffer::DeviceBuffer;
+use crate::device::Gpu;
 use crate::error::{Error, Result};
 use crate::raw::{Event, RawStream};
+use crate::stream::Stream;
 use crate::trace::Kind;
-use crate::vram::{DeviceBuffer, Vram};
+use crate::vram::Vram;
 use fault::Fault;
 
 /// What a kernel is launched for.
@@ -54,7 +56,7 @@ pub struct Chunk<'ring> {
 }
 
 /// The ends of one job. At least one of them is there.
-pub struct Job<'job> {
+pub struct RingJob<'job> {
     /// Length in bytes, the same at both ends.
     pub total_bytes: u64,
     /// Slots to send from, and what fills them.
@@ -167,7 +169,11 @@ impl Ring {
     /// # Errors
     /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], those of `kernel`, [`Error::Invalid`] for a job that does not fit. Then
     /// nothing is in flight any more, and the ring can be used again unless the device is lost.
-    pub fn run(&mut self, mut job: Job<'_>, kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
+    pub fn run(
+        &mut self,
+        mut job: RingJob<'_>,
+        kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>,
+    ) -> Result<()> {
         if job.upload.is_none() && job.download.is_none() {
             return Err(Error::Invalid {
                 what: "a job",
@@ -179,9 +185,55 @@ impl Ring {
             upload.end();
         }
         if done.is_err() {
-            self.settle();
+            self.wait_for_all();
         }
         done
+    }
+
+    /// Runs a job that copies all bytes of the source to the start of `to`.
+    ///
+    /// # Errors
+    /// As [`Ring::run`].
+    pub fn fill_buffer(
+        &mut self,
+        to: &DeviceBuffer,
+        total_bytes: u64,
+        (upload, source): (&mut Upload, &mut dyn Source),
+    ) -> Result<()> {
+        let job = RingJob {
+            total_bytes,
+            upload: Some((upload, source)),
+            download: None,
+        };
+        self.run(job, &mut |chunk| {
+            let piece = chunk.piece;
+            chunk
+                .stream
+                .copy((to, piece.offset), (chunk.buffer, 0), piece.bytes)
+        })
+    }
+
+    /// Runs a job that copies bytes of a buffer, from an offset on, to the sink.
+    ///
+    /// # Errors
+    /// As [`Ring::run`].
+    pub fn drain_buffer(
+        &mut self,
+        (from, offset): (&DeviceBuffer, u64),
+        total_bytes: u64,
+        (download, sink): (&mut Download, &mut dyn Sink),
+    ) -> Result<()> {
+        let job = RingJob {
+            total_bytes,
+            upload: None,
+            download: Some((download, sink)),
+        };
+        self.run(job, &mut |chunk| {
+            let piece = chunk.piece;
+            chunk
+                .stream
+                .copy((chunk.buffer, 0), (from, offset + piece.offset), piece.bytes)
+        })
     }
 
     /// Waits until all kernels are done: the one hard synchronisation, after any number of jobs.
@@ -200,7 +252,7 @@ impl Ring {
 
     fn run_chunks(
         &mut self,
-        job: &mut Job<'_>,
+        job: &mut RingJob<'_>,
         kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut pieces = self.chunking.pieces(job.total_bytes)?;
@@ -232,7 +284,7 @@ impl Ring {
                 (Some(filled), Some((upload, _))) => {
                     self.wait_until_free(place, &self.up)?;
                     upload.send(filled, &self.up, place.buffer.memory())?;
-                    place.loaded.record(&self.up)?;
+                    self.up.record(&place.loaded)?;
                     if !self.has(Forgotten::Loaded) {
                         self.compute.raw().wait_for(&place.loaded)?;
                     }
@@ -246,7 +298,7 @@ impl Ring {
                 results,
                 place: number,
             })?;
-            place.computed.record(self.compute.raw())?;
+            self.compute.raw().record(&place.computed)?;
             if let Some((download, sink)) = &mut job.download {
                 if !self.has(Forgotten::Computed) {
                     self.back.wait_for(&place.computed)?;
@@ -257,9 +309,9 @@ impl Ring {
                     bytes: results.chunk_bytes(),
                 });
                 download.receive(back, &self.back, results.memory(), *sink, self.fault)?;
-                place.free.record(&self.back)?;
+                self.back.record(&place.free)?;
             } else {
-                place.free.record(self.compute.raw())?;
+                self.compute.raw().record(&place.free)?;
             }
         }
         if let Some((download, sink)) = &mut job.download {
@@ -280,7 +332,7 @@ impl Ring {
     }
 
     /// Waits for everything, whatever it says: after a failure nothing may be in flight.
-    fn settle(&mut self) {
+    fn wait_for_all(&mut self) {
         let trace = self.gpu.trace();
         for stream in [&self.up, self.compute.raw(), &self.back] {
             let _ = trace.host(Kind::HardSync, 0, || stream.synchronize());
@@ -313,7 +365,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         // Buffers may not be given back under a kernel.
         if self.in_flight {
-            self.settle();
+            self.wait_for_all();
         }
     }
 }

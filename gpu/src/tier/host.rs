@@ -116,7 +116,7 @@ enum Set {
 
 /// Which one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Up,
     Back,
 }
@@ -191,13 +191,13 @@ impl Stock {
         let lengths = slot_bytes..=rounded.max(self.slot_bytes_max(budget, both_ways));
         let set = |way| self.set(budget, way, (rounded, &lengths));
         let (download, download_lease) = match both_ways {
-            true => match set(Way::Back)? {
+            true => match set(Direction::Back)? {
                 (Set::Back(download), lease) => (Some(download), Some(lease)),
                 (Set::Up(_), _) => return Err(of_the_wrong_way()),
             },
             false => (None, None),
         };
-        let (Set::Up(upload), upload_lease) = set(Way::Up)? else {
+        let (Set::Up(upload), upload_lease) = set(Direction::Up)? else {
             return Err(of_the_wrong_way());
         };
         Ok(Host {
@@ -234,7 +234,7 @@ impl Stock {
     fn set(
         &self,
         budget: &Budget,
-        way: Way,
+        way: Direction,
         (slot_bytes, lengths): (u64, &RangeInclusive<u64>),
     ) -> Result<(Set, Lease), Stop> {
         let fits = |set: &Set| set.way() == way && lengths.contains(&set.slot_bytes());
@@ -242,8 +242,8 @@ impl Stock {
             return Ok(kept);
         }
         let (count, caching, what) = match way {
-            Way::Up => (UPLOAD_SLOTS, self.staging.upload, "chunks to the device"),
-            Way::Back => (DOWNLOAD_SLOTS, Caching::Cached, "chunks from the device"),
+            Direction::Up => (UPLOAD_SLOTS, self.staging.upload, "chunks to the device"),
+            Direction::Back => (DOWNLOAD_SLOTS, Caching::Cached, "chunks from the device"),
         };
         let lease = budget.lease_map(slot_bytes * count as u64, "pinned slots")?;
         let pool = loop {
@@ -258,18 +258,18 @@ impl Stock {
         };
         let slots = pool.take(count)?;
         let set = match way {
-            Way::Up => Set::Up(Upload::new(slots, self.gpu.trace())?),
-            Way::Back => Set::Back(Download::new(slots, self.gpu.trace())?),
+            Direction::Up => Set::Up(Upload::new(slots, self.gpu.trace())?),
+            Direction::Back => Set::Back(Download::new(slots, self.gpu.trace())?),
         };
         Ok((set, lease))
     }
 }
 
 impl Set {
-    fn way(&self) -> Way {
+    fn way(&self) -> Direction {
         match self {
-            Self::Up(_) => Way::Up,
-            Self::Back(_) => Way::Back,
+            Self::Up(_) => Direction::Up,
+            Self::Back(_) => Direction::Back,
         }
     }
 

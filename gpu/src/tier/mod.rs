@@ -33,6 +33,7 @@ mod shared;
 mod stop;
 mod sums;
 mod transform;
+mod worth;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -44,20 +45,21 @@ use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use plan::{By, Cut, Numerator, Planned, PlannedJob};
 pub use rates::{Offload, Seconds};
-pub(crate) use rates::{bytes_of, points};
-pub use report::{Job, OfDevice, Report};
+pub use report::{JobKind, OfDevice, Report};
 pub use request::{ParseOffloadError, Request};
+pub(crate) use worth::{bytes_of, points};
 
 use crate::kernels::{Cache, Kernels};
+use crate::lock::locked;
 use crate::msm::{BasesAre, MsmPlan};
 use crate::ntt::NttPlan;
 use crate::trace::Detail;
 use crate::{Gpu, NoGpu, NotUsed, Result};
 use device::Device;
-use quotient::OfCoset;
-use rates::Asked;
+use quotient::CosetShape;
 use report::Book;
 use stop::Stop;
+use worth::JobSize;
 
 /// Devices that do the engine's jobs.
 #[derive(Debug)]
@@ -160,7 +162,7 @@ impl GpuTier {
     fn attempt<T>(
         &self,
         book: &Book,
-        (job, count): (Job, u64),
+        (job, count): (JobKind, u64),
         mut work: impl FnMut(usize, &mut Device) -> Result<T, Stop>,
     ) -> spillproof::Result<Answer<T>> {
         let mut last = "there is no device".to_owned();
@@ -206,23 +208,27 @@ impl Tier for GpuTier {
             return Ok(answer);
         }
         let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
-        self.attempt(&self.book, (Job::Sum, job.scalars.len() as u64), |_, device| {
-            Asked::Sum(longest).is_worth_it(self.offload, device, budget)?;
-            sums::run(device, job, (budget, budget.available_bytes()))
-        })
+        self.attempt(
+            &self.book,
+            (JobKind::Sum, job.scalars.len() as u64),
+            |_, device| {
+                JobSize::Sum(longest).is_worth_it(self.offload, device, budget)?;
+                sums::run(device, job, (budget, budget.available_bytes()))
+            },
+        )
     }
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
         let mut begun = None;
-        self.attempt(&self.book, (Job::Transform, 1), |_, device| {
-            Asked::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
+        self.attempt(&self.book, (JobKind::Transform, 1), |_, device| {
+            JobSize::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
             transform::run(device, job, budget, &mut begun)
         })
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
-        self.attempt(&self.book, (Job::Quotient, 1), |_, device| {
-            Asked::Quotient(&OfCoset::of(job)).is_worth_it(self.offload, device, budget)?;
+        self.attempt(&self.book, (JobKind::Quotient, 1), |_, device| {
+            JobSize::Quotient(&CosetShape::of(job)).is_worth_it(self.offload, device, budget)?;
             quotient::run(device, job, budget)
         })
     }
@@ -234,11 +240,6 @@ impl Tier for GpuTier {
 /// Those of [`Kernels::of_the_tier`].
 pub fn kernels(gpu: &Gpu) -> Result<Kernels> {
     Kernels::of_the_tier(gpu, cache_folder().map(Cache::new).as_ref())
-}
-
-/// What is behind a lock is whole between jobs, so poison is no matter.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Where compiled kernels are kept: `$XDG_CACHE_HOME/spillproof/kernels`, or `~/.cache/spillproof/kernels`.

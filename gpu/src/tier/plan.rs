@@ -13,11 +13,12 @@ use spillproof::tier::{Answer, Input, Program};
 
 use super::device::Device;
 use super::host::Stock;
-use super::quotient::{self, OfCoset};
-use super::rates::{Asked, Seconds};
-use super::report::{Book, Job, Report};
+use super::quotient::{self, CosetShape};
+use super::rates::Seconds;
+use super::report::{Book, JobKind, Report};
 use super::shared::{NOBODY, Sharing};
 use super::stop::Stop;
+use super::worth::JobSize;
 use super::{GpuTier, names, sums, transform};
 use crate::msm::BasesAre;
 use crate::ntt::NttWay;
@@ -167,21 +168,22 @@ impl GpuTier {
                         return self.plan_of_shares(book, sharing, (bases_bytes, &lengths), count, budget);
                     }
                     Some(Answer::Declined(why)) => {
-                        let one = self.known_seconds(Asked::Sum(points), budget);
+                        let one = self.known_seconds(JobSize::Sum(points), budget);
                         return Ok((By::Processor { why }, one.map(of_all)));
                     }
                     None => {}
                 }
-                let asked = Asked::Sum(points);
-                let (by, one) = self.attempt_to_plan(book, (Job::Sum, count), asked, budget, |device| {
-                    let room = (budget, budget.available_bytes());
-                    sums_that_fit(device, (bases_bytes, step.is_some()), &lengths, room)
-                })?;
+                let asked = JobSize::Sum(points);
+                let (by, one) =
+                    self.attempt_to_plan(book, (JobKind::Sum, count), asked, budget, |device| {
+                        let room = (budget, budget.available_bytes());
+                        sums_that_fit(device, (bases_bytes, step.is_some()), &lengths, room)
+                    })?;
                 Ok((by, one.map(of_all)))
             }
             Offered::Transform { log_n } => {
-                let asked = Asked::Transform(log_n);
-                self.attempt_to_plan(book, (Job::Transform, offer.count), asked, budget, |device| {
+                let asked = JobSize::Transform(log_n);
+                self.attempt_to_plan(book, (JobKind::Transform, offer.count), asked, budget, |device| {
                     transform_that_fits(device, log_n, budget)
                 })
             }
@@ -191,15 +193,15 @@ impl GpuTier {
                 ends_bytes,
                 ..
             } => {
-                let coset = OfCoset {
+                let coset = CosetShape {
                     log_rows,
                     log_columns,
                     program: numerator.program,
                     inputs: numerator.inputs,
                     ends_bytes,
                 };
-                let asked = Asked::Quotient(&coset);
-                self.attempt_to_plan(book, (Job::Quotient, offer.count), asked, budget, |device| {
+                let asked = JobSize::Quotient(&coset);
+                self.attempt_to_plan(book, (JobKind::Quotient, offer.count), asked, budget, |device| {
                     coset_that_fits(device, &coset, budget)
                 })
             }
@@ -210,8 +212,8 @@ impl GpuTier {
     fn attempt_to_plan(
         &self,
         book: &Book,
-        jobs: (Job, u64),
-        asked: Asked<'_>,
+        jobs: (JobKind, u64),
+        asked: JobSize<'_>,
         budget: &Budget,
         mut fits: impl FnMut(&mut Device) -> Result<Fits, Stop>,
     ) -> spillproof::Result<(By, Option<Seconds>)> {
@@ -265,7 +267,7 @@ impl GpuTier {
                             ..all
                         },
                     });
-                    let asked = Asked::Sum(share_points);
+                    let asked = JobSize::Sum(share_points);
                     seconds = seconds.or_else(|| self.seconds_for_its_own_sake(asked, device, budget));
                 }
                 Err(Stop::Host(error)) => return Err(error),
@@ -295,7 +297,7 @@ impl GpuTier {
     }
 
     /// What a job takes, by rates that were measured.
-    fn known_seconds(&self, asked: Asked<'_>, budget: &Budget) -> Option<Seconds> {
+    fn known_seconds(&self, asked: JobSize<'_>, budget: &Budget) -> Option<Seconds> {
         (0..self.devices.len()).find_map(|number| {
             let (_, mut device) = self.idle(number).ok()?;
             asked.known_seconds(&mut device, budget).ok().flatten()
@@ -305,7 +307,7 @@ impl GpuTier {
     /// Rates that nobody decides by, of jobs that are not small; what goes wrong is no matter to the plan.
     fn seconds_for_its_own_sake(
         &self,
-        asked: Asked<'_>,
+        asked: JobSize<'_>,
         device: &mut Device,
         budget: &Budget,
     ) -> Option<Seconds> {
@@ -408,7 +410,7 @@ fn transform_that_fits(device: &mut Device, log_n: u32, budget: &Budget) -> Resu
     })
 }
 
-fn coset_that_fits(device: &mut Device, coset: &OfCoset<'_>, budget: &Budget) -> Result<Fits, Stop> {
+fn coset_that_fits(device: &mut Device, coset: &CosetShape<'_>, budget: &Budget) -> Result<Fits, Stop> {
     let (engine, plan) = quotient::plan(device, coset, budget)?;
     let pinned_bytes = Stock::bytes_of(plan.slot_bytes(), true);
     let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;

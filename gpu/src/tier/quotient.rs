@@ -13,14 +13,14 @@ use super::host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::{BoxedError, Error};
 use crate::program::{Engine, Instruction, Operand, Operation, Program, ProgramField, Query, Target};
-use crate::quotient::{CosetPlan, Numbers, OnCoset, Shape, element_at};
+use crate::quotient::{CosetPlan, DeviceCoset, Numbers, Shape, element_at};
 
 /// Parts that what is left of the host's memory is divided into, for slots.
 const PARTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS + 1) as u64;
 
 /// A coset without its data.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OfCoset<'a> {
+pub(super) struct CosetShape<'a> {
     pub log_rows: u32,
     pub log_columns: u32,
     pub program: tier::Program<'a>,
@@ -29,7 +29,7 @@ pub(super) struct OfCoset<'a> {
     pub ends_bytes: u64,
 }
 
-impl<'a> OfCoset<'a> {
+impl<'a> CosetShape<'a> {
     pub fn of(job: &'a Coset<'_>) -> Self {
         Self {
             log_rows: job.log_rows,
@@ -49,7 +49,7 @@ impl<'a> OfCoset<'a> {
 /// How it is cut, and what runs its program, which is compiled if it was not.
 pub(super) fn plan(
     device: &mut Device,
-    coset: &OfCoset<'_>,
+    coset: &CosetShape<'_>,
     budget: &Budget,
 ) -> Result<(Engine, CosetPlan), Stop> {
     let engine = device.engine(program_of(&coset.program)?)?;
@@ -66,7 +66,7 @@ pub(super) fn plan(
 
 /// The whole job.
 pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> Result<(), Stop> {
-    let (engine, plan) = plan(device, &OfCoset::of(job), budget)?;
+    let (engine, plan) = plan(device, &CosetShape::of(job), budget)?;
     tracing::debug!(?plan, way = ?engine.way(), "a quotient on the device");
     let numbers = Numbers {
         omega: job.omega,
@@ -88,7 +88,7 @@ pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> 
             .write(element_at(offset), bytes)
             .map_err(BoxedError::from)
     };
-    let (chunking, total_bytes) = OnCoset::chunking(&plan)?;
+    let (chunking, total_bytes) = DeviceCoset::chunking(&plan)?;
     host.upload.stage(&chunking, total_bytes, &mut source)?;
     let download = host.download.as_mut().ok_or(Error::Unusable {
         what: "a job without slots for the way back",
@@ -96,7 +96,7 @@ pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> 
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let mut on_coset = device
-        .with_room(|vram, kernels| OnCoset::new(vram, kernels, engine.clone(), plan.clone(), numbers))?;
+        .with_room(|vram, kernels| DeviceCoset::new(vram, kernels, engine.clone(), plan.clone(), numbers))?;
     on_coset.run((&mut host.upload, download), &mut source, &mut sink)?;
     device.stock.keep(host);
     Ok(())

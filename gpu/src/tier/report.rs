@@ -3,15 +3,15 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use super::locked;
 use crate::Error;
+use crate::lock::locked;
 
 /// Reasons that are told apart.
 const REASONS_MAX: usize = 8;
 
 /// A kind of job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Job {
+pub enum JobKind {
     /// One sum of scalars times points.
     Sum,
     /// One whole transform.
@@ -151,7 +151,7 @@ impl Book {
     }
 
     /// A device does `count` jobs.
-    pub fn done(&self, device: usize, job: Job, count: u64) {
+    pub fn done(&self, device: usize, job: JobKind, count: u64) {
         locked(&self.report).done(device, job, count);
         if !self.is_planned {
             tracing::debug!(?job, count, device, "done by the device");
@@ -166,7 +166,7 @@ impl Book {
             report.had_points(device, points, count);
         }
         if !self.is_planned {
-            tracing::debug!(job = ?Job::Sum, count, "done by several devices");
+            tracing::debug!(job = ?JobKind::Sum, count, "done by several devices");
         }
     }
 
@@ -176,7 +176,7 @@ impl Book {
     }
 
     /// The same because of an error.
-    pub fn failed(&self, device: usize, job: Job, (error, why): (&Error, &str), count: u64) {
+    pub fn failed(&self, device: usize, job: JobKind, (error, why): (&Error, &str), count: u64) {
         if !self.is_planned {
             tracing::warn!(?job, device, %error, "the device did not do it, others will");
         }
@@ -242,12 +242,12 @@ impl Report {
         &self.declined.named
     }
 
-    fn done(&mut self, device: usize, job: Job, count: u64) {
+    fn done(&mut self, device: usize, job: JobKind, count: u64) {
         if let Some(of) = self.devices.get_mut(device) {
             match job {
-                Job::Sum => of.sums += count,
-                Job::Transform => of.transforms += count,
-                Job::Quotient => of.quotients += count,
+                JobKind::Sum => of.sums += count,
+                JobKind::Transform => of.transforms += count,
+                JobKind::Quotient => of.quotients += count,
             }
         }
     }
@@ -354,11 +354,11 @@ mod tests {
     fn a_report_is_read_by_people() {
         let mut report = Report::new(["0: a card".into()]);
         assert_eq!(report.to_string(), "nothing on 0: a card");
-        report.done(0, Job::Sum, 12);
-        report.done(0, Job::Transform, 1);
+        report.done(0, JobKind::Sum, 12);
+        report.done(0, JobKind::Transform, 1);
         assert_eq!(report.to_string(), "12 sums, 1 transform on 0: a card");
         let mut with_quotients = report.clone();
-        with_quotients.done(0, Job::Quotient, 4);
+        with_quotients.done(0, JobKind::Quotient, 4);
         assert_eq!(
             with_quotients.to_string(),
             "12 sums, 1 transform, 4 quotients on 0: a card"
@@ -394,7 +394,7 @@ mod tests {
         report.had_points(0, 700, 3);
         report.had_points(1, 0, 3);
         report.left(1, "lost", 3);
-        report.done(0, Job::Transform, 1);
+        report.done(0, JobKind::Transform, 1);
         report.declined("busy", 2);
         assert_eq!(
             report.to_string(),

@@ -12,11 +12,11 @@ use ark_bn254::G1Projective;
 use spillproof::budget::Budget;
 use spillproof::tier::{Answer, Sums};
 
-use super::rates::Asked;
 use super::report::Book;
 use super::stop::Stop;
-use super::{GpuTier, Idle, Offload, declined, rates, sums};
-use crate::msm::{OnDevice, Share, Shared, over_devices};
+use super::worth::{JobSize, SMALL};
+use super::{GpuTier, Idle, Offload, declined, sums};
+use crate::msm::{Share, ShareWorker, Shared, over_devices};
 
 /// Shares for each device: one that is slower leaves some to the others, and each share ends with a reduction of all its buckets.
 const SHARES_PER_DEVICE: u64 = 4;
@@ -61,7 +61,7 @@ impl GpuTier {
         let idle = (0..self.devices.len()).filter_map(|number| self.idle(number).ok());
         let mut idle: Vec<Idle<'_>> = idle.collect();
         let fewest = match self.offload {
-            Offload::Measured => rates::SMALL,
+            Offload::Measured => SMALL,
             Offload::Always => 1,
         };
         let shares = SHARES_PER_DEVICE * idle.len().max(1) as u64;
@@ -70,7 +70,7 @@ impl GpuTier {
             return Ok(None);
         };
         // A share is to be worth it for one of them, and they are taken to be alike.
-        let asked = Asked::Sum(share_points);
+        let asked = JobSize::Sum(share_points);
         match asked
             .is_worth_it(self.offload, device, budget)
             .map_err(Stop::sorted)
@@ -122,7 +122,7 @@ impl GpuTier {
                 book.left(number, &why, count);
                 Err(Stop::Declined(why))
             };
-            Box::new(on_device) as OnDevice<'_, OfVectors, Stop>
+            Box::new(on_device) as ShareWorker<'_, OfVectors, Stop>
         });
         let nobody = |_| Err(Stop::Declined(NOBODY.to_owned()));
         let made = over_devices(points, share_points, devices.collect(), nobody);

@@ -9,10 +9,11 @@ mod render;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::error::Result;
+use crate::lock::locked;
 use crate::raw::{Context, Event, RawStream};
 
 /// What happened.
@@ -213,7 +214,7 @@ impl Trace {
         }
         let stream = RawStream::new(context)?;
         let origin = Event::timed(context)?;
-        origin.record(&stream)?;
+        stream.record(&origin)?;
         self.host(Kind::HardSync, 0, || stream.synchronize())?;
         let mut state = self.shared.state();
         state.origin_seconds = self.shared.opened.elapsed().as_secs_f64();
@@ -273,14 +274,14 @@ impl Trace {
     ) -> Result<()> {
         let events = if self.shared.state().has_room() {
             let (begin, end) = (Event::timed(stream.context())?, Event::timed(stream.context())?);
-            begin.record(stream)?;
+            stream.record(&begin)?;
             Some((begin, end))
         } else {
             None
         };
         queue()?;
         if let Some((_, end)) = &events {
-            end.record(stream)?;
+            stream.record(end)?;
         }
         let mut state = self.shared.state();
         state.totals[kind as usize].count(bytes);
@@ -384,9 +385,8 @@ impl fmt::Debug for Trace {
 }
 
 impl Shared {
-    /// A panic of another thread cannot leave the state half changed, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

@@ -67,14 +67,14 @@ fn a_buffer_travels_from_device_to_device() {
             assert!(!places[0].3.enable_peer(&itself).unwrap());
             drop(itself);
             let content: Vec<u8> = (0..1000).map(|i| (i % 251) as u8).collect();
-            places[0].0.write(&places[0].1, 0, &content).unwrap();
+            places[0].1.write((&places[0].0, 0), &content).unwrap();
             for pair in places.windows(2) {
                 let ((from, from_stream, ..), (to, to_stream, ..)) = (&pair[0], &pair[1]);
                 to_stream.wait_for(from_stream).unwrap();
                 to_stream.copy((to, 0), (from, 0), 1000).unwrap();
             }
             let mut got = vec![0; 1000];
-            places[3].0.read(&places[3].1, 0, &mut got).unwrap();
+            places[3].1.read((&places[3].0, 0), &mut got).unwrap();
             assert_eq!(got, content);
             assert_eq!(places[3].3.trace().total(Kind::Peer).bytes, 1000);
             let (to, from) = (&places[1].0, &places[0].0);

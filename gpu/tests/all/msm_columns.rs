@@ -7,7 +7,8 @@ use ark_ff::{AdditiveGroup, UniformRand};
 use spillproof_fake_driver::{Code, Order};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::msm::{
-    Bases, BasesAre, Msm, MsmPlan, MsmShape, OnDevice, Share, columns, columns_of, on_device, over_devices,
+    Bases, BasesAre, Msm, MsmPlan, MsmShape, Share, ShareWorker, columns, columns_of, over_devices,
+    share_worker,
 };
 use spillproof_gpu::ring::{Source, Upload};
 use spillproof_gpu::trace::{Detail, Kind};
@@ -203,8 +204,8 @@ fn bases_stay_for_further_sums() {
 }
 
 /// A device that opens itself with its first share.
-fn device<'a>(case: &'a Case, image: &'a [u8], ordinal: usize, plan: MsmPlan) -> OnDevice<'a> {
-    let mut opened: Option<OnDevice<'a>> = None;
+fn device<'a>(case: &'a Case, image: &'a [u8], ordinal: usize, plan: MsmPlan) -> ShareWorker<'a> {
+    let mut opened: Option<ShareWorker<'a>> = None;
     Box::new(move |share| {
         if opened.is_none() {
             let gpu = Gpu::open(ordinal, Detail::Counts)?;
@@ -219,7 +220,7 @@ fn device<'a>(case: &'a Case, image: &'a [u8], ordinal: usize, plan: MsmPlan) ->
                     source_of(&case.scalars_bytes[0][32 * first..]),
                 )
             };
-            opened = Some(on_device(msm, upload, source));
+            opened = Some(share_worker(msm, upload, source));
         }
         opened.as_mut().unwrap()(share)
     })
@@ -272,7 +273,7 @@ fn a_device_that_fails_leaves_its_share() {
         |driver, image| {
             let case = Case::new(120, 1);
             let plan = MsmPlan::new(15, 1 << 20, 3072).unwrap();
-            let refusing: OnDevice<'_> = Box::new(|_| Err(Error::Unusable { what: "this one" }));
+            let refusing: ShareWorker<'_> = Box::new(|_| Err(Error::Unusable { what: "this one" }));
             driver.reset(1, 2 << 20);
             let devices = vec![device(&case, image, 0, plan), refusing];
             let shared = over_devices(120, 15, devices, by_processor(&case)).unwrap();
@@ -289,7 +290,7 @@ fn a_device_that_fails_leaves_its_share() {
             driver.reset(1, 2 << 20);
             let mut alone = device(&case, image, 0, plan);
             let mut shares = 0;
-            let fails: OnDevice<'_> = Box::new(|share| {
+            let fails: ShareWorker<'_> = Box::new(|share| {
                 shares += 1;
                 if shares > 3 {
                     return Err(Error::Unusable { what: "this one" });
@@ -334,7 +335,7 @@ fn a_device_that_fails_leaves_its_share() {
 fn the_jobs_own_failure_ends_it() {
     with_kernels(module_path!(), "the_jobs_own_failure_ends_it", |driver, _| {
         driver.reset(2, 1 << 20);
-        let failing = || -> OnDevice<'_> {
+        let failing = || -> ShareWorker<'_> {
             Box::new(|share: Share| {
                 if share.first < 30 {
                     return Ok(G1Projective::ZERO);

@@ -6,7 +6,7 @@ use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use spillproof_fake_driver::{Code, Order};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::ntt::{
-    Dealt, DevicesPlan, Ends, Member, NttDevices, ReadElements, Transform, WriteElements, over_devices,
+    DevicesPlan, Ends, Member, NttDevices, Participants, ReadElements, Transform, WriteElements, over_devices,
 };
 use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::trace::{Detail, Kind};
@@ -265,7 +265,7 @@ fn devices_that_fail_leave_it_to_the_others() {
             assert!(to == expected);
             assert_eq!(
                 dealt.unwrap(),
-                Dealt {
+                Participants {
                     devices: (0..devices).collect(),
                     stopped: Vec::new()
                 }

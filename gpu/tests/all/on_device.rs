@@ -97,7 +97,7 @@ fn bandwidth_of_a_ring() {
     setup
         .ring
         .run(
-            spillproof_gpu::ring::Job {
+            spillproof_gpu::ring::RingJob {
                 total_bytes,
                 upload: Some((&mut setup.upload, &mut source)),
                 download: Some((&mut setup.download, &mut sink)),

@@ -1,7 +1,7 @@
 //! The ring under the fake driver: any shape moves the right bytes, within its budgets, under every legal order of the device's work.
 
 use spillproof_fake_driver::{FakeDriver, Order, under};
-use spillproof_gpu::ring::{Job, Upload};
+use spillproof_gpu::ring::{RingJob, Upload};
 use spillproof_gpu::trace::{Detail, Kind};
 use spillproof_gpu::{Caching, Error, Gpu, Pinned, Vram, ring};
 
@@ -12,8 +12,8 @@ const ORDERS: [Order; 4] = [Order::Late, Order::Eager, Order::Random(1), Order::
 type Up<'a> = Option<(&'a mut Upload, &'a mut dyn ring::Source)>;
 type Back<'a> = Option<(&'a mut ring::Download, &'a mut dyn ring::Sink)>;
 
-fn job<'a>(total_bytes: u64, upload: Up<'a>, download: Back<'a>) -> Job<'a> {
-    Job {
+fn job<'a>(total_bytes: u64, upload: Up<'a>, download: Back<'a>) -> RingJob<'a> {
+    RingJob {
         total_bytes,
         upload,
         download,

@@ -19,7 +19,7 @@ use spillproof_gpu::msm::BasesAre;
 use spillproof_gpu::tier::{GpuTier, Offload, Request};
 
 /// Points and scalars on disk, and their sums by arkworks.
-pub struct Job {
+pub struct TestJob {
     pub bases: Column<G1>,
     pub scalars: Vec<Column<Fr>>,
     pub slice: Vec<Fr>,
@@ -39,7 +39,7 @@ pub fn column<E: Element>(session: &Session, values: &[E]) -> Column<E> {
     writer.finish().unwrap()
 }
 
-impl Job {
+impl TestJob {
     /// Two columns of `n` scalars and a slice that is shorter.
     pub fn new(session: &Session, n: usize) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(n as u64);

@@ -6,12 +6,12 @@ use spillproof_gpu::Choice;
 use spillproof_gpu::ntt::{NttPlan, NttWay};
 use spillproof_gpu::tier::{Offload, Request};
 
-use crate::sessions::{Job, all_is_given_back, name_the_image, open, session};
+use crate::sessions::{TestJob, all_is_given_back, name_the_image, open, session};
 use crate::support::with_kernels;
 
 /// Four shares: they begin at multiples of 512.
 const N: usize = 2048;
-/// Sums of each [`Job::check_sums`]; of one of them nothing is to be added.
+/// Sums of each [`TestJob::check_sums`]; of one of them nothing is to be added.
 const SUMS: u64 = 5;
 const TRANSFORMS: u64 = 5;
 
@@ -41,7 +41,7 @@ fn all_devices_have_a_part_in_a_sum() {
                 driver.reset(there, 64 << 20);
                 let tier = open(&request(choice.clone()));
                 let session = session(Some(&tier), memory_bytes);
-                let job = Job::new(&session, N);
+                let job = TestJob::new(&session, N);
                 job.check_in_turn(&session, &what);
                 let report = tier.report();
                 assert_eq!(
@@ -92,7 +92,7 @@ fn one_fails(driver: &FakeDriver, (count, vram_bytes): (u64, u64), code: Code, l
             ..request(Choice::All)
         });
         let session = session(Some(&tier), 8 << 20);
-        let job = Job::new(&session, N);
+        let job = TestJob::new(&session, N);
         let before = driver.calls_on(ordinal);
         driver.fail_on(ordinal, nth, code, lost);
         job.check_sums(&session, &what);
@@ -172,7 +172,7 @@ fn where_no_device_is_left_the_processor_does_it() {
             driver.reset(2, 64 << 20);
             let tier = open(&request(Choice::All));
             let session = session(Some(&tier), 8 << 20);
-            let job = Job::new(&session, N);
+            let job = TestJob::new(&session, N);
             driver.fail_on(0, first, Code::LaunchFailed, true);
             driver.fail_on(1, second, Code::LaunchFailed, true);
             for _ in 0..3 {
@@ -207,7 +207,7 @@ fn the_pinned_budget_is_divided_among_devices() {
         };
         let tier = open(&with(smallest));
         let session = session(Some(&tier), 8 << 20);
-        let job = Job::new(&session, N);
+        let job = TestJob::new(&session, N);
         job.check_sums(&session, "pinned");
         job.check_transforms(&session, "pinned");
         let report = tier.report();

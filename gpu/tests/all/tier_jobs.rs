@@ -19,7 +19,7 @@ use spillproof_gpu::msm::BasesAre;
 use spillproof_gpu::tier::Offload;
 use spillproof_gpu::trace::Kind;
 
-use crate::sessions::{Job, all_is_given_back, column, name_the_image, session, tier, tier_with};
+use crate::sessions::{TestJob, all_is_given_back, column, name_the_image, session, tier, tier_with};
 use crate::support::with_kernels;
 
 #[test]
@@ -36,7 +36,7 @@ fn a_session_gets_its_sums_and_transforms_from_the_device() {
             driver.reset(1, 64 << 20);
             let tier = tier(vram, Offload::Always);
             let session = session(Some(&tier), memory_bytes);
-            let job = Job::new(&session, 512);
+            let job = TestJob::new(&session, 512);
             job.check_in_turn(&session, &what);
             let report = tier.report();
             assert_eq!(
@@ -205,7 +205,7 @@ fn a_transform_larger_than_the_device_goes_in_two_steps() {
             driver.reset(1, 64 << 20);
             let tier = tier(ByteSize::Bytes(vram_bytes), Offload::Always);
             let session = session(Some(&tier), memory_bytes);
-            let job = Job::new(&session, 1 << log_n);
+            let job = TestJob::new(&session, 1 << log_n);
             let held = session.budget().held_bytes();
             job.check_transforms(&session, &what);
             // Less than a row of it.
@@ -336,7 +336,7 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
         let reason = "bytes of device memory";
         let tier_of = tier(ByteSize::Bytes(4 << 10), Offload::Always);
         let session_of = session(Some(&tier_of), 1 << 20);
-        let job = Job::new(&session_of, 2048);
+        let job = TestJob::new(&session_of, 2048);
         job.check_transforms(&session_of, reason);
         let report = tier_of.report();
         assert_eq!(
@@ -351,7 +351,7 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
         driver.reset(1, 64 << 20);
         let tier = tier_with(ByteSize::Auto, Offload::Always, BasesAre::Streamed);
         let session = session(Some(&tier), 700 << 10);
-        let job = Job::new(&session, 512);
+        let job = TestJob::new(&session, 512);
         for (left_bytes, declined) in [(300 << 10, 0), (48 << 10, 1)] {
             let rest_bytes = session.budget().available_bytes() - left_bytes;
             let held = session.budget().lease(rest_bytes, "somebody else").unwrap();
@@ -389,7 +389,7 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
         driver.reset(1, 256 << 20);
         let tier = tier(ByteSize::Auto, Offload::Measured);
         let session = session(Some(&tier), 64 << 20);
-        let job = Job::new(&session, 512);
+        let job = TestJob::new(&session, 512);
         job.check_sums(&session, "small");
         job.check_transforms(&session, "small");
         let report = tier.report();
@@ -400,7 +400,7 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
         );
         drop(job);
         // No processor is slower than a device that is one. Nothing is measured twice.
-        let job = Job::new(&session, 4096);
+        let job = TestJob::new(&session, 4096);
         job.check_transforms(&session, "measured");
         let launches = driver.calls(Some("cuLaunchKernel"));
         assert!(launches > 0);
@@ -424,7 +424,7 @@ fn failing(driver: &FakeDriver, code: Code, lost: bool) {
         driver.reset(1, 64 << 20);
         let tier = tier(ByteSize::Bytes(1 << 20), Offload::Always);
         let session = session(Some(&tier), 4 << 20);
-        let job = Job::new(&session, 64);
+        let job = TestJob::new(&session, 64);
         let before = driver.calls(None);
         job.check_sums(&session, "counting");
         let of_sums = driver.calls(None) - before;
@@ -438,7 +438,7 @@ fn failing(driver: &FakeDriver, code: Code, lost: bool) {
         driver.reset(1, 64 << 20);
         let tier = tier(ByteSize::Bytes(1 << 20), Offload::Always);
         let session = session(Some(&tier), 4 << 20);
-        let job = Job::new(&session, 64);
+        let job = TestJob::new(&session, 64);
         driver.fail(None, nth, code, lost);
         job.check_sums(&session, &what);
         job.check_transforms(&session, &what);

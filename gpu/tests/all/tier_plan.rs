@@ -13,7 +13,7 @@ use spillproof_fake_driver::Code;
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, Offload, Planned, PlannedJob, Request};
 
-use crate::sessions::{Job, all_is_given_back, column, name_the_image, open, session, tier};
+use crate::sessions::{TestJob, all_is_given_back, column, name_the_image, open, session, tier};
 use crate::support::with_kernels;
 
 const LOG_N: u32 = 11;
@@ -69,7 +69,7 @@ fn why(job: &PlannedJob) -> &str {
 }
 
 /// Two sums of `N` terms, with a way to have ranges of them or without.
-fn sums(of: &Job, step: Option<u64>) -> Offered {
+fn sums(of: &TestJob, step: Option<u64>) -> Offered {
     let chunk_bytes =
         |chunk: u64, element_bytes: usize, frame: u64| (chunk * element_bytes as u64).max(frame);
     let scalars = &of.scalars[0];
@@ -99,7 +99,7 @@ fn jobs_are_cut_as_planned() {
             driver.reset(1, 64 << 20);
             let tier = tier(vram, Offload::Always);
             let session = session(Some(&tier), memory_bytes);
-            let job = Job::new(&session, N as usize);
+            let job = TestJob::new(&session, N as usize);
             let available_bytes = session.budget().available_bytes();
             let offers = [sums(&job, Some(512)), Offered::Transform { log_n: LOG_N }]
                 .map(|job| offer(job, available_bytes));
@@ -228,7 +228,7 @@ fn shares_and_failures_are_planned_as_they_come() {
         driver.reset(2, 64 << 20);
         let tier = open(&request(Offload::Always));
         let session_of = session(Some(&tier), 8 << 20);
-        let job = Job::new(&session_of, N as usize);
+        let job = TestJob::new(&session_of, N as usize);
         let available_bytes = session_of.budget().available_bytes();
         let both = [sums(&job, Some(512)), sums(&job, None), sums(&job, Some(N))];
         let shared = planned(&tier, &session_of, &both.map(|job| offer(job, available_bytes)));

@@ -20,7 +20,7 @@ use spillproof_gpu::tier::{GpuTier, Offload, Request, Staging, UPLOAD_SLOTS};
 use spillproof_gpu::trace::{Detail, Kind};
 use spillproof_gpu::{Caching, Choice, Gpu, Pinned};
 
-use crate::sessions::{Job, all_is_given_back, name_the_image, open, session};
+use crate::sessions::{TestJob, all_is_given_back, name_the_image, open, session};
 use crate::support::with_kernels;
 
 fn tier(vram: ByteSize, staging: Staging) -> Arc<GpuTier> {
@@ -51,7 +51,7 @@ fn slots_are_kept_from_job_to_job() {
                 let tier = tier(vram, staging);
                 let session = session(Some(&tier), memory_bytes);
                 let budget = session.budget().clone();
-                let job = Job::new(&session, 512);
+                let job = TestJob::new(&session, 512);
                 let held = budget.held_bytes();
                 let mut counts = Vec::new();
                 for _ in 0..4 {
@@ -112,7 +112,7 @@ fn a_small_pinned_budget_is_kept_to() {
                 };
                 let tier = tier(ByteSize::Auto, staging);
                 let session = session(Some(&tier), 8 << 20);
-                let job = Job::new(&session, 512);
+                let job = TestJob::new(&session, 512);
                 for _ in 0..2 {
                     job.check_sums(&session, what);
                     job.check_transforms(&session, what);
@@ -166,7 +166,7 @@ fn a_user_says_how_much_is_pinned_and_how() {
             driver.reset(1, 64 << 20);
             let tier = open(&request(pinned_bytes, upload));
             let session = session(Some(&tier), 8 << 20);
-            let job = Job::new(&session, 512);
+            let job = TestJob::new(&session, 512);
             job.check_sums(&session, &what);
             job.check_transforms(&session, &what);
             assert_eq!(tier.report().by_the_processor(), 0, "{what}: {}", tier.report());
@@ -221,7 +221,7 @@ fn another_session_gets_slots_of_its_own() {
             let tier = tier(ByteSize::Auto, Staging::default());
             let sessions = [session(Some(&tier), 4 << 20), session(Some(&tier), 4 << 20)];
             for (i, own) in [0, 1, 0].into_iter().map(|i| (i, &sessions[i])) {
-                let job = Job::new(own, 64);
+                let job = TestJob::new(own, 64);
                 job.check_sums(own, "another session");
                 assert!(own.budget().spare_bytes() > 0);
                 assert_eq!(sessions[1 - i].budget().spare_bytes(), 0);
@@ -482,7 +482,7 @@ fn slots_are_filled_before_the_device_is_taken() {
             driver.reset(1, 64 << 20);
             let tier = tier(vram, Staging::default());
             let session = session(Some(&tier), 700 << 10);
-            let job = Job::new(&session, 1 << log_n);
+            let job = TestJob::new(&session, 1 << log_n);
             let other = Gpu::open(0, Detail::Counts).unwrap();
             let turn = other.take_turn();
             std::thread::scope(|scope| {

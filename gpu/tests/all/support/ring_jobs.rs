@@ -1,8 +1,8 @@
 //! What the tests share: data, the two test kernels with types, and jobs whose results are known without a device.
 
 use spillproof_gpu::kernels::{Argument, Grid, Kernel, Kernels};
-use spillproof_gpu::ring::{Chunk, Chunking, Download, Job, Ring, Upload};
-use spillproof_gpu::{BoxedError, Caching, DeviceBuffer, Error, Gpu, Pinned, Result, Stream, Vram};
+use spillproof_gpu::ring::{Chunk, Chunking, Download, Ring, RingJob, Upload};
+use spillproof_gpu::{BoxedError, Caching, DeviceBuffer, Gpu, Pinned, Result, Stream, Vram};
 
 /// Bytes of the tests' elements.
 pub const WORD: u64 = 8;
@@ -203,7 +203,7 @@ impl Setup {
         let mut sink = collect(&mut out);
         let kernels = &self.kernels;
         self.ring.run(
-            Job {
+            RingJob {
                 total_bytes: words.len() as u64 * WORD,
                 upload: Some((&mut self.upload, &mut source)),
                 download: Some((&mut self.download, &mut sink)),
@@ -230,7 +230,7 @@ impl Setup {
         let mut source = source_of(words);
         let kernels = &self.kernels;
         self.ring.run(
-            Job {
+            RingJob {
                 total_bytes: words.len() as u64 * WORD,
                 upload: Some((&mut self.upload, &mut source)),
                 download: None,
@@ -239,7 +239,7 @@ impl Setup {
         )?;
         self.ring.finish()?;
         let mut word = [0; 8];
-        total.read(self.ring.stream(), 0, &mut word)?;
+        self.ring.stream().read((total, 0), &mut word)?;
         Ok(u64::from_le_bytes(word))
     }
 }

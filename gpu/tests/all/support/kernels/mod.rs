@@ -152,7 +152,7 @@ impl Device {
                 return 0;
             }
             let on_device = self.vram.buffer(buffer.bytes().len() as u64, "test").unwrap();
-            on_device.write(&self.stream, 0, buffer.bytes()).unwrap();
+            self.stream.write((&on_device, 0), buffer.bytes()).unwrap();
             let address = on_device.address();
             held.push(on_device);
             address
@@ -181,7 +181,7 @@ impl Device {
             }
             let on_device = held.next().unwrap();
             if let Buffer::InOut(bytes) = buffer {
-                on_device.read(&self.stream, 0, bytes).unwrap();
+                self.stream.read((on_device, 0), bytes).unwrap();
             }
         };
         for argument in &mut arguments {

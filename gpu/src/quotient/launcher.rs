@@ -4,16 +4,17 @@ use spillproof::tier::{Input, Order, Rows};
 
 use super::plan::{CosetPlan, LOG_BATCH_MAX, halo};
 use super::tables::{Numbers, Places, tables};
-use crate::device::Stream;
+use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Kernels};
 use crate::ntt::{
-    ELEMENT_BYTES, Layout, OnDevice, Powers, Rows as Batch, Scale, Ways, copy_scaled, transform_to,
+    DeviceTables, ELEMENT_BYTES, Layout, Powers, Route, RowBatch, Scale, copy_scaled, transform_to,
 };
 use crate::program::{Addresses, Engine, Strips};
 use crate::raw::Event;
 use crate::ring::Chunk;
-use crate::vram::{DeviceBuffer, Vram};
+use crate::stream::Stream;
+use crate::vram::Vram;
 
 /// A column's rows on the device.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +40,7 @@ pub(super) struct Part {
 
 /// Buffers and kernels.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(super) struct CosetLauncher {
     plan: CosetPlan,
     order: Order,
     engine: Engine,
@@ -59,7 +60,7 @@ pub(super) struct Work {
     ready: Vec<Event>,
 }
 
-impl Work {
+impl CosetLauncher {
     pub fn new(
         vram: &Vram,
         kernels: &Kernels,
@@ -110,7 +111,7 @@ impl Work {
             plan,
         };
         let content = work.with_code(content);
-        work.tables.write(stream, 0, &content)?;
+        stream.write((&work.tables, 0), &content)?;
         Ok(work)
     }
 
@@ -229,7 +230,7 @@ impl Work {
         let place = (tile % self.plan.results()) as usize;
         self.strips.run(&self.engine, stream, self.addresses[place])?;
         self.transform_back(stream, tile)?;
-        self.ready[place].record(stream.raw())?;
+        stream.raw().record(&self.ready[place])?;
         if tile + 1 < self.tiles() {
             self.slide(stream)?;
         }
@@ -290,13 +291,13 @@ impl Work {
         scales: [Option<Scale>; 2],
         stream: &Stream,
     ) -> Result<()> {
-        let rows = Batch {
+        let rows = RowBatch {
             step: &self.places.steps[0],
             count,
             layouts: [Layout { stride: 1, batch }, self.along()],
             scales,
         };
-        let ways = Ways {
+        let ways = Route {
             from,
             through: self.through.address(),
             to: self.window_at(place)?,
@@ -331,13 +332,13 @@ impl Work {
             powers: self.places.twist,
             exponent: [tile * tile_rows, 1, 0, 0],
         };
-        let batch = Batch {
+        let batch = RowBatch {
             step: &self.places.steps[1],
             count: tile_rows,
             layouts: [self.along(); 2],
             scales: [None, Some(twist)],
         };
-        let ways = Ways {
+        let ways = Route {
             from: at,
             through: self.through.address(),
             to: at,
@@ -386,8 +387,8 @@ impl Work {
         self.plan.tile_rows() * self.plan.row_bytes()
     }
 
-    fn on_device(&self) -> OnDevice<'_> {
-        OnDevice(&self.tables, ELEMENT_BYTES)
+    fn on_device(&self) -> DeviceTables<'_> {
+        DeviceTables(&self.tables, ELEMENT_BYTES)
     }
 }
 
