@@ -32,7 +32,8 @@ impl DeviceBuffer {
         self.memory.bytes()
     }
 
-    /// Its address on the device, for kernels' tables that hold addresses. Valid for as long as the buffer lives.
+    /// Its address on the device, for kernels' tables that hold addresses. Valid for as long as the buffer
+    /// lives.
     pub fn address(&self) -> u64 {
         self.memory.start()
     }

@@ -2,7 +2,8 @@
 
 use cudarc::driver::sys::CUresult;
 
-/// Codes after which the context answers nothing else (CUDA driver API reference, `CUresult`: "the context cannot be used").
+/// Codes after which the context is unusable (CUDA driver API reference, `CUresult`: "the context cannot be
+/// used").
 pub(crate) fn is_final(code: CUresult) -> bool {
     use CUresult::{
         CUDA_ERROR_ASSERT, CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_DEINITIALIZED,
@@ -29,7 +30,7 @@ pub(crate) fn is_final(code: CUresult) -> bool {
     )
 }
 
-/// What to do about a code, as the end of a message.
+/// The remedy for a code, as the end of a message.
 pub(crate) fn hint(code: CUresult) -> &'static str {
     match code {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
@@ -38,9 +39,11 @@ pub(crate) fn hint(code: CUresult) -> &'static str {
         CUresult::CUDA_ERROR_INVALID_IMAGE
         | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
         | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-            "; the kernels' image is not for this device and driver: compile it anew, with an NVRTC that is no newer than the driver"
+            "; the kernels' image is not for this device and driver: compile it again, with an NVRTC that is no newer than the driver"
         }
-        code if is_final(code) => "; the device's context is lost: open the device anew, or work without it",
+        code if is_final(code) => {
+            "; the context of the device is lost: open the device again, or use the processor"
+        }
         _ => "",
     }
 }

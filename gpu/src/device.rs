@@ -1,4 +1,4 @@
-//! An open device: its context, its streams, its turn.
+//! An open device: its context, its streams, the exclusive right to use it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -13,7 +13,8 @@ use crate::raw::{Context, failed};
 use crate::stream::Stream;
 use crate::trace::{Detail, Kind, Trace};
 
-/// An open device. Clones are the same device; the context is given back with the last of them, and of what was made from them.
+/// An open device. Clones share it; the context is released with the last clone and the last object that was
+/// made from one.
 #[derive(Debug, Clone)]
 pub struct Gpu {
     shared: Arc<Shared>,
@@ -21,15 +22,15 @@ pub struct Gpu {
 
 #[derive(Debug)]
 struct Shared {
-    // Before the context: it may hold events of it.
+    // Before the context, since it may hold events of it.
     trace: Trace,
     description: Device,
     context: Arc<Context>,
     turn: Arc<Mutex<()>>,
 }
 
-/// The right to use a device's memory and kernels, for one job at a time in this process. Two jobs that share a device's memory
-/// each see half of it gone, and fail in turn.
+/// The right to use the memory and the kernels of a device, for one job at a time in this process. Two jobs
+/// at once would each find half of the memory gone and fail.
 #[derive(Debug)]
 pub struct Turn<'gpu> {
     _held: MutexGuard<'gpu, ()>,
@@ -55,17 +56,17 @@ impl Gpu {
         })
     }
 
-    /// What it is.
+    /// Its name and properties.
     pub fn description(&self) -> &Device {
         &self.shared.description
     }
 
-    /// What was done with it.
+    /// The record of its transfers and waits.
     pub fn trace(&self) -> &Trace {
         &self.shared.trace
     }
 
-    /// Free and total device memory in bytes, as the driver sees it now, all programs together.
+    /// Free and total device memory in bytes, as the driver sees it now, with all programs on the device.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -73,7 +74,7 @@ impl Gpu {
         self.shared.context.memory_bytes()
     }
 
-    /// The most shared memory that a block of a kernel may ask for, in bytes.
+    /// The most shared memory in bytes that a block of a kernel may have.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -85,8 +86,8 @@ impl Gpu {
         Ok(bytes.unsigned_abs())
     }
 
-    /// Lets copies on this device's streams reach `other`'s memory directly. `false` if the two cannot: [`Stream::copy`] then goes
-    /// through the host's memory, and is right all the same.
+    /// Lets copies on the streams of this device access the memory of `other` directly. `false` if the two
+    /// devices cannot: [`Stream::copy`] then goes through the memory of the host.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -94,10 +95,10 @@ impl Gpu {
         self.shared.context.enable_peer(&other.shared.context)
     }
 
-    /// Waits for the device's turn. What does not need the device (reading from disk into pinned slots) is done before.
+    /// Waits until no other job of the process uses the device. Work without the device, such as reading from
+    /// disk into pinned slots, comes before this call.
     pub fn take_turn(&self) -> Turn<'_> {
         Turn {
-            // A job that panicked has given its memory back; the next one may go on.
             _held: locked(&self.shared.turn),
         }
     }
@@ -110,17 +111,17 @@ impl Gpu {
         Stream::new(&self.shared.context, &self.shared.trace)
     }
 
-    /// Waits for all that was given to the device; a hard synchronisation.
+    /// Waits for all work of the device; a hard synchronisation.
     ///
     /// # Errors
-    /// [`Error::Driver`], also for what earlier asynchronous work failed with.
+    /// [`Error::Driver`], also of earlier asynchronous work.
     pub fn synchronize(&self) -> Result<()> {
         let trace = self.trace();
         trace.host(Kind::HardSync, 0, || self.shared.context.synchronize())?;
         trace.read_events()
     }
 
-    /// What went wrong when handles were released, since the last time this was asked: destructors have nobody to tell.
+    /// The errors of destructors since the last call: a destructor cannot return one.
     pub fn release_failures(&self) -> Vec<Error> {
         self.shared.context.failures()
     }
@@ -130,7 +131,7 @@ impl Gpu {
     }
 }
 
-/// One lock for each device of the process, however often it is opened.
+/// One lock for each device of the process, shared by all [`Gpu`]s that are open on it.
 fn turn_of(ordinal: usize) -> Arc<Mutex<()>> {
     static TURNS: OnceLock<Mutex<BTreeMap<usize, Arc<Mutex<()>>>>> = OnceLock::new();
     let turns = TURNS.get_or_init(Mutex::default);

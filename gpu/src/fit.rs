@@ -12,7 +12,8 @@ pub(crate) struct JobMemory {
 }
 
 impl JobMemory {
-    /// The refusal for a job whose smallest plan needs `self`: it names the slot if that is too short, else the device memory.
+    /// The refusal for a job whose smallest plan needs `self`: it names the slot if that is too short, else
+    /// the device memory.
     pub fn too_small(self, what: String, given: JobMemory) -> Error {
         let (memory, smallest_bytes, budget_bytes) = match self.slot_bytes > given.slot_bytes {
             true => (A_PINNED_SLOT, self.slot_bytes, given.slot_bytes),
@@ -27,7 +28,8 @@ impl JobMemory {
     }
 }
 
-/// The largest number below `beyond` that fits, where all numbers below one that fits do so too. `fitting` is taken to fit.
+/// The largest number below `beyond` that fits, where all numbers below one that fits do so too. `fitting` is
+/// taken to fit.
 pub(crate) fn largest(fitting: u64, beyond: u64, fits: impl Fn(u64) -> bool) -> u64 {
     let (mut fitting, mut beyond) = (fitting, beyond);
     while beyond - fitting > 1 {

@@ -1,4 +1,5 @@
-//! Locks of this crate. Each guards a state that is whole whenever its lock is free, so a panic of another thread does not damage it.
+//! Locks of this crate. Each guards a state that is whole whenever its lock is free, so a panic of another
+//! thread does not damage it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

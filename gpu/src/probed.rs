@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A device that could compute.
+/// A device of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Which one, from 0, in the driver's order.
+    /// Its number from 0, in the driver's order.
     pub ordinal: usize,
-    /// What the maker calls it.
+    /// Its product name.
     pub name: String,
     /// Compute capability, (major, minor).
     pub compute_capability: (i32, i32),
@@ -29,32 +29,32 @@ impl fmt::Display for Device {
     }
 }
 
-/// Why there is no device.
+/// Why no device can be used.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoGpu {
     /// The driver's library is not on this machine.
     #[error("no GPU: the CUDA driver (libcuda.so) is not installed")]
     NoDriver,
-    /// The driver is there, and would not work.
+    /// The driver is installed, and a call of it failed.
     #[error("no GPU: the CUDA driver failed to {operation}: {reason}")]
     Driver {
-        /// What was asked of it.
+        /// The operation that failed.
         operation: &'static str,
-        /// What it said.
+        /// The driver's answer.
         reason: String,
     },
     /// The driver is too old.
     #[error(
-        "no GPU: the CUDA driver knows CUDA {knows} at most, and {needed} is needed: install a newer driver"
+        "no GPU: the CUDA driver supports CUDA {knows} at most, and {needed} is needed: install a newer driver"
     )]
     OldDriver {
-        /// The newest CUDA that it knows.
+        /// The newest CUDA version that it supports.
         knows: String,
-        /// The oldest that will do.
+        /// The oldest version that this crate works with.
         needed: String,
     },
-    /// The driver works, and knows no device.
+    /// The driver works, and reports no device.
     #[error("no GPU: the CUDA driver sees no device")]
     NoDevice,
 }

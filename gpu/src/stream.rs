@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::raw::{Context, Event, RawStream};
 use crate::trace::{Kind, Trace};
 
-/// A queue of the device: what is given to it runs in that order, some time later.
+/// A queue of work on a device; the work runs in order, asynchronously.
 #[derive(Debug)]
 pub struct Stream {
     raw: RawStream,
@@ -24,10 +24,10 @@ impl Stream {
         })
     }
 
-    /// Blocks until all that was queued is done; a hard synchronisation.
+    /// Blocks until all queued work is done; a hard synchronisation.
     ///
     /// # Errors
-    /// [`Error::Driver`], also for what earlier asynchronous work failed with.
+    /// [`Error::Driver`], also of earlier asynchronous work.
     pub fn synchronize(&self) -> Result<()> {
         self.trace.host(Kind::HardSync, 0, || self.raw.synchronize())?;
         self.trace.read_events()
@@ -44,8 +44,8 @@ impl Stream {
         })
     }
 
-    /// Copies `bytes` between two buffers: of this stream's device, or to it from another one. The other device's work on `from` must
-    /// have been waited for ([`Stream::wait_for`]).
+    /// Copies `bytes` to a buffer of this device, from a buffer of this device or of another one. The caller
+    /// makes this stream wait for the other device's work on `from` first ([`Stream::wait_for`]).
     ///
     /// # Errors
     /// [`Error::Invalid`] for a range outside a buffer, [`Error::Driver`].
@@ -61,7 +61,8 @@ impl Stream {
         })
     }
 
-    /// Writes to a buffer, at an offset, from pageable memory, and waits: for tables and small results, not for data in bulk.
+    /// Writes to a buffer, at an offset, from pageable memory, and waits: for tables and small results, not
+    /// for data in bulk.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a range outside the buffer, [`Error::Driver`].
@@ -73,7 +74,8 @@ impl Stream {
         self.synchronize()
     }
 
-    /// Reads from a buffer, at an offset, into pageable memory, after all work that is queued here, and waits.
+    /// Reads from a buffer, at an offset, into pageable memory, after all work that is queued here, and
+    /// waits.
     ///
     /// # Errors
     /// As [`Stream::write`].
@@ -86,7 +88,8 @@ impl Stream {
         self.synchronize()
     }
 
-    /// What is queued here from now on waits, on the device, for what is queued on `other` now. Streams of two devices too.
+    /// Makes later work of this stream wait, on the device, for the work that is queued on `other` now; the
+    /// streams may be of two devices.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -94,14 +97,14 @@ impl Stream {
         self.wait_for_mark(&other.mark()?)
     }
 
-    /// Where this stream's work ends now.
+    /// An event at the end of this stream's queue.
     pub(crate) fn mark(&self) -> Result<Event> {
         let event = Event::between_streams(self.raw.context())?;
         self.raw.record(&event)?;
         Ok(event)
     }
 
-    /// What is queued here from now on waits for that.
+    /// Makes later work of this stream wait for the event.
     pub(crate) fn wait_for_mark(&self, mark: &Event) -> Result<()> {
         self.raw.wait_for(mark)
     }

@@ -1,7 +1,8 @@
-//! A budget of device memory, and buffers that carry their lease.
+//! A budget of device memory.
 //!
-//! The budget is a number of bytes that the user gives, not the card's size: a job that fits a few KiB of it fits any card, and is tested
-//! that way. Peak device memory of a job = the sum of its buffers, each rounded up to [`GRANULE_BYTES`].
+//! The user gives the budget in bytes; it is not the size of the card. A job that fits a few KiB fits any
+//! card, and tests use such budgets. Peak device memory of a job = the sum of its buffers, each rounded up to
+//! [`GRANULE_BYTES`].
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::raw::DeviceMemory;
 
-/// Of the memory that is free when a job starts, `auto` leaves this part to others: the display, the kernels' own stacks.
+/// `auto` leaves this part of the free memory to other uses: the display, the stacks of the kernels.
 const AUTO_LEAVES: u64 = 16;
 const REMEDY: &str = "raise the budget of device memory, or let the job take smaller chunks";
 
@@ -23,7 +24,8 @@ pub struct Vram {
 }
 
 impl Vram {
-    /// A budget of `bytes` of this device's memory. It may be more than there is: then the driver refuses first.
+    /// A budget of `bytes` of this device's memory. If it is larger than the memory, the driver refuses
+    /// first.
     pub fn new(gpu: &Gpu, bytes: u64) -> Self {
         Self {
             gpu: gpu.clone(),
@@ -31,7 +33,7 @@ impl Vram {
         }
     }
 
-    /// A budget of what is free now, less a sixteenth.
+    /// A budget of the memory that is free now, less a sixteenth.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -40,10 +42,11 @@ impl Vram {
         Ok(Self::new(gpu, free - free / AUTO_LEAVES))
     }
 
-    /// A buffer; what it holds at first is undefined.
+    /// A buffer; its initial content is undefined.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`] if the driver has less than the budget says, [`Error::Invalid`] for 0 bytes.
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`] if the driver has less than the budget says,
+    /// [`Error::Invalid`] for 0 bytes.
     pub fn buffer(&self, bytes: u64, what: impl Into<Cow<'static, str>>) -> Result<DeviceBuffer> {
         let rounded_bytes = bytes
             .checked_next_multiple_of(GRANULE_BYTES)

@@ -55,8 +55,8 @@ pub struct Ends<'a> {
     pub download: &'a mut Download,
 }
 
-/// Fills the slots with the first elements of a transform, before the device is needed; the next run of [`super::Ntt`] with these slots
-/// goes on from there. Returns the number of bytes that are staged.
+/// Fills the slots with the first elements of a transform, before the device is needed; the next run of
+/// [`super::Ntt`] with these slots goes on from there. Returns the number of bytes that are staged.
 ///
 /// # Errors
 /// Those of [`Upload::stage`].
@@ -64,7 +64,8 @@ pub fn stage(plan: &NttPlan, upload: &mut Upload, from: &mut dyn ReadElements) -
     upload.stage(&plan.chunking()?, plan.total_bytes(), &mut input(*plan, from))
 }
 
-/// The chunks that go to the device first: elements in order, or whole columns of the matrix, gathered row by row.
+/// The chunks that go to the device first: elements in order, or whole columns of the matrix, gathered row by
+/// row.
 pub(super) fn input<'a>(plan: NttPlan, from: &'a mut dyn ReadElements) -> impl Source + 'a {
     move |offset: u64, into: &mut [u8]| match plan.way() {
         NttWay::InDeviceMemory => from.read(offset / plan.element_bytes(), into),

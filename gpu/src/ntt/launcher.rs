@@ -76,8 +76,9 @@ impl NttLauncher {
         }
     }
 
-    /// The factors before and after the whole transform: powers of the shift before a forward one, powers of its inverse and 1 / n after
-    /// an inverse one. `before` and `after` give the exponent in terms of an element's place in its row and of the row's number.
+    /// The factors before and after the whole transform: powers of the shift before a forward one, powers of
+    /// its inverse and 1 / n after an inverse one. `before` and `after` give the exponent in terms of an
+    /// element's place in its row and of the row's number.
     fn outer_scales(&self, before: [u64; 4], after: [u64; 4]) -> [Option<Scale>; 2] {
         let of = |exponent: [u64; 4]| {
             self.shift.map(|powers| Scale {
@@ -146,7 +147,8 @@ impl NttLauncher {
         })
     }
 
-    /// Rows `first .. first + count` of a matrix of `rows` by `columns`: read along the rows, written across them.
+    /// Rows `first .. first + count` of a matrix of `rows` by `columns`: read along the rows, written across
+    /// them.
     pub fn row_batch(&self, first: u64, count: u64, rows: u64, columns: u64) -> Result<RowBatch<'_>> {
         let [_, after] = self.outer_scales([0; 4], [rows, 0, first, 1]);
         let along = Layout {

@@ -1,18 +1,20 @@
-//! Number-theoretic transforms over BN254's scalar field and over Goldilocks, of any length: whole in device memory where they fit the
-//! budget, in two steps where they do not.
+//! Number-theoretic transforms over BN254's scalar field and over Goldilocks, of any length: whole in device
+//! memory where they fit the budget, in two steps where they do not.
 //!
 //! ```text
 //! in device memory:  ring up -> array <-> array (passes) -> ring back
 //! in two steps:      from -> columns: passes, times w^(row column) -> between -> rows: passes -> to
 //! ```
 //!
-//! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order: one for a row that fits a tile of 2^10 elements in
-//! shared memory, two (rows by columns) up to 2^20, three up to 2^28, with radices as even as possible. In two steps the elements are a
-//! matrix of sqrt(n) by sqrt(n), and a chunk is some whole columns, then some whole rows. The host gathers columns with reads of a
-//! chunk's width. The last pass writes across the rows, so that results leave with writes of a chunk's height. A transform has one hard
-//! synchronisation, and its tables have one.
+//! The passes are those of `gpu/kernels/ntt.cuh`, from natural order to natural order: one for a row that
+//! fits a tile of 2^10 elements in shared memory, two (rows by columns) up to 2^20, three up to 2^28, with
+//! radices as even as possible. In two steps the elements are a matrix of sqrt(n) by sqrt(n), and a chunk is
+//! some whole columns, then some whole rows. The host gathers columns with reads of a chunk's width. The last
+//! pass writes across the rows, so that results leave with writes of a chunk's height. A transform has one
+//! hard synchronisation, and its tables have one.
 //!
-//! Device memory is leased as [`NttPlan::vram_bytes`] says; the smallest budget for n elements is some rows of sqrt(n).
+//! Device memory is leased as [`NttPlan::vram_bytes`] says; the smallest budget for n elements is some rows
+//! of sqrt(n).
 
 mod devices;
 mod ends;

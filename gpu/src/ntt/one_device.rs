@@ -23,8 +23,8 @@ impl Ntt {
     /// Leases the device memory of the plan, and makes the tables.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`]; [`Error::Invalid`] if the plan is for
-    /// another length or field.
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`];
+    /// [`Error::Invalid`] if the plan is for another length or field.
     pub fn new<F: NttField>(
         vram: &Vram,
         kernels: &Kernels,
@@ -66,12 +66,12 @@ impl Ntt {
         &self.launcher.plan
     }
 
-    /// Transforms the elements of `from` into `to`; a transform in two steps keeps its intermediate elements in `between`. All three have
-    /// the whole length.
+    /// Transforms the elements of `from` into `to`; a transform in two steps keeps its intermediate elements
+    /// in `between`. All three have the whole length.
     ///
     /// # Errors
-    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], [`Error::Invalid`] for slots that are too short. After an error nothing is
-    /// in flight, and the content of `to` is void.
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], [`Error::Invalid`] for slots that are too
+    /// short. After an error nothing is in flight, and the content of `to` is void.
     pub fn run(
         &mut self,
         ends: Ends<'_>,

@@ -1,4 +1,4 @@
-//! The launches of one transform of several rows: the one place where this folder launches kernels.
+//! The launches of the passes of NTTs.
 #![allow(unsafe_code)]
 
 use super::plan::ELEMENT_BYTES;
@@ -13,7 +13,7 @@ const THREADS_MAX: u32 = 256;
 /// 64-bit words of `NttPass` in ntt.cuh.
 const PASS_WORDS: usize = 29;
 
-/// Where the rows of a batch are: element i of row y at `i * stride + y * batch`.
+/// The layout of rows: element i of row y is at `i * stride + y * batch`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub stride: u64,
@@ -33,13 +33,13 @@ pub(super) struct Placed<'a> {
 pub(crate) struct RowBatch<'a> {
     pub step: &'a Step,
     pub count: u64,
-    /// Of what is there, and of what comes of it.
+    /// The layouts of the input and of the result.
     pub layouts: [Layout; 2],
     /// Factors before the first pass, and after the last one.
     pub scales: [Option<Scale>; 2],
 }
 
-/// Transforms rows, from `arrays[0]` and back to there; `arrays[1]` has as much room.
+/// Transforms rows from `arrays[0]` back to `arrays[0]`; `arrays[1]` has the same size.
 pub(super) fn transform(
     kernel: &Kernel,
     stream: &Stream,
@@ -70,17 +70,16 @@ pub(super) fn transform(
     Ok(())
 }
 
-/// Where rows are transformed from and to: addresses on the device. `to` may be `from` where there are two passes at most.
+/// The addresses of a transform on the device. `to` may be `from` if there are two passes at most.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
     pub from: u64,
-    /// As much room as `to`; not touched if there is one pass.
+    /// As large as `to`; not used if there is one pass.
     pub through: u64,
     pub to: u64,
 }
 
-/// Transforms rows from one place to another, by way of a third if there are several passes. Between the passes rows are one after the
-/// other, as they come out.
+/// Transforms rows along a route. Between the passes rows have the layout of the result.
 pub(crate) fn transform_to(
     kernel: &Kernel,
     stream: &Stream,
@@ -143,13 +142,13 @@ fn one_pass(
         threads: ((tile / 2).clamp(1, THREADS_MAX), 1, 1),
         shared_bytes: tile * tables.1 as u32,
     };
-    // SAFETY: the words are `NttPass` of ntt.cuh; rows fit their arrays in both layouts, and exponents their tables, by `NttPlan`, or
-    // `CosetPlan` of the quotient. Arrays, tables and kernel belong to an `Ntt` or an `DeviceCoset`, whose rings are dropped before them and
-    // wait for their streams.
+    // SAFETY: the words are `NttPass` of ntt.cuh. Rows fit their arrays in both layouts, and exponents their
+    // tables, by `NttPlan`, or by `CosetPlan` of the quotient. Arrays, tables and kernel belong to an `Ntt`
+    // or a `DeviceCoset`, whose rings are dropped before them and wait for their streams.
     unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }
 
-/// Copies `count` rows of 2^`log_length` elements of BN254 from one layout to another: a pass of radix 1.
+/// Copies `count` rows of 2^`log_length` elements of BN254 from one place to another: a pass of radix 1.
 pub(super) fn laid_out(
     kernel: &Kernel,
     stream: &Stream,
@@ -163,7 +162,8 @@ pub(super) fn laid_out(
     radix_1(kernel, stream, lengths, (from, to), [[0; 7]; 2])
 }
 
-/// Copies `count` rows of 2^`log_length` elements of BN254 from one address and layout to another, which may be the same, times a factor.
+/// Copies `count` rows of 2^`log_length` elements of BN254, times a factor, from one address and layout to
+/// another, which may be the same.
 pub(crate) fn copy_scaled(
     kernel: &Kernel,
     stream: &Stream,

@@ -1,4 +1,4 @@
-//! How a transform is cut: in device memory as a whole, or in two steps over columns and rows.
+//! How a transform is cut: whole in device memory, or in two steps over columns and rows.
 
 use ark_bn254::Fr;
 
@@ -12,12 +12,12 @@ use crate::ring::Chunking;
 
 /// Bytes of an element of BN254.
 pub const ELEMENT_BYTES: u64 = <Fr as NttField>::ELEMENT_BYTES;
-/// Chunks of a transform in device memory are no shorter, or all of it.
+/// The shortest chunk of a transform in device memory, unless the transform is shorter.
 const CHUNK_ELEMENTS_MIN: u64 = 256;
-/// What a chunk of a transform in device memory is cut to: a copy of 16 MiB has long reached the bus's full rate.
+/// The longest chunk of a transform in device memory: a copy of 16 MiB reaches the full rate of the bus.
 const CHUNK_ELEMENTS_ENOUGH: u64 = 1 << 19;
 
-/// How a transform runs.
+/// The plan of a transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NttPlan {
     log_n: u32,
@@ -28,13 +28,13 @@ pub struct NttPlan {
     element_bytes: u64,
 }
 
-/// In how many steps.
+/// In how many steps a transform runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NttWay {
-    /// The whole transform in device memory, twice: before and after a pass.
+    /// Whole, in two arrays in device memory.
     InDeviceMemory,
-    /// As a matrix of 2^`log_rows` rows, row after row: its columns, then its rows (Bailey, "FFTs in external or hierarchical
-    /// memory", 1990). The data goes to the device and back twice.
+    /// As a matrix of 2^`log_rows` rows in row-major order: its columns, then its rows (Bailey, "FFTs in
+    /// external or hierarchical memory", 1990). The data crosses the bus twice each way.
     TwoSteps {
         /// log2 of the length of a column.
         log_rows: u32,
@@ -42,19 +42,20 @@ pub enum NttWay {
 }
 
 impl NttPlan {
-    /// The plan for 2^`log_n` elements: in device memory if it fits `vram_bytes`, else in two steps. Chunks fit pinned slots of
-    /// `slot_bytes`.
+    /// The plan for 2^`log_n` elements of BN254: in device memory if it fits `vram_bytes`, else in two steps.
+    /// Chunks fit pinned slots of `slot_bytes`.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for more than 2^28 elements.
+    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for more than 2^28
+    /// elements.
     pub fn new(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         Self::of::<Fr>(log_n, vram_bytes, slot_bytes)
     }
 
-    /// The same for another field.
+    /// The same for any field.
     ///
     /// # Errors
-    /// As [`NttPlan::new`]; the longest transform is the field's.
+    /// As [`NttPlan::new`]; the longest transform depends on the field.
     pub fn of<F: NttField>(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         check_length::<F>(log_n)?;
         let element_bytes = F::ELEMENT_BYTES;
@@ -77,7 +78,7 @@ impl NttPlan {
                     NttWay::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
                     NttWay::TwoSteps { .. } => n,
                 };
-                // Bytes grow with the number of units: the longest chunk of whole units.
+                // The bytes grow with the number of units, so the longest chunk of whole units is searched.
                 let longest = (slot_bytes / element_bytes).min(enough) / unit;
                 let fits = |units| with(units * unit).vram_bytes() <= vram_bytes;
                 let best = largest(0, longest + 1, fits);
@@ -94,7 +95,7 @@ impl NttPlan {
             log_tile: LOG_TILE,
             element_bytes,
         });
-        // In the way that the slots allow.
+        // Of the ways that the slots allow.
         let allowed = smallest.iter().filter(|plan| plan.slot_bytes() <= slot_bytes);
         let needed = JobMemory {
             slot_bytes: smallest.iter().map(Self::slot_bytes).min().unwrap_or(0),
@@ -107,22 +108,22 @@ impl NttPlan {
         Err(needed.too_small(format!("a transform of 2^{log_n} elements"), given))
     }
 
-    /// The same plan with smaller tiles in shared memory, of 2^`log_tile` elements: a row of more than that is split in two, of more than
-    /// its square in three, and so on. Tables then are no larger.
+    /// The same plan with smaller tiles in shared memory, of 2^`log_tile` elements: a longer row is split in
+    /// two passes, beyond the square in three, and so on. The tables are no larger.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for none, or more than 2^10.
+    /// [`Error::Invalid`] for a tile of 1 element, or of more than 2^10.
     pub fn with_tile(self, log_tile: u32) -> Result<Self> {
         if log_tile == 0 || log_tile > LOG_TILE {
             return Err(Error::Invalid {
                 what: "plan of a transform",
-                details: format!("a tile of 2^{log_tile} elements: from 2^1 to 2^{LOG_TILE}"),
+                details: format!("a tile of 2^{log_tile} elements: must be from 2^1 to 2^{LOG_TILE}"),
             });
         }
         Ok(Self { log_tile, ..self })
     }
 
-    /// The same plan with chunks of a power of two, so that they divide columns and rows evenly.
+    /// The same plan with chunks of a power of two elements, which divide columns and rows evenly.
     #[must_use]
     pub fn with_even_chunks(self) -> Self {
         let log_chunk = self.chunk_elements.checked_ilog2().unwrap_or(0);
@@ -142,7 +143,7 @@ impl NttPlan {
         self.log_tile
     }
 
-    /// In how many passes a row of the transform, or a column, goes through shared memory: its splits.
+    /// The passes of a row, or of a column, through shared memory.
     pub fn passes(&self) -> u32 {
         let of_steps = match self.way {
             NttWay::InDeviceMemory => [self.log_n; 2],
@@ -152,7 +153,8 @@ impl NttPlan {
         passes[0].max(passes[1])
     }
 
-    /// A part of a transform over several devices: so many elements in two arrays, by columns and then by rows.
+    /// The part of one device in a transform over several: `elements` elements in two arrays, by columns and
+    /// then by rows.
     pub(super) fn part(log_n: u32, log_rows: u32, elements: u64) -> Self {
         Self {
             log_n,
@@ -169,7 +171,7 @@ impl NttPlan {
         self.log_n
     }
 
-    /// In how many steps.
+    /// In how many steps a transform runs.
     pub fn way(&self) -> NttWay {
         self.way
     }
@@ -199,11 +201,11 @@ impl NttPlan {
         self.element_bytes << self.log_n
     }
 
-    /// How many arrays there are beside the ring: before and after a pass.
+    /// The number of arrays beside the buffers of the ring.
     pub(super) fn data_buffers(&self) -> u64 {
         match self.way {
             NttWay::InDeviceMemory => 2,
-            // The other one is the ring's.
+            // A buffer of the ring is the second array.
             NttWay::TwoSteps { .. } => 1,
         }
     }
@@ -215,7 +217,7 @@ impl NttPlan {
         }
     }
 
-    /// Chunks of whole elements, or of whole rows and columns.
+    /// The chunks: whole elements, or whole rows and columns.
     pub(super) fn chunking(&self) -> Result<Chunking> {
         let element_bytes = match self.way {
             NttWay::InDeviceMemory => self.element_bytes,
@@ -224,7 +226,7 @@ impl NttPlan {
         Chunking::new(self.slot_bytes(), element_bytes)
     }
 
-    /// Elements of all tables, as [`super::tables`] makes them for a transform with a shift.
+    /// Elements of all tables that [`super::tables`] makes for a transform on a coset.
     fn table_elements(&self) -> u64 {
         let shift = power_elements(self.log_n);
         let of_steps = match self.way {
@@ -248,7 +250,7 @@ pub(super) fn check_length<F: NttField>(log_n: u32) -> Result<()> {
         return Err(Error::Invalid {
             what: "transform",
             details: format!(
-                "2^{log_n} elements, where the field has roots up to 2^{}",
+                "2^{log_n} elements, and the field has roots up to order 2^{}",
                 F::LOG_N_MAX
             ),
         });

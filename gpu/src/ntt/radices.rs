@@ -3,7 +3,7 @@
 /// log2 of the elements of a tile: 32 KiB of shared memory, which every device has by default.
 pub(crate) const LOG_TILE: u32 = 10;
 
-/// Radices of the passes of a transform, as logarithms; one pass even for one element.
+/// The radices of the passes of a row, as logarithms; one pass even for one element.
 pub(crate) fn log_radices(log_n: u32, log_tile: u32) -> Vec<u32> {
     let passes = log_n.div_ceil(log_tile).max(1);
     (0..passes)

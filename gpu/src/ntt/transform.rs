@@ -26,7 +26,8 @@ impl Transform<Fr> {
 }
 
 impl<F: NttField> Transform<F> {
-    /// From coefficients to values at the powers of the root of order 2^`log_n` that arkworks or Plonky3 uses for the field.
+    /// From coefficients to values at the powers of the root of order 2^`log_n` that arkworks or Plonky3 uses
+    /// for the field.
     ///
     /// # Errors
     /// [`Error::Invalid`] if there is no such root.

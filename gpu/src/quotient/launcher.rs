@@ -1,4 +1,4 @@
-//! What happens to a coset's rows on the device: in the order of one stream.
+//! The launches over the rows of a coset, in the order of one stream.
 
 use spillproof::tier::{Input, Order, Rows};
 
@@ -16,29 +16,29 @@ use crate::ring::Chunk;
 use crate::stream::Stream;
 use crate::vram::Vram;
 
-/// A column's rows on the device.
+/// The rows of one column on the device.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     input: Input,
-    /// Rows of other windows before it.
+    /// Its first row in the buffer of all windows.
     before: u64,
     halo: u64,
 }
 
-/// Some rows of a chunk that are of one input and one tile.
+/// Rows of a chunk that belong to one input and one tile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     pub rows: u64,
-    /// Which window.
+    /// The number of the window.
     window: usize,
-    /// Their place in it, and the row that the first is.
+    /// Their place in the window, and the number of the first row.
     place: u64,
     first_row: i64,
-    /// The tile that they are the last of.
+    /// The tile that these rows complete, if any.
     pub completes: Option<u64>,
 }
 
-/// Buffers and kernels.
+/// The buffers and kernels of a coset; queues its launches.
 #[derive(Debug)]
 pub(super) struct CosetLauncher {
     plan: CosetPlan,
@@ -53,9 +53,9 @@ pub(super) struct CosetLauncher {
     through: DeviceBuffer,
     scratch: Option<DeviceBuffer>,
     columns: Vec<Window>,
-    /// Those of them that are read, in order.
+    /// The columns that are read, in order.
     read: Vec<usize>,
-    /// For each place of the results.
+    /// The addresses for each buffer of results.
     addresses: Vec<Addresses>,
     ready: Vec<Event>,
 }
@@ -115,7 +115,7 @@ impl CosetLauncher {
         Ok(work)
     }
 
-    /// Adds the program's code to the tables.
+    /// Appends the program's code to the tables, and sets the addresses.
     fn with_code(&mut self, mut content: Vec<u8>) -> Vec<u8> {
         let table = self.tables.address();
         let constants = table + content.len() as u64;
@@ -125,7 +125,7 @@ impl CosetLauncher {
         let n2 = 1i64 << self.plan.shape().log_columns;
         for query in self.engine.program().queries() {
             let of_query = |window: &&Window| window.input.column == query.column as usize;
-            // Every query has a window, by the plan.
+            // Every query has a window: the plan checks it.
             let (before, first) = self
                 .columns
                 .iter()
@@ -161,7 +161,7 @@ impl CosetLauncher {
         self.order.tiles()
     }
 
-    /// Where a tile's rows of the quotient are, from which byte on, and what says that they are done.
+    /// The quotient's rows of a tile: their buffer, their first byte, and the event of their computation.
     pub fn result(&self, tile: u64) -> (&DeviceBuffer, u64, &Event) {
         let place = tile % self.plan.results();
         (
@@ -171,7 +171,7 @@ impl CosetLauncher {
         )
     }
 
-    /// What comes in a chunk after `done` of its rows.
+    /// The next part of a chunk, after `done` of its rows.
     pub fn part(&self, chunk: &Chunk<'_>, done: u64) -> Option<Part> {
         let row_bytes = self.plan.row_bytes();
         let left = (chunk.piece.bytes / row_bytes)
@@ -195,7 +195,7 @@ impl CosetLauncher {
         })
     }
 
-    /// Rows from the chunk to their window, transformed.
+    /// Queues the transform of rows from the chunk to their window.
     pub fn arrive(&self, chunk: &Chunk<'_>, done: u64, part: Part) -> Result<()> {
         let from = chunk.buffer.memory().at(done * self.plan.row_bytes(), 0)?;
         let (to, rows) = (self.columns[part.window].before + part.place, part.rows);
@@ -209,7 +209,7 @@ impl CosetLauncher {
         self.go_round(to, part.first_row, rows, chunk.stream)
     }
 
-    /// What becomes of a tile whose rows are all there.
+    /// Queues the computation of a tile whose rows have all arrived.
     pub fn compute(&self, stream: &Stream, tile: u64) -> Result<()> {
         for column in &self.columns {
             let tile_rows = self.plan.tile_rows();
@@ -237,7 +237,7 @@ impl CosetLauncher {
         Ok(())
     }
 
-    /// The points themselves.
+    /// Queues rows of X: the points themselves.
     fn identity(&self, place: u64, first: i64, rows: u64, stream: &Stream) -> Result<()> {
         let (log_rows, log_columns) = (self.plan.shape().log_rows, self.plan.shape().log_columns);
         let n = 1u64 << (log_rows + log_columns);
@@ -263,7 +263,7 @@ impl CosetLauncher {
         Ok(())
     }
 
-    /// The first Lagrange polynomial, from the powers of the shift.
+    /// Queues rows of the first Lagrange polynomial, from the powers of the shift.
     fn first_lagrange(&self, place: u64, first: i64, rows: u64, stream: &Stream) -> Result<()> {
         let log_rows = self.plan.shape().log_rows;
         let from = self.on_device().at(self.places.shift_row)?;
@@ -282,7 +282,8 @@ impl CosetLauncher {
         Ok(())
     }
 
-    /// `count` rows, which begin `batch` elements after each other, transformed to a place of the windows.
+    /// Queues the transform of `count` rows, which begin `batch` elements after each other, to a place in the
+    /// windows.
     fn transform(
         &self,
         (from, batch): (u64, u64),
@@ -305,7 +306,7 @@ impl CosetLauncher {
         transform_to(&self.kernel, stream, &self.on_device(), &rows, ways)
     }
 
-    /// Rotates those of the rows that are reached by going round the matrix.
+    /// Queues the rotation of rows that wrap around the matrix.
     fn go_round(&self, place: u64, first_row: i64, rows: u64, stream: &Stream) -> Result<()> {
         let shape = self.plan.shape();
         let (n1, n2) = (1i64 << shape.log_rows, 1i64 << shape.log_columns);
@@ -323,7 +324,7 @@ impl CosetLauncher {
         Ok(())
     }
 
-    /// A tile's rows of the quotient, in place.
+    /// Queues the transform back of the quotient's rows of a tile, in place.
     fn transform_back(&self, stream: &Stream, tile: u64) -> Result<()> {
         let (rows, first_byte, _) = self.result(tile);
         let at = rows.memory().at(first_byte, self.tile_bytes())?;
@@ -353,7 +354,8 @@ impl CosetLauncher {
         copy_scaled(&self.kernel, stream, &tables, lengths, (here, here), shift_back)
     }
 
-    /// What the next tile shares with this one goes to the windows' starts, in pieces that do not overlap with where they go.
+    /// Queues the copies of the rows that the next tile shares to the starts of the windows, in pieces that
+    /// do not overlap their destination.
     fn slide(&self, stream: &Stream) -> Result<()> {
         let (tile_rows, row_bytes) = (self.plan.tile_rows(), self.plan.row_bytes());
         for column in &self.columns {
@@ -375,7 +377,7 @@ impl CosetLauncher {
         self.places.points.ok_or(Error::Unusable { what: "a quotient" })
     }
 
-    /// Rows one after the other.
+    /// The layout of contiguous rows.
     fn along(&self) -> Layout {
         Layout {
             stride: 1,
@@ -392,8 +394,8 @@ impl CosetLauncher {
     }
 }
 
-/// Rows `first ..` in spans that do not go past a multiple of `modulus`, of `most` rows at most: how many come before, the first modulo
-/// `modulus`, how many.
+/// Splits rows `first ..` into spans of at most `most` rows that do not cross a multiple of `modulus`. A span
+/// is the rows before it, its first row modulo `modulus`, and its length.
 fn spans(first: i64, rows: u64, modulus: u64, most: u64) -> impl Iterator<Item = (u64, u64, u64)> {
     let mut done = 0;
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! A coset whose program was compiled, for the host while the test runs, and the same one interpreted: the same rows. What the
-//! interpreted one gives, `tests/tier_quotient.rs` holds to the processor's.
+//! A coset whose program was compiled, for the host while the test runs, and the same one interpreted: the
+//! same rows. What the interpreted one gives, `tests/tier_quotient.rs` holds to the processor's.
 
 use ark_bn254::Fr;
 use ark_ff::{FftField, Field};

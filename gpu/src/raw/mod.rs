@@ -1,15 +1,16 @@
-//! Handles of the driver as owned values: a context, streams, events, memory, modules. Thin: one call of `cudarc::driver::result` each.
+//! Handles of the driver as owned values: contexts, streams, events, memory, modules. Each function is one
+//! call of `cudarc::driver::result`.
 //!
-//! Why not `cudarc`'s own safe layer: its slices record and wait for events behind the caller's back, keep errors of destructors for
-//! the next call that may be about something else, assert on arguments, and lose memory if an event cannot be made. A ring wants to say
-//! itself which event it waits for, and to be told of every failure where it happens.
+//! The safe layer of `cudarc` does not fit a ring: its slices record and wait for events on their own, keep
+//! errors of destructors for the next, unrelated call, assert on arguments, and leak memory if an event
+//! cannot be made. A ring chooses the events that it waits for, and reports every failure where it happens.
 //!
-//! Every handle keeps its context alive. Handles are released on drop; what the driver says against that goes to the context's list
-//! ([`Context::failures`]), since a destructor has nobody to tell.
+//! Every handle keeps its context alive and is released on drop. Errors of a release go to a list of the
+//! context ([`Context::failures`]), since a destructor cannot return them.
 //!
-//! Architecture invariant: `unsafe` code of this crate is in this folder, in `driver.rs` and `kernels/nvrtc.rs`, and
-//! where whole jobs launch kernels. The only unsafe
-//! function that it hands out is the launch of a kernel; asynchronous copies are sound through [`RawSlot`]'s ownership.
+//! Architecture invariant: the `unsafe` code of this crate is in this folder, in `driver.rs` and
+//! `kernels/nvrtc.rs`, and in the files that launch kernels. The launch of a kernel is the only unsafe
+//! function of the interface; [`RawSlot`] owns its memory, which makes asynchronous copies sound.
 
 mod context;
 mod event;
@@ -29,7 +30,7 @@ pub(crate) use stream::RawStream;
 
 use crate::error::Error;
 
-/// The error of a call: what was asked, and what the driver said.
+/// Makes the error of a failed call.
 pub(crate) fn failed(operation: &'static str) -> impl FnOnce(DriverError) -> Error {
     move |DriverError(code)| Error::Driver { operation, code }
 }

@@ -1,17 +1,18 @@
 //! Which jobs are worth a device: the rates by which that is decided.
 //!
-//! A job of n elements takes the processor `c n` seconds and the device `a + b n`: a to start and to synchronise, b for copies and
-//! kernels. `worth.rs` measures one job of each kind at two sizes, and asks.
+//! A job of n elements takes the processor `c n` seconds and the device `a + b n`: a to start and to
+//! synchronise, b for copies and kernels. `worth.rs` measures one job of each kind at two sizes, and asks.
 
 use spillproof::tier::Input;
 
 /// Which jobs go to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Offload {
-    /// Those that it does faster than the processor, by rates measured at the first one.
+    /// Jobs that a device does faster than the processor, by rates that are measured at the first job of a
+    /// kind.
     #[default]
     Measured,
-    /// All that fit it, however small.
+    /// All jobs that fit a device, however small.
     Always,
 }
 
@@ -33,7 +34,8 @@ pub(super) struct JobRates {
 }
 
 impl JobRates {
-    /// The lines through two measured jobs: their work, their seconds on the device, and the seconds of the large one on the processor.
+    /// The lines through two measured jobs: their work, their seconds on the device, and the seconds of the
+    /// large one on the processor.
     pub fn of([small, large]: [f64; 2], device: [f64; 2], processor: f64) -> Self {
         let device_each = ((device[1] - device[0]) / (large - small)).max(0.0);
         Self {
@@ -54,9 +56,9 @@ impl JobRates {
 /// The seconds of a job on a device and on the processor, by measured rates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seconds {
-    /// On a device.
+    /// Seconds on a device.
     pub device: f64,
-    /// On the processor.
+    /// Seconds on the processor.
     pub processor: f64,
 }
 
@@ -78,7 +80,7 @@ mod tests {
         assert!((rates.device_fixed - 1e-3).abs() < 1e-9 && (rates.device_each - 1e-7).abs() < 1e-12);
         assert!(rates.seconds(1112.0).is_less_on_the_device());
         assert!(!rates.seconds(1111.0).is_less_on_the_device());
-        // A device that seems to get faster with more work is not believed.
+        // A device that seems to become faster with more work is taken as constant.
         assert_eq!(JobRates::of([1.0, 2.0], [2.0, 1.0], 1.0).device_each, 0.0);
     }
 }

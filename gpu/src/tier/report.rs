@@ -1,4 +1,4 @@
-//! Who did which jobs.
+//! The report of a tier: jobs by device, jobs of the processor, and reasons.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use crate::Error;
 use crate::lock::locked;
 
-/// Reasons that are told apart.
+/// The most different reasons that are listed.
 const REASONS_MAX: usize = 8;
 
 /// A kind of job.
@@ -20,19 +20,20 @@ pub enum JobKind {
     Quotient,
 }
 
-/// Who did which jobs, and why not a device.
+/// The jobs of each device, the jobs of the processor, and the reasons.
 ///
-/// Written as `12 sums, 7 transforms, 4 quotients on 0: NVIDIA H200 (..); 3 by the processor: why`; of several devices each, with its
-/// points where sums were shared: `12 sums on 2 devices: 512 points of 12 sums on 0: ..; 512 points of 12 sums on 1: ..`.
+/// As text: `12 sums, 7 transforms, 4 quotients on 0: NVIDIA H200 (..); 3 by the processor: reason`. With
+/// several devices each has its own part, and its points where sums were shared: `12 sums on 2 devices: 512
+/// points of 12 sums on 0: ..; 512 points of 12 sums on 1: ..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     devices: Vec<OfDevice>,
-    /// Made by several devices together.
+    /// Sums that several devices made together.
     shared: u64,
     declined: Reasons,
 }
 
-/// What one device did.
+/// The jobs of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfDevice {
     name: String,
@@ -44,7 +45,7 @@ pub struct OfDevice {
     left: Reasons,
 }
 
-/// Why jobs were left to somebody else, and how many each time, in the order in which reasons came up.
+/// Reasons why jobs were left, with their numbers of jobs, in the order of their first appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Reasons {
     named: Vec<(String, u64)>,
@@ -84,7 +85,7 @@ impl fmt::Display for Reasons {
 }
 
 impl OfDevice {
-    /// Which device.
+    /// The name of the device.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -104,24 +105,24 @@ impl OfDevice {
         self.quotients
     }
 
-    /// Sums that were shared among devices, and that it had a part in.
+    /// Sums that devices shared, and that it had a part in.
     pub fn shared_sums(&self) -> u64 {
         self.shared
     }
 
-    /// Points of each of those, all in all.
+    /// Its points in shared sums.
     pub fn points(&self) -> u64 {
         self.points
     }
 
-    /// Why it left jobs, or its share of some, to other devices or the processor, and how many each time; of some eight different reasons
-    /// no more.
+    /// The reasons why it left jobs or shares to other devices or the processor, with their numbers; the
+    /// first eight different reasons.
     pub fn left_to_others(&self) -> &[(String, u64)] {
         &self.left.named
     }
 }
 
-/// Where it is written down who does which jobs: those of a tier, or planned ones, of which nobody else is told.
+/// Counts jobs for a report: jobs that a tier does, or a plan of jobs, which emits no tracing.
 #[derive(Debug)]
 pub(super) struct Book {
     report: Mutex<Report>,
@@ -129,7 +130,7 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// Of the jobs that these devices do.
+    /// A book of jobs that these devices do.
     pub fn of(devices: impl IntoIterator<Item = String>) -> Self {
         Self {
             report: Mutex::new(Report::new(devices)),
@@ -137,7 +138,7 @@ impl Book {
         }
     }
 
-    /// Of jobs that they would do.
+    /// A book of planned jobs.
     pub fn of_a_plan(devices: impl IntoIterator<Item = String>) -> Self {
         Self {
             is_planned: true,
@@ -145,7 +146,7 @@ impl Book {
         }
     }
 
-    /// What it says so far.
+    /// The report so far.
     pub fn report(&self) -> Report {
         locked(&self.report).clone()
     }
@@ -175,15 +176,15 @@ impl Book {
         locked(&self.report).left(device, why, count);
     }
 
-    /// The same because of an error.
+    /// The same, because of an error.
     pub fn failed(&self, device: usize, job: JobKind, (error, why): (&Error, &str), count: u64) {
         if !self.is_planned {
-            tracing::warn!(?job, device, %error, "the device did not do it, others will");
+            tracing::warn!(?job, device, %error, "a device failed, another device or the processor does the job");
         }
         self.left(device, why, count);
     }
 
-    /// `count` jobs are the processor's.
+    /// `count` jobs are left to the processor.
     pub fn declined(&self, why: &str, count: u64) {
         locked(&self.report).declined(why, count);
     }
@@ -227,17 +228,18 @@ impl Report {
         self.of_all(OfDevice::quotients)
     }
 
-    /// Whether a device did anything.
+    /// Whether a device did any job.
     pub fn is_any_of_a_device(&self) -> bool {
         self.sums() + self.transforms() + self.quotients() > 0
     }
 
-    /// Jobs that were offered, and left to the processor.
+    /// Jobs that were offered and left to the processor.
     pub fn by_the_processor(&self) -> u64 {
         self.declined.count()
     }
 
-    /// Why, and how many jobs each time, in the order in which reasons came up; of some eight different ones no more.
+    /// The reasons for that, with their numbers of jobs, in the order of their first appearance; the first
+    /// eight different reasons.
     pub fn reasons(&self) -> &[(String, u64)] {
         &self.declined.named
     }

@@ -1,7 +1,9 @@
-//! Whether a job is worth the device: its seconds on both sides, by rates that are measured at the first job of its kind.
+//! Whether a job is worth the device: its seconds on both sides, by rates that are measured at the first job
+//! of its kind.
 //!
-//! One job of [`SMALL`] and one of [`LARGE`] elements give the device's rates, the large one the processor's; both find their data in
-//! memory. For transforms the work is n log n. The rates of quotients are measured for each program, with its own columns.
+//! One job of [`SMALL`] and one of [`LARGE`] elements give the device's rates, the large one the processor's;
+//! both find their data in memory. For transforms the work is n log n. The rates of quotients are measured
+//! for each program, with its own columns.
 //!
 //! Memory while it measures: the large job's data and the processor's buckets, leased.
 
@@ -29,36 +31,34 @@ use crate::error::BoxedError;
 use crate::msm::{MsmPlan, POINT_BYTES, SCALAR_BYTES};
 use crate::ntt::{self, NttPlan, NttWay};
 
-/// log2 of the smaller job that is measured. Below it no job is worth a device.
+/// log2 of the smaller job that is measured. A smaller job is never worth a device.
 const LOG_SMALL: u32 = 12;
-/// log2 of the larger one.
+/// log2 of the larger job that is measured.
 const LOG_LARGE: u32 = 15;
 pub(super) const SMALL: u64 = 1 << LOG_SMALL;
 const LARGE: u64 = 1 << LOG_LARGE;
-/// Rows that the processor's registers are for, as in the engine.
+/// Rows of the processor's registers, as in the engine.
 const BLOCK_ROWS: usize = 256;
 
-/// What it is asked of whether a device is worth it.
+/// A job, by kind and size.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum JobSize<'a> {
     /// A sum of so many terms.
     Sum(u64),
-    /// A transform of a power of two.
+    /// A transform of 2^n elements.
     Transform(u32),
     /// A quotient on a coset.
     Quotient(&'a CosetShape<'a>),
 }
 
 impl JobSize<'_> {
-    /// Refuses what the processor does faster, if that is to be measured.
+    /// Declines a job that is small or that the processor does faster, unless all jobs are wanted.
     pub fn is_worth_it(&self, offload: Offload, device: &mut Device, budget: &Budget) -> Result<(), Stop> {
         if offload == Offload::Always {
             return Ok(());
         }
         if self.is_small() {
-            return Err(Stop::Declined(format!(
-                "{self} is small, and stays with the processor"
-            )));
+            return Err(Stop::Declined(format!("{self} is too small for a device")));
         }
         let seconds = self.seconds(device, budget)?;
         if seconds.is_less_on_the_device() {
@@ -69,7 +69,7 @@ impl JobSize<'_> {
         )))
     }
 
-    /// Whether it is so small that rates say nothing of it.
+    /// Whether the job is smaller than the measured ones.
     pub fn is_small(&self) -> bool {
         match self {
             Self::Sum(points) => *points < SMALL,
@@ -78,7 +78,7 @@ impl JobSize<'_> {
         }
     }
 
-    /// What it takes, by rates that are measured if there are none yet.
+    /// Its seconds, by rates that are measured now if need be.
     pub fn seconds(&self, device: &mut Device, budget: &Budget) -> Result<Seconds, Stop> {
         let rates = match self.known(device)? {
             Some(rates) => rates,
@@ -87,7 +87,7 @@ impl JobSize<'_> {
         self.seconds_by(rates, device, budget)
     }
 
-    /// The same, if its rates have been measured.
+    /// Its seconds, if its rates have been measured.
     pub fn known_seconds(&self, device: &mut Device, budget: &Budget) -> Result<Option<Seconds>, Stop> {
         let rates = self.known(device)?;
         rates
@@ -101,7 +101,8 @@ impl JobSize<'_> {
             Self::Transform(log_n) => {
                 let rates = match transform::plan(device, log_n, budget)?.way() {
                     NttWay::InDeviceMemory => rates,
-                    // All of it crosses twice, and the processor's own two passes over the disk are as many.
+                    // All elements cross the bus twice; the processor's own transform passes over the disk as
+                    // often.
                     NttWay::TwoSteps { .. } => JobRates {
                         device_each: 2.0 * rates.device_each,
                         ..rates
@@ -169,7 +170,7 @@ fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Scalars that look random: powers of a number.
+/// Scalars with random-looking bits: powers of a number.
 fn scalars(count: u64) -> Vec<Fr> {
     let mut next = Fr::GENERATOR.pow([0x5eed]);
     let step = Fr::GENERATOR.pow([0x0dd_ba11]);
@@ -211,20 +212,20 @@ fn source(bytes: &[u8]) -> impl FnMut(u64, &mut [u8]) -> Result<(), BoxedError> 
         let from = bytes
             .get(offset as usize..)
             .and_then(|rest| rest.get(..into.len()));
-        into.copy_from_slice(from.ok_or("beyond the end of what is measured")?);
+        into.copy_from_slice(from.ok_or("a read beyond the end of the measured data")?);
         Ok(())
     }
 }
 
 fn measure_sums(device: &mut Device, budget: &Budget) -> Result<JobRates, Stop> {
     let threads = rayon::current_num_threads();
-    // Refused before anything is made, if the device is too small.
+    // Fails before any allocation if the device memory is too small.
     MsmPlan::new(
         LARGE,
         device.vram_bytes()?,
         device.stock.slot_bytes_max(budget, false),
     )?;
-    // Twice, as values and as bytes, and while points are made.
+    // Values, bytes, and the memory that makes the points.
     let data_bytes = LARGE * (2 * (POINT_BYTES + SCALAR_BYTES) + 2 * 96);
     let config = MsmConfig::choose::<g1::Config>(LARGE, 1, threads, budget.available_bytes() / 4)?;
     let _lease = budget.lease(
@@ -240,7 +241,7 @@ fn measure_sums(device: &mut Device, budget: &Budget) -> Result<JobRates, Stop> 
             device.vram_bytes()?,
             device.stock.slot_bytes_max(budget, false),
         )?;
-        // The first run compiles, loads and leases on the device, and makes slots, which are kept.
+        // The first run compiles kernels, leases device memory and allocates slots, which are kept.
         for _ in 0..2 {
             let (bases, scalars) = (source(&points_bytes), source(&scalars_bytes));
             let (sum, seconds) = seconds(|| {
@@ -276,7 +277,7 @@ fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<JobRates, 
         )?;
         if plan.way() != NttWay::InDeviceMemory {
             return Err(Stop::Declined(format!(
-                "no rates of transforms: one of 2^{log_n} elements does not fit the device memory as a whole"
+                "the rates of transforms cannot be measured: 2^{log_n} elements do not fit the device memory"
             )));
         }
         let transform = ntt::Transform::forward(log_n)?;
@@ -297,7 +298,7 @@ fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<JobRates, 
     Ok(rates)
 }
 
-/// Ends in memory: every row is the same, and what comes is let go.
+/// Ends in memory: every row is the same, and results are dropped.
 struct SameRows<'a>(&'a [u8]);
 
 impl InTiles for SameRows<'_> {
@@ -331,7 +332,7 @@ fn measure_quotients(device: &mut Device, job: &CosetShape<'_>, budget: &Budget)
     for (log_n, taken) in [LOG_SMALL, LOG_LARGE].into_iter().zip(&mut on_device) {
         let log_columns = log_n.div_ceil(2);
         let row = bytes_of(&values[..1 << log_columns]);
-        // The first run compiles.
+        // The first run compiles the program.
         for _ in 0..2 {
             let mut like_it = Coset {
                 log_rows: log_n - log_columns,
@@ -352,7 +353,7 @@ fn measure_quotients(device: &mut Device, job: &CosetShape<'_>, budget: &Budget)
     let (program, twiddles) = (job.program, Twiddles::new(log_columns, root(log_columns))?);
     let mut result = vec![Fr::ZERO; values.len()];
     let ((), processor) = seconds(|| {
-        // Each column's rows there, and the quotient's back.
+        // The rows of each column forward, and the rows of the quotient back.
         let read = job.inputs.iter().filter(|input| input.rows == Rows::Read);
         for _ in 0..=read.count() {
             each_row(values.chunks_mut(1 << log_columns).collect(), &twiddles);

@@ -96,7 +96,7 @@ fn too_little_memory_is_a_refusal_with_figures() {
         |driver| {
             driver.reset(1, 8 << 10);
             let gpu = Gpu::open(0, Detail::Counts).unwrap();
-            // The budget refuses before the driver is asked.
+            // The budget refuses before the driver is called.
             let vram = Vram::new(&gpu, 4 << 10);
             let allocations = driver.calls(Some("cuMemAlloc_v2"));
             let refusal = Ring::new(&vram, Chunking::new(2048, 8).unwrap(), 3).unwrap_err();
@@ -104,7 +104,7 @@ fn too_little_memory_is_a_refusal_with_figures() {
             assert!(
                 refusal
                     .to_string()
-                    .contains("2048 bytes for ring asked, 0 free of a budget of 4096 (held: ring: 4096)"),
+                    .contains("2048 bytes requested for ring, 0 free of a budget of 4096 (held: ring: 4096)"),
                 "{refusal}"
             );
             assert_eq!(driver.calls(Some("cuMemAlloc_v2")) - allocations, 2);
@@ -118,7 +118,7 @@ fn too_little_memory_is_a_refusal_with_figures() {
             assert!(
                 refusal
                     .to_string()
-                    .contains("the driver gave no 4096 bytes of device memory for tile"),
+                    .contains("the driver refused 4096 bytes of device memory for tile"),
                 "{refusal}"
             );
             assert_eq!(vram.ledger().held_bytes(), 6 << 10, "a refusal holds nothing");
@@ -142,7 +142,7 @@ fn too_little_memory_is_a_refusal_with_figures() {
             assert!(
                 refusal
                     .to_string()
-                    .starts_with("pinned memory: 1002 bytes for slots asked, 1000 free"),
+                    .starts_with("pinned memory: 1002 bytes requested for slots, 1000 free"),
                 "{refusal}"
             );
             driver.fail(Some("cuMemHostAlloc"), 2, Code::OutOfMemory, false);
@@ -165,7 +165,7 @@ fn slots_come_back_to_their_pool() {
         let two = pool.take(2).unwrap();
         assert_eq!(
             pool.take(2).unwrap_err().to_string(),
-            "2 pinned slots asked, 1 idle of 3: give the pool more slots, or the job fewer"
+            "2 pinned slots requested, 1 of 3 are idle: give the pool more slots, or the job fewer"
         );
         assert!(
             pool.wait_for(4).is_err(),
@@ -179,9 +179,9 @@ fn slots_come_back_to_their_pool() {
         drop(two);
         assert_eq!(waiter.join().unwrap(), 3);
         assert_eq!((pool.idle(), pool.count()), (3, 3));
-        // Made once: no memory was locked since.
+        // No memory was locked since the pool was made.
         assert_eq!(driver.calls(Some("cuMemHostAlloc")), 3);
-        // Reading write-combined memory would be very slow.
+        // The host would read write-combined memory very slowly.
         let written = pinned.pool(&gpu, 1, 1024, Caching::WriteCombined, "up").unwrap();
         assert!(Download::new(written.take(1).unwrap(), gpu.trace()).is_err());
         assert!(Upload::new(written.take(1).unwrap(), gpu.trace()).is_ok());
@@ -243,7 +243,7 @@ fn kernels_are_found_or_missed_by_name() {
         }
         let not_an_image = Kernels::load(&gpu, b"// PTX of another world").unwrap_err();
         assert!(
-            not_an_image.to_string().contains("compile it anew"),
+            not_an_image.to_string().contains("compile it again"),
             "{not_an_image}"
         );
         let kernel = kernels.kernel("spk_test_scale").unwrap();
@@ -255,7 +255,7 @@ fn kernels_are_found_or_missed_by_name() {
 }
 
 #[test]
-fn a_grid_has_a_thread_for_everyone() {
+fn a_grid_has_a_thread_for_every_element() {
     let blocks = |count, threads| Grid::for_threads(count, threads).map(|grid| grid.blocks.0);
     assert_eq!(blocks(0, 64).unwrap(), 1);
     assert_eq!((blocks(64, 64).unwrap(), blocks(65, 64).unwrap()), (1, 2));

@@ -1,4 +1,5 @@
-//! Every call of the driver fails once, in every way: the job ends with a typed error or as it should, nothing leaks, nothing hangs.
+//! Every call of the driver fails once, in every way: the job ends with a typed error or with the right
+//! result, nothing leaks, nothing hangs.
 
 use spillproof_fake_driver::{Code, FakeDriver, Order, under};
 use spillproof_gpu::trace::Detail;
@@ -16,7 +17,7 @@ const SIZES: Sizes = Sizes {
     buffers: 2,
 };
 
-/// Everything that a program does with a device, once.
+/// Every use of a device, once.
 fn job(input: &[u64], detail: Detail) -> Result<(Vec<u64>, u64)> {
     let gpu = Gpu::open(0, detail)?;
     let mut setup = Setup::new(&gpu, &SIZES)?;
@@ -34,7 +35,7 @@ fn fail_everywhere(driver: &FakeDriver, code: Code, lost: bool, order: Order, de
         driver.fail(None, nth, code, lost);
         let case = format!("call {nth} fails with {code:?}, lost: {lost}, {order:?}");
         match job(&input, detail) {
-            // A failure of a destructor has nobody to tell, and wrong data must not come of it.
+            // A destructor cannot return its failure; the result must be right.
             Ok(result) => {
                 survived += 1;
                 assert_eq!(result, expected, "{case}");
@@ -110,7 +111,7 @@ fn a_lost_device_can_be_opened_anew() {
         driver.fail(Some("cuLaunchKernel"), 2, Code::LaunchFailed, true);
         assert!(job(&input, Detail::Counts).unwrap_err().is_device_lost());
         driver.assert_clean("after a lost device");
-        // Everything of it was given back, so the driver makes a new context.
+        // All of the context was released, so the driver makes a new one.
         assert_eq!(
             job(&input, Detail::Counts).unwrap(),
             (scaled(&input), accumulated(&input))
@@ -125,7 +126,8 @@ fn an_illegal_copy_is_found_when_it_runs() {
         module_path!(),
         "an_illegal_copy_is_found_when_it_runs",
         |driver| {
-            // A buffer that is dropped under a queued copy: what the fake driver calls a violation, a real one calls an illegal address.
+            // A buffer that is dropped under a queued copy: a violation to the fake driver, an illegal
+            // address to a real one.
             let gpu = Gpu::open(0, Detail::Counts).unwrap();
             let vram = spillproof_gpu::Vram::new(&gpu, 4096);
             let stream = ring_jobs::stream(&gpu);
@@ -141,7 +143,7 @@ fn an_illegal_copy_is_found_when_it_runs() {
 #[test]
 fn no_device_is_an_answer() {
     under(module_path!(), "no_device_is_an_answer", |driver| {
-        // `probe` fails in each way, and `auto` always has the processor.
+        // `probe` fails in each way, and `auto` always falls back to the processor.
         driver.reset(0, 1 << 20);
         assert_eq!(
             spillproof_gpu::probe().unwrap_err().to_string(),

@@ -1,4 +1,5 @@
-//! The kernels' field arithmetic against arkworks and Plonky3, bit for bit: edges by edges, and random elements.
+//! The kernels' field arithmetic against arkworks and Plonky3, bit for bit: edges by edges, and random
+//! elements.
 
 use ark_ff::{Field, Fp256, MontBackend, MontConfig, PrimeField, UniformRand};
 use p3_field::{Field as _, PrimeCharacteristicRing, PrimeField64};
@@ -11,7 +12,7 @@ use crate::support::rng;
 const RANDOM: usize = 20_000;
 const BLOCK: usize = 64;
 
-/// Elements, as words in memory, whose carries are unusual: around 0, p, powers of 2^32, and words of only ones.
+/// Elements, as words in memory, with unusual carries: around 0, p, powers of 2^32, and words of only ones.
 fn edges(modulus: [u64; 4], rng: &mut impl RngCore) -> Vec<Words> {
     let below = |value: &Words| value.iter().rev().lt(modulus.iter().rev());
     let less = |value: Words, by: u64| {
@@ -41,7 +42,7 @@ fn edges(modulus: [u64; 4], rng: &mut impl RngCore) -> Vec<Words> {
         power[bit / 64] = 1 << (bit % 64);
         all.extend([power, less(power, 1), less(modulus, 1 << (bit % 64))]);
     }
-    // Words of only zeros and ones in every pattern of 32-bit words.
+    // Words of zeros and ones in every pattern of 32-bit words.
     for pattern in 0..256u32 {
         let word = |i: u32| {
             if pattern >> i & 1 == 1 {
@@ -53,7 +54,7 @@ fn edges(modulus: [u64; 4], rng: &mut impl RngCore) -> Vec<Words> {
         all.push(std::array::from_fn(|i| {
             word(2 * i as u32) | word(2 * i as u32 + 1) << 32
         }));
-        // The top word is too large there: as much of it as there is room for.
+        // The top word is limited so that the element is below p.
         let mut lowered = all[all.len() - 1];
         lowered[3] = lowered[3].min(modulus[3].saturating_sub(1));
         all.push(lowered);
@@ -200,7 +201,7 @@ fn goldilocks() {
     }
 }
 
-/// What the test says about kernels is about all of them.
+/// The tests of this module cover all kernels.
 #[test]
 fn the_library_lists_its_kernels() {
     let Some(kernels) = Kernels::load() else { return };
@@ -213,7 +214,7 @@ fn the_library_lists_its_kernels() {
     assert!(names.iter().all(|name| name.starts_with("spk_")));
 }
 
-/// The text that devices run against the arithmetic that stands in for it on the host.
+/// The text of the `asm` blocks against the host's arithmetic.
 #[test]
 fn carry_chains_are_what_their_text_says() {
     let Some(kernels) = Kernels::load() else { return };

@@ -1,4 +1,4 @@
-//! MSMs by the kernels, in chunks over buckets that stay, against arkworks.
+//! MSMs by the kernels, in chunks with buckets that stay, against arkworks.
 
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
@@ -31,7 +31,7 @@ fn check<C: Curve>(
     );
 }
 
-/// Scalars of every kind that a prover has.
+/// Scalars of every kind that a prover uses.
 fn kinds<C: Curve>(n: usize, rng: &mut impl Rng) -> Vec<(&'static str, Vec<Fp<C::Scalar>>)> {
     type F<C> = Fp<<C as Curve>::Scalar>;
     let few: Vec<_> = (0..3).map(|_| F::<C>::rand(rng)).collect();
@@ -108,7 +108,7 @@ fn vesta() {
     equal_to_arkworks::<Vesta>(300);
 }
 
-/// 2^15 points, uneven chunks, windows as wide as a device has them.
+/// 2^15 points, uneven chunks, windows as wide as on a device.
 #[test]
 #[ignore = "a minute"]
 fn large() {
@@ -138,7 +138,7 @@ fn short_ones() {
     }
 }
 
-/// One point over and over with one scalar and its negative: sums double, and vanish, everywhere.
+/// One point many times with one scalar and its negative: sums double and cancel everywhere.
 #[test]
 fn one_point() {
     let Some(kernels) = Kernels::load() else { return };

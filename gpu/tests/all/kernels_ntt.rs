@@ -8,7 +8,7 @@ use crate::support::kernels::Kernels;
 use crate::support::kernels::ntt::{Element, Layout, Scale, Tables, raised, transform};
 use crate::support::rng;
 
-/// One row, as it lies.
+/// One row of contiguous elements.
 const fn one_row(n: usize) -> Layout {
     Layout {
         rows: 1,
@@ -17,7 +17,7 @@ const fn one_row(n: usize) -> Layout {
     }
 }
 
-/// Ways to split 2^k: radices and columns of a tile, as logarithms.
+/// Splits of 2^k: radices and columns of a tile, as logarithms.
 fn splits(k: u32) -> Vec<(Vec<u32>, u32)> {
     let mut all = vec![];
     if k <= 10 {
@@ -121,7 +121,7 @@ fn goldilocks() {
     });
 }
 
-/// Columns, factors, rows: a transform too large for one piece, on a coset, its columns in pieces of the batch.
+/// Columns, factors, rows: a transform that is split in two steps, on a coset, its columns in batches.
 fn equal_in_two_steps<T: Element>(log_rows: u32, log_row_len: u32, expected: impl Fn(&[T], T) -> Vec<T>) {
     let Some(kernels) = Kernels::load() else { return };
     let mut rng = rng(T::NAME);

@@ -1,8 +1,9 @@
-//! The kernels, compiled for devices by NVRTC: no errors, no spills, and no more registers and instructions than is written here.
+//! The kernels, compiled for devices by NVRTC: no errors, no spills, and no more registers and instructions
+//! than the table below.
 //!
-//! NVRTC is looked for in `SPILLPROOF_NVRTC_DIR` (a folder that pip installed the wheel into, or one with the library), in
-//! `target/nvrtc` (`gpu/kernels/nvrtc.sh` fills it), and where the loader looks. Instructions are counted where nvdisasm is found
-//! in the first two, or in the path.
+//! The test looks for NVRTC in `SPILLPROOF_NVRTC_DIR` (a folder that pip installed the wheel into, or one
+//! with the library), in `target/nvrtc` (`gpu/kernels/nvrtc.sh` fills it), and where the loader looks; and
+//! for nvdisasm in the first two and in the path. Without nvdisasm it counts no instructions.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -20,11 +21,11 @@ use crate::support::kernels::Kernels;
 use crate::support::kernels::program::{Random, Shape};
 use crate::support::skipped;
 
-/// What the table below was made with.
+/// The NVRTC version of the table below.
 const VERSION: (i32, i32) = (13, 0);
 const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
 
-/// What the compiler gives today, the larger of the architectures'.
+/// The compiler's result today, the larger of both architectures.
 struct Given {
     kernel: &'static str,
     registers: u32,
@@ -34,8 +35,8 @@ struct Given {
 }
 
 impl Given {
-    /// Four registers, a fiftieth of the products and a twenty-fifth of the instructions more may be an accident of scheduling; beyond
-    /// that something has changed, and the table with it.
+    /// The scheduling may account for four registers, a fiftieth of the products and a twenty-fifth of the
+    /// instructions; beyond that the code has changed, and the table must change with it.
     fn allows(&self, registers: u32, counted: Option<&Instructions>) -> bool {
         let fits = |counted: &Instructions| {
             counted.wide <= self.wide + self.wide / 50
@@ -54,8 +55,8 @@ const fn given(kernel: &'static str, registers: u32, wide: u32, instructions: u3
     }
 }
 
-/// One multiplication is 120 IMAD.WIDE, and three more are addresses. A mixed addition is ten, and one more where it calls a
-/// doubling.
+/// One multiplication is 120 IMAD.WIDE; three more compute addresses. A mixed addition is ten
+/// multiplications, and one more in the doubling that it calls.
 const BOUNDS: &[Given] = &[
     given("spk_mul_bn254_fq", 40, 123, 224),
     given("spk_mul_bn254_fr", 40, 123, 224),
@@ -87,7 +88,7 @@ type Program = *mut c_void;
 
 struct Nvrtc {
     library: Library,
-    // NVRTC opens it by its bare name; loaded already, it is found wherever it is.
+    // NVRTC opens this library by its bare name, which a loaded library answers to.
     _builtins: Option<Library>,
 }
 
@@ -145,7 +146,7 @@ impl Nvrtc {
 
     /// The image of the tier's kernels for an architecture, and what the compiler says.
     fn compile(&self, architecture: &str) -> Result<(Vec<u8>, String), String> {
-        // With the Pasta curves: the table has them.
+        // With the Pasta curves, which the table contains.
         let text = Text {
             options: Vec::new(),
             ..Text::of_the_tier()
@@ -167,7 +168,7 @@ impl Nvrtc {
         let (name, main) = (text(&source.name), text(&source.main));
         let names: Vec<_> = source.headers.iter().map(|header| text(&header.0)).collect();
         let contents: Vec<_> = source.headers.iter().map(|header| text(&header.1)).collect();
-        // Not `-default-device`: the text marks every function itself, so it is the same for compilers without that option.
+        // Without `-default-device`: the text marks every function, so other compilers accept it too.
         let options = [
             format!("--gpu-architecture={architecture}"),
             "--std=c++17".to_owned(),
@@ -236,14 +237,14 @@ unsafe fn open(file: &Path) -> Result<Library, libloading::Error> {
     unsafe { Library::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }
 }
 
-/// What a compiled kernel takes.
+/// The resources of a compiled kernel.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Usage {
     registers: u32,
     spilled_bytes: u32,
 }
 
-/// From what `--ptxas-options=-v` says, by kernel.
+/// Parses the output of `--ptxas-options=-v`, by kernel.
 fn usage(log: &str) -> BTreeMap<String, Usage> {
     let mut all = BTreeMap::new();
     let mut kernel = String::new();
@@ -263,7 +264,7 @@ fn usage(log: &str) -> BTreeMap<String, Usage> {
             kernel = rest.split('\'').next().unwrap().to_owned();
             all.insert(kernel.clone(), Usage::default());
         } else if line.contains("bytes spill stores") && !kernel.is_empty() {
-            // A function that a kernel calls counts with the kernel before it.
+            // A called function counts with the kernel before it.
             let usage: &mut Usage = all.get_mut(&kernel).unwrap();
             usage.spilled_bytes +=
                 number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
@@ -274,7 +275,7 @@ fn usage(log: &str) -> BTreeMap<String, Usage> {
     all
 }
 
-/// Instructions of a kernel, those it calls included.
+/// Instructions of a kernel, called functions included.
 #[derive(Debug, Default)]
 struct Instructions {
     all: u32,
@@ -282,7 +283,7 @@ struct Instructions {
     local: u32,
 }
 
-/// From what nvdisasm says: `/*0040*/   @P0 IMAD.WIDE.U32 R2, R4, R5, RZ ;` below `.text.kernel:`.
+/// Parses the output of nvdisasm: `/*0040*/   @P0 IMAD.WIDE.U32 R2, R4, R5, RZ ;` below `.text.kernel:`.
 fn instructions(disassembly: &str) -> BTreeMap<String, Instructions> {
     let mut all: BTreeMap<String, Instructions> = BTreeMap::new();
     let mut kernel = None;
@@ -396,10 +397,11 @@ fn kernels_compile_without_spills_and_within_bounds() {
     }
 }
 
-/// At most, for a kernel of the compiled program below: 138, and a tenth for texts that are no better.
+/// The most registers of a kernel of the compiled program below: 138, and a tenth for other texts.
 const COMPILED_REGISTERS: u32 = 152;
 
-/// A program of about 240 multiplications, in one kernel and as it is cut, with many values alive: no spills, registers bounded.
+/// A program of about 240 multiplications, in one kernel and cut into several, with many live values: no
+/// spills, bounded registers.
 #[test]
 fn a_compiled_program_compiles_for_devices() {
     let Some(nvrtc) = Nvrtc::find() else {
@@ -414,7 +416,7 @@ fn a_compiled_program_compiles_for_devices() {
         outputs: 2,
         rotations: 3,
     };
-    // A seed of its own: the bounds are those of one text.
+    // A fixed seed, since the bounds are for one text.
     let random = Random::<ark_bn254::Fr>::new(shape, &mut ChaCha20Rng::seed_from_u64(240));
     let in_one = Limits {
         multiplications: 1000,

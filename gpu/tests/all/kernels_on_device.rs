@@ -1,5 +1,5 @@
-//! The kernels by way of the driver: under the fake one, which runs their host build as late as the API allows, and on a real device
-//! where there is one with NVRTC beside it.
+//! The kernels through the driver: under the fake one, which runs their host build as late as the API allows,
+//! and on a real device where NVRTC is installed.
 
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::UniformRand;

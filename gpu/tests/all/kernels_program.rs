@@ -1,5 +1,5 @@
-//! Random constraint programs by the interpreter, against the CPU's evaluation of the same expressions and against their plain
-//! meaning.
+//! Random constraint programs by the interpreter, against the CPU's evaluation of the same expressions and
+//! against plain evaluation.
 
 use rand::Rng;
 
@@ -119,7 +119,7 @@ fn random_programs() {
                     "round {round}, output {output}, the CPU's"
                 );
             }
-            // Tiles that do not begin at the first row: rotations still go round the whole column.
+            // Tiles that do not begin at the first row: rotations still wrap around the whole column.
             let tile = rows.div_ceil(3);
             for first in (0..rows).step_by(tile) {
                 let count = tile.min(rows - first);

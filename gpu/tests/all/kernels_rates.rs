@@ -1,4 +1,5 @@
-//! The kernels that measure a device compute what they say, against arkworks: a chain that a compiler has shortened is no measure.
+//! The kernels that measure a device compute the right results, by arkworks: the compiler must not shorten a
+//! chain.
 
 use ark_bn254::{FqConfig, FrConfig};
 use ark_ff::{Field, Fp256, MontBackend, MontConfig, UniformRand};

@@ -1,4 +1,5 @@
-//! Measuring under the fake driver: that what is timed was computed, that failures are told, and who has the turn. No figure means anything.
+//! Measuring under the fake driver: timed work is computed, failures are reported, tiers take turns. The
+//! figures mean nothing.
 
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ fn rates_are_of_what_was_computed() {
             let no_room = Rates::measure(&gpu, &kernels, &Budget::new(0)).unwrap_err();
             assert!(matches!(no_room, Error::Invalid { .. }), "{no_room}");
 
-            // A launch that did nothing would make any rate.
+            // A launch that did nothing must not give a rate.
             for nth in [1, 2, 3, 6, 12] {
                 driver.fail(Some("cuLaunchKernel"), nth, Code::Lie, false);
                 let wrong = Rates::measure(&gpu, &kernels, &budget).unwrap_err();
@@ -91,7 +92,7 @@ fn rates_of_a_device_that_fails_are_its_error() {
         let kernels = Kernels::load(&gpu, image).unwrap();
         let before = driver.calls(None);
         Rates::measure(&gpu, &kernels, &budget).unwrap();
-        // How many calls there are depends on the clock; some of them.
+        // The number of calls depends on the clock, so this is a sample.
         let calls = driver.calls(None) - before;
         for nth in (1..calls.min(300)).step_by(29) {
             driver.fail(None, nth, Code::InvalidValue, false);
@@ -174,7 +175,7 @@ fn makers_take_turns_and_bases_stay() {
             assert_eq!(resident.last_plans().0.unwrap(), plan.unwrap());
             assert!(driver.peak_bytes(0) <= 2 << 20);
 
-            // Spans of one run only, and none while there may be none.
+            // Spans of one run only, and none while the limit is 0.
             gpu.trace().take_spans();
             gpu.trace().limit_spans(0);
             sum();
@@ -185,7 +186,7 @@ fn makers_take_turns_and_bases_stay() {
             assert!(busy.device_seconds > 0.0 && busy.transfer_seconds > 0.0);
             assert_eq!(turns.take_outcome(), Outcome::Done);
 
-            // A call that fails is told, and the next sum brings the bases anew.
+            // A failed call is reported, and the next sum uploads the bases again.
             driver.fail(Some("cuLaunchKernel"), 5, Code::InvalidValue, false);
             sum();
             let why = turns.take_outcome();
@@ -209,7 +210,7 @@ fn makers_take_turns_and_bases_stay() {
                     plan => Ok((tier, plan.unwrap())),
                 }
             };
-            // Half of it is enough for the bases, then for the sum beside them, too.
+            // Half of the budget is enough for the bases, then for the sum beside them, too.
             let for_bases = smallest(64 << 10).unwrap_err();
             let (smallest, plan) = match smallest(for_bases) {
                 Err(for_both) => smallest(for_both).unwrap(),

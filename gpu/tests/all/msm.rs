@@ -15,7 +15,7 @@ use crate::support::kernels::curves::{Bn254, Point, affine_words, points};
 use crate::support::kernels::words;
 use crate::support::{bytes_of, is_the_drivers, rng, source_of, with_kernels};
 
-/// A sum and what it should be.
+/// A sum and its expected value.
 struct Case {
     points: Vec<Point<Bn254>>,
     scalars: Vec<Fr>,
@@ -49,7 +49,7 @@ impl Case {
         self.sum_on(0, 0, image, plan, slots)
     }
 
-    /// What one device does of it: the plan's points from `first` on.
+    /// The share of one device: the plan's points from `first` on.
     fn sum_on(
         &self,
         ordinal: usize,
@@ -141,7 +141,7 @@ fn scalars_of_every_kind() {
             let plan = MsmPlan::with_shape(n as u64, shape).unwrap();
             case.check(driver, image, plan, slots, what);
         }
-        // One point, over and over.
+        // One point, many times.
         let case = Case::new(&vec![points[0]; n], &kinds[4].1);
         let plan = MsmPlan::with_shape(n as u64, shapes[0].0).unwrap();
         case.check(driver, image, plan, 2, "one point");
@@ -245,7 +245,7 @@ fn one_after_the_other() {
     });
 }
 
-/// One point from each device, added up on the host.
+/// The sums of each device, added up on the host.
 #[test]
 fn four_devices_share_a_sum() {
     with_kernels(module_path!(), "four_devices_share_a_sum", |driver, image| {
@@ -332,7 +332,8 @@ fn a_card_that_is_full_leaves_the_processor() {
     );
 }
 
-/// About a hundred of the calls of a job fail, in four ways: the sum is right whoever made it, and nothing stays behind.
+/// About a hundred calls of a job fail, in four ways: the sum is right on the device or on the processor, and
+/// nothing leaks.
 #[test]
 fn a_failing_device_leaves_the_processor() {
     with_kernels(

@@ -1,5 +1,5 @@
-//! Several sums over one upload of the bases, bases that stay on the device, and sums over several devices, under the fake driver with
-//! kernels compiled for the host, against arkworks.
+//! Several sums over one upload of the bases, bases that stay on the device, and sums over several devices,
+//! under the fake driver with kernels compiled for the host, against arkworks.
 
 use ark_bn254::{Fr, G1Projective};
 use ark_ec::{AffineRepr, VariableBaseMSM};
@@ -79,7 +79,7 @@ fn upload_of(gpu: &Gpu, slot_bytes: u64) -> Result<Upload> {
     Upload::new(pool.take(2)?, gpu.trace())
 }
 
-/// Shapes that do not divide, and what the plan makes of budgets.
+/// Shapes that do not divide evenly, and plans for several budgets.
 fn plans(n: u64, columns: u64, bases: BasesAre) -> Vec<MsmPlan> {
     let shape = MsmShape {
         window_bits: 6,
@@ -174,7 +174,7 @@ fn bases_stay_for_further_sums() {
             assert_eq!(vram.ledger().held_bytes(), Bases::vram_bytes(n));
             let mut msm = Msm::new(&vram, &kernels, plan).unwrap();
             for (round, case) in cases.iter().enumerate() {
-                // The second case's own points are others: those on the device count.
+                // The second case streams other points: those on the device count.
                 let expected = case
                     .scalars
                     .iter()
@@ -203,7 +203,7 @@ fn bases_stay_for_further_sums() {
     });
 }
 
-/// A device that opens itself with its first share.
+/// A worker that opens its device with its first share.
 fn device<'a>(case: &'a Case, image: &'a [u8], ordinal: usize, plan: MsmPlan) -> ShareWorker<'a> {
     let mut opened: Option<ShareWorker<'a>> = None;
     Box::new(move |share| {
@@ -264,7 +264,8 @@ fn devices_come_for_shares() {
     });
 }
 
-/// One of two devices is too small, or fails at some call: the other one, or the processor, has its shares, and the sum is right.
+/// One of two devices is too small, or fails at some call: the other one, or the processor, takes its shares,
+/// and the sum is right.
 #[test]
 fn a_device_that_fails_leaves_its_share() {
     with_kernels(
@@ -279,7 +280,7 @@ fn a_device_that_fails_leaves_its_share() {
             let shared = over_devices(120, 15, devices, by_processor(&case)).unwrap();
             assert_eq!((shared.sum, shared.by_processor), (case.expected[0], 0));
             assert_eq!(shared.devices[0].points, 120);
-            // It may have come when all was dealt, and then it was not asked.
+            // If the other device took all shares before, it had none.
             let told = &shared.devices[1].stopped;
             assert!(
                 told.as_ref()
@@ -330,7 +331,7 @@ fn a_device_that_fails_leaves_its_share() {
     );
 }
 
-/// A source that fails is nobody's share.
+/// A source that fails ends the job; no device takes the share.
 #[test]
 fn the_jobs_own_failure_ends_it() {
     with_kernels(module_path!(), "the_jobs_own_failure_ends_it", |driver, _| {

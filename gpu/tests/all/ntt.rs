@@ -1,5 +1,5 @@
-//! Transforms under the fake driver, with kernels compiled for the host, in device memory and in two steps, against arkworks and
-//! halo2curves.
+//! Transforms under the fake driver, with kernels compiled for the host, in device memory and in two steps,
+//! against arkworks and halo2curves.
 
 use ark_bn254::Fr;
 use ark_ff::{BigInt, FftField, Field, UniformRand};
@@ -83,7 +83,7 @@ fn check(driver: &FakeDriver, image: &[u8], log_n: u32, plans: &[(NttPlan, usize
             let (found, gpu) = transformed(image, plan, *transform, slots, &mut bytes(&input))
                 .unwrap_or_else(|e| panic!("{what}: {e}"));
             assert!(found == *expected, "{what}");
-            // The tables' write, the end of it, and the end of the transform.
+            // The write of the tables, its end, and the end of the transform.
             assert_eq!(gpu.trace().hard_syncs(), 3, "{what}");
             let times = if plan.way() == NttWay::InDeviceMemory {
                 1
@@ -106,7 +106,7 @@ fn lengths_and_ways() {
         for log_n in [0, 1, 2, 5, 9, 11] {
             let large = NttPlan::new(log_n, 8 << 20, 1 << 20).unwrap();
             assert_eq!(large.way(), NttWay::InDeviceMemory);
-            // As little as can be, and twice that.
+            // The smallest budget, and twice that.
             let Error::TooSmall { smallest_bytes, .. } = NttPlan::new(log_n, 0, 1 << 20).unwrap_err() else {
                 panic!("no budget is too small");
             };
@@ -150,12 +150,12 @@ fn budgets_of_a_few_kib() {
     });
 }
 
-/// Rows that take two passes themselves.
+/// Rows of two passes.
 #[test]
 fn two_steps_of_two_passes() {
     with_kernels(module_path!(), "two_steps_of_two_passes", |driver, image| {
         let plan = NttPlan::new(22, 400 << 10, 1 << 20);
-        // Too long for the host's kernels; that there is a plan is enough, and that its chunks are whole rows.
+        // Too long for the host's kernels: a plan with chunks of whole rows is enough.
         let plan = plan.unwrap();
         assert_eq!(plan.way(), NttWay::TwoSteps { log_rows: 11 });
         assert_eq!(plan.chunk_elements() % (1 << 11), 0);
@@ -164,7 +164,8 @@ fn two_steps_of_two_passes() {
     });
 }
 
-/// Small tiles: what a real one does from 2^11 and 2^21 on, splits in two, three and more dimensions, whole and in two steps.
+/// Small tiles reach the splits that a real tile has from 2^11 and 2^21 on: two, three and more dimensions,
+/// whole and in two steps.
 #[test]
 fn splits_of_every_kind() {
     with_kernels(module_path!(), "splits_of_every_kind", |driver, image| {
@@ -252,7 +253,8 @@ fn a_failing_disk_is_told() {
     });
 }
 
-/// About forty of the calls of a job, each failing: the result is right whoever made it, and nothing stays behind.
+/// About forty calls of a job fail, one at a time: the result is right on the device or on the processor, and
+/// nothing leaks.
 #[test]
 fn a_failing_device_leaves_the_processor() {
     with_kernels(

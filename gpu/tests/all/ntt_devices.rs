@@ -1,4 +1,5 @@
-//! Transforms over several devices under the fake driver, with kernels compiled for the host, against arkworks.
+//! Transforms over several devices under the fake driver, with kernels compiled for the host, against
+//! arkworks.
 
 use ark_bn254::Fr;
 use ark_ff::UniformRand;
@@ -73,7 +74,7 @@ fn transformed(
         to.fill(0x55);
         ntt.run(ends, from, &mut to)?;
     }
-    // Twice each way to the host, and all but a k-th of the rest between devices.
+    // Twice each way to the host, and all but a k-th of the data between devices.
     let k = plan.devices();
     let part = (32u64 << plan.log_n()) / k;
     for opened in &opened {
@@ -157,7 +158,8 @@ fn what_cannot_be_is_refused() {
     });
 }
 
-/// A read or a write that fails ends the transform on all devices; a call that fails leaves it to the processor.
+/// A read or a write that fails ends the transform on all devices; a call that fails leaves it to the
+/// processor.
 #[test]
 fn failures_end_it_everywhere() {
     struct Failing(u32);
@@ -218,7 +220,7 @@ fn failures_end_it_everywhere() {
     });
 }
 
-/// The devices of one transform that others take over.
+/// The devices of a transform that begins again without failed ones.
 fn members(opened: &mut [Opened]) -> Vec<Member<'_>> {
     let mut members = Vec::new();
     for opened in opened {
@@ -234,7 +236,8 @@ fn members(opened: &mut [Opened]) -> Vec<Member<'_>> {
     members
 }
 
-/// 1 of 2, 1 of 4, 2 of 4, at calls all over the transform: those that are left begin anew, and nobody asks the processor.
+/// 1 of 2, 1 of 4, 2 of 4 devices fail, at calls throughout the transform: the remaining devices begin again,
+/// without the processor.
 #[test]
 fn devices_that_fail_leave_it_to_the_others() {
     const TEST: &str = "devices_that_fail_leave_it_to_the_others";
@@ -278,7 +281,7 @@ fn devices_that_fail_leave_it_to_the_others() {
             ] {
                 let of_first = calls[failing[0]];
                 for nth in (1..=of_first).step_by((of_first / 25).max(1) as usize) {
-                    // The second one later, in the same attempt or in the next.
+                    // The second failure comes later, in the same attempt or in the next.
                     let failures: Vec<_> = (0..)
                         .zip(failing)
                         .map(|(i, &device)| (device, nth + i * of_first / 3))
@@ -320,7 +323,7 @@ fn what_the_others_have_no_room_for_is_the_processors() {
         let mut rng = rng("no room");
         let input: Vec<Fr> = (0..1 << 8).map(|_| Fr::rand(&mut rng)).collect();
         let [(transform, expected), ..] = oracles(&input, Fr::rand(&mut rng));
-        // Room for a quarter each, and not for a half.
+        // Memory for a quarter of the transform on each, and not for a half.
         let plan = DevicesPlan::new(8, 2, 1 << 20, 600).unwrap();
         driver.reset(4, 1 << 20);
         let mut opened: Vec<Opened> = (0..4)
@@ -339,7 +342,7 @@ fn what_the_others_have_no_room_for_is_the_processors() {
             matches!(&done_by, DoneBy::Processor { why, .. } if why.contains("ILLEGAL_ADDRESS")),
             "{done_by}"
         );
-        // A disk that fails is nobody's fault: no other attempt is made.
+        // A failing disk is not the fault of a device: there is no second attempt.
         drop(opened);
         driver.assert_clean("no room");
         driver.reset(4, 1 << 20);

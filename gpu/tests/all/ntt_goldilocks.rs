@@ -1,4 +1,5 @@
-//! Transforms of Goldilocks under the fake driver, with kernels compiled for the host, and by the processor, against Plonky3.
+//! Transforms of Goldilocks under the fake driver, with kernels compiled for the host, and by the processor,
+//! against Plonky3.
 
 use p3_dft::{NaiveDft, Radix2Bowers, TwoAdicSubgroupDft};
 use p3_field::{PrimeCharacteristicRing, PrimeField64, TwoAdicField};
@@ -21,7 +22,7 @@ fn values(elements: &[Goldilocks]) -> Vec<u64> {
     elements.iter().map(PrimeField64::as_canonical_u64).collect()
 }
 
-/// Forward, inverse, both on a coset, by another of Plonky3's implementations than the processor's way.
+/// Forward, inverse, both on a coset, by another implementation of Plonky3 than the processor's.
 fn oracles(input: &[u64], shift: Goldilocks) -> [Case; 4] {
     fn by<D: TwoAdicSubgroupDft<Goldilocks>>(dft: D, input: &[u64], shift: Goldilocks) -> [Case; 4] {
         let elements = || {
@@ -154,7 +155,7 @@ fn small_ones_and_those_without_a_device_by_the_processor() {
             assert!(whole.run(None, &mut vec![1; input.len() + 1]).is_err());
         }
     }
-    // Another root is a device's matter.
+    // Only a device uses another root.
     let root = Goldilocks::two_adic_generator(4).cube();
     let other = Transform::by_root(root, 4).unwrap();
     assert!(matches!(other.by_processor(&[1; 16]), Err(Error::Invalid { .. })));
@@ -162,7 +163,7 @@ fn small_ones_and_those_without_a_device_by_the_processor() {
     assert!(Transform::<Goldilocks>::of_field(30).is_ok() && Transform::<Goldilocks>::of_field(31).is_err());
 }
 
-/// A device without room leaves it to the processor: the same bits.
+/// A device without enough memory leaves the transform to the processor: the same bits.
 #[test]
 fn a_full_device_leaves_the_processor() {
     with_kernels(

@@ -1,4 +1,4 @@
-//! The real compiler, where there is one: it needs no device.
+//! The real NVRTC, where it is installed. Needs no device.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::support::ring_jobs;
 use crate::support::skipped;
 
 fn nvrtc() -> Option<Nvrtc> {
-    // What gpu/kernels/nvrtc.sh has fetched is found where the loader does not look.
+    // The library that gpu/kernels/nvrtc.sh fetched is not where the loader looks.
     let fetched = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../nvrtc");
     let named = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from);
     match Nvrtc::find_in(named.into_iter().chain([fetched])) {
@@ -52,12 +52,12 @@ fn a_text_becomes_an_image_for_the_device() {
         .unwrap();
     let text_of_image = String::from_utf8_lossy(&image);
     assert!(text_of_image.contains(".entry spk_test"), "PTX");
-    // One that is older than all it knows gets an answer.
+    // A device that NVRTC no longer supports gives an error with a remedy.
     let too_old = nvrtc.compile(&text(""), (2, 0)).unwrap_err();
     assert!(too_old.to_string().contains("install an older one"), "{too_old}");
 }
 
-/// The kernels that the tests on a device run do compile where there is no device.
+/// The test kernels compile for a device.
 #[test]
 fn the_test_kernels_compile_for_a_device() {
     let Some(nvrtc) = nvrtc() else { return };

@@ -1,4 +1,4 @@
-//! The same jobs on a real device, where there is one with NVRTC beside it.
+//! The ring on a real device with NVRTC.
 
 use spillproof_gpu::kernels::{Cache, Nvrtc, Text, image};
 use spillproof_gpu::trace::{Detail, Kind};
@@ -66,7 +66,7 @@ fn a_ring_on_a_device_gives_what_the_host_gives() {
     );
 }
 
-/// How fast bytes go there and back through pinned slots; prints, and holds only that they do overlap with nothing lost.
+/// The rate of copies through pinned slots, both ways; prints it, and checks only that no bytes are lost.
 #[test]
 #[ignore = "a measurement: moves 8 GiB over the bus"]
 fn bandwidth_of_a_ring() {
@@ -83,7 +83,7 @@ fn bandwidth_of_a_ring() {
     let kernels = TestKernels::from_image(&gpu, &image).unwrap();
     let mut setup = Setup::with_kernels(&gpu, &sizes, kernels).unwrap();
     let total_bytes = sizes.words * WORD;
-    // The host does as little as it can, so that the bus is what is measured.
+    // The host does little, so that the bus is measured.
     let mut source = |_: u64, into: &mut [u8]| {
         into[0] = 1;
         Ok(())

@@ -1,4 +1,4 @@
-//! The probe answers on any machine.
+//! The probe returns on any machine.
 
 use crate::support::skipped;
 

@@ -1,5 +1,5 @@
-//! Constraint programs on a device: the text that is generated from them, compiled for the host while the test runs, and the
-//! interpreter, both under the fake driver, against the CPU tier and the libraries' own arithmetic.
+//! Constraint programs on a device: generated text, compiled for the host while the test runs, and the
+//! interpreter, both under the fake driver, against the CPU tier and the arithmetic of the libraries.
 
 use ark_bn254::Fr;
 use p3_goldilocks::Goldilocks;
@@ -14,7 +14,7 @@ use crate::support::kernels::program::{Element, Random, Shape};
 use crate::support::programs::{Host, evaluated, evaluated_over, is_right};
 use crate::support::{is_the_drivers, rng, with_kernels};
 
-/// Small kernels, few values in a thread: many cuts, many slots.
+/// Small kernels with few values in a thread: many cuts, many slots.
 const SMALL: Limits = Limits {
     multiplications: 6,
     steps: 20,
@@ -143,7 +143,7 @@ fn random_programs_of_goldilocks() {
     );
 }
 
-/// So many registers that the interpreter has them in device memory; kernels of thirty products.
+/// So many registers that the interpreter keeps them in device memory; kernels of thirty products.
 #[test]
 fn a_large_program() {
     with_kernels(module_path!(), "a_large_program", |driver, image| {
@@ -182,7 +182,7 @@ fn small_random(test: &str) -> Random<Fr> {
     Random::new(shape, &mut rng(test))
 }
 
-/// Another program of the same shape is taken from the cache: its constants are no part of the text.
+/// Another program of the same shape comes from the cache: constants are not part of the text.
 #[test]
 fn a_shape_is_compiled_once() {
     with_kernels(module_path!(), "a_shape_is_compiled_once", |driver, image| {
@@ -210,7 +210,8 @@ fn a_shape_is_compiled_once() {
     });
 }
 
-/// A compiler that refuses, one whose image does not load, programs too small and too large: the interpreter, and why.
+/// A compiler that fails, one whose image does not load, programs that are too small or too large: the
+/// interpreter runs, with a reason.
 #[test]
 fn the_interpreter_is_the_fallback() {
     struct Broken(Option<Vec<u8>>);
@@ -237,7 +238,7 @@ fn the_interpreter_is_the_fallback() {
             for (compiler, limits, said) in [
                 (Broken(None), SMALL, "I will not"),
                 (Broken(Some(b"no image\0".to_vec())), SMALL, "load"),
-                // The tier's own kernels have none of the program's.
+                // The tier's own kernels do not contain the program.
                 (Broken(Some(image.to_vec())), SMALL, "spk_compiled_0"),
                 (Broken(None), few, "1 at most"),
                 (
@@ -271,7 +272,8 @@ fn the_interpreter_is_the_fallback() {
     );
 }
 
-/// A sample of the calls of a job, each failing: the result is right whoever made it, and nothing stays behind.
+/// A sample of the calls of a job fails, one at a time: the result is right on the device or on the
+/// processor, and nothing leaks.
 #[test]
 fn a_failing_device_leaves_the_processor() {
     with_kernels(
@@ -307,7 +309,8 @@ fn a_failing_device_leaves_the_processor() {
                     driver.fail(None, nth, code, lost);
                     let device = || {
                         evaluated(0, &engine, &random, plan.clone(), 2).inspect_err(|error| {
-                            // A program whose kernels did not load is interpreted, and this plan is not for that.
+                            // A program whose kernels do not load is interpreted, and the plan is for
+                            // compiled kernels.
                             let replanned = matches!(error, Error::Invalid { .. });
                             assert!(replanned || is_the_drivers(error), "{what}: {error}");
                         })
@@ -369,7 +372,7 @@ fn what_cannot_be_is_refused() {
             refusal.is_memory_short() && refusal.to_string().contains("a pinned slot"),
             "{refusal}"
         );
-        // Without NVRTC in this process, or with it and no such device, the interpreter; whichever, it is an engine.
+        // With or without NVRTC there is an engine.
         assert!(Engine::new(&gpu, &tier, random.program.clone(), None).is_ok());
         let other = small_random("another");
         let plan = ProgramPlan::of_tiles(&engine, Columns::Resident, 33, 3, 1).unwrap();

@@ -1,4 +1,5 @@
-//! The ring under the fake driver: any shape moves the right bytes, within its budgets, under every legal order of the device's work.
+//! The ring under the fake driver: jobs of any shape give the right bytes, within their budgets, under every
+//! legal order of the device's work.
 
 use spillproof_fake_driver::{FakeDriver, Order, under};
 use spillproof_gpu::ring::{RingJob, Upload};
@@ -26,7 +27,7 @@ fn runs_right(driver: &FakeDriver, sizes: &Sizes, order: Order) {
     let input = words(sizes.words, sizes.words ^ sizes.chunk_words);
     let gpu = Gpu::open(0, Detail::Counts).unwrap();
     let mut setup = Setup::new(&gpu, sizes).unwrap();
-    // Two jobs through the same ring: nothing of the first may be in the second's way.
+    // Two jobs through the same ring: the first must not affect the second.
     for _ in 0..2 {
         assert_eq!(setup.transform(&input).unwrap(), scaled(&input), "{case}");
         assert_eq!(setup.sum(&input).unwrap(), accumulated(&input), "{case}");
@@ -48,7 +49,8 @@ fn bytes_arrive_through_rings_of_any_shape() {
             for up_slots in 1..=4 {
                 for back_slots in 1..=3 {
                     for buffers in 1..=3 {
-                        // Lengths that do not divide, exactly divide, are shorter than a chunk, one word, none.
+                        // Lengths that do not divide, exactly divide, are shorter than a chunk, one word,
+                        // none.
                         for (total, chunk_words, first_words) in [
                             (101, 7, 7),
                             (96, 8, 2),
@@ -77,7 +79,8 @@ fn bytes_arrive_through_rings_of_any_shape() {
     );
 }
 
-/// The card is a number of bytes: one that holds two chunks of 64 words and a sum, and one that holds a few thousand.
+/// The budget is a number of bytes: one that holds two chunks of 64 words and a sum, and one that holds a few
+/// thousand words.
 #[test]
 fn a_job_larger_than_device_memory_runs_in_a_few_kilobytes_of_it() {
     under(
@@ -120,7 +123,7 @@ fn hard_synchronisations_do_not_grow_with_the_job() {
                 setup.transform(&words(total, 1)).unwrap();
                 setup.ring.finish().unwrap();
                 let trace = gpu.trace().clone();
-                // The trace says what the driver was asked.
+                // The trace counts the calls of the driver.
                 let asked =
                     driver.calls(Some("cuStreamSynchronize")) + driver.calls(Some("cuCtxSynchronize"));
                 assert_eq!(trace.hard_syncs(), asked);
@@ -218,7 +221,8 @@ fn what_is_staged_before_the_device_is_taken_is_not_asked_for_again() {
     );
 }
 
-/// A job without a source: kernels make the data. And one in which the source, the sink or the kernel fails half way.
+/// A job without a source, whose kernels make the data; and jobs in which the source, the sink or the kernel
+/// fails half way.
 #[test]
 fn a_job_may_have_one_end_and_may_fail() {
     under(module_path!(), "a_job_may_have_one_end_and_may_fail", |driver| {
@@ -286,7 +290,7 @@ fn a_job_may_have_one_end_and_may_fail() {
                 ),
                 "{error}"
             );
-            // The ring is as good as new.
+            // The ring works afterwards.
             assert_eq!(
                 setup.transform(&input).unwrap(),
                 scaled(&input),
@@ -326,7 +330,7 @@ fn a_timeline_has_every_chunk_once() {
             assert_eq!(of(kind).len(), 10, "{kind:?}");
             assert_eq!(gpu.trace().total(kind).timed, 10, "{kind:?}");
         }
-        // A chunk is filled, copied, worked on, copied back and drained, in this order, by the clock.
+        // By the clock, a chunk is filled, copied, computed, copied back and drained, in this order.
         for chunk in 0..10 {
             let starts = [
                 Kind::Fill,
@@ -347,7 +351,7 @@ fn a_timeline_has_every_chunk_once() {
         println!("{}\n{}", gpu.trace().table(), gpu.trace().timeline_text(80));
         assert!(gpu.trace().timeline_svg().matches("<title>").count() >= 50);
 
-        // What does not fit is counted, not kept.
+        // Spans beyond the limit are counted and not kept.
         let small = Gpu::open(0, Detail::Timeline { spans_max: 7 }).unwrap();
         let mut setup_small = Setup::new(&small, &sizes).unwrap();
         setup_small.transform(&input).unwrap();
@@ -363,7 +367,7 @@ fn a_timeline_has_every_chunk_once() {
 fn shapes_and_orders_at_random() {
     under(module_path!(), "shapes_and_orders_at_random", |driver| {
         driver.guard(true);
-        // The seed is the case's number: a failure names it in its order.
+        // The seed is the number of the case, so a failure names it.
         for seed in 0..300 {
             let drawn = words(6, seed);
             let chunk_words = 1 + drawn[1] % 50;
@@ -406,7 +410,7 @@ fn four_devices_sum_a_part_each() {
     });
 }
 
-/// Somebody's kernel panics, or their source, and they go on with the same ring.
+/// A kernel or a source panics, and the next job uses the same ring.
 #[test]
 fn a_panic_leaves_the_ring_usable() {
     under(module_path!(), "a_panic_leaves_the_ring_usable", |driver| {

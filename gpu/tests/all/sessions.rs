@@ -1,4 +1,4 @@
-//! What the tests of `GpuTier` share: sessions with a tier, jobs of theirs, and what arkworks makes of those.
+//! Shared by the tests of `GpuTier`: sessions with a tier, their jobs, and the results by arkworks.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ impl TestJob {
         );
     }
 
-    /// Sums, transforms, and the sums again: ten and five, after which as much is held as before.
+    /// Ten sums and five transforms, after which the session holds as much memory as before.
     pub fn check_in_turn(&self, session: &Session, what: &str) {
         let held = session.budget().held_bytes();
         self.check_sums(session, what);
@@ -91,7 +91,7 @@ impl TestJob {
         assert_eq!(session.budget().held_bytes(), held, "{what}");
     }
 
-    /// Forward and inverse, on a coset and not, and of a column that is padded with zeros; five transforms.
+    /// Five transforms: forward and inverse, plain and on a coset, and of a column that is padded with zeros.
     pub fn check_transforms(&self, session: &Session, what: &str) {
         let domain = Radix2EvaluationDomain::<Fr>::new(self.input.len()).unwrap();
         let shift = Fr::GENERATOR;
@@ -128,7 +128,7 @@ impl TestJob {
     }
 }
 
-/// The image of the kernels, where the tier looks for it.
+/// Writes the image of the kernels to a file, and names it where the tier looks.
 pub fn name_the_image(image: &[u8]) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, image).unwrap();
@@ -146,7 +146,7 @@ pub fn tier(vram: ByteSize, offload: Offload) -> Arc<GpuTier> {
     })
 }
 
-/// The same, whose bases stay or do not.
+/// The same, with bases that stay or are streamed.
 pub fn tier_with(vram: ByteSize, offload: Offload, bases: BasesAre) -> Arc<GpuTier> {
     let tier = Arc::into_inner(tier(vram, offload)).unwrap();
     Arc::new(tier.with_bases(bases))
@@ -167,7 +167,7 @@ pub fn session(tier: Option<&Arc<GpuTier>>, memory_bytes: u64) -> Session {
     builder.build().unwrap()
 }
 
-/// Nothing of a session is held, and nothing of the device.
+/// Drops the session and the tier, and checks that the device holds nothing.
 pub fn all_is_given_back(session: Session, tier: Arc<GpuTier>, driver: &FakeDriver, what: &str) {
     assert!(
         session.budget().peak_bytes() <= session.budget().limit_bytes(),

@@ -1,4 +1,5 @@
-//! The engine's second tier on several devices under the fake driver: sums that all of them share, and jobs that one does for another.
+//! `GpuTier` on several devices under the fake driver: shared sums, and jobs that one device takes over from
+//! another.
 
 use spillproof::budget::ByteSize;
 use spillproof_fake_driver::{Code, FakeDriver};
@@ -11,7 +12,7 @@ use crate::support::with_kernels;
 
 /// Four shares: they begin at multiples of 512.
 const N: usize = 2048;
-/// Sums of each [`TestJob::check_sums`]; of one of them nothing is to be added.
+/// Sums of each [`TestJob::check_sums`]; one of them is empty.
 const SUMS: u64 = 5;
 const TRANSFORMS: u64 = 5;
 
@@ -58,7 +59,7 @@ fn all_devices_have_a_part_in_a_sum() {
                     assert_eq!(points.iter().sum::<u64>(), 2 * N as u64, "{what}: {report}");
                     assert!(report.to_string().contains("devices: "), "{report}");
                     let busy = points.iter().filter(|points| **points > 0).count();
-                    // Who comes late may find nothing left; two of them never do.
+                    // A late device may find no share left; at least two devices have some.
                     assert!(busy >= 2, "{what}: {report}");
                     assert!(
                         devices.iter().all(|device| device.left_to_others().is_empty()),
@@ -82,7 +83,8 @@ fn all_devices_have_a_part_in_a_sum() {
     });
 }
 
-/// One device of several fails once, or is lost: others do what it had, results are the same, and the report says who it was.
+/// One of several devices fails once, or is lost: the others take over its jobs, the results are right, and
+/// the report names it.
 fn one_fails(driver: &FakeDriver, (count, vram_bytes): (u64, u64), code: Code, lost: bool) -> u64 {
     let run = |ordinal: usize, nth: u64| {
         let what = format!("call {nth} on {ordinal} of {count}, {code:?}, lost: {lost}");
@@ -108,7 +110,7 @@ fn one_fails(driver: &FakeDriver, (count, vram_bytes): (u64, u64), code: Code, l
         }
         let all = report.sums() + report.transforms() + report.by_the_processor();
         assert_eq!(all, SUMS + TRANSFORMS, "{what}: {report}");
-        // As long as one works, nothing is the processor's.
+        // While a device works, the processor does nothing.
         assert_eq!(report.by_the_processor(), 0, "{what}: {report}");
         for (number, device) in report.devices().iter().enumerate() {
             let left = device.left_to_others();
@@ -125,7 +127,7 @@ fn one_fails(driver: &FakeDriver, (count, vram_bytes): (u64, u64), code: Code, l
     let mut left = 0;
     for ordinal in [0, count as usize - 1] {
         let (calls, _) = run(ordinal, 0);
-        // A sample: all would take an hour.
+        // A sample of the calls: all of them would take an hour.
         let step = (calls / 4).max(1) as usize;
         left += (1..calls.max(2))
             .step_by(step)
@@ -140,7 +142,7 @@ fn a_device_that_fails_leaves_its_part_to_the_others() {
     const TEST: &str = "a_device_that_fails_leaves_its_part_to_the_others";
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
-        // Enough for a sum, and not for a whole transform.
+        // Enough memory for a sum, and not for a whole transform.
         let vram_bytes = 134 << 10;
         let plan = NttPlan::new(N.ilog2(), vram_bytes, 1 << 20).unwrap();
         assert!(matches!(plan.way(), NttWay::TwoSteps { .. }), "{plan:?}");
@@ -161,7 +163,7 @@ fn a_device_that_is_lost_leaves_everything_to_the_others() {
     });
 }
 
-/// All of them are lost, one after the other: the processor does the rest.
+/// All devices are lost, one after the other: the processor does the rest.
 #[test]
 fn where_no_device_is_left_the_processor_does_it() {
     const TEST: &str = "where_no_device_is_left_the_processor_does_it";
@@ -190,7 +192,7 @@ fn where_no_device_is_left_the_processor_does_it() {
     });
 }
 
-/// Each device has the same part of page-locked memory, whatever the others keep.
+/// Each device has an equal part of page-locked memory, whatever the others keep.
 #[test]
 fn the_pinned_budget_is_divided_among_devices() {
     const TEST: &str = "the_pinned_budget_is_divided_among_devices";

@@ -1,4 +1,5 @@
-//! The engine's second tier under the fake driver: sums and transforms of a session, by the device or, with the same result, not.
+//! `GpuTier` on one device under the fake driver: sums and transforms of a session, on the device or, with
+//! the same result, on the processor.
 
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ fn a_session_gets_its_sums_and_transforms_from_the_device() {
     });
 }
 
-/// Vectors over the same bases and their sums; all but the last two are as long as the bases, of those one goes with the others.
+/// Vectors over the same bases, and their sums. All but the last two are as long as the bases; one of the two
+/// is padded.
 #[test]
 fn bases_cross_once_for_as_many_vectors_as_fit() {
     const TEST: &str = "bases_cross_once_for_as_many_vectors_as_fit";
@@ -63,7 +65,7 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let points: Vec<G1Affine> = (0..n).map(|_| G1Affine::rand(&mut rng)).collect();
         let bases: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
-        // Neither in order of length nor whole frames.
+        // The vectors are not in order of length, nor whole frames.
         let lens = [60, n, n, n / 2 + 3, n, n, n];
         let vectors = lens.map(|len| -> Vec<Fr> { (0..len).map(|_| Fr::rand(&mut rng)).collect() });
         let expected = vectors
@@ -75,7 +77,7 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
             (ByteSize::Bytes(2 << 20), 8 << 20),
             (ByteSize::Bytes(1 << 20), 8 << 20),
             (ByteSize::Bytes(256 << 10), 8 << 20),
-            // Of the host's memory, room for two vectors beside the bases and the slots.
+            // The host has memory for two vectors beside the bases and the slots.
             (ByteSize::Auto, 900 << 10),
         ] {
             let what = format!("{vram:?} {memory_bytes}");
@@ -94,7 +96,8 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
                 (7, 0),
                 "{what}: {report}"
             );
-            // Six vectors as long as the bases, one of them by its zeros; the short one is alone with as many of the bases.
+            // Six vectors as long as the bases, one of them padded; the short one has its own pass over fewer
+            // bases.
             let sent = tier.gpus()[0].trace().total(Kind::ToDevicePinned).bytes;
             let of_points = sent - (6 * 32 * n as u64) - 60 * (64 + 32);
             assert_eq!(of_points % (64 * n as u64), 0, "{what}");
@@ -105,7 +108,7 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
             drop((bases, columns));
             all_is_given_back(session, tier, driver, &what);
         }
-        // The less of either memory, the more often; never more than once for each vector.
+        // Less of either memory means more passes; never more than one for each vector.
         assert_eq!((passes[0], passes[3]), (1, 6), "{passes:?}");
         assert!(
             passes[..4].is_sorted() && (2..6).contains(&passes[2]),
@@ -115,7 +118,8 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
     });
 }
 
-/// Points cross with the first pass over them; later passes and later jobs are of scalars only, until something else needs the memory.
+/// Points cross with the first pass over them. Later passes and later jobs stream scalars only, until another
+/// job needs the memory.
 #[test]
 fn bases_stay_for_later_sums() {
     const TEST: &str = "bases_stay_for_later_sums";
@@ -125,7 +129,8 @@ fn bases_stay_for_later_sums() {
         let mut rng = ChaCha8Rng::seed_from_u64(6);
         let sets = [0, 1].map(|_| -> Vec<G1Affine> { (0..n).map(|_| G1Affine::rand(&mut rng)).collect() });
         let vectors = [n, n - 5].map(|len| -> Vec<Fr> { (0..len).map(|_| Fr::rand(&mut rng)).collect() });
-        // Sums over which set, and of which vectors; and which sets' points cross then, where both have room and where one has.
+        // The set of each sum and its vectors; and the sets whose points cross then, with memory for both and
+        // for one.
         let jobs: [(usize, &[usize], [bool; 2]); 6] = [
             (0, &[0, 1, 0], [true, true]),
             (0, &[0], [false, false]),
@@ -161,7 +166,7 @@ fn bases_stay_for_later_sums() {
                     "{what}"
                 );
             }
-            // A transform that needs the memory has it; then they cross again.
+            // A transform takes the memory; then the points cross again.
             let input: Vec<Fr> = (0..2048).map(|_| Fr::rand(&mut rng)).collect();
             let domain = Radix2EvaluationDomain::<Fr>::new(input.len()).unwrap();
             let values = column(&session, &input);
@@ -175,7 +180,7 @@ fn bases_stay_for_later_sums() {
             let report = tier.report();
             assert_eq!((report.sums(), report.by_the_processor()), (10, 0), "{report}");
             assert!(driver.peak_bytes(0) <= vram_bytes);
-            // New points are new ones, wherever they stand.
+            // Other points have another id, even in the same file.
             drop(bases);
             let points: Vec<G1> = sets[0].iter().map(G1::from_affine::<g1::Config>).collect();
             let anew = column(&session, &points);
@@ -187,7 +192,8 @@ fn bases_stay_for_later_sums() {
     });
 }
 
-/// By columns and by rows, through the disk: chunks from one column on, tiles of the host from a frame a line on.
+/// Transforms in two steps, through the disk: chunks from one column on, tiles of the host from a frame a
+/// line on.
 #[test]
 fn a_transform_larger_than_the_device_goes_in_two_steps() {
     const TEST: &str = "a_transform_larger_than_the_device_goes_in_two_steps";
@@ -208,7 +214,7 @@ fn a_transform_larger_than_the_device_goes_in_two_steps() {
             let job = TestJob::new(&session, 1 << log_n);
             let held = session.budget().held_bytes();
             job.check_transforms(&session, &what);
-            // Less than a row of it.
+            // Less than a row.
             let few = column(&session, &job.input[..3]);
             let domain = Radix2EvaluationDomain::<Fr>::new(1 << log_n).unwrap();
             let transform = Transform::forward(log_n, domain.group_gen);
@@ -234,7 +240,8 @@ fn a_transform_larger_than_the_device_goes_in_two_steps() {
     });
 }
 
-/// What the disk refuses on the way is the job's error, what the host's memory refuses is the processor's job; neither leaves anything.
+/// An error of the disk is the error of the job; a lack of memory of the host leaves the job to the
+/// processor. Neither leaks.
 #[test]
 fn two_steps_that_fail_leave_nothing() {
     const TEST: &str = "two_steps_that_fail_leave_nothing";
@@ -276,7 +283,7 @@ fn two_steps_that_fail_leave_nothing() {
             drop(Arc::into_inner(tier).unwrap());
             driver.assert_clean("after a fault");
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-            // A file's last transfer may still be on its way when its error is known.
+            // The last transfer of a file may still run when its error is known.
             let start = std::time::Instant::now();
             while budget.held_bytes() > 0 && start.elapsed().as_secs() < 10 {
                 std::thread::yield_now();
@@ -347,7 +354,8 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
         assert!(report.to_string().contains(reason), "{report}");
         drop(job);
         all_is_given_back(session_of, tier_of, driver, reason);
-        // A budget of the host that has little room: the device needs less than the processor; then neither of them has enough.
+        // A budget of the host with little left: the device needs less than the processor. With even less
+        // neither has enough.
         driver.reset(1, 64 << 20);
         let tier = tier_with(ByteSize::Auto, Offload::Always, BasesAre::Streamed);
         let session = session(Some(&tier), 700 << 10);
@@ -399,7 +407,7 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
             (10, 0)
         );
         drop(job);
-        // No processor is slower than a device that is one. Nothing is measured twice.
+        // No processor is slower than a fake device. Nothing is measured twice.
         let job = TestJob::new(&session, 4096);
         job.check_transforms(&session, "measured");
         let launches = driver.calls(Some("cuLaunchKernel"));
@@ -418,7 +426,8 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
     });
 }
 
-/// A device that fails at the `nth` call of any kind, or is lost there: results are the same, and whoever made them is told.
+/// A device that fails or is lost at the `nth` call of any kind: the results are right, and the report says
+/// where the jobs were done.
 fn failing(driver: &FakeDriver, code: Code, lost: bool) {
     let (calls, of_sums) = {
         driver.reset(1, 64 << 20);
@@ -432,7 +441,7 @@ fn failing(driver: &FakeDriver, code: Code, lost: bool) {
         (driver.calls(None) - before, of_sums)
     };
     assert!(calls > 200, "{calls}");
-    // A sample: all would take minutes.
+    // A sample of the calls: all of them would take minutes.
     for nth in (1..=calls).step_by((calls / 20) as usize) {
         let what = format!("call {nth} of {calls}, {code:?}, lost: {lost}");
         driver.reset(1, 64 << 20);

@@ -1,4 +1,4 @@
-//! Whole jobs on a real device, where there is one with NVRTC beside it: the same sums and transforms as by arkworks.
+//! Whole jobs on a real device with NVRTC: sums and transforms equal to arkworks.
 
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ fn transforms() {
     assert!(gpu.release_failures().is_empty());
 }
 
-/// A session's quotient, whose program NVRTC compiles, and the processor's.
+/// A quotient of a session, whose program NVRTC compiles, against the processor's.
 #[test]
 fn quotients() {
     if device().is_none() {
@@ -197,7 +197,7 @@ fn quotients() {
     }
 }
 
-/// How long a sum takes from memory; prints, and holds that it is right.
+/// The seconds of a sum from memory; prints them, and checks the sum.
 #[test]
 #[ignore = "a measurement: 2^22 points, by arkworks too"]
 fn seconds_of_a_sum() {
@@ -212,7 +212,7 @@ fn seconds_of_a_sum() {
     let expected = G1Projective::msm(&points, &scalars).unwrap();
     for vram_bytes in [64 << 20, 1u64 << 30, 8 << 30] {
         let plan = MsmPlan::new(n as u64, vram_bytes, 64 << 20).unwrap();
-        // The first one finds the kernels not yet loaded.
+        // The first sum loads the kernels.
         for _ in 0..2 {
             let found = sum(&gpu, &kernels, plan, &points_bytes, &scalars_bytes);
             assert_eq!(found, expected, "{plan:?}");

@@ -1,4 +1,5 @@
-//! What a tier says that it would do, under the fake driver: what it then does, and nothing of it before.
+//! Plans of `GpuTier` under the fake driver: they match the jobs that follow, and planning does none of the
+//! jobs.
 
 use ark_bn254::{Fr, g1};
 use ark_ff::FftField;
@@ -47,7 +48,7 @@ fn planned(tier: &GpuTier, session: &Session, offers: &[Offer]) -> Planned {
     let planned = session
         .run(|| tier.plan(offers, numerator, session.budget()))
         .unwrap();
-    // Slots that rates were measured through are spare.
+    // The slots of the measurements are spare.
     assert_eq!(session.budget().available_bytes(), before);
     assert!(!tier.report().is_any_of_a_device() && tier.report().by_the_processor() == 0);
     planned
@@ -68,7 +69,7 @@ fn why(job: &PlannedJob) -> &str {
     }
 }
 
-/// Two sums of `N` terms, with a way to have ranges of them or without.
+/// Two sums of `N` terms, with or without shares.
 fn sums(of: &TestJob, step: Option<u64>) -> Offered {
     let chunk_bytes =
         |chunk: u64, element_bytes: usize, frame: u64| (chunk * element_bytes as u64).max(frame);
@@ -117,7 +118,7 @@ fn jobs_are_cut_as_planned() {
             made.unwrap_or_else(|error| panic!("{what}: {error}"));
             let report = tier.report();
             assert_eq!(planned.report, report, "{what}");
-            // Of a sum in several passes the last one has fewer columns.
+            // The last pass of a sum has fewer columns.
             if let (By::Devices { cut, .. }, (Some(plan), _)) = (&planned.jobs[0].by, tier.last_plans()) {
                 let Cut::Sums {
                     chunk_points,
@@ -169,7 +170,7 @@ fn what_the_host_has_no_room_for_is_planned_for_the_processor() {
             ends_bytes: 64 << 10,
         };
         let transform = Offered::Transform { log_n: LOG_N };
-        // The transform's tile of 64 KiB, beside slots; the ends of the coset.
+        // The tile of the transform, 64 KiB, beside the slots; the ends of the coset.
         let offers = [
             offer(transform, 1 << 20),
             offer(transform, 64 << 10),
@@ -199,7 +200,7 @@ fn what_the_host_has_no_room_for_is_planned_for_the_processor() {
             (report.transforms(), report.quotients(), report.by_the_processor()),
             (1, 1, 3)
         );
-        // So it is: with as much left, the tier declines, whatever the processor then says.
+        // With this much memory left the tier declines, whatever the processor then does.
         let input = column(&session, &vec![Fr::GENERATOR; N as usize]);
         let rest_bytes = session.budget().available_bytes() - (64 << 10);
         let held = session.budget().lease(rest_bytes, "somebody else").unwrap();
@@ -244,7 +245,7 @@ fn shares_and_failures_are_planned_as_they_come() {
         drop(job);
         all_is_given_back(session_of, tier, driver, "shared");
 
-        // The first device is lost when its rates are measured; the other one's are.
+        // The first device is lost while its rates are measured; the second one's rates are measured.
         driver.reset(2, 256 << 20);
         let tier = open(&request(Offload::Measured));
         let session_of = session(Some(&tier), 64 << 20);

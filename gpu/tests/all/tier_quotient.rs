@@ -1,7 +1,8 @@
-//! Quotients of a session with its second tier under the fake driver: by the device or, with the same result, not.
+//! Quotients of a session with `GpuTier` under the fake driver: on the device or, with the same result, on
+//! the processor.
 //!
-//! The oracle is the processor's quotient, which core's own tests hold to halo2's extended domain, and, where the numerator vanishes on
-//! the domain, arkworks' product of polynomials.
+//! The oracle is the processor's quotient, which core's tests compare with halo2's extended domain, and,
+//! where the numerator vanishes on the domain, arkworks' product of polynomials.
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ struct Case {
 
 fn random_program(rng: &mut ChaCha8Rng, columns: usize, length: usize, rotations: i32) -> Program<Fr> {
     let mut builder = Builder::new();
-    // Everything is read, at the point itself and far away.
+    // Every column is read, at the point itself and far away.
     let mut made: Vec<Value> = Vec::new();
     for column in 0..columns {
         made.push(builder.query(column, 0));
@@ -93,7 +94,7 @@ impl Case {
         }
     }
 
-    /// `tile_rows` 0: as the engine's plan says.
+    /// `tile_rows` 0 means the tile of the engine's plan.
     fn run(&self, session: &Session, tile_rows: u64) -> spillproof::Result<Vec<Vec<Fr>>> {
         let columns: Vec<Column<Fr>> = self
             .columns
@@ -122,7 +123,8 @@ impl Case {
     }
 }
 
-/// The case through a tier of its own; how many cosets were the device's, of which budget it used how much.
+/// Runs the case through a tier; returns the number of cosets on the device, and the bytes used of the
+/// budget.
 fn through(
     driver: &FakeDriver,
     case: &Case,
@@ -172,7 +174,7 @@ fn quotients_are_the_processors_in_every_budget() {
                     let what = format!("2^{log_n}, rotations to {}, {budgets:?}, {about}", case.rotations);
                     through(driver, &case, budgets, &expected, &what)
                 };
-                // Too little: the processor's, and the reason is told.
+                // Too little memory: the processor does it, and the report has the reason.
                 let (done, said) = through(ByteSize::Bytes(1 << 10), "too little");
                 assert_eq!(done, 0, "{said}");
                 assert!(said.contains("bytes of device memory"), "{said}");
@@ -190,7 +192,7 @@ fn quotients_are_the_processors_in_every_budget() {
     });
 }
 
-/// What a reason says that a job needs.
+/// The bytes that a reason says a job needs.
 fn smallest_bytes(said: &str) -> u64 {
     let (_, number) = said.split_once("it needs ").unwrap();
     number.split_once(' ').unwrap().0.parse().unwrap()
@@ -225,7 +227,7 @@ fn long_rows_take_two_passes() {
     });
 }
 
-/// A column's rows go up once, and those around the ends again; one column comes back.
+/// The rows of a column cross once, those around the ends twice; one column comes back.
 #[test]
 fn every_row_crosses_once() {
     with_kernels(module_path!(), "every_row_crosses_once", |driver, image| {
@@ -249,14 +251,15 @@ fn every_row_crosses_once() {
             let rows = up - 2 * 3 * (32 << 11);
             assert_eq!(rows % (2 * halos.max(1)), 0, "{vram:?}");
             assert!(rows <= 2 * halos * (32 << 11), "{vram:?}");
-            // In tiles, not a halo with each of them.
+            // In tiles, no halo crosses with each of them.
             let longest_row = 32 << 9;
             assert!(rows <= 2 * halos * longest_row, "{vram:?}: {rows}");
         }
     });
 }
 
-/// A constraint that holds on the domain: its quotient times the vanishing polynomial is the numerator, by arkworks.
+/// A constraint that holds on the domain: its quotient times the vanishing polynomial is the numerator, by
+/// arkworks.
 #[test]
 fn a_quotient_times_the_vanishing_polynomial_is_the_numerator() {
     const TEST: &str = "a_quotient_times_the_vanishing_polynomial_is_the_numerator";
@@ -299,7 +302,7 @@ fn a_quotient_times_the_vanishing_polynomial_is_the_numerator() {
     });
 }
 
-/// A device that fails at the `nth` call of any kind, or is lost there.
+/// A device that fails or is lost at the `nth` call of any kind.
 fn failing(driver: &FakeDriver, code: Code, lost: bool) {
     let case = Case::new(9, 1, 2, 2);
     let expected = case.by_the_processor(4 << 20, 1);
@@ -359,7 +362,8 @@ fn a_lost_device_is_left_alone() {
     });
 }
 
-/// Where the host's memory is just enough for the processor, there are slots for the device too, and never more than is leased.
+/// Where the memory of the host is just enough for the processor, the device has slots, too, and uses no more
+/// than is leased.
 #[test]
 fn little_of_the_hosts_memory_is_enough() {
     const TEST: &str = "little_of_the_hosts_memory_is_enough";
@@ -400,7 +404,7 @@ fn small_quotients_stay_with_the_processor_and_larger_ones_are_measured() {
         assert!(larger.run(&session, 0).unwrap() == expected);
         let launches = driver.calls(Some("cuLaunchKernel"));
         assert!(launches > 0);
-        // No processor is slower than a device that is one. Nothing is measured twice.
+        // No processor is slower than a fake device. Nothing is measured twice.
         assert!(larger.run(&session, 0).unwrap() == expected);
         assert_eq!(driver.calls(Some("cuLaunchKernel")), launches);
         let report = tier.report();

@@ -1,5 +1,5 @@
-//! Page-locked memory of the engine's second tier under the fake driver: slots that are kept between jobs, what lands in them straight
-//! from disk, and what is in them before the device is taken.
+//! Page-locked memory of `GpuTier` under the fake driver: slots that are kept between jobs, data that is read
+//! straight from disk into them, and slots that are filled before the job takes the device.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn slots_are_kept_from_job_to_job() {
                     job.check_sums(&session, &what);
                     job.check_transforms(&session, &what);
                     counts.push(locked(driver));
-                    // The ledger counts what is kept, and who needs it has it.
+                    // The ledger counts kept slots as spare, and gives their memory to other leases.
                     assert_eq!(budget.held_bytes(), held, "{what}");
                     assert_eq!(budget.spare_bytes(), pinned.ledger().held_bytes(), "{what}");
                     assert!(budget.spare_bytes() > 0, "{what}");
@@ -70,7 +70,7 @@ fn slots_are_kept_from_job_to_job() {
                     "{what}: locked once, however many jobs: {counts:?}"
                 );
                 assert_eq!(tier.report().by_the_processor(), 0, "{what}: {}", tier.report());
-                // Somebody needs all there is, and gets it; afterwards slots are made anew.
+                // A lease needs all memory, and gets it; afterwards slots are allocated again.
                 let all = budget.lease(budget.available_bytes(), "somebody else").unwrap();
                 assert_eq!(
                     (budget.spare_bytes(), pinned.ledger().held_bytes()),
@@ -94,7 +94,8 @@ fn slots_are_kept_from_job_to_job() {
     );
 }
 
-/// The tier's own budget of page-locked memory has room for the slots of one job: those of another kind of job go.
+/// The tier's budget of page-locked memory holds the slots of one job: the slots of another kind of job are
+/// freed.
 #[test]
 fn a_small_pinned_budget_is_kept_to() {
     with_kernels(
@@ -136,8 +137,9 @@ fn a_small_pinned_budget_is_kept_to() {
     );
 }
 
-/// What a user says of page-locked memory: kept to, from the smallest that works on; what has no room for a job's slots is refused with that,
-/// and what is too short for one job only is the processor's, with what it needs.
+/// The budget of page-locked memory, from the smallest that works on: it is kept; a budget without room for
+/// slots is refused with the smallest one; a job that needs longer slots goes to the processor, and the
+/// reason has the bytes.
 #[test]
 fn a_user_says_how_much_is_pinned_and_how() {
     const TEST: &str = "a_user_says_how_much_is_pinned_and_how";
@@ -200,16 +202,13 @@ fn a_user_says_how_much_is_pinned_and_how() {
         assert!(output.to_vec().unwrap() == domain.fft(&values));
         let said = tier.report().to_string();
         // 8 KiB for each of the five slots.
-        assert!(
-            said.contains("40960 bytes of pinned memory (--pinned, SPILLPROOF_PINNED) are enough"),
-            "{said}"
-        );
+        assert!(said.contains("40960 bytes of pinned memory are enough"), "{said}");
         drop((input, output));
         all_is_given_back(session, tier, driver, "too short for one");
     });
 }
 
-/// A tier that moves to another session leaves nothing of it in the ledger of the first.
+/// A tier that moves to another session leaves nothing in the ledger of the first.
 #[test]
 fn another_session_gets_slots_of_its_own() {
     with_kernels(
@@ -269,7 +268,7 @@ fn written<E: Element>(
     writer.finish()
 }
 
-/// How a job is staged, and from where.
+/// How a job is staged, and where its data is.
 #[derive(Clone, Debug)]
 struct Case {
     upload: Caching,
@@ -294,7 +293,8 @@ impl Case {
         }
     }
 
-    /// The sum and the transform by the device; bytes in place, read for the sum, read and written for the transform; all bytes read.
+    /// The sum and the transform on the device. Returns the bytes in place (read for the sum, read and
+    /// written for the transform) and all bytes read.
     fn run(&self, driver: &FakeDriver, data: &Data) -> spillproof::Result<[u64; 4]> {
         driver.reset(1, 64 << 20);
         driver.guard(true);
@@ -313,7 +313,7 @@ impl Case {
             let done = (report.sums(), report.transforms(), report.by_the_processor());
             assert_eq!(done, (1, 1, 0), "{self:?}: {report}");
         }
-        // A file's last transfer may still be on its way when its error is known.
+        // The last transfer of a file may still run when its error is known.
         let start = std::time::Instant::now();
         while budget.held_bytes() > 0 && start.elapsed().as_secs() < 10 {
             std::thread::yield_now();
@@ -357,7 +357,8 @@ impl Case {
     }
 }
 
-/// Page-locked memory is page-aligned, and frames are pages: so a chunk of whole frames needs no other memory of the host.
+/// Page-locked memory is page-aligned, and frames are pages: a chunk of whole frames needs no other memory of
+/// the host.
 #[test]
 fn frames_land_in_the_slots_and_leave_from_them() {
     const TEST: &str = "frames_land_in_the_slots_and_leave_from_them";
@@ -388,7 +389,7 @@ fn frames_land_in_the_slots_and_leave_from_them() {
                 placement: Placement::Memory,
                 ..Case::plain()
             },
-            // As where the kernel cannot reach a driver's pages.
+            // Simulates a kernel that cannot access the pages of a driver.
             Case {
                 faults: FaultPlan::always(Fault::BadAddress),
                 ..Case::plain()
@@ -401,7 +402,7 @@ fn frames_land_in_the_slots_and_leave_from_them() {
             },
         ];
         for case in none {
-            // What comes back goes to disk from where it is, whatever it came through.
+            // Results are written from their slots, however they were computed.
             let back = if case.upload == Caching::WriteCombined {
                 of_transform
             } else {
@@ -410,8 +411,8 @@ fn frames_land_in_the_slots_and_leave_from_them() {
             let [of_sum, read, written, _] = case.run(driver, &even).unwrap();
             assert_eq!([of_sum, read, written], [0, 0, back], "{case:?}");
         }
-        // No whole number of frames, nor of pages: the last frame of the points goes through a buffer, and the scalars of the last chunk, which
-        // begin where its points end.
+        // The chunk is not a whole number of frames or pages: the last frame of the points goes through a
+        // buffer, and so do the scalars of the last chunk, which begin where its points end.
         let odd = Data::new(5000);
         let of_points = 5000 * 64 / FRAME_BYTES * FRAME_BYTES;
         let [of_sum, read, back, _] = Case::plain().run(driver, &odd).unwrap();
@@ -423,7 +424,7 @@ fn frames_land_in_the_slots_and_leave_from_them() {
     });
 }
 
-/// What the disk does wrong is the job's error, wherever the bytes were to go; what it does right after all is not seen.
+/// An error of the disk is the error of the job, wherever the bytes go; a retried transfer does not show.
 #[test]
 fn faults_of_frames_in_place_are_found() {
     const TEST: &str = "faults_of_frames_in_place_are_found";
@@ -439,7 +440,7 @@ fn faults_of_frames_in_place_are_found() {
         let operations = counting.operations();
         let mut failed = [0; 2];
         for index in 0..operations {
-            // What must fail, and what must not.
+            // Faults that must fail the job, and faults that must not.
             let fault = [Fault::Io, Fault::FlipByte(77)][index as usize % 2];
             match with(FaultPlan::at(index, fault)).run(driver, &data) {
                 Ok(_) => {}
@@ -458,7 +459,7 @@ fn faults_of_frames_in_place_are_found() {
     });
 }
 
-/// Waits until the tier's trace says that so many slots are filled.
+/// Waits until the trace counts this many filled slots.
 fn filled(tier: &GpuTier, slots: u64) {
     let start = std::time::Instant::now();
     while tier.gpus()[0].trace().total(Kind::Fill).count < slots {
@@ -467,13 +468,13 @@ fn filled(tier: &GpuTier, slots: u64) {
     }
 }
 
-/// While somebody else has the device, a job fills its slots, and asks nothing of the device.
+/// While another job has the device, a job fills its slots and does not use the device.
 #[test]
 fn slots_are_filled_before_the_device_is_taken() {
     const TEST: &str = "slots_are_filled_before_the_device_is_taken";
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
-        // The last one in two steps.
+        // The last transform is in two steps.
         for (sums, vram, log_n) in [
             (true, ByteSize::Auto, 9),
             (false, ByteSize::Auto, 12),
@@ -507,7 +508,7 @@ fn slots_are_filled_before_the_device_is_taken() {
     });
 }
 
-/// Passes over the bases: the next one's first points are read before the device's last word on the one before.
+/// Passes over the bases: the first points of the next pass are read before the pass before ends.
 #[test]
 fn the_next_pass_is_staged_while_the_device_works() {
     const TEST: &str = "the_next_pass_is_staged_while_the_device_works";
@@ -553,7 +554,8 @@ fn the_next_pass_is_staged_while_the_device_works() {
         let affine: Vec<G1Affine> = data.points[..n].iter().map(G1::to_affine::<g1::Config>).collect();
         let expected = (0..6).map(|i| G1Projective::msm(&affine, &data.scalars[i * n..][..n]).unwrap());
         assert_eq!(answer, spillproof::tier::Answer::Done(expected.collect()));
-        // A pass ends with synchronisations, as many each time. When the second begins to read, the first has not come to its own.
+        // Every pass ends with the same number of synchronisations. When the second pass begins to read, the
+        // first has not reached its own.
         let starts = starts.into_inner().unwrap();
         let since: Vec<u64> = starts.iter().map(|start| start - starts[0]).collect();
         assert!(since.len() > 2 && since[2] > 0, "{since:?}");

@@ -1,5 +1,5 @@
-//! What the tests share: the fake driver with the kernels' host build, seeds, bytes, a line for what is skipped. The crate's unit tests
-//! use this module too.
+//! What the tests share: the fake driver with the kernels' host build, seeds, bytes, a line for what is
+//! skipped. The crate's unit tests use this module too.
 #![allow(unsafe_code, dead_code, clippy::unwrap_used)]
 
 pub mod kernels;
@@ -14,7 +14,8 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof_fake_driver::{FakeDriver, host_module_image, under};
 use spillproof_gpu::{BoxedError, Error};
 
-/// Prints the reason why a test is skipped, on standard error: the test runner hides the output of tests that pass.
+/// Prints the reason why a test is skipped, on standard error: the test runner hides the output of tests that
+/// pass.
 pub fn skipped(reason: &dyn Display) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
 }
@@ -26,7 +27,8 @@ pub fn rng(test: &str) -> ChaCha20Rng {
     ChaCha20Rng::seed_from_u64(seed)
 }
 
-/// As `spillproof_fake_driver::under`, with the image of the kernels; skipped where either cannot be compiled.
+/// As `spillproof_fake_driver::under`, with the image of the kernels; skipped where either cannot be
+/// compiled.
 pub fn with_kernels(module: &str, test: &str, body: impl FnOnce(&FakeDriver, &[u8])) {
     match spillproof_gpu_host::library() {
         Ok(library) => under(module, test, |driver| body(driver, &host_module_image(&library))),

@@ -1,4 +1,4 @@
-//! Programs on the fake driver's devices: a compiler of generated text for the host, columns in memory.
+//! Programs on the devices of the fake driver: a compiler of generated text for the host, columns in memory.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn cxx() -> String {
 
 impl Host {
     pub fn new() -> Self {
-        // The crate's own tests are not told of that folder.
+        // Unit tests do not have that folder.
         let folder = match option_env!("CARGO_TARGET_TMPDIR") {
             Some(folder) => tempfile::tempdir_in(folder).unwrap(),
             None => tempfile::tempdir().unwrap(),
@@ -36,7 +36,7 @@ impl Host {
         }
     }
 
-    /// Whether there is no compiler; says so.
+    /// Whether no compiler is found; prints `SKIPPED`.
     pub fn missing() -> bool {
         let found = Command::new(cxx()).arg("--version").output();
         if let Err(error) = &found {
@@ -48,7 +48,7 @@ impl Host {
         found.is_err()
     }
 
-    /// How many texts.
+    /// The number of compiled texts.
     pub fn compiled(&self) -> u32 {
         self.compiled.get()
     }
@@ -131,7 +131,7 @@ fn memory<E: Element>(columns: &[Vec<E>]) -> Memory {
     )
 }
 
-/// Room for outputs, with what is no output in it.
+/// Outputs with bytes that are no result.
 fn outputs<E: Element>(random: &Random<E>) -> Memory {
     let element_bytes = E::FIELD.element_bytes() as usize;
     let column = vec![0x99; random.rows() * element_bytes];
@@ -142,7 +142,7 @@ pub fn is_right<E: Element>(found: &[Vec<u8>], expected: &[Vec<E>]) -> bool {
     found == memory(expected).0
 }
 
-/// The whole job over columns of the host's, with budgets that are just enough.
+/// The whole job over columns on the host, with budgets that are just enough.
 pub fn evaluated<E: Element>(
     ordinal: usize,
     engine: &dyn Fn(&Gpu) -> Result<Engine>,

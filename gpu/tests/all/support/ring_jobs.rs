@@ -1,4 +1,4 @@
-//! What the tests share: data, the two test kernels with types, and jobs whose results are known without a device.
+//! Ring jobs with known results: data, the two test kernels with typed parameters, setups.
 
 use spillproof_gpu::kernels::{Argument, Grid, Kernel, Kernels};
 use spillproof_gpu::ring::{Chunk, Chunking, Download, Ring, RingJob, Upload};
@@ -8,7 +8,7 @@ use spillproof_gpu::{BoxedError, Caching, DeviceBuffer, Gpu, Pinned, Result, Str
 pub const WORD: u64 = 8;
 pub const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The two test kernels for a real device; what they do on the host is in the fake driver's `test_kernels.cpp`.
+/// The two test kernels for a real device; their host build is in the fake driver's `test_kernels.cpp`.
 pub const DEVICE_TEXT: &str = r#"
 typedef unsigned long long u64;
 extern "C" __global__ void spk_test_scale(u64* values, u64 count, u64 factor, u64 first) {
@@ -21,7 +21,7 @@ extern "C" __global__ void spk_test_accumulate(u64* total, const u64* values, u6
 }
 "#;
 
-/// Words that look random, `seed` decides.
+/// Random-looking words, by seed.
 pub fn words(count: u64, seed: u64) -> Vec<u64> {
     let mut state = seed;
     let mut next = || {
@@ -46,13 +46,13 @@ pub fn words_of(bytes: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-/// What the kernel `spk_test_scale` makes of the whole job.
+/// The result of `spk_test_scale` on the whole job.
 pub fn scaled(words: &[u64]) -> Vec<u64> {
     let scale = |(i, word): (usize, &u64)| word.wrapping_mul(FACTOR).wrapping_add(i as u64);
     words.iter().enumerate().map(scale).collect()
 }
 
-/// What the kernel `spk_test_accumulate` makes of the whole job.
+/// The result of `spk_test_accumulate` on the whole job.
 pub fn accumulated(words: &[u64]) -> u64 {
     let weigh = |(i, word): (usize, &u64)| word.wrapping_mul(i as u64 + 1);
     words.iter().enumerate().map(weigh).fold(0, u64::wrapping_add)
@@ -84,7 +84,8 @@ impl TestKernels {
             Argument::Word64(FACTOR),
             Argument::Word64(chunk.piece.offset / WORD),
         ];
-        // SAFETY: `spk_test_scale(u64*, u64, u64, u64)` touches `count` words of the buffer, which the ring keeps.
+        // SAFETY: `spk_test_scale(u64*, u64, u64, u64)` touches `count` words of the buffer, which the ring
+        // keeps.
         unsafe {
             self.scale
                 .launch(chunk.stream, Grid::for_threads(count, 64)?, &arguments)
@@ -99,8 +100,8 @@ impl TestKernels {
             Argument::Word64(count),
             Argument::Word64(chunk.piece.offset / WORD),
         ];
-        // SAFETY: `spk_test_accumulate(u64*, const u64*, u64, u64)` touches one word of `total`, which the callers keep until they have
-        // read it or the ring has settled, and `count` words of the buffer.
+        // SAFETY: `spk_test_accumulate(u64*, const u64*, u64, u64)` touches one word of `total`, which the
+        // callers keep until they have read it or the ring has settled, and `count` words of the buffer.
         unsafe {
             self.accumulate
                 .launch(chunk.stream, Grid::for_threads(count, 64)?, &arguments)
@@ -108,7 +109,7 @@ impl TestKernels {
     }
 }
 
-/// A source over words, which notes that it is asked in order.
+/// A source over words, which checks that it is asked in order.
 pub fn source_of(words: &[u64]) -> impl FnMut(u64, &mut [u8]) -> Result<(), BoxedError> {
     let bytes = bytes_of(words);
     let mut expected = 0;
@@ -151,7 +152,7 @@ impl Sizes {
             .unwrap()
     }
 
-    /// Device memory that a job needs: its buffers, and one for the sum.
+    /// Device memory of a job: its buffers, and one for the sum.
     pub fn vram_bytes(&self) -> u64 {
         let chunk = (self.chunk_words * WORD).next_multiple_of(spillproof_gpu::GRANULE_BYTES);
         self.buffers as u64 * chunk + spillproof_gpu::GRANULE_BYTES
@@ -162,7 +163,7 @@ impl Sizes {
     }
 }
 
-/// Everything that a job holds.
+/// All objects of a job.
 pub struct Setup {
     pub gpu: Gpu,
     pub kernels: TestKernels,
@@ -174,7 +175,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Opens device 0 with budgets that are just enough.
+    /// Objects for a device, with budgets that are just enough.
     pub fn new(gpu: &Gpu, sizes: &Sizes) -> Result<Self> {
         Self::with_kernels(gpu, sizes, TestKernels::load(gpu)?)
     }
@@ -196,7 +197,7 @@ impl Setup {
         })
     }
 
-    /// Up, through `spk_test_scale`, and back.
+    /// Uploads words, runs `spk_test_scale` over them, and downloads the result.
     pub fn transform(&mut self, words: &[u64]) -> Result<Vec<u64>> {
         let mut out = Vec::new();
         let mut source = source_of(words);
@@ -214,12 +215,12 @@ impl Setup {
         Ok(words_of(&out))
     }
 
-    /// Up, summed by `spk_test_accumulate`; the sum comes back by itself.
+    /// Uploads words, which `spk_test_accumulate` sums, and reads the sum.
     pub fn sum(&mut self, words: &[u64]) -> Result<u64> {
         let total = self.vram.buffer(WORD, "sum")?;
         let done = self.sum_into(&total, words);
         if done.is_err() {
-            // The buffer may not go while a kernel uses it.
+            // The buffer must not be freed while a kernel uses it.
             let _ = self.ring.finish();
         }
         done
@@ -244,7 +245,7 @@ impl Setup {
     }
 }
 
-/// A sink into a vector, which notes that it is given all in order.
+/// A sink into a vector, which checks that it gets bytes in order.
 pub fn collect(out: &mut Vec<u8>) -> impl FnMut(u64, &[u8]) -> Result<(), BoxedError> {
     |offset, bytes| {
         assert_eq!(offset, out.len() as u64, "given out of order");
@@ -253,7 +254,7 @@ pub fn collect(out: &mut Vec<u8>) -> impl FnMut(u64, &[u8]) -> Result<(), BoxedE
     }
 }
 
-/// The stream of a device that is used for nothing else.
+/// A new stream of a device.
 pub fn stream(gpu: &Gpu) -> Stream {
     gpu.stream().unwrap()
 }

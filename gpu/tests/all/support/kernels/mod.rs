@@ -1,4 +1,4 @@
-//! Kernels of the host's library, called from tests.
+//! Calls of kernels: their host build directly, or an image through the driver.
 
 use std::ffi::c_void;
 
@@ -34,15 +34,15 @@ pub struct Device {
     kernels: spillproof_gpu::kernels::Kernels,
 }
 
-/// What a kernel takes.
+/// An argument of a kernel.
 pub enum Argument<'a> {
     Word(u32),
     Buffer(Buffer<'a>),
-    /// Bytes of a structure, and what its addresses are of, by their offsets in bytes.
+    /// The bytes of a structure, and the buffers whose addresses it holds, by offset in bytes.
     Structure(Vec<u8>, Vec<(usize, Buffer<'a>)>),
 }
 
-/// Memory of the host's. A device gets a copy, and what it has written is copied back.
+/// Memory of the host. A device gets a copy, and written bytes are copied back.
 pub enum Buffer<'a> {
     In(&'a [u8]),
     InOut(&'a mut [u8]),
@@ -53,7 +53,7 @@ pub fn word(value: u32) -> Argument<'static> {
     Argument::Word(value)
 }
 
-/// What a kernel reads; a null address if there is nothing.
+/// A buffer that a kernel reads; a null address if it is empty.
 pub fn input<T: Copy>(values: &[T]) -> Argument<'_> {
     // SAFETY: the tests' elements are words without padding.
     Argument::Buffer(Buffer::In(unsafe {
@@ -61,7 +61,7 @@ pub fn input<T: Copy>(values: &[T]) -> Argument<'_> {
     }))
 }
 
-/// What a kernel writes, and may read.
+/// A buffer that a kernel writes, and may read.
 pub fn output<T: Copy>(values: &mut [T]) -> Argument<'_> {
     // SAFETY: as above, and any bits are an element.
     Argument::Buffer(Buffer::InOut(unsafe {
@@ -69,7 +69,7 @@ pub fn output<T: Copy>(values: &mut [T]) -> Argument<'_> {
     }))
 }
 
-/// A structure by value, whose fields at these offsets are the addresses of buffers.
+/// A structure by value, with buffers whose addresses are fields at these offsets.
 pub fn structure<'a, T: Copy>(value: &T, fields: Vec<(usize, Argument<'a>)>) -> Argument<'a> {
     // SAFETY: as above.
     let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) };
@@ -100,7 +100,7 @@ impl Buffer<'_> {
     }
 }
 
-/// What the driver copies when it launches: the bytes of each argument, aligned.
+/// The bytes of each argument, aligned, as a launch copies them.
 fn parameters<'a>(
     arguments: &mut [Argument<'a>],
     address: &mut dyn FnMut(&mut Buffer<'a>) -> u64,
@@ -195,7 +195,7 @@ impl Device {
 }
 
 impl Kernels {
-    /// The host's library; without it says why, and the test is skipped.
+    /// Loads the host build; prints `SKIPPED` where it cannot be compiled.
     pub fn load() -> Option<Self> {
         match spillproof_gpu_host::library() {
             Ok(path) => {
@@ -229,7 +229,8 @@ impl Kernels {
 
     /// The first carry chain whose text and whose stand-in differ on random numbers.
     pub fn compare_chains(&self, seed: u64, rounds: u64) -> Option<String> {
-        // SAFETY: the signature is the one that interpret.cpp declares; it gives null, or a text that is never freed.
+        // SAFETY: the signature is the one that interpret.cpp declares; it gives null, or a text that is
+        // never freed.
         unsafe {
             let compare: libloading::Symbol<unsafe extern "C" fn(u64, u64) -> *const std::ffi::c_char> =
                 self.library().get("host_spk_compare_chains").unwrap();
@@ -273,12 +274,12 @@ impl Kernels {
     }
 }
 
-/// As in memory.
+/// The words of an element in memory.
 pub fn words<T: MontConfig<4>>(value: &Fp256<MontBackend<T, 4>>) -> Words {
     value.0.0
 }
 
-/// From memory.
+/// An element from its words in memory.
 pub fn element<T: MontConfig<4>>(words: Words) -> Fp256<MontBackend<T, 4>> {
     let mut value = Fp256::default();
     value.0.0 = words;
