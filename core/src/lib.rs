@@ -5,6 +5,7 @@
 //!
 //! - [`budget`]: one ledger of bytes; every large buffer is a lease on it.
 //! - [`storage`]: the one owner of system calls.
+//! - [`dry`]: the record of a run that is only planned.
 //! - [`tier`]: the seam to a second compute tier: whole jobs that a device may do.
 //! - [`mod@column`]: typed sequences on disk, in checked frames.
 //! - [`kernels`]: pure arithmetic on slices.
@@ -51,6 +52,7 @@
 pub mod budget;
 pub mod column;
 pub mod commit;
+pub mod dry;
 pub mod error;
 pub mod kernels;
 pub mod plan;

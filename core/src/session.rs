@@ -295,11 +295,10 @@ impl SessionBuilder {
                 details: e.to_string(),
             })?;
         let tier = self.tier.map(Watched::new);
+        let mut workspace = Workspace::new(storage, budget);
+        workspace.tier = tier.clone().map(|tier| tier as Arc<dyn Tier>);
         Ok(Session {
-            workspace: Workspace {
-                tier: tier.clone().map(|tier| tier as Arc<dyn Tier>),
-                ..Workspace::new(storage, budget)
-            },
+            workspace,
             tier,
             pool,
             turn: Mutex::new(()),

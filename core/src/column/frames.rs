@@ -11,7 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rayon::prelude::*;
 use spillproof_format::FrameKey;
 
-use crate::budget::{Buffer, LeasedVec};
+use crate::budget::{Budget, Buffer, Lease, LeasedVec};
+use crate::dry::DryRun;
 use crate::storage::{File, Pending, Segment};
 use crate::{Error, Result};
 
@@ -33,8 +34,38 @@ pub(crate) struct Run {
 }
 
 enum Backing {
-    File { file: File, base_offset: u64 },
+    File {
+        file: File,
+        base_offset: u64,
+    },
     Memory(RwLock<Buffer>),
+    /// Nowhere: the frames of a dry run, which hold what frames with bytes would.
+    Dry {
+        file: Option<DryFile>,
+        _held: [Option<Lease>; 2],
+    },
+}
+
+/// The room on disk that a file of a dry run would take.
+pub(super) struct DryFile {
+    dry_run: Arc<DryRun>,
+    bytes: u64,
+}
+
+impl DryFile {
+    pub fn new(dry_run: &Arc<DryRun>, bytes: u64) -> Self {
+        dry_run.disk_taken(bytes);
+        Self {
+            dry_run: Arc::clone(dry_run),
+            bytes,
+        }
+    }
+}
+
+impl Drop for DryFile {
+    fn drop(&mut self) {
+        self.dry_run.disk_freed(self.bytes);
+    }
 }
 
 /// A set of equal frames and their digests.
@@ -86,6 +117,26 @@ impl Frames {
         )
     }
 
+    /// `frames` frames of a dry run, which hold `held` of its budget.
+    pub fn dry(
+        file: Option<DryFile>,
+        held: [Option<Lease>; 2],
+        name: String,
+        (frames, frame_bytes): (u64, usize),
+    ) -> Result<Self> {
+        let digests = Budget::unlimited().vec(0, [0; DIGEST_BYTES], "frame digests")?;
+        let key = FrameKey::new([0; 16], 0);
+        let mut made = Self::new(
+            Backing::Dry { file, _held: held },
+            name,
+            frame_bytes,
+            key,
+            digests,
+        );
+        made.frames = frames;
+        Ok(made)
+    }
+
     fn new(
         backing: Backing,
         name: String,
@@ -122,14 +173,23 @@ impl Frames {
     pub fn file(&self) -> Option<(&File, u64)> {
         match &self.backing {
             Backing::File { file, base_offset } => Some((file, *base_offset)),
-            Backing::Memory(_) => None,
+            Backing::Memory(_) | Backing::Dry { .. } => None,
+        }
+    }
+
+    /// Whether they would be in a file, or are.
+    pub fn on_disk(&self) -> bool {
+        match &self.backing {
+            Backing::File { .. } => true,
+            Backing::Memory(_) => false,
+            Backing::Dry { file, .. } => file.is_some(),
         }
     }
 
     /// Where frame 0 is, if the frames are in memory, else null. Reading there is sound as soon as nobody writes frames any more.
     pub fn memory_start(&self) -> *const u8 {
         match &self.backing {
-            Backing::File { .. } => std::ptr::null(),
+            Backing::File { .. } | Backing::Dry { .. } => std::ptr::null(),
             Backing::Memory(memory) => memory.read().unwrap_or_else(PoisonError::into_inner).as_ptr(),
         }
     }
@@ -156,6 +216,7 @@ impl Frames {
                 }
                 State::Done(buffer)
             }
+            Backing::Dry { .. } => State::Dry,
         };
         PendingFrames {
             frames: Arc::clone(self),
@@ -167,7 +228,9 @@ impl Frames {
 
     /// Takes the digests of `runs` in `buffer` and starts writing them.
     pub fn write(self: &Arc<Self>, buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
-        self.take_digests(&buffer, &runs);
+        if !matches!(self.backing, Backing::Dry { .. }) {
+            self.take_digests(&buffer, &runs);
+        }
         let state = match &self.backing {
             Backing::File { file, base_offset } => {
                 State::Flying(file.write(buffer, self.segments(*base_offset, &runs)))
@@ -182,6 +245,7 @@ impl Frames {
                 }
                 State::Done(buffer)
             }
+            Backing::Dry { .. } => State::Dry,
         };
         PendingFrames {
             frames: Arc::clone(self),
@@ -282,7 +346,7 @@ impl Frames {
             Some(&(frame, _)) => {
                 let base_offset = match &self.backing {
                     Backing::File { base_offset, .. } => *base_offset,
-                    Backing::Memory(_) => 0,
+                    Backing::Memory(_) | Backing::Dry { .. } => 0,
                 };
                 Err(Error::Damaged {
                     file: self.name.clone(),
@@ -309,6 +373,8 @@ fn copy(from: &[u8], to: &mut [u8]) {
 enum State {
     Flying(Pending),
     Done(Buffer),
+    /// No bytes.
+    Dry,
 }
 
 /// Frames on their way. Dropping it is safe: the buffer outlives the transfer.
@@ -328,6 +394,12 @@ impl PendingFrames {
         let buffer = match self.state {
             State::Flying(pending) => pending.wait()?,
             State::Done(buffer) => buffer,
+            State::Dry => {
+                return Err(Error::Invalid {
+                    what: "column of a dry run",
+                    details: format!("{} has no values to be read or written", self.frames.name),
+                });
+            }
         };
         if self.check {
             self.frames.check(&buffer, &self.runs)?;

@@ -13,12 +13,11 @@ use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, Field};
 use serde::Serialize;
 
-use super::ledger::Work;
-use super::stages::additions;
 use crate::Result;
 use crate::budget::PAGE_BYTES;
 use crate::column::{Workspace, sequential_bytes};
 use crate::commit::omega;
+use crate::dry::Work;
 use crate::kernels::curve::Point;
 use crate::kernels::msm::{Msm, MsmConfig};
 use crate::kernels::ntt::Domain;
@@ -104,7 +103,7 @@ impl Rates {
             bytes_read,
             bytes_written,
             butterflies: transforms * len as f64 * f64::from(log_len) / 2.0,
-            additions: sums * additions(&config, len as u64).additions,
+            additions: sums * config.cost::<g1::Config>(len as u64),
             products: one_thread * (len * rayon::current_num_threads()) as f64,
         })
     }

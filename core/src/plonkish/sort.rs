@@ -17,6 +17,7 @@ use super::product::{READER_BUFFERS, WRITER_BUFFERS, digest_bytes, too_small};
 use crate::column::{
     Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace, Writer, ascending,
 };
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::{Error, Result};
 
@@ -170,6 +171,9 @@ pub fn sort_as_planned<F: KernelField + Element>(
             details: format!("{plan:?}: runs have to be whole chunks and whole frames of {frame} elements"),
         });
     }
+    if workspace.is_dry() {
+        return rehearse_sort(workspace, &values.prefix(plan.len)?, plan, tail.len() as u64);
+    }
     let tail: Vec<Integer> = tail.iter().map(Integer::native).collect();
     // Montgomery limbs, for the time being.
     let values = values.prefix(plan.len)?.cast::<Integer>()?;
@@ -189,6 +193,46 @@ pub fn sort_as_planned<F: KernelField + Element>(
         run = longer;
     }
     sorted.cast()
+}
+
+/// The dry run of [`sort_as_planned`].
+fn rehearse_sort<F: KernelField + Element>(
+    workspace: &Workspace,
+    values: &Column<F>,
+    plan: &SortPlan,
+    tail: u64,
+) -> Result<Column<F>> {
+    let writer = |len: u64, chunk: u64| {
+        let draft = Draft::<F>::scratch(workspace, WHAT, len, Placement::Disk)?;
+        Ok::<_, Error>(Writer::in_chunks(draft, chunk))
+    };
+    let tail_of = |is_last: bool| if is_last { tail } else { 0 };
+    let mut sorted = {
+        let writer = writer(plan.len + tail_of(plan.runs() <= 1), plan.run_chunk)?;
+        let _reader = workspace.hold(values.reader_bytes(plan.run_chunk, READER_BUFFERS), WHAT)?;
+        let _run = workspace.hold(plan.run.min(plan.len) * ELEMENT_BYTES, WHAT)?;
+        values.count_read();
+        writer.finish()?
+    };
+    let (mut run, fan_in) = (plan.run, plan.fan_in.max(2));
+    while run < plan.len && plan.runs() > 1 {
+        let longer = run.saturating_mul(fan_in);
+        let merged = writer(plan.len + tail_of(longer >= plan.len), plan.write_chunk)?;
+        let together = plan.len.div_ceil(run).min(fan_in);
+        let chunk = plan.merge_chunk.min(run);
+        let one = sorted
+            .prefix(run.min(plan.len))?
+            .reader_bytes(chunk, READER_BUFFERS);
+        let tile = 2 * chunk * together * ELEMENT_BYTES;
+        let _tiles = (workspace.hold(tile, WHAT)?, workspace.hold(tile, WHAT)?);
+        let _readers = workspace.hold(together * one, WHAT)?;
+        sorted.count_read();
+        sorted = merged.finish()?;
+        run = longer;
+    }
+    let comparisons = plan.len as f64 * f64::from(plan.len.max(2).ilog2());
+    workspace.passed(1 + u64::from(plan.rounds()), Work::products(comparisons));
+    Ok(sorted)
 }
 
 /// Whether a write is the last one: in Montgomery form, and followed by the tail.

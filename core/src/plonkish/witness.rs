@@ -9,8 +9,9 @@ use crate::column::{Cell, Column, Element, Mapped, Placement, Workspace, Writer}
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 
+const WHAT: &str = "witness column";
 /// Cells that are inverted at a time.
-pub(crate) const TILE_CELLS: usize = 32 * poly::PIECE;
+const TILE_CELLS: usize = 32 * poly::PIECE;
 
 /// The column whose row i is `fraction(cells[i])`, numerator and denominator (see [`poly::quotients`]), but for the tail.
 ///
@@ -30,8 +31,14 @@ pub fn witness_column<T: Cell, F: KernelField + Element>(
             details: format!("{} for blinding, and {rows} in all", tail.len()),
         })?;
     let tile_len = TILE_CELLS.min(rows as usize);
-    let mut tile = workspace.budget.vec(tile_len, F::ZERO, "witness column")?;
-    let mut writer = Writer::scratch(workspace, "witness column", rows, Placement::Auto)?;
+    if workspace.is_dry() {
+        let _tile = workspace.hold((tile_len * F::BYTES) as u64, WHAT)?;
+        let column = Writer::scratch(workspace, WHAT, rows, Placement::Auto)?;
+        cells.read(0..assigned, |_, _| Ok(()))?;
+        return column.finish();
+    }
+    let mut tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
+    let mut writer = Writer::scratch(workspace, WHAT, rows, Placement::Auto)?;
     cells.read(0..assigned, |_, cells| {
         cells.chunks(tile_len).try_for_each(|cells| {
             let tile = &mut tile[..cells.len()];

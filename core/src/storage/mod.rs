@@ -194,18 +194,7 @@ impl StorageBuilder {
         let scratch = scratch::ScratchDir::new(&self.dir, &self.faults)?;
         let engine = start(self.backend)?;
         tracing::debug!(dir = %self.dir.display(), backend = engine.name(), direct = self.direct, "storage started");
-        Ok(Storage {
-            inner: Arc::new(Inner {
-                engine,
-                cached_engine: Mutex::default(),
-                scratch,
-                rooms: Arc::default(),
-                direct: self.direct,
-                faults: self.faults,
-                counters: Arc::default(),
-                refuses_in_place: AtomicBool::new(false),
-            }),
-        })
+        Ok(Storage::over(engine, scratch, self.direct, self.faults))
     }
 }
 
@@ -249,6 +238,31 @@ impl Storage {
             backend: Backend::default(),
             direct: true,
             faults: FaultPlan::default(),
+        }
+    }
+
+    /// No folder and no threads, for a dry run: no scratch file can be made.
+    pub(crate) fn none() -> Self {
+        Self::over(
+            Box::new(pread::Inline),
+            scratch::ScratchDir::none(),
+            false,
+            FaultPlan::default(),
+        )
+    }
+
+    fn over(engine: Box<dyn Engine>, scratch: scratch::ScratchDir, direct: bool, faults: FaultPlan) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                engine,
+                cached_engine: Mutex::default(),
+                scratch,
+                rooms: Arc::default(),
+                direct,
+                faults,
+                counters: Arc::default(),
+                refuses_in_place: AtomicBool::new(false),
+            }),
         }
     }
 

@@ -83,6 +83,19 @@ impl Engine for Threads {
     }
 }
 
+/// Carries each batch out on the caller's thread.
+pub(super) struct Inline;
+
+impl Engine for Inline {
+    fn submit(&self, batch: Arc<Batch>) {
+        (0..batch.segments()).for_each(|index| run(batch.transfer(index)));
+    }
+
+    fn name(&self) -> &'static str {
+        "none"
+    }
+}
+
 impl Drop for Threads {
     fn drop(&mut self) {
         for lane in [&self.reads, &self.writes] {

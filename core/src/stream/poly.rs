@@ -8,6 +8,7 @@ use crate::budget::PAGE_BYTES;
 use crate::column::{
     Column, Draft, Element, Placement, Reader, SCRATCH_FRAME_BYTES, Writer, ascending, descending,
 };
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 use crate::{Error, Result};
@@ -134,6 +135,9 @@ pub fn linear_combination<F: KernelField + Element>(
         .max()
         .unwrap_or(1);
     let chunk = (longest.sequential_chunk() / (terms.len() as u64).next_power_of_two()).max(frame);
+    if workspace.is_dry() {
+        return rehearse_combination(terms, longest, placement, chunk);
+    }
     let mut readers: Vec<Reader<F>> = terms
         .iter()
         .map(|(_, column)| column.read_ascending(chunk))
@@ -156,6 +160,25 @@ pub fn linear_combination<F: KernelField + Element>(
         writer.push(sum)?;
     }
     writer.finish()
+}
+
+/// The dry run of [`linear_combination`].
+fn rehearse_combination<F: KernelField + Element>(
+    terms: &[(F, &Column<F>)],
+    longest: &Column<F>,
+    placement: Placement,
+    chunk: u64,
+) -> Result<Column<F>> {
+    let workspace = longest.workspace();
+    let readers: u64 = terms
+        .iter()
+        .map(|(_, column)| column.reader_bytes(chunk, 2))
+        .sum();
+    let tile = (chunk * F::BYTES as u64).next_multiple_of(PAGE_BYTES as u64);
+    let _held = workspace.hold(readers + 2 * tile, "linear combination")?;
+    terms.iter().for_each(|(_, column)| column.count_read());
+    workspace.passed(1, Work::products(terms.len() as f64 * longest.len() as f64));
+    Writer::scratch(workspace, "linear combination", longest.len(), placement)?.finish()
 }
 
 /// Several linear combinations of the same columns with one pass over them: output i is the sum of

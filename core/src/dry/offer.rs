@@ -1,4 +1,4 @@
-//! What the steps offer to a second compute tier, if a session has one: the numbers that it decides by, as [`crate::tier`] has the jobs.
+//! The jobs that steps offer to an accelerator: the numbers that it decides by. [`crate::tier`] has the jobs with their data.
 
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ pub struct Offer {
 }
 
 /// Offers of one job are one.
-pub(super) fn enter(offers: &mut Vec<Offer>, offer: Offer) {
+pub(crate) fn enter(offers: &mut Vec<Offer>, offer: Offer) {
     match offers.iter_mut().find(|known| known.job == offer.job) {
         Some(known) => {
             known.count += offer.count;
