@@ -8,7 +8,7 @@ mod gpu_support;
 use std::process::{Command, Output};
 
 use gpu_support::{BINARY, fake_device, last_value, under, with_devices, without_devices};
-use halo2_axiom::spillproof::{Unverified, tier};
+use halo2_axiom::spillproof::{Session, Unverified};
 use serde_json::Value;
 use spillproof_cli::circuits::{Kind, Scheme, dropin};
 use spillproof_fake_driver::Built;
@@ -489,7 +489,9 @@ fn program() {
             std::process::exit(1);
         }
     }
-    println!("jobs of a device: {}.", tier::jobs_of_all());
+    let session = Session::current().unwrap();
+    let tier = session.as_ref().and_then(|session| session.tier());
+    println!("jobs of a device: {}.", tier.map_or(0, |tier| tier.jobs()));
 }
 
 /// Runs it, with these variables besides.
