@@ -260,10 +260,8 @@ fn two_steps_that_fail_leave_nothing() {
                 .build()
                 .unwrap();
             let budget = Budget::new(1 << 20);
-            let workspace = Workspace {
-                tier: Some(Arc::clone(&tier) as Arc<dyn spillproof::tier::Tier>),
-                ..Workspace::new(storage, budget.clone())
-            };
+            let workspace = Workspace::new(storage, budget.clone())
+                .with_tier(Arc::clone(&tier) as Arc<dyn spillproof::tier::Tier>);
             let found = (|| {
                 let mut writer = Writer::scratch(&workspace, "values", 1 << 11, Placement::Disk)?;
                 writer.push(&values)?;

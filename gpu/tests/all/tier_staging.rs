@@ -329,10 +329,8 @@ impl Case {
             .direct(self.direct)
             .faults(self.faults.clone())
             .build()?;
-        let workspace = Workspace {
-            tier: Some(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>),
-            ..Workspace::new(storage.clone(), budget.clone())
-        };
+        let workspace = Workspace::new(storage.clone(), budget.clone())
+            .with_tier(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>);
         let points = written(&workspace, &data.points, self.placement)?;
         let scalars = written(&workspace, &data.scalars, self.placement)?;
         let input = scalars.prefix(1 << LOG_N)?;
