@@ -1,7 +1,7 @@
 //! Runs a program inside a memory control group with a hard limit, and says what the kernel saw.
 //!
 //! ```text
-//! Group::create(limit)          find v1 or v2, make a group, set the limit, read it back      group.rs
+//! Group::create(limit)          find v1 or v2, make a group, set the limit, read it back      group.rs, hierarchy.rs
 //!   group.run(command, timeout) join, exec, wait                                              run.rs
 //!     -> Outcome                exit, peak bytes (page cache included), OOM kills             figures.rs
 //! drop(group)                   kill what is left, remove the group
@@ -9,9 +9,9 @@
 //! SwapFile::on(folder, bytes)   a swap file that goes away, however we end                        swap.rs, keeper.rs
 //! ```
 //!
-//! `cgroups-rs` finds and makes the groups; it is not asked for anything else, because it swallows errors when limits are
-//! set and answers 0 for figures that it cannot read. Every limit is read back from the kernel's own files, and every
-//! figure is parsed from them; what cannot be read is an error.
+//! Every limit is read back from the kernel's own files, and every figure is parsed from them; a file that cannot be read is an
+//! error. (`cgroups-rs` swallows errors when limits are set, answers 0 for figures that it cannot read, and brings a D-Bus client
+//! of forty packages along.)
 //!
 //! A machine where this cannot be done (no privilege, no memory controller, swap that cannot be limited) is a
 //! [`Refusal::Unsupported`], which tests print as `SKIPPED: ...`.
@@ -23,6 +23,7 @@
 pub mod cold;
 mod figures;
 mod group;
+mod hierarchy;
 mod keeper;
 mod run;
 mod swap;

@@ -30,7 +30,7 @@
 //! let workspace = session.workspace();
 //!
 //! // 2^8 points in both bases. INSECURE: here everybody knows the secret.
-//! let srs = session.run(|| generate_scratch(workspace, 8, Scalar::from(5u64), |_points| ()))?;
+//! let srs = generate_scratch(workspace, 8, Scalar::from(5u64), |_points| ())?;
 //!
 //! let coefficients: Vec<Scalar> = (0..256u64).map(|i| Scalar::from(i * i + 1)).collect();
 //! let mut writer = Writer::scratch(workspace, "polynomial", 256, Placement::Disk)?;
@@ -38,11 +38,11 @@
 //! let polynomial = writer.finish()?;
 //!
 //! // From disk and from memory: the same point.
-//! let commitment = session.run(|| kzg::commit(&srs, &[Scalars::Column(&polynomial)]))?;
+//! let commitment = kzg::commit(&srs, &[Scalars::Column(&polynomial)])?;
 //! assert_eq!(commitment, kzg::commit(&srs, &[Scalars::Slice(&coefficients)])?);
 //!
 //! let z = Scalar::from(3u64);
-//! let opening = session.run(|| kzg::open(&srs, &polynomial, z))?;
+//! let opening = kzg::open(&srs, &polynomial, z)?;
 //! let horner = coefficients.iter().rev().fold(Scalar::from(0u64), |sum, c| sum * z + c);
 //! assert_eq!(opening.value, horner);
 //! assert!(session.budget().peak_bytes() <= 8 << 20);

@@ -10,7 +10,7 @@ use spillproof_gpu::Choice;
 use spillproof_gpu::tier::Offload;
 
 use crate::peers::Peer;
-use spillproof_cli::circuits::{Kind, Scheme};
+use spillproof_circuits::{Kind, Scheme};
 
 /// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the rest lives on disk.
 #[derive(Debug, Parser)]
@@ -122,8 +122,6 @@ pub enum Command {
     Verify(Verify),
     /// Show what this is about, in a minute.
     Demo(Demo),
-    /// Measure against the in-memory libraries.
-    Bench(Bench),
 }
 
 /// Make, convert and check structured reference strings on disk.
@@ -366,55 +364,11 @@ pub struct Oom {
     pub k: u32,
 }
 
-/// Measure against the in-memory libraries. Say what: --msm, --ntt, --prove; if nothing is said, a bit of each.
-#[derive(Debug, Clone, Args)]
-pub struct Bench {
-    /// MSMs of these sizes (powers of two), from disk in --memory (96 MiB; with --gpu 256 MiB, and 20,22,24,26 if nothing is said).
-    #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
-    pub msm: Vec<u32>,
-    /// Transforms of these sizes (powers of two), from disk in --memory (64 MiB; with --gpu as MSMs).
-    #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
-    pub ntt: Vec<u32>,
-    /// Keys and proofs of these circuits in --memory (32 MiB), against the unmodified prover with all the memory it wants.
-    #[arg(long, value_delimiter = ',', value_enum, value_name = "CIRCUIT")]
-    pub prove: Vec<Kind>,
-    /// With 2^K rows each: several show how that scales.
-    #[arg(long, value_delimiter = ',', requires = "prove", default_value = "16", value_parser = clap::value_parser!(u32).range(8..=28))]
-    pub k: Vec<u32>,
-    /// On so many threads each, instead of --threads: several show how that scales.
-    #[arg(long, value_delimiter = ',', requires = "prove", value_name = "N")]
-    pub cores: Vec<usize>,
-    /// Time against memory too: from the smallest budget that works, doubled up to all there is.
-    #[arg(long, requires = "prove")]
-    pub curve: bool,
-    /// The unmodified prover with a swap file under our limit too (usually takes root).
-    #[arg(long, requires = "prove")]
-    pub swap: bool,
-    /// A ParamsKZG file (raw bytes) for the proofs; without it, an INSECURE one is made for each K.
-    #[arg(long, requires = "prove", value_name = "FILE")]
-    pub params: Option<PathBuf>,
-    /// Measure a GPU instead: what it is and does in a second, then MSMs and transforms from disk with it, beside the processor's;
-    /// auto is the first one. Fails where there is none, where it fails, and where a result differs.
-    #[arg(long, value_name = "auto|N", conflicts_with_all = ["prove", "k", "cores", "curve", "swap", "params", "no_ark"])]
-    pub gpu: Option<Choice>,
-    /// Budgets of the GPU's memory; auto is what is free there. Those that it has not are left out.
-    #[arg(long, value_delimiter = ',', requires = "gpu", value_name = "SIZE", default_value = "1GiB,4GiB,16GiB", value_parser = size)]
-    pub vram: Vec<ByteSize>,
-    /// Leave the processor out; results are then compared between budgets only.
-    #[arg(long, requires = "gpu")]
-    pub no_cpu: bool,
-    /// Each is run so often, in turns; medians count.
-    #[arg(long, default_value_t = 3)]
-    pub runs: usize,
-    /// Leave arkworks out of the MSMs (it is the slowest).
-    #[arg(long)]
-    pub no_ark: bool,
-    /// Draw it into this file.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-}
-
-fn size(text: &str) -> Result<ByteSize, String> {
+/// A size in bytes as people write it.
+///
+/// # Errors
+/// Text that is no size, with the reason.
+pub fn size(text: &str) -> Result<ByteSize, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
@@ -439,29 +393,6 @@ mod tests {
         assert!(parse("spillproof demo oom --log-n 18 --memory 24M").is_ok());
         assert!(parse("spillproof demo oom --circuit chain --k 20 --memory 128MiB").is_ok());
         assert!(parse("spillproof demo oom --circuit chain --log-n 20").is_err());
-        assert!(parse("spillproof bench --prove chain,wide --k 16,18 --cores 1,2 --curve --swap").is_ok());
-        assert!(parse("spillproof bench --curve").is_err());
-        let Some(Command::Bench(bench)) = parse("spillproof bench --gpu auto").unwrap().command else {
-            panic!("it is a benchmark");
-        };
-        assert_eq!((bench.gpu, bench.vram.len()), (Some(Choice::Auto), 3));
-        assert!(
-            parse("spillproof bench --gpu 1 --vram 1GiB,auto --msm 20 --ntt 20,22 --runs 5 --no-cpu").is_ok()
-        );
-        assert!(parse("spillproof bench --msm 29").is_err());
-        for refused in [
-            "--gpu first",
-            "--vram 1GiB",
-            "--no-cpu",
-            "--gpu 0 --prove chain",
-            "--gpu 0 --no-ark",
-            "--gpu 0 --curve",
-        ] {
-            assert!(
-                parse(&format!("spillproof bench {refused}")).is_err(),
-                "{refused}"
-            );
-        }
         assert!(parse("spillproof msm --log-n 4 --gpu auto --vram 2GiB").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu 0").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu all --pinned 64MiB --write-combined").is_ok());

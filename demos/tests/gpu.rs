@@ -1,16 +1,13 @@
 //! `spillproof msm --gpu` and `prove --gpu`: the binary under the fake driver, with kernels compiled for the host. And a
 //! program over the drop-in that knows nothing of devices, with the variables that ask for one.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
-mod gpu_support;
-
 use std::process::{Command, Output};
 
-use gpu_support::{BINARY, fake_device, last_value, under, with_devices, without_devices};
-use halo2_axiom::spillproof::{Unverified, tier};
+use super::BINARY;
+use super::gpu_support::{fake_device, last_value, under, with_devices, without_devices};
+use halo2_axiom::spillproof::{Session, Unverified};
 use serde_json::Value;
-use spillproof_cli::circuits::{Kind, Scheme, dropin};
+use spillproof_circuits::{Kind, Scheme, dropin};
 use spillproof_fake_driver::Built;
 
 /// Runs an MSM, and gives its result.
@@ -489,13 +486,15 @@ fn program() {
             std::process::exit(1);
         }
     }
-    println!("jobs of a device: {}.", tier::jobs_of_all());
+    let session = Session::current().unwrap();
+    let tier = session.as_ref().and_then(|session| session.tier());
+    println!("jobs of a device: {}.", tier.map_or(0, |tier| tier.jobs()));
 }
 
 /// Runs it, with these variables besides.
 fn run_program(mut command: Command, out: &std::path::Path, variables: &[(&str, &str)]) -> Output {
     command
-        .args(["program", "--exact", "--nocapture"])
+        .args(["gpu::program", "--exact", "--nocapture"])
         .env(PROOF, out)
         .env("SPILLPROOF_REPRODUCIBLE", "1")
         .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))

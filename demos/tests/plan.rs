@@ -1,8 +1,6 @@
 //! A plan says what then happens: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused. What a
 //! second compute tier is offered is what was planned, with as many bytes left.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -14,8 +12,8 @@ use spillproof::Session;
 use spillproof::budget::{Budget, ByteSize};
 use spillproof::plan::{Job, Offer, Phase, Plan, Rates};
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
-use spillproof_cli::circuits::dropin::proof;
-use spillproof_cli::circuits::{Kind, Scheme};
+use spillproof_circuits::dropin::proof;
+use spillproof_circuits::{Kind, Scheme};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 const THREADS: usize = 2;

@@ -18,7 +18,7 @@ const WRITES_BEHIND: usize = 2;
 
 /// Whether [`Placement::Auto`] keeps a column of `bytes` in memory.
 fn is_small(workspace: &Workspace, bytes: u64) -> bool {
-    bytes <= workspace.budget.available_bytes() / 32
+    workspace.budget.keeps_small_columns() && bytes <= workspace.budget.available_bytes() / 32
 }
 
 /// The frames of a draft in a dry run: leases are those of a real one.
@@ -42,6 +42,7 @@ fn dry_frames(
         None => Some(DryFile::new(dry_run, bytes)),
     };
     Frames::dry(
+        workspace,
         file,
         [Some(digests), buffer],
         what.to_string(),
@@ -119,10 +120,10 @@ impl<E: Element> Draft<E> {
             Placement::Auto => None,
         };
         let frames = match in_memory {
-            Some(buffer) => Frames::in_memory(buffer, what.to_string(), frame_bytes, key, digests),
+            Some(buffer) => Frames::in_memory(workspace, buffer, what.to_string(), frame_bytes, key, digests),
             None => {
                 let file = workspace.storage.scratch(what, bytes)?;
-                Frames::in_file(file, 0, frame_bytes, key, digests)
+                Frames::in_file(workspace, file, 0, frame_bytes, key, digests)
             }
         };
         Ok(Self::over(workspace, Arc::new(frames), 0, len))
@@ -195,7 +196,13 @@ impl<E: Element> Draft<E> {
         }
         let (runs, pieces, bytes) = self.layout(region)?;
         let mut buffer = self.buffer(bytes)?;
-        encode_pieces(values, &mut buffer, &pieces, self.frames.frame_bytes());
+        encode_pieces(
+            &self.workspace,
+            values,
+            &mut buffer,
+            &pieces,
+            self.frames.frame_bytes(),
+        )?;
         self.launch(buffer, runs);
         Ok(())
     }
@@ -290,11 +297,12 @@ impl<E: Element> Draft<E> {
 /// Encodes piece after piece of `values` to its place in `out`, `(offset, len)`, in ascending order; what is left of a piece's
 /// last frame is zero.
 fn encode_pieces<E: Element>(
+    workspace: &Workspace,
     mut values: &[E],
     mut out: &mut [u8],
     pieces: &[(usize, usize)],
     frame_bytes: usize,
-) {
+) -> Result<()> {
     let mut jobs: Vec<(&[E], &mut [u8])> = Vec::new();
     let mut done = 0;
     for &(offset, len) in pieces {
@@ -310,11 +318,11 @@ fn encode_pieces<E: Element>(
         (values, out, done) = (rest, behind, offset + padded);
     }
     let count = pieces.iter().map(|(_, len)| len).sum();
-    run_jobs(jobs, count, |(values, out)| {
+    run_jobs(workspace, jobs, count, |(values, out)| {
         for (value, bytes) in values.iter().zip(out.chunks_exact_mut(E::BYTES)) {
             value.encode(bytes);
         }
-    });
+    })
 }
 
 /// A [`Draft`] that is filled from its first element to its last.
@@ -380,7 +388,7 @@ impl<E: Element> Writer<E> {
             let (now, later) = values.split_at(take);
             let at = self.buffered * E::BYTES;
             // No frame ends here: nothing is padded.
-            encode_pieces(now, &mut buffer[at..], &[(0, take)], 1);
+            encode_pieces(&self.draft.workspace, now, &mut buffer[at..], &[(0, take)], 1)?;
             self.buffered += take;
             values = later;
             self.buffer = Some(buffer);

@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rayon::prelude::*;
 use spillproof_format::FrameKey;
 
+use super::Workspace;
 use crate::budget::{Budget, Buffer, Lease, LeasedVec};
 use crate::dry::DryRun;
 use crate::storage::{File, Pending, Segment};
@@ -77,12 +78,15 @@ pub(crate) struct Frames {
     name: String,
     /// No other frames of this process have it, before or after.
     id: u64,
+    /// Whose threads hash.
+    workspace: Workspace,
     digests: RwLock<LeasedVec<[u8; DIGEST_BYTES]>>,
 }
 
 impl Frames {
     /// Frames of `file` from `base_offset` on.
     pub fn in_file(
+        workspace: &Workspace,
         file: File,
         base_offset: u64,
         frame_bytes: usize,
@@ -91,6 +95,7 @@ impl Frames {
     ) -> Self {
         let name = file.name().to_string();
         Self::new(
+            workspace,
             Backing::File { file, base_offset },
             name,
             frame_bytes,
@@ -101,6 +106,7 @@ impl Frames {
 
     /// Frames in a buffer.
     pub fn in_memory(
+        workspace: &Workspace,
         buffer: Buffer,
         name: String,
         frame_bytes: usize,
@@ -109,6 +115,7 @@ impl Frames {
     ) -> Self {
         debug_assert_eq!(buffer.len(), frame_bytes * digests.len());
         Self::new(
+            workspace,
             Backing::Memory(RwLock::new(buffer)),
             name,
             frame_bytes,
@@ -119,6 +126,7 @@ impl Frames {
 
     /// `frames` frames of a dry run, which hold `held` of its budget.
     pub fn dry(
+        workspace: &Workspace,
         file: Option<DryFile>,
         held: [Option<Lease>; 2],
         name: String,
@@ -127,6 +135,7 @@ impl Frames {
         let digests = Budget::unlimited().vec(0, [0; DIGEST_BYTES], "frame digests")?;
         let key = FrameKey::new([0; 16], 0);
         let mut made = Self::new(
+            workspace,
             Backing::Dry { file, _held: held },
             name,
             frame_bytes,
@@ -138,6 +147,7 @@ impl Frames {
     }
 
     fn new(
+        workspace: &Workspace,
         backing: Backing,
         name: String,
         frame_bytes: usize,
@@ -153,6 +163,7 @@ impl Frames {
             frame_bytes,
             frames,
             name,
+            workspace: workspace.clone(),
             digests: RwLock::new(digests),
         }
     }
@@ -208,13 +219,14 @@ impl Frames {
             }
             Backing::Memory(memory) => {
                 let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
+                let mut copied = Ok(());
                 for run in &runs {
                     let bytes = run.frames as usize * self.frame_bytes;
                     let from = run.frame as usize * self.frame_bytes;
                     let to = &mut buffer[run.buffer_offset..run.buffer_offset + bytes];
-                    copy(&memory[from..from + bytes], to);
+                    copied = copied.and_then(|()| self.copy(&memory[from..from + bytes], to));
                 }
-                State::Done(buffer)
+                State::of(copied, buffer)
             }
             Backing::Dry { .. } => State::Dry,
         };
@@ -228,24 +240,27 @@ impl Frames {
 
     /// Takes the digests of `runs` in `buffer` and starts writing them.
     pub fn write(self: &Arc<Self>, buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
-        if !matches!(self.backing, Backing::Dry { .. }) {
-            self.take_digests(&buffer, &runs);
-        }
-        let state = match &self.backing {
-            Backing::File { file, base_offset } => {
+        let taken = match self.backing {
+            Backing::Dry { .. } => Ok(()),
+            _ => self.take_digests(&buffer, &runs),
+        };
+        let state = match (&self.backing, taken) {
+            (_, Err(error)) => State::Failed(error),
+            (Backing::File { file, base_offset }, Ok(())) => {
                 State::Flying(file.write(buffer, self.segments(*base_offset, &runs)))
             }
-            Backing::Memory(memory) => {
+            (Backing::Memory(memory), Ok(())) => {
                 let mut memory = memory.write().unwrap_or_else(PoisonError::into_inner);
+                let mut copied = Ok(());
                 for run in &runs {
                     let bytes = run.frames as usize * self.frame_bytes;
                     let to = run.frame as usize * self.frame_bytes;
                     let from = &buffer[run.buffer_offset..run.buffer_offset + bytes];
-                    copy(from, &mut memory[to..to + bytes]);
+                    copied = copied.and_then(|()| self.copy(from, &mut memory[to..to + bytes]));
                 }
-                State::Done(buffer)
+                State::of(copied, buffer)
             }
-            Backing::Dry { .. } => State::Dry,
+            (Backing::Dry { .. }, Ok(())) => State::Dry,
         };
         PendingFrames {
             frames: Arc::clone(self),
@@ -275,7 +290,7 @@ impl Frames {
         };
         let offset = base_offset + first * self.frame_bytes as u64;
         file.write_in_place(offset, from, self.piece_bytes(), |at, piece| {
-            self.take_digests(piece, &[self.run_at(first, at, piece)]);
+            self.take_digests(piece, &[self.run_at(first, at, piece)])
         })
     }
 
@@ -294,12 +309,13 @@ impl Frames {
         }
     }
 
-    fn take_digests(&self, buffer: &[u8], runs: &[Run]) {
-        let taken = self.hash(buffer, runs);
+    fn take_digests(&self, buffer: &[u8], runs: &[Run]) -> Result<()> {
+        let taken = self.hash(buffer, runs)?;
         let mut digests = self.digests.write().unwrap_or_else(PoisonError::into_inner);
         for (frame, digest) in taken {
             digests[frame as usize] = digest;
         }
+        Ok(())
     }
 
     fn segments(&self, base_offset: u64, runs: &[Run]) -> Vec<Segment> {
@@ -315,10 +331,10 @@ impl Frames {
             .collect()
     }
 
-    fn hash(&self, buffer: &[u8], runs: &[Run]) -> Vec<(u64, [u8; DIGEST_BYTES])> {
+    fn hash(&self, buffer: &[u8], runs: &[Run]) -> Result<Vec<(u64, [u8; DIGEST_BYTES])>> {
         if let Backing::Memory(_) = self.backing {
             let frames = runs.iter().flat_map(|run| run.frame..run.frame + run.frames);
-            return frames.map(|frame| (frame, WRITTEN)).collect();
+            return Ok(frames.map(|frame| (frame, WRITTEN)).collect());
         }
         let each: Vec<(u64, usize)> = runs
             .iter()
@@ -329,14 +345,30 @@ impl Frames {
         let digest =
             |&(frame, at): &(u64, usize)| (frame, self.key.digest(frame, &buffer[at..at + self.frame_bytes]));
         if each.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
-            each.iter().map(digest).collect()
+            Ok(each.iter().map(digest).collect())
         } else {
-            each.par_iter().with_min_len(4).map(digest).collect()
+            let hash = || each.par_iter().with_min_len(4).map(digest).collect();
+            self.workspace.spread(hash)
         }
     }
 
+    /// Copies, on all cores if it is much.
+    fn copy(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
+        if from.len() < 2 * PARALLEL_BYTES_MIN {
+            to.copy_from_slice(from);
+            return Ok(());
+        }
+        self.workspace.spread(|| {
+            let pieces = from.par_chunks(PARALLEL_BYTES_MIN);
+            let targets = to.par_chunks_mut(PARALLEL_BYTES_MIN);
+            pieces
+                .zip(targets)
+                .for_each(|(piece, target)| target.copy_from_slice(piece));
+        })
+    }
+
     fn check(&self, buffer: &[u8], runs: &[Run]) -> Result<()> {
-        let found = self.hash(buffer, runs);
+        let found = self.hash(buffer, runs)?;
         let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
         match found
             .iter()
@@ -358,23 +390,21 @@ impl Frames {
     }
 }
 
-/// Copies, on all cores if it is much.
-fn copy(from: &[u8], to: &mut [u8]) {
-    if from.len() < 2 * PARALLEL_BYTES_MIN {
-        return to.copy_from_slice(from);
-    }
-    let pieces = from.par_chunks(PARALLEL_BYTES_MIN);
-    let targets = to.par_chunks_mut(PARALLEL_BYTES_MIN);
-    pieces
-        .zip(targets)
-        .for_each(|(piece, target)| target.copy_from_slice(piece));
-}
-
 enum State {
     Flying(Pending),
     Done(Buffer),
     /// No bytes.
     Dry,
+    Failed(Error),
+}
+
+impl State {
+    fn of(copied: Result<()>, buffer: Buffer) -> Self {
+        match copied {
+            Ok(()) => Self::Done(buffer),
+            Err(error) => Self::Failed(error),
+        }
+    }
 }
 
 /// Frames on their way. Dropping it is safe: the buffer outlives the transfer.
@@ -400,6 +430,7 @@ impl PendingFrames {
                     details: format!("{} has no values to be read or written", self.frames.name),
                 });
             }
+            State::Failed(error) => return Err(error),
         };
         if self.check {
             self.frames.check(&buffer, &self.runs)?;

@@ -56,6 +56,7 @@ mod reader;
 mod region;
 mod residency;
 mod view;
+mod workers;
 
 pub use bundle::{Bundle, BundleWriter, Group};
 pub use container::{Container, ContainerWriter, SectionSpec};
@@ -76,8 +77,9 @@ use crate::budget::{Budget, Lease, PAGE_BYTES};
 use crate::dry::{DryRun, Phase, Work};
 use crate::storage::Storage;
 use crate::tier::Tier;
+use workers::Workers;
 
-/// Where columns live and what their buffers are charged to.
+/// Where columns live, what their buffers are charged to, and which threads compute with them.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     /// Files.
@@ -87,16 +89,19 @@ pub struct Workspace {
     /// Who may do whole jobs instead of the processor, if there is anybody.
     pub tier: Option<Arc<dyn Tier>>,
     dry_run: Option<Arc<DryRun>>,
+    workers: Arc<Workers>,
 }
 
 impl Workspace {
-    /// Files and a ledger, without a second compute tier.
+    /// Files and a ledger, without a second compute tier. It has no threads of its own: it computes wherever it is called from, and its
+    /// callers see to it that not several plan with the same bytes.
     pub fn new(storage: Storage, budget: Budget) -> Self {
         Self {
             storage,
             budget,
             tier: None,
             dry_run: None,
+            workers: Arc::default(),
         }
     }
 
@@ -150,6 +155,19 @@ impl Workspace {
             dry_run.passed(passes);
             dry_run.computed(work);
         }
+    }
+
+    /// The same files, ledger and threads with a second compute tier.
+    #[must_use]
+    pub fn with_tier(self, tier: Arc<dyn Tier>) -> Self {
+        let tier = Some(tier);
+        Self { tier, ..self }
+    }
+
+    /// The same files and threads with another ledger.
+    #[must_use]
+    pub fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
     }
 
     /// Bytes that a sequential reader or writer moves at a time: [`SEQUENTIAL_BYTES`], less where the budget is small, and at

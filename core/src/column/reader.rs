@@ -319,7 +319,7 @@ impl<E: Element> Reader<E> {
             });
         }
         let buffer = flight.pending.wait()?;
-        decode(&buffer, &flight.pieces, &mut out[..len]);
+        decode(&self.column.workspace, &buffer, &flight.pieces, &mut out[..len])?;
         self.launch(buffer);
         Ok(Some(flight.region))
     }
@@ -354,7 +354,12 @@ impl<E: Element> Reader<E> {
     }
 }
 
-fn decode<E: Element>(buffer: &[u8], pieces: &[(usize, usize)], mut out: &mut [E]) {
+fn decode<E: Element>(
+    workspace: &Workspace,
+    buffer: &[u8],
+    pieces: &[(usize, usize)],
+    mut out: &mut [E],
+) -> Result<()> {
     let mut jobs: Vec<(&mut [E], usize)> = Vec::new();
     for &(offset, len) in pieces {
         let (piece, rest) = out.split_at_mut(len);
@@ -364,20 +369,25 @@ fn decode<E: Element>(buffer: &[u8], pieces: &[(usize, usize)], mut out: &mut [E
         out = rest;
     }
     let count = pieces.iter().map(|(_, len)| len).sum();
-    run_jobs(jobs, count, |(part, offset)| {
+    run_jobs(workspace, jobs, count, |(part, offset)| {
         for (value, bytes) in part.iter_mut().zip(buffer[offset..].chunks_exact(E::BYTES)) {
             *value = E::decode(bytes);
         }
-    });
+    })
 }
 
 /// Runs jobs over `elements` elements in all, on all cores if there is more than one, as many at a time as make
-/// [`JOB_ELEMENTS`]. One alone runs here: a caller may be outside of every pool.
-pub(super) fn run_jobs<J: Send>(jobs: Vec<J>, elements: usize, run: impl Fn(J) + Sync + Send) {
+/// [`JOB_ELEMENTS`].
+pub(super) fn run_jobs<J: Send>(
+    workspace: &Workspace,
+    jobs: Vec<J>,
+    elements: usize,
+    run: impl Fn(J) + Sync + Send,
+) -> Result<()> {
     if jobs.len() < 2 {
         jobs.into_iter().for_each(run);
-    } else {
-        let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + elements);
-        jobs.into_par_iter().with_min_len(jobs_min).for_each(run);
+        return Ok(());
     }
+    let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + elements);
+    workspace.spread(|| jobs.into_par_iter().with_min_len(jobs_min).for_each(run))
 }

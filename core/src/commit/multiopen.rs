@@ -212,6 +212,15 @@ pub(super) fn divide(
     combinations: &[Combination<'_, Scalar>],
     keep: bool,
 ) -> Result<Opened> {
+    workspace.run(|| divide_in_turn(workspace, bases, combinations, keep))
+}
+
+fn divide_in_turn(
+    workspace: &Workspace,
+    bases: &Column<G1>,
+    combinations: &[Combination<'_, Scalar>],
+    keep: bool,
+) -> Result<Opened> {
     let resolved = resolve(combinations);
     let (columns, len) = (&resolved.columns, resolved.len);
     if len > bases.len() {

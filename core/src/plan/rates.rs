@@ -64,11 +64,15 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Measures, on the threads of the rayon pool that this is called from.
+    /// Measures, on the session's threads.
     ///
     /// # Errors
     /// [`crate::Error::OverBudget`], [`crate::Error::File`], [`crate::Error::Io`].
     pub fn measure(workspace: &Workspace) -> Result<Self> {
+        workspace.run(|| Self::measure_in_turn(workspace))
+    }
+
+    fn measure_in_turn(workspace: &Workspace) -> Result<Self> {
         let (bytes_read, bytes_written) = disk(workspace)?;
         let fits = |log_len: &u32| (ELEMENT_BYTES << log_len) <= workspace.budget.available_bytes() / 8;
         let log_len = LOG_LENS.rev().find(fits).unwrap_or(*LOG_LENS.start());

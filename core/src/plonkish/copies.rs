@@ -144,6 +144,16 @@ impl Copies {
         omega: F,
         delta: F,
     ) -> Result<Column<F>> {
+        let workspace = self.workspace.clone();
+        workspace.run(|| self.sigma_in_turn(column, omega, delta))
+    }
+
+    fn sigma_in_turn<F: KernelField + Element>(
+        &mut self,
+        column: usize,
+        omega: F,
+        delta: F,
+    ) -> Result<Column<F>> {
         if column >= self.columns {
             return Err(Error::Invalid {
                 what: WHAT,

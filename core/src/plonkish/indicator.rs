@@ -30,6 +30,17 @@ pub fn indicator<F: KernelField + Element>(
     constant: F,
     factor: F,
 ) -> Result<Column<F>> {
+    workspace.run(|| indicator_in_turn(workspace, log_n, omega, rows, constant, factor))
+}
+
+fn indicator_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    log_n: u32,
+    omega: F,
+    rows: std::ops::Range<u64>,
+    constant: F,
+    factor: F,
+) -> Result<Column<F>> {
     let n = 1u64 << log_n;
     let count = rows.end.saturating_sub(rows.start);
     let tile_len = TILE_ROWS.min(n) as usize;

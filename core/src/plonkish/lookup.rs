@@ -41,11 +41,13 @@ pub fn permute<F: KernelField + Element>(
     input_tail: &[F],
     table_tail: &[F],
 ) -> Result<(Column<F>, Column<F>)> {
-    let permuted_input = sort(workspace, input, usable_rows, input_tail)?;
-    let sorted_table = sort(workspace, table, usable_rows, &[])?;
-    let sorted_input = permuted_input.prefix(usable_rows)?;
-    let permuted_table = permuted_table(workspace, &sorted_input, &sorted_table, table_tail)?;
-    Ok((permuted_input, permuted_table))
+    workspace.run(|| {
+        let permuted_input = sort(workspace, input, usable_rows, input_tail)?;
+        let sorted_table = sort(workspace, table, usable_rows, &[])?;
+        let sorted_input = permuted_input.prefix(usable_rows)?;
+        let permuted_table = permuted_table(workspace, &sorted_input, &sorted_table, table_tail)?;
+        Ok((permuted_input, permuted_table))
+    })
 }
 
 /// `S'` for sorted columns of the same length.
@@ -201,6 +203,17 @@ pub fn product<F: KernelField + Element>(
     tail: &[F],
 ) -> Result<Column<F>> {
     let columns = [input, table, permuted_input, permuted_table];
+    workspace.run(|| product_in_turn(workspace, columns, beta, gamma, tail))
+}
+
+fn product_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    columns: [&Column<F>; 4],
+    beta: F,
+    gamma: F,
+    tail: &[F],
+) -> Result<Column<F>> {
+    let [input, ..] = columns;
     let rows = input.len();
     if let Some(other) = columns.iter().find(|column| column.len() != rows) {
         return Err(Error::Invalid {

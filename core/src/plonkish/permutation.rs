@@ -49,6 +49,16 @@ pub fn grand_product<F: KernelField + Element>(
     first: F,
     tail: &[F],
 ) -> Result<(Column<F>, F)> {
+    workspace.run(|| product_in_turn(workspace, set, rows, first, tail))
+}
+
+fn product_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    set: &ProductSet<'_, F>,
+    rows: u64,
+    first: F,
+    tail: &[F],
+) -> Result<(Column<F>, F)> {
     if set.values.len() != set.sigmas.len() {
         return Err(Error::Invalid {
             what: WHAT,

@@ -81,7 +81,7 @@ pub fn quotient<F: KernelField + NttElement<F> + Element>(
     numerator: &Program<F>,
     domain: &CosetDomain<F>,
 ) -> Result<Vec<Column<F>>> {
-    planned(workspace, sources, numerator, domain, None)
+    workspace.run(|| planned(workspace, sources, numerator, domain, None))
 }
 
 /// As [`quotient`], with tiles of `tile_rows` rows of the matrix (all of them, if that is more), however much memory there
@@ -99,7 +99,7 @@ pub fn quotient_in_tiles<F: KernelField + NttElement<F> + Element>(
     if tile_rows == 0 {
         return Err(invalid("tiles need a row at least".into()));
     }
-    planned(workspace, sources, numerator, domain, Some(tile_rows))
+    workspace.run(|| planned(workspace, sources, numerator, domain, Some(tile_rows)))
 }
 
 fn planned<F: KernelField + NttElement<F> + Element>(

@@ -74,6 +74,11 @@ impl Selectors {
     /// # Errors
     /// [`crate::Error::File`].
     pub fn conflicts(&mut self) -> Result<Vec<(usize, usize)>> {
+        let workspace = self.workspace.clone();
+        workspace.run(|| self.conflicts_in_turn())
+    }
+
+    fn conflicts_in_turn(&mut self) -> Result<Vec<(usize, usize)>> {
         let count = self.count;
         if self.workspace.is_dry() {
             return Ok(Vec::new());
@@ -99,6 +104,14 @@ impl Selectors {
     /// # Errors
     /// [`crate::Error::File`], [`crate::Error::OverBudget`].
     pub fn columns<F: KernelField + Element>(
+        &mut self,
+        groups: &[Vec<(usize, F)>],
+    ) -> Result<Vec<Column<F>>> {
+        let workspace = self.workspace.clone();
+        workspace.run(|| self.columns_in_turn(groups))
+    }
+
+    fn columns_in_turn<F: KernelField + Element>(
         &mut self,
         groups: &[Vec<(usize, F)>],
     ) -> Result<Vec<Column<F>>> {

@@ -143,6 +143,15 @@ pub fn sort<F: KernelField + Element>(
     len: u64,
     tail: &[F],
 ) -> Result<Column<F>> {
+    workspace.run(|| sort_in_turn(workspace, values, len, tail))
+}
+
+fn sort_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    values: &Column<F>,
+    len: u64,
+    tail: &[F],
+) -> Result<Column<F>> {
     let tail_digests = digest_bytes(tail.len() as u64 * ELEMENT_BYTES);
     let available_bytes = workspace.budget.available_bytes().saturating_sub(tail_digests);
     let frame_bytes = values.frame_elements() * ELEMENT_BYTES;
@@ -156,6 +165,15 @@ pub fn sort<F: KernelField + Element>(
 /// # Errors
 /// As [`sort`].
 pub fn sort_as_planned<F: KernelField + Element>(
+    workspace: &Workspace,
+    values: &Column<F>,
+    plan: &SortPlan,
+    tail: &[F],
+) -> Result<Column<F>> {
+    workspace.run(|| as_planned_in_turn(workspace, values, plan, tail))
+}
+
+fn as_planned_in_turn<F: KernelField + Element>(
     workspace: &Workspace,
     values: &Column<F>,
     plan: &SortPlan,

@@ -41,6 +41,16 @@ pub fn evaluate_rows<F: KernelField + Element>(
     rows: u64,
     placement: Placement,
 ) -> Result<Vec<Column<F>>> {
+    workspace.run(|| evaluate_in_turn(workspace, columns, program, rows, placement))
+}
+
+fn evaluate_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    columns: &[&Column<F>],
+    program: &Program<F>,
+    rows: u64,
+    placement: Placement,
+) -> Result<Vec<Column<F>>> {
     let available = workspace.budget.available_bytes();
     let chunk_min = FRAME_BYTES_MIN / F::BYTES as u64;
     let mut chunk = CHUNK_ROWS_MAX.min(rows.next_power_of_two()).max(chunk_min);

@@ -23,6 +23,15 @@ pub fn witness_column<T: Cell, F: KernelField + Element>(
     fraction: impl Fn(&T) -> (F, Option<F>) + Sync,
     tail: &[F],
 ) -> Result<Column<F>> {
+    workspace.run(|| column_in_turn(workspace, cells, &fraction, tail))
+}
+
+fn column_in_turn<T: Cell, F: KernelField + Element>(
+    workspace: &Workspace,
+    cells: &mut Mapped<T>,
+    fraction: &(impl Fn(&T) -> (F, Option<F>) + Sync),
+    tail: &[F],
+) -> Result<Column<F>> {
     let rows = cells.len();
     let assigned = rows
         .checked_sub(tail.len() as u64)
@@ -42,7 +51,7 @@ pub fn witness_column<T: Cell, F: KernelField + Element>(
     cells.read(0..assigned, |_, cells| {
         cells.chunks(tile_len).try_for_each(|cells| {
             let tile = &mut tile[..cells.len()];
-            poly::quotients(cells, &fraction, tile);
+            poly::quotients(cells, fraction, tile);
             writer.push(tile)
         })
     })?;

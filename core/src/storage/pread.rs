@@ -24,6 +24,8 @@ pub(super) struct Threads {
     reads: Arc<Lane>,
     writes: Arc<Lane>,
     threads: Vec<JoinHandle<()>>,
+    /// The one that started them.
+    process: u32,
 }
 
 #[derive(Default)]
@@ -45,6 +47,7 @@ impl Threads {
             reads: Arc::default(),
             writes: Arc::default(),
             threads: Vec::new(),
+            process: std::process::id(),
         };
         for (lane, count, name) in [
             (engine.reads.clone(), READ_THREADS, "spillproof-read"),
@@ -98,6 +101,10 @@ impl Engine for Inline {
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The threads are the parent's: there are none to wait for, and one may hold a lock.
+            return;
+        }
         for lane in [&self.reads, &self.writes] {
             lane.lock().closing = true;
             lane.changed.notify_all();

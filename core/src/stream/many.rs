@@ -23,6 +23,13 @@ const CHUNKS_PER_COLUMN: u64 = 3;
 /// # Errors
 /// [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
 pub fn evaluate_all<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) -> Result<Vec<Vec<F>>> {
+    match queries.first() {
+        Some((column, _)) => column.workspace().run(|| evaluate_all_in_turn(queries)),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn evaluate_all_in_turn<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) -> Result<Vec<Vec<F>>> {
     let (columns, places) = distinct(queries.iter().map(|(column, _)| *column));
     let mut points: Vec<Vec<F>> = vec![Vec::new(); columns.len()];
     for ((_, wanted), &place) in queries.iter().zip(&places) {

@@ -275,6 +275,17 @@ where
     P: Curve<ScalarField: Element>,
     Point<P>: Element,
 {
+    bases.workspace().run(|| msm_in_turn(bases, scalars))
+}
+
+fn msm_in_turn<P>(
+    bases: &Column<Point<P>>,
+    scalars: &[Scalars<'_, P::ScalarField>],
+) -> Result<Vec<Projective<P>>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
     let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
     if points > bases.len() {
         return Err(Error::Invalid {

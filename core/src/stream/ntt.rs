@@ -195,6 +195,13 @@ pub fn ntt<F>(input: &Column<F>, transform: &Transform<F>, placement: Placement)
 where
     F: KernelField + NttElement<F> + Element,
 {
+    input.workspace().run(|| ntt_in_turn(input, transform, placement))
+}
+
+fn ntt_in_turn<F>(input: &Column<F>, transform: &Transform<F>, placement: Placement) -> Result<Column<F>>
+where
+    F: KernelField + NttElement<F> + Element,
+{
     if let Some(output) = offload::transform(input, transform, placement)? {
         return Ok(output);
     }
@@ -218,10 +225,12 @@ where
     P: Curve<BaseField: Element>,
     Projective<P>: NttElement<P::ScalarField>,
 {
-    let input = input.cast::<Lifted<P>>()?;
-    let available = input.workspace().budget.available_bytes();
-    let log_tile = log_tile_within::<Lifted<P>>(&input, transform.log_n, available)?;
-    ntt_in_tiles(&input, transform, placement, log_tile)?.cast()
+    input.workspace().run(|| {
+        let input = input.cast::<Lifted<P>>()?;
+        let available = input.workspace().budget.available_bytes();
+        let log_tile = log_tile_within::<Lifted<P>>(&input, transform.log_n, available)?;
+        ntt_in_tiles(&input, transform, placement, log_tile)?.cast()
+    })
 }
 
 /// What the choice of a tile has to know of a column.
@@ -342,6 +351,21 @@ fn largest_tile(shape: &InputShape, log_n: u32, available: u64) -> Result<Result
 /// # Errors
 /// As [`ntt`]; [`Error::Invalid`] for a tile that is too small for two passes.
 pub fn ntt_in_tiles<F, E>(
+    input: &Column<E>,
+    transform: &Transform<F>,
+    placement: Placement,
+    log_tile: u32,
+) -> Result<Column<E>>
+where
+    F: KernelField,
+    E: Transformable<F>,
+{
+    input
+        .workspace()
+        .run(|| in_tiles_in_turn(input, transform, placement, log_tile))
+}
+
+fn in_tiles_in_turn<F, E>(
     input: &Column<E>,
     transform: &Transform<F>,
     placement: Placement,

@@ -26,6 +26,12 @@ pub fn evaluate<F: KernelField + Element>(coefficients: &Column<F>, point: F) ->
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_many<F: KernelField + Element>(coefficients: &Column<F>, points: &[F]) -> Result<Vec<F>> {
+    coefficients
+        .workspace()
+        .run(|| evaluate_in_turn(coefficients, points))
+}
+
+fn evaluate_in_turn<F: KernelField + Element>(coefficients: &Column<F>, points: &[F]) -> Result<Vec<F>> {
     let chunk = coefficients.sequential_chunk();
     let mut reader = coefficients.read_descending(chunk)?;
     let mut tile = coefficients
@@ -45,6 +51,16 @@ pub fn evaluate_many<F: KernelField + Element>(coefficients: &Column<F>, points:
 /// # Errors
 /// As [`evaluate`].
 pub fn divide_by_linear<F: KernelField + Element>(
+    coefficients: &Column<F>,
+    point: F,
+    placement: Placement,
+) -> Result<(Column<F>, F)> {
+    coefficients
+        .workspace()
+        .run(|| divide_in_turn(coefficients, point, placement))
+}
+
+fn divide_in_turn<F: KernelField + Element>(
     coefficients: &Column<F>,
     point: F,
     placement: Placement,
@@ -69,7 +85,9 @@ pub fn divide_by_linear<F: KernelField + Element>(
 /// # Errors
 /// As [`evaluate`].
 pub fn batch_invert<F: KernelField + Element>(values: &Column<F>, placement: Placement) -> Result<Column<F>> {
-    map_ascending(values, "inverses", placement, |tile| poly::invert_chunk(tile))
+    values
+        .workspace()
+        .run(|| map_ascending(values, "inverses", placement, |tile| poly::invert_chunk(tile)))
 }
 
 /// The exclusive prefix product: element i is `first * values[0] * ... * values[i - 1]`. Also gives what element n would
@@ -82,11 +100,13 @@ pub fn prefix_product<F: KernelField + Element>(
     first: F,
     placement: Placement,
 ) -> Result<(Column<F>, F)> {
-    let mut carry = first;
-    let products = map_ascending(values, "prefix products", placement, |tile| {
-        carry = poly::prefix_product_chunk(tile, carry);
-    })?;
-    Ok((products, carry))
+    values.workspace().run(|| {
+        let mut carry = first;
+        let products = map_ascending(values, "prefix products", placement, |tile| {
+            carry = poly::prefix_product_chunk(tile, carry);
+        })?;
+        Ok((products, carry))
+    })
 }
 
 fn map_ascending<F: KernelField + Element>(
@@ -127,6 +147,16 @@ pub fn linear_combination<F: KernelField + Element>(
             details: "of no columns, so of no length".into(),
         });
     };
+    longest
+        .workspace()
+        .run(|| combine_in_turn(terms, longest, placement))
+}
+
+fn combine_in_turn<F: KernelField + Element>(
+    terms: &[(F, &Column<F>)],
+    longest: &Column<F>,
+    placement: Placement,
+) -> Result<Column<F>> {
     let workspace = longest.workspace();
     // The columns share what one reader would take, so that many of them need no more.
     let frame = terms
@@ -191,11 +221,17 @@ pub fn linear_combinations<F: KernelField + Element>(
     factors: &[Vec<F>],
     placement: Placement,
 ) -> Result<Vec<Column<F>>> {
-    let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
-    // All that is held at a time shares what a few readers would take.
-    let shares = (2 * columns.len() + 4 * factors.len()) as u64 / 8;
-    let chunk = chunk.unwrap_or(1) / shares.max(1).next_power_of_two();
-    linear_combinations_in_chunks(columns, factors, placement, chunk)
+    let combine = || {
+        let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
+        // All that is held at a time shares what a few readers would take.
+        let shares = (2 * columns.len() + 4 * factors.len()) as u64 / 8;
+        let chunk = chunk.unwrap_or(1) / shares.max(1).next_power_of_two();
+        linear_combinations_in_chunks(columns, factors, placement, chunk)
+    };
+    match columns.first() {
+        Some(column) => column.workspace().run(combine),
+        None => combine(),
+    }
 }
 
 /// Bytes leased by [`linear_combinations_in_chunks`] of columns of `len` scalars in frames of `frame_bytes`, without what

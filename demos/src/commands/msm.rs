@@ -19,7 +19,7 @@ use super::on_gpu::{OnGpu, Used};
 use crate::args::{Global, Msm};
 use crate::failure::Failure;
 use crate::inputs::{POINTS_PER_ROW, Points, scalar_at};
-use crate::peers::{Inputs, Peer};
+use crate::peers::Peer;
 use crate::report::progress::Progress;
 use crate::run::{Result, Run, hex};
 
@@ -56,7 +56,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
     if args.check {
         for peer in [Peer::Ark, Peer::Halo2curves] {
             let peers_point = run.recorder.phase(&format!("{peer:?}, in memory"), |_| {
-                Ok::<_, Failure>(Inputs::generate(peer, args.seed, 1 << args.log_n).msm())
+                Ok::<_, Failure>(peer.load(args.seed, 1 << args.log_n)())
             })?;
             if peers_point != point {
                 return Err(Failure::Different(format!("spillproof's MSM and {peer:?}'s")));
@@ -99,10 +99,10 @@ pub fn describe(point: &G1Affine) -> String {
 }
 
 fn in_memory(run: &mut Run, args: &Msm) -> Result<G1Affine> {
-    let inputs = run.recorder.phase("points and scalars into memory", |_| {
-        Ok::<_, Failure>(Inputs::generate(args.peer, args.seed, 1 << args.log_n))
+    let sum = run.recorder.phase("points and scalars into memory", |_| {
+        Ok::<_, Failure>(args.peer.load(args.seed, 1 << args.log_n))
     })?;
-    run.recorder.phase("MSM in memory", |_| Ok(inputs.msm()))
+    run.recorder.phase("MSM in memory", |_| Ok(sum()))
 }
 
 fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<Used>)> {

@@ -16,7 +16,7 @@ use crate::args::{Global, Shape, Statement};
 use crate::failure::Failure;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use spillproof_cli::circuits::{Kind, Scheme};
+use spillproof_circuits::{Kind, Scheme};
 
 const LIMIT: ByteSize = ByteSize::Bytes(128 << 20);
 

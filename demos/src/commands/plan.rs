@@ -12,7 +12,7 @@ use crate::args::{self, Global, Shape};
 use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use spillproof_cli::circuits::{Kind, Scheme, dropin};
+use spillproof_circuits::{Kind, Scheme, dropin};
 
 const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
 

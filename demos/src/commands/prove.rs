@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::read_once::ReadOnce;
 use crate::report::{Recorder, html, steps, svg};
 use crate::run::{Result, Run};
-use spillproof_cli::circuits::{Kind, Scheme, dropin, stock};
+use spillproof_circuits::{Kind, Scheme, dropin, stock};
 
 #[derive(Serialize)]
 struct Outcome {

@@ -199,7 +199,7 @@ mod tests {
     use spillproof::column::Workspace;
     use spillproof::commit::generate_scratch;
     use spillproof::storage::Storage;
-    use spillproof_cli::circuits::stock::proof::insecure_params;
+    use spillproof_circuits::stock::proof::insecure_params;
     use stock_halo2_axiom::poly::commitment::ParamsProver;
 
     #[test]

@@ -1,8 +1,7 @@
 //! What a run tells about itself: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), how long
 //! the rest will take ([`forecast`]), the memory over
-//! time ([`curve`]), and the same as a picture ([`svg`]) or a page ([`html`]); figures of many runs ([`chart`]). People get a table, machines get JSON.
+//! time ([`curve`]), and the same as a picture ([`svg`]) or a page ([`html`]). People get a table, machines get JSON.
 
-pub mod chart;
 pub mod curve;
 pub mod forecast;
 pub mod html;

@@ -84,18 +84,26 @@ impl Picture {
     /// Pictures one below the other, as one SVG.
     pub fn stack(pictures: &[Self]) -> String {
         let height: f64 = pictures.iter().map(|picture| picture.height).sum();
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n"
+        let mut all = format!(
+            "<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n\
+             <g font-family=\"sans-serif\" font-size=\"12\">\n"
         );
         let mut y = 0.0;
         for picture in pictures {
-            let _ = write!(svg, "<g transform=\"translate(0 {y})\">\n{}</g>\n", picture.text);
+            let _ = write!(all, "<g transform=\"translate(0 {y})\">\n{}</g>\n", picture.text);
             y += picture.height;
         }
-        svg.push_str("</svg>\n");
-        svg
+        all.push_str("</g>\n");
+        document(WIDTH, height, &all)
     }
+}
+
+/// One SVG of `width` times `height` units around elements.
+pub fn document(width: f64, height: f64, elements: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
+         {elements}</svg>\n"
+    )
 }
 
 /// The memory of a run: what is resident as an area, what is leased and the budget as lines, the phases as bands.

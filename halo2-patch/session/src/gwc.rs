@@ -4,11 +4,10 @@
 //! that are opened there (Gabizon, Williamson and Ciobotaru 2019, section 3): one pass over those polynomials each, and none
 //! is stored. Points stand in the order in which queries first name them.
 
-use spillproof::column::Column;
+use spillproof::column::{Column, Workspace};
 use spillproof::commit::multiopen::Combination;
 
 use crate::curve::{Point, Scalar};
-use crate::engine::Engine;
 use crate::error::Result;
 use crate::openings::{Opening, divide_and_commit, powers};
 use crate::protocol::Transcript;
@@ -18,7 +17,7 @@ use crate::protocol::Transcript;
 /// # Errors
 /// For two queries of one polynomial at one point; the engine's, and the transcript's.
 pub fn open(
-    engine: Engine<'_>,
+    workspace: &Workspace,
     bases: &Column<Point>,
     opening: &Opening<'_>,
     transcript: &mut dyn Transcript,
@@ -44,7 +43,7 @@ pub fn open(
             roots: vec![point],
             scale: Scalar::from(1u64),
         };
-        let (commitment, _) = divide_and_commit(engine, bases, &[quotient], false)?;
+        let (commitment, _) = divide_and_commit(workspace, bases, &[quotient], false)?;
         transcript.write_point(&commitment)?;
     }
     Ok(())

@@ -8,15 +8,14 @@
 //!
 //! Memory: what the engine leases; nothing that grows with `n = 2^k`.
 
-use spillproof::column::{Column, Residency};
+use spillproof::column::{Column, Placement, Residency, Workspace};
 use spillproof::plonkish::{Copies, FixedCells, Selectors, indicator};
 use spillproof::step;
-use spillproof::stream::Transform;
+use spillproof::stream::{Transform, ntt};
 
 use crate::circuit::ColumnId;
 use crate::curve::{Point, Scalar};
 use crate::domain::Domain;
-use crate::engine::Engine;
 use crate::error::Result;
 use crate::prover::KeyColumns;
 use crate::selectors::{SelectorBits, SelectorWriter, activations};
@@ -38,23 +37,26 @@ impl Assembly {
     /// # Errors
     /// The engine's.
     pub fn new(
-        engine: Engine<'_>,
+        workspace: &Workspace,
         rows: u64,
         fixed_columns: usize,
         selectors: usize,
         permuted: Vec<ColumnId>,
     ) -> Result<Self> {
-        let workspace = engine.workspace();
-        // The maps of fixed cells and selectors share what one group may keep in memory; copies have a group of their own.
-        let maps = fixed_columns + 1;
-        let share_bytes = Residency::default_share_bytes(workspace, maps);
-        let share = Residency::new(workspace, "fixed cells", share_bytes, maps)?;
-        Ok(Self {
-            fixed: FixedCells::new(workspace, &share, fixed_columns, rows)?,
-            selectors: Selectors::new(workspace, &share, selectors, rows)?,
-            copies: Copies::new(workspace, permuted.len(), rows)?,
-            permuted,
-        })
+        let columns = permuted.len();
+        let make = || {
+            // The maps of fixed cells and selectors share what one group may keep in memory; copies have a group of their own.
+            let maps = fixed_columns + 1;
+            let share_bytes = Residency::default_share_bytes(workspace, maps);
+            let share = Residency::new(workspace, "fixed cells", share_bytes, maps)?;
+            Ok(Self {
+                fixed: FixedCells::new(workspace, &share, fixed_columns, rows)?,
+                selectors: Selectors::new(workspace, &share, selectors, rows)?,
+                copies: Copies::new(workspace, columns, rows)?,
+                permuted,
+            })
+        };
+        Ok(workspace.run_here(make)?)
     }
 
     /// The number of a permuted column.
@@ -70,7 +72,7 @@ impl Assembly {
     /// The engine's.
     pub fn finish<'s>(
         self,
-        engine: Engine<'s>,
+        workspace: &'s Workspace,
         domain: Domain,
         blinding_factors: usize,
         compress_selectors: bool,
@@ -82,10 +84,10 @@ impl Assembly {
             copies,
             ..
         } = self;
-        let _step = step!(engine.workspace(), "fixed columns");
-        let mut columns = engine.run(|_| fixed.into_columns())?;
+        let _step = step!(workspace, "fixed columns");
+        let mut columns = fixed.into_columns()?;
         let conflicts = match compress_selectors {
-            true => engine.run(|_| selectors.conflicts())?,
+            true => selectors.conflicts()?,
             false => Vec::new(),
         };
         let values = columns_of(activations(selectors.count(), &conflicts));
@@ -94,13 +96,13 @@ impl Assembly {
             values.filter(|(_, value)| *value != Scalar::from(0u64)).collect()
         };
         let groups: Vec<_> = values.into_iter().map(group).collect();
-        columns.extend(engine.run(|_| selectors.columns(&groups))?);
+        columns.extend(selectors.columns(&groups)?);
         let kept = match compress_selectors {
-            true => Some(kept(engine, selectors, domain.rows())?),
+            true => Some(kept(workspace, selectors, domain.rows())?),
             false => None,
         };
         let keygen = Keygen {
-            engine,
+            workspace,
             domain,
             blinding_factors,
             fixed: columns,
@@ -111,17 +113,19 @@ impl Assembly {
 }
 
 /// The selectors as a key keeps them.
-fn kept(engine: Engine<'_>, mut selectors: Selectors, rows: u64) -> Result<SelectorBits> {
-    let mut writer = SelectorWriter::new(engine.workspace(), selectors.count(), rows as usize)?;
-    for selector in 0..selectors.count() {
-        engine.run(|_| selectors.packed(selector, |bytes| writer.push(bytes)))?;
-    }
-    Ok(writer.finish()?)
+fn kept(workspace: &Workspace, mut selectors: Selectors, rows: u64) -> spillproof::Result<SelectorBits> {
+    workspace.run(|| {
+        let mut writer = SelectorWriter::new(workspace, selectors.count(), rows as usize)?;
+        for selector in 0..selectors.count() {
+            selectors.packed(selector, |bytes| writer.push(bytes))?;
+        }
+        writer.finish()
+    })
 }
 
 /// What both keys begin with.
 pub struct Keygen<'s> {
-    engine: Engine<'s>,
+    workspace: &'s Workspace,
     domain: Domain,
     blinding_factors: usize,
     /// Selectors' columns are last.
@@ -164,7 +168,7 @@ impl Keygen<'_> {
     pub fn verifying_key(mut self, commit: &mut Commit<'_>) -> Result<KeyCommitments> {
         let mut sigmas = Vec::with_capacity(self.copies.columns());
         {
-            let _step = step!(self.engine.workspace(), "sigma");
+            let _step = step!(self.workspace, "sigma");
             for column in 0..self.copies.columns() {
                 sigmas.extend(commit(&[self.sigma(column)?])?);
             }
@@ -183,19 +187,20 @@ impl Keygen<'_> {
         let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
         let (mut sigma_values, mut sigma_polynomials, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
         {
-            let _step = step!(self.engine.workspace(), "sigma");
+            let _step = step!(self.workspace, "sigma");
             for column in 0..self.copies.columns() {
                 let sigma = self.sigma(column)?;
                 if let Some(commit) = &mut commit {
                     commitments.extend(commit(std::slice::from_ref(&sigma))?);
                 }
-                sigma_polynomials.push(self.engine.transform(&sigma, &inverse)?);
+                sigma_polynomials.push(ntt(&sigma, &inverse, Placement::Auto)?);
                 sigma_values.push(sigma);
             }
         }
         // The columns are handles: a clone has no values of its own.
         let fixed_values = self.fixed.clone();
-        let (engine, domain, blinding_factors) = (self.engine, self.domain, self.blinding_factors as u64);
+        let (workspace, domain, blinding_factors) =
+            (self.workspace, self.domain, self.blinding_factors as u64);
         let commitments = match commit {
             Some(commit) => Some(self.commitments(commitments, commit)?),
             None => {
@@ -203,16 +208,15 @@ impl Keygen<'_> {
                 None
             }
         };
-        let _step = step!(engine.workspace(), "fixed polynomials");
+        let _step = step!(workspace, "fixed polynomials");
         let polynomials = fixed_values
             .iter()
-            .map(|column| engine.transform(column, &inverse));
-        let fixed_polynomials = polynomials.collect::<Result<_>>()?;
+            .map(|column| ntt(column, &inverse, Placement::Auto));
+        let fixed_polynomials = polynomials.collect::<spillproof::Result<_>>()?;
         let last = domain.rows() - blinding_factors - 1;
         let (zero, one) = (Scalar::from(0u64), Scalar::from(1u64));
-        let indicator = |rows, constant, factor| {
-            engine.run(|workspace| indicator(workspace, domain.log_n, domain.omega, rows, constant, factor))
-        };
+        let indicator =
+            |rows, constant, factor| indicator(workspace, domain.log_n, domain.omega, rows, constant, factor);
         let rows = [
             indicator(0..1, zero, one)?,
             indicator(last..last + 1, zero, one)?,
@@ -230,12 +234,11 @@ impl Keygen<'_> {
 
     fn sigma(&mut self, column: usize) -> Result<Column<Scalar>> {
         let (omega, delta) = (self.domain.omega, self.domain.delta);
-        let copies = &mut self.copies;
-        Ok(self.engine.run(|_| copies.sigma(column, omega, delta))?)
+        Ok(self.copies.sigma(column, omega, delta)?)
     }
 
     fn commitments(self, sigmas: Vec<Point>, commit: &mut Commit<'_>) -> Result<KeyCommitments> {
-        let _step = step!(self.engine.workspace(), "commit fixed columns");
+        let _step = step!(self.workspace, "commit fixed columns");
         let fixed = commit(&self.fixed)?;
         Ok(KeyCommitments { fixed, sigmas })
     }

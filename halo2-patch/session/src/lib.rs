@@ -15,7 +15,7 @@
 //!   order.rs      which polynomial is opened where
 //!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
 //!   openings.rs   multi-openings: shplonk.rs, gwc.rs
-//!   engine.rs     where stages run
+//!   input.rs      values of another library
 //!   plan.rs       what keys and a proof will take
 //!   curve.rs      the curve
 //! ```
@@ -27,9 +27,9 @@
 mod circuit;
 pub mod curve;
 mod domain;
-mod engine;
 mod error;
 pub mod gwc;
+mod input;
 pub mod keygen;
 mod lower;
 mod numerator;
@@ -45,8 +45,8 @@ mod witness;
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
 pub use curve::{Point, Scalar};
 pub use domain::{Domain, FieldConstants};
-pub use engine::{Engine, Values, padded_column};
 pub use error::{Error, Result};
+pub use input::{Values, padded_column};
 pub use openings::{Opening, Query};
 pub use protocol::{Blinded, Protocol, Randomness, Transcript};
 pub use prover::{Committed, KeyColumns, Prover};

@@ -6,11 +6,10 @@
 
 use std::io;
 
-use spillproof::column::Column;
+use spillproof::column::{Column, Workspace};
 use spillproof::commit::multiopen::{self, Combination};
 
 use crate::curve::{Point, Scalar, stored};
-use crate::engine::Engine;
 use crate::error::Result;
 
 /// A polynomial at a point.
@@ -55,13 +54,12 @@ impl<'a> Opening<'a> {
 
 /// Commits to the sum of all combinations, and keeps it on disk if `keep`.
 pub(crate) fn divide_and_commit(
-    engine: Engine<'_>,
+    workspace: &Workspace,
     bases: &Column<Point>,
     combinations: &[Combination<'_, Scalar>],
     keep: bool,
 ) -> Result<(Point, Option<Column<Scalar>>)> {
-    let (sum, kept) =
-        engine.run(|workspace| multiopen::divide_and_commit(workspace, bases, combinations, keep))?;
+    let (sum, kept) = multiopen::divide_and_commit(workspace, bases, combinations, keep)?;
     Ok((stored(&sum), kept))
 }
 

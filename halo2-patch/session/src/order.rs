@@ -7,7 +7,6 @@ use spillproof::stream::evaluate_all;
 use crate::circuit::{ConstraintSystem, Query as Cell};
 use crate::curve::Scalar;
 use crate::domain::Domain;
-use crate::engine::Engine;
 use crate::error::Result;
 use crate::openings::{Opening, Query};
 use crate::protocol::Blinded;
@@ -136,7 +135,7 @@ pub(crate) struct Evaluations<'p> {
 
 impl<'p> Evaluations<'p> {
     /// Reads every polynomial once.
-    pub fn of(engine: Engine<'_>, wanted: &[At<'p>]) -> Result<Self> {
+    pub fn of(wanted: &[At<'p>]) -> Result<Self> {
         let (mut polynomials, mut points): (Vec<&Blinded>, Vec<Vec<Scalar>>) = (Vec::new(), Vec::new());
         for (polynomial, point) in wanted {
             match place(&polynomials, polynomial) {
@@ -152,7 +151,7 @@ impl<'p> Evaluations<'p> {
             .map(|poly| &poly.column)
             .zip(points.iter().cloned())
             .collect();
-        let values = engine.run(|_| evaluate_all(&queries))?;
+        let values = evaluate_all(&queries)?;
         Ok(Self {
             polynomials,
             points,

@@ -16,8 +16,8 @@ use spillproof::tier::{self, Input, Rows};
 use crate::circuit::ConstraintSystem;
 use crate::curve::{Config, Point, Scalar};
 use crate::domain::Domain;
-use crate::engine::{Engine, Values};
 use crate::error::{Error, Result};
+use crate::input::Values;
 use crate::keygen::{Assembly, Keygen};
 use crate::numerator::{Challenges, numerator};
 use crate::openings::Opening;
@@ -65,7 +65,7 @@ impl Shape {
         let run = |workspace: &Workspace| match self.run::<T>(workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),
-            // All that fails in a dry run is the engine.
+            // All that fails in a dry run is the workspace.
             Err(Error::Protocol(error) | Error::Opening(error)) => Err(engines(error)),
         };
         Plan::new(&run, budget_bytes, threads, rates)
@@ -73,25 +73,24 @@ impl Shape {
 
     /// Keys and a proof in a dry workspace.
     fn run<T: Cell>(&self, workspace: &Workspace) -> Result<()> {
-        let engine = Engine::dry(workspace);
-        let mut protocol = DryProtocol::new(engine, self)?;
+        let mut protocol = DryProtocol::new(workspace, self)?;
         workspace.phase(Phase::VerifyingKey);
-        self.keygen(engine)?
+        self.keygen(workspace)?
             .verifying_key(&mut |columns| protocol.committed(columns))?;
         workspace.phase(Phase::ProvingKey);
-        let (key, _) = self.keygen(engine)?.proving_key(None)?;
+        let (key, _) = self.keygen(workspace)?.proving_key(None)?;
         workspace.phase(Phase::Proof);
         let (cs, domain) = (&self.cs, &self.domain);
         let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values>);
         let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
-        let instances = instance_columns(engine, domain, &public)?;
+        let instances = instance_columns(workspace, domain, &public)?;
         let mut challenges = vec![None; cs.challenge_phases.len()];
         let mut advice = Vec::with_capacity(self.circuits);
         for (public, instance) in public.iter().zip(&instances) {
             challenges.fill(None);
             let _step = step!(workspace, "synthesize");
             let mut cells = AdviceCells::<T>::new(workspace, cs, domain, |_| Default::default())?;
-            let mut witness = Witness::new(engine, cs, domain, public, instance);
+            let mut witness = Witness::new(workspace, cs, domain, public, instance);
             while witness.phase() < cs.phases() {
                 witness.commit_phase(&mut cells, &mut challenges, &mut protocol)?;
             }
@@ -100,7 +99,8 @@ impl Shape {
         let circuits = instances.into_iter().zip(advice);
         let circuits = circuits.map(|(instance, advice)| Committed { instance, advice });
         let prover = Prover {
-            engine,
+            workspace,
+            quotient_tile_rows: None,
             cs,
             domain,
             key: &key,
@@ -109,14 +109,14 @@ impl Shape {
         prover.prove(circuits.collect(), challenges.into_iter().flatten().collect())
     }
 
-    fn keygen<'s>(&self, engine: Engine<'s>) -> Result<Keygen<'s>> {
+    fn keygen<'s>(&self, workspace: &'s Workspace) -> Result<Keygen<'s>> {
         let cs = &self.cs;
         let fixed_columns = cs.fixed_columns - self.selectors;
         let assembly = {
-            let _step = step!(engine.workspace(), "synthesize");
+            let _step = step!(workspace, "synthesize");
             let permuted = cs.permuted.clone();
             Assembly::new(
-                engine,
+                workspace,
                 self.domain.rows(),
                 fixed_columns,
                 self.selectors,
@@ -128,7 +128,7 @@ impl Shape {
             let columns = activations.iter().map(|rows| rows.iter().map(value).collect());
             columns.collect()
         };
-        let made = assembly.finish(engine, self.domain, cs.blinding_factors, false, one_each);
+        let made = assembly.finish(workspace, self.domain, cs.blinding_factors, false, one_each);
         made.map(|(keygen, _)| keygen)
     }
 
@@ -202,24 +202,24 @@ impl Values for NoValues {
 }
 
 /// A transcript that is not kept, draws of zeros, and parameters that are only there.
-struct DryProtocol<'s> {
-    engine: Engine<'s>,
+struct DryProtocol {
+    workspace: Workspace,
     scheme: OpeningScheme,
     monomial: Column<Point>,
     lagrange: Column<Point>,
     transcript: DryTranscript,
 }
 
-impl<'s> DryProtocol<'s> {
-    fn new(engine: Engine<'s>, shape: &Shape) -> Result<Self> {
+impl DryProtocol {
+    fn new(workspace: &Workspace, shape: &Shape) -> Result<Self> {
         let parameters = || {
-            let (workspace, rows) = (engine.workspace(), shape.domain.rows());
+            let rows = shape.domain.rows();
             let draft =
                 Draft::scratch_with_frames(workspace, "parameters", rows, Placement::Disk, SRS_FRAME_BYTES)?;
             draft.finish_unwritten()
         };
         Ok(Self {
-            engine,
+            workspace: workspace.clone(),
             scheme: shape.scheme,
             monomial: parameters()?,
             lagrange: parameters()?,
@@ -237,12 +237,12 @@ impl<'s> DryProtocol<'s> {
         columns: impl Iterator<Item = &'c Column<Scalar>>,
     ) -> Result<Vec<Point>> {
         let scalars: Vec<_> = columns.map(Scalars::Column).collect();
-        self.engine.run(|_| msm::<Config>(bases, &scalars))?;
+        msm::<Config>(bases, &scalars)?;
         Ok(vec![Point::INFINITY; scalars.len()])
     }
 }
 
-impl Randomness for DryProtocol<'_> {
+impl Randomness for DryProtocol {
     fn scalar(&mut self) -> Scalar {
         Scalar::from(0u64)
     }
@@ -252,7 +252,7 @@ impl Randomness for DryProtocol<'_> {
     }
 }
 
-impl Protocol for DryProtocol<'_> {
+impl Protocol for DryProtocol {
     fn transcript(&mut self) -> &mut dyn Transcript {
         &mut self.transcript
     }
@@ -274,7 +274,12 @@ impl Protocol for DryProtocol<'_> {
             OpeningScheme::Shplonk => shplonk::open,
             OpeningScheme::Gwc => gwc::open,
         };
-        Ok(open(self.engine, &self.monomial, opening, &mut self.transcript)?)
+        Ok(open(
+            &self.workspace,
+            &self.monomial,
+            opening,
+            &mut self.transcript,
+        )?)
     }
 }
 

@@ -19,17 +19,16 @@
 use std::io;
 
 use ark_ff::Field;
-use spillproof::column::{Column, Placement, Writer};
+use spillproof::column::{Column, Placement, Workspace, Writer};
 use spillproof::plonkish::lookup as lookup_argument;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::{Builder, Program, Source, evaluate_rows, quotient, quotient_in_tiles};
 use spillproof::step;
-use spillproof::stream::{Transform, linear_combination};
+use spillproof::stream::{Transform, linear_combination, ntt};
 
 use crate::circuit::{ColumnId, ConstraintSystem, Expression};
 use crate::curve::Scalar;
 use crate::domain::Domain;
-use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
 use crate::numerator::{Challenges, numerator};
@@ -65,8 +64,10 @@ pub trait KeyColumns {
 
 /// What all rounds need.
 pub struct Prover<'a> {
-    /// Where stages run.
-    pub engine: Engine<'a>,
+    /// Where columns live.
+    pub workspace: &'a Workspace,
+    /// The rows of a quotient's tiles; what fits the budget best, if it is not said.
+    pub quotient_tile_rows: Option<u64>,
     /// The circuit, with columns for selectors.
     pub cs: &'a ConstraintSystem,
     /// Its rows.
@@ -129,7 +130,7 @@ impl Prover<'_> {
 
         let theta = self.protocol.transcript().challenge();
         let lookups = {
-            let _step = step!(self.engine.workspace(), "lookups");
+            let _step = step!(self.workspace, "lookups");
             let permute = |values: &ValueColumns<'_>| self.permute_lookups(values, theta);
             values.iter().map(permute).collect::<Result<Vec<_>>>()?
         };
@@ -138,7 +139,7 @@ impl Prover<'_> {
             self.protocol.transcript().challenge(),
         );
         let products = {
-            let _step = step!(self.engine.workspace(), "permutation");
+            let _step = step!(self.workspace, "permutation");
             let sigmas = self.key.sigma_values()?;
             let products =
                 |values: &ValueColumns<'_>| self.permutation_products(values, &sigmas, beta, gamma);
@@ -146,7 +147,7 @@ impl Prover<'_> {
         };
         drop(values);
         let lookups = {
-            let _step = step!(self.engine.workspace(), "lookup products");
+            let _step = step!(self.workspace, "lookup products");
             let products = |lookups| self.lookup_products(lookups, beta, gamma);
             lookups.into_iter().map(products).collect::<Result<Vec<_>>>()?
         };
@@ -154,7 +155,7 @@ impl Prover<'_> {
         let y = self.protocol.transcript().challenge();
 
         let polynomials = {
-            let _step = step!(self.engine.workspace(), "advice polynomials");
+            let _step = step!(self.workspace, "advice polynomials");
             let parts = circuits.into_iter().zip(products).zip(lookups);
             parts
                 .map(|((Committed { instance, advice }, products), lookups)| {
@@ -186,11 +187,10 @@ impl Prover<'_> {
         let mut made = Vec::with_capacity(self.cs.lookups.len());
         for lookup in &self.cs.lookups {
             let sides = [&lookup.input[..], &lookup.table[..]];
-            let [input, table] = values.compressed(self.engine, sides, theta, rows)?;
+            let [input, table] = values.compressed(self.workspace, sides, theta, rows)?;
             let (tails, blinds) = draw(2, unusable_rows, self.protocol);
-            let (permuted_input, permuted_table) = self.engine.run(|workspace| {
-                lookup_argument::permute(workspace, &input, &table, usable_rows, &tails[0], &tails[1])
-            })?;
+            let (permuted_input, permuted_table) =
+                lookup_argument::permute(self.workspace, &input, &table, usable_rows, &tails[0], &tails[1])?;
             let permuted = [(permuted_input, blinds[0]), (permuted_table, blinds[1])];
             let permuted = permuted.map(|(column, blind)| Blinded { column, blind });
             for commitment in self.protocol.commit_lagrange(&permuted)? {
@@ -228,9 +228,7 @@ impl Prover<'_> {
                 delta,
                 omega: self.domain.omega,
             };
-            let (product, last) = self
-                .engine
-                .run(|workspace| grand_product(workspace, &set, rows, first, &tail))?;
+            let (product, last) = grand_product(self.workspace, &set, rows, first, &tail)?;
             first = last;
             permuted.iter().for_each(|_| delta_start *= delta);
             products.push(self.commit_values(product)?);
@@ -253,18 +251,16 @@ impl Prover<'_> {
                 table,
                 permuted: [permuted_input, permuted_table],
             } = lookup;
-            let product = self.engine.run(|workspace| {
-                lookup_argument::product(
-                    workspace,
-                    &input,
-                    &table,
-                    &permuted_input.column,
-                    &permuted_table.column,
-                    beta,
-                    gamma,
-                    &tail,
-                )
-            })?;
+            let product = lookup_argument::product(
+                self.workspace,
+                &input,
+                &table,
+                &permuted_input.column,
+                &permuted_table.column,
+                beta,
+                gamma,
+                &tail,
+            )?;
             drop((input, table));
             let product = self.commit_values(product)?;
             made.push(Lookup {
@@ -291,7 +287,7 @@ impl Prover<'_> {
     fn to_coefficients(&self, values: Blinded) -> Result<Blinded> {
         let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
         Ok(Blinded {
-            column: self.engine.transform(&values.column, &inverse)?,
+            column: ntt(&values.column, &inverse, Placement::Auto)?,
             blind: values.blind,
         })
     }
@@ -306,19 +302,20 @@ impl Prover<'_> {
 
     /// The vanishing argument's random polynomial.
     fn random_polynomial(&mut self) -> Result<Blinded> {
-        let _step = step!(self.engine.workspace(), "random polynomial");
-        let rows = self.domain.rows();
-        let workspace = self.engine.workspace();
-        let mut writer = Writer::scratch(workspace, "random polynomial", rows, Placement::Auto)?;
-        let mut tile = vec![Scalar::from(0u64); rows.min(1 << 12) as usize];
-        let mut left = if workspace.is_dry() { 0 } else { rows };
-        while left > 0 {
-            let now = left.min(tile.len() as u64) as usize;
-            self.protocol.random_polynomial(&mut tile[..now]);
-            writer.push(&tile[..now])?;
-            left -= now as u64;
-        }
-        let column = writer.finish()?;
+        let _step = step!(self.workspace, "random polynomial");
+        let (workspace, rows) = (self.workspace, self.domain.rows());
+        let column = workspace.run_here(|| {
+            let mut writer = Writer::scratch(workspace, "random polynomial", rows, Placement::Auto)?;
+            let mut tile = vec![Scalar::from(0u64); rows.min(1 << 12) as usize];
+            let mut left = if workspace.is_dry() { 0 } else { rows };
+            while left > 0 {
+                let now = left.min(tile.len() as u64) as usize;
+                self.protocol.random_polynomial(&mut tile[..now]);
+                writer.push(&tile[..now])?;
+                left -= now as u64;
+            }
+            writer.finish()
+        })?;
         let random = [Blinded {
             column,
             blind: self.protocol.scalar(),
@@ -333,22 +330,22 @@ impl Prover<'_> {
     /// The pieces of h, committed to.
     fn quotient(&mut self, circuits: &[Polynomials], challenges: &Challenges) -> Result<Vec<Blinded>> {
         let pieces = {
-            let _step = step!(self.engine.workspace(), "quotient");
+            let _step = step!(self.workspace, "quotient");
             let (columns, numerator) = self.numerator(circuits, challenges)?;
             let mut sources: Vec<Source<'_, Scalar>> = columns.iter().map(Source::Coefficients).collect();
             sources.extend([Source::Identity, Source::FirstLagrange]);
-            let (cosets, tile_rows) = (&self.domain.cosets, self.engine.quotient_tile_rows());
-            let pieces = self.engine.run(|workspace| match tile_rows {
-                None => quotient(workspace, &sources, &numerator, cosets),
-                Some(rows) => quotient_in_tiles(workspace, &sources, &numerator, cosets, rows),
-            })?;
+            let cosets = &self.domain.cosets;
+            let pieces = match self.quotient_tile_rows {
+                None => quotient(self.workspace, &sources, &numerator, cosets),
+                Some(rows) => quotient_in_tiles(self.workspace, &sources, &numerator, cosets, rows),
+            }?;
             let blinded = |column| Blinded {
                 column,
                 blind: self.protocol.scalar(),
             };
             pieces.into_iter().map(blinded).collect::<Vec<_>>()
         };
-        let _step = step!(self.engine.workspace(), "commit quotient");
+        let _step = step!(self.workspace, "commit quotient");
         for commitment in self.protocol.commit(&pieces)? {
             self.protocol.transcript().write_point(&commitment)?;
         }
@@ -378,7 +375,7 @@ impl Prover<'_> {
     /// Evaluations, and the opening of everything.
     fn open(self, circuits: &[Polynomials], pieces: Vec<Blinded>, random: Blinded) -> Result<()> {
         let x = self.protocol.transcript().challenge();
-        let step = step!(self.engine.workspace(), "evaluations");
+        let step = step!(self.workspace, "evaluations");
         let h = self.recombined(pieces, x.pow([self.domain.rows()]))?;
         let unhidden = |columns: Vec<_>| columns.into_iter().map(Blinded::unhidden).collect::<Vec<_>>();
         let (fixed, sigmas) = (
@@ -395,7 +392,7 @@ impl Prover<'_> {
         evaluated.extend(products);
         // The proof does not say what h is at x, but the opening needs it.
         evaluated.push((&h, x));
-        let evaluations = Evaluations::of(self.engine, &evaluated)?;
+        let evaluations = Evaluations::of(&evaluated)?;
         evaluated.pop();
         for at in evaluated {
             self.protocol.transcript().write_scalar(evaluations.value(at))?;
@@ -404,7 +401,7 @@ impl Prover<'_> {
 
         let queries = circuits.iter().flat_map(|circuit| order.queries(circuit));
         let queries = queries.chain(fixed).chain(sigmas).chain([(&h, x), (&random, x)]);
-        let _step = step!(self.engine.workspace(), "opening");
+        let _step = step!(self.workspace, "opening");
         let opening = evaluations.opening(queries);
         self.protocol.open(&opening).map_err(Error::Opening)
     }
@@ -416,7 +413,7 @@ impl Prover<'_> {
             .zip(&pieces)
             .map(|(factor, piece)| (factor, &piece.column))
             .collect();
-        let column = self.engine.run(|_| linear_combination(&terms, Placement::Auto))?;
+        let column = linear_combination(&terms, Placement::Auto)?;
         let blinds = pieces.iter().rev();
         let blind = blinds.fold(Scalar::from(0u64), |sum, piece| sum * xn + piece.blind);
         Ok(Blinded { column, blind })
@@ -445,7 +442,7 @@ impl<'a> ValueColumns<'a> {
     /// A lookup's input and table, each compressed to one column. What is a column already is not written again.
     fn compressed(
         &self,
-        engine: Engine<'_>,
+        workspace: &Workspace,
         sides: [&[Expression]; 2],
         theta: Scalar,
         rows: u64,
@@ -461,7 +458,7 @@ impl<'a> ValueColumns<'a> {
         } else {
             let program = builder.finish(&outputs);
             let columns: Vec<&Column<Scalar>> = self.columns.iter().collect();
-            engine.run(|workspace| evaluate_rows(workspace, &columns, &program, rows, Placement::Auto))?
+            evaluate_rows(workspace, &columns, &program, rows, Placement::Auto)?
         }
         .into_iter();
         let missing = || io::Error::other("a program with fewer columns than outputs");

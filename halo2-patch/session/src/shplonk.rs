@@ -15,11 +15,10 @@
 use std::io;
 
 use ark_ff::Field;
-use spillproof::column::Column;
+use spillproof::column::{Column, Workspace};
 use spillproof::commit::multiopen::Combination;
 
 use crate::curve::{Point, Scalar};
-use crate::engine::Engine;
 use crate::error::Result;
 use crate::openings::{Opening, divide_and_commit, powers};
 use crate::protocol::Transcript;
@@ -36,7 +35,7 @@ struct RotationSet {
 /// # Errors
 /// For two queries of one polynomial at one point; the engine's, and the transcript's.
 pub fn open(
-    engine: Engine<'_>,
+    workspace: &Workspace,
     bases: &Column<Point>,
     opening: &Opening<'_>,
     transcript: &mut dyn Transcript,
@@ -68,7 +67,7 @@ pub fn open(
             scale,
         })
         .collect();
-    let (commitment, h) = divide_and_commit(engine, bases, &quotients, true)?;
+    let (commitment, h) = divide_and_commit(workspace, bases, &quotients, true)?;
     transcript.write_point(&commitment)?;
     let u = transcript.challenge();
 
@@ -95,7 +94,7 @@ pub fn open(
         roots: vec![u],
         scale,
     };
-    let (commitment, _) = divide_and_commit(engine, bases, &[linearisation], false)?;
+    let (commitment, _) = divide_and_commit(workspace, bases, &[linearisation], false)?;
     transcript.write_point(&commitment)?;
     Ok(())
 }

@@ -8,16 +8,16 @@
 
 use std::io;
 
-use spillproof::column::{Cell, Column, Mapped, Residency, Workspace};
+use spillproof::column::{Cell, Column, Mapped, Placement, Residency, Workspace};
 use spillproof::plonkish::witness_column;
 use spillproof::step;
-use spillproof::stream::Transform;
+use spillproof::stream::{Transform, ntt};
 
 use crate::circuit::ConstraintSystem;
 use crate::curve::Scalar;
 use crate::domain::Domain;
-use crate::engine::{Engine, Values, padded_column};
 use crate::error::Result;
+use crate::input::{Values, padded_column};
 use crate::protocol::{Blinded, Protocol, Randomness};
 
 /// The instance columns of a circuit.
@@ -34,19 +34,19 @@ pub struct InstanceColumns {
 /// # Errors
 /// The engine's.
 pub fn instance_columns(
-    engine: Engine<'_>,
+    workspace: &Workspace,
     domain: &Domain,
     circuits: &[Vec<Box<dyn Values + '_>>],
 ) -> Result<Vec<InstanceColumns>> {
-    let _step = step!(engine.workspace(), "instances");
+    let _step = step!(workspace, "instances");
     let inverse = Transform::inverse(domain.log_n, domain.omega)?;
     let of_circuit = |instances: &Vec<Box<dyn Values + '_>>| {
         let columns = instances
             .iter()
-            .map(|values| padded_column(engine, domain.rows(), &**values, &[]));
+            .map(|values| padded_column(workspace, domain.rows(), &**values, &[]));
         let values = columns.collect::<spillproof::Result<Vec<_>>>()?;
-        let polynomials = values.iter().map(|column| engine.transform(column, &inverse));
-        let polynomials = polynomials.collect::<Result<_>>()?;
+        let polynomials = values.iter().map(|column| ntt(column, &inverse, Placement::Auto));
+        let polynomials = polynomials.collect::<spillproof::Result<_>>()?;
         Ok(InstanceColumns { values, polynomials })
     };
     circuits.iter().map(of_circuit).collect()
@@ -63,12 +63,12 @@ pub trait AdviceSource {
     ///
     /// # Errors
     /// The engine's.
-    fn column(&mut self, engine: Engine<'_>, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>>;
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>>;
 }
 
 /// The advice of one circuit, committed to phase by phase.
 pub struct Witness<'a> {
-    engine: Engine<'a>,
+    workspace: &'a Workspace,
     cs: &'a ConstraintSystem,
     domain: &'a Domain,
     public: &'a [Box<dyn Values + 'a>],
@@ -81,14 +81,14 @@ pub struct Witness<'a> {
 impl<'a> Witness<'a> {
     /// Before the first phase. `public` are the values of the instance columns.
     pub fn new(
-        engine: Engine<'a>,
+        workspace: &'a Workspace,
         cs: &'a ConstraintSystem,
         domain: &'a Domain,
         public: &'a [Box<dyn Values + 'a>],
         instance: &'a InstanceColumns,
     ) -> Self {
         Self {
-            engine,
+            workspace,
             cs,
             domain,
             public,
@@ -123,7 +123,7 @@ impl<'a> Witness<'a> {
         };
         let columns = of_phase(&self.cs.advice_phases);
         let _step = step!(
-            self.engine.workspace(),
+            self.workspace,
             "commit advice",
             phase = phase,
             columns = columns.len()
@@ -135,7 +135,7 @@ impl<'a> Witness<'a> {
         let (tails, blinds) = draw(columns.len(), self.cs.unusable_rows(), protocol);
         let mut made = Vec::with_capacity(columns.len());
         for ((&index, tail), blind) in columns.iter().zip(tails).zip(blinds) {
-            let column = advice.column(self.engine, index, &tail)?;
+            let column = advice.column(self.workspace, index, &tail)?;
             debug_assert_eq!(column.len(), rows);
             made.push(Blinded { column, blind });
         }
@@ -223,20 +223,23 @@ impl<T: Cell> AdviceCells<T> {
         fraction: fn(&T) -> (Scalar, Option<Scalar>),
     ) -> Result<Self> {
         let columns = cs.advice_columns();
-        let reading_bytes = Residency::default_share_bytes(workspace, columns);
-        let share_bytes = match cs.phases() {
-            1 => Residency::writing_share_bytes(workspace, columns),
-            // Other columns are committed to between.
-            _ => reading_bytes,
+        let make = || {
+            let reading_bytes = Residency::default_share_bytes(workspace, columns);
+            let share_bytes = match cs.phases() {
+                1 => Residency::writing_share_bytes(workspace, columns),
+                // Other columns are committed to between.
+                _ => reading_bytes,
+            };
+            let share = Residency::new(workspace, "advice cells", share_bytes, columns)?;
+            let columns = (0..columns).map(|_| Mapped::zeroed_in(&share, "advice cells", domain.rows()));
+            Ok(Self {
+                columns: columns.collect::<spillproof::Result<_>>()?,
+                share,
+                reading_bytes,
+                fraction,
+            })
         };
-        let share = Residency::new(workspace, "advice cells", share_bytes, columns)?;
-        let columns = (0..columns).map(|_| Mapped::zeroed_in(&share, "advice cells", domain.rows()));
-        Ok(Self {
-            columns: columns.collect::<spillproof::Result<_>>()?,
-            share,
-            reading_bytes,
-            fraction,
-        })
+        Ok(workspace.run_here(make)?)
     }
 
     /// Assigns a cell, and gives its address; none if there is no such cell.
@@ -258,8 +261,8 @@ impl<T: Cell> AdviceSource for AdviceCells<T> {
         Ok(self.share.keep_for_reading(self.reading_bytes)?)
     }
 
-    fn column(&mut self, engine: Engine<'_>, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>> {
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>> {
         let (cells, fraction) = (&mut self.columns[index], self.fraction);
-        Ok(engine.run(|workspace| witness_column(workspace, cells, fraction, tail))?)
+        Ok(witness_column(workspace, cells, fraction, tail)?)
     }
 }

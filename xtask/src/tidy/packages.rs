@@ -26,6 +26,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("spillproof-cgroup-tests", &[]),
+    ("spillproof-circuits", &["halo2-axiom"]),
     (
         "spillproof-cli",
         &[
@@ -33,6 +34,17 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "spillproof-format",
             "spillproof-gpu",
             "halo2-axiom",
+            "spillproof-circuits",
+            "spillproof-cgroup-tests",
+        ],
+    ),
+    (
+        "spillproof-bench",
+        &[
+            "spillproof",
+            "spillproof-gpu",
+            "spillproof-circuits",
+            "spillproof-cli",
             "spillproof-cgroup-tests",
         ],
     ),

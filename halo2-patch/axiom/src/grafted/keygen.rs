@@ -5,11 +5,13 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use ::spillproof::column;
+use ::spillproof::session::{Accelerator, Task};
 use ::spillproof::Session;
 use spillproof_halo2::keygen::{self, KeyCommitments, Keygen};
-use spillproof_halo2::{Engine, Point, Scalar};
+use spillproof_halo2::{Point, Scalar};
 
 use super::*;
 use crate::spillproof::bases::or_panic;
@@ -17,11 +19,12 @@ use crate::spillproof::circuit::{self, column_id};
 use crate::spillproof::convert::{foreign_point, scalar};
 use crate::spillproof::protocol::affine;
 use crate::spillproof::values::from_column;
+use crate::spillproof::verify::admit;
 use crate::spillproof::SelectorBits;
 
 /// [`super::keygen_vk_custom`], in a session.
 pub(super) fn verifying_key<'params, C, P, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &P,
     circuit: &ConcreteCircuit,
     compress_selectors: bool,
@@ -32,14 +35,32 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), circuit)?;
     let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
     let commitments = keygen.verifying_key(&mut |columns| Ok(commit(params, columns)))?;
-    Ok(made.into_verifying_key(commitments))
+    let mut vk = made.into_verifying_key(commitments);
+    vk.selectors.add_accelerator_jobs(task.accelerator_jobs());
+    Ok(vk)
+}
+
+/// The making of keys, when the session has room for it.
+fn admitted<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
+    session: &Arc<Session>,
+    k: u32,
+    #[cfg_attr(not(feature = "circuit-params"), allow(unused_variables))] circuit: &ConcreteCircuit,
+) -> io::Result<Task> {
+    let mut cs = ConstraintSystem::default();
+    #[cfg(feature = "circuit-params")]
+    ConcreteCircuit::configure_with_params(&mut cs, circuit.params());
+    #[cfg(not(feature = "circuit-params"))]
+    ConcreteCircuit::configure(&mut cs);
+    // A device may take part: the key remembers it, and proofs with it are verified.
+    admit(session, &cs, k, 1, Accelerator::MayTakePart)
 }
 
 /// [`super::keygen_pk_impl`], in a session.
 pub(super) fn proving_key<'params, C, P, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &P,
     vk: Option<VerifyingKey<C>>,
     circuit: &ConcreteCircuit,
@@ -51,10 +72,11 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), circuit)?;
     let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
     let mut commit = |columns: &[_]| Ok(commit(params, columns));
     let (columns, commitments) = keygen.proving_key(vk.is_none().then_some(&mut commit))?;
-    let vk = match (vk, commitments) {
+    let mut vk = match (vk, commitments) {
         (Some(vk), _) => vk,
         (None, commitments) => made.into_verifying_key(commitments.ok_or(Error::Synthesis)?),
     };
@@ -62,6 +84,7 @@ where
     let permutation = permutation::ProvingKey::from_parts(sigma_values, polynomials(columns.sigma_polynomials));
     let [l0, l_last, l_active_row] = columns.rows.map(from_column);
     let ev = Evaluator::new(&vk.cs);
+    vk.selectors.add_accelerator_jobs(task.accelerator_jobs());
     Ok(ProvingKey {
         vk,
         l0,
@@ -113,21 +136,21 @@ impl<C: CurveAffine> Made<C> {
         if rows < cs.minimum_rows() {
             return Err(Error::not_enough_rows_available(k));
         }
-        let engine = Engine::new(session);
+        let workspace = session.workspace();
         let permuted = circuit::permuted(&cs);
         let blinding_factors = cs.blinding_factors();
         let inner =
-            keygen::Assembly::new(engine, 1 << k, cs.num_fixed_columns, cs.num_selectors, permuted)?;
+            keygen::Assembly::new(workspace, 1 << k, cs.num_fixed_columns, cs.num_selectors, permuted)?;
         let usable_rows = 0..rows - (blinding_factors + 1);
         let mut assembly = Assembly { k, usable_rows, inner, _marker: PhantomData };
         {
-            let _step = ::spillproof::step!(engine.workspace(), "synthesize");
+            let _step = ::spillproof::step!(workspace, "synthesize");
             let constants = cs.constants.clone();
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, circuit, config, constants)?;
         }
         let (count, mut cs) = (cs.num_selectors, Some(cs));
         let (keygen, selectors) = assembly.inner.finish(
-            engine,
+            workspace,
             circuit::domain(&domain),
             blinding_factors,
             compress_selectors,

@@ -1,8 +1,10 @@
 //! The prover in a session: the rounds of `spillproof-halo2` over upstream's types. A child of upstream's `plonk::prover`.
 
-use ::spillproof::column::Column;
+use std::sync::Arc;
+
+use ::spillproof::column::{Column, Workspace};
 use ::spillproof::Session;
-use spillproof_halo2::{padded_column, AdviceSource, Committed, Engine, KeyColumns, Protocol, Scalar};
+use spillproof_halo2::{padded_column, AdviceSource, Blinded, Committed, KeyColumns, Protocol, Scalar};
 
 use super::witness::spillproof_witness::{synthesize, Begun};
 use super::*;
@@ -13,7 +15,7 @@ use crate::spillproof::verify::{Recording, Watch};
 
 /// [`super::create_proof`], in a session.
 pub(super) fn create<'params, 'a, Scheme, P, E, R, T, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &'params Scheme::ParamsProver,
     pk: &ProvingKey<Scheme::Curve>,
     circuits: &[ConcreteCircuit],
@@ -31,7 +33,8 @@ where
     Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
     Scheme::ParamsProver: Sync,
 {
-    let watch = Watch::begin(session, P::SPILLPROOF_CHECK.is_some());
+    let jobs = pk.vk.selectors.accelerator_jobs();
+    let watch = Watch::begin(session, &pk.vk, jobs, circuits.len(), P::SPILLPROOF_CHECK.is_some())?;
     let mut recording = watch.recording(transcript);
     let begun = Begun::new(session, pk, circuits.len(), instances, &mut recording)?;
     let mut outside = Outside::<Scheme, P, E, _, _>::new(params, &mut rng, &mut recording);
@@ -42,7 +45,7 @@ where
 
 /// [`super::create_proof_from_advice`], in a session.
 pub(super) fn create_from_advice<'params, Scheme, P, E, R, T>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &'params Scheme::ParamsProver,
     pk: &ProvingKey<Scheme::Curve>,
     instances: &[&[Scheme::Scalar]],
@@ -72,7 +75,8 @@ where
     for column in &advice {
         assert_eq!(column.len(), rows, "create_proof_from_advice: rows of an advice column");
     }
-    let watch = Watch::begin(session, P::SPILLPROOF_CHECK.is_some());
+    let jobs = pk.vk.selectors.accelerator_jobs();
+    let watch = Watch::begin(session, &pk.vk, jobs, 1, P::SPILLPROOF_CHECK.is_some())?;
     let mut recording = watch.recording(transcript);
     let begun = Begun::new(session, pk, 1, &[instances], &mut recording)?;
     let mut outside = Outside::<Scheme, P, E, _, _>::new(params, &mut rng, &mut recording);
@@ -91,14 +95,21 @@ where
 fn prove<C: CurveAffine>(
     begun: Begun<'_>,
     pk: &ProvingKey<C>,
-    advice: Vec<Vec<spillproof_halo2::Blinded>>,
+    advice: Vec<Vec<Blinded>>,
     challenges: Vec<Scalar>,
     protocol: &mut dyn Protocol,
 ) -> Result<(), Error> {
-    let Begun { engine, cs, domain, instance, .. } = begun;
+    let Begun { session, cs, domain, instance, .. } = begun;
     let circuits = instance.into_iter().zip(advice);
     let circuits = circuits.map(|(instance, advice)| Committed { instance, advice }).collect();
-    let prover = spillproof_halo2::Prover { engine, cs: &cs, domain: &domain, key: &Key(pk), protocol };
+    let prover = spillproof_halo2::Prover {
+        workspace: session.workspace(),
+        quotient_tile_rows: session.quotient_tile_rows(),
+        cs: &cs,
+        domain: &domain,
+        key: &Key(pk),
+        protocol,
+    };
     prover.prove(circuits, challenges).map_err(Into::into)
 }
 
@@ -115,14 +126,14 @@ impl<F: Field> AdviceSource for Given<F> {
 
     fn column(
         &mut self,
-        engine: Engine<'_>,
+        workspace: &Workspace,
         index: usize,
         tail: &[Scalar],
     ) -> spillproof_halo2::Result<Column<Scalar>> {
         // The caller's vector goes as soon as its column is written.
         let values = std::mem::take(&mut self.columns[index]);
         let usable = Foreign(&values[..self.usable_rows]);
-        Ok(padded_column(engine, values.len() as u64, &usable, tail)?)
+        Ok(padded_column(workspace, values.len() as u64, &usable, tail)?)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The witness in a session: synthesis into the phases of `spillproof-halo2`. A child of upstream's `plonk::witness`.
 
 use std::io;
+use std::sync::Arc;
 
 use ::spillproof::Session;
-use spillproof_halo2::{instance_columns, Blinded, Domain, Engine, InstanceColumns, Protocol, Scalar, Values};
+use spillproof_halo2::{instance_columns, Blinded, Domain, InstanceColumns, Protocol, Scalar, Values};
 
 use super::*;
 use crate::spillproof::bases::or_panic;
@@ -15,7 +16,7 @@ use crate::spillproof::values::from_column;
 
 /// A proof that has begun: the instances' shape is checked, the verifying key hashed, the instance columns made.
 pub(in crate::plonk) struct Begun<'b> {
-    pub(in crate::plonk) engine: Engine<'b>,
+    pub(in crate::plonk) session: &'b Session,
     pub(in crate::plonk) cs: spillproof_halo2::ConstraintSystem,
     pub(in crate::plonk) domain: Domain,
     public: Vec<Vec<Box<dyn Values + 'b>>>,
@@ -48,11 +49,10 @@ impl<'b> Begun<'b> {
         }
         let values = |values: &&'b [C::Scalar]| Box::new(Foreign(*values)) as Box<dyn Values + 'b>;
         let public: Vec<Vec<_>> = instances.iter().map(|columns| columns.iter().map(values).collect()).collect();
-        let engine = Engine::new(session);
         Ok(Self {
-            engine,
+            session,
             cs: circuit::constraint_system(meta, pk.vk.cs_degree),
-            instance: instance_columns(engine, &domain, &public)?,
+            instance: instance_columns(session.workspace(), &domain, &public)?,
             domain,
             public,
         })
@@ -61,7 +61,7 @@ impl<'b> Begun<'b> {
     /// The witness of a circuit.
     pub(in crate::plonk) fn witness(&self, circuit: usize) -> spillproof_halo2::Witness<'_> {
         spillproof_halo2::Witness::new(
-            self.engine,
+            self.session.workspace(),
             &self.cs,
             &self.domain,
             &self.public[circuit],
@@ -97,7 +97,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
         let mut synthesis = Synthesis {
             k: begun.domain.log_n,
             usable_rows: begun.domain.rows() as usize - begun.cs.unusable_rows(),
-            cells: AdviceCells::new(begun.engine.workspace(), &begun.cs, &begun.domain)?,
+            cells: AdviceCells::new(begun.session.workspace(), &begun.cs, &begun.domain)?,
             witness: begun.witness(index),
             instances,
             challenges: &mut challenges,
@@ -107,7 +107,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
         while synthesis.witness.phase() < phases {
             {
                 let phase = synthesis.witness.phase();
-                let _step = ::spillproof::step!(begun.engine.workspace(), "synthesize", phase);
+                let _step = ::spillproof::step!(begun.session.workspace(), "synthesize", phase);
                 let constants = meta.constants.clone();
                 let synthesized =
                     ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config.clone(), constants);
@@ -129,7 +129,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
 
 /// [`super::synthesize_witness`], in a session.
 pub(super) fn witness<'params, 'a, Scheme, P, E, R, T, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &'params Scheme::ParamsProver,
     pk: &ProvingKey<Scheme::Curve>,
     circuits: &[ConcreteCircuit],
@@ -147,6 +147,7 @@ where
     Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
     Scheme::ParamsProver: Sync,
 {
+    let _pinned = session.pin();
     let begun = Begun::new(session, pk, circuits.len(), instances, transcript)?;
     let mut outside = Outside::<Scheme, P, E, _, _>::new(params, &mut rng, transcript);
     let (advice, challenges) = synthesize(&begun, pk, circuits, instances, &mut outside)?;

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use ::spillproof::column::Column;
+use ::spillproof::column::{Column, Workspace};
 use halo2curves::CurveAffine;
 pub(crate) use spillproof_halo2::{gwc, shplonk};
-use spillproof_halo2::{Engine, Opening, Point, Query, Scalar, Transcript};
+use spillproof_halo2::{Opening, Point, Query, Scalar, Transcript};
 
 use super::bases::Bases;
 use super::convert::scalar;
@@ -16,7 +16,7 @@ use crate::poly::{Coeff, Polynomial, ProverQuery};
 use crate::transcript::{EncodedChallenge, TranscriptWrite};
 
 /// A multi-opening over columns.
-type Open = fn(Engine<'_>, &Column<Point>, &Opening<'_>, &mut dyn Transcript) -> spillproof_halo2::Result<()>;
+type Open = fn(&Workspace, &Column<Point>, &Opening<'_>, &mut dyn Transcript) -> spillproof_halo2::Result<()>;
 
 /// Makes the proof if the first polynomial is on disk, in a session for the curve; `false`, with nothing done, if that is for stock.
 ///
@@ -71,7 +71,7 @@ where
         queries,
     };
     open(
-        Engine::new(&session),
+        session.workspace(),
         &bases.column()?,
         &opening,
         &mut Written::new(transcript),

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 
+use ::spillproof::column::Workspace;
 use ff::Field;
 use spillproof_halo2::selectors::{self, activations, SelectorWriter};
 
@@ -11,9 +12,13 @@ use super::engine::session;
 use crate::helpers::pack;
 use crate::plonk::ConstraintSystem;
 
-/// Where each selector of a circuit is on.
+/// Where each selector of a circuit is on; and, since it is the one field of a verifying key that is ours, how many jobs of the
+/// making of the key were an accelerator's.
 #[derive(Clone, Debug)]
-pub struct SelectorBits(Inner);
+pub struct SelectorBits {
+    bits: Inner,
+    accelerator_jobs: u64,
+}
 
 #[derive(Clone, Debug)]
 enum Inner {
@@ -22,13 +27,30 @@ enum Inner {
 }
 
 impl SelectorBits {
+    fn of(bits: Inner) -> Self {
+        Self {
+            bits,
+            accelerator_jobs: 0,
+        }
+    }
+
     pub(crate) fn on_disk(bits: selectors::SelectorBits) -> Self {
-        Self(Inner::Disk(bits))
+        Self::of(Inner::Disk(bits))
+    }
+
+    /// How many jobs of the key's making were an accelerator's. It does not survive a file.
+    pub(crate) fn accelerator_jobs(&self) -> u64 {
+        self.accelerator_jobs
+    }
+
+    /// More of the key was made.
+    pub(crate) fn add_accelerator_jobs(&mut self, jobs: u64) {
+        self.accelerator_jobs += jobs;
     }
 
     /// How many selectors there are.
     pub fn len(&self) -> usize {
-        match &self.0 {
+        match &self.bits {
             Inner::Memory(selectors) => selectors.len(),
             Inner::Disk(bits) => bits.count(),
         }
@@ -41,7 +63,7 @@ impl SelectorBits {
 
     /// The rows of a selector.
     pub(crate) fn get(&self, selector: usize) -> Option<Range<usize>> {
-        match &self.0 {
+        match &self.bits {
             Inner::Memory(selectors) => selectors.get(selector).map(|rows| 0..rows.len()),
             Inner::Disk(bits) => (selector < bits.count()).then_some(0..bits.rows()),
         }
@@ -57,7 +79,7 @@ impl SelectorBits {
     /// # Errors
     /// Those of the writer, and of reading the column.
     pub(crate) fn write<W: io::Write>(&self, writer: &mut W) -> io::Result<()> {
-        match &self.0 {
+        match &self.bits {
             Inner::Memory(selectors) => selectors
                 .iter()
                 .try_for_each(|rows| writer.write_all(&packed(rows))),
@@ -69,7 +91,7 @@ impl SelectorBits {
 /// None, for a key whose selectors are not compressed.
 impl Default for SelectorBits {
     fn default() -> Self {
-        Self(Inner::Memory(Vec::new()))
+        Self::of(Inner::Memory(Vec::new()))
     }
 }
 
@@ -79,17 +101,20 @@ impl From<Vec<Vec<bool>>> for SelectorBits {
     /// Panics where its disk or budget has no room.
     fn from(selectors: Vec<Vec<bool>>) -> Self {
         let (false, Some(session)) = (selectors.is_empty(), or_panic(session())) else {
-            return Self(Inner::Memory(selectors));
+            return Self::of(Inner::Memory(selectors));
         };
         let rows = selectors.first().map_or(0, Vec::len);
-        let write = || {
-            let mut writer = SelectorWriter::new(session.workspace(), selectors.len(), rows)?;
+        let write = |workspace: &Workspace| {
+            let mut writer = SelectorWriter::new(workspace, selectors.len(), rows)?;
             selectors
                 .iter()
                 .try_for_each(|selector| writer.push(&packed(selector)))?;
             writer.finish()
         };
-        Self::on_disk(or_panic(write().map_err(io::Error::other)))
+        let workspace = session.workspace();
+        Self::on_disk(or_panic(
+            workspace.run(|| write(workspace)).map_err(io::Error::other),
+        ))
     }
 }
 
