@@ -396,16 +396,10 @@ fn every_fault_of_the_storage_is_harmless_or_a_typed_error() {
 fn a_small_budget_is_enough_and_a_tiny_one_refuses() {
     let place = Place::new();
     let source = place.write("params", &stock(12, StockFormat::RawBytes));
-    let small = Workspace {
-        budget: Budget::new(4 << 20),
-        ..place.workspace.clone()
-    };
+    let small = place.workspace.clone().with_budget(Budget::new(4 << 20));
     import_params_kzg(&small, &source, &place.path("x.srs"), None, &mut |_| {}).unwrap();
     assert!(small.budget.peak_bytes() <= 4 << 20);
-    let tiny = Workspace {
-        budget: Budget::new(64 << 10),
-        ..place.workspace.clone()
-    };
+    let tiny = place.workspace.clone().with_budget(Budget::new(64 << 10));
     let error = import_params_kzg(&tiny, &source, &place.path("y.srs"), None, &mut |_| {}).unwrap_err();
     assert!(
         matches!(error, Error::OverBudget { .. } | Error::BudgetTooSmall { .. }),

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use super::BINARY;
 use super::gpu_support::{fake_device, last_value, under, with_devices, without_devices};
-use halo2_axiom::spillproof::{Unverified, tier};
+use halo2_axiom::spillproof::{Session, Unverified};
 use serde_json::Value;
 use spillproof_circuits::{Kind, Scheme, dropin};
 use spillproof_fake_driver::Built;
@@ -494,7 +494,9 @@ fn program() {
             std::process::exit(1);
         }
     }
-    println!("jobs of a device: {}.", tier::jobs_of_all());
+    let session = Session::current().unwrap();
+    let tier = session.as_ref().and_then(|session| session.tier());
+    println!("jobs of a device: {}.", tier.map_or(0, |tier| tier.jobs()));
 }
 
 /// Runs it, with these variables besides.

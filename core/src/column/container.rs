@@ -98,6 +98,7 @@ impl Container {
         let key = FrameKey::of(&header);
         let frame_bytes = header.frame_bytes() as usize;
         let frames = Arc::new(Frames::in_file(
+            workspace,
             file,
             HEADER_BYTES as u64,
             frame_bytes,
@@ -144,7 +145,11 @@ impl Container {
     /// # Errors
     /// [`Error::Damaged`] for the first frame that differs,
     /// [`Error::Io`].
-    pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<()> {
+    pub fn verify(&self, progress: impl FnMut(u64) + Send) -> Result<()> {
+        self.workspace.run(|| self.check_frames(progress))
+    }
+
+    fn check_frames(&self, mut progress: impl FnMut(u64)) -> Result<()> {
         let mut checked = 0;
         for section in self.header.sections() {
             if section.content == Content::Bytes {
@@ -211,6 +216,7 @@ impl ContainerWriter {
         publish.file().set_len(header.file_bytes())?;
         let key = FrameKey::of(&header);
         let frames = Frames::in_file(
+            workspace,
             publish.file().clone(),
             HEADER_BYTES as u64,
             frame_bytes as usize,

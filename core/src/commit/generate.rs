@@ -43,6 +43,16 @@ pub fn generate(
     path: &Path,
     k: u32,
     secret: Scalar,
+    progress: impl FnMut(u64) + Send,
+) -> Result<Srs> {
+    workspace.run(|| generate_in_turn(workspace, path, k, secret, progress))
+}
+
+fn generate_in_turn(
+    workspace: &Workspace,
+    path: &Path,
+    k: u32,
+    secret: Scalar,
     mut progress: impl FnMut(u64),
 ) -> Result<Srs> {
     let format = |source| Error::Format {
@@ -78,6 +88,15 @@ pub fn generate(
 /// # Errors
 /// As [`generate`].
 pub fn generate_scratch(
+    workspace: &Workspace,
+    k: u32,
+    secret: Scalar,
+    progress: impl FnMut(u64) + Send,
+) -> Result<Srs> {
+    workspace.run(|| generate_scratch_in_turn(workspace, k, secret, progress))
+}
+
+fn generate_scratch_in_turn(
     workspace: &Workspace,
     k: u32,
     secret: Scalar,

@@ -25,10 +25,9 @@ pub use poly::{
 };
 pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
 
-pub(crate) use many::{merged, workers_within};
-pub(crate) use ntt::{BANDS_BEHIND, InputShape, Slices, between_frame_bytes, largest_tile, log_band};
-pub(crate) use offload::{WALK_BUFFERS, beyond, declined, descending_sum, wrong_answer};
-pub(crate) use sums::{COLUMNS_OF_DEPTH_1, Sums, TILES_PER_THREAD, distinct};
+pub(crate) use many::merged;
+pub(crate) use offload::{beyond, declined, descending_sum, wrong_answer};
+pub(crate) use sums::{Sums, distinct};
 
 use crate::column::Element;
 use crate::kernels::curve::Coordinates;

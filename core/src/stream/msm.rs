@@ -8,6 +8,7 @@ use ark_ec::short_weierstrass::Projective;
 use super::offload;
 use crate::budget::{Budget, Lease, LeasedVec};
 use crate::column::{Column, Element, ascending};
+use crate::dry::Work;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::{Msm, MsmConfig};
 use crate::{Error, Result};
@@ -210,6 +211,44 @@ impl MsmPlan {
         self.io_bytes() + self.config.workspace_bytes::<P>()
     }
 
+    /// The dry run of [`msm`] over bases as many as the longest vector has scalars.
+    fn rehearse<P>(
+        &self,
+        bases: &Column<Point<P>>,
+        scalars: &[Scalars<'_, P::ScalarField>],
+    ) -> Result<Vec<Projective<P>>>
+    where
+        P: Curve<ScalarField: Element>,
+        Point<P>: Element,
+    {
+        let (workspace, chunk, ahead) = (bases.workspace(), self.chunk, READ_AHEAD as u64);
+        let per_pass = self.columns_per_pass(scalars.len());
+        let scalar_bytes = <P::ScalarField as Element>::BYTES as u64;
+        let hold = |bytes| workspace.hold(bytes, "MSM");
+        let mut held = vec![
+            hold(self.config_for(per_pass).workspace_bytes::<P>())?,
+            hold(chunk * <Point<P> as Element>::BYTES as u64)?,
+            hold(bases.reader_bytes(chunk, ahead))?,
+        ];
+        for scalars in scalars.iter().take(per_pass) {
+            held.push(hold(chunk * scalar_bytes)?);
+            if let Scalars::Column(column) = scalars {
+                held.push(hold(column.reader_bytes(chunk, ahead))?);
+            }
+        }
+        for _ in 0..scalars.len().div_ceil(per_pass) {
+            bases.count_read();
+            workspace.passed(1, Work::default());
+        }
+        for scalars in scalars {
+            if let Scalars::Column(column) = scalars {
+                column.count_read();
+            }
+            workspace.passed(0, Work::additions(self.config.cost::<P>(bases.len())));
+        }
+        Ok(vec![Projective::default(); scalars.len()])
+    }
+
     /// Columns of scalars that share one pass over the bases.
     pub fn columns(&self) -> usize {
         self.config.columns()
@@ -232,6 +271,17 @@ impl MsmPlan {
 /// [`Error::Invalid`] for more scalars than bases; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::Io`],
 /// [`Error::Damaged`].
 pub fn msm<P>(bases: &Column<Point<P>>, scalars: &[Scalars<'_, P::ScalarField>]) -> Result<Vec<Projective<P>>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    bases.workspace().run(|| msm_in_turn(bases, scalars))
+}
+
+fn msm_in_turn<P>(
+    bases: &Column<Point<P>>,
+    scalars: &[Scalars<'_, P::ScalarField>],
+) -> Result<Vec<Projective<P>>>
 where
     P: Curve<ScalarField: Element>,
     Point<P>: Element,
@@ -267,6 +317,9 @@ where
         leased_bytes = plan.leased_bytes::<P>(),
         "streamed MSM"
     );
+    if bases.workspace().is_dry() {
+        return plan.rehearse(&bases.prefix(points)?, scalars);
+    }
     let mut sums = Vec::with_capacity(scalars.len());
     let mut workspace: Option<Workspace<P>> = None;
     for group in scalars.chunks(plan.columns_per_pass(scalars.len())) {

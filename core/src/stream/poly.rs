@@ -8,6 +8,7 @@ use crate::budget::PAGE_BYTES;
 use crate::column::{
     Column, Draft, Element, Placement, Reader, SCRATCH_FRAME_BYTES, Writer, ascending, descending,
 };
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 use crate::{Error, Result};
@@ -25,6 +26,12 @@ pub fn evaluate<F: KernelField + Element>(coefficients: &Column<F>, point: F) ->
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_many<F: KernelField + Element>(coefficients: &Column<F>, points: &[F]) -> Result<Vec<F>> {
+    coefficients
+        .workspace()
+        .run(|| evaluate_in_turn(coefficients, points))
+}
+
+fn evaluate_in_turn<F: KernelField + Element>(coefficients: &Column<F>, points: &[F]) -> Result<Vec<F>> {
     let chunk = coefficients.sequential_chunk();
     let mut reader = coefficients.read_descending(chunk)?;
     let mut tile = coefficients
@@ -44,6 +51,16 @@ pub fn evaluate_many<F: KernelField + Element>(coefficients: &Column<F>, points:
 /// # Errors
 /// As [`evaluate`].
 pub fn divide_by_linear<F: KernelField + Element>(
+    coefficients: &Column<F>,
+    point: F,
+    placement: Placement,
+) -> Result<(Column<F>, F)> {
+    coefficients
+        .workspace()
+        .run(|| divide_in_turn(coefficients, point, placement))
+}
+
+fn divide_in_turn<F: KernelField + Element>(
     coefficients: &Column<F>,
     point: F,
     placement: Placement,
@@ -68,7 +85,9 @@ pub fn divide_by_linear<F: KernelField + Element>(
 /// # Errors
 /// As [`evaluate`].
 pub fn batch_invert<F: KernelField + Element>(values: &Column<F>, placement: Placement) -> Result<Column<F>> {
-    map_ascending(values, "inverses", placement, |tile| poly::invert_chunk(tile))
+    values
+        .workspace()
+        .run(|| map_ascending(values, "inverses", placement, |tile| poly::invert_chunk(tile)))
 }
 
 /// The exclusive prefix product: element i is `first * values[0] * ... * values[i - 1]`. Also gives what element n would
@@ -81,11 +100,13 @@ pub fn prefix_product<F: KernelField + Element>(
     first: F,
     placement: Placement,
 ) -> Result<(Column<F>, F)> {
-    let mut carry = first;
-    let products = map_ascending(values, "prefix products", placement, |tile| {
-        carry = poly::prefix_product_chunk(tile, carry);
-    })?;
-    Ok((products, carry))
+    values.workspace().run(|| {
+        let mut carry = first;
+        let products = map_ascending(values, "prefix products", placement, |tile| {
+            carry = poly::prefix_product_chunk(tile, carry);
+        })?;
+        Ok((products, carry))
+    })
 }
 
 fn map_ascending<F: KernelField + Element>(
@@ -126,6 +147,16 @@ pub fn linear_combination<F: KernelField + Element>(
             details: "of no columns, so of no length".into(),
         });
     };
+    longest
+        .workspace()
+        .run(|| combine_in_turn(terms, longest, placement))
+}
+
+fn combine_in_turn<F: KernelField + Element>(
+    terms: &[(F, &Column<F>)],
+    longest: &Column<F>,
+    placement: Placement,
+) -> Result<Column<F>> {
     let workspace = longest.workspace();
     // The columns share what one reader would take, so that many of them need no more.
     let frame = terms
@@ -134,6 +165,9 @@ pub fn linear_combination<F: KernelField + Element>(
         .max()
         .unwrap_or(1);
     let chunk = (longest.sequential_chunk() / (terms.len() as u64).next_power_of_two()).max(frame);
+    if workspace.is_dry() {
+        return rehearse_combination(terms, longest, placement, chunk);
+    }
     let mut readers: Vec<Reader<F>> = terms
         .iter()
         .map(|(_, column)| column.read_ascending(chunk))
@@ -158,6 +192,25 @@ pub fn linear_combination<F: KernelField + Element>(
     writer.finish()
 }
 
+/// The dry run of [`linear_combination`].
+fn rehearse_combination<F: KernelField + Element>(
+    terms: &[(F, &Column<F>)],
+    longest: &Column<F>,
+    placement: Placement,
+    chunk: u64,
+) -> Result<Column<F>> {
+    let workspace = longest.workspace();
+    let readers: u64 = terms
+        .iter()
+        .map(|(_, column)| column.reader_bytes(chunk, 2))
+        .sum();
+    let tile = (chunk * F::BYTES as u64).next_multiple_of(PAGE_BYTES as u64);
+    let _held = workspace.hold(readers + 2 * tile, "linear combination")?;
+    terms.iter().for_each(|(_, column)| column.count_read());
+    workspace.passed(1, Work::products(terms.len() as f64 * longest.len() as f64));
+    Writer::scratch(workspace, "linear combination", longest.len(), placement)?.finish()
+}
+
 /// Several linear combinations of the same columns with one pass over them: output i is the sum of
 /// `factors[i][j] * columns[j]`, as long as the longest column; shorter ones count as padded with zeros.
 ///
@@ -168,11 +221,17 @@ pub fn linear_combinations<F: KernelField + Element>(
     factors: &[Vec<F>],
     placement: Placement,
 ) -> Result<Vec<Column<F>>> {
-    let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
-    // All that is held at a time shares what a few readers would take.
-    let shares = (2 * columns.len() + 4 * factors.len()) as u64 / 8;
-    let chunk = chunk.unwrap_or(1) / shares.max(1).next_power_of_two();
-    linear_combinations_in_chunks(columns, factors, placement, chunk)
+    let combine = || {
+        let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
+        // All that is held at a time shares what a few readers would take.
+        let shares = (2 * columns.len() + 4 * factors.len()) as u64 / 8;
+        let chunk = chunk.unwrap_or(1) / shares.max(1).next_power_of_two();
+        linear_combinations_in_chunks(columns, factors, placement, chunk)
+    };
+    match columns.first() {
+        Some(column) => column.workspace().run(combine),
+        None => combine(),
+    }
 }
 
 /// Bytes leased by [`linear_combinations_in_chunks`] of columns of `len` scalars in frames of `frame_bytes`, without what

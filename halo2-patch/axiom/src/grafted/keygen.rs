@@ -12,23 +12,25 @@
 //! Memory: what the engine leases; nothing that grows with `n = 2^k`.
 
 use std::io;
+use std::sync::Arc;
 
 use ::spillproof::column::Residency;
 use ::spillproof::commit::Scalar;
 use ::spillproof::plonkish::{indicator, Copies, FixedCells, Selectors};
+use ::spillproof::session::{Accelerator, Task};
 use ::spillproof::Session;
 use ff::PrimeField;
 
 use super::*;
 use crate::poly::Coeff;
 use crate::spillproof::bases::or_panic;
-use crate::spillproof::engine::in_turn;
 use crate::spillproof::selectors::{SelectorBits, SelectorWriter};
 use crate::spillproof::values::{from_column, scalar};
+use crate::spillproof::verify::admit;
 
 /// [`super::keygen_vk_custom`], in a session.
 pub(super) fn verifying_key<'params, C, P, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &P,
     circuit: &ConcreteCircuit,
     compress_selectors: bool,
@@ -39,19 +41,37 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), circuit)?;
     let mut made = Made::synthesize::<ConcreteCircuit>(session, params.k(), circuit, compress_selectors)?;
     let sigmas = {
         let _span = tracing::info_span!(target: "spillproof::step", "sigma").entered();
         (0..made.cs.permutation.columns.len())
-            .map(|column| Ok(commit(params, &made.sigma(session, column)?)))
+            .map(|column| Ok(commit(params, &made.sigma(column)?)))
             .collect::<Result<_, Error>>()?
     };
-    Ok(made.into_verifying_key(params, sigmas))
+    let mut vk = made.into_verifying_key(params, sigmas);
+    vk.selectors.add_accelerator_jobs(task.accelerator_jobs());
+    Ok(vk)
+}
+
+/// The making of keys, when the session has room for it.
+fn admitted<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
+    session: &Arc<Session>,
+    k: u32,
+    #[cfg_attr(not(feature = "circuit-params"), allow(unused_variables))] circuit: &ConcreteCircuit,
+) -> io::Result<Task> {
+    let mut cs = ConstraintSystem::default();
+    #[cfg(feature = "circuit-params")]
+    ConcreteCircuit::configure_with_params(&mut cs, circuit.params());
+    #[cfg(not(feature = "circuit-params"))]
+    ConcreteCircuit::configure(&mut cs);
+    // A device may take part: the key remembers it, and proofs with it are verified.
+    admit(session, &cs, k, 1, Accelerator::MayTakePart)
 }
 
 /// [`super::keygen_pk_impl`], in a session.
 pub(super) fn proving_key<'params, C, P, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &P,
     vk: Option<VerifyingKey<C>>,
     circuit: &ConcreteCircuit,
@@ -63,13 +83,14 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), circuit)?;
     let mut made = Made::synthesize::<ConcreteCircuit>(session, params.k(), circuit, compress_selectors)?;
     let columns = made.cs.permutation.columns.len();
     let (mut sigmas, mut polys, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
     {
         let _span = tracing::info_span!(target: "spillproof::step", "sigma").entered();
         for column in 0..columns {
-            let sigma = made.sigma(session, column)?;
+            let sigma = made.sigma(column)?;
             if vk.is_none() {
                 commitments.push(commit(params, &sigma));
             }
@@ -80,7 +101,7 @@ where
     let permutation = permutation::ProvingKey::from_parts(sigmas, polys);
     // The columns are handles: a clone has no values of its own.
     let fixed_values = made.fixed.clone();
-    let vk = vk.unwrap_or_else(|| made.into_verifying_key(params, commitments));
+    let mut vk = vk.unwrap_or_else(|| made.into_verifying_key(params, commitments));
     let _span = tracing::info_span!(target: "spillproof::step", "fixed polynomials").entered();
     let fixed_polys = fixed_values
         .iter()
@@ -92,13 +113,13 @@ where
         |(rows, constant, factor): (_, u64, i64)| {
             let omega = scalar(&vk.domain.get_omega());
             let (constant, factor) = (Scalar::from(constant), Scalar::from(factor));
-            in_turn(session, || {
-                indicator(session.workspace(), params.k(), omega, rows, constant, factor)
-            })
-            .map(from_column::<C::Scalar, Coeff>)
+            indicator(session.workspace(), params.k(), omega, rows, constant, factor)
+                .map(from_column::<C::Scalar, Coeff>)
+                .map_err(io::Error::other)
         },
     );
     let ev = Evaluator::new(&vk.cs);
+    vk.selectors.add_accelerator_jobs(task.accelerator_jobs());
     Ok(ProvingKey {
         vk,
         l0: l0?,
@@ -147,7 +168,8 @@ impl<C: CurveAffine> Made<C> {
         if rows < cs.minimum_rows() {
             return Err(Error::not_enough_rows_available(k));
         }
-        let mut assembly = Assembly::<C::Scalar>::new(session, k, &cs).map_err(io::Error::other)?;
+        let assembly = session.workspace().run_here(|| Assembly::<C::Scalar>::new(session, k, &cs));
+        let mut assembly = assembly.map_err(io::Error::other)?;
         {
             let _span = tracing::info_span!(target: "spillproof::step", "synthesize").entered();
             let constants = cs.constants.clone();
@@ -156,9 +178,9 @@ impl<C: CurveAffine> Made<C> {
         let Assembly { fixed, mut selectors, copies, .. } = assembly;
 
         let _span = tracing::info_span!(target: "spillproof::step", "fixed columns").entered();
-        let mut columns = in_turn(session, || fixed.into_columns())?;
-        let (cs, groups) = without_selectors(session, cs, &mut selectors, compress_selectors)?;
-        columns.extend(in_turn(session, || selectors.columns(&groups))?);
+        let mut columns = fixed.into_columns().map_err(io::Error::other)?;
+        let (cs, groups) = without_selectors(cs, &mut selectors, compress_selectors)?;
+        columns.extend(selectors.columns(&groups).map_err(io::Error::other)?);
         let selectors = if compress_selectors { kept(session, selectors, rows)? } else { SelectorBits::default() };
         Ok(Self {
             domain,
@@ -171,9 +193,9 @@ impl<C: CurveAffine> Made<C> {
     }
 
     /// The sigma polynomial of a permuted column.
-    fn sigma(&mut self, session: &Session, column: usize) -> io::Result<Polynomial<C::Scalar, LagrangeCoeff>> {
+    fn sigma(&mut self, column: usize) -> io::Result<Polynomial<C::Scalar, LagrangeCoeff>> {
         let (omega, delta) = (scalar(&self.domain.get_omega()), scalar(&C::Scalar::DELTA));
-        in_turn(session, || self.copies.sigma(column, omega, delta)).map(from_column)
+        self.copies.sigma(column, omega, delta).map(from_column).map_err(io::Error::other)
     }
 
     fn into_verifying_key<'params, P: Params<'params, C>>(self, params: &P, sigmas: Vec<C>) -> VerifyingKey<C>
@@ -198,13 +220,15 @@ impl<C: CurveAffine> Made<C> {
 /// The constraint system without selectors, and for each column that takes their place, the selectors in it with the values
 /// that they add.
 fn without_selectors<F: Field>(
-    session: &Session,
     cs: ConstraintSystem<F>,
     selectors: &mut Selectors,
     compress_selectors: bool,
 ) -> io::Result<(ConstraintSystem<F>, Vec<Vec<(usize, Scalar)>>)> {
     let count = selectors.count();
-    let conflicts = if compress_selectors { in_turn(session, || selectors.conflicts())? } else { Vec::new() };
+    let conflicts = match compress_selectors {
+        true => selectors.conflicts().map_err(io::Error::other)?,
+        false => Vec::new(),
+    };
     // First each alone, then every pair that meets.
     let mut activations = vec![vec![false; count + conflicts.len()]; count];
     for (selector, rows) in activations.iter_mut().enumerate() {
@@ -228,11 +252,14 @@ fn without_selectors<F: Field>(
 
 /// The selectors as the key keeps them.
 fn kept(session: &Session, mut selectors: Selectors, rows: usize) -> io::Result<SelectorBits> {
-    let mut writer = SelectorWriter::new(session.workspace(), selectors.count(), rows).map_err(io::Error::other)?;
-    for selector in 0..selectors.count() {
-        in_turn(session, || selectors.packed(selector, |bytes| writer.push(bytes)))?;
-    }
-    writer.finish().map_err(io::Error::other)
+    let write = || {
+        let mut writer = SelectorWriter::new(session.workspace(), selectors.count(), rows)?;
+        for selector in 0..selectors.count() {
+            selectors.packed(selector, |bytes| writer.push(bytes))?;
+        }
+        writer.finish()
+    };
+    session.workspace().run(write).map_err(io::Error::other)
 }
 
 /// Takes the circuit's assignments.

@@ -18,6 +18,7 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use ::spillproof::column::{Column, Placement, Workspace, Writer};
 use ::spillproof::commit::Scalar;
@@ -36,7 +37,6 @@ use crate::plonk::VerifyingKey;
 use crate::poly::commitment::ParamsProver;
 use crate::poly::Rotation;
 use crate::spillproof::constraints::Challenges;
-use crate::spillproof::engine::in_turn;
 use crate::spillproof::lower::Lowering;
 use crate::spillproof::reproducible;
 use crate::spillproof::values::{column, evaluate, evaluate_all, from_column, scalar};
@@ -53,7 +53,7 @@ use openings::{unblinded, Openings};
 
 /// [`super::create_proof`], in a session.
 pub(super) fn create<'params, 'a, Scheme, P, E, R, T, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &'params Scheme::ParamsProver,
     pk: &ProvingKey<Scheme::Curve>,
     circuits: &[ConcreteCircuit],
@@ -71,7 +71,8 @@ where
     Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
     Scheme::ParamsProver: Sync,
 {
-    let watch = Watch::begin(session, P::SPILLPROOF_CHECK.is_some());
+    let jobs = pk.vk.selectors.accelerator_jobs();
+    let watch = Watch::begin(session, &pk.vk, jobs, circuits.len(), P::SPILLPROOF_CHECK.is_some())?;
     let mut recording = watch.recording(transcript);
     let instance = begin(session, pk, circuits.len(), instances, &mut recording)?;
     let (advice, challenges) = synthesize::<Scheme, P, E, R, Recording<'_, Scheme::Curve, T>, ConcreteCircuit>(
@@ -84,7 +85,7 @@ where
 
 /// [`super::create_proof_from_advice`], in a session.
 pub(super) fn create_from_advice<'params, Scheme, P, E, R, T>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &'params Scheme::ParamsProver,
     pk: &ProvingKey<Scheme::Curve>,
     instances: &[&[Scheme::Scalar]],
@@ -114,7 +115,8 @@ where
     for column in &advice {
         assert_eq!(column.len(), rows, "create_proof_from_advice: rows of an advice column");
     }
-    let watch = Watch::begin(session, P::SPILLPROOF_CHECK.is_some());
+    let jobs = pk.vk.selectors.accelerator_jobs();
+    let watch = Watch::begin(session, &pk.vk, jobs, 1, P::SPILLPROOF_CHECK.is_some())?;
     let mut recording = watch.recording(transcript);
     let transcript = &mut recording;
     let instance = begin(session, pk, 1, &[instances], transcript)?;
@@ -282,9 +284,9 @@ where
             let [input, table] = values.compressed(session, expressions, theta, params.n())?;
             let (tails, blinds) = draw::<Scheme::Scalar>(2, blinded_rows, &mut self.rng);
             let [input_tail, table_tail] = [0, 1].map(|i| tails[i].iter().map(scalar).collect::<Vec<_>>());
-            let (permuted_input, permuted_table) = in_turn(session, || {
-                lookup_argument::permute(workspace, &input, &table, usable_rows, &input_tail, &table_tail)
-            })?;
+            let permuted_columns =
+                lookup_argument::permute(workspace, &input, &table, usable_rows, &input_tail, &table_tail);
+            let (permuted_input, permuted_table) = permuted_columns.map_err(io::Error::other)?;
             let polys = [&permuted_input, &permuted_table].map(|column| from_column(column.clone()));
             let blinded: Vec<_> = polys.iter().zip(blinds.iter().copied()).collect();
             for commitment in params.commit_lagrange_many(&blinded) {
@@ -321,8 +323,8 @@ where
                 delta,
                 omega,
             };
-            let (product, last) =
-                in_turn(session, || grand_product(session.workspace(), &set, params.n(), first, &tail))?;
+            let product = grand_product(session.workspace(), &set, params.n(), first, &tail);
+            let (product, last) = product.map_err(io::Error::other)?;
             first = last;
             permuted.iter().for_each(|_| delta_start *= delta);
             products.push(self.commit_values(product)?);
@@ -342,20 +344,18 @@ where
         for lookup in lookups {
             let tail = random_scalars::<Scheme::Scalar>(vk.cs.blinding_factors(), &mut self.rng);
             let Permuted { input, table, permuted_input, permuted_table, blinds } = lookup;
-            let product = in_turn(session, || {
-                lookup_argument::product(
-                    session.workspace(),
-                    &input,
-                    &table,
-                    &permuted_input,
-                    &permuted_table,
-                    beta,
-                    gamma,
-                    &tail,
-                )
-            })?;
+            let product = lookup_argument::product(
+                session.workspace(),
+                &input,
+                &table,
+                &permuted_input,
+                &permuted_table,
+                beta,
+                gamma,
+                &tail,
+            );
             drop((input, table));
-            let product = self.commit_values(product)?;
+            let product = self.commit_values(product.map_err(io::Error::other)?)?;
             let [input, table] = [(permuted_input, blinds[0]), (permuted_table, blinds[1])]
                 .map(|(values, blind)| Blinded { poly: vk.domain.lagrange_to_coeff(from_column(values)), blind });
             made.push(Lookup { input, table, product });
@@ -406,11 +406,12 @@ where
             pieces: domain.quotient_poly_degree as usize,
         };
         let workspace = session.workspace();
-        let pieces = in_turn(session, || match session.quotient_tile_rows() {
+        let pieces = match session.quotient_tile_rows() {
             None => quotient(workspace, &sources, &numerator, &cosets),
             Some(rows) => quotient_in_tiles(workspace, &sources, &numerator, &cosets, rows),
-        })?;
+        };
         let mut pieces: Vec<_> = pieces
+            .map_err(io::Error::other)?
             .into_iter()
             .map(|piece| Blinded { poly: from_column(piece), blind: Blind(Scheme::Scalar::random(&mut self.rng)) })
             .collect();
@@ -475,7 +476,7 @@ where
             terms.push((scalar(&factor), column));
             factor *= xn;
         }
-        let poly = from_column(in_turn(self.session, || linear_combination(&terms, Placement::Auto))?);
+        let poly = from_column(linear_combination(&terms, Placement::Auto).map_err(io::Error::other)?);
         let blinds = pieces.iter().rev();
         let blind = blinds.fold(Blind(Scheme::Scalar::ZERO), |sum, piece| sum * Blind(xn) + piece.blind);
         Ok(Blinded { poly, blind })
@@ -525,7 +526,8 @@ impl<'a> Values<'a> {
         } else {
             let program = builder.finish(&outputs);
             let columns: Vec<&Column<Scalar>> = self.columns.iter().collect();
-            in_turn(session, || evaluate_rows(session.workspace(), &columns, &program, rows, Placement::Auto))?
+            evaluate_rows(session.workspace(), &columns, &program, rows, Placement::Auto)
+                .map_err(io::Error::other)?
         }
         .into_iter();
         let missing = || io::Error::other("a program with fewer columns than outputs");
@@ -552,12 +554,14 @@ fn random_column<F: Field>(
     rows: u64,
     mut rng: impl RngCore,
 ) -> ::spillproof::Result<Column<Scalar>> {
-    let mut writer = Writer::scratch(workspace, "random polynomial", rows, Placement::Auto)?;
-    let mut left = rows;
-    while left > 0 {
-        let now = left.min(1 << 12);
-        writer.push(&random_scalars::<F>(now as usize, &mut rng))?;
-        left -= now;
-    }
-    writer.finish()
+    workspace.run_here(|| {
+        let mut writer = Writer::scratch(workspace, "random polynomial", rows, Placement::Auto)?;
+        let mut left = rows;
+        while left > 0 {
+            let now = left.min(1 << 12);
+            writer.push(&random_scalars::<F>(now as usize, &mut rng))?;
+            left -= now;
+        }
+        writer.finish()
+    })
 }

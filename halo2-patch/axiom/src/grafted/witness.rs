@@ -7,6 +7,7 @@
 //! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with `n = 2^k`.
 
 use std::io;
+use std::sync::Arc;
 
 use ::spillproof::column::{Placement, Writer};
 use ::spillproof::commit::Scalar;
@@ -16,7 +17,6 @@ use super::*;
 use crate::poly::EvaluationDomain;
 use crate::spillproof::bases::or_panic;
 use crate::spillproof::cells::AdviceCells;
-use crate::spillproof::engine::in_turn;
 use crate::spillproof::values::{column, from_column, scalar};
 
 /// Values that are converted at a time.
@@ -75,7 +75,7 @@ pub(in crate::plonk) fn lagrange_column<F: Field>(
         push(tail)?;
         writer.finish()
     };
-    in_turn(session, write).map(from_column)
+    session.workspace().run(write).map(from_column).map_err(io::Error::other)
 }
 
 /// Absorbs the instances: their values, or (where the prover queries them) commitments to them.
@@ -191,7 +191,7 @@ where
 
 /// [`super::synthesize_witness`], in a session.
 pub(super) fn witness<'params, 'a, Scheme, P, E, R, T, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &'params Scheme::ParamsProver,
     pk: &ProvingKey<Scheme::Curve>,
     circuits: &[ConcreteCircuit],
@@ -209,6 +209,7 @@ where
     Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
     Scheme::ParamsProver: Sync,
 {
+    let _pinned = session.pin();
     let instance = begin(session, pk, circuits.len(), instances, transcript)?;
     let (advice, challenges) = synthesize::<Scheme, P, E, R, T, ConcreteCircuit>(
         session, params, pk, circuits, instances, &instance, &mut rng, transcript,
@@ -372,9 +373,8 @@ where
         let mut made = Vec::with_capacity(columns.len());
         for (&index, tail) in columns.iter().zip(tails) {
             let tail: Vec<Scalar> = tail.iter().map(scalar).collect();
-            let (session, cells) = (self.session, &mut self.cells);
-            let values = or_panic(in_turn(session, || cells.column(session.workspace(), index, &tail)));
-            made.push(from_column(values));
+            let values = self.cells.column(self.session.workspace(), index, &tail);
+            made.push(from_column(or_panic(values.map_err(io::Error::other))));
         }
         let blinded: Vec<_> = made.iter().zip(blinds.iter().copied()).collect();
         for commitment in self.params.commit_lagrange_many(&blinded) {

@@ -47,24 +47,26 @@ impl<F: Field> AdviceCells<F> {
     /// # Errors
     /// If there is no room for them.
     pub(crate) fn new(workspace: &Workspace, columns: usize, rows: usize, phases: usize) -> io::Result<Self> {
-        let reading_bytes = Residency::default_share_bytes(workspace, columns);
-        let share_bytes = match phases {
-            1 => Residency::writing_share_bytes(workspace, columns),
-            // Other columns are committed to between.
-            _ => reading_bytes,
+        let make = || {
+            let reading_bytes = Residency::default_share_bytes(workspace, columns);
+            let share_bytes = match phases {
+                1 => Residency::writing_share_bytes(workspace, columns),
+                // Other columns are committed to between.
+                _ => reading_bytes,
+            };
+            let share = Residency::new(workspace, "advice cells", share_bytes, columns)?;
+            let columns = (0..columns)
+                .map(|_| Mapped::zeroed_in(&share, "advice cells", rows as u64))
+                .collect::<::spillproof::Result<_>>()?;
+            Ok(Self {
+                columns,
+                share,
+                reading_bytes,
+                rows,
+                field: PhantomData,
+            })
         };
-        let share = Residency::new(workspace, "advice cells", share_bytes, columns);
-        let share = share.map_err(io::Error::other)?;
-        let columns = (0..columns)
-            .map(|_| Mapped::zeroed_in(&share, "advice cells", rows as u64))
-            .collect::<::spillproof::Result<_>>();
-        Ok(Self {
-            columns: columns.map_err(io::Error::other)?,
-            share,
-            reading_bytes,
-            rows,
-            field: PhantomData,
-        })
+        workspace.run_here(make).map_err(io::Error::other)
     }
 
     /// Makes room in memory: cells are read now, column by column.

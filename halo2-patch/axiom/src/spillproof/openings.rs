@@ -96,8 +96,8 @@ impl<'a, F: Field> Opening<'a, F> {
         keep: bool,
     ) -> io::Result<(C, Option<Column<Scalar>>)> {
         let workspace = self.session.workspace();
-        let work = || multiopen::divide_and_commit(workspace, &self.bases, combinations, keep);
-        let (sum, kept) = self.session.run_in_turn(work).map_err(io::Error::other)?;
+        let opened = multiopen::divide_and_commit(workspace, &self.bases, combinations, keep);
+        let (sum, kept) = opened.map_err(io::Error::other)?;
         Ok((point(&sum), kept))
     }
 }

@@ -44,13 +44,31 @@ use crate::poly::Rotation;
 /// [`BudgetTooSmall`](::spillproof::Error::BudgetTooSmall) with the smallest budget that works; the session's own, where its
 /// disk can't be measured.
 pub fn plan(session: &Session, cs: &ConstraintSystem<Fr>, k: u32, scheme: OpeningScheme) -> Result<Plan> {
-    let rates = session.run(|| Rates::measure(session.workspace()))?;
+    let rates = Rates::measure(session.workspace())?;
     Plan::new(
         &shape(cs, k, 1, scheme),
         session.budget().limit_bytes(),
         session.threads(),
         &rates,
     )
+}
+
+/// The smallest budget in which keys and a proof of `circuits` such circuits can be made, by whichever scheme.
+pub(crate) fn minimum_bytes(
+    cs: &ConstraintSystem<Fr>,
+    k: u32,
+    circuits: usize,
+    threads: usize,
+) -> Result<u64> {
+    /// More than any circuit takes.
+    const ENOUGH: u64 = 1 << 45;
+    [OpeningScheme::Shplonk, OpeningScheme::Gwc]
+        .into_iter()
+        .try_fold(0, |most, scheme| {
+            let shape = shape(cs, k, circuits, scheme);
+            let plan = Plan::new(&shape, ENOUGH, threads, &Rates::default())?;
+            Ok(plan.smallest_budget_bytes.max(most))
+        })
 }
 
 /// The shape of proofs of `circuits` circuits of `2^k` rows. Selectors that stand in `cs` still become a column each, as they do

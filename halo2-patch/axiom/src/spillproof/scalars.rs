@@ -49,7 +49,7 @@ pub(crate) fn foreign<F: Copy + 'static>(value: Scalar) -> F {
     }
 }
 
-/// The process's current session, if the curve is the one that the engine knows.
+/// The current session, if the curve is the one that the engine knows.
 ///
 /// # Errors
 /// If a session was asked for and can't be made.
@@ -78,18 +78,21 @@ pub(super) fn spill<F: 'static>(
 ) -> io::Result<Column<Scalar>> {
     /// Values that are converted at a time.
     const TILE: usize = 512;
-    let writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto);
-    let mut writer = writer.map_err(io::Error::other)?;
-    let mut tile = Vec::with_capacity(TILE);
-    feed(&mut |values| {
-        for values in values.chunks(TILE) {
-            tile.clear();
-            tile.extend(values.iter().map(scalar));
-            writer.push(&tile).map_err(io::Error::other)?;
-        }
-        Ok(())
-    })?;
-    writer.finish().map_err(io::Error::other)
+    let mut fed = Ok(());
+    let spilled = workspace.run_here(|| {
+        let mut writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto)?;
+        let mut tile = Vec::with_capacity(TILE);
+        fed = feed(&mut |values| {
+            for values in values.chunks(TILE) {
+                tile.clear();
+                tile.extend(values.iter().map(scalar));
+                writer.push(&tile).map_err(io::Error::other)?;
+            }
+            Ok(())
+        });
+        writer.finish()
+    });
+    fed.and_then(|()| spilled.map_err(io::Error::other))
 }
 
 /// The transform of a polynomial that is of a session.
@@ -100,19 +103,11 @@ pub(super) fn transformed<F: Copy + 'static, B>(
     poly: &Polynomial<F, B>,
     transform: &Transform<Scalar>,
 ) -> io::Result<Column<Scalar>> {
-    let input = column(poly)?;
-    let work = || stream::ntt(&input, transform, Placement::Auto);
-    let output = match session()? {
-        Some(session) => session.run_in_turn(work),
-        None => work(),
-    };
-    output.map_err(io::Error::other)
+    stream::ntt(&column(poly)?, transform, Placement::Auto).map_err(io::Error::other)
 }
 
 /// A polynomial's values in a column.
 pub(crate) struct OnDisk {
-    /// Whose threads compute; none if the column was made outside of a session.
-    session: Option<Arc<Session>>,
     column: Column<Scalar>,
     slice: OnceLock<MappedColumn<Fr>>,
     /// Points and values, the latest last.
@@ -122,8 +117,6 @@ pub(crate) struct OnDisk {
 impl OnDisk {
     pub(super) fn shared(column: Column<Scalar>) -> Arc<dyn Stored<Fr>> {
         Arc::new(Self {
-            // One that can't be made is an error wherever columns are made, so not again here.
-            session: session().ok().flatten(),
             column,
             slice: OnceLock::new(),
             evaluations: Mutex::default(),
@@ -140,9 +133,7 @@ impl OnDisk {
         if let Some(value) = self.remembered(point) {
             return Ok(value);
         }
-        let value = self
-            .in_turn(|| stream::evaluate(&self.column, point))
-            .map_err(io::Error::other)?;
+        let value = stream::evaluate(&self.column, point).map_err(io::Error::other)?;
         self.remember(&[point], &[value]);
         Ok(value)
     }
@@ -161,14 +152,11 @@ impl OnDisk {
             .map(|wanted| (wanted.0, unknown(wanted)))
             .filter(|(_, points)| !points.is_empty())
             .collect();
-        let Some((first, _)) = missing.first() else {
-            return Ok(());
-        };
         let queries: Vec<_> = missing
             .iter()
             .map(|(on_disk, points)| (&on_disk.column, points.clone()))
             .collect();
-        let values = first.in_turn(|| stream::evaluate_all(&queries));
+        let values = stream::evaluate_all(&queries);
         for ((on_disk, points), values) in missing.iter().zip(values.map_err(io::Error::other)?) {
             on_disk.remember(points, &values);
         }
@@ -212,14 +200,6 @@ impl OnDisk {
 
     fn evaluations(&self) -> MutexGuard<'_, VecDeque<(Scalar, Scalar)>> {
         self.evaluations.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// On the session's threads, after whoever else computes there.
-    fn in_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match &self.session {
-            Some(session) => session.run_in_turn(work),
-            None => work(),
-        }
     }
 
     fn read(&self) -> ::spillproof::Result<LeasedVec<Fr>> {

@@ -26,9 +26,14 @@ const TILE_BYTES: usize = if cfg!(test) { 256 } else { 512 << 10 };
 
 type Word = [u8; WORD_BYTES];
 
-/// Where each selector of a circuit is on.
+/// Where each selector of a circuit is on; and, since it is the one field of a verifying key that is ours, what is to be known of the
+/// making of the key.
 #[derive(Clone, Debug)]
-pub struct SelectorBits(Inner);
+pub struct SelectorBits {
+    bits: Inner,
+    /// Jobs of the key's making that were an accelerator's.
+    accelerator_jobs: u64,
+}
 
 #[derive(Clone, Debug)]
 enum Inner {
@@ -41,9 +46,26 @@ enum Inner {
 }
 
 impl SelectorBits {
+    fn of(bits: Inner) -> Self {
+        Self {
+            bits,
+            accelerator_jobs: 0,
+        }
+    }
+
+    /// How many jobs of the key's making were an accelerator's. It does not survive a file.
+    pub(crate) fn accelerator_jobs(&self) -> u64 {
+        self.accelerator_jobs
+    }
+
+    /// More of the key was made.
+    pub(crate) fn add_accelerator_jobs(&mut self, jobs: u64) {
+        self.accelerator_jobs += jobs;
+    }
+
     /// How many selectors there are.
     pub fn len(&self) -> usize {
-        match &self.0 {
+        match &self.bits {
             Inner::Memory(selectors) => selectors.len(),
             Inner::Disk { count, .. } => *count,
         }
@@ -56,7 +78,7 @@ impl SelectorBits {
 
     /// The rows of a selector.
     pub(crate) fn get(&self, selector: usize) -> Option<Range<usize>> {
-        match &self.0 {
+        match &self.bits {
             Inner::Memory(selectors) => selectors.get(selector).map(|rows| 0..rows.len()),
             Inner::Disk { count, rows, .. } => (selector < *count).then_some(0..*rows),
         }
@@ -72,7 +94,7 @@ impl SelectorBits {
     /// # Errors
     /// Those of the writer, and of reading the column.
     pub(crate) fn write<W: io::Write>(&self, writer: &mut W) -> io::Result<()> {
-        let (words, count, rows) = match &self.0 {
+        let (words, count, rows) = match &self.bits {
             Inner::Memory(selectors) => {
                 let bytes = selectors.iter().flat_map(|rows| rows.chunks(8)).map(pack);
                 return bytes.into_iter().try_for_each(|byte| writer.write_all(&[byte]));
@@ -102,7 +124,7 @@ impl SelectorBits {
     /// # Errors
     /// If the column can't be read, or the budget has no room.
     fn conflicts(&self) -> io::Result<Vec<(usize, usize)>> {
-        let Inner::Disk { words, count, rows } = &self.0 else {
+        let Inner::Disk { words, count, rows } = &self.bits else {
             return Err(io::Error::other("selectors in memory are for stock to compress"));
         };
         let (count, each) = (*count, words_of(*rows));
@@ -137,7 +159,7 @@ impl SelectorBits {
 /// None, for a key whose selectors are not compressed.
 impl Default for SelectorBits {
     fn default() -> Self {
-        Self(Inner::Memory(Vec::new()))
+        Self::of(Inner::Memory(Vec::new()))
     }
 }
 
@@ -147,7 +169,7 @@ impl From<Vec<Vec<bool>>> for SelectorBits {
     /// Panics where its disk or budget has no room.
     fn from(selectors: Vec<Vec<bool>>) -> Self {
         let (false, Some(session)) = (selectors.is_empty(), or_panic(session())) else {
-            return Self(Inner::Memory(selectors));
+            return Self::of(Inner::Memory(selectors));
         };
         let rows = selectors.first().map_or(0, Vec::len);
         let writer = SelectorWriter::new(session.workspace(), selectors.len(), rows);
@@ -233,7 +255,7 @@ impl SelectorWriter {
     /// # Errors
     /// If some are missing, or where the disk has no room.
     pub(crate) fn finish(self) -> Result<SelectorBits> {
-        Ok(SelectorBits(Inner::Disk {
+        Ok(SelectorBits::of(Inner::Disk {
             words: self.writer.finish()?,
             count: self.count,
             rows: self.rows,
@@ -324,7 +346,7 @@ mod tests {
             let (mut written, mut memory) = (Vec::new(), Vec::new());
             bits.write(&mut written).unwrap();
             prop_assert_eq!(&written, &bytes.concat());
-            SelectorBits(Inner::Memory(selectors.clone())).write(&mut memory).unwrap();
+            SelectorBits::of(Inner::Memory(selectors.clone())).write(&mut memory).unwrap();
             prop_assert_eq!(&memory, &written);
             let meet = |i: usize, j: usize| selectors[i].iter().zip(&selectors[j]).any(|(one, other)| one & other);
             let pairs = (0..on.len()).flat_map(|i| (i + 1..on.len()).map(move |j| (i, j)));
