@@ -35,7 +35,7 @@ impl Group {
         Self::new(limit_bytes, false)
     }
 
-    /// The same for memory alone: what does not fit may go to swap, as much as the machine has.
+    /// The same for memory alone: pages that do not fit may go to swap, up to all swap of the machine.
     ///
     /// # Errors
     /// As [`Group::create`].

@@ -1,5 +1,5 @@
-//! A plan says what then happens: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused. What a
-//! second compute tier is offered is what was planned, with as many bytes left.
+//! Plans are compared with runs: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused. The
+//! jobs that a second compute tier is offered are the planned ones, with as many bytes left.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -47,7 +47,7 @@ fn happens(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> [(Phase, Ta
     happens_with(None, (kind, k, scheme, budget_bytes)).map(|(phase, taken, _)| (phase, taken))
 }
 
-/// The same with somebody who writes down what he is offered, and what of it came in each phase.
+/// The same with a tier that records its offers, and the offers of each phase.
 fn happens_with(
     tier: Option<&Arc<Recording>>,
     (kind, k, scheme, budget_bytes): (Kind, u32, Scheme, u64),

@@ -55,47 +55,47 @@ pub struct Record {
 /// What is measured, and how often.
 #[derive(Debug, Clone, Args)]
 pub struct Bench {
-    /// MSMs of these sizes (powers of two), from disk in --memory (96 MiB; with --gpu 256 MiB, and 20,22,24,26 if nothing is said).
+    /// MSMs of these sizes (powers of two), from disk in --memory (default 96 MiB; with --gpu 256 MiB, and sizes 20,22,24,26 by default).
     #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
     pub msm: Vec<u32>,
-    /// Transforms of these sizes (powers of two), from disk in --memory (64 MiB; with --gpu as MSMs).
+    /// Transforms of these sizes (powers of two), from disk in --memory (default 64 MiB; with --gpu as for --msm).
     #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
     pub ntt: Vec<u32>,
-    /// Keys and proofs of these circuits in --memory (32 MiB), against the unmodified prover with all the memory it wants.
+    /// Keys and proofs of these circuits in --memory (32 MiB), beside the unmodified prover without a limit on its memory.
     #[arg(long, value_delimiter = ',', value_enum, value_name = "CIRCUIT")]
     pub prove: Vec<Kind>,
-    /// With 2^K rows each: several show how that scales.
+    /// Circuits of 2^K rows each: several values show how time scales.
     #[arg(long, value_delimiter = ',', requires = "prove", default_value = "16", value_parser = clap::value_parser!(u32).range(8..=28))]
     pub k: Vec<u32>,
-    /// On so many threads each, instead of --threads: several show how that scales.
+    /// On N threads each, instead of --threads: several values show how time scales.
     #[arg(long, value_delimiter = ',', requires = "prove", value_name = "N")]
     pub cores: Vec<usize>,
-    /// Time against memory too: from the smallest budget that works, doubled up to all there is.
+    /// Measure also time against memory: from the smallest budget that works, doubled, up to all available memory.
     #[arg(long, requires = "prove")]
     pub curve: bool,
-    /// The unmodified prover with a swap file under our limit too (usually takes root).
+    /// Measure also the unmodified prover with a swap file, under the limit of spillproof (usually takes root).
     #[arg(long, requires = "prove")]
     pub swap: bool,
     /// A ParamsKZG file (raw bytes) for the proofs; without it, an INSECURE one is made for each K.
     #[arg(long, requires = "prove", value_name = "FILE")]
     pub params: Option<PathBuf>,
-    /// Measure a GPU instead: what it is and does in a second, then MSMs and transforms from disk with it, beside the processor's;
-    /// auto is the first one. Fails where there is none, where it fails, and where a result differs.
+    /// Measure a GPU instead: its rates, then MSMs and transforms from disk with it, beside the processor's; auto is the first one.
+    /// Fails if there is none, if it fails, or if a result differs.
     #[arg(long, value_name = "auto|N", conflicts_with_all = ["prove", "k", "cores", "curve", "swap", "params", "no_ark"])]
     pub gpu: Option<Choice>,
-    /// Budgets of the GPU's memory; auto is what is free there. Those that it has not are left out.
+    /// Budgets of the GPU's memory; auto is its free memory. Budgets above the free memory are left out.
     #[arg(long, value_delimiter = ',', requires = "gpu", value_name = "SIZE", default_value = "1GiB,4GiB,16GiB", value_parser = size)]
     pub vram: Vec<ByteSize>,
-    /// Leave the processor out; results are then compared between budgets only.
+    /// Do not measure the processor; results are then compared between budgets only.
     #[arg(long, requires = "gpu")]
     pub no_cpu: bool,
-    /// Each is run so often, in turns; medians count.
+    /// Runs of each, in turns; medians are printed.
     #[arg(long, default_value_t = 3)]
     pub runs: usize,
-    /// Leave arkworks out of the MSMs (it is the slowest).
+    /// Do not measure the MSMs of arkworks (the slowest peer).
     #[arg(long)]
     pub no_ark: bool,
-    /// Draw it into this file.
+    /// Draw the results into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }

@@ -6,11 +6,11 @@ use spillproof_cli::report::svg::{LEFT, PLOT_HEIGHT, PLOT_WIDTH, Picture, TOP, e
 const BAR_HEIGHT: f64 = 22.0;
 const COLOURS: [&str; 6] = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#66ccee", "#ccbb44"];
 
-/// Points that belong together.
+/// One line of a chart.
 pub struct Series {
     /// Its name.
     pub name: String,
-    /// x, y, and what stands beside the point.
+    /// x, y, and the label of the point.
     pub points: Vec<(f64, f64, String)>,
 }
 
@@ -23,7 +23,7 @@ pub enum Vertical {
     Logarithmic,
 }
 
-/// Lines. `label` says what a power of two on the horizontal axis is; the vertical one is in seconds.
+/// Lines. `label` is the text of a power of two on the horizontal axis; the vertical axis is in seconds.
 pub fn lines(title: &str, label: impl Fn(f64) -> String, vertical: Vertical, series: &[Series]) -> Picture {
     let mut picture = Picture::new(title);
     let all = || series.iter().flat_map(|series| &series.points);
@@ -56,7 +56,7 @@ pub fn lines(title: &str, label: impl Fn(f64) -> String, vertical: Vertical, ser
         picture.level(y(value), &seconds(value));
     }
     let marks = (right - left) as u32;
-    // No more labels than stand beside each other.
+    // At most as many labels as fit side by side.
     for mark in (0..=marks).step_by(marks.div_ceil(12).max(1) as usize) {
         let value = (left + f64::from(mark)).exp2();
         picture.put(format_args!(

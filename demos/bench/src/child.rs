@@ -15,23 +15,23 @@ use crate::median;
 
 const TIMEOUT: Duration = Duration::from_secs(6 * 3600);
 
-/// Who proves.
+/// The prover of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Who {
+pub enum Prover {
     /// The unmodified crate.
     Stock,
-    /// A session with this budget in bytes, or with what there is.
+    /// A session with this budget in bytes, or with all available memory.
     Ours(Option<u64>),
 }
 
-/// What keys and a proof took.
+/// Time, memory and bytes of keys and a proof.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Taken {
     /// Both keys.
     pub keygen_seconds: f64,
     /// The proof.
     pub prove_seconds: f64,
-    /// The most resident memory, or what the group was charged at most.
+    /// The most resident memory, or the most memory that the group was charged.
     pub peak_bytes: u64,
     /// By the proof.
     pub bytes_read: u64,
@@ -61,15 +61,15 @@ impl Taken {
 
 /// How a child in a group ended.
 pub enum Limited {
-    /// It got there.
+    /// With a proof.
     Finished(Taken),
     /// The kernel killed it.
     Killed,
-    /// It took longer than it was given.
+    /// It ran past its time limit.
     TimedOut,
 }
 
-/// A circuit, its parameters, and how many threads.
+/// A circuit, its parameters, and the number of threads.
 pub struct Statement<'a> {
     pub global: &'a Global,
     /// The folder of scratch files.
@@ -82,20 +82,20 @@ pub struct Statement<'a> {
 
 impl Statement<'_> {
     /// Proves, with the parameters out of the page cache.
-    pub fn prove(&self, who: Who) -> Result<Taken> {
-        let (program, arguments, proof) = self.told("prove", who)?;
+    pub fn prove(&self, prover: Prover) -> Result<Taken> {
+        let (program, arguments, proof) = self.command("prove", prover)?;
         let threads = self.threads.to_string();
         let ended = watched(program, &arguments, &[("RAYON_NUM_THREADS", &threads)], TIMEOUT)?;
         proof.remove();
         if !ended.status.success() {
-            return Err(failed(who, &ended.stderr));
+            return Err(failed(prover, &ended.stderr));
         }
-        taken(&ended.stdout, ended.peak_bytes).ok_or_else(|| failed(who, &ended.stdout))
+        taken(&ended.stdout, ended.peak_bytes).ok_or_else(|| failed(prover, &ended.stdout))
     }
 
     /// Proves in a group.
-    pub fn prove_in(&self, group: &Group, who: Who, timeout: Duration) -> Result<Limited> {
-        let (program, arguments, proof) = self.told("prove", who)?;
+    pub fn prove_in(&self, group: &Group, prover: Prover, timeout: Duration) -> Result<Limited> {
+        let (program, arguments, proof) = self.command("prove", prover)?;
         let threads = self.threads.to_string();
         let ended = group.run(program, &arguments, &[("RAYON_NUM_THREADS", &threads)], timeout)?;
         proof.remove();
@@ -106,17 +106,17 @@ impl Statement<'_> {
             return Ok(Limited::Killed);
         }
         if !ended.status.success() {
-            return Err(failed(who, &ended.stderr));
+            return Err(failed(prover, &ended.stderr));
         }
         let taken = taken(&ended.stdout, ended.figures.peak_bytes);
         taken
             .map(Limited::Finished)
-            .ok_or_else(|| failed(who, &ended.stdout))
+            .ok_or_else(|| failed(prover, &ended.stdout))
     }
 
     /// Proves once more, and has the unmodified crate verify the proof.
-    pub fn check(&self, who: Who) -> Result<()> {
-        let (program, arguments, proof) = self.told("prove", who)?;
+    pub fn check(&self, prover: Prover) -> Result<()> {
+        let (program, arguments, proof) = self.command("prove", prover)?;
         let ended = watched(program, &arguments, &[], TIMEOUT)?;
         let mut verify = vec!["verify".to_owned(), proof.0.display().to_string()];
         verify.extend(self.words());
@@ -126,7 +126,7 @@ impl Statement<'_> {
         if ended.status.success() && verified.status.success() {
             return Ok(());
         }
-        Err(failed(who, &format!("{}{}", ended.stderr, verified.stderr)))
+        Err(failed(prover, &format!("{}{}", ended.stderr, verified.stderr)))
     }
 
     fn words(&self) -> Vec<String> {
@@ -140,15 +140,15 @@ impl Statement<'_> {
             .to_vec()
     }
 
-    fn told(&self, command: &str, who: Who) -> Result<(PathBuf, Vec<String>, Proof)> {
+    fn command(&self, command: &str, prover: Prover) -> Result<(PathBuf, Vec<String>, Proof)> {
         cold::evict(&self.params).map_err(Failure::file(&self.params))?;
         let proof = Proof(self.dir.join("proof"));
         let mut arguments = vec![command.to_owned(), "--json".into()];
         arguments.extend(self.words());
         arguments.extend(["--out".into(), proof.0.display().to_string()]);
-        match who {
-            Who::Stock => arguments.push("--stock".into()),
-            Who::Ours(budget) => {
+        match prover {
+            Prover::Stock => arguments.push("--stock".into()),
+            Prover::Ours(budget) => {
                 let memory = budget.map_or("auto".into(), |bytes| bytes.to_string());
                 arguments.extend(["--memory".into(), memory]);
                 arguments.extend(["--dir".into(), self.dir.display().to_string()]);
@@ -178,20 +178,20 @@ struct Proof(PathBuf);
 
 impl Proof {
     fn remove(&self) {
-        // A prover that failed has made none.
+        // A prover that failed has written none.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-fn failed(who: Who, said: &str) -> Failure {
-    let who = match who {
-        Who::Stock => "the unmodified prover".to_owned(),
-        Who::Ours(Some(budget)) => format!("the prover with a budget of {}", bytes(budget)),
-        Who::Ours(None) => "the prover with what memory there is".to_owned(),
+fn failed(prover: Prover, said: &str) -> Failure {
+    let name = match prover {
+        Prover::Stock => "the unmodified prover".to_owned(),
+        Prover::Ours(Some(budget)) => format!("the prover with a budget of {}", bytes(budget)),
+        Prover::Ours(None) => "the prover with all available memory".to_owned(),
     };
     // Progress goes to standard error too, one JSON object a line.
     let said: Vec<&str> = said.lines().filter(|line| !line.starts_with('{')).collect();
-    Failure::Demonstration(format!("{who} failed: {}", said.join("\n")))
+    Failure::Demonstration(format!("{name} failed: {}", said.join("\n")))
 }
 
 fn taken(stdout: &str, peak_bytes: u64) -> Option<Taken> {

@@ -1,6 +1,6 @@
-//! Kernels: from disk within a budget, against the in-memory libraries with all the memory they want, in turns.
+//! Kernels: from disk within a budget, beside the in-memory libraries without a limit on their memory, in turns.
 //!
-//! Every run reads from disk: scratch files are read past the page cache, or leave none behind. Inputs are made once; medians
+//! Every run reads from disk: scratch files are read past the page cache, or dropped from it. Inputs are made once; medians
 //! of the runs are compared, and results are compared too.
 
 use std::time::Instant;
@@ -30,17 +30,17 @@ use crate::peers::{HALO2CURVES, to_halo2curves};
 
 const MSM_MEMORY: ByteSize = ByteSize::Bytes(96 << 20);
 const NTT_MEMORY: ByteSize = ByteSize::Bytes(64 << 20);
-/// Of all points and scalars that are measured.
+/// The seed of all points and scalars.
 pub const SEED: u64 = 1;
 
 /// A kernel beside a peer.
 #[derive(Debug, Serialize)]
 pub struct Line {
-    /// What was computed.
+    /// The kernel and its size.
     pub what: String,
     budget_bytes: u64,
     seconds: f64,
-    /// Bytes of one run at the measured rates of the disk: no run from there takes less.
+    /// Bytes of one run at the measured rates of the disk: a lower bound of its time.
     disk_seconds: f64,
     /// The peer.
     pub peer: &'static str,
@@ -72,7 +72,7 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// The table of them.
+/// The lines as a table.
 pub fn render(lines: &[Line]) -> String {
     let headings = [
         "",
@@ -182,13 +182,13 @@ fn line(
     }
 }
 
-/// What was moved since `before`, at the disk's rates.
+/// Seconds of the bytes that moved since `before`, at the disk's rates.
 pub fn disk_seconds(before: &IoStats, now: &IoStats, rates: &Rates) -> f64 {
     (now.bytes_read - before.bytes_read) as f64 / rates.bytes_read
         + (now.bytes_written - before.bytes_written) as f64 / rates.bytes_written
 }
 
-/// What came of a work, and its seconds.
+/// The result of a work, and its seconds.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let started = Instant::now();
     let value = work();

@@ -53,10 +53,10 @@ pub fn render(kernels: &[Line], provers: &[Compared]) -> String {
     Picture::stack(&pictures)
 }
 
-/// Time against the memory that was seen from outside.
+/// Time against the resident memory, measured from outside.
 fn curve(prover: &Compared) -> Picture {
     let ours = prover.curve.iter().map(|point| {
-        let budget = point.budget_bytes.map_or("all there is".into(), bytes);
+        let budget = point.budget_bytes.map_or("all memory".into(), bytes);
         (point.taken.peak_bytes as f64, point.taken.prove_seconds, budget)
     });
     let stock = (
@@ -85,8 +85,8 @@ fn curve(prover: &Compared) -> Picture {
 fn series(provers: &[Compared], x: impl Fn(&Compared) -> f64) -> Vec<Series> {
     let mut all = Vec::new();
     for kind in [Kind::Chain, Kind::Wide, Kind::Lookups] {
-        let of = |who: &str, seconds: fn(&Compared) -> f64| Series {
-            name: format!("{kind:?}, {who}"),
+        let of = |name: &str, seconds: fn(&Compared) -> f64| Series {
+            name: format!("{kind:?}, {name}"),
             points: (provers.iter())
                 .filter(|prover| prover.circuit == kind)
                 .map(|prover| (x(prover), seconds(prover), format!("{:.1} s", seconds(prover))))

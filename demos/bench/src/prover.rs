@@ -1,8 +1,8 @@
 //! The whole prover, keys included, against the unmodified one.
 //!
-//! Both read the same parameters from disk, past the page cache; ours and theirs in turns. `--curve` goes through budgets from
-//! the smallest one that the planner finds, doubled until the unmodified prover would fit, and then all there is. `--swap` lets the
-//! unmodified prover swap under the limit that ours has as a whole process.
+//! Both read the same parameters from disk, past the page cache, in turns. `--curve` takes budgets from the smallest one that the
+//! planner finds, doubled up to the memory of the unmodified prover, and then all available memory. `--swap` runs the unmodified
+//! prover with a swap file, under the limit that spillproof has as a whole process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
 
 use crate::args::Bench;
-use crate::child::{Limited, Statement, Taken, Who, spillproof};
+use crate::child::{Limited, Prover, Statement, Taken, spillproof};
 
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
 const TIMEOUT: Duration = Duration::from_secs(3600);
-/// Swapping may take so many times as long as having the memory, before it is given up.
+/// A prover that swaps is stopped after this many times its time with enough memory.
 const SWAP_PATIENCE: f64 = 20.0;
 
 /// One circuit of one size on so many threads.
@@ -41,13 +41,13 @@ pub struct Compared {
     pub threads: usize,
     /// Ours, within the budget.
     pub ours: Point,
-    /// The unmodified prover, with all the memory it wants.
+    /// The unmodified prover, without a limit on its memory.
     pub stock: Taken,
     /// Ours by theirs: keys.
     pub keygen_ratio: f64,
     /// Ours by theirs: the proof.
     pub prove_ratio: f64,
-    /// Other budgets, if they were asked for, from the smallest to none.
+    /// Other budgets, if they were asked for, from the smallest one to all available memory.
     pub curve: Vec<Point>,
     /// The unmodified prover with swap, if that was asked for.
     pub swap: Option<Swapped>,
@@ -56,12 +56,12 @@ pub struct Compared {
 /// Ours with one budget.
 #[derive(Debug, Serialize)]
 pub struct Point {
-    /// The budget, if there was one but what the machine has.
+    /// The budget; `None` is all available memory.
     pub budget_bytes: Option<u64>,
-    /// What it took.
+    /// Its figures.
     #[serde(flatten)]
     pub taken: Taken,
-    /// What the proof read and wrote, at the measured rates of the disk: no run takes less.
+    /// The bytes of the proof at the measured rates of the disk: a lower bound of its time.
     pub disk_seconds: f64,
 }
 
@@ -74,7 +74,7 @@ pub struct Swapped {
     pub ours: Option<Taken>,
     /// The unmodified prover.
     pub stock: Option<Taken>,
-    /// Why there is no figure, or what it means.
+    /// The outcome as a sentence, or why there is none.
     pub note: String,
 }
 
@@ -85,7 +85,7 @@ struct Bencher<'a> {
     dir: Folder,
 }
 
-/// Runs what is asked for, and says it.
+/// Runs the proofs that were asked for, and prints their tables.
 ///
 /// # Errors
 /// The engine's and halo2's; [`Failure::Demonstration`] for a child that fails.
@@ -132,7 +132,7 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Compared>> {
 }
 
 impl Bencher<'_> {
-    /// Parameters that are in a file before anything is measured.
+    /// The file of parameters, made before anything is measured.
     fn params(&self, k: u32) -> Result<PathBuf> {
         if let Some(file) = &self.args.params {
             return Ok(file.clone());
@@ -165,26 +165,26 @@ impl Bencher<'_> {
         } = *statement;
         let budget_bytes = self.session.budget().limit_bytes();
         let name = format!("{circuit:?} 2^{k}");
-        let who = Who::Ours(Some(budget_bytes));
+        let prover = Prover::Ours(Some(budget_bytes));
         {
-            let _line = Progress::start(&format!("{name}: a proof that the unmodified crate verifies"));
-            statement.check(who)?;
+            let _line = Progress::start(&format!("{name}: a proof, verified by the unmodified crate"));
+            statement.check(prover)?;
         }
         let (mut ours, mut stock) = (Vec::new(), Vec::new());
         for turn in 1..=self.args.runs {
             let _line = Progress::start(&format!("{name}: ours and stock, {turn} of {}", self.args.runs));
-            ours.push(statement.prove(who)?);
-            stock.push(statement.prove(Who::Stock)?);
+            ours.push(statement.prove(prover)?);
+            stock.push(statement.prove(Prover::Stock)?);
         }
         let stock = Taken::median(&stock);
         let ours = self.point(Some(budget_bytes), &ours);
         let mut curve = Vec::new();
         if self.args.curve {
             for budget in self.budgets(circuit, k, stock.peak_bytes)? {
-                let label = budget.map_or("all there is".into(), bytes);
+                let label = budget.map_or("all memory".into(), bytes);
                 let _line = Progress::start(&format!("{name}: budget {label}"));
                 let runs: Vec<Taken> = (0..self.args.runs)
-                    .map(|_| statement.prove(Who::Ours(budget)))
+                    .map(|_| statement.prove(Prover::Ours(budget)))
                     .collect::<Result<_>>()?;
                 curve.push(self.point(budget, &runs));
             }
@@ -219,7 +219,7 @@ impl Bencher<'_> {
         }
     }
 
-    /// From the smallest that works, doubled up to `most_bytes`, and then without one.
+    /// From the smallest budget that works, doubled up to `most_bytes`; then all available memory.
     fn budgets(&self, circuit: Kind, k: u32, most_bytes: u64) -> Result<Vec<Option<u64>>> {
         let shape = Shape {
             k,
@@ -241,7 +241,7 @@ impl Bencher<'_> {
             note: String::new(),
         };
         let ours = match Group::create(limit_bytes) {
-            Ok(group) => statement.prove_in(&group, Who::Ours(Some(budget_bytes)), TIMEOUT)?,
+            Ok(group) => statement.prove_in(&group, Prover::Ours(Some(budget_bytes)), TIMEOUT)?,
             Err(refusal @ Refusal::Unsupported(_)) => {
                 swapped.note = format!("SKIPPED: {refusal}");
                 return Ok(swapped);
@@ -260,7 +260,7 @@ impl Bencher<'_> {
         };
         let patience = Duration::from_secs_f64(60.0 + SWAP_PATIENCE * stock.seconds());
         let group = Group::with_swap(limit_bytes)?;
-        match statement.prove_in(&group, Who::Stock, patience)? {
+        match statement.prove_in(&group, Prover::Stock, patience)? {
             Limited::Finished(taken) => {
                 swapped.stock = Some(taken);
                 let ratio = swapped.ours.map(|ours| ours.prove_seconds / taken.prove_seconds);
@@ -279,7 +279,7 @@ impl Bencher<'_> {
             }
             Limited::TimedOut => {
                 swapped.note = format!(
-                    "unmodified, swapping under {}: given up after {:.0} s",
+                    "unmodified, swapping under {}: stopped after {:.0} s",
                     bytes(limit_bytes),
                     patience.as_secs_f64()
                 );
@@ -319,7 +319,7 @@ fn render(compared: &Compared) -> String {
         ]
     };
     let point = |point: &Point| {
-        let budget = point.budget_bytes.map_or("all there is".into(), bytes);
+        let budget = point.budget_bytes.map_or("all memory".into(), bytes);
         row(format!("budget {budget}"), &point.taken, Some(point.disk_seconds))
     };
     let mut rows = vec![
@@ -340,7 +340,7 @@ fn render(compared: &Compared) -> String {
     )
 }
 
-/// A folder that goes when this does, and when we are interrupted.
+/// A folder that is removed on drop, and if the process is interrupted.
 struct Folder {
     path: PathBuf,
     _keeper: Keeper,

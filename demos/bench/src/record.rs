@@ -164,7 +164,7 @@ fn render(title: &str, prompt: &str, lines: &[Line], seconds: f64) -> String {
     let mut before = String::new();
     for (index, ((line, text), at)) in lines.iter().zip(&shown).zip(&times).enumerate() {
         let time = format!("{:.1} s", line.seconds);
-        // A time is said once.
+        // A time that repeats is shown once.
         let said = if time == before { "" } else { &time };
         put(MARGIN + (index + 2) * LINE_HEIGHT, *at, said, "l", text);
         before = time;

@@ -1,5 +1,5 @@
-//! The circuits as one type: a prover is compiled once for all of them, which is most of the time that this crate takes to build.
-//! Which circuit it is, is the parameter of `configure_with_params`.
+//! The circuits as one type: a prover is compiled once for all of them, since provers take most of the time that this crate takes to
+//! build. The parameter of `configure_with_params` is the kind of the circuit.
 
 use super::chain::Chain;
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner};

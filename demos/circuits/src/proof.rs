@@ -21,7 +21,7 @@ use super::halo2::transcript::{
 };
 use crate::{Kind, Scheme};
 
-/// What stock makes and reads.
+/// The parameters.
 pub type Params = ParamsKZG<Bn256>;
 /// The key of a prover.
 pub type ProverKey = ProvingKey<G1Affine>;
@@ -33,7 +33,7 @@ type Challenge = Challenge255<G1Affine>;
 type Writer = Blake2bWrite<Vec<u8>, G1Affine, Challenge>;
 type Reader<'a> = Blake2bRead<&'a [u8], G1Affine, Challenge>;
 
-/// Parameters that anyone who knows the seed can break: for demonstrations and tests.
+/// Insecure parameters, for demonstrations and tests: the seed is enough to forge proofs.
 pub fn insecure_params(k: u32, seed: u64) -> Params {
     ParamsKZG::setup(k, ChaCha20Rng::seed_from_u64(seed))
 }

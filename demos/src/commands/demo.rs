@@ -16,7 +16,7 @@ use crate::report::table::bytes;
 use crate::run::{Result, Run, hex, put};
 use spillproof_circuits::{Kind, Scheme};
 
-/// The budget, if none is asked for: a quarter of what the MSM's points and scalars take.
+/// The default budget: a third of the MSM's points and scalars.
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
 const MSM_LOG_N: u32 = 20;
 
@@ -67,7 +67,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
         srs_seed: 1,
     };
 
-    // Everything that streams comes first, so that the curve shows what it takes before memory fills up with peers.
+    // The streamed work comes first, so that the curve shows its memory before the in-memory work.
     let n = 1u64 << MSM_LOG_N;
     run.say(format_args!(
         "\nWithin that budget: an MSM of 2^{MSM_LOG_N} points ({} of points and scalars), a proof of 2^{} rows",

@@ -14,10 +14,10 @@ mod srs;
 use crate::args::{Arguments, Command, Which};
 use crate::run::Result;
 
-/// Does what the command line says.
+/// Runs a command.
 ///
 /// # Errors
-/// Everything that can go wrong, as one type.
+/// Those of the command.
 pub fn dispatch(arguments: Arguments) -> Result<()> {
     let global = &arguments.global;
     match arguments.command {

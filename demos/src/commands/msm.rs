@@ -33,7 +33,7 @@ struct Outcome {
     log_n: u32,
     seed: u64,
     how: &'static str,
-    /// Who did it, if a GPU was asked for.
+    /// Which device computed the sum, if a GPU was asked for.
     done_by: Option<String>,
     point: String,
     msm_seconds: f64,
@@ -87,7 +87,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
     Ok(())
 }
 
-/// A point for people and for comparing: `x` and `y` in hexadecimal, or `infinity`.
+/// A point as text: `x` and `y` in hexadecimal, or `infinity`.
 pub fn describe(point: &G1Affine) -> String {
     match point.xy() {
         Some((x, y)) => {
@@ -106,11 +106,11 @@ fn in_memory(run: &mut Run, args: &Msm) -> Result<G1Affine> {
 }
 
 fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<Used>)> {
-    // Whoever names a GPU wants to see it at work, however small the sum is.
+    // A GPU that was asked for computes the sum, however small it is.
     let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
     let session = run.session_on(ByteSize::Auto, gpu.tier())?;
     let n = 1u64 << args.log_n;
-    // What could not be summed later is refused before anything is written.
+    // A budget that is too small for the sum is refused before points are written.
     session.run(|| MsmPlan::new::<g1::Config>(n, 1, 1, session.budget().available_bytes()))?;
     let bases = match &args.srs {
         Some(path) => {
@@ -182,7 +182,7 @@ pub fn scalars_to_disk(session: &Session, seed: u64, n: u64, progress: &Progress
     })
 }
 
-/// The sum, from disk, by whoever works for the session.
+/// The sum, from disk.
 pub fn msm_from_disk(session: &Session, bases: &Column<G1>, scalars: &Column<Fr>) -> Result<G1Affine> {
     let sums = session.run(|| msm::<g1::Config>(bases, &[Scalars::Column(scalars)]))?;
     Ok(sums.first().map(|sum| sum.into_affine()).unwrap_or_default())

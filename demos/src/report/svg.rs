@@ -1,5 +1,5 @@
 //! Pictures as SVG: a [`Picture`] to draw on, the memory curve of a run ([`render`]) and its disk rates ([`render_rates`]). Plain
-//! text in, plain text out.
+//! text in, plain text out. [`document`] is the frame of every SVG of the project.
 
 use std::fmt::{Arguments, Write};
 
@@ -106,7 +106,7 @@ pub fn document(width: f64, height: f64, elements: &str) -> String {
     )
 }
 
-/// The memory of a run: what is resident as an area, what is leased and the budget as lines, the phases as bands.
+/// The memory of a run: resident memory as an area, leased memory and the budget as lines, the phases as bands.
 pub fn render(report: &Report, title: &str) -> String {
     let curve = &report.curve;
     let end = curve.end_seconds();

@@ -51,7 +51,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Packages whose lints are somebody else's: the drop-in compiles upstream source.
+/// Packages with lints of their own: the drop-in compiles upstream source.
 const UPSTREAM_LINTS: &[&str] = &["halo2-axiom"];
 
 /// `cargo metadata` of the workspace's own packages; needs nothing but this tree.

@@ -1,4 +1,4 @@
-//! One sum or transform over columns on disk, by whoever has the session's turn.
+//! One sum or transform over columns on disk, by the device or the processor, whichever has the session's turn.
 
 use ark_bn254::{Fr, G1Affine};
 use ark_ff::AdditiveGroup;
@@ -14,7 +14,7 @@ use spillproof_cli::run::Result;
 use super::line::Way;
 use crate::kernels::SEED;
 
-/// What is made again and again.
+/// A job that is repeated.
 pub enum Job {
     /// Of 2^`log_n` terms.
     Sum {
@@ -44,7 +44,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// How a device may be asked to make it.
+    /// The ways in which a device can do it.
     pub fn ways(self) -> &'static [Way] {
         match self {
             Self::Sum => &[Way::Streamed, Way::Resident],
@@ -73,16 +73,16 @@ impl Of {
     }
 }
 
-/// What came of it.
+/// The result of a job.
 pub enum Made {
-    /// Of a sum.
+    /// A sum.
     Point(G1Affine),
-    /// Of a transform, on disk.
+    /// A transformed column, on disk.
     Column(Column<Fr>),
 }
 
 impl Job {
-    /// For people.
+    /// Its name.
     pub fn what(&self) -> String {
         match self {
             Self::Sum { log_n, .. } => format!("MSM 2^{log_n}"),

@@ -1,4 +1,4 @@
-//! One job by one maker: its figures, what bounds it, and the table.
+//! One job by a device: its figures, its bounds, and the table.
 
 use serde::Serialize;
 use spillproof_gpu::measure::Rates;
@@ -23,7 +23,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// For people.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Streamed => "streamed",
@@ -73,7 +73,7 @@ impl Plan {
     }
 }
 
-/// Below none of these can a run be, at the rates measured at the start.
+/// Lower bounds of a run's time, at the rates measured at the start.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Bounds {
     /// [`Plan::compute_seconds`].
@@ -108,16 +108,16 @@ impl Bounds {
     }
 }
 
-/// What a trace of one run says.
+/// Figures from the trace of one run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Traced {
     traced_seconds: f64,
     kernel_seconds: f64,
     copy_seconds: f64,
     overlap_seconds: f64,
-    /// Of the run's time, that in which a copy and a kernel ran.
+    /// The share of the run's time in which both a copy and a kernel ran.
     overlap_share: f64,
-    /// Of the shorter one's time, copies' or kernels'.
+    /// The same as a share of the copies' or the kernels' time, whichever is shorter.
     overlap_share_of_shorter: f64,
 }
 
@@ -141,7 +141,7 @@ impl Traced {
     }
 }
 
-/// Figures of one job by one maker.
+/// Figures of one job by a device.
 #[derive(Debug, Clone, Serialize)]
 pub struct Measured {
     /// The median.
@@ -150,9 +150,9 @@ pub struct Measured {
     pub processor_seconds: Option<f64>,
     /// The device's by the processor's.
     pub ratio: Option<f64>,
-    /// Whether all results are what `compared_with` has.
+    /// Whether all results equal those of `compared_with`.
     pub is_equal: Option<bool>,
-    /// Whose result that is.
+    /// The origin of the expected result.
     pub compared_with: Option<&'static str>,
     /// The largest of the bounds.
     pub bound_seconds: f64,
@@ -193,18 +193,18 @@ impl Measured {
 /// One job in one budget of device memory.
 #[derive(Debug, Clone, Serialize)]
 pub struct Line {
-    /// What was made.
+    /// The job.
     pub what: String,
     /// The budget.
     pub vram_budget_bytes: u64,
     /// How data passed.
     pub way: Way,
-    /// Figures, if it was made.
+    /// Figures, if the device did it.
     #[serde(flatten)]
     pub measured: Option<Measured>,
-    /// Why it was not made by the device.
+    /// Why the device did not do it.
     pub not_measured: Option<String>,
-    /// Whether that is a failure: bases that do not fit are none.
+    /// Whether that is a failure: bases that do not fit are not one.
     #[serde(skip)]
     pub is_failure: bool,
 }
@@ -227,7 +227,7 @@ impl Line {
         format!("{} within {budget}, {}", self.what, self.way.name())
     }
 
-    /// What is wrong with it.
+    /// The failure, as a sentence.
     pub fn failure(&self) -> Option<String> {
         if let Some(why) = self.not_measured.as_ref().filter(|_| self.is_failure) {
             return Some(format!("{}: not done by the GPU: {why}", self.name()));
@@ -236,14 +236,14 @@ impl Line {
         (measured.is_equal == Some(false)).then(|| {
             let whose = measured.compared_with.unwrap_or("another run");
             format!(
-                "{}: the result is not that of {whose}; do not trust this GPU or its driver, or report a bug in spillproof",
+                "{}: the result differs from that of {whose}; do not trust this GPU or its driver, or report a bug in spillproof",
                 self.name()
             )
         })
     }
 }
 
-/// The table of them, and below it why lines have no figures.
+/// The lines as a table, and below it the reasons of lines without figures.
 pub fn render(lines: &[Line]) -> String {
     let headings = [
         "",

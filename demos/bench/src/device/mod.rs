@@ -1,14 +1,15 @@
-//! `spillproof bench --gpu`: what a device does in a second, and what sums and transforms from disk take with it, beside the processor's
-//! from the same disk in the same run.
+//! `spillproof-bench --gpu`: the rates of a device, and the time of sums and transforms from disk with it, beside the processor's from
+//! the same disk in the same run.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | [`jobs`] | one sum or transform over columns on disk, whoever makes it |
-//! | [`line`] | one job by one maker: figures, bounds, the table |
+//! | [`jobs`] | one sum or transform over columns on disk |
+//! | [`line`] | one job by a device: figures, bounds, the table |
 //!
-//! One session for all: columns are made once for a size, and its tier is whoever has the turn. Each maker runs once to warm up (kernels
-//! are loaded, memory is leased), then as often as asked, then once more with every copy and kernel timed, which does not count. Results
-//! are compared each time. What the device left to the processor is no measurement of the device: it is said, and the run fails.
+//! All jobs run in one session: columns are made once for a size, and its tier is switched between the device and the processor. A device
+//! runs a job once to warm up (kernels are loaded, memory is leased), then `--runs` times, then once more with every copy and kernel
+//! timed, which does not count. Results are compared each time. A job that the device left to the processor does not measure the device:
+//! the reason is printed, and the run fails.
 
 mod jobs;
 mod line;
@@ -50,12 +51,12 @@ const SPANS_MAX: usize = 1 << 18;
 #[derive(Serialize)]
 struct Results {
     device: Facts,
-    /// What the system calls the processor that the device is beside.
+    /// The system's name of the processor.
     processor: Option<String>,
     runs: usize,
     memory_budget_bytes: u64,
     threads: usize,
-    /// Budgets that were asked for, and are more than the device has free.
+    /// Budgets that were asked for and exceed the device's free memory.
     vram_left_out_bytes: Vec<u64>,
     rates: Rates,
     disk: DiskRates,
@@ -69,13 +70,13 @@ struct DiskRates {
     written_bytes_per_second: f64,
 }
 
-/// Whoever makes a job, and how it will be cut.
+/// The device as a tier, and how it cuts a job.
 struct Maker {
     tier: Arc<dyn Tier>,
     plan: Box<dyn Fn() -> Option<Plan>>,
 }
 
-/// Everything that measuring a job needs.
+/// The parts that measuring a job needs.
 struct Bencher<'a> {
     session: &'a Session,
     turns: &'a Turns,
@@ -85,7 +86,7 @@ struct Bencher<'a> {
     args: &'a Bench,
 }
 
-/// What was moved so far, or in one run.
+/// Bytes that moved so far, or in one run.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moved {
     to_device_bytes: u64,
@@ -109,8 +110,8 @@ impl Moved {
 /// Runs the measurement.
 ///
 /// # Errors
-/// [`Failure::NoGpu`]; the engine's; after all was measured that could be, [`Failure::Unmeasured`] if a result differs, or the device did
-/// not do what it was asked for.
+/// [`Failure::NoGpu`]; the engine's; after all measurements, [`Failure::Unmeasured`] if a result differs, or the device declined
+/// or failed a job.
 pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
     let gpu = open(choice)?;
     let facts = Facts::of(&gpu)?;
@@ -124,12 +125,12 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
     run.say(format_args!("GPU {facts}"));
     run.say(format_args!(
         "beside {}",
-        processor.as_deref().unwrap_or("a processor without a name")
+        processor.as_deref().unwrap_or("a processor of unknown name")
     ));
     let (budgets, left_out) = budgets(&gpu, &args.vram)?;
     for budget_bytes in &left_out {
         run.say(format_args!(
-            "left out: a budget of {}, which is more than the device has free",
+            "left out: a budget of {}, which exceeds the device's free memory",
             bytes(*budget_bytes)
         ));
     }
@@ -192,7 +193,7 @@ fn processor_name() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// Each rate that bounds are made of.
+/// The rates that bounds are computed from.
 fn rates_table(rates: &Rates, disk: &HostRates) -> String {
     let giga = |value: f64, unit: &str| format!("{:.3} G{unit}/s", value / 1e9);
     let cycle = rates.wide_products_per_multiprocessor_and_cycle;
@@ -221,7 +222,7 @@ fn rates_table(rates: &Rates, disk: &HostRates) -> String {
 fn open(choice: &Choice) -> Result<Gpu> {
     if !matches!(choice, Choice::Auto | Choice::Device(_)) {
         return Err(Failure::Usage(format!(
-            "--gpu {choice} is not one GPU to measure: say auto or a number, or leave --gpu out"
+            "--gpu {choice} does not name one GPU: use auto or a number, or leave --gpu out"
         )));
     }
     let detail = Detail::Timeline { spans_max: SPANS_MAX };
@@ -234,7 +235,7 @@ fn open(choice: &Choice) -> Result<Gpu> {
     }
 }
 
-/// Those that the device has free, smallest first, and those that it has not.
+/// Budgets that fit the device's free memory, smallest first, and the others.
 fn budgets(gpu: &Gpu, asked: &[ByteSize]) -> Result<(Vec<u64>, Vec<u64>)> {
     let mut all = Vec::new();
     for size in asked {
@@ -249,7 +250,7 @@ fn budgets(gpu: &Gpu, asked: &[ByteSize]) -> Result<(Vec<u64>, Vec<u64>)> {
     let (budgets, left_out): (Vec<u64>, Vec<u64>) = all.into_iter().partition(|&bytes| bytes <= free_bytes);
     if budgets.is_empty() {
         return Err(Failure::Usage(format!(
-            "no budget of --vram fits the device, which has {} free",
+            "no budget of --vram fits the device's free memory of {}",
             bytes(free_bytes)
         )));
     }
@@ -257,7 +258,7 @@ fn budgets(gpu: &Gpu, asked: &[ByteSize]) -> Result<(Vec<u64>, Vec<u64>)> {
 }
 
 impl Bencher<'_> {
-    /// Every size in every budget in every way, and what went wrong.
+    /// Every size in every budget in every way, and the failures.
     fn all(&self, budgets: &[u64]) -> Result<(Vec<Line>, Vec<String>)> {
         let (mut lines, mut failures) = (Vec::new(), Vec::new());
         let sums = self.args.msm.iter().map(|&log_n| (Of::Sum, log_n));
@@ -280,7 +281,7 @@ impl Bencher<'_> {
                     lines.push(line);
                     if let Some(lost) = failed.then(|| self.gpu.synchronize().err()).flatten() {
                         failures.push(format!(
-                            "the GPU answers no more, the rest was not measured: {lost}"
+                            "the GPU does not answer any more, the rest was not measured: {lost}"
                         ));
                         return Ok((lines, failures));
                     }
@@ -314,7 +315,7 @@ impl Bencher<'_> {
         let mut line = Line::new(job.what(), vram_bytes, way);
         let maker = match self.maker(job, vram_bytes, way) {
             Ok(maker) => maker,
-            // Bases that stay are for those who have the room.
+            // Bases stay only where device memory is large enough.
             Err(error) => {
                 line.is_failure = !error.is_memory_short();
                 line.not_measured = Some(error.to_string());
@@ -362,7 +363,7 @@ impl Bencher<'_> {
         })
     }
 
-    /// The figures, and the way that a transform took; or why the device did not do it.
+    /// The figures, and the way that the job took; or why the device did not do it.
     fn measured(
         &self,
         job: &Job,
@@ -386,7 +387,7 @@ impl Bencher<'_> {
             is_equal = self.compared(made, expected, is_equal)?;
         }
         let Some(plan) = (maker.plan)() else {
-            return Ok(Err("the device has kept no plan of it".into()));
+            return Ok(Err("the device has no plan of it".into()));
         };
         let bases_bytes = match plan {
             Plan::Sum(plan) if plan.bases() == BasesAre::Resident => Bases::vram_bytes(job.n()),
@@ -447,7 +448,7 @@ impl Bencher<'_> {
         Ok(Ok((measured, way)))
     }
 
-    /// Whether all results so far are what is expected, this one included; the first of all is what later ones are compared with.
+    /// Whether all results so far, this one included, are equal to the expected one. The first result of all becomes the expected one.
     fn compared(
         &self,
         made: Made,
