@@ -10,11 +10,12 @@
 //! in memory, memory that does not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they
 //! begin with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::ops::Range;
 
 use ark_bn254::{Fr, g1};
 use ark_ec::short_weierstrass::Projective;
+use spillproof_format::GroupId;
 
 mod steps;
 
@@ -51,7 +52,7 @@ where
     let Some(tier) = workspace
         .tier
         .as_deref()
-        .filter(|_| TypeId::of::<P>() == TypeId::of::<g1::Config>())
+        .filter(|_| GroupId::of::<P>() == Some(GroupId::BN254_G1))
     else {
         return Ok(None);
     };
