@@ -1,4 +1,4 @@
-//! What a probe finds: devices, or the reason why none can be used.
+//! The result of a probe: devices, or the reason why none can be used.
 
 use std::fmt;
 
