@@ -13,7 +13,7 @@
 //   lengths      (split - min(length, split), item) for each item = window * buckets + bucket; sorted, the
 //                longest runs are first, so the threads of a warp have the same amount of work
 //   accumulate   the first `split` points of each run into the sum of the item
-//   extras       the rest of longer runs (scalars that repeat) in pieces of `split` points, each into a partial
+// extras       the rest of longer runs (scalars that repeat) in pieces of `split` points, each into a partial
 //                sum of its own
 //   fold         partial sums of one run, pairwise: strides 1, 2, 4, .. below n / split
 //   merge        the folded partial sum into the sum of the item

@@ -7,23 +7,14 @@ use spillproof::tier::{Input, Order, Rows};
 
 use super::{CosetPlan, DeviceCoset, Numbers, Shape};
 use crate::kernels::Kernels;
-use crate::program::{Engine, Limits, Way};
+use crate::program::{Engine, Way};
 use crate::ring::{Download, Upload};
 use crate::trace::Detail;
 use crate::{BoxedError, Caching, Gpu, Pinned, Vram};
 
 use crate::support::kernels::program::{Random, Shape as Programs};
-use crate::support::programs::Host;
+use crate::support::programs::{Host, SMALL};
 use crate::support::{rng, with_kernels};
-
-/// Small kernels with few values in a thread: many cuts, many slots.
-const SMALL: Limits = Limits {
-    multiplications: 6,
-    steps: 20,
-    held: 4,
-    steps_min: 1,
-    kernels_max: 64,
-};
 
 /// The inputs of the program, one for each column that it reads; two of them are computed.
 fn inputs(random: &Random<Fr>) -> Vec<Input> {

@@ -63,7 +63,8 @@ impl Data {
 }
 
 impl TestJob {
-    /// Two columns of `n` scalars and a slice that is shorter. Jobs of one length in a process have the same data.
+    /// Two columns of `n` scalars and a slice that is shorter. Jobs of one length in a process have the same
+    /// data.
     pub fn new(session: &Session, n: usize) -> Self {
         static ALL: Mutex<BTreeMap<usize, Arc<Data>>> = Mutex::new(BTreeMap::new());
         let data = ALL

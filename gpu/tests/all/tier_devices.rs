@@ -33,10 +33,10 @@ fn all_devices_have_a_part_in_a_sum() {
         let (much, little) = (8 << 20, 2 << 20);
         for (choice, there, used, memories) in [
             (Choice::All, 1, 1u64, &[little][..]),
-            (Choice::All, 2, 2, &[much]),
-            (Choice::All, 4, 4, &[much, little]),
-            (Choice::Devices(vec![2, 0]), 4, 2, &[much]),
-            (Choice::Auto, 4, 1, &[much]),
+            (Choice::All, 2, 2, &[much][..]),
+            (Choice::All, 4, 4, &[much, little][..]),
+            (Choice::Devices(vec![2, 0]), 4, 2, &[much][..]),
+            (Choice::Auto, 4, 1, &[much][..]),
         ] {
             for &memory_bytes in memories {
                 let what = format!("{choice} of {there}, {memory_bytes} bytes");
