@@ -16,6 +16,8 @@
 //!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
 //!   openings.rs   multi-openings: shplonk.rs, gwc.rs
 //!   input.rs      values of another library
+//!   bases.rs      points of an SRS on disk, as points of another library
+//!   values.rs     values of a polynomial on disk, as values of another library
 //!   plan.rs       what keys and a proof will take
 //!   curve.rs      the curve
 //! ```
@@ -24,6 +26,7 @@
 //!
 //! Architecture invariant: no type of a halo2, and of no crate that one of them brings along.
 
+mod bases;
 mod circuit;
 pub mod curve;
 mod domain;
@@ -40,8 +43,10 @@ mod protocol;
 mod prover;
 pub mod selectors;
 pub mod shplonk;
+mod values;
 mod witness;
 
+pub use bases::StoredBasis;
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
 pub use curve::{Point, Scalar};
 pub use domain::{Domain, FieldConstants};
@@ -50,4 +55,5 @@ pub use input::{Values, padded_column};
 pub use openings::{Opening, Query};
 pub use protocol::{Blinded, Protocol, Randomness, Transcript};
 pub use prover::{Committed, KeyColumns, Prover};
+pub use values::{StoredValues, once, spill};
 pub use witness::{AdviceCells, AdviceSource, InstanceColumns, Witness, instance_columns};

@@ -82,3 +82,12 @@ pub trait Protocol: Randomness {
     /// The scheme's.
     fn open(&mut self, opening: &Opening<'_>) -> io::Result<()>;
 }
+
+impl dyn Protocol + '_ {
+    /// Writes points to the proof.
+    pub(crate) fn write_points(&mut self, points: &[Point]) -> io::Result<()> {
+        points
+            .iter()
+            .try_for_each(|point| self.transcript().write_point(point))
+    }
+}

@@ -193,9 +193,8 @@ impl Prover<'_> {
                 lookup_argument::permute(self.workspace, &input, &table, usable_rows, &tails[0], &tails[1])?;
             let permuted = [(permuted_input, blinds[0]), (permuted_table, blinds[1])];
             let permuted = permuted.map(|(column, blind)| Blinded { column, blind });
-            for commitment in self.protocol.commit_lagrange(&permuted)? {
-                self.protocol.transcript().write_point(&commitment)?;
-            }
+            let commitments = self.protocol.commit_lagrange(&permuted)?;
+            self.protocol.write_points(&commitments)?;
             made.push(Permuted {
                 input,
                 table,
@@ -276,9 +275,8 @@ impl Prover<'_> {
     fn commit_values(&mut self, column: Column<Scalar>) -> Result<Blinded> {
         let blind = self.protocol.scalar();
         let values = [Blinded { column, blind }];
-        for commitment in self.protocol.commit_lagrange(&values)? {
-            self.protocol.transcript().write_point(&commitment)?;
-        }
+        let commitments = self.protocol.commit_lagrange(&values)?;
+        self.protocol.write_points(&commitments)?;
         let [values] = values;
         self.to_coefficients(values)
     }
@@ -320,9 +318,8 @@ impl Prover<'_> {
             column,
             blind: self.protocol.scalar(),
         }];
-        for commitment in self.protocol.commit(&random)? {
-            self.protocol.transcript().write_point(&commitment)?;
-        }
+        let commitments = self.protocol.commit(&random)?;
+        self.protocol.write_points(&commitments)?;
         let [random] = random;
         Ok(random)
     }
@@ -346,9 +343,8 @@ impl Prover<'_> {
             pieces.into_iter().map(blinded).collect::<Vec<_>>()
         };
         let _step = step!(self.workspace, "commit quotient");
-        for commitment in self.protocol.commit(&pieces)? {
-            self.protocol.transcript().write_point(&commitment)?;
-        }
+        let commitments = self.protocol.commit(&pieces)?;
+        self.protocol.write_points(&commitments)?;
         Ok(pieces)
     }
 

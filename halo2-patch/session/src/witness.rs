@@ -139,9 +139,8 @@ impl<'a> Witness<'a> {
             debug_assert_eq!(column.len(), rows);
             made.push(Blinded { column, blind });
         }
-        for commitment in protocol.commit_lagrange(&made)? {
-            protocol.transcript().write_point(&commitment)?;
-        }
+        let commitments = protocol.commit_lagrange(&made)?;
+        protocol.write_points(&commitments)?;
         for (&index, column) in columns.iter().zip(made) {
             self.committed[index] = Some(column);
         }
