@@ -26,7 +26,7 @@ impl<L> Quadratic<L> {
 
 /// The components of several elements.
 #[inline(always)]
-fn split<'a, P: QuadExtConfig, const W: usize>(from: [&'a QuadExtField<P>; W]) -> [[&'a P::BaseField; W]; 2] {
+fn split<P: QuadExtConfig, const W: usize>(from: [&QuadExtField<P>; W]) -> [[&P::BaseField; W]; 2] {
     [from.map(|element| &element.c0), from.map(|element| &element.c1)]
 }
 

@@ -272,7 +272,8 @@ impl<F: KernelField> WideKernel<F> for Lowered {
         let (mut saved, mut got) = (vec![F::ZERO; L::SAVED_ELEMENTS], [F::ZERO; W]);
         for (a, b) in values.chunks(W).zip(values.chunks(W).rev()) {
             let (x, y) = (lanes.load(a), lanes.load(b));
-            let results: [(L::Value, &dyn Fn(F, F) -> F); 4] = [
+            type Reference<'a, F> = &'a dyn Fn(F, F) -> F;
+            let results: [(L::Value, Reference<'_, F>); 4] = [
                 (lanes.sum_lowered(&x, &y), &|a, b| a + b),
                 (lanes.difference_lowered(&x, &y), &|a, b| a - b),
                 (lanes.negative_lowered(&x), &|a, _| -a),

@@ -116,9 +116,9 @@ fn cofactor<const N: usize>(
     let mut sum = combined(u, v, factors);
     let multiple = sum.0[0].wrapping_mul(minus_inverse) & LOW_MASK;
     let mut carry = 0u128;
-    for i in 0..N {
-        carry += u128::from(sum.0[i]) + u128::from(p[i]) * u128::from(multiple);
-        sum.0[i] = carry as u64;
+    for (limb, p) in sum.0.iter_mut().zip(p) {
+        carry += u128::from(*limb) + u128::from(*p) * u128::from(multiple);
+        *limb = carry as u64;
         carry >>= 64;
     }
     sum.1 = sum.1.wrapping_add(carry as u64);
