@@ -159,6 +159,9 @@ impl<E: Element + Plain> StoredValues<E> {
     }
 }
 
+/// Takes values, a few at a time.
+pub type Take<'a, F> = dyn FnMut(&[F]) -> io::Result<()> + 'a;
+
 /// Writes `len` values to a scratch column as `feed` hands them over.
 ///
 /// # Errors
@@ -167,7 +170,7 @@ pub fn spill<F>(
     workspace: &Workspace,
     len: usize,
     convert: fn(&F) -> Scalar,
-    feed: &mut dyn FnMut(&mut dyn FnMut(&[F]) -> io::Result<()>) -> io::Result<()>,
+    feed: &mut dyn FnMut(&mut Take<'_, F>) -> io::Result<()>,
 ) -> Result<Column<Scalar>> {
     /// Values that are converted at a time.
     const TILE: usize = 512;

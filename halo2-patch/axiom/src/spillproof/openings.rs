@@ -85,6 +85,9 @@ mod tests {
     use proptest::prelude::*;
     use rand_core::{RngCore, SeedableRng};
 
+    use ff::Field;
+    use halo2curves::bn256::G1Affine;
+
     use super::*;
     use crate::poly::commitment::{Blind, Prover};
     use crate::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};

@@ -1,19 +1,20 @@
 //! One Montgomery product in 64-bit words, with the two carry chains of MULX, ADCX and ADOX.
 //!
 //! Compilers keep one carry flag where the processor has two, so this is assembly; the algorithm and its bounds are those of
-//! [`crate::kernels::field`] (Ozturk, Guilford, Gopal and Feghali, *New instructions supporting large integer arithmetic on
+//! `kernels/field/limbs.rs` (Ozturk, Guilford, Gopal and Feghali, *New instructions supporting large integer arithmetic on
 //! Intel architecture processors*, 2012). Memory: none.
+#![allow(unsafe_code)]
 
 use std::arch::asm;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use crate::kernels::platform::Platform;
+use super::Backend;
 
 /// Proof that the processor has BMI2 (MULX) and ADX.
 #[derive(Clone, Copy)]
-pub(crate) struct Words(());
+pub(in crate::kernels) struct Words(());
 
-/// Not looked up yet; the platform does without; the platform has them.
+/// Not looked up yet; not used; used.
 const UNKNOWN: u8 = 0;
 const ABSENT: u8 = 1;
 const PRESENT: u8 = 2;
@@ -52,14 +53,14 @@ macro_rules! row {
 
 impl Words {
     /// The proof, if this processor has the instructions.
-    pub(crate) fn detect() -> Option<Self> {
+    pub(in crate::kernels) fn detect() -> Option<Self> {
         let has_all = is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("adx");
         has_all.then_some(Self(()))
     }
 
     /// The proof, if this process is to use them.
     #[inline(always)]
-    pub(crate) fn chosen() -> Option<Self> {
+    pub(in crate::kernels) fn chosen() -> Option<Self> {
         match STATE.load(Relaxed) {
             PRESENT => Some(Self(())),
             ABSENT => None,
@@ -69,9 +70,9 @@ impl Words {
 
     #[cold]
     fn choose() -> Option<Self> {
-        let chosen = match Platform::detect() {
-            Platform::Portable => None,
-            Platform::Avx2 | Platform::Avx512Ifma => Self::detect(),
+        let chosen = match Backend::detect() {
+            Backend::Portable => None,
+            Backend::Words | Backend::Avx512 => Self::detect(),
         };
         STATE.store(if chosen.is_some() { PRESENT } else { ABSENT }, Relaxed);
         chosen
@@ -80,7 +81,13 @@ impl Words {
     /// `a * b / 2^256` modulo p, not reduced to below p, where `inverse` = -1/p modulo 2^64. As for the portable form, p has a
     /// spare bit.
     #[inline(always)]
-    pub(crate) fn product(self, a: &[u64; 4], b: &[u64; 4], p: &[u64; 4], inverse: u64) -> [u64; 4] {
+    pub(in crate::kernels) fn product(
+        self,
+        a: &[u64; 4],
+        b: &[u64; 4],
+        p: &[u64; 4],
+        inverse: u64,
+    ) -> [u64; 4] {
         let (r0, r1, r2, r3): (u64, u64, u64, u64);
         // SAFETY: the processor has the instructions, or there were no `Words`. Only the 32 bytes at a, b and p are read, which
         // the references vouch for; nothing is written but registers, all of them declared, and flags.
