@@ -5,10 +5,10 @@
 pub use halo2_axiom as halo2;
 
 #[rustfmt::skip]
-#[path = "../../../../demos/src/circuits/chain.rs"]
+#[path = "../../../../demos/circuits/src/chain.rs"]
 pub mod chain;
 #[rustfmt::skip]
-#[path = "../../../../demos/src/circuits/lookups.rs"]
+#[path = "../../../../demos/circuits/src/lookups.rs"]
 pub mod lookups;
 #[allow(dead_code)]
 #[path = "options.rs"]
@@ -17,10 +17,10 @@ pub mod options;
 pub mod prove;
 #[allow(dead_code)]
 #[rustfmt::skip]
-#[path = "../../../../demos/src/circuits/rows.rs"]
+#[path = "../../../../demos/circuits/src/rows.rs"]
 pub mod rows;
 #[rustfmt::skip]
-#[path = "../../../../demos/src/circuits/wide.rs"]
+#[path = "../../../../demos/circuits/src/wide.rs"]
 pub mod wide;
 #[path = "circuits/phases.rs"]
 pub mod phases;

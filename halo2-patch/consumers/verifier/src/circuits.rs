@@ -3,14 +3,14 @@
 pub use halo2_axiom as halo2;
 
 #[rustfmt::skip]
-#[path = "../../../../demos/src/circuits/chain.rs"]
+#[path = "../../../../demos/circuits/src/chain.rs"]
 pub mod chain;
 #[rustfmt::skip]
-#[path = "../../../../demos/src/circuits/lookups.rs"]
+#[path = "../../../../demos/circuits/src/lookups.rs"]
 pub mod lookups;
 #[rustfmt::skip]
-#[path = "../../../../demos/src/circuits/rows.rs"]
+#[path = "../../../../demos/circuits/src/rows.rs"]
 pub mod rows;
 #[rustfmt::skip]
-#[path = "../../../../demos/src/circuits/wide.rs"]
+#[path = "../../../../demos/circuits/src/wide.rs"]
 pub mod wide;
