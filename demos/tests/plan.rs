@@ -7,9 +7,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ark_bn254::G1Projective;
+use halo2_axiom::spillproof::OpeningScheme;
 use spillproof::Session;
 use spillproof::budget::{Budget, ByteSize};
-use spillproof::plan::{Job, Offer, OpeningScheme, Phase, Plan, Rates};
+use spillproof::plan::{Job, Offer, Phase, Plan, Rates};
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 use spillproof_circuits::dropin::{proof, prover};
 use spillproof_circuits::{Kind, Scheme};
@@ -23,7 +24,7 @@ fn planned(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> spillproof:
         Scheme::Gwc => OpeningScheme::Gwc,
     };
     let shape = halo2_axiom::spillproof::shape(&proof::constraint_system(kind), k, 1, scheme);
-    Plan::new(&shape, budget_bytes, THREADS, &Rates::default())
+    shape.plan(budget_bytes, THREADS, &Rates::default())
 }
 
 /// What a phase takes: the peak, bytes read, bytes written.

@@ -6,18 +6,17 @@
 // + 1.
 //
 // For each chunk of n < 2^31 points:
-// digits       scalars -> (key, value) = (|d|, index | sign << 31), row w of n for window w; key 0 adds
-// nothing
+//   digits       scalars -> (key, value) = (|d|, index | sign << 31), row w of n for window w; key 0 adds
+//                nothing
 //   sort_*       each row by key (sort.cuh)
-//   starts       where each bucket's run begins in its row
-// lengths      (split - min(length, split), item) for each item = window * buckets + bucket; sorted, the
-// longest runs are first,
-//                so the threads of a warp have the same amount of work
-//   accumulate   the first `split` points of each run into the item's sum
-// extras       what is longer (scalars that repeat) in pieces of `split` points, each into a partial sum of
-// its own
+//   starts       the place where each bucket's run begins in its row
+//   lengths      (split - min(length, split), item) for each item = window * buckets + bucket; sorted, the
+//                longest runs are first, so the threads of a warp have the same amount of work
+//   accumulate   the first `split` points of each run into the sum of the item
+// extras       the rest of longer runs (scalars that repeat) in pieces of `split` points, each into a partial
+//                sum of its own
 //   fold         partial sums of one run, pairwise: strides 1, 2, 4, .. below n / split
-//   merge        the folded partial sum into the item's sum
+//   merge        the folded partial sum into the sum of the item
 // At the end, once:
 //   reduce       segments of a window's buckets by running sums, weighted
 //   total        segments into one point for each window; 2^(c w) times that, summed up, is the result

@@ -1,10 +1,10 @@
-//! The kernels' text as the compiler takes it: `all.cu`, and what it includes, by the names under which it
-//! includes them.
+//! The text of the kernels for the compiler: `all.cu`, and its headers by the names under which it includes
+//! them.
 
 /// The main file.
 pub const MAIN: (&str, &str) = ("all.cu", include_str!("all.cu"));
 
-/// What it includes.
+/// The headers.
 pub const HEADERS: &[(&str, &str)] = &[
     ("chain.cuh", include_str!("chain.cuh")),
     ("compiled.cuh", include_str!("compiled.cuh")),

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-thread_local spk_shim::Index threadIdx, blockIdx, blockDim, gridDim;
+constinit thread_local spk_shim::Index threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
 
 namespace spk_shim {
 namespace {
@@ -42,7 +42,9 @@ struct Device {
     unsigned random = 0x2545F491;
 };
 
-thread_local Device device;
+thread_local Device device_of_thread;
+// The same, set by each launch: an access needs no check whether it is initialised.
+constinit thread_local Device *device = nullptr;
 
 std::string &names() {
     static std::string all;
@@ -50,15 +52,15 @@ std::string &names() {
 }
 
 void yield() {
-    if (_setjmp(device.running->here) == 0) {
-        _longjmp(device.scheduler, 1);
+    if (_setjmp(device->running->here) == 0) {
+        _longjmp(device->scheduler, 1);
     }
 }
 
 void fiber_main() {
     for (;;) {
-        device.body(device.body_context);
-        device.running->done = true;
+        device->body(device->body_context);
+        device->running->done = true;
         yield();
     }
 }
@@ -69,19 +71,19 @@ Index thread_of(unsigned number, Index block) {
 
 // Marsaglia's xorshift: the order of threads is the same in every run, and no kernel can rely on it.
 unsigned next_random() {
-    device.random ^= device.random << 13;
-    device.random ^= device.random >> 17;
-    device.random ^= device.random << 5;
-    return device.random;
+    device->random ^= device->random << 13;
+    device->random ^= device->random >> 17;
+    device->random ^= device->random << 5;
+    return device->random;
 }
 
 void resume(Fiber &fiber) {
-    device.running = &fiber;
+    device->running = &fiber;
     threadIdx = fiber.thread;
-    if (_setjmp(device.scheduler) == 0) {
+    if (_setjmp(device->scheduler) == 0) {
         _longjmp(fiber.here, 1);
     }
-    device.running = nullptr;
+    device->running = nullptr;
 }
 
 // A fiber whose first `resume` starts it.
@@ -99,20 +101,20 @@ std::unique_ptr<Fiber> new_fiber() {
             fiber_main();
         },
         0);
-    device.running = fiber.get();
-    if (_setjmp(device.scheduler) == 0) {
+    device->running = fiber.get();
+    if (_setjmp(device->scheduler) == 0) {
         setcontext(&fiber->start);
     }
-    device.running = nullptr;
+    device->running = nullptr;
     return fiber;
 }
 
 void run_block_in_fibers(unsigned threads, Index block) {
-    while (device.fibers.size() < threads) {
-        device.fibers.push_back(new_fiber());
+    while (device->fibers.size() < threads) {
+        device->fibers.push_back(new_fiber());
     }
     for (unsigned number = 0; number < threads; number++) {
-        Fiber &fiber = *device.fibers[number];
+        Fiber &fiber = *device->fibers[number];
         fiber.thread = thread_of(number, block);
         fiber.done = false;
     }
@@ -122,7 +124,7 @@ void run_block_in_fibers(unsigned threads, Index block) {
         bool reverse = random >> 31;
         for (unsigned turn = 0; turn < threads; turn++) {
             unsigned place = (first + turn) % threads;
-            Fiber &fiber = *device.fibers[reverse ? threads - 1 - place : place];
+            Fiber &fiber = *device->fibers[reverse ? threads - 1 - place : place];
             resume(fiber);
             ended += fiber.done;
         }
@@ -145,12 +147,12 @@ Registration::Registration(const char *name) {
 }
 
 void *shared_memory() {
-    require(device.shared_bytes > 0, "the kernel uses shared memory, and the launch gives none");
-    return device.shared.data();
+    require(device->shared_bytes > 0, "the kernel uses shared memory, and the launch gives none");
+    return device->shared.data();
 }
 
 void barrier() {
-    require(device.running != nullptr, "a barrier in a kernel that is listed without barriers");
+    require(device->running != nullptr, "a barrier in a kernel that is listed without barriers");
     yield();
 }
 
@@ -160,10 +162,13 @@ void run_grid(Index grid, Index block, size_t shared_bytes, bool has_barriers, B
     require(shared_bytes <= 227 * 1024, "a block has at most 227 KiB of shared memory");
     require(grid.x > 0 && grid.y > 0 && grid.z > 0, "an empty grid");
     require(grid.y <= 65535 && grid.z <= 65535, "a grid is at most 65535 blocks high and deep");
-    device.body = body;
-    device.body_context = context;
-    device.shared_bytes = shared_bytes;
-    device.shared.resize(shared_bytes + GUARD_BYTES);
+    device = &device_of_thread;
+    device->body = body;
+    device->body_context = context;
+    device->shared_bytes = shared_bytes;
+    device->shared.resize(shared_bytes + GUARD_BYTES);
+    unsigned char *shared = device->shared.data(), *guard = shared + shared_bytes;
+    std::memset(guard, GUARD, GUARD_BYTES);
     gridDim = grid;
     blockDim = block;
     for (unsigned z = 0; z < grid.z; z++) {
@@ -171,8 +176,7 @@ void run_grid(Index grid, Index block, size_t shared_bytes, bool has_barriers, B
             for (unsigned x = 0; x < grid.x; x++) {
                 blockIdx = {x, y, z};
                 if (shared_bytes > 0) {
-                    std::memset(device.shared.data(), POISON, shared_bytes);
-                    std::memset(device.shared.data() + shared_bytes, GUARD, GUARD_BYTES);
+                    std::memset(shared, POISON, shared_bytes);
                 }
                 if (has_barriers) {
                     run_block_in_fibers(threads, block);
@@ -182,8 +186,10 @@ void run_grid(Index grid, Index block, size_t shared_bytes, bool has_barriers, B
                         body(context);
                     }
                 }
-                for (size_t at = 0; shared_bytes > 0 && at < GUARD_BYTES; at++) {
-                    require(device.shared[shared_bytes + at] == GUARD, "shared memory is written past its end");
+                if (shared_bytes > 0) {
+                    // All bytes equal the first one, and that is the pattern.
+                    bool intact = guard[0] == GUARD && std::memcmp(guard, guard + 1, GUARD_BYTES - 1) == 0;
+                    require(intact, "shared memory is written past its end");
                 }
             }
         }

@@ -73,7 +73,8 @@ struct Registration {
 
 } // namespace spk_shim
 
-extern thread_local spk_shim::Index threadIdx, blockIdx, blockDim, gridDim;
+// `constinit`, so that an access needs no check whether they are initialised.
+extern constinit thread_local spk_shim::Index threadIdx, blockIdx, blockDim, gridDim;
 
 inline void __syncthreads() { spk_shim::barrier(); }
 

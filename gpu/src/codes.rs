@@ -1,4 +1,4 @@
-//! Error codes of the CUDA driver: which are final, and what to do about them.
+//! Error codes of the CUDA driver: which are final, and the remedies.
 
 use cudarc::driver::sys::CUresult;
 

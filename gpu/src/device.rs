@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-
 use crate::driver;
 use crate::error::{Error, Result};
 use crate::lock::locked;
@@ -72,18 +70,6 @@ impl Gpu {
     /// [`Error::Driver`].
     pub fn memory_bytes(&self) -> Result<(u64, u64)> {
         self.shared.context.memory_bytes()
-    }
-
-    /// The most shared memory in bytes that a block of a kernel may have.
-    ///
-    /// # Errors
-    /// [`Error::Driver`].
-    pub fn shared_bytes_max(&self) -> Result<u32> {
-        let bytes = self
-            .shared
-            .context
-            .attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        Ok(bytes.unsigned_abs())
     }
 
     /// Lets copies on the streams of this device access the memory of `other` directly. `false` if the two

@@ -55,7 +55,7 @@ pub(crate) fn describe_device(ordinal: usize) -> Result<Device, DriverError> {
 /// one.
 pub(crate) fn cuda_version() -> Result<i32, NoGpu> {
     // SAFETY: loads `libcuda.so` and drops it again; its initialisers are those of the system's driver, which
-    // is what asking for a device means.
+    // any use of a device runs.
     if !unsafe { sys::is_culib_present() } {
         return Err(NoGpu::NoDriver);
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{A_PINNED_SLOT, Error};
 
-/// The memory that limits how a job is cut: what a plan needs of each kind, or what it is given.
+/// The memory of a job: the bytes that its plan needs, or the bytes that it is given.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobMemory {
     /// Bytes of each pinned slot.
@@ -28,8 +28,7 @@ impl JobMemory {
     }
 }
 
-/// The largest number below `beyond` that fits, where all numbers below one that fits do so too. `fitting` is
-/// taken to fit.
+/// The largest number below `beyond` that fits, if all smaller numbers fit, too. `fitting` is assumed to fit.
 pub(crate) fn largest(fitting: u64, beyond: u64, fits: impl Fn(u64) -> bool) -> u64 {
     let (mut fitting, mut beyond) = (fitting, beyond);
     while beyond - fitting > 1 {

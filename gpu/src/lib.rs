@@ -23,7 +23,6 @@
 //! | [`kernels`] | source text, compiled by NVRTC for this device and cached on disk; launches on a stream |
 //! | [`ring::Ring`] | disk to slot to buffer to kernel to slot to disk, all stages at once, synchronised by events |
 //! | [`msm`], [`ntt`], [`program`] | whole jobs: a plan from length and budget, kernels over a ring |
-//! | [`with_fallback`] | runs a job on the processor if the device fails, and gives the reason |
 //! | [`tier`] | the engine's jobs, done on devices or declined with a reason |
 //! | [`measure`] | rates of a device, and jobs that several tiers run in turn |
 //! | [`trace`] | every transfer and every wait, as a table and a timeline |
@@ -83,7 +82,6 @@ mod codes;
 mod device;
 mod driver;
 mod error;
-mod fallback;
 mod fit;
 pub mod kernels;
 mod ledger;
@@ -106,7 +104,6 @@ pub use buffer::{DeviceBuffer, GRANULE_BYTES};
 pub use choice::{Choice, Chosen, NotUsed, ParseChoiceError};
 pub use device::{Gpu, Turn};
 pub use error::{BoxedError, Error, Result};
-pub use fallback::{DoneBy, with_fallback};
 pub use ledger::{Lease, Ledger};
 pub use pinned::{Caching, Pinned, PinnedPool, Slot};
 pub use probed::{Device, NoGpu};

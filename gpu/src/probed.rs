@@ -1,4 +1,4 @@
-//! What a probe finds: devices, or the reason why none can be used.
+//! The result of a probe: devices, or the reason why none can be used.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub enum NoGpu {
     },
     /// The driver is too old.
     #[error(
-        "no GPU: the CUDA driver supports CUDA {knows} at most, and {needed} is needed: install a newer driver"
+        "no GPU: the CUDA driver knows CUDA {knows} at most, and {needed} is needed: install a newer driver"
     )]
     OldDriver {
         /// The newest CUDA version that it supports.

@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-pub(crate) use account::Opening;
 pub use account::{Account, Entered, Minimum};
+pub(crate) use account::{Opening, Turn};
 pub use alloc::CountingAlloc;
 pub use buffer::{Buffer, Pool};
 pub use heap::return_freed_blocks;

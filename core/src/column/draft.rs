@@ -8,7 +8,7 @@ use spillproof_format::FrameKey;
 
 use super::frames::{DIGEST_BYTES, DryFile, Frames, PendingFrames, Run};
 use super::reader::{JOB_ELEMENTS, run_jobs};
-use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace};
+use super::{Column, Element, Placement, Region, Workspace, scratch_frame_bytes};
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::dry::DryRun;
 use crate::{Error, Result};
@@ -76,15 +76,16 @@ pub struct Draft<E> {
 }
 
 impl<E: Element> Draft<E> {
-    /// A nameless column of `len` elements with frames of [`SCRATCH_FRAME_BYTES`].
+    /// A nameless column of `len` elements with frames of [`super::SCRATCH_FRAME_BYTES`], or, for elements that do not fill them, half as
+    /// long again.
     ///
     /// # Errors
     /// [`Error::OverBudget`] for its digests (and its bytes, in memory), [`Error::Io`] where no file can be made.
     pub fn scratch(workspace: &Workspace, what: &str, len: u64, placement: Placement) -> Result<Self> {
-        Self::scratch_with_frames(workspace, what, len, placement, SCRATCH_FRAME_BYTES)
+        Self::scratch_with_frames(workspace, what, len, placement, scratch_frame_bytes::<E>())
     }
 
-    /// As [`Self::scratch`], with frames of `frame_bytes` (a power of two, at least 4096).
+    /// As [`Self::scratch`], with frames of `frame_bytes` (a multiple of 4096 and of an element's length).
     ///
     /// # Errors
     /// As [`Self::scratch`]; [`Error::Invalid`] for other frame sizes.
@@ -95,10 +96,16 @@ impl<E: Element> Draft<E> {
         placement: Placement,
         frame_bytes: usize,
     ) -> Result<Self> {
-        if !frame_bytes.is_power_of_two() || frame_bytes < 4096 {
+        if frame_bytes == 0
+            || !frame_bytes.is_multiple_of(PAGE_BYTES)
+            || !frame_bytes.is_multiple_of(E::BYTES)
+        {
             return Err(Error::Invalid {
                 what: "frame size",
-                details: format!("{frame_bytes} bytes is not a power of two of at least 4096"),
+                details: format!(
+                    "{frame_bytes} bytes is not a multiple of 4096 and of the {} bytes of an element",
+                    E::BYTES
+                ),
             });
         }
         let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);

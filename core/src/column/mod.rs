@@ -48,7 +48,6 @@
 mod bundle;
 mod container;
 mod draft;
-mod element;
 mod frames;
 mod in_place;
 mod mapped;
@@ -62,12 +61,12 @@ pub use bundle::{Bundle, BundleWriter, Group};
 pub use container::{Container, ContainerWriter, SectionSpec};
 pub use draft::{Draft, Writer};
 pub(crate) use draft::{digests_bytes, writer_bytes};
-pub use element::{Element, limbs_from_bytes, limbs_to_bytes};
 pub(crate) use in_place::InPlace;
 pub use mapped::{Cell, Mapped};
 pub use reader::{Column, Reader};
 pub use region::{Region, ascending, descending};
 pub use residency::Residency;
+pub use spillproof_format::Element;
 pub use view::{MappedColumn, Plain};
 
 use std::sync::Arc;
@@ -203,8 +202,13 @@ pub(crate) fn sequential_bytes(limit_bytes: u64, frame_bytes: usize) -> usize {
     let share = usize::try_from(limit_bytes / 64)
         .unwrap_or(usize::MAX)
         .max(frame_bytes);
-    // Whole frames, in a power of two, so that chunks of different columns keep step.
-    1 << SEQUENTIAL_BYTES.max(frame_bytes).min(share).ilog2()
+    // Whole frames, a power of two of them, so that chunks of different columns keep step.
+    frame_bytes << (SEQUENTIAL_BYTES.max(frame_bytes).min(share) / frame_bytes).ilog2()
+}
+
+/// Bytes of a frame of scratch columns of `E`.
+pub(crate) const fn scratch_frame_bytes<E: Element>() -> usize {
+    spillproof_format::frame_bytes_for(E::BYTES, SCRATCH_FRAME_BYTES)
 }
 
 /// Where a scratch column is put.
@@ -218,7 +222,8 @@ pub enum Placement {
     Auto,
 }
 
-/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk.
+/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk. Elements that do not fill
+/// it get frames of [`scratch_frame_bytes`].
 pub const SCRATCH_FRAME_BYTES: usize = 16 * 1024;
 
 /// Bytes that a sequential reader or writer moves at a time, where the budget allows.

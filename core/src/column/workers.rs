@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::Workspace;
-use crate::budget::{Account, Minimum, Opening};
+use crate::budget::{Account, Minimum, Opening, Turn};
 use crate::tier::Asker;
 use crate::{Error, Result};
 
@@ -137,7 +137,7 @@ impl Workspace {
         let holds_turn = self.holds_turn();
         let (account, asker) = (self.budget.entered(), Asker::of_this_thread());
         off_other_pools(|| {
-            let _turn = (!holds_turn).then(|| (self.workers.turn(), self.budget.begin_turn(account)));
+            let _turn = (!holds_turn).then(|| self.begin_turn(account));
             pool.install(|| {
                 let _asking = asker.as_ref().map(Asker::enter);
                 work()
@@ -155,9 +155,15 @@ impl Workspace {
         if self.workers.pool.is_none() || self.workers.are_here() || self.holds_turn() {
             return work();
         }
-        let _turn = (self.workers.turn(), self.budget.begin_turn(self.budget.entered()));
+        let _turn = self.begin_turn(self.budget.entered());
         let _held = Held(HOLDS_TURN_OF.replace(Arc::as_ptr(&self.workers)));
         work()
+    }
+
+    /// Waits for the turn. It ends on the ledger before another caller can have it: what is first in the pair is dropped first.
+    fn begin_turn(&self, account: Option<u64>) -> (Turn<'_>, MutexGuard<'_, ()>) {
+        let turn = self.workers.turn();
+        (self.budget.begin_turn(account), turn)
     }
 
     fn holds_turn(&self) -> bool {

@@ -14,7 +14,7 @@ use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT, native, srs as lay
 use super::srs::omega;
 use super::{G1, Scalar, Srs};
 use crate::column::{Container, ContainerWriter, Draft, Placement, Workspace, Writer};
-use crate::kernels::field::KernelField;
+use crate::kernels::field::CoordinateField;
 use crate::kernels::poly::{invert_chunk, powers};
 use crate::{Error, Result};
 

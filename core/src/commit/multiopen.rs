@@ -23,7 +23,7 @@ use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
 use crate::dry::Work;
 use crate::kernels::curve::Point;
-use crate::kernels::field::KernelField;
+use crate::kernels::field::CoordinateField;
 use crate::kernels::msm::MsmConfig;
 use crate::kernels::poly::{add_scaled, divide_chunk};
 use crate::stream::{Sums, beyond, descending_sum, distinct, leased_kernel, merged};

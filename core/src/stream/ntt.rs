@@ -166,8 +166,8 @@ where
         self.0.scale(factor);
     }
 
-    fn settle(&mut self) {
-        NttElement::<P::ScalarField>::settle(&mut self.0);
+    fn reduce(&mut self) {
+        NttElement::<P::ScalarField>::reduce(&mut self.0);
     }
 }
 

@@ -10,11 +10,12 @@
 //! in memory, memory that does not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they
 //! begin with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::ops::Range;
 
 use ark_bn254::{Fr, g1};
 use ark_ec::short_weierstrass::Projective;
+use spillproof_format::GroupId;
 
 mod steps;
 
@@ -47,7 +48,7 @@ where
     Point<P>: Element,
 {
     let workspace = bases.workspace();
-    if TypeId::of::<P>() != TypeId::of::<g1::Config>() || (workspace.tier.is_none() && !workspace.is_dry()) {
+    if GroupId::of::<P>() != Some(GroupId::BN254_G1) || (workspace.tier.is_none() && !workspace.is_dry()) {
         return Ok(None);
     }
     let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);

@@ -1,9 +1,10 @@
 //! `spillproof plan`: memory, bytes and seconds of keys and a proof of a built-in circuit, step by step, before the work.
 
+use halo2_axiom::spillproof::OpeningScheme;
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
-use spillproof::plan::{OpeningScheme, Plan, Rates, Step};
+use spillproof::plan::{Plan, Rates, Step};
 
 use super::on_gpu::OnGpu;
 use super::plan_on_gpu::{self, OnGpus};
@@ -85,19 +86,17 @@ pub fn expect(session: &Session, shape: Shape, is_watched: bool) -> Result<()> {
 /// # Errors
 /// As [`run`].
 pub fn planned(session: &Session, shape: Shape, rates: &Rates) -> Result<Plan> {
+    Ok(halo2_shape(shape).plan(session.budget().limit_bytes(), session.threads(), rates)?)
+}
+
+/// The shape of a built-in circuit's proofs.
+pub fn halo2_shape(shape: Shape) -> halo2_axiom::spillproof::Shape {
     let Shape { k, circuit, scheme } = shape;
     let scheme = match scheme {
         Scheme::Shplonk => OpeningScheme::Shplonk,
         Scheme::Gwc => OpeningScheme::Gwc,
     };
-    let cs = dropin::proof::constraint_system(circuit);
-    let shape = halo2_axiom::spillproof::shape(&cs, k, 1, scheme);
-    Ok(Plan::new(
-        &shape,
-        session.budget().limit_bytes(),
-        session.threads(),
-        rates,
-    )?)
+    halo2_axiom::spillproof::shape(&dropin::proof::constraint_system(circuit), k, 1, scheme)
 }
 
 fn render(plan: &Plan) -> String {

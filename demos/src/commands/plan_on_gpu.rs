@@ -3,12 +3,12 @@
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::plan::{Job, Offer, Phase, Plan};
-use spillproof_circuits::dropin;
 use spillproof_gpu::ntt::NttWay;
 use spillproof_gpu::program::Way;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};
 
 use super::on_gpu::{OnGpu, Used};
+use super::plan::halo2_shape;
 use crate::args::Shape;
 use crate::report::table::{bytes, grid};
 use crate::run::Result;
@@ -107,8 +107,7 @@ pub fn planned(gpu: &OnGpu, session: &Session, shape: Shape, plan: &Plan) -> Res
 }
 
 fn on_tier(tier: &GpuTier, session: &Session, shape: Shape, plan: &Plan) -> Result<OnGpus> {
-    let cs = dropin::proof::constraint_system(shape.circuit);
-    let numerator = halo2_axiom::spillproof::Numerator::new(&cs, 1);
+    let numerator = halo2_shape(shape).numerator();
     let (mut phases, mut offers) = (Vec::new(), Vec::new());
     for phase in [Phase::VerifyingKey, Phase::ProvingKey, Phase::Proof] {
         offers.extend(plan.of(Some(phase)).offers);

@@ -184,14 +184,6 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Allows launches with this much dynamic shared memory; needed once above 48 KiB a block.
-    ///
-    /// # Errors
-    /// [`Error::Driver`] if the device has less: see [`Gpu::shared_bytes_max`].
-    pub fn allow_shared_bytes(&self, bytes: u32) -> Result<()> {
-        self.function.allow_shared_bytes(bytes)
-    }
-
     /// Queues the kernel on a stream.
     ///
     /// # Safety

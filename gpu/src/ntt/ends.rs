@@ -56,7 +56,7 @@ pub struct Ends<'a> {
 }
 
 /// Fills the slots with the first elements of a transform, before the device is needed; the next run of
-/// [`super::Ntt`] with these slots goes on from there. Returns the number of bytes that are staged.
+/// [`super::Ntt`] with these slots continues from there. Returns the number of staged bytes.
 ///
 /// # Errors
 /// Those of [`Upload::stage`].

@@ -41,7 +41,7 @@ pub struct Participants {
 /// # Errors
 /// [`Error::Source`], [`Error::Sink`], [`Error::Invalid`]: errors of the job. [`Error::TooSmall`] if it does
 /// not fit the devices; if it does not fit the remaining devices, the error of the last one that failed. Both
-/// leave the job to the processor ([`crate::with_fallback`]). After an error the content of `to` is void.
+/// leave the job to the processor. After an error the content of `to` is void.
 pub fn over_devices(
     members: Vec<Member<'_>>,
     transform: Transform,

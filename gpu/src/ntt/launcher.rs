@@ -1,4 +1,4 @@
-//! What a device holds for one kind of transform, and the launches over it.
+//! The state of a device for one kind of transform, and its launches.
 
 use super::field::NttField;
 use super::passes::{Layout, Placed, RowBatch, laid_out, transform};

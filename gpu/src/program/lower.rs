@@ -209,7 +209,7 @@ fn steps(instructions: &[Instruction]) -> Vec<Step> {
     steps
 }
 
-/// The steps that an output needs, numbered anew.
+/// The steps that an output needs, with new numbers.
 fn needed(steps: Vec<Step>) -> Vec<Step> {
     let mut wanted: Vec<bool> = steps.iter().map(|step| step.output.is_some()).collect();
     for at in (0..steps.len()).rev() {

@@ -10,7 +10,7 @@ use crate::program::{ProgramField, Query};
 const P: i128 = 1_000_003;
 const CONSTANTS: i128 = 7;
 
-/// What a query, or a constant, is in these tests.
+/// The value of a query, or of a constant, in these tests.
 fn leaf(number: u32, of: i128) -> i128 {
     (i128::from(number) * 7919 + of) % P
 }
@@ -110,8 +110,7 @@ fn held_most(statements: &[Statement]) -> usize {
     (0..statements.len()).map(living).max().unwrap_or(0)
 }
 
-/// Instructions out of numbers: register numbers of things that were written, and anything else modulo what
-/// there is.
+/// Instructions from numbers: an operand is a written register or, modulo their number, a query.
 fn program(numbers: &[[u32; 5]], registers: u32, outputs: u32) -> Program {
     let mut written: Vec<u32> = Vec::new();
     let mut instructions = Vec::new();

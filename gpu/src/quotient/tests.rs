@@ -1,5 +1,5 @@
-//! A coset whose program was compiled, for the host while the test runs, and the same one interpreted: the
-//! same rows. What the interpreted one gives, `tests/tier_quotient.rs` holds to the processor's.
+//! A coset with a compiled program, built for the host while the test runs, gives the same rows as with the
+//! interpreter. `tests/all/tier_quotient.rs` compares the interpreted rows with the processor's.
 
 use ark_bn254::Fr;
 use ark_ff::{FftField, Field};
@@ -7,25 +7,16 @@ use spillproof::tier::{Input, Order, Rows};
 
 use super::{CosetPlan, DeviceCoset, Numbers, Shape};
 use crate::kernels::Kernels;
-use crate::program::{Engine, Limits, Way};
+use crate::program::{Engine, Way};
 use crate::ring::{Download, Upload};
 use crate::trace::Detail;
 use crate::{BoxedError, Caching, Gpu, Pinned, Vram};
 
 use crate::support::kernels::program::{Random, Shape as Programs};
-use crate::support::programs::Host;
+use crate::support::programs::{Host, SMALL};
 use crate::support::{rng, with_kernels};
 
-/// Small kernels, few values in a thread: many cuts, many slots.
-const SMALL: Limits = Limits {
-    multiplications: 6,
-    steps: 20,
-    held: 4,
-    steps_min: 1,
-    kernels_max: 64,
-};
-
-/// Of each column what the program reads of it; two are computed.
+/// The inputs of the program, one for each column that it reads; two of them are computed.
 fn inputs(random: &Random<Fr>) -> Vec<Input> {
     let mut inputs: Vec<Input> = Vec::new();
     for query in random.program.queries() {
@@ -49,7 +40,7 @@ fn inputs(random: &Random<Fr>) -> Vec<Input> {
     inputs
 }
 
-/// All rows of the output, in so much device memory.
+/// All rows of the output, within `vram_bytes` of device memory.
 fn rows(engine: Engine, gpu: &Gpu, kernels: &Kernels, shape: &Shape, vram_bytes: u64) -> Vec<u8> {
     let plan = CosetPlan::new(shape, &engine, vram_bytes, 1 << 14).unwrap();
     let read = shape.inputs.iter().filter(|input| input.rows == Rows::Read);
@@ -74,7 +65,7 @@ fn rows(engine: Engine, gpu: &Gpu, kernels: &Kernels, shape: &Shape, vram_bytes:
             let row = row.rem_euclid(1 << shape.log_rows) as u64;
             let seed =
                 ((run.input as u64) << 40) + (row << shape.log_columns) + at % (1 << shape.log_columns);
-            // Bytes of an element, since the highest are zeros.
+            // Bytes of a valid element, since the highest ones are zeros.
             element.fill(0);
             element[..8].copy_from_slice(&(seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
         }

@@ -4,7 +4,7 @@
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUfunction, CUfunction_attribute, CUmodule, CUresult};
+use cudarc::driver::sys::{CUfunction, CUmodule, CUresult};
 use cudarc::driver::{DriverError, result};
 
 use super::{Context, RawStream, failed};
@@ -87,16 +87,6 @@ pub(crate) enum Value<'a> {
 }
 
 impl Function {
-    /// Allows launches with this much dynamic shared memory; more than 48 KiB a block needs this call.
-    pub(crate) fn allow_shared_bytes(&self, bytes: u32) -> Result<()> {
-        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
-        let which = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        self.module.context.bind()?;
-        // SAFETY: the function is part of a loaded module.
-        unsafe { result::function::set_function_attribute(self.raw, which, bytes) }
-            .map_err(failed("give a kernel shared memory"))
-    }
-
     /// # Safety
     /// Number, order and sizes of the values must be those of the kernel's parameters, and the memory that
     /// the kernel reads and writes through them must stay allocated until it is done.

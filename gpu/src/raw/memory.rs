@@ -21,7 +21,7 @@ pub(crate) struct DeviceMemory {
 impl DeviceMemory {
     pub(crate) fn new(context: &Arc<Context>, bytes: u64) -> Result<Self> {
         context.bind()?;
-        // SAFETY: released once, in `drop`. What it holds at first is only ever read by the device.
+        // SAFETY: released once, in `drop`. Only the device reads its initial content.
         let start =
             unsafe { result::malloc_sync(bytes as usize) }.map_err(failed("allocate device memory"))?;
         Ok(Self {
@@ -115,8 +115,8 @@ impl HostMemory {
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
-        // SAFETY: initialised in `new`, alive until `drop`. Copies that write here are asked for through
-        // `&mut self` and an unsafe function whose caller keeps everybody away until they are done.
+        // SAFETY: initialised in `new`, alive until `drop`. Copies that write here need `&mut self` and an
+        // unsafe function, whose caller prevents other accesses until they are done.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 

@@ -78,9 +78,8 @@ impl RawSlot {
         let to = to.at(offset, bytes as u64)?;
         let from = self.prefix(bytes)?;
         stream.context().bind()?;
-        // SAFETY: `from` is a prefix of our memory, which nobody on the host can write before
-        // `wait_until_idle`, and which is not freed before `drop` has waited; the destination is inside its
-        // allocation.
+        // SAFETY: `from` is a prefix of our memory, which the host cannot write before `wait_until_idle`, and
+        // which is not freed before `drop` has waited; the destination is inside its allocation.
         let queued = unsafe { result::memcpy_htod_async(to, &self.memory.as_slice()[from], stream.raw()) };
         queued.map_err(failed("copy to the device"))?;
         self.flies(stream)

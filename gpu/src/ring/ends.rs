@@ -84,7 +84,7 @@ impl Upload {
         })
     }
 
-    /// Bytes of the smallest slot: what a chunk may have.
+    /// Bytes of the smallest slot: the most that a chunk may have.
     pub fn slot_bytes(&self) -> u64 {
         slot_bytes(&self.slots)
     }
@@ -236,7 +236,7 @@ impl Download {
         })
     }
 
-    /// Bytes of the smallest slot: what a chunk may have.
+    /// Bytes of the smallest slot: the most that a chunk may have.
     pub fn slot_bytes(&self) -> u64 {
         slot_bytes(&self.slots)
     }

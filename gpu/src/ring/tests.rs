@@ -1,5 +1,5 @@
-//! Rings that forget one event, under a driver that runs as late as it may: each must be caught, and the
-//! whole ring must not.
+//! Rings with one missing wait, under a driver that runs late: the test must detect each, and accept the
+//! correct ring.
 
 use spillproof_fake_driver::{FakeDriver, Order, killed_under, under};
 
@@ -36,7 +36,8 @@ fn wrong_words(driver: &FakeDriver, sizes: Sizes, fault: Fault) -> usize {
         .count()
 }
 
-/// The sizes under which a fault can show: what is overwritten must still be wanted by somebody who is later.
+/// The faults, with sizes under which each shows: a later user must still need the bytes that are
+/// overwritten.
 fn cases() -> [(Fault, Sizes); 6] {
     [
         (Fault::SlotRefilledEarly, SIZES),
@@ -115,7 +116,8 @@ fn faults_show_in_some_random_order_too() {
     });
 }
 
-/// The two faults of the host's own order are seen by the guard at the very instruction, whatever the data.
+/// The guard detects the two faults of the host's own order at the instruction that makes them, whatever the
+/// data.
 #[test]
 fn a_slot_that_is_refilled_under_its_copy_is_fatal() {
     killed_under(

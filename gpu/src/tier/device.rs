@@ -162,7 +162,7 @@ impl Device {
         Ok(Some(stay).filter(|_| fits && self.bases_are == BasesAre::Resident))
     }
 
-    /// The plan of a sum of so many points that stay.
+    /// The plan of a sum of `points` points that stay.
     ///
     /// # Errors
     /// [`Error::TooSmall`] if they do not fit.

@@ -59,8 +59,8 @@ impl Default for Staging {
 }
 
 impl Staging {
-    /// Staging for so many devices, with a budget of page-locked memory ([`ByteSize::Auto`]: the default for
-    /// each device).
+    /// Staging for `devices` devices, with a budget of page-locked memory ([`ByteSize::Auto`]: the default
+    /// for each device).
     ///
     /// # Errors
     /// [`Error::TooSmall`], with the smallest budget, if a slot would be shorter than a page. Longer
@@ -87,7 +87,7 @@ impl Staging {
         })
     }
 
-    /// The part of one of so many devices. No device waits for slots that another one keeps.
+    /// The part of one of `devices` devices. No device waits for slots that another one keeps.
     pub(super) fn part(&self, devices: usize) -> Self {
         let pinned = match devices {
             0 | 1 => self.pinned.clone(),
@@ -142,7 +142,7 @@ impl Host {
 }
 
 impl Stock {
-    /// A stock without slots, for one of so many devices.
+    /// A stock without slots, for one of `devices` devices.
     pub fn new(gpu: &Gpu, staging: &Staging, devices: usize) -> Self {
         Self {
             gpu: gpu.clone(),

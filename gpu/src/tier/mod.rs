@@ -119,8 +119,8 @@ impl GpuTier {
         self
     }
 
-    /// The plan of the first device for a sum of so many points that stay there, in sessions whose budget has
-    /// these free bytes.
+    /// The plan of the first device for a sum of `points` points that stay there, in sessions whose budget
+    /// has the free bytes of `budget`.
     ///
     /// # Errors
     /// [`Error::TooSmall`](crate::Error::TooSmall) if the points do not fit beside the sum, or take more than

@@ -159,7 +159,7 @@ impl Book {
         }
     }
 
-    /// Devices make `count` sums together, each with so many points of them.
+    /// Devices make `count` sums together; `points` gives the points of each.
     pub fn shared(&self, points: impl IntoIterator<Item = (usize, u64)>, count: u64) {
         let mut report = locked(&self.report);
         report.shared(count);

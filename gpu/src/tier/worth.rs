@@ -43,7 +43,7 @@ const BLOCK_ROWS: usize = 256;
 /// A job, by kind and size.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum JobSize<'a> {
-    /// A sum of so many terms.
+    /// A sum of this many terms.
     Sum(u64),
     /// A transform of 2^n elements.
     Transform(u32),

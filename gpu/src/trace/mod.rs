@@ -373,11 +373,6 @@ impl Trace {
     pub fn timeline_text(&self, columns: usize) -> String {
         render::text(&self.spans(), columns)
     }
-
-    /// The same as an SVG.
-    pub fn timeline_svg(&self) -> String {
-        render::svg(&self.spans())
-    }
 }
 
 impl fmt::Debug for Trace {

@@ -1,4 +1,4 @@
-//! A trace as a table, as a timeline in text, and as an SVG.
+//! A trace as a table, and as a timeline in text.
 
 use std::fmt::Write;
 
@@ -107,68 +107,6 @@ pub(super) fn text(spans: &[Span], columns: usize) -> String {
     text
 }
 
-pub(super) fn svg(spans: &[Span]) -> String {
-    const LABEL: f64 = 170.0;
-    const WIDTH: f64 = 1000.0;
-    const LANE: f64 = 22.0;
-    let lanes: Vec<_> = lanes(spans).collect();
-    let height = LANE * (lanes.len() as f64 + 1.0);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"monospace\" \
-         font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        LABEL + WIDTH
-    );
-    let (start, end) = extent(spans).unwrap_or((0.0, 1.0));
-    let scale = WIDTH / (end - start);
-    for (row, (kind, lane)) in lanes.iter().enumerate() {
-        let y = LANE * row as f64 + 4.0;
-        let _ = writeln!(
-            svg,
-            "<text x=\"4\" y=\"{:.0}\" fill=\"#222\">{}</text>",
-            y + 12.0,
-            kind.name()
-        );
-        for span in lane {
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{:.2}\" y=\"{y:.0}\" width=\"{:.2}\" height=\"15\" fill=\"{}\"><title>{}{} bytes, {:.6} s</title></rect>",
-                LABEL + (span.start_seconds - start) * scale,
-                (span.seconds * scale).max(0.5),
-                colour(*kind),
-                span.kernel
-                    .as_ref()
-                    .map_or_else(String::new, |name| format!("{}: ", escaped(name))),
-                span.bytes,
-                span.seconds
-            );
-        }
-    }
-    let _ = writeln!(
-        svg,
-        "<text x=\"{LABEL}\" y=\"{:.0}\" fill=\"#222\">{:.6} seconds</text>\n</svg>",
-        height - 6.0,
-        end - start
-    );
-    svg
-}
-
-/// Escapes the name of a kernel for the SVG.
-fn escaped(name: &str) -> String {
-    name.replace('&', "&amp;").replace('<', "&lt;")
-}
-
-fn colour(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Fill | Kind::Drain => "#4477aa",
-        Kind::ToDevicePinned | Kind::FromDevicePinned => "#228833",
-        Kind::ToDevicePageable | Kind::FromDevicePageable => "#aa3377",
-        Kind::Kernel => "#ccbb44",
-        Kind::OnDevice | Kind::Peer => "#66ccee",
-        Kind::EventWait => "#bbbbbb",
-        Kind::HardSync => "#ee6677",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +139,6 @@ mod tests {
     #[test]
     fn nothing_is_drawn_of_nothing() {
         assert_eq!(text(&[], 10), "no spans\n");
-        assert!(svg(&[]).ends_with("</svg>\n"));
         assert_eq!(table(std::iter::empty()).lines().count(), 1);
     }
 
@@ -216,13 +153,6 @@ mod tests {
         };
         let table = table([("to device, pinned", total)].into_iter());
         assert!(table.lines().nth(1).unwrap().ends_with("4.00"), "{table}");
-    }
-
-    #[test]
-    fn the_picture_has_one_bar_for_each_span() {
-        let svg = svg(&spans());
-        assert_eq!(svg.matches("<title>1000 bytes").count(), 3);
-        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     }
 
     #[test]

@@ -31,7 +31,6 @@ fn devices_are_counted_and_chosen() {
                 };
                 assert_eq!(gpu.description(), device);
                 assert_eq!(gpu.memory_bytes().unwrap(), (1 << 20, 1 << 20));
-                assert_eq!(gpu.shared_bytes_max().unwrap(), 227 << 10);
             }
             let beyond = Choice::Device(count as usize).open(Detail::Counts).unwrap_err();
             assert!(matches!(beyond, Error::NoSuchDevice { .. }));
@@ -247,8 +246,6 @@ fn kernels_are_found_or_missed_by_name() {
             "{not_an_image}"
         );
         let kernel = kernels.kernel("spk_test_scale").unwrap();
-        kernel.allow_shared_bytes(100 << 10).unwrap();
-        assert!(kernel.allow_shared_bytes(300 << 10).is_err());
         drop((kernel, kernels, gpu));
         driver.assert_clean("after kernels");
     });

@@ -91,7 +91,7 @@ fn a_lost_device_says_so_and_keeps_no_slot() {
             driver.fail(Some("cuLaunchKernel"), 3, Code::LaunchFailed, true);
             let error = setup.transform(&input).unwrap_err();
             assert!(error.is_device_lost() && !error.is_memory_short(), "{error}");
-            assert!(error.to_string().contains("open the device anew"), "{error}");
+            assert!(error.to_string().contains("open the device again"), "{error}");
             assert!(setup.transform(&input).unwrap_err().is_device_lost());
             assert!(setup.ring.finish().unwrap_err().is_device_lost());
             drop(setup);

@@ -9,11 +9,11 @@ use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::msm::{Msm, MsmPlan, MsmShape, columns};
 use spillproof_gpu::ring::Upload;
 use spillproof_gpu::trace::{Detail, Kind};
-use spillproof_gpu::{BoxedError, Caching, DoneBy, Error, Gpu, Pinned, Result, Vram, with_fallback};
+use spillproof_gpu::{BoxedError, Caching, Error, Gpu, Pinned, Result, Vram};
 
 use crate::support::kernels::curves::{Bn254, Point, affine_words, points};
 use crate::support::kernels::words;
-use crate::support::{bytes_of, is_the_drivers, rng, source_of, with_kernels};
+use crate::support::{DoneBy, bytes_of, is_the_drivers, rng, source_of, with_fallback, with_kernels};
 
 /// A sum and its expected value.
 struct Case {
@@ -297,7 +297,7 @@ fn a_source_that_fails_is_nobodys_fallback() {
                     };
                     msm.run(&mut upload, &mut source)
                 };
-                let error = with_fallback("a sum", work, || -> Result<_> {
+                let error = with_fallback(work, || -> Result<_> {
                     panic!("the processor would read from the same disk")
                 });
                 assert!(matches!(error, Err(Error::Source { .. })), "{error:?}");
@@ -317,7 +317,6 @@ fn a_card_that_is_full_leaves_the_processor() {
             let plan = MsmPlan::new(50, 1 << 20, 1 << 20).unwrap();
             driver.reset(1, plan.vram_bytes() / 2);
             let (sum, done_by) = with_fallback(
-                "a sum",
                 || Ok(case.sum(image, plan, 2)?.0),
                 || Ok::<_, Error>(G1Projective::msm(&case.points, &case.scalars).unwrap()),
             )
@@ -326,7 +325,10 @@ fn a_card_that_is_full_leaves_the_processor() {
             let DoneBy::Processor { why, device_is_lost } = &done_by else {
                 panic!("half the memory was enough");
             };
-            assert!(why.contains("the driver gave no") && !device_is_lost, "{done_by}");
+            assert!(
+                why.contains("the driver refused") && !device_is_lost,
+                "{done_by:?}"
+            );
             driver.assert_clean("after a full card");
         },
     );
@@ -370,8 +372,7 @@ fn a_failing_device_leaves_the_processor() {
                         }
                         Ok(sum?.0)
                     };
-                    let (sum, done_by) =
-                        with_fallback("a sum", device, || Ok::<_, Error>(case.expected)).unwrap();
+                    let (sum, done_by) = with_fallback(device, || Ok::<_, Error>(case.expected)).unwrap();
                     assert_eq!(sum, case.expected, "{what}");
                     match done_by {
                         DoneBy::Device => by_device += 1,

@@ -9,10 +9,10 @@ use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::ntt::{Ends, Ntt, NttPlan, NttWay, ReadElements, Transform};
 use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::trace::{Detail, Kind};
-use spillproof_gpu::{BoxedError, Caching, DoneBy, Error, Gpu, Pinned, Result, Vram, with_fallback};
+use spillproof_gpu::{BoxedError, Caching, Error, Gpu, Pinned, Result, Vram};
 
 use crate::support::kernels::words;
-use crate::support::{bytes_of, is_the_drivers, rng, with_kernels};
+use crate::support::{DoneBy, bytes_of, is_the_drivers, rng, with_fallback, with_kernels};
 
 fn bytes(elements: &[Fr]) -> Vec<u8> {
     bytes_of(elements.iter().map(|element| [words(element)]))
@@ -60,7 +60,7 @@ fn transformed(
 }
 
 /// Forward, inverse, both on a coset, by arkworks.
-fn oracles(input: &[Fr], shift: Fr) -> [(Transform, Vec<Fr>); 4] {
+pub fn oracles(input: &[Fr], shift: Fr) -> [(Transform, Vec<Fr>); 4] {
     let domain = Radix2EvaluationDomain::<Fr>::new(input.len()).unwrap();
     let coset = domain.get_coset(shift).unwrap();
     let forward = Transform::forward(input.len().ilog2()).unwrap();
@@ -291,7 +291,7 @@ fn a_failing_device_leaves_the_processor() {
                             let domain = Radix2EvaluationDomain::<Fr>::new(input.len()).unwrap();
                             Ok::<_, Error>(domain.fft(&input))
                         };
-                        let (found, done_by) = with_fallback("a transform", device, processor).unwrap();
+                        let (found, done_by) = with_fallback(device, processor).unwrap();
                         assert!(found == expected, "{what}");
                         by_processor += u32::from(done_by != DoneBy::Device);
                         driver.assert_clean(&what);

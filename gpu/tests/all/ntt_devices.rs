@@ -3,7 +3,6 @@
 
 use ark_bn254::Fr;
 use ark_ff::UniformRand;
-use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use spillproof_fake_driver::{Code, Order};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::ntt::{
@@ -11,10 +10,11 @@ use spillproof_gpu::ntt::{
 };
 use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::trace::{Detail, Kind};
-use spillproof_gpu::{BoxedError, Caching, DoneBy, Error, Gpu, Pinned, Result, Vram, with_fallback};
+use spillproof_gpu::{BoxedError, Caching, Error, Gpu, Pinned, Result, Vram};
 
+use crate::ntt::oracles;
 use crate::support::kernels::words;
-use crate::support::{bytes_of, is_the_drivers, rng, with_kernels};
+use crate::support::{DoneBy, bytes_of, is_the_drivers, rng, with_fallback, with_kernels};
 
 fn bytes(elements: &[Fr]) -> Vec<u8> {
     bytes_of(elements.iter().map(|element| [words(element)]))
@@ -90,18 +90,6 @@ fn transformed(
     }
     drop(ntt);
     Ok(to)
-}
-
-fn oracles(input: &[Fr], shift: Fr) -> [(Transform, Vec<Fr>); 4] {
-    let domain = Radix2EvaluationDomain::<Fr>::new(input.len()).unwrap();
-    let coset = domain.get_coset(shift).unwrap();
-    let forward = Transform::forward(input.len().ilog2()).unwrap();
-    [
-        (forward, domain.fft(input)),
-        (forward.inverse(), domain.ifft(input)),
-        (forward.on_coset(shift).unwrap(), coset.fft(input)),
-        (forward.inverse().on_coset(shift).unwrap(), coset.ifft(input)),
-    ]
 }
 
 #[test]
@@ -210,7 +198,7 @@ fn failures_end_it_everywhere() {
                         .inspect_err(|error| assert!(is_the_drivers(error), "{what}: {error}"))
                 };
                 let processor = || Ok::<_, Error>(bytes(&expected));
-                let (found, done_by) = with_fallback("a transform", device, processor).unwrap();
+                let (found, done_by) = with_fallback(device, processor).unwrap();
                 assert!(found == bytes(&expected), "{what}");
                 by_processor += u32::from(done_by != DoneBy::Device);
                 driver.assert_clean(&what);
@@ -336,11 +324,11 @@ fn what_the_others_have_no_room_for_is_the_processors() {
             over_devices(members(&mut opened), transform, &mut from, &mut to).map(|_| Vec::new())
         };
         let processor = || Ok::<_, Error>(bytes(&expected));
-        let (found, done_by) = with_fallback("a transform", on_devices, processor).unwrap();
+        let (found, done_by) = with_fallback(on_devices, processor).unwrap();
         assert!(found == bytes(&expected));
         assert!(
             matches!(&done_by, DoneBy::Processor { why, .. } if why.contains("ILLEGAL_ADDRESS")),
-            "{done_by}"
+            "{done_by:?}"
         );
         // A failing disk is not the fault of a device: there is no second attempt.
         drop(opened);

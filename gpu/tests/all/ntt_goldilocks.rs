@@ -12,9 +12,9 @@ use spillproof_gpu::ntt::{
 };
 use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::trace::Detail;
-use spillproof_gpu::{Caching, DoneBy, Error, Gpu, Pinned, Result, Vram, with_fallback};
+use spillproof_gpu::{Caching, Error, Gpu, Pinned, Result, Vram};
 
-use crate::support::{rng, with_kernels};
+use crate::support::{DoneBy, rng, with_fallback, with_kernels};
 
 type Case = (Transform<Goldilocks>, Vec<u64>);
 
@@ -175,10 +175,9 @@ fn a_full_device_leaves_the_processor() {
             let plan = NttPlan::of::<Goldilocks>(12, 1 << 20, 1 << 20).unwrap();
             driver.reset(1, plan.vram_bytes() / 2);
             let device = || Ok(on_device(image, plan, transform, &input)?.0);
-            let (found, done_by) =
-                with_fallback("a transform", device, || transform.by_processor(&input)).unwrap();
+            let (found, done_by) = with_fallback(device, || transform.by_processor(&input)).unwrap();
             assert!(found == expected);
-            assert!(matches!(done_by, DoneBy::Processor { .. }), "{done_by}");
+            assert!(matches!(done_by, DoneBy::Processor { .. }), "{done_by:?}");
             driver.assert_clean("after a full device");
         },
     );

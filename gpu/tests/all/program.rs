@@ -8,20 +8,11 @@ use spillproof_fake_driver::{Code, FakeDriver, Order};
 use spillproof_gpu::kernels::{Cache, Compiler, Kernels, Text};
 use spillproof_gpu::program::{Columns, Engine, Limits, ProgramPlan, Way};
 use spillproof_gpu::trace::Detail;
-use spillproof_gpu::{DoneBy, Error, Gpu, Result, with_fallback};
+use spillproof_gpu::{Error, Gpu, Result};
 
 use crate::support::kernels::program::{Element, Random, Shape};
-use crate::support::programs::{Host, evaluated, evaluated_over, is_right};
-use crate::support::{is_the_drivers, rng, with_kernels};
-
-/// Small kernels with few values in a thread: many cuts, many slots.
-const SMALL: Limits = Limits {
-    multiplications: 6,
-    steps: 20,
-    held: 4,
-    steps_min: 1,
-    kernels_max: 64,
-};
+use crate::support::programs::{Host, SMALL, evaluated, evaluated_over, is_right};
+use crate::support::{DoneBy, is_the_drivers, rng, with_fallback, with_kernels};
 
 /// Compiled and interpreted, in several budgets and orders, on the last of `devices`.
 fn check<E: Element>(
@@ -321,7 +312,7 @@ fn a_failing_device_leaves_the_processor() {
                     };
                     let processor =
                         || Ok::<_, Error>(expected.iter().map(|output| bytes_of(output)).collect());
-                    let (found, done_by) = with_fallback("a program", device, processor).unwrap();
+                    let (found, done_by) = with_fallback(device, processor).unwrap();
                     assert!(is_right(&found, &expected), "{what}");
                     match done_by {
                         DoneBy::Device => by_device += 1,

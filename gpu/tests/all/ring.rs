@@ -349,7 +349,6 @@ fn a_timeline_has_every_chunk_once() {
         assert_eq!(kernels.len(), 1);
         assert_eq!((&*kernels[0].0, kernels[0].1.timed), ("spk_test_scale", 10));
         println!("{}\n{}", gpu.trace().table(), gpu.trace().timeline_text(80));
-        assert!(gpu.trace().timeline_svg().matches("<title>").count() >= 50);
 
         // Spans beyond the limit are counted and not kept.
         let small = Gpu::open(0, Detail::Timeline { spans_max: 7 }).unwrap();

@@ -1,6 +1,7 @@
 //! Shared by the tests of `GpuTier`: sessions with a tier, their jobs, and the results by arkworks.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::VariableBaseMSM;
@@ -39,26 +40,48 @@ pub fn column<E: Element>(session: &Session, values: &[E]) -> Column<E> {
     writer.finish().unwrap()
 }
 
-impl TestJob {
-    /// Two columns of `n` scalars and a slice that is shorter.
-    pub fn new(session: &Session, n: usize) -> Self {
+/// Points, vectors of scalars, and their sums by arkworks.
+struct Data {
+    bases: Vec<G1>,
+    vectors: [Vec<Fr>; 3],
+    expected: Vec<G1Projective>,
+}
+
+impl Data {
+    fn new(n: usize) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(n as u64);
         let points: Vec<G1Affine> = (0..n).map(|_| G1Affine::rand(&mut rng)).collect();
         let mut random = |n: usize| -> Vec<Fr> { (0..n).map(|_| Fr::rand(&mut rng)).collect() };
         let vectors = [random(n), random(n), random(n / 2 + 1)];
-        let bases: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
+        let sum = |values: &Vec<Fr>| G1Projective::msm(&points[..values.len()], values).unwrap();
         Self {
-            bases: column(session, &bases),
-            scalars: vectors[..2]
+            bases: points.iter().map(G1::from_affine::<g1::Config>).collect(),
+            expected: vectors.iter().map(sum).collect(),
+            vectors,
+        }
+    }
+}
+
+impl TestJob {
+    /// Two columns of `n` scalars and a slice that is shorter. Jobs of one length in a process have the same
+    /// data.
+    pub fn new(session: &Session, n: usize) -> Self {
+        static ALL: Mutex<BTreeMap<usize, Arc<Data>>> = Mutex::new(BTreeMap::new());
+        let data = ALL
+            .lock()
+            .unwrap()
+            .entry(n)
+            .or_insert_with(|| Arc::new(Data::new(n)))
+            .clone();
+        Self {
+            bases: column(session, &data.bases),
+            scalars: data.vectors[..2]
                 .iter()
                 .map(|values| column(session, values))
                 .collect(),
-            expected: vectors
-                .iter()
-                .map(|values| G1Projective::msm(&points[..values.len()], values).unwrap())
-                .collect(),
-            input: vectors[0].clone(),
-            slice: vectors[2].clone(),
+            expected: data.expected.clone(),
+            input: data.vectors[0].clone(),
+            slice: data.vectors[2].clone(),
         }
     }
 

@@ -322,7 +322,7 @@ fn two_steps_that_fail_leave_nothing() {
                     ways[report.by_the_processor() as usize] += 1;
                 }
                 (Err(Error::BudgetTooSmall { .. } | Error::OverBudget { .. }), report, _) => {
-                    assert!(report.to_string().contains("no memory of the host"), "{report}");
+                    assert!(report.to_string().contains("the host lacks memory"), "{report}");
                     ways[2] += 1;
                 }
                 (Err(other), ..) => panic!("{left_bytes} left: {other}"),
@@ -381,7 +381,7 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
             );
         }
         let report = tier.report();
-        assert!(report.to_string().contains("no memory of the host"), "{report}");
+        assert!(report.to_string().contains("the host lacks memory"), "{report}");
         drop(job);
         all_is_given_back(session, tier, driver, "no room");
     });

@@ -186,7 +186,7 @@ fn what_the_host_has_no_room_for_is_planned_for_the_processor() {
             assert!(matches!(job.by, By::Devices { .. }), "{job:?}");
             assert_eq!(job.seconds, None, "small jobs have no rates");
         }
-        assert!(why(tight).starts_with("no memory of the host: "), "{tight:?}");
+        assert!(why(tight).starts_with("the host lacks memory: "), "{tight:?}");
         assert!(
             why(tight_coset).contains("of a pinned slot: it needs 2048"),
             "{tight_coset:?}"
@@ -208,7 +208,7 @@ fn what_the_host_has_no_room_for_is_planned_for_the_processor() {
         let _ = session.run(|| ntt(&input, &Transform::forward(LOG_N, omega), Placement::Auto));
         let report = tier.report();
         assert!(
-            report.reasons()[0].0.starts_with("no memory of the host: "),
+            report.reasons()[0].0.starts_with("the host lacks memory: "),
             "{report}"
         );
         drop((held, input));

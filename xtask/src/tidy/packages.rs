@@ -15,9 +15,15 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-fake-driver", &[]),
     ("spillproof-gpu-host", &[]),
     ("spillproof-graft", &[]),
+    ("spillproof-halo2", &["spillproof"]),
     (
         "halo2-axiom",
-        &["spillproof", "spillproof-gpu", "spillproof-graft"],
+        &[
+            "spillproof",
+            "spillproof-gpu",
+            "spillproof-graft",
+            "spillproof-halo2",
+        ],
     ),
     ("spillproof-cgroup-tests", &[]),
     ("spillproof-circuits", &["halo2-axiom"]),

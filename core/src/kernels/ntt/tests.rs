@@ -65,7 +65,7 @@ fn every_size_equals_the_peer() {
     check::<ark_pallas::Fq>(13, 1);
 }
 
-/// Extreme values: relaxed arithmetic has its least room there.
+/// Extreme values: lazy arithmetic has its least room there.
 #[test]
 fn extreme_values_equal_the_peer() {
     for log_n in [4, 11, 12, 13] {

@@ -65,3 +65,28 @@ pub fn is_the_drivers(error: &Error) -> bool {
             | Error::NoKernel { .. }
     )
 }
+
+/// Where a job was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DoneBy {
+    Device,
+    Processor { why: String, device_is_lost: bool },
+}
+
+/// Runs a job on a device, and again on the processor if it fails for a reason of the device.
+pub fn with_fallback<T, E: From<Error>>(
+    device_work: impl FnOnce() -> Result<T, Error>,
+    processor_work: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, DoneBy), E> {
+    match device_work() {
+        Ok(result) => Ok((result, DoneBy::Device)),
+        Err(error) if error.leaves_the_processor() => {
+            let done_by = DoneBy::Processor {
+                why: error.to_string(),
+                device_is_lost: error.is_device_lost(),
+            };
+            Ok((processor_work()?, done_by))
+        }
+        Err(error) => Err(error.into()),
+    }
+}

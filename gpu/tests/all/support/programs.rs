@@ -8,10 +8,19 @@ use super::kernels::program::{Element, Random};
 use super::skipped;
 use spillproof_fake_driver::host_module_image;
 use spillproof_gpu::kernels::{Compiler, Text};
-use spillproof_gpu::program::{Engine, Evaluate, ProgramPlan, ReadColumns, Resident, WriteColumns};
+use spillproof_gpu::program::{Engine, Evaluate, Limits, ProgramPlan, ReadColumns, Resident, WriteColumns};
 use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::trace::Detail;
 use spillproof_gpu::{BoxedError, Caching, Error, Gpu, Pinned, Result, Vram};
+
+/// Small kernels with few values in a thread: many cuts, many slots.
+pub const SMALL: Limits = Limits {
+    multiplications: 6,
+    steps: 20,
+    held: 4,
+    steps_min: 1,
+    kernels_max: 64,
+};
 
 /// Compiles texts with `$CXX`, or `c++`, and the shim; its images are modules of the fake driver.
 pub struct Host {

@@ -6,12 +6,14 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use ::spillproof::stream::Transform;
+use ::spillproof::column::Placement;
+use ::spillproof::stream::{ntt, Transform};
 use ff::{Field, WithSmallOrderMulGroup};
+use spillproof_halo2::once;
 
 use super::bases::or_panic;
-use super::scalars::transformed;
-use super::values::{constant, from_column, once, scalar};
+use super::convert::scalar;
+use super::values::{column, constant, from_column};
 use crate::fft::recursive::FFTData;
 use crate::poly::{Coeff, EvaluationDomain, LagrangeCoeff, Polynomial};
 
@@ -31,7 +33,7 @@ pub(crate) fn lagrange_to_coeff<F: WithSmallOrderMulGroup<3>>(
     }
     let transform =
         or_panic(Transform::inverse(domain.k, scalar(&domain.omega)).map_err(std::io::Error::other));
-    Ok(from_column(or_panic(transformed(&values, &transform))))
+    Ok(transformed(&values, &transform))
 }
 
 /// Coefficients to values on one coset of the domain, by the engine; or the coefficients back if they are a caller's vector.
@@ -51,7 +53,16 @@ pub(crate) fn coeff_to_extended_part<F: WithSmallOrderMulGroup<3>>(
     }
     let shift = scalar(&(domain.g_coset * factor));
     let transform = Transform::coset_forward(domain.k, scalar(&domain.omega), shift);
-    Ok(from_column(or_panic(transformed(&coefficients, &transform))))
+    Ok(transformed(&coefficients, &transform))
+}
+
+fn transformed<F: Field, A, B>(
+    poly: &Polynomial<F, A>,
+    transform: &Transform<spillproof_halo2::Scalar>,
+) -> Polynomial<F, B> {
+    let input = or_panic(column(poly));
+    let output = ntt(&input, transform, Placement::Auto);
+    from_column(or_panic(output.map_err(std::io::Error::other)))
 }
 
 fn is_zero<F: Field, B>(poly: &Polynomial<F, B>) -> bool {

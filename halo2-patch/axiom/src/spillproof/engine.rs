@@ -6,18 +6,17 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use ::ark_bn254::g1;
-use ::spillproof::column::{Column, Draft, Element, MappedColumn, Placement, Writer};
-use ::spillproof::commit::{self, Scalar};
-use ::spillproof::kernels::curve::normalize;
-use ::spillproof::stream::{msm, Scalars};
+use ::spillproof::column::{Column, Writer};
+use ::spillproof::commit;
+use ::spillproof::stream::Scalars;
 use ::spillproof::Session;
 use group::prime::PrimeCurveAffine;
 use halo2curves::bn256::{Fr, G1Affine, G1};
+use spillproof_halo2::{Point, Scalar, StoredBasis};
 
-use super::values::once;
+use super::convert::{foreign_point, scalar};
 
 /// Points on disk.
 pub(crate) trait Stored<C: PrimeCurveAffine>: fmt::Debug + Send + Sync {
@@ -28,7 +27,7 @@ pub(crate) trait Stored<C: PrimeCurveAffine>: fmt::Debug + Send + Sync {
     /// All of them, mapped; the first call reads them once, to check them.
     fn as_slice(&self) -> io::Result<&[C]>;
     /// As the engine's own points.
-    fn column(&self) -> io::Result<Column<commit::G1>>;
+    fn column(&self) -> io::Result<Column<Point>>;
     /// The first `len`, sharing the file.
     fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<C>>>;
     /// Monomial to Lagrange basis, for `2^k` points.
@@ -103,11 +102,7 @@ struct SessionStore {
 
 impl Store<G1Affine> for SessionStore {
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<G1Affine>>> {
-        // The frames of an SRS that the engine makes, and its place: what a plan takes for granted.
-        let frame_bytes = commit::SRS_FRAME_BYTES;
-        let workspace = self.session.workspace();
-        let draft = Draft::scratch_with_frames(workspace, what, len as u64, Placement::Disk, frame_bytes);
-        let writer = Writer::new(draft.map_err(io::Error::other)?);
+        let writer = StoredBasis::writer(self.session.workspace(), what, len)?;
         Ok(Box::new(ColumnSink { writer }))
     }
 
@@ -122,16 +117,8 @@ impl Store<G1Affine> for SessionStore {
     }
 
     fn generate(&self, k: u32, s: Fr) -> io::Result<[Shared<G1Affine>; 2]> {
-        let mut bytes = [0u8; <Fr as Element>::BYTES];
-        s.encode(&mut bytes);
-        let secret = Scalar::decode(&bytes);
-        let workspace = self.session.workspace();
-        let srs = commit::generate_scratch(workspace, k, secret, |_| ()).map_err(io::Error::other)?;
-        let stored = |column: ::spillproof::Result<&Column<commit::G1>>| -> io::Result<_> {
-            let column = column.and_then(Column::cast).map_err(io::Error::other)?;
-            Ok(OnDisk::new(column)? as Shared<G1Affine>)
-        };
-        Ok([stored(srs.monomial())?, stored(srs.lagrange())?])
+        let bases = StoredBasis::generate(self.session.workspace(), k, scalar(&s))?;
+        Ok(bases.map(|basis| Arc::new(basis) as Shared<G1Affine>))
     }
 }
 
@@ -147,112 +134,53 @@ impl Sink<G1Affine> for ColumnSink {
 
     fn finish(self: Box<Self>) -> io::Result<Shared<G1Affine>> {
         let column = self.writer.finish().map_err(io::Error::other)?;
-        Ok(OnDisk::new(column)?)
+        Ok(Arc::new(StoredBasis::new(column)?))
     }
 }
 
-/// [`Stored`] as a column of the engine.
-struct OnDisk {
-    column: Column<G1Affine>,
-    first: G1Affine,
-    all: OnceLock<MappedColumn<G1Affine>>,
-}
-
-impl OnDisk {
-    fn new(column: Column<G1Affine>) -> io::Result<Arc<Self>> {
-        let first = column
-            .prefix(1)
-            .and_then(|first| first.to_vec())
-            .map_err(io::Error::other)?;
-        let first = first.first().copied().unwrap_or_else(G1Affine::identity);
-        Ok(Arc::new(Self {
-            column,
-            first,
-            all: OnceLock::new(),
-        }))
-    }
-
-    fn for_each(&self, take: &mut dyn FnMut(&[G1Affine]) -> io::Result<()>) -> io::Result<()> {
-        let chunk = self.column.sequential_chunk();
-        let budget = &self.column.workspace().budget;
-        let points = budget.vec(chunk as usize, G1Affine::identity(), "points being written");
-        let mut points = points.map_err(io::Error::other)?;
-        let mut reader = self.column.read_ascending(chunk).map_err(io::Error::other)?;
-        while let Some(region) = reader.next_into(&mut points).map_err(io::Error::other)? {
-            take(&points[..region.len() as usize])?;
-        }
-        Ok(())
-    }
-
-    fn sums(&self, scalars: &[Scalars<'_, Scalar>]) -> io::Result<Vec<G1>> {
-        // Normalised on the session's threads, too: it is done in parallel.
-        let points = self.column.workspace().run(|| {
-            let sums = msm::<g1::Config>(&self.column.cast::<commit::G1>()?, scalars)?;
-            Ok(normalize::<g1::Config>(&sums))
-        });
-        let points = points.map_err(io::Error::other)?;
-        let mut bytes = [0u8; <G1Affine as Element>::BYTES];
-        let curve = |point: &commit::G1| {
-            point.encode(&mut bytes);
-            G1Affine::decode(&bytes).to_curve()
-        };
-        Ok(points.iter().map(curve).collect())
-    }
-}
-
-impl Stored<G1Affine> for OnDisk {
+impl Stored<G1Affine> for StoredBasis<G1Affine> {
     fn len(&self) -> usize {
-        self.column.len() as usize
+        self.len()
     }
 
     fn first(&self) -> &G1Affine {
-        &self.first
+        self.first()
     }
 
     fn as_slice(&self) -> io::Result<&[G1Affine]> {
-        once(&self.all, || self.column.map().map_err(io::Error::other)).map(|points| &**points)
+        Ok(self.as_slice()?)
     }
 
-    fn column(&self) -> io::Result<Column<commit::G1>> {
-        self.column.cast().map_err(io::Error::other)
+    fn column(&self) -> io::Result<Column<Point>> {
+        Ok(self.points()?)
     }
 
     fn prefix(&self, len: usize) -> io::Result<Shared<G1Affine>> {
-        let column = self.column.prefix(len as u64).map_err(io::Error::other)?;
-        Ok(Self::new(column)?)
+        Ok(Arc::new(self.prefix(len)?))
     }
 
     fn to_lagrange(&self, k: u32) -> io::Result<Shared<G1Affine>> {
-        let monomial = self.column.prefix(1 << k).and_then(|column| column.cast());
-        let monomial = monomial.map_err(io::Error::other)?;
-        let lagrange = commit::lagrange_from_monomial(&monomial, Placement::Auto)
-            .and_then(|column| column.cast())
-            .map_err(io::Error::other)?;
-        Ok(Self::new(lagrange)?)
+        Ok(Arc::new(self.to_lagrange(k)?))
     }
 
     fn for_each_chunk(&self, take: &mut dyn FnMut(&[G1Affine]) -> io::Result<()>) -> io::Result<()> {
-        self.for_each(take)
+        Ok(self.for_each_chunk(take)?)
     }
 
     fn commit(&self, scalars: &[Fr]) -> io::Result<G1> {
         let sums = self.sums(&[Scalars::Foreign(&scalars)])?;
         // One vector of scalars, one sum.
-        Ok(sums.into_iter().sum())
+        Ok(sums.iter().map(curve).sum())
     }
 
     fn commit_columns(&self, columns: &[Column<Scalar>]) -> io::Result<Vec<G1>> {
         let scalars: Vec<_> = columns.iter().map(Scalars::Column).collect();
         let sums = self.sums(&scalars)?;
         tracing::info!(target: "spillproof::step", committed = sums.len() as u64);
-        Ok(sums)
+        Ok(sums.iter().map(curve).collect())
     }
 }
 
-impl fmt::Debug for OnDisk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnDisk")
-            .field("column", &self.column)
-            .finish_non_exhaustive()
-    }
+fn curve(point: &Point) -> G1 {
+    foreign_point::<G1Affine>(point).to_curve()
 }

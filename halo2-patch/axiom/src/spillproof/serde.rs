@@ -15,8 +15,9 @@ use ::spillproof::Session;
 use halo2curves::bn256::Fr;
 
 use super::bases::or_panic;
+use super::convert::scalar;
 use super::engine::session;
-use super::values::{from_column, scalar};
+use super::values::from_column;
 use crate::helpers::SerdePrimeField;
 use crate::poly::Polynomial;
 use crate::SerdeFormat;
@@ -110,7 +111,8 @@ pub(crate) fn write<F: SerdePrimeField, B, W: io::Write>(
             .for_each_chunk_as::<Raw>([0; VALUE_BYTES], &mut |values| {
                 or_stocks_panic(writer.write_all(values.as_flattened()));
                 Ok(())
-            }),
+            })
+            .map_err(io::Error::from),
         _ => values.for_each_chunk(&mut |values| {
             values
                 .iter()

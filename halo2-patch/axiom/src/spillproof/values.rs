@@ -26,15 +26,20 @@ use ::spillproof::column::{Column, Workspace};
 use ::spillproof::commit::Scalar;
 use ff::Field;
 use halo2curves::bn256::Fr;
+use spillproof_halo2::{once, spill};
 
 use super::bases::or_panic;
+use super::convert::{foreign, scalar};
 use super::engine;
-use super::scalars::{spill, OnDisk};
+use super::scalars::{on_disk, OnDisk};
 use crate::arithmetic::eval_polynomial;
 use crate::plonk::Assigned;
 use crate::poly::{Coeff, Polynomial};
 
-pub(crate) use super::scalars::{foreign, prover_session, scalar};
+pub(crate) use super::scalars::prover_session;
+
+/// Takes values, chunk by chunk.
+type Take<'a, F> = dyn FnMut(&[F]) -> io::Result<()> + 'a;
 
 /// Values that are handed on at a time where they aren't read from a column.
 const CHUNK_VALUES: usize = 1 << 14;
@@ -165,6 +170,14 @@ impl<F> Values<F> {
             Inner::Memory(_) => None,
             Inner::Shared(stored) => stored.constant(),
         }
+    }
+
+    /// Whether it is known without looking that all values are 0.
+    pub(super) fn is_zero(&self) -> bool
+    where
+        F: Field,
+    {
+        self.constant().is_some_and(|value| *value == F::ZERO)
     }
 
     /// The column behind it.
@@ -306,7 +319,8 @@ impl<F: Copy + Send + Sync + 'static> Stored<F> for Constant<F> {
     fn spilled(&self) -> Option<io::Result<Column<Scalar>>> {
         // Kept: the empty columns of a proof are asked for in several passes.
         let column = once(&self.column, || {
-            spill(&self.workspace, self.len, &mut |take| self.for_each_chunk(take))
+            let feed = &mut |take: &mut Take<'_, F>| self.for_each_chunk(take);
+            spill(&self.workspace, self.len, scalar, feed).map_err(io::Error::from)
         });
         Some(column.cloned())
     }
@@ -369,19 +383,6 @@ pub(super) fn lease_of<F>(budget: &Budget, len: usize) -> io::Result<Lease> {
         .map_err(io::Error::other)
 }
 
-/// What the cell holds; else makes it. Two callers may both make it, and one of the two results is then dropped: to wait
-/// for each other, on threads that steal work, they would have to hold a lock while they compute.
-pub(super) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> io::Result<T>) -> io::Result<&T> {
-    if let Some(value) = cell.get() {
-        return Ok(value);
-    }
-    match make() {
-        Ok(value) => Ok(cell.get_or_init(|| value)),
-        // There was no room for two, perhaps.
-        Err(error) => cell.get().ok_or(error),
-    }
-}
-
 /// `value`, `len` times: in a session without memory, if it is one that the engine knows; else a vector.
 ///
 /// Panics if a session was asked for and can't be made.
@@ -415,16 +416,30 @@ pub(crate) fn column<F: Copy + 'static, B>(poly: &Polynomial<F, B>) -> io::Resul
     }
     let session =
         engine::session()?.ok_or_else(|| io::Error::other("a column of a polynomial, and no session"))?;
-    spill(session.workspace(), values.len(), &mut |take| {
-        values.for_each_chunk(take)
-    })
+    let feed = &mut |take: &mut Take<'_, F>| values.for_each_chunk(take);
+    Ok(spill(session.workspace(), values.len(), scalar, feed)?)
 }
 
 /// A polynomial over a column; no copy is made.
 ///
 /// Panics unless `F` is bn256's `Fr`, the one field of which the engine keeps columns.
 pub(crate) fn from_column<F: 'static, B>(column: Column<Scalar>) -> Polynomial<F, B> {
-    let stored: Box<dyn Any> = Box::new(OnDisk::shared(column));
+    stored(on_disk(column, []))
+}
+
+/// The same with its values at some points; without a column, the polynomial that is zero.
+pub(crate) fn evaluated<F: Field, B>(
+    column: Option<&Column<Scalar>>,
+    evaluations: impl Iterator<Item = (Scalar, Scalar)>,
+) -> Polynomial<F, B> {
+    match column {
+        Some(column) => stored(on_disk(column.clone(), evaluations)),
+        None => constant(F::ZERO, 1),
+    }
+}
+
+fn stored<F: 'static, B>(stored: Arc<dyn Stored<Fr>>) -> Polynomial<F, B> {
+    let stored: Box<dyn Any> = Box::new(stored);
     match stored.downcast::<Arc<dyn Stored<F>>>() {
         Ok(stored) => Polynomial::from_backing(Values::shared(*stored)),
         Err(_) => panic!("spillproof: columns hold elements of bn256::Fr only"),
@@ -438,7 +453,7 @@ pub(crate) fn evaluate<F: Field>(poly: &Polynomial<F, Coeff>, point: F) -> F {
     let values = poly.backing();
     match (values.constant(), values.on_disk()) {
         (Some(value), _) if *value == F::ZERO => F::ZERO,
-        (_, Some(on_disk)) => foreign(or_panic(on_disk.evaluate(scalar(&point)))),
+        (_, Some(on_disk)) => foreign(or_panic(on_disk.evaluate(scalar(&point)).map_err(Into::into))),
         _ => eval_polynomial(values, point),
     }
 }
@@ -459,5 +474,5 @@ pub(crate) fn evaluate_all<F: Field>(queries: &[(&Polynomial<F, Coeff>, F)]) -> 
             None => wanted.push((on_disk, vec![point])),
         }
     }
-    OnDisk::evaluate_all(&wanted)
+    Ok(OnDisk::evaluate_all(&wanted)?)
 }

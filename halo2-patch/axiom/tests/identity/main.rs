@@ -21,6 +21,7 @@ mod polynomials;
 mod session;
 mod stock;
 mod tier;
+mod together;
 
 /// Which multi-opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

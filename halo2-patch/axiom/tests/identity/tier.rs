@@ -2,7 +2,7 @@
 //!
 //! What is expected is made without a session, and verified by the unmodified crate.
 
-mod arkworks;
+pub mod arkworks;
 
 use std::sync::Arc;
 

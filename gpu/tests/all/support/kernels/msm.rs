@@ -122,7 +122,7 @@ impl<'a, C: Curve> Msm<'a, C> {
 
         let slots = n.div_ceil(self.split);
         let (slots32, slot_grid) = (slots as u32, (slots.div_ceil(BLOCK), windows));
-        // As device memory is: what nobody writes is anything.
+        // Like device memory, its initial content is arbitrary.
         let mut partials: Vec<XyzzWords> = vec![[[u64::MAX; 4]; 4]; windows * slots];
         let extras = format!("spk_msm_extras_{curve}");
         kernels.launch(
