@@ -26,7 +26,7 @@ fn point(outcome: &Outcome) -> &str {
 /// The sum as a library computes it in memory, without a limit.
 fn oracle(log_n: u32, peer: &str) -> String {
     let _alone = alone();
-    let output = Command::new(binary())
+    let output = Command::new(binary("spillproof"))
         .args([
             "msm",
             "--in-memory",

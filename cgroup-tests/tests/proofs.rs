@@ -11,7 +11,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{MIB, alone, binary, spillproof};
+use common::{MIB, alone, binary, in_group, spillproof};
 
 /// A circuit of `2^k` rows, and parameters for it in a file that all provers read: the unmodified crate takes minutes to make its own.
 struct Statement {
@@ -59,9 +59,10 @@ impl Statement {
     fn stock_is_killed(&self, limit_bytes: u64) -> Option<()> {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
         let (statement, file) = (self.arguments(), file.path().display());
-        let stock = spillproof(
+        let stock = in_group(
+            binary("spillproof-bench"),
             limit_bytes,
-            &format!("prove --stock {statement} --json --out {file}"),
+            &format!("stock {statement} --json --out {file}"),
         )?;
         assert!(
             stock.is_oom_killed(),
@@ -74,7 +75,7 @@ impl Statement {
 /// The binary, without a limit.
 fn run(arguments: &str) {
     let _alone = alone();
-    let output = Command::new(binary())
+    let output = Command::new(binary("spillproof"))
         .args(arguments.split_whitespace())
         .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"))
         .output()

@@ -305,9 +305,6 @@ pub struct Prove {
     /// Prove in memory, with the drop-in and without a session: upstream's own code.
     #[arg(long, conflicts_with = "gpu")]
     pub no_session: bool,
-    /// Prove with the unmodified crate, in memory.
-    #[arg(long, conflicts_with_all = ["no_session", "gpu"])]
-    pub stock: bool,
     /// Prove with a GPU.
     #[command(flatten)]
     pub on: ProofOn,
@@ -407,6 +404,5 @@ mod tests {
         assert!(parse("spillproof plan --k 8 --gpu all --vram 2GiB --pinned 1MiB --offload always").is_ok());
         assert!(parse("spillproof plan --k 8 --gpu first").is_err());
         assert!(parse(&format!("{proof} --no-session --gpu auto")).is_err());
-        assert!(parse(&format!("{proof} --stock --gpu 0")).is_err());
     }
 }

@@ -478,15 +478,15 @@ const PROOF: &str = "SPILLPROOF_TEST_PROOF";
 /// Not a test of its own: a program over the drop-in, which proves in whatever session the variables make.
 #[test]
 fn program() {
-    use dropin::proof;
+    use dropin::{proof, prover};
     let Some(out) = std::env::var_os(PROOF) else {
         return;
     };
     let (kind, k) = (Kind::Lookups, 8);
     let params = proof::insecure_params(k, 1);
     let key = proof::verifying_key(&params, kind, k).unwrap();
-    let key = proof::proving_key(&params, key, kind, k).unwrap();
-    match proof::prove(&params, &key, kind, k, 2, Scheme::Gwc) {
+    let key = prover::proving_key(&params, key, kind, k).unwrap();
+    match prover::prove(&params, &key, kind, k, 2, Scheme::Gwc) {
         Ok(proof) => std::fs::write(out, proof).unwrap(),
         Err(error) => {
             assert!(Unverified::of(&error).is_some(), "{error}");

@@ -12,7 +12,7 @@ use spillproof::Session;
 use spillproof::budget::{Budget, ByteSize};
 use spillproof::plan::{Job, Offer, Phase, Plan, Rates};
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
-use spillproof_circuits::dropin::proof;
+use spillproof_circuits::dropin::{proof, prover};
 use spillproof_circuits::{Kind, Scheme};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -70,10 +70,10 @@ fn happens_with(
     assert_eq!(offered(), [], "parameters are the processor's");
     let (key, vk) = measured(&session, || proof::verifying_key(&params, kind, k).unwrap());
     let of_vk = offered();
-    let (key, pk) = measured(&session, || proof::proving_key(&params, key, kind, k).unwrap());
+    let (key, pk) = measured(&session, || prover::proving_key(&params, key, kind, k).unwrap());
     let of_pk = offered();
     let (_, proved) = measured(&session, || {
-        proof::prove(&params, &key, kind, k, 7, scheme).unwrap()
+        prover::prove(&params, &key, kind, k, 7, scheme).unwrap()
     });
     [
         (Phase::VerifyingKey, vk, of_vk),

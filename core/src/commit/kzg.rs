@@ -19,7 +19,7 @@ use crate::stream::{Scalars, msm};
 /// # Errors
 /// [`Error::Invalid`](crate::Error::Invalid) for a polynomial longer than the SRS, or an SRS without the monomial form; those of [`msm`].
 pub fn commit(srs: &Srs, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
-    committed(srs.monomial()?, polynomials)
+    commit_over(srs.monomial()?, polynomials)
 }
 
 /// Commits to polynomials given by their values on the domain of the SRS.
@@ -27,10 +27,14 @@ pub fn commit(srs: &Srs, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Af
 /// # Errors
 /// As [`commit`], with the Lagrange form.
 pub fn commit_lagrange(srs: &Srs, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
-    committed(srs.lagrange()?, polynomials)
+    commit_over(srs.lagrange()?, polynomials)
 }
 
-fn committed(bases: &Column<G1>, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
+/// Sums over any bases. The streamed MSM is compiled here once for BN254, and not again by each caller.
+///
+/// # Errors
+/// Those of [`msm`].
+pub fn commit_over(bases: &Column<G1>, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
     // Normalised in the same turn: it is done in parallel.
     bases.workspace().run(|| {
         let sums = msm::<g1::Config>(bases, polynomials)?;

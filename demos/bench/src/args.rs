@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use spillproof::budget::ByteSize;
 use spillproof_circuits::Kind;
-use spillproof_cli::args::{Global, size};
+use spillproof_cli::args::{Global, Statement, size};
 use spillproof_gpu::Choice;
 
 /// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.
@@ -27,6 +27,8 @@ pub struct Arguments {
 /// Tasks besides measuring.
 #[derive(Debug, Subcommand)]
 pub enum Task {
+    /// Prove a built-in circuit with the unmodified halo2-axiom, in memory.
+    Stock(Stock),
     /// Run a command, and draw its output line by line, with the time of each line, as an animated SVG.
     Record(Record),
     /// Run a command of `spillproof` in this program: each prover that is measured is a process of its own.
@@ -36,6 +38,17 @@ pub enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+}
+
+/// A proof by the unmodified crate.
+#[derive(Debug, Args)]
+pub struct Stock {
+    /// The statement.
+    #[command(flatten)]
+    pub statement: Statement,
+    /// The file for the proof.
+    #[arg(long)]
+    pub out: PathBuf,
 }
 
 /// A run of a command as a picture.
@@ -141,6 +154,7 @@ mod tests {
             panic!("it is a recording");
         };
         assert_eq!(record.command, ["a", "--b", "c"]);
+        assert!(parse("stock --k 8 --json --circuit wide --out x").is_ok());
         assert!(parse("record --out x").is_err() && parse("record -- a").is_err());
         let Some(Task::Spillproof { words }) = parse("spillproof prove --json --k 8").unwrap().task else {
             panic!("it is a command of the binary");

@@ -83,7 +83,7 @@ pub struct Statement<'a> {
 impl Statement<'_> {
     /// Proves, with the parameters out of the page cache.
     pub fn prove(&self, prover: Prover) -> Result<Taken> {
-        let (program, arguments, proof) = self.command("prove", prover)?;
+        let (program, arguments, proof) = self.command(prover)?;
         let threads = self.threads.to_string();
         let ended = watched(program, &arguments, &[("RAYON_NUM_THREADS", &threads)], TIMEOUT)?;
         proof.remove();
@@ -95,7 +95,7 @@ impl Statement<'_> {
 
     /// Proves in a group.
     pub fn prove_in(&self, group: &Group, prover: Prover, timeout: Duration) -> Result<Limited> {
-        let (program, arguments, proof) = self.command("prove", prover)?;
+        let (program, arguments, proof) = self.command(prover)?;
         let threads = self.threads.to_string();
         let ended = group.run(program, &arguments, &[("RAYON_NUM_THREADS", &threads)], timeout)?;
         proof.remove();
@@ -116,11 +116,10 @@ impl Statement<'_> {
 
     /// Proves once more, and has the unmodified crate verify the proof.
     pub fn check(&self, prover: Prover) -> Result<()> {
-        let (program, arguments, proof) = self.command("prove", prover)?;
+        let (program, arguments, proof) = self.command(prover)?;
         let ended = watched(program, &arguments, &[], TIMEOUT)?;
-        let mut verify = vec!["verify".to_owned(), proof.0.display().to_string()];
-        verify.extend(self.words());
-        let (program, verify) = spillproof(verify)?;
+        let verify = self.words().into_iter().chain([proof.0.display().to_string()]);
+        let (program, verify) = this_program(["spillproof", "verify"], verify)?;
         let verified = watched(program, &verify, &[], TIMEOUT)?;
         proof.remove();
         if ended.status.success() && verified.status.success() {
@@ -140,37 +139,37 @@ impl Statement<'_> {
             .to_vec()
     }
 
-    fn command(&self, command: &str, prover: Prover) -> Result<(PathBuf, Vec<String>, Proof)> {
+    /// The program, its arguments, and the file of the proof; the parameters are evicted from the page cache.
+    fn command(&self, prover: Prover) -> Result<(PathBuf, Vec<String>, Proof)> {
         cold::evict(&self.params).map_err(Failure::file(&self.params))?;
         let proof = Proof(self.dir.join("proof"));
-        let mut arguments = vec![command.to_owned(), "--json".into()];
+        let mut arguments = vec!["--json".into(), "--out".into(), proof.0.display().to_string()];
         arguments.extend(self.words());
-        arguments.extend(["--out".into(), proof.0.display().to_string()]);
-        match prover {
-            Prover::Stock => arguments.push("--stock".into()),
-            Prover::Ours(budget) => {
-                let memory = budget.map_or("auto".into(), |bytes| bytes.to_string());
-                arguments.extend(["--memory".into(), memory]);
-                arguments.extend(["--dir".into(), self.dir.display().to_string()]);
-                arguments.extend(["--threads".into(), self.threads.to_string()]);
-                let backend = clap::ValueEnum::to_possible_value(&self.global.backend);
-                arguments.extend(backend.map(|name| format!("--backend={}", name.get_name())));
-            }
-        }
-        let (program, arguments) = spillproof(arguments)?;
+        let Prover::Ours(budget) = prover else {
+            let (program, arguments) = this_program(["stock"], arguments)?;
+            return Ok((program, arguments, proof));
+        };
+        let memory = budget.map_or("auto".into(), |bytes| bytes.to_string());
+        arguments.extend(["--memory".into(), memory]);
+        arguments.extend(["--dir".into(), self.dir.display().to_string()]);
+        arguments.extend(["--threads".into(), self.threads.to_string()]);
+        let backend = clap::ValueEnum::to_possible_value(&self.global.backend);
+        arguments.extend(backend.map(|name| format!("--backend={}", name.get_name())));
+        let (program, arguments) = this_program(["spillproof", "prove"], arguments)?;
         Ok((program, arguments, proof))
     }
 }
 
-/// This program as `spillproof` with these arguments.
-pub fn spillproof<A: Into<String>>(arguments: impl IntoIterator<Item = A>) -> Result<(PathBuf, Vec<String>)> {
+/// This program, with arguments that begin with the words of a task.
+pub fn this_program<const N: usize>(
+    task: [&str; N],
+    arguments: impl IntoIterator<Item = impl Into<String>>,
+) -> Result<(PathBuf, Vec<String>)> {
     let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
-    let arguments = arguments.into_iter().map(Into::into);
+    let task = task.into_iter().map(str::to_owned);
     Ok((
         program,
-        std::iter::once("spillproof".to_owned())
-            .chain(arguments)
-            .collect(),
+        task.chain(arguments.into_iter().map(Into::into)).collect(),
     ))
 }
 

@@ -112,7 +112,7 @@ fn msm(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Result<Vec
     let mut theirs = vec![Vec::new(); peers.len()];
     for _ in 0..args.runs {
         let before = session.storage().stats();
-        let (point, seconds) = timed(|| msm_from_disk(session, &bases, &scalars));
+        let (point, seconds) = timed(|| msm_from_disk(&bases, &scalars));
         let point = point?;
         disk = disk_seconds(&before, &session.storage().stats(), rates);
         ours.push(seconds);

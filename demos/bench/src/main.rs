@@ -6,6 +6,7 @@
 //! | [`kernels`] | MSM and NTT, in this process |
 //! | [`prover`] | keys and proofs, each in a process of its own: sizes, threads, the budget's curve, swap |
 //! | [`child`] | that process: its command line, its figures |
+//! | [`stock`] | a proof by the unmodified halo2-axiom, which `spillproof` itself has for verification only |
 //! | [`device`] | with `--gpu`: the rates of a device, and MSM and NTT with it, beside the processor's |
 //! | [`peers`] | halo2curves with assembly, which `spillproof` itself does not contain |
 //! | [`picture`], [`chart`] | the results as an SVG |
@@ -20,6 +21,7 @@ mod peers;
 mod picture;
 mod prover;
 mod record;
+mod stock;
 
 use std::fs;
 use std::process::ExitCode;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         match task {
             None => measure(&global, bench),
             Some(Task::Record(record)) => record::run(&record),
+            Some(Task::Stock(stock)) => stock::run(&global, &stock),
             Some(Task::Spillproof { words }) => {
                 let words = std::iter::once("spillproof".into()).chain(words);
                 commands::dispatch(spillproof_cli::args::Arguments::parse_from(words))

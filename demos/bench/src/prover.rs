@@ -23,7 +23,7 @@ use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
 
 use crate::args::Bench;
-use crate::child::{Limited, Prover, Statement, Taken, spillproof};
+use crate::child::{Limited, Prover, Statement, Taken, this_program};
 
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
 const TIMEOUT: Duration = Duration::from_secs(3600);
@@ -146,10 +146,10 @@ impl Bencher<'_> {
             file.display().to_string(),
         );
         for arguments in [
-            vec!["srs", "gen", "--k", &k, "--out", &srs_text],
-            vec!["srs", "export", &srs_text, "--out", &text],
+            vec!["gen", "--k", &k, "--out", &srs_text],
+            vec!["export", &srs_text, "--out", &text],
         ] {
-            let (program, arguments) = spillproof(arguments)?;
+            let (program, arguments) = this_program(["spillproof", "srs"], arguments)?;
             let ended = watched(program, arguments, &[], TIMEOUT)?;
             if !ended.status.success() {
                 return Err(Failure::Demonstration(ended.stderr));

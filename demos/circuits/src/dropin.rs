@@ -10,6 +10,8 @@ pub mod chain;
 pub mod lookups;
 #[path = "proof.rs"]
 pub mod proof;
+#[path = "prover.rs"]
+pub mod prover;
 #[path = "rows.rs"]
 pub mod rows;
 #[path = "wide.rs"]

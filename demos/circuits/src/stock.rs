@@ -10,11 +10,14 @@ pub mod chain;
 pub mod lookups;
 #[path = "proof.rs"]
 pub mod proof;
+#[cfg(feature = "stock-prover")]
+#[path = "prover.rs"]
+pub mod prover;
 #[path = "rows.rs"]
 pub mod rows;
 #[path = "wide.rs"]
 pub mod wide;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "stock-prover"))]
 #[path = "tests.rs"]
 mod tests;

@@ -103,17 +103,17 @@ fn shapes() {
 
 #[test]
 fn proofs_hold_and_wrong_inputs_do_not() {
-    use super::proof;
+    use super::{proof, prover};
     use crate::{Kind, Scheme};
 
     let k = 7;
     let params = proof::insecure_params(k, 1);
     for kind in [Kind::Chain, Kind::Wide, Kind::Lookups] {
         let key = proof::verifying_key(&params, kind, k).expect("verifying key");
-        let key = proof::proving_key(&params, key, kind, k).expect("proving key");
+        let key = prover::proving_key(&params, key, kind, k).expect("proving key");
         let instances = proof::instances(kind, k, 9);
         for scheme in [Scheme::Shplonk, Scheme::Gwc] {
-            let proof = proof::prove(&params, &key, kind, k, 9, scheme).expect("a proof");
+            let proof = prover::prove(&params, &key, kind, k, 9, scheme).expect("a proof");
             let verify = |instances: &[Vec<Fr>], proof: &[u8]| {
                 proof::verify(&params, key.get_vk(), instances, proof, scheme)
             };

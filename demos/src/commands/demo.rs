@@ -82,7 +82,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
     })?;
     let point = run
         .recorder
-        .phase("MSM from disk", |_| msm_from_disk(&session, &bases, &scalars))?;
+        .phase("MSM from disk", |_| msm_from_disk(&bases, &scalars))?;
     let msm_seconds = run.recorder.last_seconds();
     drop((bases, scalars));
     let guard = session.install();

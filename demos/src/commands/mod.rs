@@ -8,7 +8,7 @@ pub mod oom;
 mod oom_proof;
 pub mod plan;
 mod plan_on_gpu;
-mod prove;
+pub mod prove;
 mod srs;
 
 use crate::args::{Arguments, Command, Which};

@@ -4,14 +4,14 @@
 //! printed; `--in-memory --peer ark` prints the same elsewhere.
 
 use ark_bn254::{Fr, G1Affine, g1};
-use ark_ec::{AffineRepr, CurveGroup};
+use ark_ec::AffineRepr;
 use ark_ff::{BigInteger, PrimeField};
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Draft, Placement, Writer};
-use spillproof::commit::{G1, Srs};
-use spillproof::stream::{MsmPlan, Scalars, msm};
+use spillproof::commit::{G1, Srs, kzg};
+use spillproof::stream::{MsmPlan, Scalars};
 use spillproof_format::SRS_FRAME_BYTES_DEFAULT;
 use spillproof_gpu::tier::Offload;
 
@@ -134,7 +134,7 @@ fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<Used>)> {
     })?;
     let sum = run
         .recorder
-        .phase("MSM from disk", |_| msm_from_disk(&session, &bases, &scalars))?;
+        .phase("MSM from disk", |_| msm_from_disk(&bases, &scalars))?;
     Ok((sum, gpu.used()))
 }
 
@@ -183,7 +183,7 @@ pub fn scalars_to_disk(session: &Session, seed: u64, n: u64, progress: &Progress
 }
 
 /// The sum, from disk.
-pub fn msm_from_disk(session: &Session, bases: &Column<G1>, scalars: &Column<Fr>) -> Result<G1Affine> {
-    let sums = session.run(|| msm::<g1::Config>(bases, &[Scalars::Column(scalars)]))?;
-    Ok(sums.first().map(|sum| sum.into_affine()).unwrap_or_default())
+pub fn msm_from_disk(bases: &Column<G1>, scalars: &Column<Fr>) -> Result<G1Affine> {
+    let sums = kzg::commit_over(bases, &[Scalars::Column(scalars)])?;
+    Ok(sums.first().copied().unwrap_or_default())
 }

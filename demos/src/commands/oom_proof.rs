@@ -1,10 +1,11 @@
 //! `spillproof demo oom --circuit`: keys and a proof under a hard limit on the whole process, page cache counted.
 //!
-//! 1. The unmodified halo2-axiom: killed by the kernel. If not, the demonstration fails.
+//! 1. The control: killed by the kernel. If not, the demonstration fails. It is the unmodified halo2-axiom, by `spillproof-bench` in the
+//!    folder of this program; without that, the drop-in without a session, which runs upstream's own prover.
 //! 2. The drop-in in a session, in a group with the same limit: finishes.
 //! 3. The unmodified crate, without a limit, verifies that proof.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use spillproof::budget::ByteSize;
@@ -26,8 +27,9 @@ struct Outcome {
     k: u32,
     limit_bytes: u64,
     budget_bytes: u64,
-    stock_is_killed: bool,
-    stock_seconds_until_killed: f64,
+    control: &'static str,
+    control_is_killed: bool,
+    control_seconds_until_killed: f64,
     peak_bytes: u64,
     seconds: f64,
     proof_bytes: usize,
@@ -63,29 +65,29 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
     let name = clap::ValueEnum::to_possible_value(&circuit)
         .map(|value| value.get_name().to_owned())
         .unwrap_or_default();
-    let common = ["prove", "--circuit", &name, "--k", &k_text, "--out", &proof_text];
+    let common = ["--circuit", &name, "--k", &k_text, "--out", &proof_text];
 
     let group = Group::create(limit_bytes)?;
-    let mut arguments = common.to_vec();
-    arguments.push("--stock");
-    let killed = child(&group, &program, &arguments)?;
+    let control = Control::beside(&program);
+    let killed = child(&group, &control.program, &[control.task, &common].concat())?;
     if !killed.is_oom_killed() {
         return Err(Failure::Demonstration(format!(
-            "the unmodified prover was not killed at {}: take a larger --k or a smaller --memory ({:?}, {})",
+            "{} was not killed at {}: take a larger --k or a smaller --memory ({:?}, {})",
+            control.name,
             bytes(limit_bytes),
             killed.status,
             killed.stderr.trim()
         )));
     }
     run.say(format_args!(
-        "1. unmodified halo2-axiom 0.5.3: killed by the kernel after {:.1} s",
-        killed.seconds
+        "1. {}: killed by the kernel after {:.1} s",
+        control.name, killed.seconds
     ));
     drop(group);
 
     let group = Group::create(limit_bytes)?;
     let dir = global.dir.as_ref().map(|dir| dir.display().to_string());
-    let mut arguments = common.to_vec();
+    let mut arguments = [&["prove"], &common[..]].concat();
     arguments.extend(["--memory", &budget]);
     if let Some(dir) = &dir {
         arguments.extend(["--dir", dir]);
@@ -132,7 +134,7 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
     verify_phases(&mut run.recorder, &statement, &[&proof])?;
     run.say("3. the unmodified crate, without a limit: accepts that proof\n");
     let rows = [
-        row("halo2-axiom", Some(limit_bytes), &killed, "killed"),
+        row(control.name, Some(limit_bytes), &killed, "killed"),
         row("spillproof", Some(limit_bytes), &proved, "proved, verified"),
     ];
     run.say(grid(&["", "limit", "peak", "seconds", "outcome"], &rows, usize::MAX).trim_end());
@@ -141,14 +143,40 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
         k,
         limit_bytes,
         budget_bytes,
-        stock_is_killed: true,
-        stock_seconds_until_killed: killed.seconds,
+        control: control.name,
+        control_is_killed: true,
+        control_seconds_until_killed: killed.seconds,
         peak_bytes: proved.figures.peak_bytes,
         seconds: proved.seconds,
         proof_bytes: proof.len(),
     };
     run.finish("demo oom", &outcome)?;
     Ok(())
+}
+
+/// The prover in memory.
+struct Control {
+    program: PathBuf,
+    task: &'static [&'static str],
+    name: &'static str,
+}
+
+impl Control {
+    fn beside(program: &Path) -> Self {
+        let bench = program.with_file_name("spillproof-bench");
+        if bench.is_file() {
+            return Self {
+                program: bench,
+                task: &["stock"],
+                name: "unmodified halo2-axiom 0.5.3",
+            };
+        }
+        Self {
+            program: program.to_owned(),
+            task: &["prove", "--no-session"],
+            name: "halo2-axiom 0.5.3 without a session",
+        }
+    }
 }
 
 fn scratch_file(global: &Global, what: &str) -> std::path::PathBuf {

@@ -1,4 +1,4 @@
-//! `spillproof prove` and `spillproof verify`: the drop-in proves, within a session if there is one; the unmodified crate verifies.
+//! `spillproof prove` and `spillproof verify`: the drop-in proves, within a session or without one; the unmodified crate verifies.
 
 use std::fs::{self, File};
 use std::io::{BufReader, IsTerminal};
@@ -52,11 +52,8 @@ impl Outcome {
 pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let mut run = Run::start(global);
     halo2_axiom::spillproof::set_reproducible(true);
-    if args.stock {
-        run.say("the unmodified halo2-axiom 0.5.3, in memory");
-    }
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
-    let session = if args.no_session || args.stock {
+    let session = if args.no_session {
         None
     } else {
         Some(run.session_on(ByteSize::Auto, gpu.tier())?)
@@ -68,11 +65,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let guard = session
         .as_ref()
         .map_or_else(Session::suspend, |session| session.install());
-    let proof = if args.stock {
-        prove_phases_stock(&mut run.recorder, &args.statement)?
-    } else {
-        prove_phases(&mut run.recorder, &args.statement, "", &|| gpu.took_part())?
-    };
+    let proof = prove_phases(&mut run.recorder, &args.statement, "", &|| gpu.took_part())?;
     drop(guard);
     steps::forget();
     fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
@@ -113,26 +106,6 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     Ok(())
 }
 
-/// The same with the unmodified crate.
-fn prove_phases_stock(recorder: &mut Recorder, statement: &Statement) -> Result<Vec<u8>> {
-    use stock::proof;
-    let Shape { k, circuit, scheme } = statement.shape;
-    let seed = statement.seed;
-    let params = recorder.phase("stock: parameters", |_| match &statement.params {
-        None => Ok(proof::insecure_params(k, statement.srs_seed)),
-        Some(path) => read_stock(path, k),
-    })?;
-    let key = recorder.phase("stock: verifying key", |_| {
-        proof::verifying_key(&params, circuit, k).map_err(Failure::halo2("stock's verifying key"))
-    })?;
-    let key = recorder.phase("stock: proving key", |_| {
-        proof::proving_key(&params, key, circuit, k).map_err(Failure::halo2("stock's proving key"))
-    })?;
-    recorder.phase("stock: prove", |_| {
-        proof::prove(&params, &key, circuit, k, seed, scheme).map_err(Failure::halo2("stock's proof"))
-    })
-}
-
 /// The prover itself verifies a proof that a device took part in.
 fn not_proved(error: halo2_axiom::plonk::Error) -> Failure {
     match Unverified::of(&error) {
@@ -149,7 +122,7 @@ pub fn prove_phases(
     suffix: &str,
     a_device_took_part: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>> {
-    use dropin::proof;
+    use dropin::{proof, prover};
     let Shape { k, circuit, scheme } = statement.shape;
     let seed = statement.seed;
     let name = |phase: &str| format!("{phase}{suffix}");
@@ -161,10 +134,10 @@ pub fn prove_phases(
         proof::verifying_key(&params, circuit, k).map_err(Failure::halo2("the verifying key"))
     })?;
     let key = recorder.phase(&name("proving key"), |_| {
-        proof::proving_key(&params, key, circuit, k).map_err(Failure::halo2("the proving key"))
+        prover::proving_key(&params, key, circuit, k).map_err(Failure::halo2("the proving key"))
     })?;
     let proof = recorder.phase(&name("prove"), |_| {
-        proof::prove(&params, &key, circuit, k, seed, scheme).map_err(not_proved)
+        prover::prove(&params, &key, circuit, k, seed, scheme).map_err(not_proved)
     })?;
     if a_device_took_part() {
         recorder.phase(&name("verify"), |_| {
@@ -199,10 +172,7 @@ pub fn verify_phases(recorder: &mut Recorder, statement: &Statement, proofs: &[&
     let Shape { k, circuit, scheme } = statement.shape;
     let seed = statement.seed;
     let (params, key) = recorder.phase("stock: parameters and key", |_| {
-        let params = match &statement.params {
-            None => proof::insecure_params(k, statement.srs_seed),
-            Some(path) => read_stock(path, k)?,
-        };
+        let params = stock_params(statement)?;
         let key =
             proof::verifying_key(&params, circuit, k).map_err(Failure::halo2("stock's verifying key"))?;
         Ok::<_, Failure>((params, key))
@@ -222,8 +192,16 @@ fn read_dropin(path: &Path, k: u32) -> Result<dropin::proof::Params> {
     dropin::proof::Params::read(&mut ReadOnce::new(file)).map_err(Failure::file(path))
 }
 
-fn read_stock(path: &Path, k: u32) -> Result<stock::proof::Params> {
+/// The parameters of a statement, for the unmodified crate.
+///
+/// # Errors
+/// [`Failure::File`] and [`Failure::Content`] for a file that is not theirs.
+pub fn stock_params(statement: &Statement) -> Result<stock::proof::Params> {
     use stock_halo2_axiom::poly::commitment::Params;
+    let k = statement.shape.k;
+    let Some(path) = &statement.params else {
+        return Ok(stock::proof::insecure_params(k, statement.srs_seed));
+    };
     let file = open_params(path, k)?;
     stock::proof::Params::read(&mut BufReader::new(file)).map_err(Failure::file(path))
 }

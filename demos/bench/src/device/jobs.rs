@@ -103,7 +103,7 @@ impl Job {
     /// The engine's.
     pub fn run(&self, session: &Session) -> Result<Made> {
         match self {
-            Self::Sum { bases, scalars, .. } => Ok(Made::Point(msm_from_disk(session, bases, scalars)?)),
+            Self::Sum { bases, scalars, .. } => Ok(Made::Point(msm_from_disk(bases, scalars)?)),
             Self::Transform { log_n, input } => {
                 let transform = Transform::forward(*log_n, omega(*log_n));
                 let output = session.run(|| ntt(input, &transform, Placement::Disk))?;

@@ -1,0 +1,67 @@
+//! Proving keys and proofs for the built-in circuits, by name.
+//!
+//! The rng of the prover follows from the seed, so a proof is a function of `(circuit, k, seed, scheme, parameters)` as far as the
+//! prover draws from that rng (the drop-in's reproducible switch does the rest).
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::any::Any;
+use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
+use super::halo2::plonk::{Error, ProvingKey, create_proof, keygen_pk};
+use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
+use super::halo2::transcript::{Blake2bWrite, TranscriptWriterBuffer};
+use super::proof::{Challenge, Params, Scheme256, VerifierKey};
+use crate::{Kind, Scheme};
+
+/// The key of a prover.
+pub type ProverKey = ProvingKey<G1Affine>;
+
+type Writer = Blake2bWrite<Vec<u8>, G1Affine, Challenge>;
+
+/// The proving key that goes with `key`.
+///
+/// # Errors
+/// Stock's.
+pub fn proving_key(params: &Params, key: VerifierKey, kind: Kind, k: u32) -> Result<ProverKey, Error> {
+    keygen_pk(params, key, &Any::new(kind, k, 0))
+}
+
+/// A proof for the circuit that follows from `seed`.
+///
+/// # Errors
+/// Stock's.
+pub fn prove(
+    params: &Params,
+    key: &ProverKey,
+    kind: Kind,
+    k: u32,
+    seed: u64,
+    scheme: Scheme,
+) -> Result<Vec<u8>, Error> {
+    let circuit = Any::new(kind, k, seed);
+    let instances = circuit.instances();
+    let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
+    let mut transcript = Writer::init(Vec::new());
+    let rng = ChaCha20Rng::seed_from_u64(seed);
+    let (circuits, instances) = (&[circuit], &[instances.as_slice()]);
+    match scheme {
+        Scheme::Shplonk => create_proof::<Scheme256, ProverSHPLONK<'_, Bn256>, Challenge, _, _, _>(
+            params,
+            key,
+            circuits,
+            instances,
+            rng,
+            &mut transcript,
+        )?,
+        Scheme::Gwc => create_proof::<Scheme256, ProverGWC<'_, Bn256>, Challenge, _, _, _>(
+            params,
+            key,
+            circuits,
+            instances,
+            rng,
+            &mut transcript,
+        )?,
+    }
+    Ok(transcript.finalize())
+}
