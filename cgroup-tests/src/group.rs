@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::hierarchy::Hierarchy;
+use cgroups_rs::cgroup::get_cgroups_relative_paths;
+use cgroups_rs::hierarchies::auto;
+use cgroups_rs::memory::MemController;
+use cgroups_rs::{Cgroup, Controller};
+
 use crate::{Refusal, Result};
 
 /// Which interface the kernel offers for memory.
@@ -20,6 +24,7 @@ pub enum Version {
 /// A memory control group with a hard limit. Dropping it kills what still runs in it, and removes it.
 #[derive(Debug)]
 pub struct Group {
+    handle: Cgroup,
     folder: PathBuf,
     version: Version,
     limit_bytes: u64,
@@ -44,19 +49,21 @@ impl Group {
     }
 
     fn new(limit_bytes: u64, may_swap: bool) -> Result<Self> {
-        let hierarchy = Hierarchy::find()?;
+        let (version, parents) = parents()?;
         let mut reasons = Vec::new();
-        for parent in hierarchy.parents() {
-            let folder = match hierarchy.make(&parent, &fresh_name()) {
-                Ok(folder) => folder,
-                Err(error) => {
-                    reasons.push(format!("{}: {error}", parent.display()));
+        for parent in parents {
+            let path = parent.join(fresh_name());
+            let (handle, folder) = match create(&path) {
+                Ok(made) => made,
+                Err(reason) => {
+                    reasons.push(reason);
                     continue;
                 }
             };
             let group = Self {
+                handle,
                 folder,
-                version: hierarchy.version,
+                version,
                 limit_bytes,
                 may_swap,
             };
@@ -156,7 +163,7 @@ impl Drop for Group {
             {
                 let _gone_already = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
-            if fs::remove_dir(&self.folder).is_ok() {
+            if self.handle.delete().is_ok() && !self.folder.exists() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(1 + attempt));
@@ -167,6 +174,47 @@ impl Drop for Group {
         );
     }
 }
+
+/// The interface, and the paths in the hierarchy below which a group may be made: our own group's, then the top.
+fn parents() -> Result<(Version, Vec<PathBuf>)> {
+    let hierarchy = auto();
+    let version = if hierarchy.v2() { Version::V2 } else { Version::V1 };
+    let top = Cgroup::load_with_specified_controllers(hierarchy, "", vec![MEMORY.into()]);
+    let mount = folder_of(&top)
+        .filter(|mount| mount.is_dir())
+        .ok_or_else(|| Refusal::Unsupported("no mounted cgroup hierarchy has a memory controller".into()))?;
+    let own = get_cgroups_relative_paths().map_err(|error| Refusal::Unsupported(error.to_string()))?;
+    let own = match version {
+        Version::V1 => own.get(MEMORY),
+        Version::V2 => own.get(""),
+    };
+    let own = PathBuf::from(own.map_or("", |own| own.trim_start_matches('/')));
+    // In a container the mount may begin below the top of the tree that /proc/self/cgroup speaks of: the first components are missing.
+    let names: Vec<_> = own.iter().collect();
+    let mounted = (0..=names.len()).map(|missing| names[missing..].iter().collect::<PathBuf>());
+    let own = mounted.into_iter().find(|path| mount.join(path).is_dir());
+    let mut paths = vec![own.unwrap_or_default(), PathBuf::new()];
+    paths.dedup();
+    Ok((version, paths))
+}
+
+/// Makes a group, and gives its folder; or says why it cannot be made.
+fn create(path: &Path) -> std::result::Result<(Cgroup, PathBuf), String> {
+    let handle = Cgroup::new_with_specified_controllers(auto(), path, Some(vec![MEMORY.into()]))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    // The crate reports no error of a v1 hierarchy.
+    match folder_of(&handle) {
+        Some(folder) if folder.is_dir() => Ok((handle, folder)),
+        _ => Err(format!("{}: the group cannot be made", path.display())),
+    }
+}
+
+fn folder_of(group: &Cgroup) -> Option<PathBuf> {
+    let memory: &MemController = group.controller_of()?;
+    Some(memory.path().to_owned())
+}
+
+const MEMORY: &str = "memory";
 
 fn fresh_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);

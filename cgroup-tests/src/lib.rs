@@ -1,7 +1,7 @@
 //! Runs a program inside a memory control group with a hard limit, and reads the kernel's figures.
 //!
 //! ```text
-//! Group::create(limit)          find v1 or v2, make a group, set the limit, read it back      group.rs, hierarchy.rs
+//! Group::create(limit)          find v1 or v2, make a group, set the limit, read it back      group.rs
 //!   group.run(command, timeout) join, exec, wait                                              run.rs
 //!     -> Outcome                exit, peak bytes (page cache included), OOM kills             figures.rs
 //! drop(group)                   kill what is left, remove the group
@@ -9,9 +9,9 @@
 //! SwapFile::on(folder, bytes)   a swap file that is removed, however the process ends             swap.rs, keeper.rs
 //! ```
 //!
-//! Every limit is read back from the kernel's own files, and every figure is parsed from them; a file that cannot be read is an
-//! error. (`cgroups-rs` swallows errors when limits are set, answers 0 for figures that it cannot read, and brings a D-Bus client
-//! of forty packages along.)
+//! `cgroups-rs` makes and removes the group. Every limit is read back from the kernel's own files, and every figure is parsed from them; a
+//! file that cannot be read is an error (the crate swallows errors when limits are set, and answers 0 for figures that it cannot
+//! read). Release 0.5 brings a D-Bus client of forty packages along, so this is release 0.3.
 //!
 //! A machine where this cannot be done (no privilege, no memory controller, swap that cannot be limited) is a
 //! [`Refusal::Unsupported`], which tests print as `SKIPPED: ...`.
@@ -23,7 +23,6 @@
 pub mod cold;
 mod figures;
 mod group;
-mod hierarchy;
 mod keeper;
 mod run;
 mod swap;
