@@ -1,5 +1,7 @@
 //! The circuits are satisfied, have the shapes that they promise, and notice a wrong witness or a wrong output.
 
+#![allow(clippy::expect_used)]
+
 use super::chain::Chain;
 use super::halo2::dev::MockProver;
 use super::halo2::halo2curves::bn256::Fr;

@@ -179,7 +179,7 @@ impl Control {
     }
 }
 
-fn scratch_file(global: &Global, what: &str) -> std::path::PathBuf {
+fn scratch_file(global: &Global, what: &str) -> PathBuf {
     let dir = global.dir.clone().unwrap_or_else(std::env::temp_dir);
     dir.join(format!("spillproof-{what}-{}.bin", std::process::id()))
 }
