@@ -79,7 +79,8 @@ pub fn in_group(program: &Path, limit_bytes: u64, arguments: &str) -> Option<Out
             "killed"
         } else {
             "not killed"
-        }
+        },
+        program.file_name().unwrap_or_default().display()
     );
     Some(outcome)
 }
