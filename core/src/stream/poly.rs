@@ -5,9 +5,7 @@
 //! for each column that is read, its read-ahead and write-behind buffers; nothing that grows with n.
 
 use crate::budget::PAGE_BYTES;
-use crate::column::{
-    Column, Draft, Element, Placement, Reader, SCRATCH_FRAME_BYTES, Writer, ascending, descending,
-};
+use crate::column::{Column, Draft, Element, Placement, Reader, SCRATCH_FRAME_BYTES, Writer, ascending};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 use crate::{Error, Result};

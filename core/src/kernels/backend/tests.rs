@@ -1,8 +1,9 @@
 //! One suite for the lanes of every backend and every field, with arkworks for the values.
 
-use ark_ff::{Field, PrimeField, UniformRand};
+use ark_ff::{AdditiveGroup, Field, PrimeField};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use spillproof_format::Element;
 
 use super::*;
 use crate::kernels::field::KernelField;

@@ -1,5 +1,3 @@
-use ark_ff::UniformRand;
-
 use super::*;
 use crate::kernels::ntt::NttElement;
 use rand_chacha::rand_core::SeedableRng;

@@ -1,7 +1,7 @@
 //! Sums against arkworks and halo2curves, over chunks that don't divide n, special scalars and special points.
 
 use ark_ec::{CurveGroup, PrimeGroup, VariableBaseMSM};
-use ark_ff::{Field, UniformRand, Zero};
+use ark_ff::{UniformRand, Zero};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
