@@ -1,7 +1,7 @@
 //! The arithmetic: pure functions on slices, no files, no transcript; no unsafe code outside [`backend`].
 //!
 //! In: slices of scalars and points in native form (Montgomery, as they lie on disk). Out: the same, bit for bit
-//! what an in-memory library would give. Who holds the slices, and what is read next, is the caller's: every kernel
+//! the result of an in-memory library. The caller holds the slices and decides what is read next: every kernel
 //! takes its operand in chunks and keeps a state between them, so that a chunk's work can run on the rayon pool while
 //! another thread reads the next chunk. Every kernel that holds memory says how much, in bytes, before it allocates.
 //!

@@ -1,8 +1,7 @@
-//! What a backend does: arithmetic on W elements at a time.
+//! The interface of a backend: arithmetic on W elements at a time.
 //!
 //! Elements come from memory in native form ([`crate::kernels::field`]) as a [`Lanes::Native`], are unpacked to a [`Lanes::Value`],
-//! and go back when they are canonical. Values are *carried* (what products take and give) or *loose* (what sums and differences
-//! give); each function says which multiples of p it takes, and a kernel's header keeps the books for p <= R / 32. A backend that works
+//! and go back when they are canonical. Values are *carried* (operands and results of products) or *loose* (sums and differences); each function says which multiples of p it takes, and a kernel's header keeps the books for p <= R / 32. A backend that works
 //! with canonical values throughout does nothing where others carry and reduce.
 //!
 //! Shift. A backend may have a Montgomery form of its own: with R 2^(2 h) in place of the native R, products of native values are too
@@ -16,7 +15,7 @@ use crate::kernels::field::CoordinateField;
 
 /// A loop over lanes.
 pub trait Kernel<F: CoordinateField> {
-    /// What it gives.
+    /// Its result.
     type Output;
     /// The loop. It has to be `#[inline(always)]`.
     fn run<const W: usize, L: Lanes<F, W>>(self, lanes: L) -> Self::Output;
@@ -24,7 +23,7 @@ pub trait Kernel<F: CoordinateField> {
 
 /// A loop over lanes that have more than the arithmetic.
 pub trait WideKernel<F: CoordinateField> {
-    /// What it gives.
+    /// Its result.
     type Output;
     /// The loop. It has to be `#[inline(always)]`.
     fn run<const W: usize, L: WideLanes<F, W>>(self, lanes: L) -> Self::Output;
@@ -91,7 +90,7 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     fn columns_difference(self, a: &Self::Columns, b: &Self::Columns) -> Self::Columns;
     /// A sum of products, reduced as a product is.
     fn reduced(self, columns: &Self::Columns) -> Self::Value;
-    /// The same plus `multiple * p`, for columns whose sum may be negative; what comes out may not be.
+    /// The same plus `multiple * p`, for columns whose sum may be negative; the result may not be.
     fn reduced_above(self, columns: &Self::Columns, multiple: usize) -> Self::Value;
     /// `a + b`, loose.
     fn sum(self, a: &Self::Value, b: &Self::Value) -> Self::Value;

@@ -1,7 +1,7 @@
 //! The inverse of one number modulo an odd prime.
 //!
-//! Algorithm: Stein's binary GCD, 31 halvings at a time: what they do to both numbers is found from 33 leading and 31 trailing
-//! bits, and then done to the whole (Pornin, *Optimized Binary GCD for Modular Inversion*, 2020, algorithm 2). The cofactors are
+//! Algorithm: Stein's binary GCD, 31 halvings at a time: their effect on both numbers is found from 33 leading and 31 trailing
+//! bits, and then applied to the whole (Pornin, *Optimized Binary GCD for Modular Inversion*, 2020, algorithm 2). The cofactors are
 //! divided by 2^31 modulo p with them, as in a Montgomery reduction, so that no power of two is left at the end, and the loop
 //! stops when it is done: time depends on the number. Bounds: p below 2^(64 N - 1), cofactors below p. Memory: none.
 
@@ -11,7 +11,7 @@ use super::limbs::{Limbs, add, sub};
 const HALVINGS: u32 = 31;
 const LOW_MASK: u64 = (1 << HALVINGS) - 1;
 
-/// What both numbers are multiplied with before they are added up and halved; together at most 2^31 in size.
+/// The factors of both numbers before they are added up and halved; together at most 2^31 in size.
 type Factors = [i64; 2];
 
 /// `1 / value` modulo `p`, for `value` from 1 to p - 1 and `minus_inverse` = -1/p modulo 2^64.
@@ -83,7 +83,7 @@ fn combined<const N: usize>(a: &Limbs<N>, b: &Limbs<N>, [f, g]: Factors) -> Wide
     (sum, carry as u64)
 }
 
-/// Divided by 2^31, of which it is a multiple; what is above N limbs is the sign.
+/// Divided by 2^31, of which it is a multiple; the word above N limbs is the sign.
 #[inline(always)]
 fn shifted<const N: usize>((low, top): &Wide<N>) -> Limbs<N> {
     let mut shifted = [0; N];

@@ -5,7 +5,7 @@
 //! random values: the versions here do not branch, and are what the inner loops of [`super::msm`], [`super::ntt`] and
 //! [`super::poly`] use. Memory: none.
 //!
-//! The family of traits, each with more than the one before:
+//! The family of traits, each an extension of the one before:
 //! - [`NativeField`] (`spillproof-format`): an element as bytes.
 //! - [`CoordinateField`]: branchless arithmetic, on one backend or another. Points have their coordinates in it: primes of 4 limbs
 //!   (BN254, Pallas, Vesta) and of 6 limbs (BLS12-381), and quadratic extensions of both (G2).
@@ -63,7 +63,7 @@ pub trait CoordinateField: NativeField + Vectorised {
 
 /// A prime field of four limbs: that of scalars, in which transforms, polynomials and constraint programs work.
 ///
-/// Implemented for every `Fp<MontBackend<_, 4>, 4>` of arkworks. What is called lazy takes and gives lazy values; all else is canonical.
+/// Implemented for every `Fp<MontBackend<_, 4>, 4>` of arkworks. Functions with `lazy` in their name take and give lazy values, all others canonical ones.
 pub trait KernelField: CoordinateField<Prime = Self> + PrimeField + WideVectorised {
     /// Whether 4p < 2^256. Else lazy values are canonical ones.
     const LAZY: bool;

@@ -3,7 +3,7 @@
 //! Algorithm: Pippenger's buckets with signed digits, buckets in affine form, additions in batches that share one inversion
 //! (Bernstein, Doumen, Lange and Oosterwijk, *Faster batch forgery identification*, 2012, section 4). For a block of bases and a
 //! window, base indices are sorted by digit (`window`); each bucket's run is then reduced pairwise, all buckets
-//! together, and what is odd joins the resident bucket. So no queue adds twice to one place, a
+//! together, and an odd point joins the resident bucket. So no queue adds twice to one place, a
 //! skewed digit costs a tree of depth log2(block) and no serial chain, and every base costs one addition per window.
 //! Additions run in lanes ([`super::backend`]), with the same results, bit for bit.
 //! Scalars above r/2 are negated with their base: -1 is as cheap as 1, and windows above a small scalar cost nothing.
@@ -36,7 +36,7 @@ use window::Worker;
 pub use bucket_adder::BucketAdder;
 pub use config::MsmConfig;
 
-/// The state of a streamed MSM over one or more columns of scalars. `B` is what its blocks of points are held in.
+/// The state of a streamed MSM over one or more columns of scalars. `B` holds its blocks of points.
 pub struct Msm<P: Curve, B = Vec<Point<P>>> {
     config: MsmConfig,
     /// Column after column, window after window, bucket after bucket (of digits 1, 2, ...).

@@ -14,7 +14,7 @@ use crate::kernels::msm::batch::{Adder, Pair, Places};
 use crate::kernels::msm::digits::Digits;
 
 /// Buckets whose points are added up together, from the first round to the last: at the two points a bucket that a block
-/// brings, what a round leaves in the work array is still in the second-level cache in the next.
+/// brings, the results of a round are still in the second-level cache in the next.
 const STRIP_BUCKETS: usize = 1 << 13;
 /// Bases that are copied at a time, whether the run has them or not.
 const COPIED: usize = 8;
@@ -27,7 +27,7 @@ struct Run {
     len: u32,
 }
 
-/// What one thread works with.
+/// The memory of one thread.
 pub(super) struct Worker<P: Curve, B> {
     adder: Adder<P>,
     /// Ends of the buckets' runs in `order`.

@@ -1,5 +1,5 @@
-//! Scans of one piece in lanes: the piece is cut into [`Blocks`] of one length, a lane for each and two vectors of them, so that what
-//! carries from value to value within a block runs side by side. One thread; memory: none.
+//! Scans of one piece in lanes: the piece is cut into [`Blocks`] of one length, a lane for each and two vectors of them, so that the
+//! serial chains of all blocks run side by side. One thread; memory: none.
 
 use std::ops::{Deref, DerefMut};
 
@@ -196,7 +196,7 @@ impl<F: KernelField> Kernel<F> for Divide<'_, F> {
     }
 }
 
-/// Divides by `X - point`, each block with what is carried into it; for a length that [`block_values`] has taken.
+/// Divides by `X - point`, each block with the carry into it; for a length that [`block_values`] has taken.
 pub(super) fn divide<F: KernelField>(coefficients: &mut [F], point: &F, carries: &Blocks<F>) {
     Backend::detect().run(Divide {
         coefficients,
@@ -296,7 +296,7 @@ impl<F: KernelField> Kernel<F> for SuffixProducts<'_, F> {
     }
 }
 
-/// Suffix products, with or without the value itself, each block from what is carried into it from above; lengths as in
+/// Suffix products, with or without the value itself, each block from the carry into it from above; lengths as in
 /// [`prefix_products`].
 pub(super) fn suffix_products<F: KernelField>(values: &mut [F], carries: &Blocks<F>, exclusive: bool) {
     Backend::detect().run(SuffixProducts {

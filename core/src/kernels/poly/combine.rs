@@ -15,7 +15,7 @@ pub fn add_scaled<F: KernelField>(values: &mut [F], factor: &F, other: &[F]) {
 }
 
 /// `output[i] = sum over the terms of factor * values[i]`. A term shorter than `output` counts as padded with zeros;
-/// what a longer one has beyond is ignored. No terms give zeros.
+/// the rest of a longer one is ignored. No terms give zeros.
 pub fn linear_combination<F: KernelField>(output: &mut [F], terms: &[(F, &[F])]) {
     output
         .par_chunks_mut(PIECE)

@@ -95,19 +95,19 @@ pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F)
     carry
 }
 
-/// What a piece brings to a scan: as a whole, and each of its blocks in lanes, with what takes a carry over a block.
+/// A piece's own contribution to a scan: its value, and those of its blocks in lanes with the factor of a carry over a block.
 struct Parts<F> {
     whole: F,
     blocks: Option<(Blocks<F>, F)>,
 }
 
-/// Multiplies the carry, and gives what it was.
+/// Multiplies the carry, and gives its value before that.
 fn advance<F: KernelField>(carry: &mut F, factor: &F) -> F {
     let next = carry.times(factor);
     std::mem::replace(carry, next)
 }
 
-/// What a carry is when it comes to each block, upwards.
+/// The carry into each block, upwards.
 pub(super) fn carries_up<F: KernelField>(blocks: &Blocks<F>, mut carry: F) -> Blocks<F> {
     let mut carries = Blocks::filled(F::ONE, blocks.len());
     for (incoming, product) in carries.iter_mut().zip(blocks.iter()) {

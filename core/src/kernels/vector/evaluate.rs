@@ -6,7 +6,7 @@ use super::{Instruction, Operand, Operation, Target, run_in_lanes};
 use crate::kernels::field::KernelField;
 
 /// Runs `instructions` over all rows of `inputs` and `outputs`, all of one length. `registers` has room for `count` vectors of a block's
-/// length, [`super::SCALARS_PER_EIGHT`] elements for eight values; what it holds afterwards are no field elements.
+/// length, [`super::SCALARS_PER_EIGHT`] elements for eight values; it holds no field elements afterwards.
 ///
 /// Panics if an input, an output or a register that is named is not there, if one is too short, or if the registers do not hold one row.
 pub fn evaluate<F: KernelField>(

@@ -20,7 +20,7 @@ pub enum Operand {
     Register(usize),
 }
 
-/// What is computed.
+/// A computation.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<F> {
     /// `a + b`.
@@ -61,7 +61,7 @@ pub enum Target {
 /// One operation on vectors. A register that it writes is none of its operands'.
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction<F> {
-    /// What is computed.
+    /// The computation.
     pub operation: Operation<F>,
     /// Where it goes.
     pub to: Target,
@@ -72,7 +72,7 @@ pub const SCALARS_PER_EIGHT: usize = 10;
 
 /// Runs `instructions` over the first rows of `inputs` and `outputs`, all of one length, in wide lanes; gives the number of rows
 /// done: all but the last few, or none where there are no such lanes. `registers` has room for `count` vectors of at least eight
-/// values in lanes, [`SCALARS_PER_EIGHT`] each, or nothing is done. What it holds afterwards are no field elements.
+/// values in lanes, [`SCALARS_PER_EIGHT`] each, or nothing is done. It holds no field elements afterwards.
 pub fn run_in_lanes<F: KernelField>(
     instructions: &[Instruction<F>],
     inputs: &[&[F]],

@@ -1,8 +1,8 @@
-//! Elementwise arithmetic on slices of one length: what a constraint program is made of. One thread, memory: none.
+//! Elementwise arithmetic on slices of one length: the steps of a constraint program. One thread, memory: none.
 //!
 //! Every function writes the first operand, element by element, and panics if a slice is shorter than it.
 //!
-//! A list of [`Instruction`]s runs in lanes as a whole, so that what one leaves the next one finds there.
+//! A list of [`Instruction`]s runs in lanes as a whole, so that the results of one are in lanes for the next.
 //!
 //! Multiplications run in lanes ([`super::backend`]). Bounds, in multiples of p <= R / 32: operands 16 and 1, their product below 2.5, with a
 //! summand below 3.5: what `canonical` takes.

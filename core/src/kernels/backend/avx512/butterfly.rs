@@ -1,4 +1,4 @@
-//! Butterflies in eight lanes.
+//! Butterflies.
 //!
 //! Algorithm: a product with a known factor w takes its quotient by p from 2^260 w / p, which is known too (Shoup's trick; Harvey,
 //! *Faster arithmetic for number-theoretic transforms*, 2014, section 2), with the upper columns of that product alone: 75
@@ -7,7 +7,7 @@
 //!
 //! Bounds, for a prime with 63 p < 2^260 (`Radix52::roomy`). A *scaled* value lies below 11 p: of the quotient's columns,
 //! those below 2^260 are left out, nine terms below 2^260 and less than one more, and rounding counts for one. It is known
-//! modulo 2^260, in columns that are loose; what is made of it is [`Prime::cut`]. Between layers values are carried and below
+//! modulo 2^260, in columns that are loose; [`Prime::cut`] ends that. Between layers values are carried and below
 //! 29 p. *Lowered*, they are loose and below 5 p.
 //!
 //! Memory: the buffer that a thread keeps between two transforms, [`KEPT_BYTES_MAX`] at most: fresh memory for every strip was half of a
@@ -231,7 +231,7 @@ impl<T: MontConfig<4>> WideLanes<Fp<MontBackend<T, 4>, 4>, WIDTH> for Prime<T, 4
         if buffer.len() >= len {
             return buffer;
         }
-        // What it holds is of no use: nothing need be moved.
+        // A new buffer: growing the old one would move its content.
         drop(buffer);
         vec![self.unit(); len]
     }

@@ -11,9 +11,9 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub struct Ifma(());
 
-/// What is run with the instructions. `run` has to be `#[inline(always)]`.
+/// A loop that uses the instructions. `run` has to be `#[inline(always)]`.
 pub trait Work {
-    /// What it gives.
+    /// Its result.
     type Output;
     /// The loop.
     fn run(self) -> Self::Output;

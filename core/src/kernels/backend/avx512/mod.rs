@@ -5,8 +5,7 @@
 //! round of the textbook starts with (limbs shorter than the words, summed in columns: Gueron and Krasnov, *Software implementation of
 //! modular exponentiation, using advanced vector instructions architectures*, 2012). Primes of 4 words have 5 limbs and of 6 words 8.
 //!
-//! Bounds. A value is *carried* if all limbs but the last are below 2^52 and the whole is below R: what the multiplier takes and
-//! gives. Otherwise limbs are signed words of at most 2^58 in size ("loose"). For carried a and b with a b <= 32 p^2, and
+//! Bounds. A value is *carried* if all limbs but the last are below 2^52 and the whole is below R: the form of operands and products. Otherwise limbs are signed words of at most 2^58 in size ("loose"). For carried a and b with a b <= 32 p^2, and
 //! p <= R / 32, the product is a b / R modulo p, below a b / R + 2p <= 3p: the first rounds add less than
 //! (1 + 2^-52 + ..) p, the last less than p. Columns hold at most 4 L terms below 2^52 and a carry: no overflow. They may be negative:
 //! carries are taken with their signs.
@@ -222,7 +221,7 @@ impl<T: MontConfig<N>, const N: usize, const L: usize> Prime<T, N, L> {
                 if bit + bits > 64 && word + 1 < N {
                     limb = ifma.or(limb, ifma.shift_left(values.0[word + 1], 64 - bit));
                 }
-                // What is shifted in below has no bits.
+                // Zeros come in below.
                 limb = ifma.shift_left(limb, LIMB_BITS - bits);
                 // The last limb of all has no bits above its own.
                 if bit + bits < 64 || word + 1 < N {
@@ -569,7 +568,7 @@ where
     }
 
     /// The quotient is estimated from the top limb and rounded to the nearest. Loose lower limbs count for 2^6 of the top limb's 2^16 and
-    /// more, so that what is left lies within 0.6 p of 0.
+    /// more, so that the remainder lies within 0.6 p of 0.
     #[inline(always)]
     fn canonical(self, mut a: Packed52<L>) -> Packed52<L> {
         let ifma = self.ifma;
