@@ -9,6 +9,7 @@
 //! - [`lanes`]: eight field elements at a time, on processors with AVX-512 IFMA.
 //! - [`platform`]: which of the two a kernel uses.
 //! - [`curve`]: 64-byte affine points.
+//! - [`points`]: multiples of many points, sums and differences.
 //! - [`msm`]: streamed multi-scalar multiplication.
 //! - [`ntt`]: number-theoretic transforms of tiles, of their columns and rows; over scalars or group elements.
 //! - [`poly`]: streamed evaluation, division, products, inversion, combination.
@@ -20,5 +21,6 @@ pub mod lanes;
 pub mod msm;
 pub mod ntt;
 pub mod platform;
+pub mod points;
 pub mod poly;
 pub mod vector;

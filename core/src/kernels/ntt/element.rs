@@ -1,9 +1,5 @@
-//! What a transform can be taken of: scalars ([`crate::kernels::field`] has that impl), and group elements that
-//! scalars act on. Memory: none.
+//! What a transform can be taken of: scalars ([`crate::kernels::field`] has that impl). Memory: none.
 
-use ark_ec::short_weierstrass::Projective;
-
-use crate::kernels::curve::Curve;
 use crate::kernels::lanes::Factor;
 use crate::kernels::ntt::{Twiddles, Twist};
 
@@ -62,25 +58,4 @@ pub trait NttElement<F>: Sized + Copy + Send + Sync {
         let _ = (rows, twiddles, middle);
         false
     }
-}
-
-impl<P: Curve> NttElement<P::ScalarField> for Projective<P> {
-    const FILL: Self = <Self as ark_ff::AdditiveGroup>::ZERO;
-
-    fn butterfly(low: &mut Self, high: &mut Self, factor: &P::ScalarField) {
-        *high *= *factor;
-        Self::butterfly_one(low, high);
-    }
-
-    fn butterfly_one(low: &mut Self, high: &mut Self) {
-        let second = *high;
-        *high = *low - second;
-        *low += second;
-    }
-
-    fn scale(&mut self, factor: &P::ScalarField) {
-        *self *= *factor;
-    }
-
-    fn settle(&mut self) {}
 }

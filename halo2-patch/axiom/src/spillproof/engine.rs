@@ -243,9 +243,10 @@ impl Stored<G1Affine> for OnDisk {
     fn to_lagrange(&self, k: u32) -> io::Result<Shared<G1Affine>> {
         let monomial = self.column.prefix(1 << k).and_then(|column| column.cast());
         let monomial = monomial.map_err(io::Error::other)?;
+        let omega = commit::omega(commit::HALO2_ROOT_OF_UNITY, k).map_err(io::Error::other)?;
         let lagrange = self
             .session
-            .run_in_turn(|| commit::lagrange_from_monomial(&monomial, Placement::Auto));
+            .run_in_turn(|| commit::lagrange_from_monomial(&monomial, omega, Placement::Auto, &mut |_| ()));
         let lagrange = lagrange
             .and_then(|column| column.cast())
             .map_err(io::Error::other)?;
