@@ -1,4 +1,4 @@
-//! What the kernel counted, parsed from its own files.
+//! The kernel's figures, parsed from its own files.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +10,9 @@ use crate::{Group, Refusal, Result, Version};
 pub struct Figures {
     /// The most memory that was charged at one time, page cache included, in bytes.
     pub peak_bytes: u64,
-    /// How often the limit was run into; reclaim may have helped, so this is not yet a failure.
+    /// How often the limit was reached; if reclaim helped, this is not a failure.
     pub limit_hits: u64,
-    /// Processes killed because nothing was left to reclaim.
+    /// Processes killed because no page could be reclaimed.
     pub oom_kills: u64,
 }
 

@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use cgroups_rs::fs::cgroup::get_cgroups_relative_paths;
-use cgroups_rs::fs::hierarchies::{V1, auto};
-use cgroups_rs::fs::{Cgroup, Controllers};
-
+use crate::hierarchy::Hierarchy;
 use crate::{Refusal, Result};
 
 /// Which interface the kernel offers for memory.
@@ -23,7 +20,6 @@ pub enum Version {
 /// A memory control group with a hard limit. Dropping it kills what still runs in it, and removes it.
 #[derive(Debug)]
 pub struct Group {
-    handle: Cgroup,
     folder: PathBuf,
     version: Version,
     limit_bytes: u64,
@@ -39,7 +35,7 @@ impl Group {
         Self::new(limit_bytes, false)
     }
 
-    /// The same for memory alone: what does not fit may go to swap, as much as the machine has.
+    /// The same for memory alone: pages that do not fit may go to swap, up to all swap of the machine.
     ///
     /// # Errors
     /// As [`Group::create`].
@@ -48,23 +44,19 @@ impl Group {
     }
 
     fn new(limit_bytes: u64, may_swap: bool) -> Result<Self> {
-        let hierarchy = auto();
-        let version = if hierarchy.v2() { Version::V2 } else { Version::V1 };
+        let hierarchy = Hierarchy::find()?;
         let mut reasons = Vec::new();
-        for parent in parents(version)? {
-            let path = parent.relative.join(fresh_name());
-            let made = Cgroup::new_with_specified_controllers(auto(), &path, Some(vec!["memory".into()]));
-            let handle = match made {
-                Ok(handle) => handle,
+        for parent in hierarchy.parents() {
+            let folder = match hierarchy.make(&parent, &fresh_name()) {
+                Ok(folder) => folder,
                 Err(error) => {
-                    reasons.push(format!("{}: {error}", parent.folder.display()));
+                    reasons.push(format!("{}: {error}", parent.display()));
                     continue;
                 }
             };
             let group = Self {
-                handle,
-                folder: parent.mount.join(&path),
-                version,
+                folder,
+                version: hierarchy.version,
                 limit_bytes,
                 may_swap,
             };
@@ -164,68 +156,16 @@ impl Drop for Group {
             {
                 let _gone_already = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
-            if self.handle.delete().is_ok() && !self.folder.exists() {
+            if fs::remove_dir(&self.folder).is_ok() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(1 + attempt));
         }
         eprintln!(
-            "{} is left behind: it could not be removed",
+            "{} could not be removed: processes are left in it",
             self.folder.display()
         );
     }
-}
-
-/// Where a group could be made: below our own group first, then at the top.
-struct Parent {
-    mount: PathBuf,
-    relative: PathBuf,
-    folder: PathBuf,
-}
-
-fn parents(version: Version) -> Result<Vec<Parent>> {
-    let unsupported = |why: &str| Refusal::Unsupported(why.to_owned());
-    let own = get_cgroups_relative_paths().map_err(|error| Refusal::Unsupported(error.to_string()))?;
-    let (mount, root, own) = match version {
-        Version::V1 => {
-            let (mount, root) = V1::new()
-                .get_mount_point(Controllers::Mem)
-                .ok_or_else(|| unsupported("no memory controller is mounted (neither v1, nor v2 alone)"))?;
-            (mount, root, own.get("memory").cloned().unwrap_or_default())
-        }
-        Version::V2 => {
-            let mount = PathBuf::from("/sys/fs/cgroup");
-            let controllers = fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
-            if !controllers.split_whitespace().any(|name| name == "memory") {
-                return Err(unsupported("the v2 hierarchy has no memory controller here"));
-            }
-            (
-                mount,
-                PathBuf::from("/"),
-                own.get("").cloned().unwrap_or_default(),
-            )
-        }
-    };
-    // In a container the mount may begin below the top of the tree that /proc/self/cgroup speaks of.
-    let own = Path::new(&own);
-    let own = own
-        .strip_prefix(&root)
-        .or_else(|_| own.strip_prefix("/"))
-        .unwrap_or(own)
-        .to_owned();
-    let mut relatives = vec![own, PathBuf::new()];
-    relatives.dedup();
-    let existing = relatives
-        .into_iter()
-        .map(|relative| (mount.join(&relative), relative));
-    Ok(existing
-        .filter(|(folder, _)| folder.is_dir())
-        .map(|(folder, relative)| Parent {
-            mount: mount.clone(),
-            relative,
-            folder,
-        })
-        .collect())
 }
 
 fn fresh_name() -> String {

@@ -1,7 +1,7 @@
-//! Something that is done after us, however we end.
+//! A script that runs after this process, however the process ends.
 //!
-//! A shell in a process group of its own waits for the end of a pipe that only we hold open, and then runs its script. So it does
-//! when the value is dropped, on a panic, on ctrl-C, and when we are killed.
+//! A shell in a process group of its own waits for the end of a pipe that only this process holds open, and then runs the script: when
+//! the value is dropped, on a panic, on ctrl-C, and when this process is killed.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::{Refusal, Result};
 
-/// A shell that waits for our end. Dropping it lets it go to work, and waits for it.
+/// The waiting shell. Dropping it runs the script and waits for its end.
 #[derive(Debug)]
 pub struct Keeper {
     shell: Child,
@@ -41,6 +41,6 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
-        let _it_does_what_it_can = self.shell.wait();
+        let _its_errors_are_ignored = self.shell.wait();
     }
 }

@@ -1,28 +1,29 @@
-//! Runs a program inside a memory control group with a hard limit, and says what the kernel saw.
+//! Runs a program inside a memory control group with a hard limit, and reads the kernel's figures.
 //!
 //! ```text
-//! Group::create(limit)          find v1 or v2, make a group, set the limit, read it back      group.rs
+//! Group::create(limit)          find v1 or v2, make a group, set the limit, read it back      group.rs, hierarchy.rs
 //!   group.run(command, timeout) join, exec, wait                                              run.rs
 //!     -> Outcome                exit, peak bytes (page cache included), OOM kills             figures.rs
 //! drop(group)                   kill what is left, remove the group
-//! watched(command, timeout)     without a group: its memory as seen from outside                  run.rs
-//! SwapFile::on(folder, bytes)   a swap file that goes away, however we end                        swap.rs, keeper.rs
+//! watched(command, timeout)     without a group: its resident memory, measured from outside       run.rs
+//! SwapFile::on(folder, bytes)   a swap file that is removed, however the process ends             swap.rs, keeper.rs
 //! ```
 //!
-//! `cgroups-rs` finds and makes the groups; it is not asked for anything else, because it swallows errors when limits are
-//! set and answers 0 for figures that it cannot read. Every limit is read back from the kernel's own files, and every
-//! figure is parsed from them; what cannot be read is an error.
+//! Every limit is read back from the kernel's own files, and every figure is parsed from them; a file that cannot be read is an
+//! error. (`cgroups-rs` swallows errors when limits are set, answers 0 for figures that it cannot read, and brings a D-Bus client
+//! of forty packages along.)
 //!
 //! A machine where this cannot be done (no privilege, no memory controller, swap that cannot be limited) is a
 //! [`Refusal::Unsupported`], which tests print as `SKIPPED: ...`.
 //!
-//! **Page cache** is charged to the group that touches a page first. [`cold`] sends named files out of it, so that a run pays for
-//! what it reads.
+//! **Page cache** is charged to the group that touches a page first. [`cold`] evicts named files, so that a run is charged for the
+//! files that it reads.
 #![warn(missing_docs)]
 
 pub mod cold;
 mod figures;
 mod group;
+mod hierarchy;
 mod keeper;
 mod run;
 mod swap;
@@ -36,7 +37,7 @@ pub use swap::SwapFile;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// A group for a test; or `None`, after saying why straight to standard error, where no test runner hides it.
+/// A group for a test; or `None`, after printing the reason on standard error, where no test runner hides it.
 ///
 /// # Panics
 /// If this machine can limit memory and still no group could be made: that is a failure, not a skip.
@@ -51,7 +52,7 @@ pub fn group_or_skip(limit_bytes: u64) -> Option<Group> {
     }
 }
 
-/// Why a group could not be made or asked.
+/// Why a group could not be made or read.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
@@ -66,9 +67,9 @@ pub enum Refusal {
     NotTaken {
         /// The file of the limit.
         file: PathBuf,
-        /// What was written.
+        /// The written value.
         wrote_bytes: u64,
-        /// What it says now.
+        /// Its present value.
         reads: String,
     },
     /// A figure cannot be read, or is no number.
@@ -76,7 +77,7 @@ pub enum Refusal {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         details: String,
     },
     /// A program could not be started or waited for.
@@ -84,7 +85,7 @@ pub enum Refusal {
     Program {
         /// The program.
         program: String,
-        /// What the kernel said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -1,7 +1,7 @@
 //! Running a program inside a group.
 //!
-//! A shell joins the group and then becomes the program (`exec`), so the program's first page is already charged; what the shell
-//! took before it joined stays with our own group.
+//! A shell joins the group and then becomes the program (`exec`), so the program's first page is already charged; the pages of the
+//! shell stay charged to our own group.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -12,25 +12,25 @@ use std::time::{Duration, Instant};
 
 use crate::{Figures, Group, Refusal, Result};
 
-/// How a program ended, and what it took.
+/// How a program ended, and its figures.
 #[derive(Debug)]
 pub struct Outcome {
     /// How it ended.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it said besides.
+    /// Its standard error.
     pub stderr: String,
     /// From start to end.
     pub seconds: f64,
-    /// What the kernel counted for the group, up to now.
+    /// The kernel's figures of the group, up to now.
     pub figures: Figures,
-    /// It ran longer than it was given, and was stopped for that.
+    /// It ran past its timeout and was stopped.
     pub timed_out: bool,
 }
 
 impl Outcome {
-    /// Killed by the kernel for want of memory: both the signal and the group's count say so.
+    /// Killed by the kernel for lack of memory, by both the signal and the group's count.
     pub fn is_oom_killed(&self) -> bool {
         self.status.signal() == Some(9) && self.figures.oom_kills > 0 && !self.timed_out
     }
@@ -77,15 +77,15 @@ impl Group {
 pub struct Ended {
     /// How it ended.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it said besides.
+    /// Its standard error.
     pub stderr: String,
     /// From start to end.
     pub seconds: f64,
-    /// The most resident memory (`VmHWM`) that was seen of it, from outside, every few milliseconds.
+    /// The highest resident memory (`VmHWM`), read from outside every few milliseconds.
     pub peak_bytes: u64,
-    /// It ran longer than it was given, and was stopped for that.
+    /// It ran past its timeout and was stopped.
     pub timed_out: bool,
 }
 
@@ -103,7 +103,7 @@ pub fn watched<A: AsRef<OsStr>>(
     let mut command = Command::new(program);
     command.args(arguments).envs(environment.iter().copied());
     let mut peak_bytes = 0;
-    // A program may start its own high-water mark anew, so the highest of all looks counts.
+    // A program may reset its own high-water mark, so the highest of all readings counts.
     let look = |id: u32| peak_bytes = high_water_bytes(id).unwrap_or(0).max(peak_bytes);
     let ended = to_its_end(command, timeout, look).map_err(|source| Refusal::Program {
         program: program.to_string_lossy().into_owned(),

@@ -1,4 +1,4 @@
-//! A swap file for as long as we live: a [`Keeper`] turns it off and removes it.
+//! A swap file for the life of this process: a [`Keeper`] turns it off and removes it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

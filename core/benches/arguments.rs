@@ -108,10 +108,7 @@ fn main() {
         .map(|_| table[rng.next_u32() as usize % (rows - TAIL)])
         .collect();
     permute(&workspace, "permuted lookup, random values", &table, &input);
-    let small = Workspace {
-        budget: Budget::new(BUDGET_BYTES / 8),
-        ..workspace.clone()
-    };
+    let small = workspace.clone().with_budget(Budget::new(BUDGET_BYTES / 8));
     permute(&small, "the same in an eighth of the memory", &table, &input);
     let table: Vec<Fr> = (0..rows).map(|i| Fr::from((i as u64).min(1 << 16))).collect();
     let input: Vec<Fr> = (0..rows).map(|_| Fr::from(rng.next_u64() % (1 << 16))).collect();

@@ -109,6 +109,29 @@ pub enum Error {
         /// The budget.
         limit_bytes: u64,
     },
+    /// The process was forked from the one that made the session, or what belongs to it.
+    #[error(
+        "this belongs to process {maker}, whose threads do the work: a process that was forked from it has to make a session of its own"
+    )]
+    Forked {
+        /// The process that made it.
+        maker: u32,
+    },
+    /// No compute threads could be started.
+    #[error("cannot start compute threads: {source}")]
+    Threads {
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A proof, or keys, begun by a thread that is inside of another one, without room for both.
+    #[error(
+        "a proof was begun on a thread that is inside of another one, and the budget of {limit_bytes} bytes has no room for both: \
+         prove from threads of your own, or from a pool that a circuit's synthesis does not use, or raise the memory budget"
+    )]
+    NestedTask {
+        /// The budget.
+        limit_bytes: u64,
+    },
     /// Lengths, degrees or sizes that do not fit together.
     #[error("{what}: {details}")]
     Invalid {

@@ -5,6 +5,7 @@
 //!
 //! - [`budget`]: one ledger of bytes; every large buffer is a lease on it.
 //! - [`storage`]: the one owner of system calls.
+//! - [`dry`]: the record of a run that is only planned.
 //! - [`tier`]: the seam to a second compute tier: whole jobs that a device may do.
 //! - [`mod@column`]: typed sequences on disk, in checked frames.
 //! - [`kernels`]: pure arithmetic on slices.
@@ -29,7 +30,7 @@
 //! let workspace = session.workspace();
 //!
 //! // 2^8 points in both bases. INSECURE: here everybody knows the secret.
-//! let srs = session.run(|| generate_scratch(workspace, 8, Scalar::from(5u64), |_points| ()))?;
+//! let srs = generate_scratch(workspace, 8, Scalar::from(5u64), |_points| ())?;
 //!
 //! let coefficients: Vec<Scalar> = (0..256u64).map(|i| Scalar::from(i * i + 1)).collect();
 //! let mut writer = Writer::scratch(workspace, "polynomial", 256, Placement::Disk)?;
@@ -37,11 +38,11 @@
 //! let polynomial = writer.finish()?;
 //!
 //! // From disk and from memory: the same point.
-//! let commitment = session.run(|| kzg::commit(&srs, &[Scalars::Column(&polynomial)]))?;
+//! let commitment = kzg::commit(&srs, &[Scalars::Column(&polynomial)])?;
 //! assert_eq!(commitment, kzg::commit(&srs, &[Scalars::Slice(&coefficients)])?);
 //!
 //! let z = Scalar::from(3u64);
-//! let opening = session.run(|| kzg::open(&srs, &polynomial, z))?;
+//! let opening = kzg::open(&srs, &polynomial, z)?;
 //! let horner = coefficients.iter().rev().fold(Scalar::from(0u64), |sum, c| sum * z + c);
 //! assert_eq!(opening.value, horner);
 //! assert!(session.budget().peak_bytes() <= 8 << 20);
@@ -51,6 +52,7 @@
 pub mod budget;
 pub mod column;
 pub mod commit;
+pub mod dry;
 pub mod error;
 pub mod kernels;
 pub mod plan;

@@ -1,15 +1,19 @@
 //! A session: one budget, one scratch directory, one pool of threads; everything that streams works inside one.
 //!
 //! A program may hold several; at most one at a time is the process's *current* session, which is what the patched
-//! prover asks for. With none, the patched prover is stock.
+//! prover asks for. With none, the patched prover is stock. A thread that is inside of a task ([`Session::admit`]) keeps the task's
+//! session, whatever other threads install.
 
+use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use crate::budget::{Budget, ByteSize, ParseSizeError, return_freed_blocks};
+use crate::budget::{Account, Budget, ByteSize, Entered, ParseSizeError, return_freed_blocks};
 use crate::column::Workspace;
 use crate::storage::{Backend, FaultPlan, Storage};
-use crate::tier::{Tier, Watched};
+use crate::tier::{Asker, Asking, Tier, Watched};
 use crate::{Error, Result};
 
 /// The variable that holds the memory budget: `2GiB`, `512M`, `auto`.
@@ -33,8 +37,6 @@ pub type OpenTier = fn() -> Result<Option<Arc<dyn Tier>>>;
 pub struct Session {
     workspace: Workspace,
     tier: Option<Arc<Watched>>,
-    pool: rayon::ThreadPool,
-    turn: Mutex<()>,
     dir: PathBuf,
     quotient_tile_rows: Option<u64>,
 }
@@ -44,7 +46,7 @@ impl std::fmt::Debug for Session {
         f.debug_struct("Session")
             .field("budget_bytes", &self.workspace.budget.limit_bytes())
             .field("dir", &self.dir)
-            .field("threads", &self.pool.current_num_threads())
+            .field("threads", &self.threads())
             .finish()
     }
 }
@@ -104,7 +106,7 @@ impl Session {
 
     /// Number of compute threads.
     pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
+        self.workspace.threads()
     }
 
     /// The rows of a quotient's tiles, where the session's maker has said so.
@@ -113,47 +115,61 @@ impl Session {
         self.quotient_tile_rows
     }
 
-    /// Runs `work` on the session's threads.
+    /// Runs `work` on the session's threads, after whoever else computes there. What computes with columns goes there by itself; this is
+    /// for the caller's own arithmetic, or several stages of which none may come between. After a fork `work` runs where it is, and
+    /// what it asks of the session is refused.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        self.pool.install(work)
+        self.workspace.in_turn(work)
     }
 
-    /// Runs `work` on the session's threads, after whoever else does so: each may plan with all that the budget has left.
+    /// Admits a task (a proof, the making of keys) that takes all of its memory from this session, and makes the session the thread's
+    /// until the task is dropped. It waits while others run beside which the budget has no room for its `minimum_bytes`, the smallest
+    /// budget in which it works; that is computed only if there are others.
     ///
-    /// The caller's thread only waits. It takes on no other work meanwhile, as a rayon worker inside [`Self::run`] would:
-    /// that work could be the next in line, and wait for its own caller. From a thread of the session, `work` runs at once.
-    pub fn run_in_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        if self.pool.current_thread_index().is_some() {
-            return work();
-        }
-        let in_turn = || {
-            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            self.pool.install(work)
-        };
-        std::thread::scope(|scope| match scope.spawn(in_turn).join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
+    /// # Errors
+    /// [`Error::NestedTask`] if it would wait for a task that its own thread is inside of; [`Error::Forked`].
+    pub fn admit(
+        self: &Arc<Self>,
+        accelerator: Accelerator,
+        minimum_bytes: impl Fn() -> Result<u64> + Send + Sync + 'static,
+    ) -> Result<Task> {
+        let account = self.workspace.admit(Box::new(minimum_bytes))?;
+        let tier = self
+            .tier
+            .clone()
+            .filter(|_| accelerator == Accelerator::MayTakePart);
+        let asker = Asker::new(tier);
+        Ok(Task {
+            _asking: asker.enter(),
+            _entered: account.enter(),
+            _pinned: self.pin(),
+            asker,
+            _account: account,
+            session: Arc::clone(self),
         })
     }
 
-    /// Makes this the process's current session until the guard is dropped; the one before it comes back then.
-    pub fn install(self: &Arc<Self>) -> SessionGuard {
-        let mut current = current_slot().write().unwrap_or_else(PoisonError::into_inner);
-        SessionGuard {
-            previous: std::mem::replace(&mut *current, Current::Installed(Arc::clone(self))),
+    /// Makes this the current session of this thread, until the guard is dropped, whatever is installed meanwhile.
+    pub fn pin(self: &Arc<Self>) -> Pinned {
+        PINNED.with_borrow_mut(|pinned| pinned.push(Arc::clone(self)));
+        Pinned {
+            _not_send: PhantomData,
         }
+    }
+
+    /// Makes this the process's current session until the guard is dropped, or another is installed after it. Guards may go in any order:
+    /// current is what was installed last, of what is still there.
+    pub fn install(self: &Arc<Self>) -> SessionGuard {
+        SessionGuard::new(Some(Arc::clone(self)))
     }
 
     /// Lets the process have no current session until the guard is dropped, whatever the environment says.
     pub fn suspend() -> SessionGuard {
-        let mut current = current_slot().write().unwrap_or_else(PoisonError::into_inner);
-        SessionGuard {
-            previous: std::mem::replace(&mut *current, Current::Suspended),
-        }
+        SessionGuard::new(None)
     }
 
-    /// The process's current session: the one [installed](Self::install), or none while it is
-    /// [suspended](Self::suspend); else one made from [`MEMORY_VARIABLE`] and [`DIR_VARIABLE`] at the first call, else none.
+    /// The current session: that of the task that this thread is inside of; else the process's, which is the one
+    /// [installed](Self::install), or none while it is [suspended](Self::suspend); else one made from [`MEMORY_VARIABLE`] and [`DIR_VARIABLE`] at the first call, else none.
     ///
     /// # Errors
     /// Those of [`SessionBuilder::build`], when the variables are set and do not make a session. A budget that was
@@ -167,10 +183,11 @@ impl Session {
     /// # Errors
     /// As there, and those of `open`.
     pub fn current_with(open: OpenTier) -> Result<Option<Arc<Self>>> {
-        match &*current_slot().read().unwrap_or_else(PoisonError::into_inner) {
-            Current::Installed(session) => return Ok(Some(Arc::clone(session))),
-            Current::Suspended => return Ok(None),
-            Current::Environment => {}
+        if let Some(session) = PINNED.with_borrow(|pinned| pinned.last().cloned()) {
+            return Ok(Some(session));
+        }
+        if let Some((_, installed)) = installed().read().unwrap_or_else(PoisonError::into_inner).last() {
+            return Ok(installed.clone());
         }
         static FROM_ENVIRONMENT: OnceLock<std::result::Result<Option<Arc<Session>>, String>> =
             OnceLock::new();
@@ -274,7 +291,7 @@ impl SessionBuilder {
     /// process ([`crate::budget::return_freed_blocks`]).
     ///
     /// # Errors
-    /// [`Error::Io`] if the directory cannot be used, [`Error::Invalid`] if no threads can be started.
+    /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started.
     pub fn build(self) -> Result<Session> {
         let mut storage = Storage::builder()
             .dir(&self.dir)
@@ -286,23 +303,12 @@ impl SessionBuilder {
         let storage = storage.build()?;
         let budget = Budget::new(self.memory.resolve()?);
         return_freed_blocks();
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .thread_name(|i| format!("spillproof-{i}"))
-            .build()
-            .map_err(|e| Error::Invalid {
-                what: "compute threads",
-                details: e.to_string(),
-            })?;
         let tier = self.tier.map(Watched::new);
+        let mut workspace = Workspace::new(storage, budget).with_pool(self.threads)?;
+        workspace.tier = tier.clone().map(|tier| tier as Arc<dyn Tier>);
         Ok(Session {
-            workspace: Workspace {
-                tier: tier.clone().map(|tier| tier as Arc<dyn Tier>),
-                ..Workspace::new(storage, budget)
-            },
+            workspace,
             tier,
-            pool,
-            turn: Mutex::new(()),
             dir: self.dir,
             quotient_tile_rows: self.quotient_tile_rows,
         })
@@ -333,32 +339,91 @@ pub fn no_device() -> Result<Option<Arc<dyn Tier>>> {
     }
 }
 
-/// Whose turn it is to answer [`Session::current`].
+/// Whether a session's accelerator does jobs of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accelerator {
+    /// What comes of it will be verified.
+    MayTakePart,
+    /// Nobody could verify it.
+    TakesNoPart,
+}
+
+/// A proof, or the making of keys, from its beginning to its end, on one thread: its session is the thread's, its leases are its own, and
+/// jobs that an accelerator does for it are counted.
+#[must_use = "the task ends when this is dropped"]
 #[derive(Debug)]
-enum Current {
-    /// The environment's session, if its variables ask for one.
-    Environment,
-    /// This session.
-    Installed(Arc<Session>),
-    /// None.
-    Suspended,
+pub struct Task {
+    _asking: Asking,
+    _entered: Entered,
+    _pinned: Pinned,
+    asker: Asker,
+    _account: Account,
+    session: Arc<Session>,
+}
+
+impl Task {
+    /// Its session.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// How many of its jobs an accelerator did.
+    pub fn accelerator_jobs(&self) -> u64 {
+        self.asker.jobs()
+    }
+}
+
+thread_local! {
+    static PINNED: RefCell<Vec<Arc<Session>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps a session the thread's; see [`Session::pin`].
+#[must_use = "the session is the thread's until the guard is dropped"]
+#[derive(Debug)]
+pub struct Pinned {
+    /// It is the thread's, on which guards are dropped in reverse.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let session = PINNED.with_borrow_mut(Vec::pop);
+        drop(session);
+    }
 }
 
 /// Keeps a session current, or none; dropping it brings back what was before.
 #[must_use = "what is current changes back when the guard is dropped"]
 #[derive(Debug)]
 pub struct SessionGuard {
-    previous: Current,
+    id: u64,
+}
+
+impl SessionGuard {
+    fn new(session: Option<Arc<Session>>) -> Self {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let mut installed = installed().write().unwrap_or_else(PoisonError::into_inner);
+        installed.push((id, session));
+        Self { id }
+    }
 }
 
 impl Drop for SessionGuard {
     fn drop(&mut self) {
-        *current_slot().write().unwrap_or_else(PoisonError::into_inner) =
-            std::mem::replace(&mut self.previous, Current::Environment);
+        let mut installed = installed().write().unwrap_or_else(PoisonError::into_inner);
+        let at = installed.iter().position(|(id, _)| *id == self.id);
+        let removed = at.map(|at| installed.remove(at));
+        // A session that ends here ends without the lock.
+        drop(installed);
+        drop(removed);
     }
 }
 
-fn current_slot() -> &'static RwLock<Current> {
-    static CURRENT: RwLock<Current> = RwLock::new(Current::Environment);
-    &CURRENT
+/// What guards keep current, with their numbers, the latest last: sessions, or none. Without any, it is the environment's.
+type Installed = Vec<(u64, Option<Arc<Session>>)>;
+
+fn installed() -> &'static RwLock<Installed> {
+    static INSTALLED: RwLock<Installed> = RwLock::new(Vec::new());
+    &INSTALLED
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 mod watched;
 
-pub use watched::{Pause, Watched, jobs_of_all, pause_all};
+pub use watched::{Asker, Asking, ProcessorOnly, Watched, processor_only};
 
 use ark_bn254::{Fr, G1Projective};
 

@@ -123,10 +123,7 @@ fn srs(workspace: &Workspace, k: u32) -> (Srs, Vec<stock::G1Affine>) {
 
 /// The smallest budget that the plan names.
 fn smallest_bytes(bases: &Column<G1>, combinations: &[Combination<'_, Fr>], keep: bool) -> u64 {
-    let none = Workspace {
-        budget: Budget::new(0),
-        ..bases.workspace().clone()
-    };
+    let none = bases.workspace().clone().with_budget(Budget::new(0));
     match plan(&none, bases, combinations, keep) {
         Err(Error::BudgetTooSmall { needed_bytes, .. }) => needed_bytes,
         other => panic!("{other:?}"),

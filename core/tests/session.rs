@@ -1,17 +1,22 @@
-//! Many callers, one budget: sums that are asked for at the same time wait for each other, and none is refused.
+//! Many callers, one budget: sums and tasks that come at the same time wait for each other, and none is refused. What is current, and who
+//! may ask a second tier.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-use std::sync::Arc;
+#[path = "common/watchdog.rs"]
+mod watchdog;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ark_bn254::{Fr, G1Projective};
 use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
 use spillproof::budget::{Budget, ByteSize};
 use spillproof::commit::{generate_scratch, kzg};
+use spillproof::session::Accelerator;
 use spillproof::stream::Scalars;
 use spillproof::tier::{self, Answer, Tier};
-use spillproof::{Result, Session};
+use spillproof::{Error, Result, Session};
 
 #[test]
 fn callers_on_every_thread_take_turns() {
@@ -22,15 +27,9 @@ fn callers_on_every_thread_take_turns() {
         .dir(dir.path())
         .build()
         .expect("a session");
-    let srs = session
-        .run(|| generate_scratch(session.workspace(), 10, Fr::from(77u64), |_| ()))
-        .expect("an SRS");
+    let srs = generate_scratch(session.workspace(), 10, Fr::from(77u64), |_| ()).expect("an SRS");
     let values = vec![Fr::from(3u64); 1 << 10];
-    let commit = || {
-        session
-            .run_in_turn(|| kzg::commit(&srs, &[Scalars::Slice(&values)]))
-            .expect("committed")[0]
-    };
+    let commit = || kzg::commit(&srs, &[Scalars::Slice(&values)]).expect("committed")[0];
     let wanted = commit();
     // The callers are workers of another pool, with more to do than they are many.
     let all: Vec<_> = (0..64).into_par_iter().map(|_| commit()).collect();
@@ -39,8 +38,15 @@ fn callers_on_every_thread_take_turns() {
     assert_eq!(session.run(commit), wanted);
 }
 
+/// What is current belongs to the process.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn suspended_is_no_session_until_the_guard_goes() {
+    let _turn = turn();
     let dir = tempfile::tempdir().unwrap();
     let session = Session::builder()
         .memory(ByteSize::Bytes(1 << 20))
@@ -84,41 +90,158 @@ impl Tier for Zero {
 }
 
 #[test]
-fn a_tier_is_counted_and_can_be_left_out() {
+fn a_tier_is_asked_for_whom_it_may_be_and_its_jobs_are_counted() {
     let dir = tempfile::tempdir().unwrap();
     let builder = || {
         Session::builder()
             .memory(ByteSize::Bytes(2 << 20))
             .dir(dir.path())
     };
-    let session = builder().tier(Arc::new(Zero)).build().unwrap();
-    assert!(builder().build().unwrap().tier().is_none());
+    let session = Arc::new(builder().tier(Arc::new(Zero)).build().unwrap());
+    let other = Arc::new(builder().build().unwrap());
+    assert!(other.tier().is_none());
     let srs = generate_scratch(session.workspace(), 6, Fr::from(77u64), |_| ()).unwrap();
     let values = vec![Fr::from(3u64); 1 << 6];
-    let commit = || session.run_in_turn(|| kzg::commit(&srs, &[Scalars::Slice(&values)]).unwrap()[0]);
+    let commit = || kzg::commit(&srs, &[Scalars::Slice(&values)]).unwrap()[0];
     let tier = session.tier().unwrap();
 
-    let (before, before_of_all) = (tier.jobs(), tier::jobs_of_all());
     let zero = commit();
-    assert_eq!(
-        (tier.jobs(), tier::jobs_of_all()),
-        (before + 1, before_of_all + 1)
-    );
+    assert_eq!(tier.jobs(), 1);
     let right = {
-        let _nobody = tier::pause_all(None);
-        commit()
+        let task = session.admit(Accelerator::TakesNoPart, || Ok(1 << 20)).unwrap();
+        let right = commit();
+        assert_eq!(task.accelerator_jobs(), 0);
+        right
     };
     assert_ne!(right, zero);
     {
-        let _others = tier::pause_all(Some(tier));
+        let task = session.admit(Accelerator::MayTakePart, || Ok(1 << 20)).unwrap();
+        assert_eq!(commit(), zero);
+        assert_eq!((task.accelerator_jobs(), tier.jobs()), (1, 2));
+        // A task of its own, whose session has none.
+        let inner = other.admit(Accelerator::MayTakePart, || Ok(1 << 20)).unwrap();
+        assert_eq!(commit(), right);
+        assert_eq!((inner.accelerator_jobs(), task.accelerator_jobs()), (0, 1));
+        drop(inner);
+        // Another thread is of no task.
+        std::thread::scope(|scope| scope.spawn(|| assert_eq!(commit(), zero)).join().unwrap());
+        assert_eq!((task.accelerator_jobs(), tier.jobs()), (1, 3));
+    }
+    {
+        let _outside = tier::processor_only();
+        assert_eq!(commit(), right);
+        let _task = session.admit(Accelerator::MayTakePart, || Ok(1 << 20)).unwrap();
         assert_eq!(commit(), zero);
     }
-    assert_eq!(tier.jobs(), before + 2);
     assert!(!tier.is_distrusted());
     tier.distrust();
     assert_eq!(commit(), right);
+    assert_eq!(tier.jobs(), 4);
+}
+
+/// Guards dropped in another order than that in which they were made: each takes away what it has put there.
+#[test]
+fn guards_of_sessions_may_go_in_any_order() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let session = || {
+        let builder = Session::builder()
+            .memory(ByteSize::Bytes(1 << 20))
+            .dir(dir.path());
+        Arc::new(builder.build().unwrap())
+    };
+    let (a, b) = (session(), session());
+    let current = || Session::current().unwrap().map(|current| Arc::as_ptr(&current));
+    let of_a = a.install();
+    let of_b = b.install();
+    drop(of_a);
     assert_eq!(
-        (tier.jobs(), tier::jobs_of_all()),
-        (before + 2, before_of_all + 2)
+        current(),
+        Some(Arc::as_ptr(&b)),
+        "a guard has taken away another's session"
     );
+    drop(a);
+    drop(of_b);
+    assert_eq!(current(), None, "a session that was given up is current again");
+}
+
+#[test]
+fn a_task_keeps_its_session_whatever_is_installed() {
+    let _turn = turn();
+    let dir = tempfile::tempdir().unwrap();
+    let session = || {
+        let builder = Session::builder()
+            .memory(ByteSize::Bytes(1 << 20))
+            .dir(dir.path());
+        Arc::new(builder.build().unwrap())
+    };
+    let (a, b) = (session(), session());
+    let current = || Session::current().unwrap().map(|current| Arc::as_ptr(&current));
+    let task = a.admit(Accelerator::MayTakePart, || Ok(1 << 10)).unwrap();
+    let _b = b.install();
+    assert_eq!(current(), Some(Arc::as_ptr(&a)));
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| assert_eq!(Session::current().unwrap().unwrap().dir(), b.dir()));
+        other.join().unwrap();
+    });
+    drop(task);
+    assert_eq!(current(), Some(Arc::as_ptr(&b)));
+}
+
+/// Tasks that hold, lease and compute as much as their minimum allows, many more than fit at one time.
+#[test]
+fn tasks_wait_for_room_and_none_is_refused() {
+    watchdog::within(120, "tasks on one session", || {
+        let dir = tempfile::tempdir().unwrap();
+        let builder = Session::builder()
+            .memory(ByteSize::Bytes(5 << 20))
+            .dir(dir.path());
+        let session = Arc::new(builder.build().unwrap());
+        const MINIMUM: u64 = 2 << 20;
+        let task = |_| {
+            let task = session.admit(Accelerator::MayTakePart, || Ok(MINIMUM)).unwrap();
+            let budget = session.budget();
+            let held = budget.lease(MINIMUM / 4, "columns").unwrap();
+            for round in 0..8 {
+                let stage = || {
+                    let available = budget.available_bytes();
+                    assert!(available >= MINIMUM - MINIMUM / 4, "round {round}: {available}");
+                    let _all = budget.lease(available, "a stage that takes what is left")?;
+                    std::thread::sleep(std::time::Duration::from_micros(300));
+                    Ok(())
+                };
+                session.workspace().run(stage).unwrap();
+                let _own = budget.lease(MINIMUM / 2, "between stages").unwrap();
+            }
+            drop((held, task));
+        };
+        for threads in 1..=4 {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| (0..12).into_par_iter().for_each(task));
+            std::thread::scope(|scope| {
+                (0..threads).for_each(|i| {
+                    scope.spawn(move || task(i));
+                });
+            });
+        }
+        assert_eq!(session.budget().held_bytes(), 0);
+    });
+}
+
+#[test]
+fn a_task_inside_of_another_on_its_thread_is_refused_where_it_would_wait_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = Session::builder()
+        .memory(ByteSize::Bytes(5 << 20))
+        .dir(dir.path());
+    let session = Arc::new(builder.build().unwrap());
+    let _outer = session.admit(Accelerator::MayTakePart, || Ok(3 << 20)).unwrap();
+    let _fits = session.admit(Accelerator::MayTakePart, || Ok(1 << 20)).unwrap();
+    let refused = session
+        .admit(Accelerator::MayTakePart, || Ok(3 << 20))
+        .unwrap_err();
+    assert!(matches!(refused, Error::NestedTask { .. }), "{refused}");
 }

@@ -34,6 +34,7 @@ fn a_callers_memory_is_transferred_in_place() {
             let written = file.write_in_place(PAGE as u64, &from, 7 * PAGE, |at, piece| {
                 assert_eq!(piece, &from[at..][..piece.len()]);
                 seen.push((at, piece.len()));
+                Ok(())
             });
             assert!(written.unwrap(), "{name}");
             let expected = (0..ALL)
@@ -103,7 +104,7 @@ fn a_callers_memory_is_transferred_in_place() {
         let start = from.as_ptr().align_offset(PAGE);
         let from = &from[start..start + ALL];
         let file = flipping.scratch("flipped", 0).unwrap();
-        assert!(file.write_in_place(0, from, ALL, |_, _| ()).unwrap());
+        assert!(file.write_in_place(0, from, ALL, |_, _| Ok(())).unwrap());
         assert!(from.iter().all(|&byte| byte == 0x11), "{name}");
         assert!(file.read_in_place(0, &mut into, ALL / 2, |_, _| Ok(())).unwrap());
         // Flipped twice is as it was; the second half once, when it was read.
@@ -122,7 +123,10 @@ fn a_callers_memory_is_transferred_in_place() {
             "{name}"
         );
         let asked = plan.operations();
-        assert!(!file.write_in_place(0, from, PAGE, |_, _| ()).unwrap(), "{name}");
+        assert!(
+            !file.write_in_place(0, from, PAGE, |_, _| Ok(())).unwrap(),
+            "{name}"
+        );
         assert_eq!(plan.operations(), asked, "{name}");
         let buffer = file.write(into, [Segment::new(0, 0, ALL)]).wait().unwrap();
         file.read(buffer, [Segment::new(0, 0, ALL)]).wait().unwrap();

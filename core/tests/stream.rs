@@ -6,7 +6,7 @@ mod common;
 
 use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::{CurveGroup, VariableBaseMSM};
-use ark_ff::{AdditiveGroup, Field, UniformRand, Zero};
+use ark_ff::{AdditiveGroup, Field, UniformRand};
 use common::{converted, omega, place, scalars};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -247,29 +247,6 @@ fn scans_are_what_a_vector_would_give() {
             .rev()
             .fold(Fr::ZERO, |sum, value| sum * point + value);
         assert_eq!(stream::evaluate(&on_disk, point).expect("value"), horner);
-
-        let (quotient, remainder) =
-            stream::divide_by_linear(&on_disk, point, Placement::Disk).expect("quotient");
-        assert_eq!(remainder, horner);
-        let quotient = quotient.to_vec().expect("readable");
-        if len > 1 {
-            let wanted =
-                stock_halo2_axiom::arithmetic::kate_division(&to_stock(&values), to_stock(&[point])[0]);
-            assert!(to_stock(&quotient[..len - 1]) == wanted);
-            assert!(quotient[len - 1].is_zero());
-        }
-
-        let inverses = stream::batch_invert(&on_disk, Placement::Disk).expect("inverses");
-        let wanted: Vec<Fr> = values.iter().map(|v| v.inverse().unwrap_or(Fr::ZERO)).collect();
-        assert!(inverses.to_vec().expect("readable") == wanted);
-
-        let (products, last) = stream::prefix_product(&on_disk, Fr::ONE, Placement::Disk).expect("products");
-        let mut carry = Fr::ONE;
-        for (product, value) in products.to_vec().expect("readable").into_iter().zip(&values) {
-            assert_eq!(product, carry);
-            carry *= value;
-        }
-        assert_eq!(last, carry);
 
         let other = scalars(len / 2, 4);
         let short = place.column(&other);

@@ -211,10 +211,10 @@ fn with(place: &Place, way: Way) -> (Workspace, Arc<Arkworks>) {
         way,
         jobs: AtomicU64::new(0),
     });
-    let workspace = Workspace {
-        tier: Some(Arc::clone(&tier) as Arc<dyn Tier>),
-        ..place.workspace.clone()
-    };
+    let workspace = place
+        .workspace
+        .clone()
+        .with_tier(Arc::clone(&tier) as Arc<dyn Tier>);
     (workspace, tier)
 }
 
@@ -386,10 +386,7 @@ fn a_disk_that_fails_is_an_error_through_a_tier_too() {
             way,
             jobs: AtomicU64::new(0),
         };
-        let workspace = Workspace {
-            tier: Some(Arc::new(tier)),
-            ..Workspace::new(storage, Budget::new(8 << 20))
-        };
+        let workspace = Workspace::new(storage, Budget::new(8 << 20)).with_tier(Arc::new(tier));
         let mut writer = Writer::scratch(&workspace, "values", 1 << 12, Placement::Disk)?;
         writer.push(&values)?;
         let input = writer.finish()?;

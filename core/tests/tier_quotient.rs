@@ -312,10 +312,7 @@ impl Case {
             way,
             jobs: AtomicU64::new(0),
         });
-        let workspace = Workspace {
-            tier: Some(Arc::clone(&tier) as Arc<dyn Tier>),
-            ..workspace.clone()
-        };
+        let workspace = workspace.clone().with_tier(Arc::clone(&tier) as Arc<dyn Tier>);
         (self.run(&workspace, tile_rows), tier.jobs.load(Ordering::Relaxed))
     }
 }
@@ -394,13 +391,10 @@ fn a_disk_that_fails_is_an_error_through_a_tier_too() {
         let columns: Vec<Column<Fr>> = columns.collect::<Result<_>>()?;
         let mut sources = vec![Source::Identity, Source::FirstLagrange];
         sources.extend(columns.iter().map(Source::Coefficients));
-        let workspace = Workspace {
-            tier: Some(Arc::new(Formulas {
-                way: Way::Does(1, 2),
-                jobs: AtomicU64::new(0),
-            })),
-            ..workspace.clone()
-        };
+        let workspace = workspace.clone().with_tier(Arc::new(Formulas {
+            way: Way::Does(1, 2),
+            jobs: AtomicU64::new(0),
+        }));
         let pieces = quotient_in_tiles(&workspace, &sources, &case.program, &case.domain, 1)?;
         pieces.iter().map(Column::to_vec).collect::<Result<Vec<_>>>()
     };

@@ -10,27 +10,27 @@ use spillproof_gpu::Choice;
 use spillproof_gpu::tier::Offload;
 
 use crate::peers::Peer;
-use spillproof_cli::circuits::{Kind, Scheme};
+use spillproof_circuits::{Kind, Scheme};
 
 /// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the rest lives on disk.
 #[derive(Debug, Parser)]
 #[command(name = "spillproof", version, arg_required_else_help = false)]
 pub struct Arguments {
-    /// What holds for every command.
+    /// Options of every command.
     #[command(flatten)]
     pub global: Global,
-    /// What to do; the demo, if nothing is said.
+    /// The command; without one, the demo.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// What holds for every command.
+/// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub struct Global {
-    /// The memory budget: 512MiB, 2G, auto (what there is, less a margin).
+    /// The memory budget: 512MiB, 2G, auto (the available memory, less a margin).
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_MEMORY", value_parser = size)]
     pub memory: Option<ByteSize>,
-    /// Where scratch files go; best on NVMe, never on a tmpfs.
+    /// The folder of scratch files; best on NVMe, never on a tmpfs.
     #[arg(long, global = true, value_name = "DIR", env = "SPILLPROOF_DIR")]
     pub dir: Option<PathBuf>,
     /// Machine-readable results on standard output.
@@ -47,7 +47,7 @@ pub struct Global {
 /// Names of the storage backends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BackendName {
-    /// io_uring where the kernel lets us, else pread.
+    /// io_uring where the kernel allows it, else pread.
     Auto,
     /// io_uring, or fail.
     Uring,
@@ -65,12 +65,12 @@ impl From<BackendName> for Backend {
     }
 }
 
-/// What a GPU gets.
+/// Which jobs a GPU gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OffloadName {
-    /// What it does faster than the processor.
+    /// Those that it does faster than the processor.
     Measured,
-    /// Whatever it can do.
+    /// All that it can do.
     Always,
 }
 
@@ -88,7 +88,7 @@ impl From<OffloadName> for Offload {
 pub enum FormatName {
     /// Coordinates in Montgomery form: `SerdeFormat::RawBytes`.
     Raw,
-    /// The same bytes, by the name that trusts them: `SerdeFormat::RawBytesUnchecked`.
+    /// The same bytes: `SerdeFormat::RawBytesUnchecked`, which halo2 reads without checks.
     RawUnchecked,
     /// Compressed points: `SerdeFormat::Processed`.
     Processed,
@@ -104,7 +104,7 @@ impl From<FormatName> for SerdeFormat {
     }
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make, convert and check structured reference strings on disk.
@@ -116,39 +116,37 @@ pub enum Command {
     Commit(Commit),
     /// Prove a built-in circuit.
     Prove(Prove),
-    /// Say what keys and a proof of a built-in circuit will take, without any of that work.
+    /// Print the memory, bytes and seconds that keys and a proof of a built-in circuit will take, step by step.
     Plan(Plan),
     /// Check a proof of a built-in circuit with the unmodified halo2-axiom.
     Verify(Verify),
-    /// Show what this is about, in a minute.
+    /// Prove and sum from disk and in memory, and compare; about a minute.
     Demo(Demo),
-    /// Measure against the in-memory libraries.
-    Bench(Bench),
 }
 
 /// Make, convert and check structured reference strings on disk.
 #[derive(Debug, Subcommand)]
 pub enum Srs {
-    /// Make an INSECURE one from a seed: whoever knows the seed can forge proofs. For tests.
+    /// Make an INSECURE one from a seed, for tests: the seed is enough to forge proofs.
     Gen {
-        /// For 2^k rows.
+        /// The SRS is for 2^k rows.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=28))]
         k: u32,
-        /// Where the secret comes from.
+        /// The seed of the secret.
         #[arg(long, default_value_t = 1)]
         seed: u64,
         /// The file to make.
         #[arg(long)]
         out: PathBuf,
     },
-    /// Take a ParamsKZG file of a halo2 user; every point is checked, and the parts against each other.
+    /// Read a ParamsKZG file of halo2; every point is checked, and the parts are checked against each other.
     Import {
         /// The ParamsKZG file.
         file: PathBuf,
         /// The file to make.
         #[arg(long)]
         out: PathBuf,
-        /// How its points are written; found from the file's length if not given.
+        /// The format of its points; without it, the file's length decides.
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
@@ -159,7 +157,7 @@ pub enum Srs {
         /// The file to make.
         #[arg(long)]
         out: PathBuf,
-        /// How its points are to be written.
+        /// The format of its points.
         #[arg(long, value_enum, default_value_t = FormatName::Raw)]
         format: FormatName,
     },
@@ -182,7 +180,7 @@ pub enum Srs {
         /// The file.
         file: PathBuf,
     },
-    /// Say what a file holds.
+    /// Print the contents of a file.
     Inspect {
         /// The file.
         file: PathBuf,
@@ -195,13 +193,13 @@ pub struct Msm {
     /// 2^N points.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=28))]
     pub log_n: u32,
-    /// Where points and scalars come from.
+    /// The seed of points and scalars.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Take the points of this SRS (its monomial form) instead.
     #[arg(long, conflicts_with = "in_memory")]
     pub srs: Option<PathBuf>,
-    /// Hold everything in memory, as other libraries do; no budget.
+    /// Hold everything in memory, as other libraries do, without a budget.
     #[arg(long, conflicts_with = "gpu")]
     pub in_memory: bool,
     /// The library that computes in memory.
@@ -215,21 +213,21 @@ pub struct Msm {
     pub gpu: Gpu,
 }
 
-/// Whether GPUs work, too.
+/// GPUs for a session.
 #[derive(Debug, Clone, Args)]
 pub struct Gpu {
-    /// Which GPUs take part: auto (the first one, if there is any), off, all, or their numbers. What one does not do, or fails at,
-    /// another one does, or the processor.
+    /// Which GPUs take part: auto (the first one, if there is one), off, all, or their numbers. A job that a GPU declines or fails is
+    /// done by another one or by the processor.
     #[arg(long, value_name = "auto|off|all|N,N", default_value_t = Choice::Off)]
     pub gpu: Choice,
-    /// The budget of each GPU's memory; auto is what is free there.
+    /// The budget of each GPU's memory; auto is its free memory.
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
     pub vram: ByteSize,
-    /// The budget of page-locked memory, through which data goes to the GPUs and back: kept from job to job, within --memory; each
-    /// GPU has an equal part. auto is 80MiB for each.
+    /// The budget of page-locked memory, through which data goes to the GPUs and back. It is part of --memory and kept from job to
+    /// job; each GPU has an equal part. auto is 80MiB for each.
     #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
     pub pinned: ByteSize,
-    /// Page-locked memory on the way to the GPUs is write-combined: a little faster to copy from, but nothing is read from disk
+    /// Make page-locked memory on the way to the GPUs write-combined: a little faster to copy from, but disk reads cannot go
     /// straight into it.
     #[arg(long)]
     pub write_combined: bool,
@@ -241,19 +239,19 @@ pub struct ProofOn {
     /// Which GPUs.
     #[command(flatten)]
     pub gpu: Gpu,
-    /// What the GPU gets: measured (what it does faster than the processor, as measured at the first sum and transform), or
-    /// always (whatever it can do, however small).
+    /// Which jobs GPUs get: measured (those that they do faster than the processor, as measured at the first sum and transform), or
+    /// always (all that they can do, however small).
     #[arg(long, value_enum, default_value_t = OffloadName::Measured)]
     pub offload: OffloadName,
 }
 
-/// Say what keys and a proof will take.
+/// What keys and a proof will take.
 #[derive(Debug, Clone, Args)]
 pub struct Plan {
-    /// Of what.
+    /// The circuit.
     #[command(flatten)]
     pub shape: Shape,
-    /// Say which jobs a GPU would do, and how, too; its rates are measured for that.
+    /// Print also which jobs GPUs would do, and how; their rates are measured for that.
     #[command(flatten)]
     pub on: ProofOn,
 }
@@ -273,7 +271,7 @@ pub struct Commit {
     /// Open the commitment at this point: 64 hexadecimal digits, the most significant first.
     #[arg(long, value_name = "HEX")]
     pub open_at: Option<String>,
-    /// Whether GPUs sum, too: whatever fits them, however small.
+    /// GPUs that sum: all sums that fit them, however small.
     #[command(flatten)]
     pub gpu: Gpu,
 }
@@ -298,13 +296,13 @@ pub struct Statement {
     /// Which circuit, how large.
     #[command(flatten)]
     pub shape: Shape,
-    /// Where the witness and the prover's randomness come from.
+    /// The seed of the witness and of the prover's randomness.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// A ParamsKZG file (raw bytes), of this k; without it, an INSECURE one is made from --srs-seed.
     #[arg(long)]
     pub params: Option<PathBuf>,
-    /// Where the secret of an insecure SRS comes from.
+    /// The seed of the secret of an insecure SRS.
     #[arg(long, default_value_t = 1)]
     pub srs_seed: u64,
 }
@@ -312,16 +310,16 @@ pub struct Statement {
 /// Prove a built-in circuit.
 #[derive(Debug, Clone, Args)]
 pub struct Prove {
-    /// What to prove.
+    /// The statement.
     #[command(flatten)]
     pub statement: Statement,
     /// The file for the proof.
     #[arg(long)]
     pub out: PathBuf,
-    /// Prove in memory, with the drop-in and no session: stock, by another name.
+    /// Prove in memory, with the drop-in and without a session: upstream's own code.
     #[arg(long, conflicts_with = "gpu")]
     pub no_session: bool,
-    /// Prove with the unmodified crate, in memory: what people have today.
+    /// Prove with the unmodified crate, in memory.
     #[arg(long, conflicts_with_all = ["no_session", "gpu"])]
     pub stock: bool,
     /// Prove with a GPU.
@@ -338,14 +336,14 @@ pub struct Prove {
 /// Check a proof of a built-in circuit with the unmodified halo2-axiom.
 #[derive(Debug, Clone, Args)]
 pub struct Verify {
-    /// What was proved.
+    /// The statement.
     #[command(flatten)]
     pub statement: Statement,
     /// The proof.
     pub proof: PathBuf,
 }
 
-/// Show what this is about.
+/// The demo.
 #[derive(Debug, Clone, Args)]
 pub struct Demo {
     /// Another demo than the usual one.
@@ -380,55 +378,11 @@ pub struct Oom {
     pub k: u32,
 }
 
-/// Measure against the in-memory libraries. Say what: --msm, --ntt, --prove; if nothing is said, a bit of each.
-#[derive(Debug, Clone, Args)]
-pub struct Bench {
-    /// MSMs of these sizes (powers of two), from disk in --memory (96 MiB; with --gpu 256 MiB, and 20,22,24,26 if nothing is said).
-    #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
-    pub msm: Vec<u32>,
-    /// Transforms of these sizes (powers of two), from disk in --memory (64 MiB; with --gpu as MSMs).
-    #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
-    pub ntt: Vec<u32>,
-    /// Keys and proofs of these circuits in --memory (32 MiB), against the unmodified prover with all the memory it wants.
-    #[arg(long, value_delimiter = ',', value_enum, value_name = "CIRCUIT")]
-    pub prove: Vec<Kind>,
-    /// With 2^K rows each: several show how that scales.
-    #[arg(long, value_delimiter = ',', requires = "prove", default_value = "16", value_parser = clap::value_parser!(u32).range(8..=28))]
-    pub k: Vec<u32>,
-    /// On so many threads each, instead of --threads: several show how that scales.
-    #[arg(long, value_delimiter = ',', requires = "prove", value_name = "N")]
-    pub cores: Vec<usize>,
-    /// Time against memory too: from the smallest budget that works, doubled up to all there is.
-    #[arg(long, requires = "prove")]
-    pub curve: bool,
-    /// The unmodified prover with a swap file under our limit too (usually takes root).
-    #[arg(long, requires = "prove")]
-    pub swap: bool,
-    /// A ParamsKZG file (raw bytes) for the proofs; without it, an INSECURE one is made for each K.
-    #[arg(long, requires = "prove", value_name = "FILE")]
-    pub params: Option<PathBuf>,
-    /// Measure a GPU instead: what it is and does in a second, then MSMs and transforms from disk with it, beside the processor's;
-    /// auto is the first one. Fails where there is none, where it fails, and where a result differs.
-    #[arg(long, value_name = "auto|N", conflicts_with_all = ["prove", "k", "cores", "curve", "swap", "params", "no_ark"])]
-    pub gpu: Option<Choice>,
-    /// Budgets of the GPU's memory; auto is what is free there. Those that it has not are left out.
-    #[arg(long, value_delimiter = ',', requires = "gpu", value_name = "SIZE", default_value = "1GiB,4GiB,16GiB", value_parser = size)]
-    pub vram: Vec<ByteSize>,
-    /// Leave the processor out; results are then compared between budgets only.
-    #[arg(long, requires = "gpu")]
-    pub no_cpu: bool,
-    /// Each is run so often, in turns; medians count.
-    #[arg(long, default_value_t = 3)]
-    pub runs: usize,
-    /// Leave arkworks out of the MSMs (it is the slowest).
-    #[arg(long)]
-    pub no_ark: bool,
-    /// Draw it into this file.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-}
-
-fn size(text: &str) -> Result<ByteSize, String> {
+/// A size in bytes as people write it.
+///
+/// # Errors
+/// Text that is no size, with the reason.
+pub fn size(text: &str) -> Result<ByteSize, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
@@ -453,29 +407,6 @@ mod tests {
         assert!(parse("spillproof demo oom --log-n 18 --memory 24M").is_ok());
         assert!(parse("spillproof demo oom --circuit chain --k 20 --memory 128MiB").is_ok());
         assert!(parse("spillproof demo oom --circuit chain --log-n 20").is_err());
-        assert!(parse("spillproof bench --prove chain,wide --k 16,18 --cores 1,2 --curve --swap").is_ok());
-        assert!(parse("spillproof bench --curve").is_err());
-        let Some(Command::Bench(bench)) = parse("spillproof bench --gpu auto").unwrap().command else {
-            panic!("it is a benchmark");
-        };
-        assert_eq!((bench.gpu, bench.vram.len()), (Some(Choice::Auto), 3));
-        assert!(
-            parse("spillproof bench --gpu 1 --vram 1GiB,auto --msm 20 --ntt 20,22 --runs 5 --no-cpu").is_ok()
-        );
-        assert!(parse("spillproof bench --msm 29").is_err());
-        for refused in [
-            "--gpu first",
-            "--vram 1GiB",
-            "--no-cpu",
-            "--gpu 0 --prove chain",
-            "--gpu 0 --no-ark",
-            "--gpu 0 --curve",
-        ] {
-            assert!(
-                parse(&format!("spillproof bench {refused}")).is_err(),
-                "{refused}"
-            );
-        }
         assert!(parse("spillproof msm --log-n 4 --gpu auto --vram 2GiB").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu 0").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu all --pinned 64MiB --write-combined").is_ok());

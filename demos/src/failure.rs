@@ -1,4 +1,4 @@
-//! What can go wrong in a run, in plain words, and the exit code that goes with it.
+//! The errors of a run, and their exit codes.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ pub enum Failure {
     /// halo2's errors.
     #[error("{doing}: {reason}")]
     Halo2 {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// What halo2 said.
+        /// halo2's error.
         reason: String,
     },
     /// A file of the user's.
@@ -23,45 +23,45 @@ pub enum Failure {
     File {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file that is not what it should be.
+    /// A file with the wrong content.
     #[error("{}: {details}", file.display())]
     Content {
         /// The file.
         file: PathBuf,
-        /// What is wrong, and what would be right.
+        /// The content that was found, and the expected one.
         details: String,
     },
     /// Two ways to the same result gave different ones: this is a bug.
     #[error("{0}: the results differ; this is a bug in spillproof, please report it")]
     Different(String),
-    /// A GPU that was named, and can't be had.
+    /// A GPU that was named and cannot be used.
     #[error(transparent)]
     Gpu(#[from] spillproof_gpu::Error),
-    /// A GPU is to be measured, and there is none.
+    /// A GPU is to be measured, and the machine has none.
     #[error("{0}")]
     NoGpu(spillproof_gpu::NotUsed),
-    /// A GPU that was measured did not do what it was asked for, or did it wrong; what, one a line.
+    /// A GPU that was measured declined jobs or computed wrong results; one a line.
     #[error("{0}")]
     Unmeasured(String),
-    /// A proof that a GPU took part in, and that does not hold.
+    /// A proof that a GPU took part in and that does not verify.
     #[error(
         "a GPU took part in this proof, and it does not verify ({0}): nothing was written. Prove with --gpu off, and do not trust \
          that GPU or its driver"
     )]
     Unverified(String),
-    /// A group with a memory limit cannot be had, or asked.
+    /// A group with a memory limit cannot be made or read.
     #[error(transparent)]
     Group(#[from] spillproof_cgroup_tests::Refusal),
-    /// A demonstration that did not show what it should.
+    /// A demonstration without the expected outcome.
     #[error("{0}")]
     Demonstration(String),
     /// The result cannot be written as JSON.
     #[error("the result as JSON")]
     Json(#[from] serde_json::Error),
-    /// What was asked for does not make sense.
+    /// A command line that cannot be carried out.
     #[error("{0}")]
     Usage(String),
 }
@@ -73,7 +73,7 @@ impl Failure {
         move |source| Self::File { file, source }
     }
 
-    /// For halo2, whose errors say little about what was being done.
+    /// For halo2, whose errors do not name the operation.
     pub fn halo2<E: std::fmt::Debug>(doing: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::Halo2 {
             doing,
@@ -86,7 +86,7 @@ impl Failure {
         if matches!(self, Self::Usage(_)) { 2 } else { 1 }
     }
 
-    /// The whole chain of causes, one line each; a cause that its effect has already told is left out.
+    /// The whole chain of causes, one line each; a cause that is part of its effect's text is left out.
     pub fn explain(&self) -> String {
         let mut lines = vec![format!("error: {self}")];
         let mut cause = self.source();

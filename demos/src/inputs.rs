@@ -1,8 +1,8 @@
 //! Points and scalars by the million, from a seed, in any order and any number of threads, with constant memory.
 //!
 //! Points: `P_(l * m + j) = A_j + B_l`, with `m =` [`POINTS_PER_ROW`]; `A_j` and `B_l` are multiples of the generator by hashes of the
-//! seed. That is one mixed addition a point, and for all an MSM can see, points at random. Whoever knows the seed knows all their
-//! logarithms: they are for measuring, not for committing.
+//! seed. Each point costs one mixed addition, and an MSM takes as long over them as over random points. The seed gives
+//! their discrete logarithms: they are for measuring, not for commitments.
 //!
 //! Scalars: hashes below the modulus, taken as Montgomery limbs, so that every library has the same scalar from the same 32 bytes.
 
@@ -11,7 +11,7 @@ use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::BigInt;
 use rayon::prelude::*;
 
-use spillproof_cli::circuits::stock::rows::Values;
+use spillproof_circuits::stock::rows::Values;
 
 /// Points that share one `B_l`.
 pub const POINTS_PER_ROW: usize = 2048;

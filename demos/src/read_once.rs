@@ -6,12 +6,12 @@ use std::num::NonZeroU64;
 
 use rustix::fs::{Advice, fadvise};
 
-/// So much is asked of the kernel at a time.
+/// Bytes of one read.
 const READ_BYTES: usize = 256 << 10;
-/// So much is read before it is dropped.
+/// Bytes between two calls that drop pages.
 const STRIDE_BYTES: u64 = 1 << 20;
 
-/// A file whose pages leave the page cache behind the reader: under a limit on memory they would count as ours.
+/// A file whose pages leave the page cache behind the reader: a memory limit counts them as this process's.
 #[derive(Debug)]
 pub struct ReadOnce {
     file: File,
@@ -22,7 +22,7 @@ pub struct ReadOnce {
 impl ReadOnce {
     /// Of a file that is at its start.
     pub fn new(file: File) -> BufReader<Self> {
-        // Or the kernel reads ahead, on some machines by 16 MiB.
+        // Prevents read-ahead, which is 16 MiB on some machines.
         let _ = fadvise(&file, 0, None, Advice::Random);
         let once = Self {
             file,
@@ -39,7 +39,7 @@ impl Read for ReadOnce {
         self.read_bytes += len as u64;
         let behind_bytes = self.read_bytes - self.dropped_bytes;
         if behind_bytes >= STRIDE_BYTES || len == 0 {
-            // Advice: a file system that takes none keeps its pages, and reads as well.
+            // Advice only: on a file system that ignores it, pages stay and reads still work.
             let _ = fadvise(
                 &self.file,
                 self.dropped_bytes,

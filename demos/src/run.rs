@@ -17,14 +17,14 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// A run under way.
 pub struct Run {
-    /// What holds for every command.
+    /// Options of every command.
     pub global: Global,
     /// Phases and memory.
     pub recorder: Recorder,
 }
 
 impl Run {
-    /// Starts to watch.
+    /// Starts the recorder.
     pub fn start(global: &Global) -> Self {
         if global.json {
             steps::print_events();
@@ -43,7 +43,7 @@ impl Run {
         self.session_on(memory, None)
     }
 
-    /// The same, with somebody who may do whole jobs instead of the processor.
+    /// The same, with a tier that may do whole jobs instead of the processor.
     ///
     /// # Errors
     /// The engine's.
@@ -63,7 +63,7 @@ impl Run {
         Ok(Arc::new(session))
     }
 
-    /// Says something to people, not to machines.
+    /// Prints a line, unless the output is JSON.
     pub fn say(&self, text: impl std::fmt::Display) {
         if !self.global.json {
             put(text);
@@ -96,9 +96,9 @@ impl Run {
     }
 }
 
-/// A line on standard output. A reader that went away (`| head`) is no reason to fail or to stop.
+/// A line on standard output. A closed pipe (`| head`) is not an error.
 pub fn put(line: impl std::fmt::Display) {
-    let _nobody_reads = writeln!(std::io::stdout(), "{line}");
+    let _closed_pipe = writeln!(std::io::stdout(), "{line}");
 }
 
 /// Scratch on a tmpfs is memory by another name.

@@ -1,12 +1,10 @@
-//! `spillproof plan --gpu`: who would do which jobs, held to who does them, under the fake driver with kernels compiled for the host.
-
-#![allow(clippy::unwrap_used)]
-
-mod gpu_support;
+//! `spillproof plan --gpu`: the planned jobs of each device are compared with the jobs of a proof, under the fake driver with kernels
+//! compiled for the host.
 
 use std::process::{Command, Output};
 
-use gpu_support::{BINARY, fake_device, last_value, under, with_devices, without_devices};
+use super::BINARY;
+use super::gpu_support::{fake_device, last_value, under, with_devices, without_devices};
 use serde_json::Value;
 
 fn run(mut command: Command, arguments: &str) -> Output {

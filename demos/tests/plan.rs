@@ -1,7 +1,5 @@
-//! A plan says what then happens: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused. What a
-//! second compute tier is offered is what was planned, with as many bytes left.
-
-#![allow(clippy::expect_used, clippy::unwrap_used)]
+//! Plans are compared with runs: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused. The
+//! jobs that a second compute tier is offered are the planned ones, with as many bytes left.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,12 +7,13 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ark_bn254::G1Projective;
+use halo2_axiom::spillproof::OpeningScheme;
 use spillproof::Session;
 use spillproof::budget::{Budget, ByteSize};
-use spillproof::plan::{Job, Offer, OpeningScheme, Phase, Plan, Rates};
+use spillproof::plan::{Job, Offer, Phase, Plan, Rates};
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
-use spillproof_cli::circuits::dropin::proof;
-use spillproof_cli::circuits::{Kind, Scheme};
+use spillproof_circuits::dropin::proof;
+use spillproof_circuits::{Kind, Scheme};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 const THREADS: usize = 2;
@@ -25,7 +24,7 @@ fn planned(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> spillproof:
         Scheme::Gwc => OpeningScheme::Gwc,
     };
     let shape = halo2_axiom::spillproof::shape(&proof::constraint_system(kind), k, 1, scheme);
-    Plan::new(&shape, budget_bytes, THREADS, &Rates::default())
+    shape.plan(budget_bytes, THREADS, &Rates::default())
 }
 
 /// What a phase takes: the peak, bytes read, bytes written.
@@ -48,7 +47,7 @@ fn happens(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> [(Phase, Ta
     happens_with(None, (kind, k, scheme, budget_bytes)).map(|(phase, taken, _)| (phase, taken))
 }
 
-/// The same with somebody who writes down what he is offered, and what of it came in each phase.
+/// The same with a tier that records its offers, and the offers of each phase.
 fn happens_with(
     tier: Option<&Arc<Recording>>,
     (kind, k, scheme, budget_bytes): (Kind, u32, Scheme, u64),

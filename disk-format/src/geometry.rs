@@ -4,14 +4,12 @@
 //! [header 4096][frame 0][frame 1]...[frame F-1][digests: 32 F bytes, zero-padded to a multiple of 4096]
 //! ```
 //!
-//! Elements never straddle frames; the last frame of each section is zero-padded. Offsets and lengths are in bytes.
+//! Element lengths divide the frame length, so elements never straddle frames; the last frame of each section is zero-padded. Offsets and lengths are in bytes.
 
 use std::ops::Range;
 
 use crate::error::FormatError;
-use crate::header::{
-    FILE_BYTES_MAX, FRAME_BYTES_MAX, FRAME_BYTES_MIN, HEADER_BYTES, SECTIONS_MAX, Section, SectionSpec,
-};
+use crate::header::{Curve, FILE_BYTES_MAX, HEADER_BYTES, SECTIONS_MAX, Section, SectionSpec};
 
 /// Length of a frame's digest in bytes.
 pub const DIGEST_BYTES: u64 = 32;
@@ -32,14 +30,17 @@ impl Geometry {
     ///
     /// # Errors
     /// [`FormatError::Field`], as in [`crate::Header::new`].
-    pub fn new(frame_bytes: u32, sections: &[SectionSpec]) -> Result<Self, FormatError> {
-        if !frame_bytes.is_power_of_two() || !(FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&frame_bytes) {
-            return Err(FormatError::Field {
-                what: "frame length",
-                offset: 20,
-                value: frame_bytes.to_string(),
-                remedy: "a power of two from 4096 to 16777216",
-            });
+    pub fn new(curve: Curve, frame_bytes: u32, sections: &[SectionSpec]) -> Result<Self, FormatError> {
+        let refuse = |remedy| FormatError::Field {
+            what: "frame length",
+            offset: 20,
+            value: frame_bytes.to_string(),
+            remedy,
+        };
+        if !curve.allows_frames_of(frame_bytes) {
+            return Err(refuse(
+                "a power of two from 4096 to 16777216, for BLS12-381 three times one as well",
+            ));
         }
         if sections.is_empty() || sections.len() > SECTIONS_MAX {
             return Err(FormatError::Field {
@@ -52,10 +53,15 @@ impl Geometry {
         let mut placed = Vec::with_capacity(sections.len());
         let mut frames = 0u64;
         for spec in sections {
-            let elements_per_frame = u64::from(frame_bytes / spec.content.element_bytes());
+            let element_bytes = spec.content.element_bytes(curve);
+            if !frame_bytes.is_multiple_of(element_bytes) {
+                return Err(refuse("a multiple of every section's element length"));
+            }
+            let elements_per_frame = u64::from(frame_bytes / element_bytes);
             placed.push(Section {
                 content: spec.content,
                 basis: spec.basis,
+                element_bytes,
                 elements: spec.elements,
                 first_frame: frames,
                 label: spec.label,

@@ -19,7 +19,7 @@ pub const VERSION: u32 = 1;
 pub const SECTIONS_MAX: usize = 64;
 /// Longest frame in bytes.
 pub const FRAME_BYTES_MAX: u32 = 1 << 24;
-/// Shortest frame in bytes; every frame length is a power of two times this.
+/// Shortest frame in bytes; every frame length is a multiple of it.
 pub const FRAME_BYTES_MIN: u32 = 4096;
 /// Longest container in bytes: 256 TiB.
 pub const FILE_BYTES_MAX: u64 = 1 << 48;
@@ -89,6 +89,8 @@ coded! {
         Pallas = 2,
         /// Vesta.
         Vesta = 3,
+        /// BLS12-381.
+        Bls12381 = 4,
     }
 }
 
@@ -97,9 +99,9 @@ coded! {
     Content: u16, "content of a section", "a newer spillproof wrote this file; read it with that one" {
         /// Elements of the scalar field, 32 bytes.
         Scalars = 1,
-        /// Points of G1, 64 bytes.
+        /// Points of G1: two coordinates.
         G1 = 2,
-        /// Points of G2, 128 bytes.
+        /// Points of G2: two coordinates in the quadratic extension.
         G2 = 3,
         /// Bytes without a meaning of their own.
         Bytes = 4,
@@ -118,15 +120,44 @@ coded! {
     }
 }
 
+impl Curve {
+    /// Length of a coordinate of G1 in bytes.
+    pub const fn coordinate_bytes(self) -> u32 {
+        match self {
+            Self::Bn254 | Self::Pallas | Self::Vesta => 32,
+            Self::Bls12381 => 48,
+        }
+    }
+
+    /// Whether a container of this curve may have frames of this length: a power of two, or, if coordinates of the curve are three times
+    /// one, three times a power of two.
+    pub const fn allows_frames_of(self, frame_bytes: u32) -> bool {
+        let in_range = frame_bytes >= FRAME_BYTES_MIN && frame_bytes <= FRAME_BYTES_MAX;
+        let by_three = self.coordinate_bytes().is_multiple_of(3)
+            && frame_bytes.is_multiple_of(3 * FRAME_BYTES_MIN)
+            && (frame_bytes / 3).is_power_of_two();
+        in_range && (frame_bytes.is_power_of_two() || by_three)
+    }
+}
+
 impl Content {
-    /// Length of one element in bytes. It divides every frame length.
-    pub const fn element_bytes(self) -> u32 {
+    /// Length of one element in bytes.
+    pub const fn element_bytes(self, curve: Curve) -> u32 {
         match self {
             Self::Scalars => 32,
-            Self::G1 => 64,
-            Self::G2 => 128,
+            Self::G1 => 2 * curve.coordinate_bytes(),
+            Self::G2 => 4 * curve.coordinate_bytes(),
             Self::Bytes => 1,
         }
+    }
+}
+
+/// The shortest frame of at least `frame_bytes` (a power of two from 4096 on) that elements of this length fill: `frame_bytes` itself, or
+/// three halves of it for lengths of three times a power of two.
+pub const fn frame_bytes_for(element_bytes: usize, frame_bytes: usize) -> usize {
+    match frame_bytes.is_multiple_of(element_bytes) {
+        true => frame_bytes,
+        false => frame_bytes / 2 * 3,
     }
 }
 
@@ -207,6 +238,8 @@ pub struct Section {
     pub content: Content,
     /// The basis that they are in.
     pub basis: Basis,
+    /// Length of one of them in bytes.
+    pub element_bytes: u32,
     /// How many there are.
     pub elements: u64,
     /// The frame, counted through the whole file, that the first element is in.
@@ -218,7 +251,7 @@ pub struct Section {
 impl Section {
     /// Length of one element in bytes.
     pub const fn element_bytes(&self) -> u32 {
-        self.content.element_bytes()
+        self.element_bytes
     }
 }
 
@@ -238,10 +271,10 @@ pub struct Header {
 
 impl Header {
     /// A header for a new container; `root` and `parent` are zero. `frame_bytes` is a power of two from 4096 to
-    /// 2^24, see [`crate::FRAME_BYTES_DEFAULT`].
+    /// 2^24, see [`crate::FRAME_BYTES_DEFAULT`], or what [`frame_bytes_for`] makes of it.
     ///
     /// # Errors
-    /// [`FormatError::Field`] when the frame length is not allowed, there are no or more than [`SECTIONS_MAX`]
+    /// [`FormatError::Field`] when the frame length is not allowed or elements do not fill frames, there are no or more than [`SECTIONS_MAX`]
     /// sections, or the file would be longer than [`FILE_BYTES_MAX`].
     pub fn new(
         kind: Kind,
@@ -251,7 +284,7 @@ impl Header {
         epoch: u64,
         sections: &[SectionSpec],
     ) -> Result<Self, FormatError> {
-        let geometry = Geometry::new(frame_bytes, sections)?;
+        let geometry = Geometry::new(curve, frame_bytes, sections)?;
         Ok(Self {
             kind,
             curve,
@@ -392,9 +425,9 @@ impl Header {
         }
         let mut specs = Vec::with_capacity(section_count);
         for i in 0..section_count {
-            specs.push(decode_section(bytes, SECTIONS_AT + i * SECTION_BYTES)?);
+            specs.push(decode_section(curve, bytes, SECTIONS_AT + i * SECTION_BYTES)?);
         }
-        let geometry = Geometry::new(u32_at(bytes, FRAME_BYTES_AT), &specs)?;
+        let geometry = Geometry::new(curve, u32_at(bytes, FRAME_BYTES_AT), &specs)?;
         for (i, section) in geometry.sections().iter().enumerate() {
             let at = SECTIONS_AT + i * SECTION_BYTES + 16;
             let first_frame = u64_at(bytes, at);
@@ -446,16 +479,16 @@ impl Header {
     }
 }
 
-fn decode_section(bytes: &[u8; HEADER_BYTES], at: usize) -> Result<SectionSpec, FormatError> {
+fn decode_section(curve: Curve, bytes: &[u8; HEADER_BYTES], at: usize) -> Result<SectionSpec, FormatError> {
     let content = Content::decode(u16_at(bytes, at), at)?;
     let basis = Basis::decode(u16_at(bytes, at + 2), at + 2)?;
     let element_bytes = u32_at(bytes, at + 4);
-    if element_bytes != content.element_bytes() {
+    if element_bytes != content.element_bytes(curve) {
         return Err(FormatError::Field {
             what: "element length of a section",
             offset: (at + 4) as u64,
             value: element_bytes.to_string(),
-            remedy: "scalars have 32 bytes, G1 points 64, G2 points 128, bytes 1",
+            remedy: "scalars have 32 bytes, points of G1 two coordinates of the curve, points of G2 four, bytes 1",
         });
     }
     let label = Label::decode(array_at(bytes, at + 24), at + 24)?;

@@ -4,8 +4,9 @@
 //!
 //! - [`header`]: one 4 KiB block at the start of a container says what it holds: a table of sections.
 //! - [`geometry`]: where each frame, the digest table and the end of the file are. All of it follows from the header.
+//! - [`curve`]: the curves by their fields.
 //! - [`digest`]: each frame has a keyed digest bound to its place; one root over header and digests names the file.
-//! - [`native`]: field elements and points as bytes, the same as in the memory of arkworks and halo2curves.
+//! - [`element`]: values with a fixed number of bytes; [`native`]: field elements and points as checked bytes, the same as in the memory of arkworks and halo2curves.
 //! - [`srs`]: the sections of a KZG SRS.
 //! - [`params_kzg`]: the files that halo2 users already have.
 //!
@@ -16,7 +17,9 @@
 
 #![warn(missing_docs)]
 
+pub mod curve;
 pub mod digest;
+pub mod element;
 mod error;
 pub mod geometry;
 pub mod header;
@@ -24,12 +27,16 @@ pub mod native;
 pub mod params_kzg;
 pub mod srs;
 
+pub use curve::GroupId;
 pub use digest::{FrameKey, RootHasher};
+pub use element::Element;
 pub use error::{FormatError, PointFault};
 pub use geometry::Geometry;
-pub use header::{Basis, Content, Curve, HEADER_BYTES, Header, Kind, Label, Section, SectionSpec};
+pub use header::{
+    Basis, Content, Curve, HEADER_BYTES, Header, Kind, Label, Section, SectionSpec, frame_bytes_for,
+};
 
-/// Default length of a frame in bytes for columns of field elements: 512 scalars of 32 bytes.
+/// Default length of a frame in bytes for columns of field elements: 512 scalars of 32 bytes. See [`frame_bytes_for`].
 pub const FRAME_BYTES_DEFAULT: u32 = 16384;
-/// Default length of a frame in bytes for an SRS: 1024 points of 64 bytes.
+/// Default length of a frame in bytes for an SRS: 1024 points of 64 bytes. See [`frame_bytes_for`].
 pub const SRS_FRAME_BYTES_DEFAULT: u32 = 65536;

@@ -1,7 +1,8 @@
 //! Field elements and points as bytes, exactly as arkworks and halo2curves hold them in memory.
 //!
-//! - An element of a 4-limb prime field is 32 bytes: four u64 limbs, least significant first, each little-endian, in
-//!   Montgomery form with R = 2^256 (the stored integer is x·R mod p), below the modulus.
+//! - An element of a prime field of N limbs is 8 N bytes: N u64 limbs, least significant first, each little-endian, in
+//!   Montgomery form with R = 2^(64 N) (the stored integer is x·R mod p), below the modulus. N is 4 for the scalars and coordinates of
+//!   BN254, Pallas and Vesta and for the scalars of BLS12-381, and 6 for the coordinates of BLS12-381.
 //! - An element c0 + c1·u of a quadratic extension is c0, then c1.
 //! - An affine point is x, then y; **the point at infinity is all zero bytes**. That is unambiguous on curves
 //!   y² = x³ + ax + b with b != 0: (0, 0) is not on them. (For BN254, arkworks and halo2curves agree on it.)
@@ -13,24 +14,17 @@ use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ff::{BigInt, Field, Fp, MontBackend, MontConfig, PrimeField, QuadExtConfig, QuadExtField};
 
+use crate::element::{Element, limbs_from_bytes, limbs_to_bytes};
 use crate::error::{FormatError, PointFault, hex};
 
-/// Length of a scalar or base field element in bytes.
-pub const FIELD_BYTES: usize = 32;
-/// Length of an affine point of G1 in bytes.
+/// Length of an affine point of BN254's G1 in bytes.
 pub const G1_BYTES: usize = 64;
-/// Length of an affine point of G2 in bytes.
+/// Length of an affine point of BN254's G2 in bytes.
 pub const G2_BYTES: usize = 128;
 
 /// A field whose elements have the native form. Not meant to be implemented elsewhere.
-pub trait NativeField: Field {
-    /// Length of an element in bytes.
-    const BYTES: usize;
-
-    /// Writes the native form to the first [`Self::BYTES`] bytes of `out`; a shorter `out` gets a prefix.
-    fn write_native(&self, out: &mut [u8]);
-
-    /// Reads the native form: `None` unless there are exactly [`Self::BYTES`] bytes and every coordinate is below the
+pub trait NativeField: Field + Element {
+    /// Reads the native form: `None` unless there are exactly [`Element::BYTES`] bytes and every coordinate is below the
     /// modulus.
     fn read_native(bytes: &[u8]) -> Option<Self>;
 
@@ -44,43 +38,21 @@ pub trait NativeField: Field {
     fn is_odd(&self) -> bool;
 }
 
-fn read_limbs(bytes: &[u8]) -> Option<[u64; 4]> {
-    let bytes: &[u8; FIELD_BYTES] = bytes.try_into().ok()?;
-    let mut limbs = [0u64; 4];
-    for (limb, chunk) in limbs.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *limb = u64::from_le_bytes(*chunk);
-    }
-    Some(limbs)
-}
-
-fn write_limbs(limbs: &[u64; 4], out: &mut [u8]) {
-    for (limb, chunk) in limbs.iter().zip(out.as_chunks_mut::<8>().0) {
-        *chunk = limb.to_le_bytes();
-    }
-}
-
-impl<P: MontConfig<4>> NativeField for Fp<MontBackend<P, 4>, 4> {
-    const BYTES: usize = FIELD_BYTES;
-
-    #[inline]
-    fn write_native(&self, out: &mut [u8]) {
-        write_limbs(&self.0.0, out);
-    }
-
+impl<P: MontConfig<N>, const N: usize> NativeField for Fp<MontBackend<P, N>, N> {
     #[inline]
     fn read_native(bytes: &[u8]) -> Option<Self> {
-        let montgomery = BigInt(read_limbs(bytes)?);
+        let montgomery = BigInt(exact_limbs(bytes)?);
         (montgomery < P::MODULUS).then(|| Self::new_unchecked(montgomery))
     }
 
     #[inline]
     fn write_standard(&self, out: &mut [u8]) {
-        write_limbs(&self.into_bigint().0, out);
+        limbs_to_bytes(&self.into_bigint().0, out);
     }
 
     #[inline]
     fn read_standard(bytes: &[u8]) -> Option<Self> {
-        Self::from_bigint(BigInt(read_limbs(bytes)?))
+        Self::from_bigint(BigInt(exact_limbs(bytes)?))
     }
 
     #[inline]
@@ -89,18 +61,11 @@ impl<P: MontConfig<4>> NativeField for Fp<MontBackend<P, 4>, 4> {
     }
 }
 
-impl<P: QuadExtConfig> NativeField for QuadExtField<P>
-where
-    P::BaseField: NativeField,
-{
-    const BYTES: usize = 2 * P::BaseField::BYTES;
+fn exact_limbs<const N: usize>(bytes: &[u8]) -> Option<[u64; N]> {
+    (bytes.len() == 8 * N).then(|| limbs_from_bytes(bytes))
+}
 
-    fn write_native(&self, out: &mut [u8]) {
-        let (c0, c1) = out.split_at_mut(P::BaseField::BYTES.min(out.len()));
-        self.c0.write_native(c0);
-        self.c1.write_native(c1);
-    }
-
+impl<P: QuadExtConfig<BaseField: NativeField>> NativeField for QuadExtField<P> {
     fn read_native(bytes: &[u8]) -> Option<Self> {
         let (c0, c1) = bytes.split_at_checked(P::BaseField::BYTES)?;
         Some(Self::new(
@@ -110,7 +75,7 @@ where
     }
 
     fn write_standard(&self, out: &mut [u8]) {
-        let (c0, c1) = out.split_at_mut(P::BaseField::BYTES.min(out.len()));
+        let (c0, c1) = out.split_at_mut(P::BaseField::BYTES);
         self.c0.write_standard(c0);
         self.c1.write_standard(c1);
     }
@@ -136,21 +101,18 @@ where
     2 * P::BaseField::BYTES
 }
 
-/// Writes a point to the first [`point_bytes`] bytes of `out`; a shorter `out` gets a prefix.
+/// Writes a point to the first [`point_bytes`] bytes of `out`, which has room for it.
 #[inline]
 pub fn write_point<P: SWCurveConfig>(point: &Affine<P>, out: &mut [u8])
 where
     P::BaseField: NativeField,
 {
     match point.xy() {
-        None => {
-            let bytes = point_bytes::<P>().min(out.len());
-            out[..bytes].fill(0);
-        }
+        None => out[..point_bytes::<P>()].fill(0),
         Some((x, y)) => {
-            let (x_out, y_out) = out.split_at_mut(P::BaseField::BYTES.min(out.len()));
-            x.write_native(x_out);
-            y.write_native(y_out);
+            let (x_out, y_out) = out.split_at_mut(P::BaseField::BYTES);
+            x.encode(x_out);
+            y.encode(y_out);
         }
     }
 }
@@ -206,7 +168,7 @@ pub fn write_elements<F: NativeField>(elements: &[F], out: &mut [u8]) -> Result<
         out.len(),
     )?;
     for (element, bytes) in elements.iter().zip(out.chunks_exact_mut(F::BYTES)) {
-        element.write_native(bytes);
+        element.encode(bytes);
     }
     Ok(())
 }
@@ -288,7 +250,7 @@ mod tests {
         for _ in 0..50 {
             let x = Fr::rand(&mut rng);
             let mut bytes = [0u8; 32];
-            x.write_native(&mut bytes);
+            x.encode(&mut bytes);
             assert_eq!(Fr::read_native(&bytes), Some(x));
             let theirs = bn256::Fr::from_raw_bytes(&bytes).expect("reduced");
             let mut standard = [0u8; 32];

@@ -64,6 +64,39 @@ fn geometry() {
 }
 
 #[test]
+fn points_of_bls12_381_fill_frames_of_three_times_a_power_of_two() {
+    let sections = [
+        spec(Content::G1, Basis::Monomial, 1 << 10, "g"),
+        spec(Content::G2, Basis::None, 2, "g2,s_g2"),
+        spec(Content::Scalars, Basis::None, 400, "scalars"),
+    ];
+    let header = |curve, frame_bytes| Header::new(Kind::Srs, curve, frame_bytes, [0; 16], 0, &sections);
+    let whole = header(Curve::Bls12381, 12288).unwrap();
+    assert_eq!(Header::decode(&whole.encode()), Ok(whole.clone()));
+    let geometry = whole.geometry();
+    let [g, pair, scalars] = whole.sections() else {
+        panic!("three sections")
+    };
+    assert_eq!(
+        (g.element_bytes(), pair.element_bytes(), scalars.element_bytes()),
+        (96, 192, 32)
+    );
+    assert_eq!(geometry.elements_per_frame(g), 128);
+    assert_eq!(geometry.section_frames(pair), 8..9);
+    assert_eq!(geometry.section_frames(scalars), 9..11);
+    assert_eq!(geometry.element_offset(g, 128), Ok(4096 + 12288));
+    // Elements do not fill these frames; and frames of other curves are powers of two.
+    assert!(header(Curve::Bls12381, 16384).is_err());
+    assert!(header(Curve::Bn254, 12288).is_err());
+    for frame_bytes in [6144, 3 << 23, 9 * 4096, 0] {
+        assert!(!Curve::Bls12381.allows_frames_of(frame_bytes), "{frame_bytes}");
+    }
+    for (element_bytes, frame_bytes) in [(32, 16384), (64, 16384), (128, 16384), (96, 24576), (192, 24576)] {
+        assert_eq!(frame_bytes_for(element_bytes, 16384), frame_bytes);
+    }
+}
+
+#[test]
 fn an_empty_section_has_no_frames() {
     let sections = [
         spec(Content::Scalars, Basis::None, 0, "none"),

@@ -54,7 +54,12 @@ fn header() -> impl Strategy<Value = Header> {
         Just(Kind::Srs),
         Just(Kind::ProvingKeyBundle)
     ];
-    let curve = prop_oneof![Just(Curve::Bn254), Just(Curve::Pallas), Just(Curve::Vesta)];
+    let curve = prop_oneof![
+        Just(Curve::Bn254),
+        Just(Curve::Pallas),
+        Just(Curve::Vesta),
+        Just(Curve::Bls12381)
+    ];
     let sections = prop::collection::vec(section(), 1..8);
     (
         kind,
@@ -66,7 +71,12 @@ fn header() -> impl Strategy<Value = Header> {
         .prop_filter_map(
             "too long for a container",
             |(kind, curve, log_frame, (file_id, epoch, parent, root), sections)| {
-                let mut header = Header::new(kind, curve, 1 << log_frame, file_id, epoch, &sections).ok()?;
+                let frame_bytes = match curve {
+                    // Frames that points fill, and those that they do not, which are refused.
+                    Curve::Bls12381 if epoch % 8 != 0 => (1 << log_frame) / 2 * 3,
+                    _ => 1 << log_frame,
+                };
+                let mut header = Header::new(kind, curve, frame_bytes, file_id, epoch, &sections).ok()?;
                 header.parent = parent;
                 header.root = root;
                 Some(header)
@@ -245,6 +255,14 @@ fn points_and_scalars_roundtrip() {
             prop_assert_eq!(read_point(&bytes), Ok(two));
             write_compressed(&two, &mut bytes);
             prop_assert_eq!(read_compressed(&bytes[..64]), Ok(two));
+            let one: Affine<ark_bls12_381::g1::Config> = multiple(scalar, ark_ec::AffineRepr::generator());
+            let two: Affine<ark_bls12_381::g2::Config> = multiple(scalar, ark_ec::AffineRepr::generator());
+            let mut long = [0; 192];
+            write_point(&one, &mut long);
+            prop_assert_eq!(read_point(&long[..96]), Ok(one));
+            prop_assert!(read_point::<ark_bls12_381::g1::Config>(&long[..64]).is_err());
+            write_point(&two, &mut long);
+            prop_assert_eq!(read_point(&long), Ok(two));
             let scalars = limbs.map(Fr::from);
             let mut again = [Fr::from(0u64); 4];
             write_elements(&scalars, &mut bytes).unwrap();

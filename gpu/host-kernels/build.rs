@@ -1,5 +1,5 @@
-//! Compiles `gpu/shim/host.cpp`, and with it every kernel, to a shared library. Without a C++ compiler the package still builds,
-//! and its function says what is missing: only tests need the library.
+//! Compiles `gpu/shim/host.cpp`, and with it every kernel, to a shared library. Without a C++ compiler the
+//! package still builds, and its function says what is missing: only tests need the library.
 
 use std::error::Error;
 use std::io::ErrorKind;

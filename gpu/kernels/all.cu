@@ -1,5 +1,5 @@
-// Every kernel of the device tier. One translation unit: NVRTC compiles it for the device, a C++ compiler for the host.
-// -DSPK_WITHOUT_PASTA leaves the Pasta curves out, and two thirds of the compiler's time.
+// All kernels. One translation unit: NVRTC compiles it for the device, a C++ compiler for the host.
+// -DSPK_WITHOUT_PASTA leaves out the Pasta curves, which take two thirds of the compiler's time.
 #include "elementwise.cuh"
 #include "msm.cuh"
 #include "ntt.cuh"

@@ -1,7 +1,8 @@
 // Carry chains over numbers of eight 32-bit words, least significant first.
 //
-// On the device a chain is one `asm` block, since nothing keeps the carry flag alive between two of them. On the host `chain` is 64-bit
-// arithmetic, and the text of the blocks is `chain_text`, where it is interpreted: a test holds the two to be the same.
+// On the device a chain is one `asm` block, since the carry flag does not survive between two blocks. On the
+// host `chain` is 64-bit arithmetic, and `chain_text` interprets the text of the blocks: a test compares the
+// two.
 #pragma once
 #include "platform.cuh"
 
@@ -14,7 +15,7 @@
 #define SPK_CHAIN_TEXT chain_text
 #else
 #define SPK_ASM(text, outputs, inputs) asm(text : outputs : inputs)
-// Read and written, written before all inputs are read, read.
+// Operand constraints: read and written; written before all inputs are read; read.
 #define SPK_CHANGED(word) "+r"(word)
 #define SPK_WRITTEN(word) "=&r"(word)
 #define SPK_GIVEN(word) "r"(word)
@@ -32,7 +33,8 @@
 namespace spk {
 namespace SPK_CHAIN_TEXT {
 
-// r += (a[0], a[2], a[4], a[6]) * b, each product at the place of its word; what leaves the eighth word goes to `top`.
+// r += (a[0], a[2], a[4], a[6]) * b, each product at the place of its word; the carry out of the eighth word
+// goes to `top`.
 SPK_INLINE void mad_row(u32 r[8], const u32 *a, u32 b, u32 &top) {
     SPK_ASM("mad.lo.cc.u32 %0, %9, %13, %0;\n\t"
             "madc.hi.cc.u32 %1, %9, %13, %1;\n\t"
@@ -46,7 +48,7 @@ SPK_INLINE void mad_row(u32 r[8], const u32 *a, u32 b, u32 &top) {
             SPK_LIST(SPK_CHANGED_8(r), SPK_CHANGED(top)), SPK_LIST(SPK_GIVEN_EVEN(a), SPK_GIVEN(b)));
 }
 
-// As `mad_row`, where nothing leaves the eighth word.
+// As `mad_row`, without a carry out of the eighth word.
 SPK_INLINE void mad_row_full(u32 r[8], const u32 *a, u32 b) {
     SPK_ASM("mad.lo.cc.u32 %0, %8, %12, %0;\n\t"
             "madc.hi.cc.u32 %1, %8, %12, %1;\n\t"
@@ -59,7 +61,7 @@ SPK_INLINE void mad_row_full(u32 r[8], const u32 *a, u32 b) {
             SPK_LIST(SPK_CHANGED_8(r)), SPK_LIST(SPK_GIVEN_EVEN(a), SPK_GIVEN(b)));
 }
 
-// low += addend, then `mad_row_full` with the carry of that.
+// low += addend, then `mad_row_full` with its carry.
 SPK_INLINE void shift_mad_row(u32 &low, u32 addend, u32 r[8], const u32 *a, u32 b) {
     SPK_ASM("add.cc.u32 %8, %8, %14;\n\t"
             "madc.lo.cc.u32 %0, %9, %13, %0;\n\t"
@@ -73,7 +75,7 @@ SPK_INLINE void shift_mad_row(u32 &low, u32 addend, u32 r[8], const u32 *a, u32 
             SPK_LIST(SPK_CHANGED_8(r), SPK_CHANGED(low)), SPK_LIST(SPK_GIVEN_EVEN(a), SPK_GIVEN(b), SPK_GIVEN(addend)));
 }
 
-// r = a + b; gives what leaves the eighth word.
+// r = a + b; returns the carry out of the eighth word.
 SPK_INLINE u32 add(u32 r[8], const u32 a[8], const u32 b[8]) {
     u32 carry;
     SPK_ASM("add.cc.u32 %0, %9, %17;\n\t"
@@ -138,7 +140,7 @@ SPK_INLINE void mad_row(u32 r[8], const u32 *a, u32 b, u32 &top) {
 SPK_INLINE void mad_row_full(u32 r[8], const u32 *a, u32 b) {
     u32 carry = 0;
     mad_pairs(r, a, b, carry);
-    // The bound in field.cuh says so; a wrong one must not pass unseen.
+    // The bound in field.cuh excludes a carry; a wrong bound must not go unnoticed.
     spk_shim::require(carry == 0, "a row of a Montgomery product overflows");
 }
 

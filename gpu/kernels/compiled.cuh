@@ -1,11 +1,12 @@
-// Constraint programs, compiled: what the generated text (gpu/src/program/text.rs) is made of.
+// Compiled constraint programs: the building blocks of the generated text (gpu/src/program/text.rs).
 //
-// The text is straight-line code, one statement an operation, in several kernels that run one after the other over the same rows.
-// Field operations are calls: inlined, a few hundred products take a compiler minutes and spill. What lives on from one kernel to
-// another, or does not fit a thread's registers, is kept in slots of device memory, each an element for every row of the launch.
-// Constants are read from memory, so that the text, and its place in the cache, depend on the shape of a program only.
+// The text is straight-line code, one statement an operation, in several kernels that run one after the other
+// over the same rows. Field operations are calls: inlined, a few hundred products take a compiler minutes and
+// spill. Values that one kernel leaves to another, or that do not fit a thread's registers, are in slots of
+// device memory, with an element for every row of the launch. Constants are read from memory, so the text and
+// its cache entry depend on the shape of a program only.
 //
-// Grid: as many threads as rows, one for each; 128 threads a block at most. Three blocks to a multiprocessor: 168 registers.
+// Grid: one thread a row; at most 128 threads a block. Three blocks on a multiprocessor: 168 registers.
 //
 //   SPK_COMPILED(spk_compiled_0, bn254_fr) {
 //       SPK_ROW(i, row) {
@@ -23,7 +24,7 @@ template <class F> SPK_CALL F product(F a, F b) { return mul(a, b); }
 template <class F> SPK_CALL F sum(F a, F b) { return add(a, b); }
 template <class F> SPK_CALL F difference(F a, F b) { return sub(a, b); }
 
-// Values are read where the text says so, and no earlier: what the compiler moves up occupies registers meanwhile.
+// Values are read where the text reads them: a read that the compiler moves up occupies registers.
 SPK_INLINE void here() {
 #ifndef SPK_HOST
     asm volatile("" ::: "memory");
@@ -65,7 +66,7 @@ template <class F> SPK_INLINE void give(const Program<F> &program, u32 output, u
 
 } // namespace spk
 
-// Not a loop: around so many calls one costs the compiler twice the time.
+// Not a loop: around so many calls a loop doubles the compiler's time.
 #define SPK_ROW(i, row)                                                                                               \
     const u64 i = thread_index();                                                                                    \
     [[maybe_unused]] const u64 row = program.first + i;                                                              \

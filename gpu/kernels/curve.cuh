@@ -1,10 +1,12 @@
-// Points of a short Weierstrass curve y^2 = x^3 + b, without a (BN254 G1, Pallas, Vesta), in affine and XYZZ coordinates.
+// Points of a short Weierstrass curve y^2 = x^3 + b, without a (BN254 G1, Pallas, Vesta), in affine and XYZZ
+// coordinates.
 //
-// XYZZ (Sutherland; formulas madd-2008-s, add-2008-s, dbl-2008-s-1 and mdbl-2008-s-1 of the Explicit-Formulas Database):
-// x = X / ZZ, y = Y / ZZZ with ZZ^3 = ZZZ^2. The point at infinity has ZZ = 0, so memory of zeros is a row of those. In affine
-// coordinates it is (0, 0), which is on none of these curves.
+// XYZZ (Sutherland; formulas madd-2008-s, add-2008-s, dbl-2008-s-1 and mdbl-2008-s-1 of the Explicit-Formulas
+// Database): x = X / ZZ, y = Y / ZZZ with ZZ^3 = ZZZ^2. The point at infinity has ZZ = 0, so zeroed memory is
+// points at infinity. The affine point at infinity is (0, 0), which is on none of these curves.
 //
-// Every case is exact: infinity on either side, equal points, opposite points. There are no points of order two.
+// Every case is exact: infinity on either side, equal points, opposite points. The curves have no points of
+// order two.
 #pragma once
 #include "field.cuh"
 
@@ -52,7 +54,7 @@ template <class F> SPK_CALL Xyzz<F> double_affine(Affine<F> p) {
 }
 
 template <class F> SPK_CALL Xyzz<F> double_point(Xyzz<F> p) {
-    // As if ZZ and ZZZ were 1, and then times what they are: infinity needs no case.
+    // The formula for ZZ = ZZZ = 1, then scaled by ZZ and ZZZ: infinity needs no case.
     Affine<F> q;
     q.x = p.x;
     q.y = p.y;
@@ -62,7 +64,7 @@ template <class F> SPK_CALL Xyzz<F> double_point(Xyzz<F> p) {
     return r;
 }
 
-// sum += p: 10 multiplications. The hot loop of an MSM, so everything is in line but the doubling.
+// sum += p: 10 multiplications. The hot loop of an MSM, so all of it is inlined but the doubling.
 template <class F> SPK_INLINE void add_affine(Xyzz<F> &sum, const Affine<F> &p) {
     if (is_infinity(p)) {
         return;

@@ -14,7 +14,7 @@ template <class F> SPK_INLINE void elementwise_mul(F *to, const F *a, const F *b
     }
 }
 
-// to[i] = a[i] `operation` b[i]; `b` is not read where there is one operand.
+// to[i] = a[i] `operation` b[i]; operations with one operand do not read `b`.
 template <class F> SPK_INLINE void elementwise(F *to, const F *a, const F *b, u32 n, u32 operation) {
     for (u32 i = thread_index(); i < n; i += thread_count()) {
         switch (operation) {

@@ -1,19 +1,21 @@
-// Prime fields of up to 255 bits in Montgomery form with R = 2^256: eight 32-bit words, least significant first, below p. In
-// memory that is, byte for byte, what arkworks, halo2curves and the files of this project hold.
+// Prime fields of up to 255 bits in Montgomery form with R = 2^256: eight 32-bit words, least significant
+// first, below p. The bytes in memory are those of arkworks, halo2curves and the files of this project.
 //
-// Multiplication: word by word over b (CIOS; Koc, Acar, Kaliski, "Analyzing and comparing Montgomery multiplication
-// algorithms", 1996), with the products by even words of `a` and `p` in one accumulator and those by odd words in another, one
-// word up, so that each row is one carry chain of 32 x 32 -> 64 bit products at even places.
+// Multiplication: word by word over b (CIOS; Koc, Acar, Kaliski, "Analyzing and comparing Montgomery
+// multiplication algorithms", 1996), with the products by even words of `a` and `p` in one accumulator and
+// those by odd words in another, one word up, so that each row is one carry chain of 32 x 32 -> 64 bit
+// products at even places.
 //
-// Bound: with p < 2^255 the running sum t stays below 2p after a shift by one word, since
-// (2p + (p - 1)(2^32 - 1) + p (2^32 - 1)) / 2^32 < 2p. Before the shift it is below 2p 2^32 + 2p, so the odd accumulator,
-// at most t / 2^32, fits eight words: its rows give no carry. The even one may give one, which belongs to the odd one's last word.
+// Bound: with p < 2^255 the running sum t stays below 2p after a shift by one word, since (2p + (p - 1)(2^32
+// - 1) + p (2^32 - 1)) / 2^32 < 2p. Before the shift it is below 2p 2^32 + 2p, so the odd accumulator, at
+// most t / 2^32, fits eight words: its rows give no carry. The even one may give one, which belongs to the
+// odd one's last word.
 #pragma once
 #include "chain.cuh"
 
 namespace spk {
 
-// BN254 (alt_bn128): the field of coordinates, and the field of scalars.
+// BN254 (alt_bn128): the base field and the scalar field.
 struct Bn254Fq {
     static constexpr u32 MODULUS[8] = {0xd87cfd47, 0x3c208c16, 0x6871ca8d, 0x97816a91,
                                        0x8181585d, 0xb85045b6, 0xe131a029, 0x30644e72};
@@ -22,7 +24,7 @@ struct Bn254Fr {
     static constexpr u32 MODULUS[8] = {0xf0000001, 0x43e1f593, 0x79b97091, 0x2833e848,
                                        0x8181585d, 0xb85045b6, 0xe131a029, 0x30644e72};
 };
-// The Pasta curves: Pallas has coordinates in Fp and scalars in Fq, Vesta the reverse.
+// The Pasta curves: Pallas has the base field Fp and the scalar field Fq, Vesta the reverse.
 struct PastaFp {
     static constexpr u32 MODULUS[8] = {0x00000001, 0x992d30ed, 0x094cf91b, 0x224698fc,
                                        0x00000000, 0x00000000, 0x00000000, 0x40000000};
@@ -144,7 +146,7 @@ template <class M> SPK_INLINE Fp<M> choose(bool first, const Fp<M> &a, const Fp<
     return r;
 }
 
-// a - p where a is not below p; a < 2p.
+// a - p if a >= p, else a; a < 2p.
 template <class M> SPK_INLINE Fp<M> lowered(const Fp<M> &a) {
     constexpr Words p = constants::modulus<M>();
     Fp<M> less;
@@ -181,7 +183,7 @@ template <class M> SPK_INLINE Fp<M> neg(const Fp<M> &a) {
     return choose(is_zero(a), a, r);
 }
 
-// even + odd * 2^32 += m * p with the m that clears the lowest word.
+// even + odd * 2^32 += m * p, with the m that clears the lowest word.
 template <class M> SPK_INLINE void reduce_row(u32 even[8], u32 odd[8]) {
     constexpr Words p = constants::modulus<M>();
     constexpr u32 inverse = constants::negative_inverse<M>();
@@ -204,8 +206,9 @@ template <class M> SPK_INLINE Fp<M> mul(const Fp<M> &a, const Fp<M> &b) {
     reduce_row<M>(even, odd);
     SPK_UNROLL
     for (int j = 1; j < 8; j++) {
-        // Down by a word: what was odd is even, what was even is odd without its two lowest words. Of those the lower is zero, and
-        // the higher joins the new even one.
+        // Shift down by a word: the odd accumulator becomes the even one, and the even one without its two
+        // lowest words becomes the odd one. Of those two the lower is zero, and the higher joins the new even
+        // one.
         u32 above[8];
         SPK_UNROLL
         for (int i = 0; i < 8; i++) {
@@ -233,7 +236,7 @@ template <class M> SPK_INLINE Fp<M> mul(const Fp<M> &a, const Fp<M> &b) {
 
 template <class M> SPK_INLINE Fp<M> sqr(const Fp<M> &a) { return mul(a, a); }
 
-// One copy of the code, for where speed does not count.
+// One copy of the code, for places where speed does not count.
 template <class M> SPK_CALL Fp<M> mul_called(Fp<M> a, Fp<M> b) { return mul(a, b); }
 
 // Out of Montgomery form: a / R, below p.

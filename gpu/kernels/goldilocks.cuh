@@ -1,6 +1,7 @@
 // The field of p = 2^64 - 2^32 + 1: one 64-bit word below p, not in Montgomery form.
 //
-// 2^64 = 2^32 - 1 and 2^96 = -1 modulo p, so a product low + 2^64 (middle + 2^32 high) is low - high + (2^32 - 1) middle.
+// 2^64 = 2^32 - 1 and 2^96 = -1 modulo p, so a product low + 2^64 (middle + 2^32 high) is low - high + (2^32
+// - 1) middle.
 #pragma once
 #include "chain.cuh"
 
@@ -28,7 +29,7 @@ SPK_INLINE bool is_zero(const goldilocks &a) { return (a.w[0] | a.w[1]) == 0; }
 
 SPK_INLINE goldilocks add(const goldilocks &a, const goldilocks &b) {
     u64 x = value_of(a), y = value_of(b), sum = x + y;
-    // At or past p, or past 2^64: less p, modulo 2^64, either way.
+    // If the sum is p or more, or 2^64 or more, subtract p modulo 2^64.
     return goldilocks::of(sum < x || sum >= goldilocks::MODULUS ? sum - goldilocks::MODULUS : sum);
 }
 
@@ -45,13 +46,14 @@ SPK_INLINE goldilocks mul(const goldilocks &a, const goldilocks &b) {
     u64 x = value_of(a), y = value_of(b);
     u64 low = x * y, above = chain::mul_high(x, y);
     u64 high = above >> 32, middle = above & 0xffffffffull;
-    // low - high, where a borrow of 2^64 is one of 2^32 - 1; what is taken from is then above 2^64 - 2^32.
+    // low - high: a borrow of 2^64 is a borrow of 2^32 - 1, and the difference is then above 2^64 - 2^32.
     u64 difference = low - high;
     if (low < high) {
         difference -= 0xffffffffull;
     }
     u64 product = (middle << 32) - middle, sum = difference + product;
-    // A carry of 2^64 is one of 2^32 - 1. The product is at most (2^32 - 1)^2, so that does not carry again.
+    // A carry of 2^64 is a carry of 2^32 - 1. The product is at most (2^32 - 1)^2, so that does not carry
+    // again.
     if (sum < product) {
         sum += 0xffffffffull;
     }

@@ -1,29 +1,34 @@
-// Multi-scalar multiplication with buckets that stay on the device while chunks of points and scalars pass through.
+// Multi-scalar multiplication in chunks of points and scalars, with buckets that stay on the device.
 //
-// Pippenger's method with signed digits (Bernstein, Doumen, Lange, Oosterwijk, "Faster batch forgery identification", section 4):
-// a scalar is the sum of d_w 2^(c w) with |d_w| <= 2^(c - 1), so a window has 2^(c - 1) buckets, bucket b for the digits
-// +-(b + 1). There must be enough windows for c * windows >= bits + 1.
+// Pippenger's method with signed digits (Bernstein, Doumen, Lange, Oosterwijk, "Faster batch forgery
+// identification", section 4): a scalar is the sum of d_w 2^(c w) with |d_w| <= 2^(c - 1), so a window has
+// 2^(c - 1) buckets, bucket b for the digits +-(b + 1). There must be enough windows for c * windows >= bits
+// + 1.
 //
 // For each chunk of n < 2^31 points:
-//   digits       scalars -> (key, value) = (|d|, index | sign << 31), row w of n for window w; key 0 adds nothing
+// digits       scalars -> (key, value) = (|d|, index | sign << 31), row w of n for window w; key 0 adds
+// nothing
 //   sort_*       each row by key (sort.cuh)
 //   starts       where each bucket's run begins in its row
-//   lengths      (split - min(length, split), item) for each item = window * buckets + bucket; sorted, the longest runs are first,
+// lengths      (split - min(length, split), item) for each item = window * buckets + bucket; sorted, the
+// longest runs are first,
 //                so the threads of a warp have the same amount of work
 //   accumulate   the first `split` points of each run into the item's sum
-//   extras       what is longer (scalars that repeat) in pieces of `split` points, each into a partial sum of its own
+// extras       what is longer (scalars that repeat) in pieces of `split` points, each into a partial sum of
+// its own
 //   fold         partial sums of one run, pairwise: strides 1, 2, 4, .. below n / split
 //   merge        the folded partial sum into the item's sum
 // At the end, once:
 //   reduce       segments of a window's buckets by running sums, weighted
 //   total        segments into one point for each window; 2^(c w) times that, summed up, is the result
 //
-// Memory for n points, W windows, B = 2^(c - 1) buckets, of which only `sums` lives across chunks:
-// sums 128 W B, pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 16 * tiles W, partials 128 W slots.
+// Memory for n points, W windows, B = 2^(c - 1) buckets, of which only `sums` outlives a chunk: sums 128 W B,
+// pairs twice 8 W n, starts 4 W (B + 1), order twice 8 W B, counts 4 * 16 * tiles W, partials 128 W slots.
 //
-// `slots` = ceil(n / split). Slot j of a window belongs to the one piece that begins in [j * split, (j + 1) * split) of its row and
-// is not its run's first. There is at most one: pieces of a run are `split` apart, and a later run's second piece begins `split`
-// after that run does. So slots need no counting and no room for lists, and those of a run are neighbours.
+// `slots` = ceil(n / split). Slot j of a window belongs to the one piece that begins in [j * split, (j + 1) *
+// split) of its row and is not the first piece of its run. There is at most one: pieces of a run are `split`
+// apart, and the second piece of a later run begins `split` after that run does. So slots need neither
+// counting nor lists, and the slots of a run are neighbours.
 #pragma once
 #include "curve.cuh"
 #include "sort.cuh"
@@ -54,7 +59,7 @@ SPK_INLINE void msm_digits(const Fp<M> *scalars, u32 n, u32 bits, u32 windows, u
     }
 }
 
-// A run: the places of its pairs in its window's row.
+// A run: the places of a bucket's pairs in the row of its window.
 struct Run {
     u32 from, to;
 };
@@ -64,10 +69,11 @@ SPK_INLINE Run run_of(const u32 *starts, u32 buckets, u32 window, u32 bucket) {
     return {row[bucket], row[bucket + 1]};
 }
 
-// The piece that a slot belongs to.
+// The piece of a slot.
 struct Piece {
     Run run;
-    // From 0 for the second piece of the run, and how many there are after the first; no piece if that is 0.
+    // The number of the piece, 0 for the second piece of the run, and the number of pieces after the first; 0
+    // if there is no piece.
     u32 number, count;
     // Its first pair.
     u32 from;
@@ -108,7 +114,7 @@ SPK_INLINE void msm_accumulate(const Affine<F> *points, const u32 *values, const
         u32 item = order[i], window = item / buckets;
         Run run = run_of(starts, buckets, window, item - window * buckets);
         u32 length = run.to - run.from;
-        // They are sorted: all that follow are empty too.
+        // Sorted by length: all later runs are empty, too.
         if (length == 0) {
             return;
         }
@@ -169,7 +175,7 @@ SPK_INLINE void msm_reduce(const Xyzz<F> *sums, u32 buckets, u32 segment, u32 se
             running = add_points(running, load(sums + size_t(blockIdx.y) * buckets + bucket - 1));
             weighted = add_points(weighted, running);
         }
-        // So far bucket `first` weighs 1.
+        // Bucket `first` weighs 1 so far.
         store(to + size_t(blockIdx.y) * segments + i, add_points(weighted, times(running, first)));
     }
 }

@@ -1,30 +1,34 @@
-// Number-theoretic transforms by passes in Stockham's order: from natural order to natural order, no permutation.
+// Number-theoretic transforms by passes in Stockham's order: from natural order to natural order, no
+// permutation.
 //
-// A transform of n = 2^k elements is passes with radices R_1 * R_2 * .. = n, each reading one array and writing another (Govindaraju
-// and others, "High performance discrete Fourier transforms on graphics processors", 2008, section 4). With L the product of the
-// radices before it, a pass does for each column j < n / R
+// A transform of n = 2^k elements is passes with radices R_1 * R_2 * .. = n, each reading one array and
+// writing another (Govindaraju and others, "High performance discrete Fourier transforms on graphics
+// processors", 2008, section 4). With L the product of the radices before it, a pass does for each column j <
+// n / R
 //   v[r]  = in[j + r n / R] * w_n^(r l n / (L R)),  l = j mod L
 //   u[r'] = the sum over r of v[r] * w_R^(r r')
-//   out[(j - l) R + r' L + l] = u[r']
-// A block has a tile of 2^log_columns neighbouring columns in shared memory, so that reads are runs of that many elements. In the tile
-// a transform of R elements is radix 2 by decimation in time; that its input has its bits reversed costs nothing, since it is where
-// a thread puts what it has read.
+// out[(j - l) R + r' L + l] = u[r'] A block has a tile of 2^log_columns neighbouring columns in shared
+// memory, so that reads are runs of that many elements. In the tile a transform of R elements is radix 2 by
+// decimation in time; that its input has its bits reversed costs nothing, since it is where a thread puts
+// what it has read.
 //
-// Powers come from two tables, w^e = low[e mod 2^log_low] * high[e >> log_low], of about sqrt(n) elements each.
+// Powers come from two tables, w^e = low[e mod 2^log_low] * high[e >> log_low], of about sqrt(n) elements
+// each.
 //
-// Before the first pass and after the last one elements may be multiplied by a power whose exponent is bilinear in the element's
-// index i and the row y of the batch, (a + b y) i + (c + d y): the shift of a coset (a = 1), 1 / n (all zero, low[0] = 1 / n), the
-// factors w_N^(i y) between the two steps of a transform that is split into rows and columns (a = first row, b = 1), and a
-// coset's shift in such a one (a = row length, c = first column, d = 1). An inverse transform has tables of inverse powers.
+// Before the first pass and after the last one elements may be multiplied by a power whose exponent is
+// bilinear in the element's index i and the row y of the batch, (a + b y) i + (c + d y): the shift of a coset
+// (a = 1), 1 / n (all zero, low[0] = 1 / n), the factors w_N^(i y) between the two steps of a transform that
+// is split into rows and columns (a = first row, b = 1), and the shift of a coset in such a transform (a =
+// row length, c = first column, d = 1). An inverse transform has tables of inverse powers.
 //
-// Row y of the grid is one of a batch: element i is at in[i * in_stride + y * in_batch].
+// Row y of the grid is row y of a batch: element i is at in[i * in_stride + y * in_batch].
 #pragma once
 #include "field.cuh"
 #include "goldilocks.cuh"
 
 namespace spk {
 
-// 0 for `low`: by nothing. 0 for `high`: exponents are below 2^log_low. 56 bytes.
+// `low` = 0: no factor. `high` = 0: exponents are below 2^log_low. 56 bytes.
 template <class F> struct Scale {
     const F *low;
     const F *high;
@@ -32,21 +36,22 @@ template <class F> struct Scale {
     u64 log_low;
 };
 
-// 232 bytes, all of them 64-bit words; the kernel's only argument.
+// 232 bytes of 64-bit words; the only argument of the kernel.
 template <class F> struct NttPass {
     const F *in;
     F *out;
     u64 in_stride, in_batch, out_stride, out_batch;
-    // The transform, the passes before this one, this one's radix, the tile.
+    // log2 of the transform, of the passes before this one, of this radix, of the tile's columns.
     u64 log_n, log_before, log_radix, log_columns;
-    // w^k for k < 2^(log_roots - 1), w of order 2^log_roots: roots of the tile's transform, log_roots >= log_radix.
+    // w^k for k < 2^(log_roots - 1), w of order 2^log_roots: roots of the tile's transform, log_roots >=
+    // log_radix.
     const F *roots;
     u64 log_roots;
-    // Powers of the transform's w, of order n; not read where there are no passes before.
+    // Powers of the transform's w, of order n; the first pass does not read them.
     const F *twiddle_low;
     const F *twiddle_high;
     u64 log_twiddle_low;
-    // By what to multiply what is read, and what is written.
+    // The factors of the elements that are read, and of those that are written.
     Scale<F> load, store;
 };
 static_assert(sizeof(Scale<goldilocks>) == 56 && sizeof(NttPass<goldilocks>) == 232, "as hosts lay it out");
@@ -123,7 +128,8 @@ template <class F> SPK_INLINE void ntt_pass(const NttPass<F> &pass) {
         __syncthreads();
     }
 
-    // Neighbouring threads write neighbours: along the columns where those are neighbours, else along the transform.
+    // Neighbouring threads write neighbouring elements: along the columns if those are neighbours, else along
+    // the transform.
     bool along_columns = log_before >= log_columns;
     for (u32 t = threadIdx.x; t < tile.size; t += blockDim.x) {
         u32 column = along_columns ? t & (columns - 1) : t >> log_radix;

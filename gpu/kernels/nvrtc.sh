@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fetches what compiles and disassembles kernels (NVRTC 13.0 and nvdisasm, about 120 MB, from PyPI) into target/nvrtc, where
-# `cargo test -p spillproof-gpu --test kernels_nvrtc` finds them. They are NVIDIA's, under its licence: nothing of them is kept in
+# `cargo test -p spillproof-gpu kernels_nvrtc` finds them. They are NVIDIA's, under its licence: nothing of them is kept in
 # the tree or linked. Without pip, or without a network, says SKIPPED and succeeds.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,5 +1,5 @@
-// What differs between the device's compiler and the host's: qualifiers, shared memory, wide loads. `gpu/shim` has the rest of the
-// host's side: the grid, barriers, shared memory, atomics.
+// The differences between the two compilers: qualifiers, shared memory, wide loads. `gpu/shim` has the rest
+// for the host: the grid, barriers, shared memory, atomics.
 #pragma once
 
 #ifdef SPK_HOST
@@ -14,15 +14,15 @@
 #define SPK_BLOCKS(threads, blocks)
 #else
 #define SPK_INLINE static __device__ __forceinline__
-// Large and called from several places: one copy of the code.
+// For large functions with several callers: one copy of the code.
 #define SPK_CALL static __device__ __noinline__
-// Evaluated while compiling.
+// Evaluated by the compiler.
 #define SPK_CONSTANT __host__ __device__ constexpr
 #define SPK_ALIGN 16
 #define SPK_UNROLL _Pragma("unroll")
 #define SPK_LOOP _Pragma("unroll 1")
 #define SPK_BOUNDS(threads) __launch_bounds__(threads)
-// So many blocks of a multiprocessor at one time, at least: bounds registers.
+// The least number of blocks of a multiprocessor at one time, which bounds registers.
 #define SPK_BLOCKS(threads, blocks) __launch_bounds__(threads, blocks)
 #endif
 #define SPK_KERNEL extern "C" __global__
@@ -32,7 +32,7 @@ namespace spk {
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// The block's dynamic shared memory; its size is the launch's.
+// The block's dynamic shared memory; the launch sets its size.
 #ifdef SPK_HOST
 SPK_INLINE u32 *shared_words() { return reinterpret_cast<u32 *>(spk_shim::shared_memory()); }
 #else
@@ -40,7 +40,7 @@ extern __shared__ __align__(16) u32 shared_raw[];
 SPK_INLINE u32 *shared_words() { return shared_raw; }
 #endif
 
-// Values in memory, sixteen bytes at a time where their alignment allows it.
+// Loads and stores of sixteen bytes, where the alignment of a value allows it.
 template <class T> SPK_INLINE T load(const T *from) {
 #ifdef SPK_HOST
     return *from;

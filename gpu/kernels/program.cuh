@@ -1,7 +1,8 @@
 // Constraint programs, row by row: an interpreter for straight-line code over columns.
 //
-// A program is a list of instructions, each of which reads operands and writes one register or output; all rows run the same list,
-// so the threads of a warp never part. Registers are the caller's: in shared memory where they fit, else in device memory.
+// A program is a list of instructions, each of which reads operands and writes one register or output. All
+// rows run the same list, so the threads of a warp never diverge. Registers are in shared memory where they
+// fit, else in device memory.
 //
 // An instruction is four words: operation | constant << 8, to, a, b, where
 //   an operand (a, b)  is a register's number, or QUERY | the number of a query
@@ -31,7 +32,7 @@ enum Operation : u32 {
 constexpr u32 QUERY = 0x80000000u;
 constexpr u32 OUTPUT = 0x80000000u;
 
-// Registers of a block, word by word: neighbouring threads have neighbouring words.
+// The registers of a block, word by word: neighbouring threads have neighbouring words.
 template <class F> struct Registers {
     u32 *words;
 };
@@ -73,7 +74,7 @@ template <class F> SPK_INLINE void run_program(const Program<F> &program) {
             u32 operation = instruction.operation & 0xff;
             const F *constant = program.constants + (instruction.operation >> 8);
             F x = operation == OP_CONSTANT ? load(constant) : operand(program, registers, instruction.a, row);
-            // One place for each kind of arithmetic, whatever the operation: the code stays small.
+            // One call site for each kind of arithmetic, which keeps the code small.
             F y = x;
             switch (operation) {
             case OP_SUM:

@@ -1,14 +1,15 @@
-// How fast a device multiplies and adds points: chains of operations in registers, each on the result of the one before. Memory is
-// touched at the start and at the end only. For measuring; no job uses them.
+// Measures how fast a device multiplies and adds points: chains of operations in registers, each on the
+// result of the one before, which access memory at their start and end only. No job uses them.
 #pragma once
 #include "curve.cuh"
 
 namespace spk {
 
-// Chains of a thread that do not wait for each other.
+// Independent chains of a thread.
 constexpr u32 RATE_CHAINS = 4;
 
-// to[t] = f^times (a[4 t] + a[4 t + 1] + a[4 t + 2] + a[4 t + 3]), f = a[t], for each thread t of the grid; indices wrap around at n.
+// to[t] = f^times (a[4 t] + a[4 t + 1] + a[4 t + 2] + a[4 t + 3]), f = a[t], for each thread t of the grid;
+// indices wrap around at n.
 template <class F> SPK_INLINE void rate_mul(F *to, const F *a, u32 n, u32 times) {
     u32 t = thread_index();
     F factor = load(a + t % n);
@@ -27,7 +28,8 @@ template <class F> SPK_INLINE void rate_mul(F *to, const F *a, u32 n, u32 times)
     store(to + t, add(add(x[0], x[1]), add(x[2], x[3])));
 }
 
-// to[t] = p[t] + times p[t + 1] for each thread t of the grid, by so many mixed additions; indices wrap around at n.
+// to[t] = p[t] + times p[t + 1] for each thread t of the grid, by `times` mixed additions; indices wrap
+// around at n.
 template <class F> SPK_INLINE void rate_add(Xyzz<F> *to, const Affine<F> *p, u32 n, u32 times) {
     u32 t = thread_index();
     Affine<F> first = load(p + t % n);

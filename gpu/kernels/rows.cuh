@@ -1,7 +1,7 @@
-// What an interpreted program (program.cuh) and a compiled one (compiled.cuh) have in common: columns, outputs, rows.
+// The columns, outputs and rows of interpreted programs (program.cuh) and of compiled ones (compiled.cuh).
 //
-// A query is a column and a rotation: row i reads `values[(i + rotation) mod rows]`, with |rotation| < rows. Rows are computed from
-// `first` on, and row `first + i` goes to place `at + i` of each output.
+// A query is a column and a rotation: row i reads `values[(i + rotation) mod rows]`, with |rotation| < rows.
+// Rows are computed from `first` on; row `first + i` goes to place `at + i` of each output.
 #pragma once
 #include "field.cuh"
 #include "goldilocks.cuh"
@@ -19,16 +19,17 @@ template <class F> struct Query {
 
 // 88 bytes.
 template <class F> struct Program {
-    // Not read by a compiled program.
+    // A compiled program does not read this.
     const Instruction *instructions;
     const F *constants;
     const Query<F> *queries;
     F *const *outputs;
-    // Interpreted: `registers` elements for each thread of the grid, or 0: they are in shared memory, `registers` elements a thread.
-    // Compiled: what passes from kernel to kernel, slot after slot of `registers` elements, one for each row of a launch.
+    // Interpreted: `registers` elements for each thread of the grid, or 0 if they are in shared memory.
+    // Compiled: the slots for values between kernels, each of `registers` elements, one for each row of a
+    // launch.
     u32 *registers_at;
     u64 length, registers;
-    // Rows of a column, where they wrap; the rows to compute.
+    // The rows of a column, at which rotations wrap; the rows to compute.
     u64 rows, first, count;
     u64 at;
 };

@@ -1,11 +1,12 @@
 // A stable radix sort of (key, value) pairs in several rows at once: the windows of an MSM.
 //
-// Four bits a pass, each pass three kernels (Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore
-// GPUs", 2009): count the digits of each tile, scan the counts, scatter. Row y of the grid sorts `keys[y * n .. (y + 1) * n]`.
-// `counts` has `16 * tiles` words a row, digit-major, so that its scan is the place of each tile's first pair with each digit.
+// Four bits a pass, each pass three kernels (Satish, Harris, Garland, "Designing efficient sorting algorithms
+// for manycore GPUs", 2009): count the digits of each tile, scan the counts, scatter. Row y of the grid sorts
+// `keys[y * n .. (y + 1) * n]`. `counts` has `16 * tiles` words a row, digit-major, so its scan gives the
+// place of each tile's first pair with each digit.
 //
-// Stable without warp instructions: a thread has consecutive pairs of the tile, counts them by digit in shared memory, and a scan
-// over (digit, thread) says where its own go.
+// Stable without warp instructions: a thread has consecutive pairs of the tile and counts their digits in
+// shared memory; a scan over (digit, thread) gives the places of its pairs.
 #pragma once
 #include "platform.cuh"
 
@@ -16,8 +17,8 @@ constexpr u32 DIGITS = 1 << DIGIT_BITS;
 // Pairs of a thread.
 constexpr u32 SORT_RUN = 8;
 
-// Adds up `words[0 .. length)` in place so that each place has the sum of those before it; gives the whole sum. All of a block call
-// it, with `scratch` for a word a thread.
+// Replaces each of `words[0 .. length)` by the sum of the words before it; returns the sum of all. All
+// threads of a block call it, with a word of `scratch` for each.
 SPK_INLINE u32 block_scan(u32 *words, u32 length, u32 *scratch) {
     u32 thread = threadIdx.x, threads = blockDim.x;
     u32 each = (length + threads - 1) / threads;
@@ -48,7 +49,7 @@ SPK_INLINE u32 block_scan(u32 *words, u32 length, u32 *scratch) {
 
 SPK_INLINE u32 digit_of(u32 key, u32 shift) { return (key >> shift) & (DIGITS - 1); }
 
-// The first of this thread's pairs, and one past the last.
+// The place of this thread's first pair, and of the one past its last.
 SPK_INLINE u32 sort_from(u32 n) {
     u64 from = (u64(blockIdx.x) * blockDim.x + threadIdx.x) * SORT_RUN;
     return from < n ? u32(from) : n;
@@ -99,7 +100,7 @@ SPK_KERNEL void spk_sort_scatter(const spk::u32 *keys, const spk::u32 *values, s
     count_digits(counted, keys + row, n, shift);
     __syncthreads();
     block_scan(counted, DIGITS * blockDim.x, scratch);
-    // The first place of each digit in the tile, before threads count theirs up.
+    // The first place of each digit in the tile; the threads then advance their own.
     if (threadIdx.x < DIGITS) {
         scratch[threadIdx.x] = counted[threadIdx.x * blockDim.x];
     }

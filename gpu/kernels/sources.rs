@@ -1,4 +1,5 @@
-//! The kernels' text as the compiler takes it: `all.cu`, and what it includes, by the names under which it includes them.
+//! The kernels' text as the compiler takes it: `all.cu`, and what it includes, by the names under which it
+//! includes them.
 
 /// The main file.
 pub const MAIN: (&str, &str) = ("all.cu", include_str!("all.cu"));

@@ -1,4 +1,5 @@
-// The host's library of kernels: every kernel of all.cu, with an entry that runs its grid. A kernel that is not listed has none.
+// The library of kernels for the host: every kernel of all.cu, with an entry that runs its grid. A kernel
+// that is not listed has no entry.
 #define SPK_HOST 1
 #include "../kernels/all.cu"
 

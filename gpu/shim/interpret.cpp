@@ -1,4 +1,5 @@
-// An interpreter for the `asm` blocks of chain.cuh, and the comparison of what they do with what the host does instead.
+// An interpreter for the `asm` blocks of chain.cuh, and the comparison of their results with the host's
+// arithmetic.
 #define SPK_HOST 1
 #include "../kernels/chain.cuh"
 
@@ -11,7 +12,7 @@
 namespace spk_shim {
 namespace {
 
-// `madc.hi.cc.u32`: what it computes, and what it does with the carry.
+// An opcode such as `madc.hi.cc.u32`: its operation, and its use of the carry.
 struct Opcode {
     std::string name;
     bool high = false, reads_carry = false, writes_carry = false;
@@ -28,7 +29,7 @@ Opcode opcode_of(const std::string &word) {
     std::string part;
     bool typed = false, half = false;
     while (std::getline(parts, part, '.')) {
-        require(!typed, "an opcode goes on after its type");
+        require(!typed, "an opcode has a part after its type");
         if (part == "lo" || part == "hi") {
             opcode.high = part == "hi";
             half = true;
@@ -53,7 +54,7 @@ void interpret(const char *text, std::initializer_list<unsigned *> outputs, std:
         registers.push_back(*output);
     }
     registers.insert(registers.end(), inputs.begin(), inputs.end());
-    // No carry is there when a block begins, and none may be used.
+    // A block begins without a carry, and must not use one before it is set.
     bool carry_is_set = false;
     uint64_t carry = 0;
     std::stringstream lines(text);
@@ -76,15 +77,15 @@ void interpret(const char *text, std::initializer_list<unsigned *> outputs, std:
             size_t number = std::stoul(word.substr(is_register));
             require(!is_register || number < registers.size(), "an operand that does not exist");
             if (first) {
-                require(is_register && number < outputs.size(), "a result that is no output");
+                require(is_register && number < outputs.size(), "a result that is not an output");
                 target = number;
                 first = false;
             } else {
                 operands.push_back(is_register ? registers[number] : number);
             }
         }
-        require(operands.size() == (opcode.name == "mad" ? 3 : 2), "another number of operands");
-        require(!opcode.reads_carry || carry_is_set, "a carry that is not set");
+        require(operands.size() == (opcode.name == "mad" ? 3 : 2), "a wrong number of operands");
+        require(!opcode.reads_carry || carry_is_set, "a carry is read before it is set");
         uint64_t in = opcode.reads_carry ? carry : 0, result;
         if (opcode.name == "mad") {
             uint64_t product = operands[0] * operands[1];
@@ -95,7 +96,7 @@ void interpret(const char *text, std::initializer_list<unsigned *> outputs, std:
             result = operands[0] - operands[1] - in;
         }
         registers[target] = result & 0xffffffffu;
-        // A borrow leaves ones above.
+        // A borrow sets all higher bits.
         carry = (result >> 32) & 1;
         carry_is_set = opcode.writes_carry;
     }
@@ -115,7 +116,7 @@ struct Numbers {
     u32 r[8], a[8], b[8], factor, low, addend, top;
 };
 
-// Often words of only zeros or ones, so that carries run far.
+// Often words of zeros or of ones, so that carries propagate far.
 u32 random_word(std::mt19937_64 &random) {
     u32 word = u32(random());
     switch (random() % 4) {
@@ -138,7 +139,8 @@ bool differ(const Numbers &a, const Numbers &b) { return std::memcmp(&a, &b, siz
 
 } // namespace
 
-// Runs every chain both ways on `rounds` random inputs; gives the name of the first that differs, or null.
+// Runs every chain in both ways on `rounds` random inputs; returns the name of the first chain that differs,
+// or null.
 extern "C" const char *host_spk_compare_chains(unsigned long long seed, unsigned long long rounds) {
     std::mt19937_64 random(seed);
     for (unsigned long long round = 0; round < rounds; round++) {

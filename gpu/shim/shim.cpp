@@ -20,8 +20,8 @@ constexpr size_t GUARD_BYTES = 4096;
 constexpr unsigned char POISON = 0xA5;
 constexpr unsigned char GUARD = 0x5C;
 
-// Lives on from block to block. It is entered by its context once; after that `_setjmp` and `_longjmp` switch, which leave the
-// signal mask alone and so make no system call.
+// Reused from block to block. The first switch to it uses its context; later ones use `_setjmp` and
+// `_longjmp`, which do not change the signal mask and so make no system call.
 struct Fiber {
     ucontext_t start;
     jmp_buf here;
@@ -30,7 +30,7 @@ struct Fiber {
     std::unique_ptr<unsigned char[]> stack;
 };
 
-// One launch at a time on a thread; threads of the process are apart.
+// One launch at a time on each thread of the process; threads are independent.
 struct Device {
     std::vector<std::unique_ptr<Fiber>> fibers;
     std::vector<unsigned char> shared;
@@ -67,7 +67,7 @@ Index thread_of(unsigned number, Index block) {
     return {number % block.x, number / block.x % block.y, number / block.x / block.y};
 }
 
-// Marsaglia's xorshift: the same order of threads in every run, and none that a kernel could rely on.
+// Marsaglia's xorshift: the order of threads is the same in every run, and no kernel can rely on it.
 unsigned next_random() {
     device.random ^= device.random << 13;
     device.random ^= device.random >> 17;
@@ -88,7 +88,7 @@ void resume(Fiber &fiber) {
 std::unique_ptr<Fiber> new_fiber() {
     auto fiber = std::make_unique<Fiber>();
     fiber->stack = std::make_unique<unsigned char[]>(STACK_BYTES);
-    require(getcontext(&fiber->start) == 0, "a fiber does not start");
+    require(getcontext(&fiber->start) == 0, "a fiber cannot start");
     fiber->start.uc_stack.ss_sp = fiber->stack.get();
     fiber->start.uc_stack.ss_size = STACK_BYTES;
     fiber->start.uc_link = nullptr;
@@ -127,7 +127,7 @@ void run_block_in_fibers(unsigned threads, Index block) {
             ended += fiber.done;
         }
     }
-    require(ended == threads, "some threads wait at a barrier that others have left behind");
+    require(ended == threads, "some threads wait at a barrier that other threads never reach");
 }
 
 } // namespace
@@ -145,7 +145,7 @@ Registration::Registration(const char *name) {
 }
 
 void *shared_memory() {
-    require(device.shared_bytes > 0, "shared memory is used and the launch gives none");
+    require(device.shared_bytes > 0, "the kernel uses shared memory, and the launch gives none");
     return device.shared.data();
 }
 

@@ -1,9 +1,10 @@
-// A device in miniature: runs a kernel's grid on the calling thread, for the host build of `kernels/all.cu`.
+// Runs the grid of a kernel on the calling thread, for the host build of `kernels/all.cu`.
 //
-// Blocks run one after another. Where a kernel has barriers its threads are fibers, which run from barrier to barrier, from any
-// one of them up or down, so that a barrier that is missing shows in the results. Shared memory is poisoned before each
-// block, with a guard behind it. What a device would leave undefined (a barrier that some threads have left behind, shared memory
-// past its end) ends the process with a message.
+// Blocks run one after another. The threads of a kernel with barriers are fibers that run from barrier to
+// barrier, beginning at any of them and going up or down, so that a missing barrier shows in the results.
+// Shared memory is filled with a pattern before each block, with a guard behind it. What is undefined on a
+// device (a barrier that some threads never reach, shared memory past its end) ends the process with a
+// message.
 //
 // Not simulated: warps, memory order between blocks, alignment faults.
 #pragma once
@@ -38,11 +39,11 @@ inline void require(bool holds, const char *message) {
 void *shared_memory();
 void barrier();
 
-// Runs the text of an `asm` block of 32-bit additions and multiplications with carry (PTX ISA, "Extended-precision integer arithmetic
-// instructions"): %0, %1, .. are `outputs`, then `inputs`.
+// Runs the text of an `asm` block of 32-bit additions and multiplications with carry (PTX ISA,
+// "Extended-precision integer arithmetic instructions"): %0, %1, .. are `outputs`, then `inputs`.
 void interpret(const char *text, std::initializer_list<unsigned *> outputs, std::initializer_list<unsigned> inputs);
 
-// One thread of the grid's: a function and the arguments behind `context`.
+// One thread of the grid: a function, and its arguments behind `context`.
 typedef void (*Body)(void *context);
 void run_grid(Index grid, Index block, size_t shared_bytes, bool has_barriers, Body body, void *context);
 
@@ -53,7 +54,7 @@ void launch(void (*kernel)(Arguments...), void **pointers, Index grid, Index blo
         void (*kernel)(Arguments...);
         std::tuple<Arguments...> arguments;
     };
-    // As the driver does, copy the arguments before anything runs. They may stand unaligned where the caller keeps them.
+    // Copies the arguments first, as the driver does. The caller's arguments may be unaligned.
     Call call{kernel, {}};
     (std::memcpy(static_cast<void *>(&std::get<I>(call.arguments)), pointers[I], sizeof(Arguments)), ...);
     run_grid(
@@ -65,7 +66,7 @@ void launch(void (*kernel)(Arguments...), void **pointers, Index grid, Index blo
         &call);
 }
 
-// A list of the kernels, filled while the library is loaded.
+// The list of kernels, filled when the library is loaded.
 struct Registration {
     explicit Registration(const char *name);
 };
@@ -88,7 +89,7 @@ inline unsigned __brev(unsigned word) {
 // Zeros above the highest bit; 32 for 0.
 inline int __clz(unsigned word) { return word == 0 ? 32 : __builtin_clz(word); }
 
-// Blocks and threads take turns, so plain arithmetic is atomic.
+// Blocks and threads run one at a time, so plain arithmetic is atomic.
 template <class T, class V> inline T atomicAdd(T *at, V value) {
     T before = *at;
     *at = before + value;

@@ -1,46 +1,47 @@
-//! What a user says about devices: `auto`, `off`, `all`, or numbers.
+//! The choice of devices: `auto`, `off`, `all`, or numbers.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::device::Gpu;
+use crate::driver;
 use crate::error::{Error, Result};
+use crate::probed::NoGpu;
 use crate::trace::Detail;
-use crate::{NoGpu, probe};
 
 /// Which devices to use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// The first one if there is any, else the processor.
+    /// The first device if there is one, otherwise the processor.
     #[default]
     Auto,
-    /// None; the driver is not even asked.
+    /// No device; the driver is not loaded.
     Off,
-    /// Those that there are and that open, else the processor.
+    /// All devices that open, otherwise the processor.
     All,
-    /// This one, or an error.
+    /// This device, or an error.
     Device(usize),
-    /// These, each once, or an error.
+    /// These devices, each once, or an error.
     Devices(Vec<usize>),
 }
 
-/// What came of a choice.
+/// The result of a choice.
 #[derive(Debug)]
 pub enum Chosen {
     /// A device.
     Gpu(Gpu),
-    /// The processor, and why.
+    /// The processor, and the reason.
     Processor(NotUsed),
 }
 
 /// Why no device is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotUsed {
-    /// The user said so.
+    /// The choice is `off`.
     Off,
-    /// There is none.
+    /// There is no device.
     None(NoGpu),
-    /// There is one, and it would not open.
+    /// There is a device, and it did not open.
     WouldNotOpen(String),
 }
 
@@ -54,9 +55,11 @@ impl fmt::Display for NotUsed {
     }
 }
 
-/// A choice that is none.
+/// A text that is no choice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no GPU: say `auto`, `off`, a number from 0, several with commas, each once, or `all`")]
+#[error(
+    "`{text}` is no choice of GPUs: say `auto`, `off`, a number from 0, several with commas, each once, or `all`"
+)]
 pub struct ParseChoiceError {
     text: String,
 }
@@ -75,7 +78,7 @@ impl FromStr for Choice {
             text: text.to_owned(),
         };
         let numbers = text.split(',').map(|number| {
-            // `+1` is a number to the standard library, and not to a user.
+            // The standard library accepts `+1` as a number.
             let digits = number.bytes().all(|byte| byte.is_ascii_digit());
             digits.then(|| number.parse().ok()).flatten()
         });
@@ -105,11 +108,11 @@ impl fmt::Display for Choice {
 }
 
 impl Choice {
-    /// Opens the first of the devices, or says why the processor has to do. `auto` and `all` are never an error; a number is, if that device is
-    /// not to be had.
+    /// Opens the first of the devices, or gives the reason for the processor. `auto` and `all` are never an
+    /// error; a number is, if the device cannot be opened.
     ///
     /// # Errors
-    /// Those of [`Gpu::open`], for a device that was named.
+    /// As [`Gpu::open`], for a device that was named.
     pub fn open(&self, detail: Detail) -> Result<Chosen> {
         let first = match self {
             Choice::Off => return Ok(Chosen::Processor(NotUsed::Off)),
@@ -128,14 +131,14 @@ impl Choice {
         })
     }
 
-    /// Opens all of them, one at least. Of `all`, those that do not open are left out.
+    /// Opens all devices of the choice, at least one. `all` skips devices that do not open.
     ///
     /// # Errors
     /// As [`Choice::open`].
     pub fn open_all(&self, detail: Detail) -> Result<Result<Vec<Gpu>, NotUsed>> {
         let named = |ordinals: &[usize]| -> Result<Vec<Gpu>> {
-            // A driver without devices would call it an error of its own.
-            probe()?;
+            // Gives the better error where the driver reports no device.
+            driver::devices()?;
             ordinals
                 .iter()
                 .map(|&ordinal| Gpu::open(ordinal, detail))
@@ -148,7 +151,7 @@ impl Choice {
             Choice::Auto => 1,
             Choice::All => usize::MAX,
         };
-        let there = match probe() {
+        let there = match driver::devices() {
             Ok(devices) => devices.len(),
             Err(reason) => return Ok(Err(NotUsed::None(reason))),
         };
@@ -157,7 +160,7 @@ impl Choice {
             match Gpu::open(ordinal, detail) {
                 Ok(gpu) => gpus.push(gpu),
                 Err(error) => {
-                    tracing::warn!(device = ordinal, %error, "a device does not open, and is left out");
+                    tracing::warn!(device = ordinal, %error, "a device does not open and is not used");
                     reason = match error {
                         Error::NoGpu(reason) => NotUsed::None(reason),
                         error => NotUsed::WouldNotOpen(error.to_string()),
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn off_asks_nobody() {
+    fn off_loads_no_driver() {
         let chosen = Choice::Off.open(Detail::Counts).unwrap();
         assert!(matches!(chosen, Chosen::Processor(NotUsed::Off)));
     }

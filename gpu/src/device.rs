@@ -1,18 +1,20 @@
-//! An open device: its context, its streams, its turn.
+//! An open device: its context, its streams, the exclusive right to use it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 
-use crate::Device;
 use crate::driver;
 use crate::error::{Error, Result};
-use crate::raw::{Context, Event, RawStream};
+use crate::lock::locked;
+use crate::probed::Device;
+use crate::raw::{Context, failed};
+use crate::stream::Stream;
 use crate::trace::{Detail, Kind, Trace};
-use crate::vram::DeviceBuffer;
 
-/// An open device. Clones are the same device; the context is given back with the last of them, and of what was made from them.
+/// An open device. Clones share it; the context is released with the last clone and the last object that was
+/// made from one.
 #[derive(Debug, Clone)]
 pub struct Gpu {
     shared: Arc<Shared>,
@@ -20,15 +22,15 @@ pub struct Gpu {
 
 #[derive(Debug)]
 struct Shared {
-    // Before the context: it may hold events of it.
+    // Before the context, since it may hold events of it.
     trace: Trace,
     description: Device,
     context: Arc<Context>,
     turn: Arc<Mutex<()>>,
 }
 
-/// The right to use a device's memory and kernels, for one job at a time in this process. Two jobs that share a device's memory
-/// each see half of it gone, and fail in turn.
+/// The right to use the memory and the kernels of a device, for one job at a time in this process. Two jobs
+/// at once would each find half of the memory gone and fail.
 #[derive(Debug)]
 pub struct Turn<'gpu> {
     _held: MutexGuard<'gpu, ()>,
@@ -41,7 +43,7 @@ impl Gpu {
     /// [`Error::NoGpu`] without a driver, [`Error::NoSuchDevice`], [`Error::Driver`] if the driver fails.
     pub fn open(ordinal: usize, detail: Detail) -> Result<Self> {
         let context = Context::retain(ordinal)?;
-        let description = driver::describe_device(ordinal)?;
+        let description = driver::describe_device(ordinal).map_err(failed("describe a device"))?;
         let trace = Trace::new(detail);
         trace.start(&context)?;
         Ok(Self {
@@ -54,17 +56,17 @@ impl Gpu {
         })
     }
 
-    /// What it is.
+    /// Its name and properties.
     pub fn description(&self) -> &Device {
         &self.shared.description
     }
 
-    /// What was done with it.
+    /// The record of its transfers and waits.
     pub fn trace(&self) -> &Trace {
         &self.shared.trace
     }
 
-    /// Free and total device memory in bytes, as the driver sees it now, all programs together.
+    /// Free and total device memory in bytes, as the driver sees it now, with all programs on the device.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -72,7 +74,7 @@ impl Gpu {
         self.shared.context.memory_bytes()
     }
 
-    /// The most shared memory that a block of a kernel may ask for, in bytes.
+    /// The most shared memory in bytes that a block of a kernel may have.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -84,8 +86,8 @@ impl Gpu {
         Ok(bytes.unsigned_abs())
     }
 
-    /// Lets copies on this device's streams reach `other`'s memory directly. `false` if the two cannot: [`Stream::copy`] then goes
-    /// through the host's memory, and is right all the same.
+    /// Lets copies on the streams of this device access the memory of `other` directly. `false` if the two
+    /// devices cannot: [`Stream::copy`] then goes through the memory of the host.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -93,11 +95,11 @@ impl Gpu {
         self.shared.context.enable_peer(&other.shared.context)
     }
 
-    /// Waits for the device's turn. What does not need the device (reading from disk into pinned slots) is done before.
+    /// Waits until no other job of the process uses the device. Work without the device, such as reading from
+    /// disk into pinned slots, comes before this call.
     pub fn take_turn(&self) -> Turn<'_> {
         Turn {
-            // A job that panicked has given its memory back; the next one may go on.
-            _held: self.shared.turn.lock().unwrap_or_else(PoisonError::into_inner),
+            _held: locked(&self.shared.turn),
         }
     }
 
@@ -106,23 +108,20 @@ impl Gpu {
     /// # Errors
     /// [`Error::Driver`].
     pub fn stream(&self) -> Result<Stream> {
-        Ok(Stream {
-            raw: RawStream::new(&self.shared.context)?,
-            trace: self.shared.trace.clone(),
-        })
+        Stream::new(&self.shared.context, &self.shared.trace)
     }
 
-    /// Waits for all that was given to the device; a hard synchronisation.
+    /// Waits for all work of the device; a hard synchronisation.
     ///
     /// # Errors
-    /// [`Error::Driver`], also for what earlier asynchronous work failed with.
+    /// [`Error::Driver`], also of earlier asynchronous work.
     pub fn synchronize(&self) -> Result<()> {
         let trace = self.trace();
         trace.host(Kind::HardSync, 0, || self.shared.context.synchronize())?;
         trace.read_events()
     }
 
-    /// What went wrong when handles were released, since the last time this was asked: destructors have nobody to tell.
+    /// The errors of destructors since the last call: a destructor cannot return one.
     pub fn release_failures(&self) -> Vec<Error> {
         self.shared.context.failures()
     }
@@ -132,84 +131,10 @@ impl Gpu {
     }
 }
 
-/// One lock for each device of the process, however often it is opened.
+/// One lock for each device of the process, shared by all [`Gpu`]s that are open on it.
 fn turn_of(ordinal: usize) -> Arc<Mutex<()>> {
     static TURNS: OnceLock<Mutex<BTreeMap<usize, Arc<Mutex<()>>>>> = OnceLock::new();
     let turns = TURNS.get_or_init(Mutex::default);
-    let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut turns = locked(turns);
     turns.entry(ordinal).or_default().clone()
-}
-
-/// A queue of the device: what is given to it runs in that order, some time later.
-#[derive(Debug)]
-pub struct Stream {
-    raw: RawStream,
-    trace: Trace,
-}
-
-impl Stream {
-    /// Blocks until all that was queued is done; a hard synchronisation.
-    ///
-    /// # Errors
-    /// [`Error::Driver`], also for what earlier asynchronous work failed with.
-    pub fn synchronize(&self) -> Result<()> {
-        self.trace.host(Kind::HardSync, 0, || self.raw.synchronize())?;
-        self.trace.read_events()
-    }
-
-    /// Fills a buffer with one byte.
-    ///
-    /// # Errors
-    /// [`Error::Driver`].
-    pub fn fill(&self, buffer: &DeviceBuffer, value: u8) -> Result<()> {
-        let bytes = buffer.bytes();
-        self.trace.device(Kind::OnDevice, bytes, &self.raw, || {
-            self.raw.fill(buffer.memory(), 0, bytes, value)
-        })
-    }
-
-    /// Copies `bytes` between two buffers: of this stream's device, or to it from another one. The other device's work on `from` must
-    /// have been waited for ([`Stream::wait_for`]).
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a range outside a buffer, [`Error::Driver`].
-    pub fn copy(&self, to: (&DeviceBuffer, u64), from: (&DeviceBuffer, u64), bytes: u64) -> Result<()> {
-        let kind = if Arc::ptr_eq(to.0.memory().context(), from.0.memory().context()) {
-            Kind::OnDevice
-        } else {
-            Kind::Peer
-        };
-        self.trace.device(kind, bytes, &self.raw, || {
-            self.raw
-                .copy((to.0.memory(), to.1), (from.0.memory(), from.1), bytes)
-        })
-    }
-
-    /// What is queued here from now on waits, on the device, for what is queued on `other` now. Streams of two devices too.
-    ///
-    /// # Errors
-    /// [`Error::Driver`].
-    pub fn wait_for(&self, other: &Stream) -> Result<()> {
-        self.wait_for_mark(&other.mark()?)
-    }
-
-    /// Where this stream's work ends now.
-    pub(crate) fn mark(&self) -> Result<Event> {
-        let event = Event::between_streams(self.raw.context())?;
-        event.record(&self.raw)?;
-        Ok(event)
-    }
-
-    /// What is queued here from now on waits for that.
-    pub(crate) fn wait_for_mark(&self, mark: &Event) -> Result<()> {
-        self.raw.wait_for(mark)
-    }
-
-    pub(crate) fn raw(&self) -> &RawStream {
-        &self.raw
-    }
-
-    pub(crate) fn trace(&self) -> &Trace {
-        &self.trace
-    }
 }

@@ -1,4 +1,5 @@
-//! The questions to the CUDA driver. `cudarc` panics where its library is missing, so that is asked first.
+//! Questions to the CUDA driver. `cudarc` panics where the library is missing, so every path checks that
+//! first.
 #![allow(unsafe_code)]
 
 use cudarc::driver::sys::CUdevice_attribute::{
@@ -7,12 +8,12 @@ use cudarc::driver::sys::CUdevice_attribute::{
 };
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 
-use crate::{Device, NoGpu};
+use crate::probed::{Device, NoGpu};
 
-/// The oldest driver that will do, by the CUDA that it knows: from 12.0 on there is all that is asked of one here.
+/// The oldest CUDA version whose driver has every function that this crate calls.
 const VERSION_MIN: i32 = 12_000;
 
-/// Whether there is a driver, and one that will do.
+/// Checks that a driver is installed and new enough.
 pub(crate) fn check() -> Result<(), NoGpu> {
     match cuda_version()? {
         VERSION_MIN.. => Ok(()),
@@ -23,16 +24,16 @@ pub(crate) fn check() -> Result<(), NoGpu> {
     }
 }
 
-/// A CUDA version as people write it.
+/// A CUDA version in the form `13.0`.
 pub(crate) fn named(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-/// Every device, described; no context is made, so no device memory is taken.
+/// The descriptions of all devices. Makes no context, so takes no device memory.
 pub(crate) fn devices() -> Result<Vec<Device>, NoGpu> {
     check()?;
     let count = match CudaContext::device_count() {
-        // The driver's way to say that the machine has none.
+        // The driver reports a machine without a device in this way.
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
         other => other.map_err(failed("count its devices"))?,
     };
@@ -45,16 +46,16 @@ pub(crate) fn devices() -> Result<Vec<Device>, NoGpu> {
         .map_err(failed("describe a device"))
 }
 
-/// One device, described.
-pub(crate) fn describe_device(ordinal: usize) -> crate::error::Result<Device> {
-    let index = i32::try_from(ordinal).unwrap_or(i32::MAX);
-    describe(index).map_err(crate::raw::failed("describe a device"))
+/// The description of one device.
+pub(crate) fn describe_device(ordinal: usize) -> Result<Device, DriverError> {
+    describe(i32::try_from(ordinal).unwrap_or(i32::MAX))
 }
 
-/// The newest CUDA that the driver knows: 1000 times the major number, 10 times the minor one.
+/// The newest CUDA version that the driver supports: 1000 times the major number, plus 10 times the minor
+/// one.
 pub(crate) fn cuda_version() -> Result<i32, NoGpu> {
-    // SAFETY: loads `libcuda.so` and drops it again; its initialisers are those of the system's driver, which is what
-    // asking for a device means.
+    // SAFETY: loads `libcuda.so` and drops it again; its initialisers are those of the system's driver, which
+    // is what asking for a device means.
     if !unsafe { sys::is_culib_present() } {
         return Err(NoGpu::NoDriver);
     }
@@ -62,13 +63,14 @@ pub(crate) fn cuda_version() -> Result<i32, NoGpu> {
     // SAFETY: writes one number, which lives until the call is over; the library is there.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }
         .result()
-        .map_err(failed("say its version"))?;
+        .map_err(failed("report its version"))?;
     Ok(version)
 }
 
 fn describe(ordinal: i32) -> Result<Device, DriverError> {
     let device = result::device::get(ordinal)?;
-    // SAFETY: `device` is a handle that the driver gave out for this process; `device_count` has initialised the driver.
+    // SAFETY: `device` is a handle that the driver gave out for this process; `device_count` has initialised
+    // the driver.
     let attribute = |which| unsafe { result::device::get_attribute(device, which) };
     // SAFETY: as above.
     let memory_bytes = unsafe { result::device::total_mem(device) }? as u64;

@@ -1,146 +1,148 @@
-//! One error type for the tier. Every variant says what was asked, what there was, and what would help.
+//! The error type of the crate. Each variant gives the request, the figures, and a remedy.
 
 use std::path::PathBuf;
 
-use crate::NoGpu;
+use crate::probed::NoGpu;
 
-/// `Result` with the tier's [`enum@Error`].
+/// `Result` with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Of [`Error::TooSmall`], what slots are too short for.
+/// The name of [`Error::TooSmall::memory`] where slots are too short.
 pub(crate) const A_PINNED_SLOT: &str = "a pinned slot";
 
-/// What a [`Source`](crate::ring::Source) or a [`Sink`](crate::ring::Sink) says went wrong.
+/// The error of a [`Source`](crate::ring::Source) or a [`Sink`](crate::ring::Sink).
 pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What can go wrong with a device.
+/// An error of a device or of a job on it.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no device to open.
     #[error(transparent)]
     NoGpu(#[from] NoGpu),
-    /// There are devices, but not that one.
+    /// No device has this number.
     #[error(
         "there is no GPU {ordinal}: this machine has {count}, numbered from 0; name one of them, or `auto`"
     )]
     NoSuchDevice {
-        /// What was asked for.
+        /// The number that was asked for.
         ordinal: usize,
-        /// How many there are.
+        /// The number of devices.
         count: usize,
     },
     /// A call of the driver failed.
-    #[error("the CUDA driver failed to {operation}: {code:?}{}", crate::raw::hint(*.code))]
+    #[error("the CUDA driver failed to {operation}: {code:?}{}", crate::codes::hint(*.code))]
     Driver {
-        /// What was asked of it.
+        /// The operation.
         operation: &'static str,
-        /// What it said.
+        /// The driver's code.
         code: cudarc::driver::sys::CUresult,
     },
-    /// A lease would pass a budget.
+    /// A lease would exceed a budget.
     #[error(
-        "{memory}: {requested_bytes} bytes for {what} asked, {free_bytes} free of a budget of {budget_bytes} \
+        "{memory}: {requested_bytes} bytes requested for {what}, {free_bytes} free of a budget of {budget_bytes} \
          (held: {holders}); {remedy}"
     )]
     OverBudget {
         /// `device memory` or `pinned memory`.
         memory: &'static str,
-        /// What the memory was for.
+        /// The purpose of the memory.
         what: String,
-        /// Bytes asked for.
+        /// Bytes that were requested.
         requested_bytes: u64,
-        /// Bytes that are left.
+        /// Bytes that are free.
         free_bytes: u64,
-        /// The limit.
+        /// The budget in bytes.
         budget_bytes: u64,
-        /// Who holds how much, largest first.
+        /// The holders and their bytes, largest first.
         holders: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// No way to cut a job fits a budget.
     #[error(
-        "{what} does not fit {budget_bytes} bytes of {memory}: it needs {smallest_bytes} at least; raise the budget, or let \
-         the processor do it"
+        "{what} does not fit {budget_bytes} bytes of {memory}: it needs {smallest_bytes} at least; raise the budget, or \
+         use the processor"
     )]
     TooSmall {
         /// The job.
         what: String,
         /// `device memory`, `a pinned slot`, or `pinned memory` as a whole.
         memory: &'static str,
-        /// What there is.
+        /// The budget in bytes.
         budget_bytes: u64,
-        /// The smallest budget with which this job runs.
+        /// The smallest budget in bytes with which the job runs.
         smallest_bytes: u64,
     },
-    /// What a device computed cannot be right.
-    #[error("the device computed {what}, which cannot be: do not trust it, let the processor do the job")]
+    /// A result of a device is provably wrong.
+    #[error("the device computed a wrong result, {what}: do not trust the device, use the processor")]
     Wrong {
-        /// What is wrong.
+        /// The result.
         what: String,
     },
-    /// The driver has no memory where the budget still had some.
+    /// The driver has no memory, though the budget has some left.
     #[error(
-        "the driver gave no {requested_bytes} bytes of {memory} for {what}, though {free_bytes} are free in a budget of \
-         {budget_bytes}: somebody else uses the memory, or the budget is larger than the machine; {remedy}"
+        "the driver refused {requested_bytes} bytes of {memory} for {what}, though {free_bytes} are free in a budget of \
+         {budget_bytes}: other programs use the memory, or the budget is larger than the memory; {remedy}"
     )]
     OutOfMemory {
         /// `device memory` or `pinned memory`.
         memory: &'static str,
-        /// What the memory was for.
+        /// The purpose of the memory.
         what: String,
-        /// Bytes asked for.
+        /// Bytes that were requested.
         requested_bytes: u64,
-        /// Bytes that are left in the budget, those asked for included.
+        /// Free bytes of the budget, the requested ones included.
         free_bytes: u64,
-        /// The limit.
+        /// The budget in bytes.
         budget_bytes: u64,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// All slots of a pinned pool are taken.
-    #[error("{asked} pinned slots asked, {idle} idle of {count}: give the pool more slots, or the job fewer")]
+    #[error(
+        "{asked} pinned slots requested, {idle} of {count} are idle: give the pool more slots, or the job fewer"
+    )]
     NoSlot {
-        /// How many were asked for.
+        /// Slots that were asked for.
         asked: usize,
-        /// How many are idle.
+        /// Slots that are idle.
         idle: usize,
-        /// How many there are.
+        /// Slots of the pool.
         count: usize,
     },
-    /// A call with arguments that cannot be right.
+    /// Invalid arguments.
     #[error("{what}: {details}")]
     Invalid {
-        /// What was asked for.
+        /// The object or operation.
         what: &'static str,
-        /// What is wrong with it, with the values.
+        /// The mistake, with the values.
         details: String,
     },
-    /// What a job reads from failed.
+    /// The source of a job failed.
     #[error("reading {bytes} bytes at {offset} for the device: {source}")]
     Source {
         /// Offset in the job, in bytes.
         offset: u64,
         /// Length in bytes.
         bytes: u64,
-        /// What the source said.
+        /// The source's error.
         source: BoxedError,
     },
-    /// What a job writes to failed.
+    /// The sink of a job failed.
     #[error("writing {bytes} bytes at {offset} from the device: {source}")]
     Sink {
         /// Offset in the job, in bytes.
         offset: u64,
         /// Length in bytes.
         bytes: u64,
-        /// What the sink said.
+        /// The sink's error.
         source: BoxedError,
     },
     /// A part of a job is in an unknown state after an earlier failure.
-    #[error("{what} is unusable after an earlier failure of the device: open it anew")]
+    #[error("{what} is unusable after an earlier failure of the device: open the device again")]
     Unusable {
-        /// Which part.
+        /// The part.
         what: &'static str,
     },
     /// NVRTC is not on this machine.
@@ -151,20 +153,20 @@ pub enum Error {
     NoCompiler {
         /// The environment variable that names the library's folder.
         folder_variable: &'static str,
-        /// The one that names an image.
+        /// The environment variable that names a compiled image.
         image_variable: &'static str,
     },
-    /// The kernels' text was rejected.
+    /// The compiler rejected the text of the kernels.
     #[error("the kernels do not compile for {arch}: {log}")]
     Compile {
         /// The architecture.
         arch: String,
-        /// What the compiler said.
+        /// The compiler's log.
         log: String,
     },
     /// An image lacks a kernel.
     #[error(
-        "the image of kernels has no `{name}`: it was made from another version of the kernels; delete it, or make it anew"
+        "the image of kernels has no `{name}`: it comes from another version of the kernels; delete it, or compile it again"
     )]
     NoKernel {
         /// The kernel.
@@ -177,22 +179,23 @@ pub enum Error {
         operation: &'static str,
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl Error {
-    /// Whether the device's context is lost: nothing on it works any more, everything has to be opened anew.
+    /// Whether the context of the device is lost: nothing on it works any more, and everything has to be
+    /// opened again.
     pub fn is_device_lost(&self) -> bool {
         match self {
-            Error::Driver { code, .. } => crate::raw::is_final(*code),
+            Error::Driver { code, .. } => crate::codes::is_final(*code),
             Error::Unusable { .. } => true,
             _ => false,
         }
     }
 
-    /// Whether a smaller job, or the processor, would do: memory was short, nothing is broken.
+    /// Whether only memory was short: a smaller job, or the processor, would do.
     pub fn is_memory_short(&self) -> bool {
         matches!(
             self,
@@ -203,33 +206,12 @@ impl Error {
         )
     }
 
-    /// For a job whose smallest plan needs so much of a pinned slot and of device memory, where there is so much: the slot, if it is
-    /// too short, else the memory.
-    pub(crate) fn too_small(what: String, slot: Smallest, vram: Smallest) -> Self {
-        let (memory, short) = match slot.needed_bytes > slot.budget_bytes {
-            true => (A_PINNED_SLOT, slot),
-            false => ("device memory", vram),
-        };
-        Self::TooSmall {
-            what,
-            memory,
-            budget_bytes: short.budget_bytes,
-            smallest_bytes: short.needed_bytes,
-        }
-    }
-
-    /// Whether the processor could still do the job: it is the device, or its memory, that failed, not the job's own data.
+    /// Whether the processor can still do the job: the device or its memory failed, and not the data of the
+    /// job.
     pub fn leaves_the_processor(&self) -> bool {
         !matches!(
             self,
             Error::Source { .. } | Error::Sink { .. } | Error::Invalid { .. }
         )
     }
-}
-
-/// What the smallest plan of a job needs of one kind of memory.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Smallest {
-    pub needed_bytes: u64,
-    pub budget_bytes: u64,
 }

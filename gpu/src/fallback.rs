@@ -1,19 +1,19 @@
-//! When a device cannot, the processor does: the same result, later, and the reason is told.
+//! A job on a device, or on the processor if the device fails.
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// Who did a job.
+/// Where a job was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DoneBy {
     /// The device.
     Device,
-    /// The processor, since the device failed, or was too small.
+    /// The processor, since the device failed or was too small.
     Processor {
-        /// What the device, or the tier, said.
+        /// The error of the device.
         why: String,
-        /// Whether the device is lost: the next job needs it opened anew.
+        /// Whether the device is lost, and the next job must open it again.
         device_is_lost: bool,
     },
 }
@@ -27,8 +27,9 @@ impl fmt::Display for DoneBy {
     }
 }
 
-/// Does a job on a device; if that fails for a reason of the device's ([`Error::leaves_the_processor`]), on the processor, from the
-/// beginning. `device_work` must have given back what it held when it returns, and may have written part of a result, which is void.
+/// Runs `device_work`. If it fails for a reason of the device ([`Error::leaves_the_processor`]), runs
+/// `processor_work` from the start. `device_work` has given back all it held when it returns; a partial
+/// result that it wrote is void.
 ///
 /// ```
 /// use spillproof_gpu::{DoneBy, Error, NoGpu, with_fallback};
@@ -39,7 +40,7 @@ impl fmt::Display for DoneBy {
 /// ```
 ///
 /// # Errors
-/// Those of `device_work` that are the job's own, and those of `processor_work`.
+/// Errors of `device_work` that are not the device's, and errors of `processor_work`.
 pub fn with_fallback<T, E: From<Error>>(
     what: &str,
     device_work: impl FnOnce() -> Result<T, Error>,
@@ -50,7 +51,7 @@ pub fn with_fallback<T, E: From<Error>>(
         Err(error) if error.leaves_the_processor() => error,
         Err(error) => return Err(error.into()),
     };
-    tracing::warn!(what, %error, "the device did not do it, the processor will");
+    tracing::warn!(what, %error, "the device failed, the processor does the job");
     let done_by = DoneBy::Processor {
         why: error.to_string(),
         device_is_lost: error.is_device_lost(),

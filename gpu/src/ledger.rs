@@ -1,12 +1,15 @@
-//! A limit in bytes and who holds how much of it: once for a device's memory, once for page-locked memory.
-//! Only what is leased is counted; nothing here allocates.
+//! A limit in bytes, and the leases under it: one ledger for the memory of a device, one for page-locked
+//! memory. It counts leases and allocates nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use cudarc::driver::sys::CUresult;
 
 use crate::error::{Error, Result};
+use crate::lock::locked;
 
 /// The ledger. Clones share it.
 #[derive(Clone)]
@@ -29,7 +32,7 @@ struct State {
 }
 
 impl Ledger {
-    /// A ledger of `limit_bytes` of this kind of memory; `remedy` ends every refusal.
+    /// A ledger of `limit_bytes` of this kind of memory; every refusal ends with `remedy`.
     pub(crate) fn new(memory: &'static str, remedy: &'static str, limit_bytes: u64) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -44,7 +47,7 @@ impl Ledger {
     /// Takes `bytes` until the lease is dropped.
     ///
     /// # Errors
-    /// [`Error::OverBudget`] if the limit would be passed.
+    /// [`Error::OverBudget`] if the leases would exceed the limit.
     pub fn lease(&self, bytes: u64, what: impl Into<Cow<'static, str>>) -> Result<Lease> {
         let what = what.into();
         let mut state = self.shared.state();
@@ -76,23 +79,31 @@ impl Ledger {
         self.shared.limit_bytes
     }
 
-    /// What is held now.
+    /// Bytes that are leased now.
     pub fn held_bytes(&self) -> u64 {
         self.shared.state().held_bytes
     }
 
-    /// What is left.
+    /// Bytes that are free.
     pub fn free_bytes(&self) -> u64 {
         self.shared.limit_bytes - self.held_bytes()
     }
 
-    /// The most that was held at one time.
+    /// The most bytes that were leased at one time.
     pub fn peak_bytes(&self) -> u64 {
         self.shared.state().peak_bytes
     }
 
-    /// The driver's own refusal, told with the ledger's figures.
-    pub(crate) fn refused_by_driver(&self, lease: &Lease) -> Error {
+    /// Adds the ledger's figures to an error of the driver that says it is out of memory; other errors stay
+    /// as they are.
+    pub(crate) fn with_figures(&self, error: Error, lease: &Lease) -> Error {
+        let Error::Driver {
+            code: CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+            ..
+        } = error
+        else {
+            return error;
+        };
         Error::OutOfMemory {
             memory: self.shared.memory,
             what: lease.what.to_string(),
@@ -116,9 +127,8 @@ impl fmt::Debug for Ledger {
 }
 
 impl Shared {
-    /// A panic of another thread cannot leave the state half changed, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 
@@ -151,12 +161,12 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// How many bytes.
+    /// Its bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What for.
+    /// Its purpose.
     pub fn what(&self) -> &str {
         &self.what
     }
@@ -195,7 +205,7 @@ mod tests {
         assert!(refusal.is_memory_short() && !refusal.is_device_lost());
         assert_eq!(
             refusal.to_string(),
-            "device memory: 97 bytes for tile asked, 96 free of a budget of 4096 (held: buckets: 3000, scalars: 1000); \
+            "device memory: 97 bytes requested for tile, 96 free of a budget of 4096 (held: buckets: 3000, scalars: 1000); \
              lower --vram"
         );
         drop(buckets);

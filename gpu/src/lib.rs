@@ -1,8 +1,8 @@
-//! The second compute tier, host side: devices, their memory, rings that stream through it, kernels, whole
-//! jobs, and a record of it all.
+//! The host side of the GPU tier: devices, their memory, rings that stream data through it, kernels, whole
+//! jobs, and a record of transfers and waits.
 //!
-//! The driver's library and NVRTC are opened at run time, so nothing of CUDA is needed to build, and a machine without a device is a
-//! normal answer, never a panic.
+//! The libraries of the driver and of NVRTC are opened at run time. So the build needs nothing of CUDA, and a
+//! machine without a device is a normal answer, never a panic.
 //!
 //! ```
 //! match spillproof_gpu::probe() {
@@ -11,21 +11,21 @@
 //! }
 //! ```
 //!
-//! # The pieces, in the order in which a job meets them
+//! # Modules and types, in the order in which a job uses them
 //!
-//! | piece | what it is |
+//! | item | purpose |
 //! |---|---|
-//! | [`Choice`] | what the user said: `auto`, `off`, a number; opens a [`Gpu`], or says why the processor has to do |
-//! | [`Pinned`], [`PinnedPool`] | page-locked slots under a budget of their own, made once and kept |
-//! | [`ring::Upload::stage`] | the first chunks come from disk into slots, before the device is needed |
+//! | [`Choice`] | which devices to use: `auto`, `off`, `all`, numbers; opens a [`Gpu`], or gives the reason why there is none |
+//! | [`Pinned`], [`PinnedPool`] | page-locked slots under a budget of their own, allocated once and kept |
+//! | [`ring::Upload::stage`] | fills slots with the first chunks, before the job has the device |
 //! | [`Gpu::take_turn`] | one job at a time on a device |
-//! | [`Vram`], [`DeviceBuffer`] | device memory under a budget in bytes; a refusal is an error that says by how much |
-//! | [`kernels`] | a text, compiled by NVRTC for this device, kept on disk; launched on a stream |
-//! | [`ring::Ring`] | disk to slot to buffer to kernel to slot to disk, all at once, each slot and buffer handed on by events |
+//! | [`Vram`], [`DeviceBuffer`] | device memory under a budget in bytes; a refusal gives the figures |
+//! | [`kernels`] | source text, compiled by NVRTC for this device and cached on disk; launches on a stream |
+//! | [`ring::Ring`] | disk to slot to buffer to kernel to slot to disk, all stages at once, synchronised by events |
 //! | [`msm`], [`ntt`], [`program`] | whole jobs: a plan from length and budget, kernels over a ring |
-//! | [`with_fallback`] | the same job by the processor if the device fails, and why |
-//! | [`tier`] | the engine's second compute tier: whole jobs of a session, done here or declined |
-//! | [`measure`] | what the device does in a second, and jobs that it and the processor make in turn |
+//! | [`with_fallback`] | runs a job on the processor if the device fails, and gives the reason |
+//! | [`tier`] | the engine's jobs, done on devices or declined with a reason |
+//! | [`measure`] | rates of a device, and jobs that several tiers run in turn |
 //! | [`trace`] | every transfer and every wait, as a table and a timeline |
 //!
 //! ```no_run
@@ -38,12 +38,12 @@
 //!
 //! let mut source = |_offset: u64, into: &mut [u8]| { into.fill(1); Ok(()) };
 //! let mut upload = ring::Upload::new(pool.take(3)?, gpu.trace())?;
-//! upload.stage(&chunking, 1 << 30, &mut source)?; // nothing of the device is used yet
+//! upload.stage(&chunking, 1 << 30, &mut source)?; // needs no device yet
 //!
 //! let _turn = gpu.take_turn();
 //! let vram = Vram::new(&gpu, 1 << 30);
 //! let mut ring = ring::Ring::new(&vram, chunking, 2)?;
-//! let job = ring::Job { total_bytes: 1 << 30, upload: Some((&mut upload, &mut source)), download: None };
+//! let job = ring::RingJob { total_bytes: 1 << 30, upload: Some((&mut upload, &mut source)), download: None };
 //! ring.run(job, &mut |chunk| { /* launch kernels on chunk.stream over chunk.buffer */ Ok(()) })?;
 //! ring.finish()?;
 //! println!("{}", gpu.trace().table());
@@ -51,112 +51,67 @@
 //! # }
 //! ```
 //!
-//! # What holds everywhere
+//! # Invariants
 //!
-//! - **A slot's bytes belong to one side at a time.** Its type says to which: bytes can be had of an idle slot only, a copy makes it
-//!   "in flight", and only waiting for its own event makes it idle again. No safe function gets around that. The ring's module says the
-//!   same of device buffers.
-//! - **The host waits for slots, not for streams.** A job has no hard synchronisation, whatever its length; `finish` has one. The trace
-//!   counts them.
-//! - **Budgets are first-class.** Device memory and pinned memory are leased from a number of bytes that the user gives. Too little is
-//!   [`Error::OverBudget`] before anything was allocated; [`Error::is_memory_short`] says that a smaller job, or the processor, would do.
+//! - **The bytes of a slot belong to one side at a time.** The bytes of an idle slot are accessible; a copy
+//!   makes the slot "in flight", and only a wait for its own event makes it idle again. No safe function can
+//!   bypass this. The ring handles device buffers by the same rule.
+//! - **The host waits for slots, not for streams.** A job has no hard synchronisation, whatever its length;
+//!   `finish` has one. The trace counts them.
+//! - **Budgets.** Device memory and pinned memory are leased from a number of bytes that the user gives. If
+//!   it is too small, [`Error::OverBudget`] comes before any allocation; [`Error::is_memory_short`] says that
+//!   a smaller job, or the processor, would do.
 //! - **After an error nothing is in flight**, slots are idle, and memory is given back. If the device is lost
-//!   ([`Error::is_device_lost`]), slots whose copies cannot be waited for leave their pool, and everything has to be opened anew.
-//! - **Below the whole jobs nobody looks inside the data.** Chunks are bytes; fields, points and their order are the kernels' matter, and
-//!   that of [`msm`], [`ntt`] and [`program`].
-//! - `unsafe` code is in `driver.rs`, `raw/`, `kernels/nvrtc.rs`, and in one file each of `msm/`, `ntt/`, `program/` and
-//!   `measure/` that launches kernels. Launching a kernel is unsafe for the caller, since nothing here knows
+//!   ([`Error::is_device_lost`]), slots whose copies cannot be waited for leave their pool, and everything
+//!   has to be opened again.
+//! - **Below the whole jobs data is bytes.** Only the kernels and [`msm`], [`ntt`] and [`program`] know
+//!   fields, points and their order.
+//! - `unsafe` code is in `driver.rs`, `raw/`, `kernels/nvrtc.rs`, and one file each of `msm/`, `ntt/`,
+//!   `program/` and `measure/` that launches kernels. To launch a kernel is unsafe, since no type describes
 //!   its parameters; the rest of the interface is safe.
 
-// The tests' support names the crate as an outsider does.
+// Unit tests share the support module of `tests/all`, which names the crate from outside.
 #[cfg(test)]
 extern crate self as spillproof_gpu;
+#[cfg(test)]
+#[path = "../tests/all/support/mod.rs"]
+mod support;
 
+mod buffer;
 mod choice;
+mod codes;
 mod device;
 mod driver;
 mod error;
 mod fallback;
+mod fit;
 pub mod kernels;
 mod ledger;
+mod lock;
 pub mod measure;
 pub mod msm;
 pub mod ntt;
 mod pinned;
+mod probed;
 pub mod program;
 mod quotient;
 mod raw;
 pub mod ring;
+mod stream;
 pub mod tier;
 pub mod trace;
 mod vram;
 
-use std::fmt;
-
+pub use buffer::{DeviceBuffer, GRANULE_BYTES};
 pub use choice::{Choice, Chosen, NotUsed, ParseChoiceError};
-pub use device::{Gpu, Stream, Turn};
+pub use device::{Gpu, Turn};
 pub use error::{BoxedError, Error, Result};
 pub use fallback::{DoneBy, with_fallback};
 pub use ledger::{Lease, Ledger};
 pub use pinned::{Caching, Pinned, PinnedPool, Slot};
-pub use vram::{DeviceBuffer, GRANULE_BYTES, Vram};
-
-/// A device that could compute.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Device {
-    /// Which one, from 0, in the driver's order.
-    pub ordinal: usize,
-    /// What the maker calls it.
-    pub name: String,
-    /// Compute capability, (major, minor).
-    pub compute_capability: (i32, i32),
-    /// Multiprocessors.
-    pub multiprocessors: u32,
-    /// Device memory in bytes.
-    pub memory_bytes: u64,
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (major, minor) = self.compute_capability;
-        let mib = self.memory_bytes >> 20;
-        write!(
-            f,
-            "{}: {} (sm_{major}{minor}, {} multiprocessors, {mib} MiB)",
-            self.ordinal, self.name, self.multiprocessors
-        )
-    }
-}
-
-/// Why there is no device.
-#[non_exhaustive]
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoGpu {
-    /// The driver's library is not on this machine.
-    #[error("no GPU: the CUDA driver (libcuda.so) is not installed")]
-    NoDriver,
-    /// The driver is there, and would not work.
-    #[error("no GPU: the CUDA driver failed to {operation}: {reason}")]
-    Driver {
-        /// What was asked of it.
-        operation: &'static str,
-        /// What it said.
-        reason: String,
-    },
-    /// The driver is too old.
-    #[error(
-        "no GPU: the CUDA driver knows CUDA {knows} at most, and {needed} is needed: install a newer driver"
-    )]
-    OldDriver {
-        /// The newest CUDA that it knows.
-        knows: String,
-        /// The oldest that will do.
-        needed: String,
-    },
-    /// The driver works, and knows no device.
-    #[error("no GPU: the CUDA driver sees no device")]
-    NoDevice,
-}
+pub use probed::{Device, NoGpu};
+pub use stream::Stream;
+pub use vram::Vram;
 
 /// The devices of this machine, in the driver's order; never an empty list.
 ///

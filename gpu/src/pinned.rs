@@ -1,28 +1,29 @@
-//! Page-locked slots, made once and kept: locking pages takes far longer than copying them.
+//! Page-locked slots, allocated once and kept: locking pages takes far longer than copying them.
 //!
-//! A budget of its own, since page-locked memory is taken from the whole machine and cannot be swapped out. A pool's slots are equal;
-//! whoever takes some holds them alone, and they come back on drop, idle. Peak = `count * slot_bytes`, for the pool's whole life.
+//! They have a budget of their own, since page-locked memory comes out of the whole machine and cannot be
+//! swapped. The slots of a pool are equal. A slot that is taken has one owner; on drop it waits until it is
+//! idle and goes back. Peak = `count * slot_bytes`, for the whole life of the pool.
 
 use std::borrow::Cow;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::CUresult;
-
 use crate::device::Gpu;
 use crate::error::{Error, Result};
 use crate::ledger::{Lease, Ledger};
+use crate::lock::locked;
 use crate::raw::RawSlot;
 
 const REMEDY: &str = "raise the budget of pinned memory, or use fewer or smaller slots";
 
-/// How the processor sees the slots.
+/// How the processor caches the slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Caching {
-    /// As ordinary memory.
+    /// Like ordinary memory.
     #[default]
     Cached,
-    /// Written past the caches: a little faster to copy from, very slow to read on the host. For uploads only.
+    /// Write-combined, past the caches: a little faster for copies to the device, very slow to read on the
+    /// host. For uploads only.
     WriteCombined,
 }
 
@@ -40,11 +41,11 @@ impl Pinned {
         }
     }
 
-    /// A pool of `count` slots of `slot_bytes` each, all made now.
+    /// A pool of `count` slots of `slot_bytes` each, all allocated now.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`] if the system locks less than the budget says, [`Error::Invalid`] for none or
-    /// empty slots.
+    /// [`Error::OverBudget`]; [`Error::OutOfMemory`] if the system locks less than the budget;
+    /// [`Error::Invalid`] for no slots or empty ones.
     pub fn pool(
         &self,
         gpu: &Gpu,
@@ -65,13 +66,7 @@ impl Pinned {
         let idle = (0..count)
             .map(|_| RawSlot::new(gpu.context(), slot_bytes, write_combined))
             .collect::<Result<Vec<_>>>()
-            .map_err(|error| match error {
-                Error::Driver {
-                    code: CUresult::CUDA_ERROR_OUT_OF_MEMORY,
-                    ..
-                } => self.ledger.refused_by_driver(&lease),
-                other => other,
-            })?;
+            .map_err(|error| self.ledger.with_figures(error, &lease))?;
         Ok(PinnedPool {
             shelf: Arc::new(Shelf {
                 state: Mutex::new(State { idle, count }),
@@ -89,7 +84,7 @@ impl Pinned {
     }
 }
 
-/// A pool. Clones share it; its memory goes with the last of them and the last slot out of it.
+/// A pool of slots. Clones share it; its memory is freed with the last clone and the last slot.
 #[derive(Debug, Clone)]
 pub struct PinnedPool {
     shelf: Arc<Shelf>,
@@ -107,7 +102,8 @@ struct Shelf {
 #[derive(Debug)]
 struct State {
     idle: Vec<RawSlot>,
-    /// Slots that there are, idle or out; fewer than at first after the device failed with some in flight.
+    /// Slots of the pool, idle or taken. A slot that the device may still use after a failure leaves the
+    /// pool.
     count: usize,
 }
 
@@ -124,7 +120,8 @@ impl PinnedPool {
         Ok(self.lend(&mut state, count))
     }
 
-    /// Takes `count` slots, all at once; blocks until that many are idle. A thread that holds slots itself may wait for ever.
+    /// Takes `count` slots, all at once; blocks until that many are idle. A thread that holds slots itself
+    /// may wait for ever.
     ///
     /// # Errors
     /// [`Error::NoSlot`] if the pool has fewer.
@@ -150,12 +147,12 @@ impl PinnedPool {
         self.shelf.slot_bytes
     }
 
-    /// How many slots there are, idle or not.
+    /// Slots of the pool, idle or taken.
     pub fn count(&self) -> usize {
         self.shelf.state().count
     }
 
-    /// How many are idle.
+    /// Slots that are idle.
     pub fn idle(&self) -> usize {
         self.shelf.state().idle.len()
     }
@@ -172,9 +169,8 @@ impl PinnedPool {
 }
 
 impl Shelf {
-    /// A panic of another thread cannot leave the state half changed, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 
@@ -190,7 +186,7 @@ impl State {
 
 impl Drop for Shelf {
     fn drop(&mut self) {
-        // The memory goes before the lease on it.
+        // Frees the memory before the lease.
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         drop(mem::take(&mut state.idle));
     }
@@ -199,13 +195,13 @@ impl Drop for Shelf {
 /// A slot that was taken from a pool.
 #[derive(Debug)]
 pub struct Slot {
-    /// `None` only inside `drop`.
+    /// `None` inside `drop` only.
     raw: Option<RawSlot>,
     shelf: Arc<Shelf>,
 }
 
 impl Slot {
-    /// How the processor sees it.
+    /// How the processor caches it.
     pub fn caching(&self) -> Caching {
         self.shelf.caching
     }
@@ -227,10 +223,10 @@ impl Drop for Slot {
         let Some(mut raw) = self.raw.take() else {
             return;
         };
-        // Comes back idle, or not at all: nobody else may get bytes that a copy may still use.
-        let settled = raw.settle().is_ok();
+        // The slot goes back if it is idle. Otherwise it leaves the pool: a copy may still use its bytes.
+        let is_idle = raw.wait_until_idle().is_ok();
         let mut state = self.shelf.state();
-        if settled {
+        if is_idle {
             state.idle.push(raw);
         } else {
             state.count -= 1;

@@ -1,21 +1,18 @@
-//! A budget of device memory, and buffers that carry their lease.
+//! A budget of device memory.
 //!
-//! The budget is a number of bytes that the user gives, not the card's size: a job that fits a few KiB of it fits any card, and is tested
-//! that way. Peak device memory of a job = the sum of its buffers, each rounded up to [`GRANULE_BYTES`].
+//! The user gives the budget in bytes; it is not the size of the card. A job that fits a few KiB fits any
+//! card, and tests use such budgets. Peak device memory of a job = the sum of its buffers, each rounded up to
+//! [`GRANULE_BYTES`].
 
 use std::borrow::Cow;
 
-use cudarc::driver::sys::CUresult;
-
-use crate::device::{Gpu, Stream};
+use crate::buffer::{DeviceBuffer, GRANULE_BYTES};
+use crate::device::Gpu;
 use crate::error::{Error, Result};
-use crate::ledger::{Lease, Ledger};
+use crate::ledger::Ledger;
 use crate::raw::DeviceMemory;
-use crate::trace::Kind;
 
-/// What a buffer's bytes are rounded up to in the ledger: the driver's alignment.
-pub const GRANULE_BYTES: u64 = 256;
-/// Of the memory that is free when a job starts, `auto` leaves this part to others: the display, the kernels' own stacks.
+/// `auto` leaves this part of the free memory to other uses: the display, the stacks of the kernels.
 const AUTO_LEAVES: u64 = 16;
 const REMEDY: &str = "raise the budget of device memory, or let the job take smaller chunks";
 
@@ -27,7 +24,8 @@ pub struct Vram {
 }
 
 impl Vram {
-    /// A budget of `bytes` of this device's memory. It may be more than there is: then the driver refuses first.
+    /// A budget of `bytes` of this device's memory. If it is larger than the memory, the driver refuses
+    /// first.
     pub fn new(gpu: &Gpu, bytes: u64) -> Self {
         Self {
             gpu: gpu.clone(),
@@ -35,7 +33,7 @@ impl Vram {
         }
     }
 
-    /// A budget of what is free now, less a sixteenth.
+    /// A budget of the memory that is free now, less a sixteenth.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -44,10 +42,11 @@ impl Vram {
         Ok(Self::new(gpu, free - free / AUTO_LEAVES))
     }
 
-    /// A buffer; what it holds at first is undefined.
+    /// A buffer; its initial content is undefined.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`] if the driver has less than the budget says, [`Error::Invalid`] for 0 bytes.
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`] if the driver has less than the budget says,
+    /// [`Error::Invalid`] for 0 bytes.
     pub fn buffer(&self, bytes: u64, what: impl Into<Cow<'static, str>>) -> Result<DeviceBuffer> {
         let rounded_bytes = bytes
             .checked_next_multiple_of(GRANULE_BYTES)
@@ -57,17 +56,9 @@ impl Vram {
                 details: format!("{bytes} bytes"),
             })?;
         let lease = self.ledger.lease(rounded_bytes, what)?;
-        let memory = DeviceMemory::new(self.gpu.context(), bytes).map_err(|error| match error {
-            Error::Driver {
-                code: CUresult::CUDA_ERROR_OUT_OF_MEMORY,
-                ..
-            } => self.ledger.refused_by_driver(&lease),
-            other => other,
-        })?;
-        Ok(DeviceBuffer {
-            memory,
-            _lease: lease,
-        })
+        let memory = DeviceMemory::new(self.gpu.context(), bytes)
+            .map_err(|error| self.ledger.with_figures(error, &lease))?;
+        Ok(DeviceBuffer::new(memory, lease))
     }
 
     /// The ledger: limit, held, peak.
@@ -78,57 +69,5 @@ impl Vram {
     /// The device.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
-    }
-}
-
-/// Bytes on a device, with their lease. Work that uses them must be done before it is dropped; whoever drops one waits for its stream.
-#[derive(Debug)]
-pub struct DeviceBuffer {
-    // Before the lease: memory is given back first.
-    memory: DeviceMemory,
-    _lease: Lease,
-}
-
-impl DeviceBuffer {
-    /// Its length in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.memory.bytes()
-    }
-
-    /// Writes from pageable memory and waits: for tables and small results, not for streams of data.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a range outside the buffer, [`Error::Driver`].
-    pub fn write(&self, stream: &Stream, offset: u64, bytes: &[u8]) -> Result<()> {
-        let length = bytes.len() as u64;
-        stream
-            .trace()
-            .device(Kind::ToDevicePageable, length, stream.raw(), || {
-                stream.raw().write_now(&self.memory, offset, bytes)
-            })?;
-        stream.synchronize()
-    }
-
-    /// Reads into pageable memory, after what is queued on `stream`, and waits.
-    ///
-    /// # Errors
-    /// As [`DeviceBuffer::write`].
-    pub fn read(&self, stream: &Stream, offset: u64, into: &mut [u8]) -> Result<()> {
-        let length = into.len() as u64;
-        stream
-            .trace()
-            .device(Kind::FromDevicePageable, length, stream.raw(), || {
-                stream.raw().read_now(&self.memory, offset, into)
-            })?;
-        stream.synchronize()
-    }
-
-    /// Where it begins on the device: for structures and tables of a kernel that hold addresses. It is good for as long as the buffer is.
-    pub fn address(&self) -> u64 {
-        self.memory.start()
-    }
-
-    pub(crate) fn memory(&self) -> &DeviceMemory {
-        &self.memory
     }
 }

@@ -1,7 +1,5 @@
-//! The project's own chores. `cargo xtask tidy` checks the habits that a compiler does not; `cargo xtask record` makes an animated
-//! picture of a command's run.
+//! The project's own checks: `cargo xtask tidy` looks at what a compiler does not check.
 
-mod record;
 mod tidy;
 
 use std::path::Path;
@@ -9,27 +7,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.split_first() {
-        Some((command, [])) if command == "tidy" => tidy_command(),
-        Some((command, rest)) if command == "record" => match record::run(rest) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(problem) => {
-                eprintln!("record: {problem}");
-                ExitCode::FAILURE
-            }
-        },
-        _ => {
-            eprintln!(
-                "usage: cargo xtask tidy\n       cargo xtask record --out FILE [--title TEXT] -- COMMAND ...\n\n  \
-                 tidy    rooms, unsafe code, lints, file lengths, no upstream source in the tree\n  \
-                 record  a run of a command as an animated SVG"
-            );
-            ExitCode::from(2)
-        }
+    if arguments != ["tidy"] {
+        eprintln!(
+            "usage: cargo xtask tidy\n\n  \
+             tidy    directions of rooms, unsafe code, lints, file lengths, no upstream source in the tree"
+        );
+        return ExitCode::from(2);
     }
-}
-
-fn tidy_command() -> ExitCode {
     match tidy::run(root()) {
         Ok(report) => {
             print!("{report}");
@@ -40,7 +24,7 @@ fn tidy_command() -> ExitCode {
             }
         }
         Err(problem) => {
-            eprintln!("tidy could not look: {problem}");
+            eprintln!("tidy could not read the tree: {problem}");
             ExitCode::FAILURE
         }
     }

@@ -10,10 +10,19 @@ use spillproof_cgroup_tests::{Outcome, cold, group_or_skip};
 pub const MIB: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(7200);
 
-/// The binary, as built for the profile of this test.
+/// The binary that `SPILLPROOF_TEST_BINARY` names, or one that is built for the profile of this test.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        if let Some(binary) = std::env::var_os("SPILLPROOF_TEST_BINARY") {
+            let binary = PathBuf::from(binary);
+            assert!(
+                binary.is_file(),
+                "SPILLPROOF_TEST_BINARY: {} is missing",
+                binary.display()
+            );
+            return binary;
+        }
         // target/PROFILE/deps/budget-HASH
         let this = std::env::current_exe().expect("this test has a path");
         let profile = this.ancestors().nth(2).expect("a profile's folder");
@@ -41,8 +50,8 @@ pub fn binary() -> &'static Path {
     })
 }
 
-/// Whoever runs the binary holds this: while another process has it mapped, its pages can't be evicted, and stay charged to a group
-/// that is not the one measured.
+/// Held while the binary runs: pages that another process has mapped cannot be evicted, and stay charged to another group than the
+/// measured one.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

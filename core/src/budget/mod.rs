@@ -6,13 +6,15 @@
 //! tiles). All three live in anonymous maps of their own, not in the heap: what they take is exact, and what they give
 //! back goes to the system at once.
 //!
-//! What is slow to make may be kept between two uses as long as nobody needs the room: [`Spares`].
+//! What is slow to make may be kept between two uses as long as nobody needs the room: [`Spares`]. Several tasks share a ledger by
+//! way of [`Account`]s.
 //!
 //! A lease counts what the kernel would charge: whole pages, and page cache where a map is planned. The few bytes that the
 //! program holds besides (queues, names, threads) are watched by [`CountingAlloc`], not leased.
 //!
 //! Architecture invariant: this room knows no files and no fields.
 
+mod account;
 mod alloc;
 mod buffer;
 mod heap;
@@ -25,8 +27,10 @@ mod spare;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
+pub(crate) use account::Opening;
+pub use account::{Account, Entered, Minimum};
 pub use alloc::CountingAlloc;
 pub use buffer::{Buffer, Pool};
 pub use heap::return_freed_blocks;
@@ -36,6 +40,7 @@ pub use size::{ByteSize, ParseSizeError, format_bytes, parse_size};
 pub use spare::Spares;
 
 use crate::error::{Error, Result};
+use account::Accounts;
 use spare::Keeper;
 
 /// The ledger: a limit in bytes, and who holds how much of it. Clones share one ledger.
@@ -57,10 +62,15 @@ pub struct Budget {
 }
 
 struct Ledger {
+    id: u64,
     limit_bytes: u64,
+    /// The process that made it.
+    process: u32,
     state: Mutex<State>,
     /// Who asks for what is spare, one at a time: a second one waits until the first one's room is there.
     asking: Mutex<()>,
+    /// Tells tasks that wait for their accounts of a change.
+    room: Condvar,
 }
 
 #[derive(Default)]
@@ -72,6 +82,7 @@ struct State {
     keepers: Vec<Weak<dyn Keeper>>,
     peak_bytes: u64,
     holders: BTreeMap<Cow<'static, str>, Holder>,
+    accounts: Accounts,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -96,9 +107,12 @@ impl Budget {
     pub fn new(limit_bytes: u64) -> Self {
         Self {
             ledger: Arc::new(Ledger {
+                id: account::next_id(),
                 limit_bytes,
+                process: std::process::id(),
                 state: Mutex::default(),
                 asking: Mutex::default(),
+                room: Condvar::new(),
             }),
         }
     }
@@ -161,9 +175,11 @@ impl Budget {
         LeasedVec::new(self, len, fill, what.into())
     }
 
-    /// The limit.
+    /// The limit; where several tasks share the budget, the share of the task that asks.
     pub fn limit_bytes(&self) -> u64 {
-        self.ledger.limit_bytes
+        let state = self.ledger.state();
+        let holder = state.accounts.holder(self.ledger.id);
+        self.ledger.limit_bytes.min(state.accounts.share_bytes(holder))
     }
 
     /// What is held now, without what is [spare](Self::spare_bytes): the limit less this is what is left.
@@ -187,9 +203,21 @@ impl Budget {
         state.peak_bytes = state.held_bytes;
     }
 
-    /// What is left for whoever asks, what is spare included.
+    /// What is left for the task that asks, what is spare included.
     pub fn available_bytes(&self) -> u64 {
-        self.ledger.limit_bytes - self.held_bytes()
+        self.ledger.available_bytes(&self.ledger.state())
+    }
+
+    /// Refuses a process that was forked from the one that made the ledger: the threads that would do the work are not in it, and a
+    /// lock may be held by one of them for good.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub(crate) fn check_process(&self) -> Result<()> {
+        match self.ledger.process {
+            maker if maker == std::process::id() => Ok(()),
+            maker => Err(Error::Forked { maker }),
+        }
     }
 
     /// Per name what is and was held, by peak, largest first.
@@ -200,15 +228,11 @@ impl Budget {
     }
 
     fn take(&self, bytes: u64, what: Cow<'static, str>, backing: Backing) -> Result<Lease> {
-        if !self.ledger.try_take(bytes, &what) {
-            // Nobody is refused while anything is spare.
-            let _in_turn = self.ledger.asking.lock().unwrap_or_else(PoisonError::into_inner);
-            while !self.ledger.try_take(bytes, &what) {
-                if !self.give_back_one() {
-                    return Err(self.ledger.refusal(bytes, what));
-                }
-            }
-        }
+        self.check_process()?;
+        let account = match self.ledger.try_take(bytes, &what) {
+            Some(account) => account,
+            None => self.take_spare(bytes, &what)?,
+        };
         if backing == Backing::Heap {
             alloc::heap_leased(bytes);
         }
@@ -217,8 +241,24 @@ impl Budget {
             what,
             bytes,
             backing,
+            account,
             spare: false,
         })
+    }
+
+    /// As [`Ledger::try_take`], where what is spare has to go first: nobody is refused while anything is.
+    // The name is kept, and a clone of most is no allocation.
+    #[allow(clippy::ptr_arg)]
+    fn take_spare(&self, bytes: u64, what: &Cow<'static, str>) -> Result<Option<u64>> {
+        let _in_turn = self.ledger.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(account) = self.ledger.try_take(bytes, what) {
+                return Ok(account);
+            }
+            if !self.give_back_one() {
+                return Err(self.ledger.refusal(bytes, what.clone()));
+            }
+        }
     }
 
     /// Lets somebody's spare memory go; `false` if nobody has any.
@@ -248,31 +288,57 @@ impl Ledger {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes `bytes`, if they are free.
-    // The name is kept, and a clone of most is no allocation.
+    fn available_bytes(&self, state: &State) -> u64 {
+        let holder = state.accounts.holder(self.id);
+        let left_bytes = self.limit_bytes - state.wanted_bytes();
+        left_bytes
+            .saturating_sub(state.accounts.reserved_bytes(holder))
+            .min(state.accounts.left_bytes(holder))
+    }
+
+    /// Takes `bytes`, if they are free, and says for which account.
     #[allow(clippy::ptr_arg)]
-    fn try_take(&self, bytes: u64, what: &Cow<'static, str>) -> bool {
+    fn try_take(&self, bytes: u64, what: &Cow<'static, str>) -> Option<Option<u64>> {
         let mut state = self.state();
         let held_bytes = state.held_bytes.checked_add(bytes);
-        let Some(held_bytes) = held_bytes.filter(|&held_bytes| held_bytes <= self.limit_bytes) else {
-            return false;
-        };
+        let held_bytes = held_bytes.filter(|&held_bytes| held_bytes <= self.limit_bytes)?;
+        if bytes > self.available_bytes(&state) {
+            return None;
+        }
+        let account = state.accounts.holder(self.id).charged;
+        state.accounts.take(account, bytes);
         state.held_bytes = held_bytes;
         state.peak_bytes = state.peak_bytes.max(held_bytes);
         let holder = state.holders.entry(what.clone()).or_default();
         holder.held_bytes += bytes;
         holder.peak_bytes = holder.peak_bytes.max(holder.held_bytes);
-        true
+        Some(account)
+    }
+
+    /// Wakes tasks that wait for their accounts.
+    fn tell(&self, is_awaited: bool) {
+        if is_awaited {
+            self.room.notify_all();
+        }
     }
 
     fn refusal(&self, asked_bytes: u64, what: Cow<'static, str>) -> Error {
         let state = self.state();
+        // What other tasks may still take is as good as held.
+        let reserved_bytes = (self.limit_bytes - state.wanted_bytes()) - self.available_bytes(&state);
+        let mut holders = state.describe_holders();
+        if reserved_bytes > 0 {
+            holders = format!(
+                "{holders}, reserved for other tasks: {}",
+                format_bytes(reserved_bytes)
+            );
+        }
         Error::OverBudget {
             what: what.into_owned(),
             asked_bytes,
-            held_bytes: state.held_bytes,
+            held_bytes: state.held_bytes.saturating_add(reserved_bytes),
             limit_bytes: self.limit_bytes,
-            holders: state.describe_holders(),
+            holders,
         }
     }
 
@@ -337,6 +403,7 @@ pub struct Lease {
     what: Cow<'static, str>,
     bytes: u64,
     backing: Backing,
+    account: Option<u64>,
     spare: bool,
 }
 
@@ -375,18 +442,26 @@ impl Lease {
             what: self.what.clone(),
             bytes,
             backing: self.backing,
+            account: self.account,
             spare: self.spare,
         })
     }
 
     fn becomes_spare(&mut self) {
         self.spare = true;
-        self.ledger.state().spare_bytes += self.bytes;
+        let mut state = self.ledger.state();
+        state.spare_bytes += self.bytes;
+        let is_awaited = state.accounts.give_back(self.account.take(), self.bytes);
+        drop(state);
+        self.ledger.tell(is_awaited);
     }
 
     fn is_wanted_again(&mut self) {
         self.spare = false;
-        self.ledger.state().spare_bytes -= self.bytes;
+        let mut state = self.ledger.state();
+        state.spare_bytes -= self.bytes;
+        self.account = state.accounts.holder(self.ledger.id).charged;
+        state.accounts.take(self.account, self.bytes);
     }
 
     fn give_back(&self, bytes: u64) {
@@ -399,7 +474,9 @@ impl Lease {
         if let Some(holder) = state.holders.get_mut(&self.what) {
             holder.held_bytes -= bytes;
         }
+        let is_awaited = state.accounts.give_back(self.account, bytes);
         drop(state);
+        self.ledger.tell(is_awaited);
         if self.backing == Backing::Heap {
             alloc::heap_returned(bytes);
         }

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use spillproof_format::SectionSpec;
-use spillproof_format::{
-    Content, Curve, FormatError, FrameKey, HEADER_BYTES, Header, Kind, RootHasher, Section,
-};
+use spillproof_format::{Curve, FormatError, FrameKey, HEADER_BYTES, Header, Kind, RootHasher, Section};
 
 use super::draft::Draft;
 use super::frames::{DIGEST_BYTES, Frames};
@@ -98,6 +96,7 @@ impl Container {
         let key = FrameKey::of(&header);
         let frame_bytes = header.frame_bytes() as usize;
         let frames = Arc::new(Frames::in_file(
+            workspace,
             file,
             HEADER_BYTES as u64,
             frame_bytes,
@@ -144,29 +143,23 @@ impl Container {
     /// # Errors
     /// [`Error::Damaged`] for the first frame that differs,
     /// [`Error::Io`].
-    pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<()> {
+    pub fn verify(&self, progress: impl FnMut(u64) + Send) -> Result<()> {
+        self.workspace.run(|| self.check_frames(progress))
+    }
+
+    fn check_frames(&self, mut progress: impl FnMut(u64)) -> Result<()> {
         let mut checked = 0;
         for section in self.header.sections() {
-            if section.content == Content::Bytes {
-                continue;
-            }
-            // 32-byte units: every element size is a multiple.
-            let units = section.elements * u64::from(section.element_bytes() / 32);
-            let column = Column::<[u8; 32]> {
+            let bytes = Column::<[u8; 1]> {
                 frames: Arc::clone(&self.frames),
                 first_frame: section.first_frame,
-                len: units,
+                len: section.elements * u64::from(section.element_bytes()),
                 workspace: self.workspace.clone(),
                 element: std::marker::PhantomData,
             };
-            let chunk = column.sequential_chunk();
-            let mut reader = column.read_ascending(chunk)?;
-            let mut out = self
-                .workspace
-                .budget
-                .vec(chunk as usize, [0u8; 32], "verification")?;
-            while let Some(region) = reader.next_into(&mut out)? {
-                checked += region.len() * 32;
+            let mut reader = bytes.read_ascending(bytes.sequential_chunk())?;
+            while let Some(region) = reader.next_checked()? {
+                checked += region.len();
                 progress(checked);
             }
         }
@@ -211,6 +204,7 @@ impl ContainerWriter {
         publish.file().set_len(header.file_bytes())?;
         let key = FrameKey::of(&header);
         let frames = Frames::in_file(
+            workspace,
             publish.file().clone(),
             HEADER_BYTES as u64,
             frame_bytes as usize,

@@ -6,14 +6,49 @@ use std::sync::Arc;
 
 use spillproof_format::FrameKey;
 
-use super::frames::{DIGEST_BYTES, Frames, PendingFrames, Run};
+use super::frames::{DIGEST_BYTES, DryFile, Frames, PendingFrames, Run};
 use super::reader::{JOB_ELEMENTS, run_jobs};
-use super::{Column, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace};
+use super::{Column, Element, Placement, Region, Workspace, scratch_frame_bytes};
 use crate::budget::{Buffer, PAGE_BYTES};
+use crate::dry::DryRun;
 use crate::{Error, Result};
 
 /// Transfers that a draft keeps behind its caller, and so buffers that it has at most, unless it is told otherwise.
 const WRITES_BEHIND: usize = 2;
+
+/// Whether [`Placement::Auto`] keeps a column of `bytes` in memory.
+fn is_small(workspace: &Workspace, bytes: u64) -> bool {
+    workspace.budget.keeps_small_columns() && bytes <= workspace.budget.available_bytes() / 32
+}
+
+/// The frames of a draft in a dry run: leases are those of a real one.
+fn dry_frames(
+    workspace: &Workspace,
+    dry_run: &Arc<DryRun>,
+    what: &str,
+    (frames, frame_bytes): (u64, usize),
+    placement: Placement,
+) -> Result<Frames> {
+    let bytes = frames * frame_bytes as u64;
+    let digests = workspace.hold(digests_bytes(bytes, frame_bytes as u64), "frame digests")?;
+    let buffer = match placement {
+        Placement::Disk => None,
+        Placement::Memory => Some(workspace.hold(bytes, "column in memory")?),
+        Placement::Auto if is_small(workspace, bytes) => workspace.hold(bytes, "column in memory").ok(),
+        Placement::Auto => None,
+    };
+    let file = match buffer {
+        Some(_) => None,
+        None => Some(DryFile::new(dry_run, bytes)),
+    };
+    Frames::dry(
+        workspace,
+        file,
+        [Some(digests), buffer],
+        what.to_string(),
+        (frames, frame_bytes),
+    )
+}
 
 /// What the digests of a column of `bytes` hold of a budget.
 pub(crate) fn digests_bytes(bytes: u64, frame_bytes: u64) -> u64 {
@@ -41,15 +76,16 @@ pub struct Draft<E> {
 }
 
 impl<E: Element> Draft<E> {
-    /// A nameless column of `len` elements with frames of [`SCRATCH_FRAME_BYTES`].
+    /// A nameless column of `len` elements with frames of [`super::SCRATCH_FRAME_BYTES`], or, for elements that do not fill them, half as
+    /// long again.
     ///
     /// # Errors
     /// [`Error::OverBudget`] for its digests (and its bytes, in memory), [`Error::Io`] where no file can be made.
     pub fn scratch(workspace: &Workspace, what: &str, len: u64, placement: Placement) -> Result<Self> {
-        Self::scratch_with_frames(workspace, what, len, placement, SCRATCH_FRAME_BYTES)
+        Self::scratch_with_frames(workspace, what, len, placement, scratch_frame_bytes::<E>())
     }
 
-    /// As [`Self::scratch`], with frames of `frame_bytes` (a power of two, at least 4096).
+    /// As [`Self::scratch`], with frames of `frame_bytes` (a multiple of 4096 and of an element's length).
     ///
     /// # Errors
     /// As [`Self::scratch`]; [`Error::Invalid`] for other frame sizes.
@@ -60,14 +96,24 @@ impl<E: Element> Draft<E> {
         placement: Placement,
         frame_bytes: usize,
     ) -> Result<Self> {
-        if !frame_bytes.is_power_of_two() || frame_bytes < 4096 {
+        if frame_bytes == 0
+            || !frame_bytes.is_multiple_of(PAGE_BYTES)
+            || !frame_bytes.is_multiple_of(E::BYTES)
+        {
             return Err(Error::Invalid {
                 what: "frame size",
-                details: format!("{frame_bytes} bytes is not a power of two of at least 4096"),
+                details: format!(
+                    "{frame_bytes} bytes is not a multiple of 4096 and of the {} bytes of an element",
+                    E::BYTES
+                ),
             });
         }
         let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);
         let bytes = frames * frame_bytes as u64;
+        if let Some(dry_run) = workspace.dry_run() {
+            let frames = dry_frames(workspace, dry_run, what, (frames, frame_bytes), placement)?;
+            return Ok(Self::over(workspace, Arc::new(frames), 0, len));
+        }
         let key = FrameKey::new(rand::random(), rand::random());
         let digests = workspace
             .budget
@@ -75,19 +121,33 @@ impl<E: Element> Draft<E> {
         let in_memory = match placement {
             Placement::Disk => None,
             Placement::Memory => Some(workspace.budget.buffer(bytes as usize, what.to_string())?),
-            Placement::Auto if bytes <= workspace.budget.available_bytes() / 32 => {
+            Placement::Auto if is_small(workspace, bytes) => {
                 workspace.budget.buffer(bytes as usize, what.to_string()).ok()
             }
             Placement::Auto => None,
         };
         let frames = match in_memory {
-            Some(buffer) => Frames::in_memory(buffer, what.to_string(), frame_bytes, key, digests),
+            Some(buffer) => Frames::in_memory(workspace, buffer, what.to_string(), frame_bytes, key, digests),
             None => {
                 let file = workspace.storage.scratch(what, bytes)?;
-                Frames::in_file(file, 0, frame_bytes, key, digests)
+                Frames::in_file(workspace, file, 0, frame_bytes, key, digests)
             }
         };
         Ok(Self::over(workspace, Arc::new(frames), 0, len))
+    }
+
+    /// The column of a dry run whose elements count as written before it began, as those of parameters.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] in a workspace that is not dry.
+    pub fn finish_unwritten(self) -> Result<Column<E>> {
+        if self.workspace.is_dry() {
+            return Ok(self.into_column());
+        }
+        Err(Error::Invalid {
+            what: "column of a dry run",
+            details: format!("{} is a column of a real one", self.frames.name()),
+        })
     }
 
     /// A draft of `len` elements in frames that were made elsewhere, from `first_frame` on.
@@ -143,7 +203,13 @@ impl<E: Element> Draft<E> {
         }
         let (runs, pieces, bytes) = self.layout(region)?;
         let mut buffer = self.buffer(bytes)?;
-        encode_pieces(values, &mut buffer, &pieces, self.frames.frame_bytes());
+        encode_pieces(
+            &self.workspace,
+            values,
+            &mut buffer,
+            &pieces,
+            self.frames.frame_bytes(),
+        )?;
         self.launch(buffer, runs);
         Ok(())
     }
@@ -156,13 +222,31 @@ impl<E: Element> Draft<E> {
         while let Some(pending) = self.flying.pop_front() {
             pending.wait()?;
         }
-        Ok(Column {
+        if let Some(dry_run) = self.workspace.dry_run().filter(|_| self.frames.on_disk()) {
+            let frames = self.len.div_ceil(self.frame_elements());
+            dry_run.moved(0, frames * self.frames.frame_bytes() as u64);
+        }
+        Ok(self.into_column())
+    }
+
+    fn into_column(self) -> Column<E> {
+        Column {
             frames: self.frames,
             first_frame: self.first_frame,
             len: self.len,
             workspace: self.workspace,
             element: PhantomData,
-        })
+        }
+    }
+
+    /// What a writer in buffers of `chunk` elements leases.
+    pub(crate) fn writer_bytes(&self, chunk: u64) -> u64 {
+        let element_bytes = E::BYTES as u64;
+        writer_bytes(
+            self.len * element_bytes,
+            chunk.saturating_mul(element_bytes),
+            self.frames.frame_bytes() as u64,
+        )
     }
 
     /// Waits for what is on its way, and lets the column go: when this returns, its leases are given back.
@@ -220,11 +304,12 @@ impl<E: Element> Draft<E> {
 /// Encodes piece after piece of `values` to its place in `out`, `(offset, len)`, in ascending order; what is left of a piece's
 /// last frame is zero.
 fn encode_pieces<E: Element>(
+    workspace: &Workspace,
     mut values: &[E],
     mut out: &mut [u8],
     pieces: &[(usize, usize)],
     frame_bytes: usize,
-) {
+) -> Result<()> {
     let mut jobs: Vec<(&[E], &mut [u8])> = Vec::new();
     let mut done = 0;
     for &(offset, len) in pieces {
@@ -240,11 +325,11 @@ fn encode_pieces<E: Element>(
         (values, out, done) = (rest, behind, offset + padded);
     }
     let count = pieces.iter().map(|(_, len)| len).sum();
-    run_jobs(jobs, count, |(values, out)| {
+    run_jobs(workspace, jobs, count, |(values, out)| {
         for (value, bytes) in values.iter().zip(out.chunks_exact_mut(E::BYTES)) {
             value.encode(bytes);
         }
-    });
+    })
 }
 
 /// A [`Draft`] that is filled from its first element to its last.
@@ -286,11 +371,14 @@ impl<E: Element> Writer<E> {
         Ok(Self::new(Draft::scratch(workspace, what, len, placement)?))
     }
 
-    /// Appends `values`.
+    /// Appends `values`. In a dry run there are none.
     ///
     /// # Errors
     /// [`Error::Invalid`] for more values than the column has room for, [`Error::OverBudget`], [`Error::Io`].
     pub fn push(&mut self, mut values: &[E]) -> Result<()> {
+        if self.draft.workspace.is_dry() {
+            return Ok(());
+        }
         let room = self.draft.len - self.written - self.buffered as u64;
         if values.len() as u64 > room {
             return Err(Error::Invalid {
@@ -307,7 +395,7 @@ impl<E: Element> Writer<E> {
             let (now, later) = values.split_at(take);
             let at = self.buffered * E::BYTES;
             // No frame ends here: nothing is padded.
-            encode_pieces(now, &mut buffer[at..], &[(0, take)], 1);
+            encode_pieces(&self.draft.workspace, now, &mut buffer[at..], &[(0, take)], 1)?;
             self.buffered += take;
             values = later;
             self.buffer = Some(buffer);
@@ -318,16 +406,30 @@ impl<E: Element> Writer<E> {
         Ok(())
     }
 
+    /// For a stage's dry run: what its buffers would take.
+    pub(crate) fn buffers_bytes(&self) -> u64 {
+        self.draft.writer_bytes(self.buffer_elements as u64)
+    }
+
+    /// For a stage's dry run that holds the buffers itself: all elements count as written.
+    pub(crate) fn finish_held(self) -> Result<Column<E>> {
+        self.draft.finish()
+    }
+
     /// As [`Draft::abandon`].
     pub(crate) fn abandon(self) {
         self.draft.abandon();
     }
 
-    /// Waits for what is on its way and gives the column.
+    /// Waits for what is on its way and gives the column. In a dry run all elements count as written.
     ///
     /// # Errors
     /// [`Error::Invalid`] if elements are missing, [`Error::Io`] from a write.
     pub fn finish(mut self) -> Result<Column<E>> {
+        if self.draft.workspace.is_dry() {
+            let _buffers = self.draft.workspace.hold(self.buffers_bytes(), "column writer")?;
+            return self.draft.finish();
+        }
         self.flush();
         if self.written != self.draft.len {
             return Err(Error::Invalid {

@@ -11,7 +11,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rayon::prelude::*;
 use spillproof_format::FrameKey;
 
-use crate::budget::{Buffer, LeasedVec};
+use super::Workspace;
+use crate::budget::{Budget, Buffer, Lease, LeasedVec};
+use crate::dry::DryRun;
 use crate::storage::{File, Pending, Segment};
 use crate::{Error, Result};
 
@@ -33,8 +35,38 @@ pub(crate) struct Run {
 }
 
 enum Backing {
-    File { file: File, base_offset: u64 },
+    File {
+        file: File,
+        base_offset: u64,
+    },
     Memory(RwLock<Buffer>),
+    /// Nowhere: the frames of a dry run, which hold what frames with bytes would.
+    Dry {
+        file: Option<DryFile>,
+        _held: [Option<Lease>; 2],
+    },
+}
+
+/// The room on disk that a file of a dry run would take.
+pub(super) struct DryFile {
+    dry_run: Arc<DryRun>,
+    bytes: u64,
+}
+
+impl DryFile {
+    pub fn new(dry_run: &Arc<DryRun>, bytes: u64) -> Self {
+        dry_run.disk_taken(bytes);
+        Self {
+            dry_run: Arc::clone(dry_run),
+            bytes,
+        }
+    }
+}
+
+impl Drop for DryFile {
+    fn drop(&mut self) {
+        self.dry_run.disk_freed(self.bytes);
+    }
 }
 
 /// A set of equal frames and their digests.
@@ -46,12 +78,15 @@ pub(crate) struct Frames {
     name: String,
     /// No other frames of this process have it, before or after.
     id: u64,
+    /// Whose threads hash.
+    workspace: Workspace,
     digests: RwLock<LeasedVec<[u8; DIGEST_BYTES]>>,
 }
 
 impl Frames {
     /// Frames of `file` from `base_offset` on.
     pub fn in_file(
+        workspace: &Workspace,
         file: File,
         base_offset: u64,
         frame_bytes: usize,
@@ -60,6 +95,7 @@ impl Frames {
     ) -> Self {
         let name = file.name().to_string();
         Self::new(
+            workspace,
             Backing::File { file, base_offset },
             name,
             frame_bytes,
@@ -70,6 +106,7 @@ impl Frames {
 
     /// Frames in a buffer.
     pub fn in_memory(
+        workspace: &Workspace,
         buffer: Buffer,
         name: String,
         frame_bytes: usize,
@@ -78,6 +115,7 @@ impl Frames {
     ) -> Self {
         debug_assert_eq!(buffer.len(), frame_bytes * digests.len());
         Self::new(
+            workspace,
             Backing::Memory(RwLock::new(buffer)),
             name,
             frame_bytes,
@@ -86,7 +124,30 @@ impl Frames {
         )
     }
 
+    /// `frames` frames of a dry run, which hold `held` of its budget.
+    pub fn dry(
+        workspace: &Workspace,
+        file: Option<DryFile>,
+        held: [Option<Lease>; 2],
+        name: String,
+        (frames, frame_bytes): (u64, usize),
+    ) -> Result<Self> {
+        let digests = Budget::unlimited().vec(0, [0; DIGEST_BYTES], "frame digests")?;
+        let key = FrameKey::new([0; 16], 0);
+        let mut made = Self::new(
+            workspace,
+            Backing::Dry { file, _held: held },
+            name,
+            frame_bytes,
+            key,
+            digests,
+        );
+        made.frames = frames;
+        Ok(made)
+    }
+
     fn new(
+        workspace: &Workspace,
         backing: Backing,
         name: String,
         frame_bytes: usize,
@@ -102,6 +163,7 @@ impl Frames {
             frame_bytes,
             frames,
             name,
+            workspace: workspace.clone(),
             digests: RwLock::new(digests),
         }
     }
@@ -122,14 +184,23 @@ impl Frames {
     pub fn file(&self) -> Option<(&File, u64)> {
         match &self.backing {
             Backing::File { file, base_offset } => Some((file, *base_offset)),
-            Backing::Memory(_) => None,
+            Backing::Memory(_) | Backing::Dry { .. } => None,
+        }
+    }
+
+    /// Whether they would be in a file, or are.
+    pub fn on_disk(&self) -> bool {
+        match &self.backing {
+            Backing::File { .. } => true,
+            Backing::Memory(_) => false,
+            Backing::Dry { file, .. } => file.is_some(),
         }
     }
 
     /// Where frame 0 is, if the frames are in memory, else null. Reading there is sound as soon as nobody writes frames any more.
     pub fn memory_start(&self) -> *const u8 {
         match &self.backing {
-            Backing::File { .. } => std::ptr::null(),
+            Backing::File { .. } | Backing::Dry { .. } => std::ptr::null(),
             Backing::Memory(memory) => memory.read().unwrap_or_else(PoisonError::into_inner).as_ptr(),
         }
     }
@@ -148,14 +219,16 @@ impl Frames {
             }
             Backing::Memory(memory) => {
                 let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
+                let mut copied = Ok(());
                 for run in &runs {
                     let bytes = run.frames as usize * self.frame_bytes;
                     let from = run.frame as usize * self.frame_bytes;
                     let to = &mut buffer[run.buffer_offset..run.buffer_offset + bytes];
-                    copy(&memory[from..from + bytes], to);
+                    copied = copied.and_then(|()| self.copy(&memory[from..from + bytes], to));
                 }
-                State::Done(buffer)
+                State::of(copied, buffer)
             }
+            Backing::Dry { .. } => State::Dry,
         };
         PendingFrames {
             frames: Arc::clone(self),
@@ -167,21 +240,27 @@ impl Frames {
 
     /// Takes the digests of `runs` in `buffer` and starts writing them.
     pub fn write(self: &Arc<Self>, buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
-        self.take_digests(&buffer, &runs);
-        let state = match &self.backing {
-            Backing::File { file, base_offset } => {
+        let taken = match self.backing {
+            Backing::Dry { .. } => Ok(()),
+            _ => self.take_digests(&buffer, &runs),
+        };
+        let state = match (&self.backing, taken) {
+            (_, Err(error)) => State::Failed(error),
+            (Backing::File { file, base_offset }, Ok(())) => {
                 State::Flying(file.write(buffer, self.segments(*base_offset, &runs)))
             }
-            Backing::Memory(memory) => {
+            (Backing::Memory(memory), Ok(())) => {
                 let mut memory = memory.write().unwrap_or_else(PoisonError::into_inner);
+                let mut copied = Ok(());
                 for run in &runs {
                     let bytes = run.frames as usize * self.frame_bytes;
                     let to = run.frame as usize * self.frame_bytes;
                     let from = &buffer[run.buffer_offset..run.buffer_offset + bytes];
-                    copy(from, &mut memory[to..to + bytes]);
+                    copied = copied.and_then(|()| self.copy(from, &mut memory[to..to + bytes]));
                 }
-                State::Done(buffer)
+                State::of(copied, buffer)
             }
+            (Backing::Dry { .. }, Ok(())) => State::Dry,
         };
         PendingFrames {
             frames: Arc::clone(self),
@@ -211,7 +290,7 @@ impl Frames {
         };
         let offset = base_offset + first * self.frame_bytes as u64;
         file.write_in_place(offset, from, self.piece_bytes(), |at, piece| {
-            self.take_digests(piece, &[self.run_at(first, at, piece)]);
+            self.take_digests(piece, &[self.run_at(first, at, piece)])
         })
     }
 
@@ -230,12 +309,13 @@ impl Frames {
         }
     }
 
-    fn take_digests(&self, buffer: &[u8], runs: &[Run]) {
-        let taken = self.hash(buffer, runs);
+    fn take_digests(&self, buffer: &[u8], runs: &[Run]) -> Result<()> {
+        let taken = self.hash(buffer, runs)?;
         let mut digests = self.digests.write().unwrap_or_else(PoisonError::into_inner);
         for (frame, digest) in taken {
             digests[frame as usize] = digest;
         }
+        Ok(())
     }
 
     fn segments(&self, base_offset: u64, runs: &[Run]) -> Vec<Segment> {
@@ -251,10 +331,10 @@ impl Frames {
             .collect()
     }
 
-    fn hash(&self, buffer: &[u8], runs: &[Run]) -> Vec<(u64, [u8; DIGEST_BYTES])> {
+    fn hash(&self, buffer: &[u8], runs: &[Run]) -> Result<Vec<(u64, [u8; DIGEST_BYTES])>> {
         if let Backing::Memory(_) = self.backing {
             let frames = runs.iter().flat_map(|run| run.frame..run.frame + run.frames);
-            return frames.map(|frame| (frame, WRITTEN)).collect();
+            return Ok(frames.map(|frame| (frame, WRITTEN)).collect());
         }
         let each: Vec<(u64, usize)> = runs
             .iter()
@@ -265,14 +345,30 @@ impl Frames {
         let digest =
             |&(frame, at): &(u64, usize)| (frame, self.key.digest(frame, &buffer[at..at + self.frame_bytes]));
         if each.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
-            each.iter().map(digest).collect()
+            Ok(each.iter().map(digest).collect())
         } else {
-            each.par_iter().with_min_len(4).map(digest).collect()
+            let hash = || each.par_iter().with_min_len(4).map(digest).collect();
+            self.workspace.spread(hash)
         }
     }
 
+    /// Copies, on all cores if it is much.
+    fn copy(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
+        if from.len() < 2 * PARALLEL_BYTES_MIN {
+            to.copy_from_slice(from);
+            return Ok(());
+        }
+        self.workspace.spread(|| {
+            let pieces = from.par_chunks(PARALLEL_BYTES_MIN);
+            let targets = to.par_chunks_mut(PARALLEL_BYTES_MIN);
+            pieces
+                .zip(targets)
+                .for_each(|(piece, target)| target.copy_from_slice(piece));
+        })
+    }
+
     fn check(&self, buffer: &[u8], runs: &[Run]) -> Result<()> {
-        let found = self.hash(buffer, runs);
+        let found = self.hash(buffer, runs)?;
         let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
         match found
             .iter()
@@ -282,7 +378,7 @@ impl Frames {
             Some(&(frame, _)) => {
                 let base_offset = match &self.backing {
                     Backing::File { base_offset, .. } => *base_offset,
-                    Backing::Memory(_) => 0,
+                    Backing::Memory(_) | Backing::Dry { .. } => 0,
                 };
                 Err(Error::Damaged {
                     file: self.name.clone(),
@@ -294,21 +390,21 @@ impl Frames {
     }
 }
 
-/// Copies, on all cores if it is much.
-fn copy(from: &[u8], to: &mut [u8]) {
-    if from.len() < 2 * PARALLEL_BYTES_MIN {
-        return to.copy_from_slice(from);
-    }
-    let pieces = from.par_chunks(PARALLEL_BYTES_MIN);
-    let targets = to.par_chunks_mut(PARALLEL_BYTES_MIN);
-    pieces
-        .zip(targets)
-        .for_each(|(piece, target)| target.copy_from_slice(piece));
-}
-
 enum State {
     Flying(Pending),
     Done(Buffer),
+    /// No bytes.
+    Dry,
+    Failed(Error),
+}
+
+impl State {
+    fn of(copied: Result<()>, buffer: Buffer) -> Self {
+        match copied {
+            Ok(()) => Self::Done(buffer),
+            Err(error) => Self::Failed(error),
+        }
+    }
 }
 
 /// Frames on their way. Dropping it is safe: the buffer outlives the transfer.
@@ -328,6 +424,13 @@ impl PendingFrames {
         let buffer = match self.state {
             State::Flying(pending) => pending.wait()?,
             State::Done(buffer) => buffer,
+            State::Dry => {
+                return Err(Error::Invalid {
+                    what: "column of a dry run",
+                    details: format!("{} has no values to be read or written", self.frames.name),
+                });
+            }
+            State::Failed(error) => return Err(error),
         };
         if self.check {
             self.frames.check(&buffer, &self.runs)?;

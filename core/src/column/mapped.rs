@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use ark_ff::{Fp, MontBackend, MontConfig};
 
-use super::residency::{Blocks, Touch};
+use super::residency::{Blocks, DryMap, Touch};
 use super::{Residency, Workspace};
 use crate::budget::PAGE_BYTES;
 use crate::{Error, Result};
 
 /// Bytes that [`Mapped::read`] has on the way, where the share allows.
-pub(crate) const READ_BYTES: usize = 1 << 20;
+pub(super) const READ_BYTES: usize = 1 << 20;
 
 /// What a [`Mapped`] may hold.
 ///
@@ -67,7 +67,7 @@ unsafe impl<C: MontConfig<4>> Cell for Fp<MontBackend<C, 4>, 4> {}
 /// ```
 pub struct Mapped<T: Cell> {
     residency: Residency,
-    blocks: Arc<Blocks>,
+    place: Place,
     /// Cell 0.
     start: *mut T,
     len: u64,
@@ -75,6 +75,12 @@ pub struct Mapped<T: Cell> {
     hot_first: u64,
     hot_len: u64,
     cells: PhantomData<T>,
+}
+
+enum Place {
+    Blocks(Arc<Blocks>),
+    /// Nowhere: there are no cells.
+    Dry(DryMap),
 }
 
 // SAFETY: it owns its cells, as a `Vec<T>` would; addresses that were given out are the business of those who read them.
@@ -102,12 +108,19 @@ impl<T: Cell> Mapped<T> {
     /// [`Error::Invalid`] if the group is full; else as [`Self::zeroed`].
     pub fn zeroed_in(residency: &Residency, what: &str, len: u64) -> Result<Self> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE_BYTES) };
-        let blocks = residency.enter(what, len.saturating_mul(size_of::<T>() as u64))?;
-        // The skew is in whole pages and inside the map.
-        let start = blocks.map.start().as_ptr().wrapping_add(blocks.skew_bytes).cast();
+        let bytes = len.saturating_mul(size_of::<T>() as u64);
+        let (place, start) = match residency.enter_dry(what, bytes)? {
+            Some(map) => (Place::Dry(map), std::ptr::null_mut()),
+            None => {
+                let blocks = residency.enter(what, bytes)?;
+                // The skew is in whole pages and inside the map.
+                let start = blocks.map.start().as_ptr().wrapping_add(blocks.skew_bytes).cast();
+                (Place::Blocks(blocks), start)
+            }
+        };
         Ok(Self {
             residency: residency.clone(),
-            blocks,
+            place,
             start,
             len,
             hot_first: 0,
@@ -134,7 +147,7 @@ impl<T: Cell> Mapped<T> {
     /// Where cell `index` is: valid, and readable at any time, as long as `self` lives. Nobody may read there while
     /// [`Self::set`] writes the same cell. Null outside of the array.
     pub fn address(&self, index: u64) -> *const T {
-        if index < self.len {
+        if index < self.len && !self.start.is_null() {
             self.cell(index)
         } else {
             std::ptr::null()
@@ -200,31 +213,38 @@ impl<T: Cell> Mapped<T> {
     /// As [`Self::get`]; the first error of `each`.
     pub fn read(&mut self, range: Range<u64>, mut each: impl FnMut(u64, &[T]) -> Result<()>) -> Result<()> {
         self.check(&range)?;
+        let blocks = match &self.place {
+            Place::Blocks(blocks) => Arc::clone(blocks),
+            Place::Dry(map) => {
+                self.residency.count_read(map);
+                return Ok(());
+            }
+        };
         self.cool_down();
         if range.is_empty() {
             return Ok(());
         }
-        let block_bytes = self.blocks.block_bytes();
+        let block_bytes = blocks.block_bytes();
         // Two windows are on the way at once, in a quarter of the share.
         let share = usize::try_from(self.residency.share_bytes() / 8).unwrap_or(usize::MAX);
         let step = (READ_BYTES.min(share) / block_bytes).max(1);
-        let end = self.bytes(range.end - 1).end.div_ceil(block_bytes);
-        let first = self.bytes(range.start).start / block_bytes;
+        let end = self.bytes(&blocks, range.end - 1).end.div_ceil(block_bytes);
+        let first = self.bytes(&blocks, range.start).start / block_bytes;
         let window = |start: usize| start..(start + step).min(end);
-        self.residency.read_ahead(&self.blocks, window(first))?;
+        self.residency.read_ahead(&blocks, window(first))?;
         let mut index = range.start;
         let mut start = first;
         while start < end {
             let now = window(start);
-            self.residency.read_ahead(&self.blocks, window(now.end))?;
-            let bytes = self.blocks.range(now.start).start..self.blocks.range(now.end - 1).end;
-            let past = (bytes.end - self.blocks.skew_bytes).div_ceil(size_of::<T>()) as u64;
+            self.residency.read_ahead(&blocks, window(now.end))?;
+            let bytes = blocks.range(now.start).start..blocks.range(now.end - 1).end;
+            let past = (bytes.end - blocks.skew_bytes).div_ceil(size_of::<T>()) as u64;
             let past = past.min(range.end);
             // The last cell may reach into the next window.
             let reached = (bytes.end + size_of::<T>()).next_multiple_of(PAGE_BYTES);
-            self.blocks
+            blocks
                 .map
-                .populate_read(bytes.start..reached.min(self.blocks.map.len_bytes()))?;
+                .populate_read(bytes.start..reached.min(blocks.map.len_bytes()))?;
             if past > index {
                 // SAFETY: cells inside the array, valid from birth; no writer, as `each` has no way to `self`.
                 let cells = unsafe {
@@ -233,7 +253,7 @@ impl<T: Cell> Mapped<T> {
                 each(index, cells)?;
                 index = past;
             }
-            self.residency.put_out(&self.blocks, now.clone())?;
+            self.residency.put_out(&blocks, now.clone())?;
             start = now.end;
         }
         Ok(())
@@ -245,7 +265,10 @@ impl<T: Cell> Mapped<T> {
     /// [`Error::File`].
     pub fn release(&mut self) -> Result<()> {
         self.cool_down();
-        self.residency.put_out(&self.blocks, 0..self.blocks.len())
+        match &self.place {
+            Place::Blocks(blocks) => self.residency.put_out(blocks, 0..blocks.len()),
+            Place::Dry(_) => Ok(()),
+        }
     }
 
     fn cell(&self, index: u64) -> *mut T {
@@ -254,8 +277,8 @@ impl<T: Cell> Mapped<T> {
     }
 
     /// Where a cell is in the map, in bytes.
-    fn bytes(&self, index: u64) -> Range<usize> {
-        let start = self.blocks.skew_bytes + index as usize * size_of::<T>();
+    fn bytes(&self, blocks: &Blocks, index: u64) -> Range<usize> {
+        let start = blocks.skew_bytes + index as usize * size_of::<T>();
         start..start + size_of::<T>()
     }
 
@@ -265,12 +288,25 @@ impl<T: Cell> Mapped<T> {
         }
         Err(Error::Invalid {
             what: "cells of a map",
-            details: format!(
-                "{range:?} of {}, which has {} cells",
-                self.blocks.map.name(),
-                self.len
-            ),
+            details: format!("{range:?} of {}, which has {} cells", self.name(), self.len),
         })
+    }
+
+    fn name(&self) -> &str {
+        match &self.place {
+            Place::Blocks(blocks) => blocks.map.name(),
+            Place::Dry(map) => map.name(),
+        }
+    }
+
+    fn blocks(&self) -> Result<&Blocks> {
+        match &self.place {
+            Place::Blocks(blocks) => Ok(blocks),
+            Place::Dry(map) => Err(Error::Invalid {
+                what: "cells of a dry run",
+                details: format!("{} has no values to be read or written", map.name()),
+            }),
+        }
     }
 
     /// Has the blocks of a cell in memory; gives the last.
@@ -278,11 +314,12 @@ impl<T: Cell> Mapped<T> {
         if index >= self.len {
             self.check(&(index..index.saturating_add(1)))?;
         }
-        let bytes = self.bytes(index);
-        let block_bytes = self.blocks.block_bytes();
+        let blocks = self.blocks()?;
+        let bytes = self.bytes(blocks, index);
+        let block_bytes = blocks.block_bytes();
         let (first, last) = (bytes.start / block_bytes, (bytes.end - 1) / block_bytes);
         for block in first..=last {
-            self.residency.touch(&self.blocks, block, touch)?;
+            self.residency.touch(blocks, block, touch)?;
         }
         Ok(last)
     }
@@ -294,33 +331,38 @@ impl<T: Cell> Mapped<T> {
         // Just behind the hot cells: probably a sequence. (Also the very first, since nothing is hot yet.)
         let sequence = index >= before && index - before <= 1;
         let block = self.touch(index, if sequence { Touch::Append } else { Touch::Write })?;
-        let bytes = self.blocks.range(block);
+        let blocks = self.blocks()?;
+        let bytes = blocks.range(block);
         let cell = size_of::<T>();
-        let first = bytes.start.saturating_sub(self.blocks.skew_bytes).div_ceil(cell) as u64;
-        let end = (bytes.end.saturating_sub(self.blocks.skew_bytes) / cell) as u64;
+        let first = bytes.start.saturating_sub(blocks.skew_bytes).div_ceil(cell) as u64;
+        let end = (bytes.end.saturating_sub(blocks.skew_bytes) / cell) as u64;
+        Residency::set_current(blocks, Some(block));
         self.hot_first = first;
         self.hot_len = end.min(self.len).saturating_sub(first);
-        Residency::set_current(&self.blocks, Some(block));
         Ok(())
     }
 
     /// Nothing is hot.
     fn cool_down(&mut self) {
         self.hot_len = 0;
-        Residency::set_current(&self.blocks, None);
+        if let Place::Blocks(blocks) = &self.place {
+            Residency::set_current(blocks, None);
+        }
     }
 }
 
 impl<T: Cell> Drop for Mapped<T> {
     fn drop(&mut self) {
-        self.residency.leave(&self.blocks);
+        if let Place::Blocks(blocks) = &self.place {
+            self.residency.leave(blocks);
+        }
     }
 }
 
 impl<T: Cell> std::fmt::Debug for Mapped<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Mapped")
-            .field("name", &self.blocks.map.name())
+            .field("name", &self.name())
             .field("len", &self.len)
             .finish_non_exhaustive()
     }

@@ -48,7 +48,6 @@
 mod bundle;
 mod container;
 mod draft;
-mod element;
 mod frames;
 mod in_place;
 mod mapped;
@@ -56,27 +55,30 @@ mod reader;
 mod region;
 mod residency;
 mod view;
+mod workers;
 
 pub use bundle::{Bundle, BundleWriter, Group};
 pub use container::{Container, ContainerWriter, SectionSpec};
 pub use draft::{Draft, Writer};
 pub(crate) use draft::{digests_bytes, writer_bytes};
-pub use element::{Element, limbs_from_bytes, limbs_to_bytes};
 pub(crate) use in_place::InPlace;
-pub(crate) use mapped::READ_BYTES;
 pub use mapped::{Cell, Mapped};
 pub use reader::{Column, Reader};
 pub use region::{Region, ascending, descending};
 pub use residency::Residency;
+pub use spillproof_format::Element;
 pub use view::{MappedColumn, Plain};
 
 use std::sync::Arc;
 
-use crate::budget::Budget;
+use crate::Result;
+use crate::budget::{Budget, Lease, PAGE_BYTES};
+use crate::dry::{DryRun, Phase, Work};
 use crate::storage::Storage;
 use crate::tier::Tier;
+use workers::Workers;
 
-/// Where columns live and what their buffers are charged to.
+/// Where columns live, what their buffers are charged to, and which threads compute with them.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     /// Files.
@@ -85,16 +87,86 @@ pub struct Workspace {
     pub budget: Budget,
     /// Who may do whole jobs instead of the processor, if there is anybody.
     pub tier: Option<Arc<dyn Tier>>,
+    dry_run: Option<Arc<DryRun>>,
+    workers: Arc<Workers>,
 }
 
 impl Workspace {
-    /// Files and a ledger, without a second compute tier.
+    /// Files and a ledger, without a second compute tier. It has no threads of its own: it computes wherever it is called from, and its
+    /// callers see to it that not several plan with the same bytes.
     pub fn new(storage: Storage, budget: Budget) -> Self {
         Self {
             storage,
             budget,
             tier: None,
+            dry_run: None,
+            workers: Arc::default(),
         }
+    }
+
+    /// A ledger without files: stages asked to work here record what they would take, and give columns without values.
+    pub fn dry(budget: Budget) -> Self {
+        let dry_run = Some(Arc::new(DryRun::new(budget.clone())));
+        Self {
+            dry_run,
+            ..Self::new(Storage::none(), budget)
+        }
+    }
+
+    /// The record, if this is a dry workspace.
+    pub fn dry_run(&self) -> Option<&Arc<DryRun>> {
+        self.dry_run.as_ref()
+    }
+
+    /// Whether stages only record what they would take.
+    pub fn is_dry(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
+    /// A step begins, whose span a real run opens and a dry run leaves: see [`step!`](crate::step).
+    #[doc(hidden)]
+    pub fn begin_step(&self, name: &'static str, span: impl FnOnce() -> tracing::Span) -> Step {
+        if let Some(dry_run) = &self.dry_run {
+            dry_run.begin_step(name);
+            return Step { _span: None };
+        }
+        Step {
+            _span: Some(span().entered()),
+        }
+    }
+
+    /// The steps that follow belong to `phase`; for the record of a dry run.
+    pub fn phase(&self, phase: Phase) {
+        if let Some(dry_run) = &self.dry_run {
+            dry_run.begin_phase(phase);
+        }
+    }
+
+    /// For a stage's dry run: the lease that it would hold, in whole pages.
+    pub(crate) fn hold(&self, bytes: u64, what: &'static str) -> Result<Lease> {
+        self.budget
+            .lease_map(bytes.next_multiple_of(PAGE_BYTES as u64), what)
+    }
+
+    /// For a stage's dry run: passes over columns, and what they compute.
+    pub(crate) fn passed(&self, passes: u64, work: Work) {
+        if let Some(dry_run) = &self.dry_run {
+            dry_run.passed(passes);
+            dry_run.computed(work);
+        }
+    }
+
+    /// The same files, ledger and threads with a second compute tier.
+    #[must_use]
+    pub fn with_tier(self, tier: Arc<dyn Tier>) -> Self {
+        let tier = Some(tier);
+        Self { tier, ..self }
+    }
+
+    /// The same files and threads with another ledger.
+    #[must_use]
+    pub fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
     }
 
     /// Bytes that a sequential reader or writer moves at a time: [`SEQUENTIAL_BYTES`], less where the budget is small, and at
@@ -104,13 +176,39 @@ impl Workspace {
     }
 }
 
+/// A step that is under way: see [`step!`](crate::step).
+#[must_use = "the step's span is closed when this is dropped"]
+#[derive(Debug)]
+pub struct Step {
+    _span: Option<tracing::span::EnteredSpan>,
+}
+
+/// A step begins: `step!(workspace, "lookups")`, with fields as those of a span behind it. A real run opens a tracing span of the target
+/// `spillproof::step` until the value is dropped; a dry run emits no tracing, and begins a step of its record.
+#[macro_export]
+macro_rules! step {
+    ($workspace:expr, $name:literal $($fields:tt)*) => {
+        $workspace.begin_step($name, || {
+            $crate::column::tracing::info_span!(target: "spillproof::step", $name $($fields)*)
+        })
+    };
+}
+
+#[doc(hidden)]
+pub use tracing;
+
 /// As [`Workspace::sequential_bytes`], for any limit.
 pub(crate) fn sequential_bytes(limit_bytes: u64, frame_bytes: usize) -> usize {
     let share = usize::try_from(limit_bytes / 64)
         .unwrap_or(usize::MAX)
         .max(frame_bytes);
-    // Whole frames, in a power of two, so that chunks of different columns keep step.
-    1 << SEQUENTIAL_BYTES.max(frame_bytes).min(share).ilog2()
+    // Whole frames, a power of two of them, so that chunks of different columns keep step.
+    frame_bytes << (SEQUENTIAL_BYTES.max(frame_bytes).min(share) / frame_bytes).ilog2()
+}
+
+/// Bytes of a frame of scratch columns of `E`.
+pub(crate) const fn scratch_frame_bytes<E: Element>() -> usize {
+    spillproof_format::frame_bytes_for(E::BYTES, SCRATCH_FRAME_BYTES)
 }
 
 /// Where a scratch column is put.
@@ -124,7 +222,8 @@ pub enum Placement {
     Auto,
 }
 
-/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk.
+/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk. Elements that do not fill
+/// it get frames of [`scratch_frame_bytes`].
 pub const SCRATCH_FRAME_BYTES: usize = 16 * 1024;
 
 /// Bytes that a sequential reader or writer moves at a time, where the budget allows.

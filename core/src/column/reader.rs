@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::frames::{Frames, PendingFrames, Run};
 use super::{Element, Region, Workspace, ascending, descending};
-use crate::budget::Buffer;
+use crate::budget::{Buffer, PAGE_BYTES};
 use crate::{Error, Result};
 
 /// Elements that one core encodes or decodes at a time.
@@ -86,6 +86,41 @@ impl<E: Element> Column<E> {
     /// Bytes that a reader of chunks of `chunk` elements (a power of two) moves at a time.
     pub(crate) fn transfer_bytes(&self, chunk: u64) -> u64 {
         (chunk * E::BYTES as u64).max(self.frames.frame_bytes() as u64)
+    }
+
+    /// What a reader of chunks of `chunk` elements leases that keeps `depth` of them on the way.
+    pub(crate) fn reader_bytes(&self, chunk: u64, depth: u64) -> u64 {
+        let chunks = self.len.div_ceil(chunk.max(1));
+        let buffer = self.bytes_of(chunk.min(self.len)).max(PAGE_BYTES as u64);
+        depth.min(chunks) * buffer.next_multiple_of(PAGE_BYTES as u64)
+    }
+
+    /// Bytes of the frames of `len` elements from a frame's start on.
+    fn bytes_of(&self, len: u64) -> u64 {
+        len.div_ceil(self.frame_elements()) * self.frames.frame_bytes() as u64
+    }
+
+    /// Bytes of the frames that cover `region`.
+    pub(crate) fn region_bytes(&self, region: Region) -> u64 {
+        let frames: u64 = self.layout(region).0.iter().map(|run| run.frames).sum();
+        frames * self.frames.frame_bytes() as u64
+    }
+
+    /// For a stage's dry run: all elements are read once.
+    pub(crate) fn count_read(&self) {
+        self.count_read_bytes(self.bytes_of(self.len));
+    }
+
+    /// For a stage's dry run: so many bytes of frames are read.
+    pub(crate) fn count_read_bytes(&self, bytes: u64) {
+        if let Some(dry_run) = self.workspace.dry_run().filter(|_| self.frames.on_disk()) {
+            dry_run.moved(bytes, 0);
+        }
+    }
+
+    /// Whether its elements are in a file, or would be.
+    pub(crate) fn on_disk(&self) -> bool {
+        self.frames.on_disk()
     }
 
     /// The first `len` elements as a column of their own (the SRS of a smaller circuit); shares the frames.
@@ -284,7 +319,7 @@ impl<E: Element> Reader<E> {
             });
         }
         let buffer = flight.pending.wait()?;
-        decode(&buffer, &flight.pieces, &mut out[..len]);
+        decode(&self.column.workspace, &buffer, &flight.pieces, &mut out[..len])?;
         self.launch(buffer);
         Ok(Some(flight.region))
     }
@@ -319,7 +354,12 @@ impl<E: Element> Reader<E> {
     }
 }
 
-fn decode<E: Element>(buffer: &[u8], pieces: &[(usize, usize)], mut out: &mut [E]) {
+fn decode<E: Element>(
+    workspace: &Workspace,
+    buffer: &[u8],
+    pieces: &[(usize, usize)],
+    mut out: &mut [E],
+) -> Result<()> {
     let mut jobs: Vec<(&mut [E], usize)> = Vec::new();
     for &(offset, len) in pieces {
         let (piece, rest) = out.split_at_mut(len);
@@ -329,20 +369,25 @@ fn decode<E: Element>(buffer: &[u8], pieces: &[(usize, usize)], mut out: &mut [E
         out = rest;
     }
     let count = pieces.iter().map(|(_, len)| len).sum();
-    run_jobs(jobs, count, |(part, offset)| {
+    run_jobs(workspace, jobs, count, |(part, offset)| {
         for (value, bytes) in part.iter_mut().zip(buffer[offset..].chunks_exact(E::BYTES)) {
             *value = E::decode(bytes);
         }
-    });
+    })
 }
 
 /// Runs jobs over `elements` elements in all, on all cores if there is more than one, as many at a time as make
-/// [`JOB_ELEMENTS`]. One alone runs here: a caller may be outside of every pool.
-pub(super) fn run_jobs<J: Send>(jobs: Vec<J>, elements: usize, run: impl Fn(J) + Sync + Send) {
+/// [`JOB_ELEMENTS`].
+pub(super) fn run_jobs<J: Send>(
+    workspace: &Workspace,
+    jobs: Vec<J>,
+    elements: usize,
+    run: impl Fn(J) + Sync + Send,
+) -> Result<()> {
     if jobs.len() < 2 {
         jobs.into_iter().for_each(run);
-    } else {
-        let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + elements);
-        jobs.into_par_iter().with_min_len(jobs_min).for_each(run);
+        return Ok(());
     }
+    let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + elements);
+    workspace.spread(|| jobs.into_par_iter().with_min_len(jobs_min).for_each(run))
 }

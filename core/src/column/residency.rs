@@ -17,10 +17,12 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Workspace;
+use super::frames::DryFile;
+use super::mapped::READ_BYTES;
 use crate::budget::{Lease, PAGE_BYTES};
 use crate::storage::PagedMap;
 use crate::{Error, Result};
@@ -37,6 +39,7 @@ const RESERVED_BYTES: usize = 4 << 20;
 const EVICTIONS_PER_SWEEP: u64 = 8;
 /// And drops so many runs at a time.
 const RUNS_PER_SWEEP: usize = 32;
+const STATES: &str = "states of mapped blocks";
 /// No block is current.
 const NONE: usize = usize::MAX;
 
@@ -64,6 +67,33 @@ struct Shared {
     block_bytes: usize,
     blocks_max: AtomicUsize,
     clock: Mutex<Clock>,
+    /// Of a dry run.
+    dry: Mutex<DryGroup>,
+}
+
+/// The maps of a dry run.
+#[derive(Default)]
+struct DryGroup {
+    maps: usize,
+    /// Of all maps, in whole pages.
+    bytes: u64,
+    /// Bytes that are read back if all cells are read once.
+    read_bytes: u64,
+}
+
+/// A map of a dry run: what it would hold, and the room that its file would take once all cells are written.
+pub(super) struct DryMap {
+    name: String,
+    bytes: u64,
+    was_read: AtomicBool,
+    _states: Lease,
+    _file: DryFile,
+}
+
+impl DryMap {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 #[derive(Default)]
@@ -132,6 +162,7 @@ impl Residency {
                 block_bytes,
                 blocks_max: AtomicUsize::new((share_bytes / block_bytes as u64) as usize),
                 clock: Mutex::default(),
+                dry: Mutex::default(),
             }),
         })
     }
@@ -168,22 +199,6 @@ impl Residency {
         (1 << block_bytes.ilog2(), blocks * PAGE_BYTES as u64)
     }
 
-    /// What [`Self::shrink_to`] leaves of a share.
-    pub(crate) fn shrunk_bytes(share_bytes: u64, maps: usize, wanted_bytes: u64) -> u64 {
-        let (block_bytes, _) = Self::blocks_of(share_bytes, maps);
-        let least = maps.max(1) as u64 * BLOCKS_PER_MAP * block_bytes;
-        Self::left(share_bytes, block_bytes, wanted_bytes.max(least))
-    }
-
-    /// What is left of a share that shrinks only by whole blocks.
-    fn left(share_bytes: u64, block_bytes: u64, wanted_bytes: u64) -> u64 {
-        if wanted_bytes / block_bytes < share_bytes / block_bytes {
-            wanted_bytes.min(share_bytes)
-        } else {
-            share_bytes
-        }
-    }
-
     /// What all maps together may keep in memory.
     pub fn share_bytes(&self) -> u64 {
         self.lease().bytes()
@@ -208,14 +223,15 @@ impl Residency {
         self.shrink(share_bytes.max(BLOCKS_TO_READ * self.shared.block_bytes as u64))
     }
 
-    /// What [`Self::keep_for_reading`] leaves of a share.
-    pub(crate) fn kept_bytes(share_bytes: u64, maps: usize, wanted_bytes: u64) -> u64 {
-        let (block_bytes, _) = Self::blocks_of(share_bytes, maps);
-        Self::left(
-            share_bytes,
-            block_bytes,
-            wanted_bytes.max(BLOCKS_TO_READ * block_bytes),
-        )
+    /// The bytes that [`Self::keep_for_reading`] leaves of the share.
+    fn kept_bytes(&self, wanted_bytes: u64) -> u64 {
+        let (block_bytes, share_bytes) = (self.shared.block_bytes as u64, self.share_bytes());
+        let wanted_bytes = wanted_bytes.max(BLOCKS_TO_READ * block_bytes);
+        // A share shrinks by whole blocks only.
+        match wanted_bytes / block_bytes < share_bytes / block_bytes {
+            true => wanted_bytes.min(share_bytes),
+            false => share_bytes,
+        }
     }
 
     fn shrink(&self, share_bytes: u64) -> Result<()> {
@@ -266,10 +282,10 @@ impl Residency {
                 ),
             });
         }
-        let skew_bytes = (block_bytes * slot / maps_max) & !(PAGE_BYTES - 1);
+        let skew_bytes = self.skew_bytes(slot);
         let mapped_bytes = bytes.saturating_add(skew_bytes as u64);
         let blocks = usize::try_from(mapped_bytes.div_ceil(*block_bytes as u64)).unwrap_or(usize::MAX);
-        let lease = workspace.budget.lease(blocks as u64, "states of mapped blocks")?;
+        let lease = workspace.budget.lease(blocks as u64, STATES)?;
         let map = PagedMap::scratch(&workspace.storage, what, mapped_bytes)?;
         let blocks = Arc::new(Blocks {
             map,
@@ -285,6 +301,79 @@ impl Residency {
         }
         clock.maps[slot] = Some(blocks.clone());
         Ok(blocks)
+    }
+
+    /// Takes in a map of `bytes` of a dry run; `None` in a real one.
+    pub(super) fn enter_dry(&self, what: &str, bytes: u64) -> Result<Option<DryMap>> {
+        let Shared {
+            workspace,
+            maps_max,
+            block_bytes,
+            ..
+        } = &*self.shared;
+        let Some(dry_run) = workspace.dry_run() else {
+            return Ok(None);
+        };
+        let mut group = self.dry_group();
+        let skew_bytes = self.skew_bytes(group.maps) as u64;
+        debug_assert!(group.maps < *maps_max);
+        let states = (bytes + skew_bytes).div_ceil(*block_bytes as u64);
+        let map = DryMap {
+            name: what.to_owned(),
+            bytes: match bytes {
+                0 => 0,
+                _ => (bytes + skew_bytes).next_multiple_of(PAGE_BYTES as u64),
+            },
+            was_read: AtomicBool::new(false),
+            _states: workspace.budget.lease(states, STATES)?,
+            _file: DryFile::new(dry_run, bytes),
+        };
+        group.maps += 1;
+        group.bytes += map.bytes;
+        Ok(Some(map))
+    }
+
+    /// In a dry run: all cells of all maps are written once, in order, and then read once, in order, when
+    /// [`Self::keep_for_reading`] has left `reading_bytes` of the share. Which bytes a real run moves depends on which cells a
+    /// circuit assigns, and in which order. No effect in a real run.
+    pub fn assume_written(&self, reading_bytes: u64) {
+        let Some(dry_run) = self.shared.workspace.dry_run() else {
+            return;
+        };
+        let block_bytes = self.shared.block_bytes as u64;
+        let kept_bytes = self.kept_bytes(reading_bytes);
+        let mut group = self.dry_group();
+        let resident = kept_bytes / block_bytes * block_bytes;
+        let mut written_bytes = group.bytes;
+        group.read_bytes = 0;
+        if group.bytes > resident {
+            // The cells that find no room in memory go out, and two windows of reading push out as much again.
+            let window = ((READ_BYTES as u64).min(kept_bytes / 8) / block_bytes).max(1) * block_bytes;
+            group.read_bytes = (group.bytes - resident + 2 * window + block_bytes).min(group.bytes);
+            written_bytes += 2 * block_bytes;
+        }
+        dry_run.moved(0, written_bytes);
+    }
+
+    /// In a dry run: all cells of a map are read; the first time counts.
+    pub(super) fn count_read(&self, map: &DryMap) {
+        let group = self.dry_group();
+        if let Some(dry_run) = self.shared.workspace.dry_run()
+            && !map.was_read.swap(true, Relaxed)
+            && group.bytes > 0
+        {
+            let part = u128::from(group.read_bytes) * u128::from(map.bytes) / u128::from(group.bytes);
+            dry_run.moved(part as u64, 0);
+        }
+    }
+
+    fn dry_group(&self) -> MutexGuard<'_, DryGroup> {
+        self.shared.dry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Maps of a group are shifted against each other.
+    fn skew_bytes(&self, slot: usize) -> usize {
+        (self.shared.block_bytes * slot / self.shared.maps_max) & !(PAGE_BYTES - 1)
     }
 
     /// Forgets a map that is about to go.

@@ -97,7 +97,7 @@ impl<E: Plain> Column<E> {
         let frame_bytes = self.frames.frame_bytes();
         let skipped_bytes = self.first_frame * frame_bytes as u64;
         let (start, owner) = if let Some((file, base_offset)) = self.frames.file() {
-            self.verify()?;
+            self.workspace.run(|| self.verify())?;
             let map = file.map_read_range(base_offset + skipped_bytes, self.len * E::BYTES as u64)?;
             (map.as_ptr().cast::<E>(), Owner::File(map))
         } else {

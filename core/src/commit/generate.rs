@@ -14,7 +14,7 @@ use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT, native, srs as lay
 use super::srs::omega;
 use super::{G1, HALO2_ROOT_OF_UNITY, Scalar, Srs};
 use crate::column::{Container, ContainerWriter, Draft, Placement, Workspace, Writer};
-use crate::kernels::field::KernelField;
+use crate::kernels::field::CoordinateField;
 use crate::kernels::poly::{invert_chunk, powers};
 use crate::{Error, Result};
 
@@ -39,6 +39,16 @@ fn leased_bytes(chunk: u64) -> u64 {
 /// # Errors
 /// [`Error::Invalid`] for `k` above 28 or a secret that is zero or in the domain; [`Error::Io`], [`Error::OverBudget`].
 pub fn generate(
+    workspace: &Workspace,
+    path: &Path,
+    k: u32,
+    secret: Scalar,
+    progress: impl FnMut(u64) + Send,
+) -> Result<Srs> {
+    workspace.run(|| generate_in_turn(workspace, path, k, secret, progress))
+}
+
+fn generate_in_turn(
     workspace: &Workspace,
     path: &Path,
     k: u32,
@@ -78,6 +88,15 @@ pub fn generate(
 /// # Errors
 /// As [`generate`].
 pub fn generate_scratch(
+    workspace: &Workspace,
+    k: u32,
+    secret: Scalar,
+    progress: impl FnMut(u64) + Send,
+) -> Result<Srs> {
+    workspace.run(|| generate_scratch_in_turn(workspace, k, secret, progress))
+}
+
+fn generate_scratch_in_turn(
     workspace: &Workspace,
     k: u32,
     secret: Scalar,

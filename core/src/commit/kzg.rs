@@ -9,7 +9,7 @@ use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, Field};
 
 use super::multiopen::divide;
-use super::{Combination, Scalar, Srs};
+use super::{Combination, G1, Scalar, Srs};
 use crate::Result;
 use crate::column::Column;
 use crate::stream::{Scalars, msm};
@@ -19,7 +19,7 @@ use crate::stream::{Scalars, msm};
 /// # Errors
 /// [`Error::Invalid`](crate::Error::Invalid) for a polynomial longer than the SRS, or an SRS without the monomial form; those of [`msm`].
 pub fn commit(srs: &Srs, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
-    Ok(normalized(msm::<g1::Config>(srs.monomial()?, polynomials)?))
+    committed(srs.monomial()?, polynomials)
 }
 
 /// Commits to polynomials given by their values on the domain of the SRS.
@@ -27,11 +27,15 @@ pub fn commit(srs: &Srs, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Af
 /// # Errors
 /// As [`commit`], with the Lagrange form.
 pub fn commit_lagrange(srs: &Srs, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
-    Ok(normalized(msm::<g1::Config>(srs.lagrange()?, polynomials)?))
+    committed(srs.lagrange()?, polynomials)
 }
 
-fn normalized(sums: Vec<ark_bn254::G1Projective>) -> Vec<G1Affine> {
-    ark_bn254::G1Projective::normalize_batch(&sums)
+fn committed(bases: &Column<G1>, polynomials: &[Scalars<'_, Scalar>]) -> Result<Vec<G1Affine>> {
+    // Normalised in the same turn: it is done in parallel.
+    bases.workspace().run(|| {
+        let sums = msm::<g1::Config>(bases, polynomials)?;
+        Ok(ark_bn254::G1Projective::normalize_batch(&sums))
+    })
 }
 
 /// A polynomial's value at a point, and the proof of it.

@@ -21,12 +21,13 @@ use rayon::prelude::*;
 use super::{G1, Scalar};
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
+use crate::dry::Work;
 use crate::kernels::curve::Point;
-use crate::kernels::field::KernelField;
+use crate::kernels::field::CoordinateField;
 use crate::kernels::msm::MsmConfig;
 use crate::kernels::poly::{add_scaled, divide_chunk};
 use crate::stream::{Sums, beyond, descending_sum, distinct, leased_kernel, merged};
-use crate::tier::ReadElements;
+use crate::tier::{POINT_BYTES, ReadElements, SCALAR_BYTES};
 use crate::{Error, Result};
 
 /// The commitment to a sum of quotients, the sum if it is kept, and of each combination the remainder by its last root.
@@ -69,7 +70,7 @@ pub struct OpeningPlan {
 
 impl OpeningPlan {
     /// A plan within `available_bytes`, for a pass over distinct `columns` that makes `combinations` quotients of `len`
-    /// coefficients.
+    /// coefficients, and keeps the sum if `keep`.
     fn new(
         bases: &Column<G1>,
         columns: &[&Column<Scalar>],
@@ -78,26 +79,8 @@ impl OpeningPlan {
         keep: bool,
         available_bytes: u64,
     ) -> Result<Self> {
+        let base_frame_bytes = bases.transfer_bytes(1);
         let frames: Vec<u64> = columns.iter().map(|column| column.transfer_bytes(1)).collect();
-        Self::within(
-            bases.transfer_bytes(1),
-            &frames,
-            combinations,
-            len,
-            keep,
-            available_bytes,
-        )
-    }
-
-    /// The same for bases and columns with frames of so many bytes.
-    pub(crate) fn within(
-        base_frame_bytes: u64,
-        frames: &[u64],
-        combinations: usize,
-        len: u64,
-        keep: bool,
-        available_bytes: u64,
-    ) -> Result<Self> {
         let threads = rayon::current_num_threads();
         let digests = if keep { len.div_ceil(CHUNK_MIN) * 32 } else { 0 }.next_multiple_of(4096);
         let chunk_bytes = |chunk: u64| {
@@ -145,11 +128,6 @@ impl OpeningPlan {
                 Err(other) => return Err(other),
             }
         }
-    }
-
-    /// The kernel's configuration.
-    pub(crate) fn config(&self) -> &MsmConfig {
-        &self.config
     }
 
     /// Bytes that the pass leases.
@@ -234,11 +212,20 @@ pub(super) fn divide(
     combinations: &[Combination<'_, Scalar>],
     keep: bool,
 ) -> Result<Opened> {
+    workspace.run(|| divide_in_turn(workspace, bases, combinations, keep))
+}
+
+fn divide_in_turn(
+    workspace: &Workspace,
+    bases: &Column<G1>,
+    combinations: &[Combination<'_, Scalar>],
+    keep: bool,
+) -> Result<Opened> {
     let resolved = resolve(combinations);
     let (columns, len) = (&resolved.columns, resolved.len);
     if len > bases.len() {
         return Err(Error::Invalid {
-            what: "opening",
+            what: WHAT,
             details: format!("{len} coefficients for an SRS of {} points", bases.len()),
         });
     }
@@ -258,6 +245,10 @@ pub(super) fn divide(
         "opening"
     );
     let bases = bases.prefix(len)?;
+    if workspace.is_dry() {
+        let kept = rehearse(&bases, columns, &plan, combinations.len() as u64, keep)?;
+        return Ok((G1Affine::identity(), kept, vec![Scalar::ZERO; combinations.len()]));
+    }
     let pass = || Pass::new(workspace, combinations, &resolved, &plan, keep);
     if let Some(done) = on_tier(&bases, &plan, pass)? {
         return Ok(done);
@@ -277,6 +268,40 @@ pub(super) fn divide(
     let (kept, remainders) = pass.finish()?;
     Ok((sum, kept, remainders))
 }
+
+/// The dry run of a pass over distinct `columns`.
+fn rehearse(
+    bases: &Column<G1>,
+    columns: &[&Column<Scalar>],
+    plan: &OpeningPlan,
+    combinations: u64,
+    keep: bool,
+) -> Result<Option<Column<Scalar>>> {
+    let (workspace, len) = (bases.workspace(), bases.len());
+    let (chunk, msm_chunk) = (plan.chunk, plan.msm_chunk);
+    let hold = |bytes| workspace.hold(bytes, WHAT);
+    let scalars = |count: u64| count * SCALAR_BYTES as u64;
+    let draft = || Draft::<Scalar>::scratch(workspace, KEPT, len, Placement::Disk);
+    let kept = keep.then(draft).transpose()?;
+    let _scalars = (hold(scalars(msm_chunk))?, hold(scalars(combinations * chunk))?);
+    let _columns = Sums::rehearse(workspace, columns, chunk)?;
+    descending_sum(bases, msm_chunk, &mut |_: u64, _: &mut [u8]| Ok(()))?;
+    let _msm = (
+        hold(plan.config.workspace_bytes::<g1::Config>())?,
+        hold(msm_chunk * POINT_BYTES as u64)?,
+        hold(bases.reader_bytes(msm_chunk, POINTS_AHEAD))?,
+    );
+    bases.count_read();
+    workspace.passed(1, Work::additions(plan.config.cost::<g1::Config>(len)));
+    let products = (columns.len() as u64 + 2 * combinations) * len;
+    workspace.passed(0, Work::products(products as f64));
+    let Some(kept) = kept else { return Ok(None) };
+    let _writer = hold(kept.writer_bytes(msm_chunk))?;
+    kept.finish().map(Some)
+}
+
+const WHAT: &str = "opening";
+const KEPT: &str = "sum of quotients";
 
 /// The whole pass with the sum made by the workspace's tier; `None` if there is none, or it declined.
 fn on_tier<'a>(
@@ -334,7 +359,7 @@ impl<'a> Pass<'a> {
         let budget = &workspace.budget;
         let Resolved { columns, sums, len } = resolved;
         let (len, chunk) = (*len, plan.chunk as usize);
-        let draft = || Draft::scratch(workspace, "sum of quotients", len, Placement::Disk);
+        let draft = || Draft::scratch(workspace, KEPT, len, Placement::Disk);
         Ok(Self {
             combinations,
             kept: keep.then(draft).transpose()?,

@@ -32,7 +32,8 @@ impl ReadingRoom {
     /// [`Error::BudgetTooSmall`] with the smallest budget that works, what is held now included.
     pub fn new(budget: &Budget, n: u64, point_bytes: u64, points_max: u64) -> Result<Self> {
         let least_points = POINTS_MIN.min(points_max).min(n).max(1);
-        let (limit_bytes, held_bytes) = (budget.limit_bytes(), budget.held_bytes());
+        let limit_bytes = budget.limit_bytes();
+        let held_bytes = limit_bytes.saturating_sub(budget.available_bytes());
         let others_bytes = held_bytes + columns_bytes(n, limit_bytes);
         let points = limit_bytes.saturating_sub(others_bytes) / point_bytes.max(1);
         if points < least_points {

@@ -8,7 +8,7 @@ use spillproof_format::{FormatError, PointFault, native, srs as layout};
 
 use crate::column::{Column, Container, Placement, Workspace};
 use crate::kernels::curve::Point;
-use crate::kernels::field::KernelField;
+use crate::kernels::field::CoordinateField;
 use crate::stream::{Transform, group_ntt};
 use crate::{Error, Result};
 

@@ -57,7 +57,15 @@ pub(super) fn chunk_points(workspace: &Workspace, frame_points: u64) -> u64 {
 /// # Errors
 /// [`Error::Format`] with [`FormatError::Inconsistent`] and the column's name when they do not; [`Error::Invalid`] without
 /// monomial points; what reading columns may give.
-pub fn check_srs(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsProgress)) -> Result<()> {
+pub fn check_srs(
+    workspace: &Workspace,
+    srs: &Srs,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<()> {
+    workspace.run(|| check_in_turn(workspace, srs, progress))
+}
+
+fn check_in_turn(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsProgress)) -> Result<()> {
     let (g, n, k) = (srs.monomial()?, srs.n(), srs.k());
     let inconsistent = |what| Error::Format {
         file: g.name().into(),
@@ -122,7 +130,11 @@ pub fn check_srs(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsP
 ///
 /// # Errors
 /// Those of [`Srs::open`] and [`check_srs`].
-pub fn verify_srs(workspace: &Workspace, path: &Path, progress: &mut dyn FnMut(SrsProgress)) -> Result<u32> {
+pub fn verify_srs(
+    workspace: &Workspace,
+    path: &Path,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<u32> {
     let srs = Srs::open(workspace, path)?;
     check_srs(workspace, &srs, progress)?;
     Ok(srs.k())

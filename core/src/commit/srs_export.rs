@@ -38,6 +38,16 @@ pub fn export_params_kzg(
     source: &Path,
     target: &Path,
     format: SerdeFormat,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<u32> {
+    workspace.run(|| export_in_turn(workspace, source, target, format, progress))
+}
+
+fn export_in_turn(
+    workspace: &Workspace,
+    source: &Path,
+    target: &Path,
+    format: SerdeFormat,
     progress: &mut dyn FnMut(SrsProgress),
 ) -> Result<u32> {
     let srs = Srs::open(workspace, source)?;

@@ -54,7 +54,17 @@ pub fn import_params_kzg(
     source: &Path,
     target: &Path,
     format: Option<SerdeFormat>,
-    progress: &mut dyn FnMut(SrsProgress),
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<ImportedSrs> {
+    workspace.run(|| import_in_turn(workspace, source, target, format, progress))
+}
+
+fn import_in_turn(
+    workspace: &Workspace,
+    source: &Path,
+    target: &Path,
+    format: Option<SerdeFormat>,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> Result<ImportedSrs> {
     let refuse = |error| Error::Format {
         file: source.to_path_buf(),

@@ -1,22 +1,24 @@
 //! Affine points as they lie on disk, and the curves that the kernels accept.
 //!
-//! A [`Point`] is two coordinates in Montgomery form, 64 bytes for the four-limb fields here; infinity is all zero
+//! A [`Point`] is two coordinates in Montgomery form: 64 bytes on BN254's G1, 96 and 192 on BLS12-381's G1 and G2; infinity is all zero
 //! bytes, which is no point of a curve with b != 0. arkworks' `Affine` carries a flag beside its coordinates (72 bytes): the
 //! kernels read an SRS as it was written, so they use this form, and convert at their edges only. Memory: none.
 
 use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
 use ark_ec::{AffineRepr, CurveConfig, CurveGroup};
 
-use super::field::KernelField;
+use spillproof_format::Element;
 
-/// A short Weierstrass curve over a four-limb Montgomery field, with b != 0 (so that (0, 0) is free to mean infinity).
+use super::field::{CoordinateField, KernelField};
+
+/// A short Weierstrass curve with b != 0 (so that (0, 0) is free to mean infinity), over a field that the kernels have arithmetic for.
 ///
-/// Implemented for every such `SWCurveConfig` of arkworks: BN254's G1, Pallas, Vesta.
-pub trait Curve: SWCurveConfig + CurveConfig<BaseField: KernelField, ScalarField: KernelField> {}
+/// Implemented for every such `SWCurveConfig` of arkworks: G1 and G2 of BN254 and BLS12-381, Pallas, Vesta.
+pub trait Curve: SWCurveConfig + CurveConfig<BaseField: CoordinateField, ScalarField: KernelField> {}
 
-impl<P: SWCurveConfig + CurveConfig<BaseField: KernelField, ScalarField: KernelField>> Curve for P {}
+impl<P: SWCurveConfig + CurveConfig<BaseField: CoordinateField, ScalarField: KernelField>> Curve for P {}
 
-/// An affine point of `P`: coordinates only, (0, 0) for infinity. Aligned, so that a point is one cache line.
+/// An affine point: coordinates only, (0, 0) for infinity. Aligned, so that a point takes as few cache lines as it can.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coordinates<F> {
@@ -26,10 +28,10 @@ pub struct Coordinates<F> {
     pub y: F,
 }
 
-/// An affine point of the curve `P`: 64 bytes, (0, 0) for infinity.
+/// An affine point of the curve `P`, (0, 0) for infinity.
 pub type Point<P> = Coordinates<<P as CurveConfig>::BaseField>;
 
-impl<F: KernelField> Coordinates<F> {
+impl<F: CoordinateField> Coordinates<F> {
     /// The neutral element, kept as (0, 0).
     pub const INFINITY: Self = Self {
         x: F::ZERO,
@@ -83,7 +85,28 @@ impl<F: KernelField> Coordinates<F> {
     }
 }
 
-/// Many points to affine form, with one inversion for all of them. Memory: 2 * 96 bytes a point while it runs.
+/// A point on disk: x, then y; infinity is all zero bytes.
+impl<F: CoordinateField> Element for Coordinates<F> {
+    const BYTES: usize = 2 * F::BYTES;
+
+    #[inline]
+    fn decode(bytes: &[u8]) -> Self {
+        let (x, y) = bytes.split_at(F::BYTES);
+        Self {
+            x: F::decode(x),
+            y: F::decode(y),
+        }
+    }
+
+    #[inline]
+    fn encode(&self, out: &mut [u8]) {
+        let (x, y) = out.split_at_mut(F::BYTES);
+        self.x.encode(x);
+        self.y.encode(y);
+    }
+}
+
+/// Many points to affine form, with one inversion for all of them. Memory: two Jacobian points for each while it runs.
 pub fn normalize<P: Curve>(points: &[Projective<P>]) -> Vec<Point<P>> {
     Projective::normalize_batch(points)
         .iter()
@@ -95,7 +118,7 @@ pub fn normalize<P: Curve>(points: &[Projective<P>]) -> Vec<Point<P>> {
 mod tests {
     use super::*;
     use ark_ec::PrimeGroup;
-    use ark_ff::{AdditiveGroup, Zero};
+    use ark_ff::{AdditiveGroup, Field, Zero};
 
     fn round_trip<P: Curve>() {
         let generator = Projective::<P>::generator();
@@ -109,14 +132,23 @@ mod tests {
         assert_eq!(flat[1], Point::<P>::INFINITY);
         assert!(flat[1].is_infinity() && !flat[0].is_infinity());
         let mut off = flat[0];
-        off.x += P::BaseField::from(1u64);
+        off.x += P::BaseField::ONE;
         assert!(!off.is_on_curve::<P>());
-        assert_eq!(size_of::<Point<P>>(), 64);
+        let mut bytes = vec![0; Point::<P>::BYTES];
+        for point in &flat {
+            point.encode(&mut bytes);
+            assert_eq!(Point::<P>::decode(&bytes), *point);
+            assert_eq!(point.is_infinity(), bytes.iter().all(|byte| *byte == 0));
+        }
     }
 
     #[test]
     fn points_convert_and_infinity_is_zero() {
         round_trip::<ark_bn254::g1::Config>();
         round_trip::<ark_pallas::PallasConfig>();
+        round_trip::<ark_bn254::g2::Config>();
+        round_trip::<ark_bls12_381::g1::Config>();
+        round_trip::<ark_bls12_381::g2::Config>();
+        assert_eq!(size_of::<Point<ark_bn254::g1::Config>>(), 64);
     }
 }

@@ -1,26 +1,24 @@
-//! The arithmetic: pure functions on slices, no files, no transcript; no unsafe code outside [`lanes`].
+//! The arithmetic: pure functions on slices, no files, no transcript; no unsafe code outside [`backend`].
 //!
-//! In: slices of scalars and points in native form (Montgomery, R = 2^256, as they lie on disk). Out: the same, bit for bit
+//! In: slices of scalars and points in native form (Montgomery, as they lie on disk). Out: the same, bit for bit
 //! what an in-memory library would give. Who holds the slices, and what is read next, is the caller's: every kernel
 //! takes its operand in chunks and keeps a state between them, so that a chunk's work can run on the rayon pool while
 //! another thread reads the next chunk. Every kernel that holds memory says how much, in bytes, before it allocates.
 //!
-//! - [`field`]: branchless four-limb arithmetic on arkworks' types (and lazy butterflies).
-//! - [`lanes`]: eight field elements at a time, on processors with AVX-512 IFMA.
-//! - [`platform`]: which of the two a kernel uses.
-//! - [`curve`]: 64-byte affine points.
+//! - [`field`]: branchless arithmetic on arkworks' types.
+//! - [`backend`]: the same several elements at a time, with the instructions that the processor has.
+//! - [`curve`]: affine points.
 //! - [`points`]: multiples of many points, sums and differences.
 //! - [`msm`]: streamed multi-scalar multiplication.
 //! - [`ntt`]: number-theoretic transforms of tiles, of their columns and rows; over scalars or group elements.
 //! - [`poly`]: streamed evaluation, division, products, inversion, combination.
 //! - [`vector`]: sums, products and the like, element by element.
 
+pub mod backend;
 pub mod curve;
 pub mod field;
-pub mod lanes;
 pub mod msm;
 pub mod ntt;
-pub mod platform;
 pub mod points;
 pub mod poly;
 pub mod vector;

@@ -1,150 +1,30 @@
-//! What keys and a proof of a circuit will take, before any work: leases, passes, bytes read and written, seconds.
+//! What a run will take, before any work: leases, passes, bytes read and written, seconds, and the smallest budget that works.
 //!
-//! Algorithm: a dry run. [`Plan::new`] goes through the steps of keygen and of the prover in their order, with a [`Shape`]
-//! for a circuit and a ledger for a budget. The ledger knows what a real one would hold at that moment (the digests
-//! of live columns, columns that are small enough for memory, the shares of maps), and each step asks the stages' own plans
-//! (MSM, transform, sort, quotient, opening) how they will cut their work in what is left, as the stages themselves
-//! will. So a plan refuses what they would refuse, and says so before the first byte is read.
+//! Algorithm: a [dry run](crate::dry) of the very code that works. The caller gives a closure over a dry
+//! [`Workspace`](crate::column::Workspace); [`Plan::new`] runs it within the budget, and within others to find the smallest. Each stage cuts
+//! its work as in a real run, so a plan refuses what a real run would refuse, and does so before the first byte is read.
 //!
-//! ```text
-//!   mod.rs       what goes in and what comes out
-//!   jobs.rs      what the steps offer to a second compute tier
-//!   ledger.rs    what is held, and what moves: a budget and a disk without bytes
-//!   stages.rs    commitments, transforms, evaluations, openings
-//!   arguments.rs lookups, grand products, the quotient
-//!   keygen.rs    the steps of keygen
-//!   prover.rs    the steps of a proof
-//!   rates.rs     how fast this machine is
-//! ```
-//!
-//! Bytes that maps write out and read back (cells of the witness, of fixed columns, of copies) depend on what a circuit assigns,
-//! and in which order; here all cells are assigned, once and in order, and all of them copied. A circuit that copies cells
-//! far apart with a small budget moves more, one that leaves columns empty less. Seconds are a guess from [`Rates`]: the
+//! Bytes that maps write out and read back (cells of the witness, of fixed columns, of copies) depend on which cells a circuit assigns,
+//! and in which order; a dry run assumes that all cells are assigned, once and in order, and all of them copied. A circuit that copies
+//! cells far apart with a small budget moves more, one that leaves columns empty less. Seconds are a guess from [`Rates`]: the
 //! larger of disk and compute for each step, without the circuit's own synthesis.
 //!
-//! All of it is as the processor does it. What a second compute tier is offered on the way each step names ([`Offer`]); what a tier makes of
-//! that, it says itself.
+//! All of it is as the processor does it. Each step names the jobs that an accelerator is offered ([`Offer`]); the accelerator says what it
+//! makes of them.
 //!
 //! Memory: a few hundred bytes a column.
 
-mod arguments;
-mod jobs;
-mod keygen;
-mod ledger;
-mod prover;
 mod rates;
-mod stages;
 
 use serde::Serialize;
 
-pub use jobs::{Job, Offer};
+pub use crate::dry::{Job, Offer, Phase};
 pub use rates::Rates;
 
+use crate::budget::Budget;
+use crate::column::Workspace;
+use crate::dry::{StepRecord, enter};
 use crate::{Error, Result};
-use ledger::Ledger;
-
-/// A circuit, as far as its keys' and proofs' cost goes. Columns are numbered: fixed ones first, then advice, then instances.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// log2 of the rows.
-    pub log_n: u32,
-    /// log2 of the number of cosets on which the quotient is evaluated.
-    pub log_cosets: u32,
-    /// Pieces of the quotient.
-    pub pieces: usize,
-    /// Columns of advice that each phase assigns, by number among advice columns.
-    pub phases: Vec<Vec<usize>>,
-    /// Bytes of an assigned advice cell.
-    pub advice_cell_bytes: u64,
-    /// Fixed columns that a circuit assigns.
-    pub fixed: usize,
-    /// Selectors; each becomes a fixed column.
-    pub selectors: usize,
-    /// Instance columns.
-    pub instances: usize,
-    /// Numbers of the columns under the permutation.
-    pub permuted: Vec<usize>,
-    /// Columns of a permutation product.
-    pub set_len: usize,
-    /// Lookups.
-    pub lookups: Vec<LookupShape>,
-    /// Rows at the end of each product that hold random values; one more is not used.
-    pub blinding_factors: u64,
-    /// Circuits in one proof.
-    pub circuits: usize,
-    /// The numerator of the quotient.
-    pub numerator: NumeratorShape,
-    /// What is opened, and where.
-    pub openings: Openings,
-}
-
-/// A lookup: what becomes of its input and table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookupShape {
-    /// The number of the column that each side is, if it is one; the others are computed.
-    pub plain: [Option<usize>; 2],
-    /// Columns that are read to compute the others, with their smallest and largest rotation.
-    pub reads: Vec<(usize, (i32, i32))>,
-    /// Registers of that program.
-    pub registers: usize,
-    /// Its instructions.
-    pub instructions: usize,
-}
-
-/// The numerator: rotations of what it reads. All circuits of a proof are alike.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NumeratorShape {
-    /// Smallest and largest rotation of each column that is read as coefficients and is in use.
-    pub read: Vec<(i32, i32)>,
-    /// Of each that is computed.
-    pub computed: Vec<(i32, i32)>,
-    /// Registers of the program.
-    pub registers: usize,
-    /// Its instructions.
-    pub instructions: usize,
-}
-
-/// The multi-opening argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OpeningScheme {
-    /// Two passes over everything.
-    Shplonk,
-    /// One pass for each point.
-    Gwc,
-}
-
-/// Which polynomials are opened, and at which rotations of the point.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Openings {
-    /// How.
-    pub scheme: OpeningScheme,
-    /// For each fixed column and each advice column (those of one circuit): the rotations, none twice.
-    pub columns: Vec<Vec<i32>>,
-}
-
-/// What a part of the work belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// The verifying key.
-    VerifyingKey,
-    /// The proving key, from a verifying key.
-    ProvingKey,
-    /// The proof.
-    Proof,
-}
-
-impl Phase {
-    /// The phase in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::VerifyingKey => "verifying key",
-            Self::ProvingKey => "proving key",
-            Self::Proof => "prove",
-        }
-    }
-}
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -167,33 +47,26 @@ pub struct Step {
     pub offers: Vec<Offer>,
 }
 
-/// What keys and a proof will take.
+/// What a run will take.
 ///
 /// ```
-/// use spillproof::plan::{NumeratorShape, Openings, OpeningScheme, Plan, Rates, Shape};
+/// use ark_bn254::Fr;
+/// use spillproof::column::{Placement, Workspace, Writer};
+/// use spillproof::plan::{Plan, Rates};
+/// use spillproof::step;
+/// use spillproof::stream::{Transform, ntt};
 ///
-/// // Three advice columns in one gate, nothing else.
-/// let shape = Shape {
-///     log_n: 16,
-///     log_cosets: 1,
-///     pieces: 2,
-///     phases: vec![vec![0, 1, 2]],
-///     advice_cell_bytes: 72,
-///     fixed: 1,
-///     selectors: 0,
-///     instances: 0,
-///     permuted: vec![],
-///     set_len: 1,
-///     lookups: vec![],
-///     blinding_factors: 5,
-///     circuits: 1,
-///     numerator: NumeratorShape { read: vec![(0, 0); 4], computed: vec![], registers: 2, instructions: 5 },
-///     openings: Openings { scheme: OpeningScheme::Shplonk, columns: vec![vec![0]; 4] },
+/// // A column of 2^20 scalars is written and transformed.
+/// let run = |workspace: &Workspace| {
+///     let _step = step!(workspace, "transform");
+///     let column = Writer::<Fr>::scratch(workspace, "values", 1 << 20, Placement::Disk)?.finish()?;
+///     ntt(&column, &Transform::forward(20, spillproof::commit::omega(20)), Placement::Disk)?;
+///     Ok(())
 /// };
-/// let plan = Plan::new(&shape, 64 << 20, 2, &Rates::default())?;
-/// assert!(plan.peak_bytes() <= 64 << 20);
-/// assert!(plan.smallest_budget_bytes < 16 << 20);
-/// assert!(Plan::new(&shape, plan.smallest_budget_bytes / 2, 2, &Rates::default()).is_err());
+/// let plan = Plan::new(&run, 8 << 20, 2, &Rates::default())?;
+/// assert!(plan.peak_bytes() <= 8 << 20);
+/// assert!(plan.smallest_budget_bytes < 4 << 20);
+/// assert!(Plan::new(&run, plan.smallest_budget_bytes / 2, 2, &Rates::default()).is_err());
 /// # Ok::<(), spillproof::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -215,13 +88,15 @@ pub const GRAIN_BYTES: u64 = 64 << 10;
 /// No circuit needs more than this.
 const BUDGET_BYTES_MAX: u64 = 1 << 46;
 
+/// A run over a dry workspace.
+pub type DryRunOf<'a> = dyn Fn(&Workspace) -> Result<()> + Sync + 'a;
+
 impl Plan {
-    /// The plan for keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet.
+    /// The plan for `run` within `budget_bytes` on `threads` threads.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`] with the smallest budget that works; [`Error::Invalid`] for a shape that makes no sense.
-    pub fn new(shape: &Shape, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Self> {
-        shape.check()?;
+    /// [`Error::BudgetTooSmall`] with the smallest budget that works; other errors of `run`.
+    pub fn new(run: &DryRunOf<'_>, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Self> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
@@ -230,29 +105,31 @@ impl Plan {
                 details: error.to_string(),
             })?;
         pool.install(|| {
-            let smallest_budget_bytes = smallest_above(shape, 0)?;
-            let ledger = match dry_run(shape, budget_bytes) {
-                Ok(ledger) => ledger,
+            let smallest_budget_bytes = smallest_above(run, 0)?;
+            let workspace = match dry_run(run, budget_bytes) {
+                Ok(workspace) => workspace,
                 Err(Error::BudgetTooSmall { what, .. }) => {
                     // More memory is not always enough: what is small for it is kept in it.
                     let needed_bytes = match smallest_budget_bytes > budget_bytes {
                         true => smallest_budget_bytes,
-                        false => smallest_above(shape, budget_bytes)?,
+                        false => smallest_above(run, budget_bytes)?,
                     };
                     return Err(Error::BudgetTooSmall {
-                        what: format!("{what} of 2^{} rows", shape.log_n),
+                        what,
                         needed_bytes,
                         limit_bytes: budget_bytes,
                     });
                 }
                 Err(other) => return Err(other),
             };
+            let record = workspace.dry_run();
+            let steps = record.map(|record| record.steps()).unwrap_or_default();
             Ok(Self {
                 budget_bytes,
                 smallest_budget_bytes,
                 threads: rayon::current_num_threads(),
-                disk_bytes: ledger.disk_peak_bytes(),
-                steps: ledger.steps(rates),
+                disk_bytes: record.map_or(0, |record| record.disk_peak_bytes()),
+                steps: steps.into_iter().map(|step| Step::new(step, rates)).collect(),
             })
         })
     }
@@ -283,25 +160,63 @@ impl Plan {
             total.seconds += step.seconds;
             step.offers
                 .iter()
-                .for_each(|offer| jobs::enter(&mut total.offers, *offer));
+                .for_each(|offer| enter(&mut total.offers, *offer));
         }
         total
     }
 }
 
-fn dry_run(shape: &Shape, budget_bytes: u64) -> Result<Ledger> {
-    let mut ledger = Ledger::new(budget_bytes);
-    let srs = ledger.parameters(shape.log_n)?;
-    ledger.verifying_key(shape, &srs)?;
-    let key = ledger.proving_key(shape, &srs)?;
-    ledger.proof(shape, &srs, &key)?;
-    Ok(ledger)
+impl Step {
+    fn new(record: StepRecord, rates: &Rates) -> Self {
+        Self {
+            phase: record.phase,
+            name: record.name,
+            peak_bytes: record.peak_bytes,
+            passes: record.passes,
+            bytes_read: record.bytes_read,
+            bytes_written: record.bytes_written,
+            seconds: rates.seconds(record.bytes_read, record.bytes_written, &record.work),
+            offers: record.offers,
+        }
+    }
+}
+
+/// Runs dry within `budget_bytes`.
+///
+/// # Errors
+/// Those of the run; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
+fn dry_run(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<Workspace> {
+    let workspace = Workspace::dry(Budget::new(budget_bytes));
+    let step = || {
+        workspace
+            .dry_run()
+            .map(|record| record.step_name())
+            .unwrap_or_default()
+    };
+    match run(&workspace) {
+        Ok(()) => Ok(workspace),
+        Err(Error::BudgetTooSmall { needed_bytes, .. }) => Err(Error::BudgetTooSmall {
+            what: step(),
+            needed_bytes,
+            limit_bytes: budget_bytes,
+        }),
+        Err(Error::OverBudget {
+            asked_bytes,
+            held_bytes,
+            ..
+        }) => Err(Error::BudgetTooSmall {
+            what: step(),
+            needed_bytes: held_bytes.saturating_add(asked_bytes),
+            limit_bytes: budget_bytes,
+        }),
+        Err(other) => Err(other),
+    }
 }
 
 /// The smallest budget above `budget_bytes` with which a dry run ends well: the first one on the way up, in steps of a 32nd,
 /// and then the end of that step.
-fn smallest_above(shape: &Shape, budget_bytes: u64) -> Result<u64> {
-    let works = |grains: u64| match dry_run(shape, grains * GRAIN_BYTES) {
+fn smallest_above(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<u64> {
+    let works = |grains: u64| match dry_run(run, grains * GRAIN_BYTES) {
         Ok(_) => Ok(true),
         Err(Error::BudgetTooSmall { .. }) => Ok(false),
         Err(other) => Err(other),
@@ -326,45 +241,4 @@ fn smallest_above(shape: &Shape, budget_bytes: u64) -> Result<u64> {
         }
     }
     Ok(enough * GRAIN_BYTES)
-}
-
-impl Shape {
-    /// Advice columns.
-    pub fn advice(&self) -> usize {
-        self.phases.iter().map(Vec::len).sum()
-    }
-
-    /// Fixed columns, those that took the place of selectors among them.
-    pub fn all_fixed(&self) -> usize {
-        self.fixed + self.selectors
-    }
-
-    fn rows(&self) -> u64 {
-        1 << self.log_n
-    }
-
-    fn check(&self) -> Result<()> {
-        let columns = self.all_fixed() + self.advice() + self.instances;
-        let plain = self.lookups.iter().flat_map(|lookup| lookup.plain).flatten();
-        let read = self.lookups.iter().flat_map(|lookup| &lookup.reads);
-        let used = plain
-            .chain(read.map(|(column, _)| *column))
-            .chain(self.permuted.iter().copied());
-        let advice = |column: &usize| *column < self.advice();
-        let fits = (1..=28).contains(&self.log_n)
-            && self.log_cosets <= 16
-            && self.set_len > 0
-            && self.circuits > 0
-            && self.blinding_factors + 1 < self.rows()
-            && used.max().is_none_or(|column| column < columns)
-            && self.phases.iter().flatten().all(advice)
-            && self.openings.columns.len() == self.all_fixed() + self.advice();
-        if fits {
-            return Ok(());
-        }
-        Err(Error::Invalid {
-            what: "shape of a circuit",
-            details: format!("{columns} columns of 2^{} rows: {self:?}", self.log_n),
-        })
-    }
 }

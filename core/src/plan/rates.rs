@@ -13,12 +13,11 @@ use ark_ec::CurveGroup;
 use ark_ff::{AdditiveGroup, Field};
 use serde::Serialize;
 
-use super::ledger::Work;
-use super::stages::additions;
 use crate::Result;
 use crate::budget::PAGE_BYTES;
 use crate::column::{Workspace, sequential_bytes};
 use crate::commit::{HALO2_ROOT_OF_UNITY, omega};
+use crate::dry::Work;
 use crate::kernels::curve::Point;
 use crate::kernels::msm::{Msm, MsmConfig};
 use crate::kernels::ntt::Domain;
@@ -65,11 +64,15 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Measures, on the threads of the rayon pool that this is called from.
+    /// Measures, on the session's threads.
     ///
     /// # Errors
     /// [`crate::Error::OverBudget`], [`crate::Error::File`], [`crate::Error::Io`].
     pub fn measure(workspace: &Workspace) -> Result<Self> {
+        workspace.run(|| Self::measure_in_turn(workspace))
+    }
+
+    fn measure_in_turn(workspace: &Workspace) -> Result<Self> {
         let (bytes_read, bytes_written) = disk(workspace)?;
         let fits = |log_len: &u32| (ELEMENT_BYTES << log_len) <= workspace.budget.available_bytes() / 8;
         let log_len = LOG_LENS.rev().find(fits).unwrap_or(*LOG_LENS.start());
@@ -104,7 +107,7 @@ impl Rates {
             bytes_read,
             bytes_written,
             butterflies: transforms * len as f64 * f64::from(log_len) / 2.0,
-            additions: sums * additions(&config, len as u64).additions,
+            additions: sums * config.cost::<g1::Config>(len as u64),
             products: one_thread * (len * rayon::current_num_threads()) as f64,
         })
     }

@@ -23,6 +23,7 @@ use rayon::prelude::*;
 use super::product::chunk_elements;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Mapped, Placement, Residency, Workspace, Writer};
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::{PIECE, gathered_products, powers};
 use crate::{Error, Result};
@@ -38,6 +39,8 @@ pub struct Copies {
     share: Residency,
     images: Cells,
     links: Cells,
+    /// Columns that a dry run has made.
+    dry_sigmas: u64,
 }
 
 /// A cycle: the root of its tree, and how many cells it has.
@@ -49,7 +52,7 @@ struct Cycle {
 
 /// The share of both arrays. Nothing else needs much while a circuit is synthesized, and copies may go from anywhere to
 /// anywhere. Half of a share stays in memory; the other half is on its way out.
-pub(crate) fn share_bytes_within(available_bytes: u64, arrays_bytes: u64) -> u64 {
+fn share_bytes_within(available_bytes: u64, arrays_bytes: u64) -> u64 {
     let share_bytes = (available_bytes / 4).min(arrays_bytes.saturating_mul(2));
     share_bytes.max(Residency::share_bytes_within(available_bytes, 2))
 }
@@ -84,6 +87,7 @@ impl Copies {
             images: Cells::zeroed(&share, "images of cells", cells, wide)?,
             links: Cells::zeroed(&share, "cycles of cells", cells, wide)?,
             share,
+            dry_sigmas: 0,
         })
     }
 
@@ -140,6 +144,16 @@ impl Copies {
         omega: F,
         delta: F,
     ) -> Result<Column<F>> {
+        let workspace = self.workspace.clone();
+        workspace.run(|| self.sigma_in_turn(column, omega, delta))
+    }
+
+    fn sigma_in_turn<F: KernelField + Element>(
+        &mut self,
+        column: usize,
+        omega: F,
+        delta: F,
+    ) -> Result<Column<F>> {
         if column >= self.columns {
             return Err(Error::Invalid {
                 what: WHAT,
@@ -147,9 +161,16 @@ impl Copies {
             });
         }
         // From here on images are read, one after the other, and links are not: others may have the memory.
+        let share_bytes = self.share.share_bytes();
+        if self.dry_sigmas == 0 {
+            self.share.assume_written(share_bytes);
+        }
         self.links.release()?;
         self.share
             .shrink_to(Residency::default_share_bytes(&self.workspace, 2))?;
+        if self.workspace.is_dry() {
+            return self.rehearse_sigma(share_bytes);
+        }
         let names = Names::new(&self.workspace, (self.columns, self.rows), column, omega, delta)?;
         let chunk = chunk_elements::<F>(&self.workspace, SIGMA, &[], self.rows, 1)?;
         let draft = Draft::scratch(&self.workspace, SIGMA, self.rows, Placement::Disk)?;
@@ -167,6 +188,37 @@ impl Copies {
             })?,
         }
         writer.finish()
+    }
+
+    /// The dry run of a sigma column, where all cells are copied, once and in order; the share had `share_bytes` before.
+    fn rehearse_sigma<F: KernelField + Element>(&mut self, share_bytes: u64) -> Result<Column<F>> {
+        let (workspace, rows) = (&self.workspace, self.rows);
+        let cell_bytes = self.images.cell_bytes();
+        let images_bytes = self.columns as u64 * rows * cell_bytes;
+        if let Some(dry_run) = workspace.dry_run() {
+            if self.dry_sigmas == 0 {
+                // Links have half of the share, until they go.
+                let resident = images_bytes.min(share_bytes - images_bytes.min(share_bytes / 2));
+                let resident = resident.min(self.share.share_bytes());
+                dry_run.moved(images_bytes - resident, 0);
+            }
+            // The block that two columns share goes out with the first, and comes back with the second.
+            let block_bytes = self.share.block_bytes() as u64;
+            let first = self.dry_sigmas * rows * cell_bytes;
+            let start = first / block_bytes * block_bytes;
+            if start < first {
+                dry_run.moved((start + block_bytes).min(images_bytes) - start, 0);
+            }
+        }
+        self.dry_sigmas += 1;
+        let (low_len, high_len) = Names::<F>::table_lens(rows);
+        let table = |len: u64| workspace.hold(len * F::BYTES as u64, SIGMA);
+        let _tables = (table(low_len)?, table(high_len)?, table(high_len)?);
+        let chunk = chunk_elements::<F>(workspace, SIGMA, &[], rows, 1)?;
+        let draft = Draft::scratch(workspace, SIGMA, rows, Placement::Disk)?;
+        let _tile = table(chunk.min(rows))?;
+        workspace.passed(1, Work::products(rows as f64));
+        Writer::in_chunks(draft, chunk).finish()
     }
 
     fn index(&self, (column, row): (usize, u64)) -> Result<u64> {
@@ -231,6 +283,13 @@ impl Cells {
         })
     }
 
+    fn cell_bytes(&self) -> u64 {
+        match self {
+            Self::Narrow(_) => 4,
+            Self::Wide(_) => 8,
+        }
+    }
+
     fn get(&self, cell: u64) -> Result<u64> {
         match self {
             Self::Narrow(cells) => cells.get(cell).map(u64::from),
@@ -270,6 +329,13 @@ struct Names<F: Copy> {
 }
 
 impl<F: KernelField + Element> Names<F> {
+    /// Lengths of the tables of low powers, and of high ones.
+    fn table_lens(rows: u64) -> (u64, u64) {
+        let row_bits = u64::BITS - rows.saturating_sub(1).leading_zeros();
+        let low_len = 1 << row_bits.div_ceil(2);
+        (low_len, rows.div_ceil(low_len))
+    }
+
     fn new(
         workspace: &Workspace,
         (columns, rows): (usize, u64),
@@ -277,13 +343,12 @@ impl<F: KernelField + Element> Names<F> {
         omega: F,
         delta: F,
     ) -> Result<Self> {
-        let row_bits = u64::BITS - rows.saturating_sub(1).leading_zeros();
-        let low_bits = row_bits.div_ceil(2);
+        let (low_len, high_len) = Self::table_lens(rows);
+        let low_bits = low_len.ilog2();
         let table = |len: u64| workspace.budget.vec(len as usize, F::ZERO, "powers of omega");
-        let high_len = rows.div_ceil(1 << low_bits);
         let mut deltas = vec![F::ONE; columns];
         powers(&mut deltas, &F::ONE, &delta);
-        let mut low = table(1 << low_bits)?;
+        let mut low = table(low_len)?;
         let (mut high, mut own_high) = (table(high_len)?, table(high_len)?);
         let step = omega.pow([1u64 << low_bits]);
         powers(&mut low, &F::ONE, &omega);

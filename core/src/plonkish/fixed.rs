@@ -93,7 +93,12 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
     ///
     /// # Errors
     /// [`crate::Error::File`], [`crate::Error::OverBudget`].
-    pub fn into_columns(mut self) -> Result<Vec<Column<F>>> {
+    pub fn into_columns(self) -> Result<Vec<Column<F>>> {
+        let workspace = self.workspace.clone();
+        workspace.run(|| self.into_columns_in_turn())
+    }
+
+    fn into_columns_in_turn(mut self) -> Result<Vec<Column<F>>> {
         self.settle()?;
         let (workspace, rows) = (self.workspace, self.rows);
         let to_column = |mut cells: Mapped<F>| {

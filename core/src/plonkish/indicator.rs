@@ -9,11 +9,13 @@ use rayon::prelude::*;
 
 use crate::Result;
 use crate::column::{Column, Element, Placement, Workspace, Writer};
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::PIECE;
 
+const WHAT: &str = "indicator of rows";
 /// Rows of a tile.
-pub(crate) const TILE_ROWS: u64 = 32 * PIECE as u64;
+const TILE_ROWS: u64 = 32 * PIECE as u64;
 
 /// The polynomial `constant + factor * (l_first + .. + l_(first + count - 1))` over the `2^log_n` powers of `omega`, as
 /// `2^log_n` coefficients.
@@ -28,18 +30,35 @@ pub fn indicator<F: KernelField + Element>(
     constant: F,
     factor: F,
 ) -> Result<Column<F>> {
+    workspace.run(|| indicator_in_turn(workspace, log_n, omega, rows, constant, factor))
+}
+
+fn indicator_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    log_n: u32,
+    omega: F,
+    rows: std::ops::Range<u64>,
+    constant: F,
+    factor: F,
+) -> Result<Column<F>> {
     let n = 1u64 << log_n;
+    let count = rows.end.saturating_sub(rows.start);
+    let tile_len = TILE_ROWS.min(n) as usize;
+    if workspace.is_dry() {
+        let column = Writer::scratch(workspace, WHAT, n, Placement::Auto)?;
+        let _tile = workspace.hold((tile_len * F::BYTES) as u64, WHAT)?;
+        workspace.passed(0, Work::products((count + 2) as f64 * n as f64));
+        return column.finish();
+    }
     let invalid = || crate::Error::Invalid {
         what: "root of unity",
         details: "0 is none".into(),
     };
     let back = omega.inverse().ok_or_else(invalid)?;
     let shift = back.pow([rows.start]);
-    let count = rows.end.saturating_sub(rows.start);
     let scale = factor.times(&F::from(n).inverse().ok_or_else(invalid)?);
-    let mut writer = Writer::scratch(workspace, "indicator of rows", n, Placement::Auto)?;
-    let tile_len = TILE_ROWS.min(n) as usize;
-    let mut tile = workspace.budget.vec(tile_len, F::ZERO, "indicator of rows")?;
+    let mut writer = Writer::scratch(workspace, WHAT, n, Placement::Auto)?;
+    let mut tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
     for start in (0..n).step_by(tile_len) {
         tile.par_chunks_mut(PIECE)
             .enumerate()

@@ -5,8 +5,9 @@
 //! column of one casts to the other. One multiplication takes a value from one form to the other. Memory: none.
 
 use rayon::prelude::*;
+use spillproof_format::element::{limbs_from_bytes, limbs_to_bytes};
 
-use crate::column::{Element, limbs_from_bytes, limbs_to_bytes};
+use crate::column::Element;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::PIECE;
 

@@ -14,10 +14,13 @@
 //! digests of three columns.
 
 use super::integer::{Integer, to_canonical, to_native};
-use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, running_product};
+use super::product::{
+    PRODUCT_TILES, READER_BUFFERS, chunk_elements, computed_rows, rehearse_product, running_product,
+};
 use super::sort::sort;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Workspace, Writer};
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::multiply_shifted;
 use crate::{Error, Result};
@@ -38,11 +41,13 @@ pub fn permute<F: KernelField + Element>(
     input_tail: &[F],
     table_tail: &[F],
 ) -> Result<(Column<F>, Column<F>)> {
-    let permuted_input = sort(workspace, input, usable_rows, input_tail)?;
-    let sorted_table = sort(workspace, table, usable_rows, &[])?;
-    let sorted_input = permuted_input.prefix(usable_rows)?;
-    let permuted_table = permuted_table(workspace, &sorted_input, &sorted_table, table_tail)?;
-    Ok((permuted_input, permuted_table))
+    workspace.run(|| {
+        let permuted_input = sort(workspace, input, usable_rows, input_tail)?;
+        let sorted_table = sort(workspace, table, usable_rows, &[])?;
+        let sorted_input = permuted_input.prefix(usable_rows)?;
+        let permuted_table = permuted_table(workspace, &sorted_input, &sorted_table, table_tail)?;
+        Ok((permuted_input, permuted_table))
+    })
 }
 
 /// `S'` for sorted columns of the same length.
@@ -54,6 +59,9 @@ fn permuted_table<F: KernelField + Element>(
 ) -> Result<Column<F>> {
     let rows = input.len() + tail.len() as u64;
     let chunk = chunk_elements(workspace, PERMUTE, &[input, input, table], rows, 3)?;
+    if workspace.is_dry() {
+        return rehearse_table(workspace, [input, input, table], rows, chunk);
+    }
     let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
     let mut writer = Writer::<Integer>::in_chunks(draft, chunk);
     let mut left = LeftOver {
@@ -83,6 +91,24 @@ fn permuted_table<F: KernelField + Element>(
     let tail: Vec<Integer> = tail.iter().map(Integer::native).collect();
     writer.push(&tail)?;
     writer.finish()?.cast()
+}
+
+/// The dry run of [`permuted_table`], which walks over the input twice and the table once.
+fn rehearse_table<F: KernelField + Element>(
+    workspace: &Workspace,
+    walks: [&Column<F>; 3],
+    rows: u64,
+    chunk: u64,
+) -> Result<Column<F>> {
+    let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
+    let mut held = Vec::with_capacity(2 * walks.len());
+    for walk in walks {
+        held.push(workspace.hold(walk.reader_bytes(chunk, READER_BUFFERS), PERMUTE)?);
+        held.push(workspace.hold(chunk.min(walk.len()) * F::BYTES as u64, PERMUTE)?);
+        walk.count_read();
+    }
+    workspace.passed(1, Work::products(4.0 * rows as f64));
+    Writer::in_chunks(draft, chunk).finish()
 }
 
 /// In ascending order, what the table has beyond one copy of each value of the input. Both are sorted.
@@ -177,6 +203,17 @@ pub fn product<F: KernelField + Element>(
     tail: &[F],
 ) -> Result<Column<F>> {
     let columns = [input, table, permuted_input, permuted_table];
+    workspace.run(|| product_in_turn(workspace, columns, beta, gamma, tail))
+}
+
+fn product_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    columns: [&Column<F>; 4],
+    beta: F,
+    gamma: F,
+    tail: &[F],
+) -> Result<Column<F>> {
+    let [input, ..] = columns;
     let rows = input.len();
     if let Some(other) = columns.iter().find(|column| column.len() != rows) {
         return Err(Error::Invalid {
@@ -189,6 +226,9 @@ pub fn product<F: KernelField + Element>(
     }
     let computed = computed_rows(PRODUCT, rows, tail.len())?;
     let chunk = chunk_elements(workspace, PRODUCT, &columns, rows, PRODUCT_TILES + 2)?;
+    if workspace.is_dry() {
+        return rehearse_product(workspace, PRODUCT, &columns, (rows, computed, chunk), 2);
+    }
     let mut readers = columns
         .iter()
         .map(|column| column.prefix(computed)?.read_ascending(chunk))

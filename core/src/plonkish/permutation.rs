@@ -9,7 +9,7 @@
 //! their sigmas, column by column within a chunk of `c` rows; four multiplications for each value, six for each row. Peak
 //! memory: `32 * c * (4 * columns + 8)` bytes, and the digests of `z`.
 
-use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, running_product};
+use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, rehearse_product, running_product};
 use crate::column::{Column, Element, Reader, Region, Workspace};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::{PermutationChallenges, multiply_permutation_factors, powers};
@@ -49,6 +49,16 @@ pub fn grand_product<F: KernelField + Element>(
     first: F,
     tail: &[F],
 ) -> Result<(Column<F>, F)> {
+    workspace.run(|| product_in_turn(workspace, set, rows, first, tail))
+}
+
+fn product_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    set: &ProductSet<'_, F>,
+    rows: u64,
+    first: F,
+    tail: &[F],
+) -> Result<(Column<F>, F)> {
     if set.values.len() != set.sigmas.len() {
         return Err(Error::Invalid {
             what: WHAT,
@@ -63,6 +73,10 @@ pub fn grand_product<F: KernelField + Element>(
     let columns: Vec<&Column<F>> = set.values.iter().chain(&set.sigmas).copied().collect();
     // A tile each for values, sigmas and names.
     let chunk = chunk_elements(workspace, WHAT, &columns, rows, PRODUCT_TILES + 3)?;
+    if workspace.is_dry() {
+        let product = rehearse_product(workspace, WHAT, &columns, (rows, computed, chunk), 3)?;
+        return Ok((product, F::ZERO));
+    }
     let open = |column: &&Column<F>| column.prefix(computed)?.read_ascending(chunk);
     let mut values: Vec<Reader<F>> = set.values.iter().map(open).collect::<Result<_>>()?;
     let mut sigmas: Vec<Reader<F>> = set.sigmas.iter().map(open).collect::<Result<_>>()?;

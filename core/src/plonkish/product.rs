@@ -9,10 +9,12 @@
 //! [`chunk_elements`] chooses a chunk of `c` elements with `32 * c * (2 * readers + tiles + 3)` bytes within a quarter of what
 //! the budget has left (more only where one frame each is more); the column's digests come on top.
 
+use crate::budget::PAGE_BYTES;
 use crate::column::{
     Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace, Writer,
     ascending,
 };
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::fraction_product_chunk;
 use crate::{Error, Result};
@@ -22,7 +24,31 @@ pub(super) const WRITER_BUFFERS: u64 = 3;
 /// Buffers that a reader holds.
 pub(super) const READER_BUFFERS: u64 = 2;
 /// Tiles that [`running_product`] holds itself.
-pub(crate) const PRODUCT_TILES: u64 = 2;
+pub(super) const PRODUCT_TILES: u64 = 2;
+
+/// The dry run of a running product: `tiles` tiles of the caller's, and readers of the computed rows of `columns`.
+pub(super) fn rehearse_product<F: KernelField + Element>(
+    workspace: &Workspace,
+    what: &'static str,
+    columns: &[&Column<F>],
+    (rows, computed, chunk): (u64, u64, u64),
+    tiles: u64,
+) -> Result<Column<F>> {
+    let mut held = Vec::with_capacity(columns.len() + 1);
+    for column in columns {
+        let column = column.prefix(computed)?;
+        held.push(workspace.hold(column.reader_bytes(chunk, READER_BUFFERS), what)?);
+        column.count_read();
+    }
+    let tile = (chunk.min(computed) * F::BYTES as u64).next_multiple_of(PAGE_BYTES as u64);
+    held.push(workspace.hold((PRODUCT_TILES + tiles) * tile, what)?);
+    let draft = Draft::scratch(workspace, what, rows, Placement::Disk)?;
+    workspace.passed(
+        1,
+        Work::products((2 * columns.len() as u64 + 8) as f64 * rows as f64),
+    );
+    Writer::in_chunks(draft, chunk).finish()
+}
 
 /// The running product over `rows` rows in chunks of `chunk` elements; `fill` gives numerators and denominators of each
 /// region, which come in ascending order. Also gives the last value before the tail.
@@ -96,7 +122,7 @@ pub(super) fn chunk_elements<F: Element>(
 ///
 /// # Errors
 /// As `Err`, the number of bytes that would do.
-pub(crate) fn chunk_bytes_within(
+fn chunk_bytes_within(
     available_bytes: u64,
     columns: u64,
     frame_bytes: u64,
@@ -114,7 +140,7 @@ pub(crate) fn chunk_bytes_within(
 }
 
 /// Bytes of the digests of a scratch column of `bytes`, in whole pages.
-pub(crate) fn digest_bytes(bytes: u64) -> u64 {
+pub(super) fn digest_bytes(bytes: u64) -> u64 {
     (bytes.div_ceil(SCRATCH_FRAME_BYTES as u64) * 32).next_multiple_of(4096)
 }
 

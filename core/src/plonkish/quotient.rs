@@ -24,7 +24,7 @@ use super::offload;
 use super::program::Program;
 pub use super::quotient_plan::{QuotientPlan, QuotientShape};
 use super::tile::{Coset, Job, Rows, Window, run_jobs};
-use crate::column::{Column, Element, Region, Workspace};
+use crate::column::{Column, Draft, Element, Region, Workspace};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, forget_buffers, twist};
 use crate::kernels::poly::powers;
@@ -81,7 +81,7 @@ pub fn quotient<F: KernelField + NttElement<F> + Element>(
     numerator: &Program<F>,
     domain: &CosetDomain<F>,
 ) -> Result<Vec<Column<F>>> {
-    planned(workspace, sources, numerator, domain, None)
+    workspace.run(|| planned(workspace, sources, numerator, domain, None))
 }
 
 /// As [`quotient`], with tiles of `tile_rows` rows of the matrix (all of them, if that is more), however much memory there
@@ -99,7 +99,7 @@ pub fn quotient_in_tiles<F: KernelField + NttElement<F> + Element>(
     if tile_rows == 0 {
         return Err(invalid("tiles need a row at least".into()));
     }
-    planned(workspace, sources, numerator, domain, Some(tile_rows))
+    workspace.run(|| planned(workspace, sources, numerator, domain, Some(tile_rows)))
 }
 
 fn planned<F: KernelField + NttElement<F> + Element>(
@@ -123,6 +123,9 @@ fn planned<F: KernelField + NttElement<F> + Element>(
             limit_bytes: workspace.budget.limit_bytes(),
         })?;
     tracing::debug!(?plan, leased_bytes = plan.leased_bytes(), "quotient");
+    if workspace.is_dry() {
+        return rehearse(workspace, sources, numerator, &plan);
+    }
     let quotient = Quotient {
         matrix: Matrix::new(workspace, &plan, domain.omega)?,
         sources,
@@ -134,11 +137,40 @@ fn planned<F: KernelField + NttElement<F> + Element>(
     pieces
 }
 
-fn invalid(details: String) -> Error {
-    Error::Invalid {
-        what: "quotient",
-        details,
+/// The dry run of a quotient that is cut like this.
+fn rehearse<F: KernelField + Element>(
+    workspace: &Workspace,
+    sources: &[Source<'_, F>],
+    numerator: &Program<F>,
+    plan: &QuotientPlan,
+) -> Result<Vec<Column<F>>> {
+    if let Some(dry_run) = workspace.dry_run() {
+        for _ in 0..1u64 << plan.log_cosets() {
+            dry_run.offered(plan.offered_coset(), plan.held_on_coset_bytes());
+        }
+        let _held = workspace.hold(plan.leased_bytes(), WHAT)?;
+        let read = (sources.iter().enumerate())
+            .filter(|(index, _)| numerator.rotations(*index).is_some())
+            .filter(|(_, source)| matches!(source, Source::Coefficients(column) if !column.on_disk()));
+        let in_memory = read.count() as u64;
+        dry_run.moved(plan.bytes_read_beside(in_memory), plan.bytes_written());
+        dry_run.disk_taken(plan.disk_bytes());
+        dry_run.disk_freed(plan.disk_bytes());
+        workspace.passed(plan.passes(), plan.work(numerator.instructions()));
     }
+    let piece = |_| {
+        let (n, frame_bytes) = (1 << plan.log_n(), plan.result_frame_bytes() as usize);
+        let draft = Draft::scratch_with_frames(workspace, WHAT, n, plan.results, frame_bytes)?;
+        // The plan counts it as written.
+        draft.finish_unwritten()
+    };
+    (0..plan.pieces()).map(piece).collect()
+}
+
+const WHAT: &str = "quotient";
+
+fn invalid(details: String) -> Error {
+    Error::Invalid { what: WHAT, details }
 }
 
 fn check<F: KernelField + Element>(

@@ -23,6 +23,7 @@ use super::program::Program;
 use super::quotient::{CosetDomain, Source};
 use crate::budget::PAGE_BYTES;
 use crate::column::{Placement, SCRATCH_FRAME_BYTES};
+use crate::dry::{Job, Work};
 use crate::kernels::field::KernelField;
 use crate::stream::linear_combinations_bytes;
 use crate::{Error, Result};
@@ -269,9 +270,65 @@ impl QuotientPlan {
         self.passes_bytes().max(self.pieces_bytes(self.chunk))
     }
 
-    /// Whether the pieces go to disk.
-    pub(crate) fn results_on_disk(&self) -> bool {
-        self.results == Placement::Disk
+    /// log2 of the coefficients in a column.
+    pub(super) fn log_n(&self) -> u32 {
+        self.shape.log_n
+    }
+
+    /// log2 of the number of cosets.
+    pub(super) fn log_cosets(&self) -> u32 {
+        self.shape.log_cosets
+    }
+
+    /// Columns of the result.
+    pub(super) fn pieces(&self) -> usize {
+        self.shape.pieces
+    }
+
+    /// The job that an accelerator is offered for each coset.
+    pub(super) fn offered_coset(&self) -> Job {
+        Job::Coset {
+            log_rows: self.log_n1,
+            log_columns: self.log_n2,
+            columns: (self.shape.read.len() + self.shape.computed.len()) as u64,
+            ends_bytes: self.tier_ends_bytes(),
+        }
+    }
+
+    /// Bytes read from disk, where so many of the columns of coefficients are in memory.
+    pub(super) fn bytes_read_beside(&self, in_memory: u64) -> u64 {
+        let frame_bytes = self.shape.frame_elements * SCALAR_BYTES;
+        let input_bytes = (SCALAR_BYTES << self.shape.log_n).next_multiple_of(frame_bytes);
+        let unread = self.input_passes() * input_bytes * in_memory.min(self.shape.read.len() as u64);
+        self.bytes_read().saturating_sub(unread)
+    }
+
+    /// Bytes that the columns between the passes take on disk, at most.
+    pub(super) fn disk_bytes(&self) -> u64 {
+        let cosets = 1u64 << self.shape.log_cosets;
+        let columns = self.cosets_together() * self.shape.read.len() as u64;
+        (columns + 1 + cosets) * (SCALAR_BYTES << self.shape.log_n)
+    }
+
+    /// Transforms of all columns to all cosets and back, and the program on each coset.
+    pub(super) fn work(&self, instructions: usize) -> Work {
+        let (n, cosets) = (
+            (1u64 << self.shape.log_n) as f64,
+            (1u64 << self.shape.log_cosets) as f64,
+        );
+        let lines = (self.shape.read.len() as f64 + 1.0) * cosets;
+        Work {
+            butterflies: lines * n * f64::from(self.shape.log_n) / 2.0,
+            ..Work::products(instructions as f64 * cosets * n)
+        }
+    }
+
+    /// Bytes of a frame of the pieces.
+    pub(super) fn result_frame_bytes(&self) -> u64 {
+        match self.shape.log_cosets {
+            0 => self.frame_bytes(),
+            _ => SCRATCH_FRAME_BYTES as u64,
+        }
     }
 
     /// Passes over the columns: to each coset, on it and back, and one that puts the pieces together.
@@ -280,7 +337,7 @@ impl QuotientPlan {
     }
 
     /// Passes over the columns of coefficients.
-    pub(crate) fn input_passes(&self) -> u64 {
+    fn input_passes(&self) -> u64 {
         1 << (self.shape.log_cosets - self.log_together)
     }
 
@@ -316,7 +373,7 @@ impl QuotientPlan {
     }
 
     /// Bytes of a frame of what lies between the passes.
-    pub(crate) fn frame_bytes(&self) -> u64 {
+    pub(super) fn frame_bytes(&self) -> u64 {
         (SCALAR_BYTES << self.log_width).clamp(PAGE_BYTES as u64, SCRATCH_FRAME_BYTES as u64)
     }
 
@@ -435,14 +492,14 @@ impl QuotientPlan {
 
     /// Bytes that are held when the step on a coset begins: columns that were taken to it and to others, and what came of those before;
     /// on the first coset of the last that are taken together, or on the very last one.
-    pub(crate) fn held_on_coset_bytes(&self) -> u64 {
+    pub(super) fn held_on_coset_bytes(&self) -> u64 {
         let (cosets, together) = (1u64 << self.shape.log_cosets, self.cosets_together());
         let columns = self.shape.read.len() as u64;
         (together * columns + cosets - together).max(columns + cosets - 1) * self.scratch_kept()
     }
 
     /// Bytes that the ends of that step lease for a second compute tier.
-    pub(crate) fn tier_ends_bytes(&self) -> u64 {
+    pub(super) fn tier_ends_bytes(&self) -> u64 {
         (self.shape.read.len() as u64 + TIER_WRITE_BUFFERS) * self.raw_tile_bytes()
     }
 

@@ -13,7 +13,7 @@ use crate::column::{Column, Element, Mapped, Placement, Residency, Workspace, Wr
 use crate::kernels::field::KernelField;
 
 /// Columns that are written in one pass.
-pub(crate) const COLUMNS_PER_PASS: usize = 4;
+const COLUMNS_PER_PASS: usize = 4;
 
 /// Bytes of a selector that are handed on at a time; whole words.
 const PIECE_BYTES: usize = 4096;
@@ -69,12 +69,20 @@ impl Selectors {
         Ok(())
     }
 
-    /// The pairs of selectors `(i, j)`, `i < j`, that are both on in some row, in order.
+    /// The pairs of selectors `(i, j)`, `i < j`, that are both on in some row, in order; in a dry run, none.
     ///
     /// # Errors
     /// [`crate::Error::File`].
     pub fn conflicts(&mut self) -> Result<Vec<(usize, usize)>> {
+        let workspace = self.workspace.clone();
+        workspace.run(|| self.conflicts_in_turn())
+    }
+
+    fn conflicts_in_turn(&mut self) -> Result<Vec<(usize, usize)>> {
         let count = self.count;
+        if self.workspace.is_dry() {
+            return Ok(Vec::new());
+        }
         let mut together = vec![false; count * count];
         let mut on = Vec::with_capacity(count);
         self.for_each_word(|words| {
@@ -99,6 +107,14 @@ impl Selectors {
         &mut self,
         groups: &[Vec<(usize, F)>],
     ) -> Result<Vec<Column<F>>> {
+        let workspace = self.workspace.clone();
+        workspace.run(|| self.columns_in_turn(groups))
+    }
+
+    fn columns_in_turn<F: KernelField + Element>(
+        &mut self,
+        groups: &[Vec<(usize, F)>],
+    ) -> Result<Vec<Column<F>>> {
         let mut columns = Vec::with_capacity(groups.len());
         for groups in groups.chunks(COLUMNS_PER_PASS) {
             let (workspace, rows) = (self.workspace.clone(), self.rows);
@@ -106,6 +122,15 @@ impl Selectors {
                 .iter()
                 .map(|_| Writer::scratch(&workspace, "selector column", rows, Placement::Auto))
                 .collect::<Result<Vec<_>>>()?;
+            if workspace.is_dry() {
+                let buffers = writers.iter().map(Writer::buffers_bytes).sum();
+                let _buffers = workspace.hold(buffers, "selector columns")?;
+                self.words.read(0..self.words.len(), |_, _| Ok(()))?;
+                for writer in writers {
+                    columns.push(writer.finish_held()?);
+                }
+                continue;
+            }
             let mut left = rows;
             let mut values = [F::ZERO; WORD as usize];
             self.for_each_word(|words| {
@@ -138,6 +163,9 @@ impl Selectors {
     /// # Errors
     /// Those of `take`; [`crate::Error::File`].
     pub fn packed(&mut self, selector: usize, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if self.workspace.is_dry() {
+            return Ok(());
+        }
         let mut left = self.rows.div_ceil(8) as usize;
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         self.for_each_word(|words| {

@@ -17,6 +17,7 @@ use super::product::{READER_BUFFERS, WRITER_BUFFERS, digest_bytes, too_small};
 use crate::column::{
     Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace, Writer, ascending,
 };
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::{Error, Result};
 
@@ -142,6 +143,15 @@ pub fn sort<F: KernelField + Element>(
     len: u64,
     tail: &[F],
 ) -> Result<Column<F>> {
+    workspace.run(|| sort_in_turn(workspace, values, len, tail))
+}
+
+fn sort_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    values: &Column<F>,
+    len: u64,
+    tail: &[F],
+) -> Result<Column<F>> {
     let tail_digests = digest_bytes(tail.len() as u64 * ELEMENT_BYTES);
     let available_bytes = workspace.budget.available_bytes().saturating_sub(tail_digests);
     let frame_bytes = values.frame_elements() * ELEMENT_BYTES;
@@ -160,6 +170,15 @@ pub fn sort_as_planned<F: KernelField + Element>(
     plan: &SortPlan,
     tail: &[F],
 ) -> Result<Column<F>> {
+    workspace.run(|| as_planned_in_turn(workspace, values, plan, tail))
+}
+
+fn as_planned_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    values: &Column<F>,
+    plan: &SortPlan,
+    tail: &[F],
+) -> Result<Column<F>> {
     let frame = FRAME_BYTES / ELEMENT_BYTES;
     let chunked = plan.run_chunk > 0 && plan.merge_chunk > 0 && plan.write_chunk > 0;
     if !chunked
@@ -169,6 +188,9 @@ pub fn sort_as_planned<F: KernelField + Element>(
             what: WHAT,
             details: format!("{plan:?}: runs have to be whole chunks and whole frames of {frame} elements"),
         });
+    }
+    if workspace.is_dry() {
+        return rehearse_sort(workspace, &values.prefix(plan.len)?, plan, tail.len() as u64);
     }
     let tail: Vec<Integer> = tail.iter().map(Integer::native).collect();
     // Montgomery limbs, for the time being.
@@ -189,6 +211,46 @@ pub fn sort_as_planned<F: KernelField + Element>(
         run = longer;
     }
     sorted.cast()
+}
+
+/// The dry run of [`sort_as_planned`].
+fn rehearse_sort<F: KernelField + Element>(
+    workspace: &Workspace,
+    values: &Column<F>,
+    plan: &SortPlan,
+    tail: u64,
+) -> Result<Column<F>> {
+    let writer = |len: u64, chunk: u64| {
+        let draft = Draft::<F>::scratch(workspace, WHAT, len, Placement::Disk)?;
+        Ok::<_, Error>(Writer::in_chunks(draft, chunk))
+    };
+    let tail_of = |is_last: bool| if is_last { tail } else { 0 };
+    let mut sorted = {
+        let writer = writer(plan.len + tail_of(plan.runs() <= 1), plan.run_chunk)?;
+        let _reader = workspace.hold(values.reader_bytes(plan.run_chunk, READER_BUFFERS), WHAT)?;
+        let _run = workspace.hold(plan.run.min(plan.len) * ELEMENT_BYTES, WHAT)?;
+        values.count_read();
+        writer.finish()?
+    };
+    let (mut run, fan_in) = (plan.run, plan.fan_in.max(2));
+    while run < plan.len && plan.runs() > 1 {
+        let longer = run.saturating_mul(fan_in);
+        let merged = writer(plan.len + tail_of(longer >= plan.len), plan.write_chunk)?;
+        let together = plan.len.div_ceil(run).min(fan_in);
+        let chunk = plan.merge_chunk.min(run);
+        let one = sorted
+            .prefix(run.min(plan.len))?
+            .reader_bytes(chunk, READER_BUFFERS);
+        let tile = 2 * chunk * together * ELEMENT_BYTES;
+        let _tiles = (workspace.hold(tile, WHAT)?, workspace.hold(tile, WHAT)?);
+        let _readers = workspace.hold(together * one, WHAT)?;
+        sorted.count_read();
+        sorted = merged.finish()?;
+        run = longer;
+    }
+    let comparisons = plan.len as f64 * f64::from(plan.len.max(2).ilog2());
+    workspace.passed(1 + u64::from(plan.rounds()), Work::products(comparisons));
+    Ok(sorted)
 }
 
 /// Whether a write is the last one: in Montgomery form, and followed by the tail.

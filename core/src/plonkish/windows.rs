@@ -17,9 +17,11 @@ use super::evaluate::register_scalars;
 use super::program::Program;
 use crate::budget::{LeasedVec, PAGE_BYTES};
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace};
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::{Error, Result};
 
+const WHAT: &str = "evaluated rows";
 /// Rows of a chunk, at most: a mebibyte of scalars.
 const CHUNK_ROWS_MAX: u64 = 1 << 15;
 /// Bytes of the smallest frame, and so of the smallest chunk.
@@ -39,14 +41,27 @@ pub fn evaluate_rows<F: KernelField + Element>(
     rows: u64,
     placement: Placement,
 ) -> Result<Vec<Column<F>>> {
+    workspace.run(|| evaluate_in_turn(workspace, columns, program, rows, placement))
+}
+
+fn evaluate_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    columns: &[&Column<F>],
+    program: &Program<F>,
+    rows: u64,
+    placement: Placement,
+) -> Result<Vec<Column<F>>> {
     let available = workspace.budget.available_bytes();
     let chunk_min = FRAME_BYTES_MIN / F::BYTES as u64;
     let mut chunk = CHUNK_ROWS_MAX.min(rows.next_power_of_two()).max(chunk_min);
     let needed = loop {
-        let plan = Windows::new(columns, program, rows, chunk)?;
-        let needed = plan.leased_bytes(placement, available);
+        let windows = Windows::new(columns, program, rows, chunk)?;
+        let needed = windows.leased_bytes(placement, available);
         if needed <= available {
-            return plan.run(workspace, placement);
+            return match workspace.is_dry() {
+                true => windows.rehearse(workspace, placement),
+                false => windows.run(workspace, placement),
+            };
         }
         if chunk == chunk_min {
             break needed;
@@ -61,61 +76,8 @@ pub fn evaluate_rows<F: KernelField + Element>(
     })
 }
 
-/// What the choice of a chunk has to know.
-pub(crate) struct WindowsShape {
-    /// Rows of each column.
-    pub rows: u64,
-    /// Bytes of an element.
-    pub element_bytes: u64,
-    /// Halo and elements in a frame of each column that is read.
-    pub windows: Vec<(u64, u64)>,
-    /// Registers of the program.
-    pub registers: usize,
-    /// Its outputs.
-    pub outputs: usize,
-}
-
-impl WindowsShape {
-    /// Chunks that are tried, the largest first.
-    pub fn chunks(&self) -> impl Iterator<Item = u64> + use<> {
-        let chunk_min = FRAME_BYTES_MIN / self.element_bytes;
-        let chunk = CHUNK_ROWS_MAX.min(self.rows.next_power_of_two()).max(chunk_min);
-        std::iter::successors(Some(chunk), move |chunk| {
-            (*chunk > chunk_min).then_some(chunk / 2)
-        })
-    }
-
-    /// Bytes of a frame of the outputs.
-    pub fn frame_bytes(&self, chunk: u64) -> u64 {
-        (chunk * self.element_bytes).min(SCRATCH_FRAME_BYTES as u64)
-    }
-
-    /// Bytes that are leased with chunks of `chunk` rows, at most.
-    pub fn leased_bytes(&self, chunk: u64, placement: Placement, available: u64) -> u64 {
-        let pages = |bytes: u64| bytes.next_multiple_of(PAGE_BYTES as u64);
-        let element_bytes = self.element_bytes;
-        let window = |(halo, frame): &(u64, u64)| {
-            let len = chunk + halo;
-            // A window may begin and end within a frame, and so may its other part when it wraps around.
-            let frames = len.min(self.rows).div_ceil(*frame) + 3;
-            pages(len * element_bytes) + pages(frames * frame * element_bytes)
-        };
-        let windows: u64 = self.windows.iter().map(window).sum();
-        let frames = (self.rows * element_bytes).div_ceil(self.frame_bytes(chunk));
-        let column_bytes = frames * self.frame_bytes(chunk);
-        let in_memory = match placement {
-            Placement::Disk => 0,
-            Placement::Memory => column_bytes,
-            Placement::Auto if column_bytes <= available / 32 => column_bytes,
-            Placement::Auto => 0,
-        };
-        let output = pages(chunk * element_bytes)
-            + WRITE_BUFFERS * pages(chunk * element_bytes)
-            + pages(frames * 32)
-            + in_memory;
-        let (registers, _) = register_scalars(self.registers, rayon::current_num_threads());
-        windows + output * self.outputs as u64 + pages(registers as u64 * element_bytes)
-    }
+fn pages(bytes: u64) -> u64 {
+    bytes.next_multiple_of(PAGE_BYTES as u64)
 }
 
 /// A column that the program reads.
@@ -128,18 +90,41 @@ struct Window<'a, F> {
     halo: u64,
 }
 
+/// The rows of a column that the chunk at `start` reads, no row twice.
+fn region(rows: u64, chunk: u64, start: u64, (first, halo): (i64, u64)) -> Region {
+    Region::Wrapped {
+        start: (start as i64 + first).rem_euclid(rows as i64) as u64,
+        len: (chunk.min(rows - start) + halo).min(rows),
+        modulus: rows,
+    }
+}
+
 impl<F: Element> Window<'_, F> {
-    /// Reads a window for each chunk, no row twice in one.
+    /// Reads a window for each chunk.
     fn reader(&self, rows: u64, chunk: u64) -> Result<Reader<F>> {
-        let (first, halo) = (self.first, self.halo);
-        let regions = (0..rows)
-            .step_by(chunk as usize)
-            .map(move |start| Region::Wrapped {
-                start: (start as i64 + first).rem_euclid(rows as i64) as u64,
-                len: (chunk.min(rows - start) + halo).min(rows),
-                modulus: rows,
-            });
-        self.column.reader(regions, 1)
+        let rotations = (self.first, self.halo);
+        let starts = (0..rows).step_by(chunk as usize);
+        self.column
+            .reader(starts.map(move |start| region(rows, chunk, start, rotations)), 1)
+    }
+
+    /// Bytes of the frames that the largest window reads, and all of them.
+    fn bytes(&self, rows: u64, chunk: u64) -> (u64, u64) {
+        let chunks = rows.div_ceil(chunk);
+        let bytes = |at: u64| {
+            let region = region(rows, chunk, at * chunk, (self.first, self.halo));
+            self.column.region_bytes(region)
+        };
+        // All but the first and the last stand alike in their frames, since chunks are whole frames or whole parts of one.
+        let (seen, all) = if chunks <= 64 {
+            let seen: Vec<u64> = (0..chunks).map(bytes).collect();
+            let all = seen.iter().sum();
+            (seen, all)
+        } else {
+            let [first, middle, last] = [0, chunks / 2, chunks - 1].map(bytes);
+            (vec![first, middle, last], first + (chunks - 2) * middle + last)
+        };
+        (seen.into_iter().max().unwrap_or(0), all)
     }
 }
 
@@ -184,17 +169,62 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
         (self.chunk * F::BYTES as u64).min(SCRATCH_FRAME_BYTES as u64)
     }
 
+    /// Bytes that are leased, at most.
     fn leased_bytes(&self, placement: Placement, available: u64) -> u64 {
-        let shape = WindowsShape {
-            rows: self.rows,
-            element_bytes: F::BYTES as u64,
-            windows: (self.windows.iter())
-                .map(|window| (window.halo, window.column.frame_elements()))
-                .collect(),
-            registers: self.program.registers(),
-            outputs: self.program.outputs(),
+        let element_bytes = F::BYTES as u64;
+        let window = |window: &Window<'_, F>| {
+            let (len, frame) = (self.chunk + window.halo, window.column.frame_elements());
+            // A window may begin and end within a frame, and so may its other part when it wraps around.
+            let frames = len.min(self.rows).div_ceil(frame) + 3;
+            pages(len * element_bytes) + pages(frames * frame * element_bytes)
         };
-        shape.leased_bytes(self.chunk, placement, available)
+        let windows: u64 = self.windows.iter().map(window).sum();
+        let frames = (self.rows * element_bytes).div_ceil(self.frame_bytes());
+        let column_bytes = frames * self.frame_bytes();
+        let in_memory = match placement {
+            Placement::Disk => 0,
+            Placement::Memory => column_bytes,
+            Placement::Auto if column_bytes <= available / 32 => column_bytes,
+            Placement::Auto => 0,
+        };
+        let tile = pages(self.chunk * element_bytes);
+        let output = (1 + WRITE_BUFFERS) * tile + pages(frames * 32) + in_memory;
+        windows + output * self.program.outputs() as u64 + self.registers_bytes()
+    }
+
+    fn registers_bytes(&self) -> u64 {
+        let (registers, _) = register_scalars(self.program.registers(), rayon::current_num_threads());
+        pages((registers * F::BYTES) as u64)
+    }
+
+    fn drafts(&self, workspace: &Workspace, placement: Placement) -> Result<Vec<Draft<F>>> {
+        let frame_bytes = self.frame_bytes() as usize;
+        let draft = |_| Draft::scratch_with_frames(workspace, WHAT, self.rows, placement, frame_bytes);
+        (0..self.program.outputs()).map(draft).collect()
+    }
+
+    /// The dry run of [`Self::run`].
+    fn rehearse(&self, workspace: &Workspace, placement: Placement) -> Result<Vec<Column<F>>> {
+        let (rows, chunk, element_bytes) = (self.rows, self.chunk, F::BYTES as u64);
+        let mut held = Vec::new();
+        for window in &self.windows {
+            let (largest, all) = window.bytes(rows, chunk);
+            held.push(workspace.hold(largest, WHAT)?);
+            held.push(workspace.hold((chunk + window.halo) * element_bytes, WHAT)?);
+            window.column.count_read_bytes(all);
+        }
+        let drafts = self.drafts(workspace, placement)?;
+        for _ in &drafts {
+            held.push(workspace.hold(chunk * element_bytes, WHAT)?);
+        }
+        held.push(workspace.hold(self.registers_bytes(), WHAT)?);
+        let buffers = drafts.iter().map(|draft| draft.writer_bytes(chunk)).sum();
+        held.push(workspace.hold(buffers, WHAT)?);
+        workspace.passed(
+            1,
+            Work::products(self.program.instructions() as f64 * rows as f64),
+        );
+        drafts.into_iter().map(Draft::finish).collect()
     }
 
     fn run(&self, workspace: &Workspace, placement: Placement) -> Result<Vec<Column<F>>> {
@@ -207,18 +237,10 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
             readers.push(window.reader(rows, chunk)?);
             windows.push(vec(chunk + window.halo, "rows of a column")?);
         }
-        let mut drafts = Vec::new();
+        let mut drafts = self.drafts(workspace, placement)?;
         let mut tiles: Vec<LeasedVec<F>> = Vec::new();
-        for _ in 0..self.program.outputs() {
-            let frame_bytes = self.frame_bytes() as usize;
-            drafts.push(Draft::scratch_with_frames(
-                workspace,
-                "evaluated rows",
-                rows,
-                placement,
-                frame_bytes,
-            )?);
-            tiles.push(vec(chunk, "evaluated rows")?);
+        for _ in &drafts {
+            tiles.push(vec(chunk, WHAT)?);
         }
         let (registers, part) = register_scalars(self.program.registers(), rayon::current_num_threads());
         let mut registers = vec(registers as u64, "program registers")?;

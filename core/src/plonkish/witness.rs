@@ -9,8 +9,9 @@ use crate::column::{Cell, Column, Element, Mapped, Placement, Workspace, Writer}
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 
+const WHAT: &str = "witness column";
 /// Cells that are inverted at a time.
-pub(crate) const TILE_CELLS: usize = 32 * poly::PIECE;
+const TILE_CELLS: usize = 32 * poly::PIECE;
 
 /// The column whose row i is `fraction(cells[i])`, numerator and denominator (see [`poly::quotients`]), but for the tail.
 ///
@@ -22,6 +23,15 @@ pub fn witness_column<T: Cell, F: KernelField + Element>(
     fraction: impl Fn(&T) -> (F, Option<F>) + Sync,
     tail: &[F],
 ) -> Result<Column<F>> {
+    workspace.run(|| column_in_turn(workspace, cells, &fraction, tail))
+}
+
+fn column_in_turn<T: Cell, F: KernelField + Element>(
+    workspace: &Workspace,
+    cells: &mut Mapped<T>,
+    fraction: &(impl Fn(&T) -> (F, Option<F>) + Sync),
+    tail: &[F],
+) -> Result<Column<F>> {
     let rows = cells.len();
     let assigned = rows
         .checked_sub(tail.len() as u64)
@@ -30,12 +40,18 @@ pub fn witness_column<T: Cell, F: KernelField + Element>(
             details: format!("{} for blinding, and {rows} in all", tail.len()),
         })?;
     let tile_len = TILE_CELLS.min(rows as usize);
-    let mut tile = workspace.budget.vec(tile_len, F::ZERO, "witness column")?;
-    let mut writer = Writer::scratch(workspace, "witness column", rows, Placement::Auto)?;
+    if workspace.is_dry() {
+        let _tile = workspace.hold((tile_len * F::BYTES) as u64, WHAT)?;
+        let column = Writer::scratch(workspace, WHAT, rows, Placement::Auto)?;
+        cells.read(0..assigned, |_, _| Ok(()))?;
+        return column.finish();
+    }
+    let mut tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
+    let mut writer = Writer::scratch(workspace, WHAT, rows, Placement::Auto)?;
     cells.read(0..assigned, |_, cells| {
         cells.chunks(tile_len).try_for_each(|cells| {
             let tile = &mut tile[..cells.len()];
-            poly::quotients(cells, &fraction, tile);
+            poly::quotients(cells, fraction, tile);
             writer.push(tile)
         })
     })?;

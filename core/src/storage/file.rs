@@ -228,13 +228,13 @@ impl File {
     /// sent.
     ///
     /// # Errors
-    /// [`Error::Io`]. Nothing is on its way then.
+    /// [`Error::Io`]; those of `each`. Nothing is on its way then.
     pub fn write_in_place(
         &self,
         file_offset: u64,
         from: &[u8],
         piece_bytes: usize,
-        each: impl FnMut(usize, &[u8]),
+        each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<bool> {
         if !self.reaches(file_offset, from, piece_bytes) {
             return Ok(false);

@@ -49,7 +49,7 @@ pub use paged::PagedMap;
 pub use publish::Publish;
 pub use transfer::Pending;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use transfer::Batch;
 
 /// Which way transfers go.
@@ -110,6 +110,8 @@ struct Inner {
     counters: Arc<Counters>,
     /// The kernel has refused a caller's memory.
     refuses_in_place: AtomicBool,
+    /// The process whose threads carry transfers out.
+    process: u32,
 }
 
 /// What was transferred, and how long callers waited for it.
@@ -189,23 +191,12 @@ impl StorageBuilder {
     /// Makes the folder if needed, starts the backend.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) if the folder cannot be made or used, or the backend does not start.
+    /// [`Error::File`] if the folder cannot be made or used, or the backend does not start.
     pub fn build(self) -> Result<Storage> {
         let scratch = scratch::ScratchDir::new(&self.dir, &self.faults)?;
         let engine = start(self.backend)?;
         tracing::debug!(dir = %self.dir.display(), backend = engine.name(), direct = self.direct, "storage started");
-        Ok(Storage {
-            inner: Arc::new(Inner {
-                engine,
-                cached_engine: Mutex::default(),
-                scratch,
-                rooms: Arc::default(),
-                direct: self.direct,
-                faults: self.faults,
-                counters: Arc::default(),
-                refuses_in_place: AtomicBool::new(false),
-            }),
-        })
+        Ok(Storage::over(engine, scratch, self.direct, self.faults))
     }
 }
 
@@ -225,6 +216,9 @@ impl Inner {
     /// Hands a batch over. The ring takes direct transfers only: through the page cache it is no faster than threads (each
     /// transfer that must wait goes to a kernel thread anyway), and write-out would hold the ring up.
     fn submit(&self, batch: Arc<Batch>) -> Result<()> {
+        if self.process != std::process::id() {
+            return Err(Error::Forked { maker: self.process });
+        }
         if batch.handle.is_direct() || !self.engine.is_ring() {
             self.engine.submit(batch);
             return Ok(());
@@ -252,12 +246,38 @@ impl Storage {
         }
     }
 
+    /// No folder and no threads, for a dry run: no scratch file can be made.
+    pub(crate) fn none() -> Self {
+        Self::over(
+            Box::new(pread::Inline),
+            scratch::ScratchDir::none(),
+            false,
+            FaultPlan::default(),
+        )
+    }
+
+    fn over(engine: Box<dyn Engine>, scratch: scratch::ScratchDir, direct: bool, faults: FaultPlan) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                engine,
+                cached_engine: Mutex::default(),
+                scratch,
+                rooms: Arc::default(),
+                direct,
+                faults,
+                counters: Arc::default(),
+                refuses_in_place: AtomicBool::new(false),
+                process: std::process::id(),
+            }),
+        }
+    }
+
     /// A nameless file, readable and writable, that is gone when its last handle is: after success, error, panic or a
     /// signal alike. It is `bytes_hint` long from the start, with the room reserved where the file system can; what it holds is
     /// undefined then: it may be the room of an earlier one. All of them together never take more than they did at one time.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File), ENOSPC among them.
+    /// [`Error::File`], ENOSPC among them.
     pub fn scratch(&self, what: impl Into<String>, bytes_hint: u64) -> Result<File> {
         self.inner.scratch.create(self, what.into(), bytes_hint)
     }
@@ -265,7 +285,7 @@ impl Storage {
     /// An existing file, to read. Segments must be aligned to [`File::alignment_bytes`].
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File).
+    /// [`Error::File`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<File> {
         file::open(self, path.as_ref(), file::Access::Aligned)
     }
@@ -273,7 +293,7 @@ impl Storage {
     /// An existing file of any shape, to read at any offset: goes through the page cache and leaves nothing in it.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File).
+    /// [`Error::File`].
     pub fn open_unaligned(&self, path: impl AsRef<Path>) -> Result<File> {
         file::open(self, path.as_ref(), file::Access::Any)
     }
@@ -282,7 +302,7 @@ impl Storage {
     /// then. Mode 0666 less the umask.
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File).
+    /// [`Error::File`].
     pub fn publish(&self, path: impl AsRef<Path>) -> Result<Publish> {
         Publish::new(self, path.as_ref())
     }

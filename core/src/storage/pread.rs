@@ -24,6 +24,8 @@ pub(super) struct Threads {
     reads: Arc<Lane>,
     writes: Arc<Lane>,
     threads: Vec<JoinHandle<()>>,
+    /// The one that started them.
+    process: u32,
 }
 
 #[derive(Default)]
@@ -45,6 +47,7 @@ impl Threads {
             reads: Arc::default(),
             writes: Arc::default(),
             threads: Vec::new(),
+            process: std::process::id(),
         };
         for (lane, count, name) in [
             (engine.reads.clone(), READ_THREADS, "spillproof-read"),
@@ -83,8 +86,25 @@ impl Engine for Threads {
     }
 }
 
+/// Carries each batch out on the caller's thread.
+pub(super) struct Inline;
+
+impl Engine for Inline {
+    fn submit(&self, batch: Arc<Batch>) {
+        (0..batch.segments()).for_each(|index| run(batch.transfer(index)));
+    }
+
+    fn name(&self) -> &'static str {
+        "none"
+    }
+}
+
 impl Drop for Threads {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The threads are the parent's: there are none to wait for, and one may hold a lock.
+            return;
+        }
         for lane in [&self.reads, &self.writes] {
             lane.lock().closing = true;
             lane.changed.notify_all();

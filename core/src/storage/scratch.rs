@@ -57,6 +57,14 @@ impl ScratchDir {
         Ok(dir)
     }
 
+    /// No folder: nothing can be made in it.
+    pub(super) fn none() -> Self {
+        Self {
+            path: PathBuf::from("(no folder)"),
+            made: Vec::new(),
+        }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -570,12 +570,12 @@ pub(super) fn write_pieces<'a>(
     file_offset: u64,
     from: &[u8],
     piece_bytes: usize,
-    mut each: impl FnMut(usize, &[u8]),
+    mut each: impl FnMut(usize, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut under_way = UnderWay::default();
     for (offset, bytes) in pieces(from.len(), piece_bytes) {
         let piece = &from[offset..offset + bytes];
-        each(offset, piece);
+        each(offset, piece)?;
         if under_way.pieces.len() == PIECES_MAX {
             under_way.next()?;
         }

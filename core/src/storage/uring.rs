@@ -40,6 +40,8 @@ const BELL: u64 = u64::MAX;
 pub(super) struct Uring {
     desk: Arc<Desk>,
     driver: Option<JoinHandle<()>>,
+    /// The one that started the thread.
+    process: u32,
 }
 
 struct Desk {
@@ -92,6 +94,7 @@ impl Uring {
         let engine = Self {
             desk,
             driver: Some(driver),
+            process: std::process::id(),
         };
         match told.recv() {
             Ok(Ok(())) => Ok(engine),
@@ -118,6 +121,10 @@ impl Engine for Uring {
 
 impl Drop for Uring {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The thread is the parent's: there is none to wait for, and it may hold the lock.
+            return;
+        }
         self.desk.inbox().closing = true;
         self.desk.ring_bell();
         if let Some(driver) = self.driver.take() {

@@ -13,9 +13,10 @@ use super::ntt::{Tiles, Transform, in_tiles, log_tile_within};
 use crate::Result;
 use crate::budget::{Budget, Lease};
 use crate::column::{Column, Element, Placement};
+use crate::dry::Work;
+use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::ntt::{PointTransforms, Twiddles, Twist};
-use crate::kernels::platform::Platform;
 use crate::kernels::points::{BLOCK_POINTS_MAX, BLOCK_POINTS_MIN};
 
 /// This part of the free budget is the multiplier's, if it wants that much.
@@ -66,21 +67,25 @@ where
     })
 }
 
+/// A multiplication's doublings and additions, in batched additions.
+const ADDITIONS_PER_BUTTERFLY: f64 = 220.0;
+
 /// Tiles of points, and the lease of what they are worked on with.
 struct PointTiles<'a, P: Curve> {
     transforms: PointTransforms<'a, P>,
     _lease: Lease,
 }
 
-fn with_tiles<P: Curve, T>(
+fn with_tiles<P: Curve, T: Send>(
     input: &Column<Point<P>>,
     transform: &Transform<P::ScalarField>,
     progress: &mut (dyn FnMut(u64) + Send),
-    work: impl FnOnce(&PointTiles<'_, P>) -> Result<T>,
+    work: impl FnOnce(&PointTiles<'_, P>) -> Result<T> + Send,
 ) -> Result<T>
 where
     Point<P>: Element,
 {
+    let workspace = input.workspace();
     let layers = u64::from(transform.log_n.max(1));
     let progress = Mutex::new((0, progress));
     let progress = |points| {
@@ -89,12 +94,13 @@ where
         let done = progress.0 / layers;
         (progress.1)(done);
     };
-    let budget = &input.workspace().budget;
-    let block_points = block_points::<P>(budget);
-    let bytes = PointTransforms::<P>::bytes(current_num_threads(), block_points);
-    work(&PointTiles {
-        _lease: budget.lease(bytes, "multiples of points")?,
-        transforms: PointTransforms::new(Platform::detect(), block_points, &progress),
+    workspace.run(|| {
+        let block_points = block_points::<P>(&workspace.budget);
+        let bytes = PointTransforms::<P>::bytes(current_num_threads(), block_points);
+        work(&PointTiles {
+            _lease: workspace.budget.lease(bytes, "multiples of points")?,
+            transforms: PointTransforms::new(Backend::detect(), block_points, &progress),
+        })
     })
 }
 
@@ -142,5 +148,9 @@ where
             ..
         } = transform;
         self.transforms.transform(points, *omega, before, after, *scale)
+    }
+
+    fn work(butterflies: f64) -> Work {
+        Work::additions(butterflies * ADDITIONS_PER_BUTTERFLY)
     }
 }

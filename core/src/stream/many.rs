@@ -8,7 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::sums::distinct;
 use crate::Result;
+use crate::budget::PAGE_BYTES;
 use crate::column::{Column, Element, Workspace};
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::evaluate_chunk_many;
 
@@ -21,6 +23,13 @@ const CHUNKS_PER_COLUMN: u64 = 3;
 /// # Errors
 /// [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
 pub fn evaluate_all<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) -> Result<Vec<Vec<F>>> {
+    match queries.first() {
+        Some((column, _)) => column.workspace().run(|| evaluate_all_in_turn(queries)),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn evaluate_all_in_turn<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) -> Result<Vec<Vec<F>>> {
     let (columns, places) = distinct(queries.iter().map(|(column, _)| *column));
     let mut points: Vec<Vec<F>> = vec![Vec::new(); columns.len()];
     for ((_, wanted), &place) in queries.iter().zip(&places) {
@@ -29,6 +38,15 @@ pub fn evaluate_all<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) 
                 points[place].push(*point);
             }
         }
+    }
+    if let Some(column) = columns.first()
+        && column.workspace().is_dry()
+    {
+        rehearse(column.workspace(), &columns, &points)?;
+        return Ok(queries
+            .iter()
+            .map(|(_, points)| vec![F::ZERO; points.len()])
+            .collect());
     }
     let values: Mutex<Vec<Result<Vec<F>>>> = Mutex::new(columns.iter().map(|_| Ok(Vec::new())).collect());
     let next = AtomicUsize::new(0);
@@ -69,31 +87,46 @@ pub fn evaluate_all<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>)]) 
         .collect())
 }
 
-/// How many columns are in work at a time, and their chunk at most, in half of what the budget has left.
-fn workers<F: KernelField + Element>(workspace: &Workspace, columns: &[&Column<F>]) -> (usize, u64) {
-    let chunk_min = columns.iter().map(|column| column.frame_elements()).max();
-    let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
-    workers_within(
-        workspace.budget.available_bytes(),
-        columns.len(),
-        F::BYTES as u64,
-        chunk_min.unwrap_or(1),
-        chunk.unwrap_or(1),
-    )
+/// The dry run of [`evaluate_all`] over distinct columns.
+fn rehearse<F: KernelField + Element>(
+    workspace: &Workspace,
+    columns: &[&Column<F>],
+    points: &[Vec<F>],
+) -> Result<()> {
+    let (workers, chunk) = workers(workspace, columns);
+    let element_bytes = F::BYTES as u64;
+    let mut each = Vec::with_capacity(columns.len());
+    for (column, points) in columns.iter().zip(points) {
+        let chunk = chunk.min(column.len().next_power_of_two());
+        each.push(
+            column.reader_bytes(chunk, 2) + (chunk * element_bytes).next_multiple_of(PAGE_BYTES as u64),
+        );
+        column.count_read();
+        workspace.passed(0, Work::products(points.len() as f64 * column.len() as f64));
+    }
+    workspace.passed(1, Work::default());
+    // The largest together.
+    each.sort_unstable_by(|a, b| b.cmp(a));
+    let _held = workspace.hold(each.iter().take(workers).sum(), "evaluation")?;
+    Ok(())
 }
 
-/// The same for so many columns, between these chunks.
-pub(crate) fn workers_within(
-    available_bytes: u64,
-    columns: usize,
-    element_bytes: u64,
-    chunk_min: u64,
-    chunk_max: u64,
-) -> (usize, u64) {
-    let available = available_bytes / 2;
+/// How many columns are in work at a time, and their chunk at most, in half of what the budget has left.
+fn workers<F: KernelField + Element>(workspace: &Workspace, columns: &[&Column<F>]) -> (usize, u64) {
+    let chunk_min = columns
+        .iter()
+        .map(|column| column.frame_elements())
+        .max()
+        .unwrap_or(1);
+    let chunk_max = columns
+        .iter()
+        .map(|column| column.sequential_chunk())
+        .max()
+        .unwrap_or(1);
+    let available = workspace.budget.available_bytes() / 2;
     let mut chunk = chunk_max.max(chunk_min);
-    let mut workers = columns.min(rayon::current_num_threads()).max(1);
-    let bytes = |workers: usize, chunk: u64| workers as u64 * CHUNKS_PER_COLUMN * chunk * element_bytes;
+    let mut workers = columns.len().min(rayon::current_num_threads()).max(1);
+    let bytes = |workers: usize, chunk: u64| workers as u64 * CHUNKS_PER_COLUMN * chunk * F::BYTES as u64;
     while chunk > chunk_min && bytes(workers, chunk) > available {
         chunk /= 2;
     }

@@ -4,10 +4,12 @@
 //! [`MsmPlan::leased_bytes`], whatever n.
 
 use ark_ec::short_weierstrass::Projective;
+use spillproof_format::{SRS_FRAME_BYTES_DEFAULT, frame_bytes_for};
 
 use super::offload;
 use crate::budget::{Budget, Lease, LeasedVec};
-use crate::column::{Column, Element, ascending};
+use crate::column::{Column, Element, SCRATCH_FRAME_BYTES, ascending};
+use crate::dry::Work;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::{Msm, MsmConfig};
 use crate::{Error, Result};
@@ -143,7 +145,7 @@ impl MsmPlan {
             };
             let smallest = log_chunk == *LOG_CHUNKS.start();
             // A chunk larger than the sum, or than a third of what there is, buys nothing.
-            let useful = plan.chunk < 2 * points && plan.io_bytes() <= available / 3;
+            let useful = plan.chunk < 2 * points && plan.io_bytes::<P>() <= available / 3;
             if !(useful || smallest) {
                 continue;
             }
@@ -151,7 +153,7 @@ impl MsmPlan {
                 points,
                 columns,
                 threads,
-                available.saturating_sub(plan.io_bytes()),
+                available.saturating_sub(plan.io_bytes::<P>()),
             ) {
                 Ok(config) => return Ok(Self { config, ..plan }),
                 Err(Error::BudgetTooSmall {
@@ -159,7 +161,7 @@ impl MsmPlan {
                 }) => {
                     refused = Some(Error::BudgetTooSmall {
                         what,
-                        needed_bytes: needed_bytes + plan.io_bytes(),
+                        needed_bytes: needed_bytes + plan.io_bytes::<P>(),
                         limit_bytes: available,
                     });
                 }
@@ -196,18 +198,58 @@ impl MsmPlan {
     }
 
     /// Bytes of chunks: points and scalars, decoded once and raw [`READ_AHEAD`] times.
-    fn io_bytes(&self) -> u64 {
+    fn io_bytes<P: Curve>(&self) -> u64 {
         let raw = READ_AHEAD as u64;
         // A chunk that is smaller than a frame brings a frame along.
-        let points = self.chunk * 64 + raw * (self.chunk * 64).max(64 * 1024);
+        let point_frame = frame_bytes_for(Point::<P>::BYTES, SRS_FRAME_BYTES_DEFAULT as usize) as u64;
+        let raw_points = (self.chunk * Point::<P>::BYTES as u64).max(point_frame);
+        let points = self.chunk * size_of::<Point<P>>() as u64 + raw * raw_points;
         let scalars = self.config.columns() as u64 * self.chunk * 32;
-        let raw_scalars = self.columns_on_disk * raw * (self.chunk * 32).max(16 * 1024);
+        let raw_scalars = self.columns_on_disk * raw * (self.chunk * 32).max(SCRATCH_FRAME_BYTES as u64);
         points + scalars + raw_scalars
     }
 
     /// Bytes that [`msm`] leases.
     pub fn leased_bytes<P: Curve>(&self) -> u64 {
-        self.io_bytes() + self.config.workspace_bytes::<P>()
+        self.io_bytes::<P>() + self.config.workspace_bytes::<P>()
+    }
+
+    /// The dry run of [`msm`] over bases as many as the longest vector has scalars.
+    fn rehearse<P>(
+        &self,
+        bases: &Column<Point<P>>,
+        scalars: &[Scalars<'_, P::ScalarField>],
+    ) -> Result<Vec<Projective<P>>>
+    where
+        P: Curve<ScalarField: Element>,
+        Point<P>: Element,
+    {
+        let (workspace, chunk, ahead) = (bases.workspace(), self.chunk, READ_AHEAD as u64);
+        let per_pass = self.columns_per_pass(scalars.len());
+        let scalar_bytes = <P::ScalarField as Element>::BYTES as u64;
+        let hold = |bytes| workspace.hold(bytes, "MSM");
+        let mut held = vec![
+            hold(self.config_for(per_pass).workspace_bytes::<P>())?,
+            hold(chunk * <Point<P> as Element>::BYTES as u64)?,
+            hold(bases.reader_bytes(chunk, ahead))?,
+        ];
+        for scalars in scalars.iter().take(per_pass) {
+            held.push(hold(chunk * scalar_bytes)?);
+            if let Scalars::Column(column) = scalars {
+                held.push(hold(column.reader_bytes(chunk, ahead))?);
+            }
+        }
+        for _ in 0..scalars.len().div_ceil(per_pass) {
+            bases.count_read();
+            workspace.passed(1, Work::default());
+        }
+        for scalars in scalars {
+            if let Scalars::Column(column) = scalars {
+                column.count_read();
+            }
+            workspace.passed(0, Work::additions(self.config.cost::<P>(bases.len())));
+        }
+        Ok(vec![Projective::default(); scalars.len()])
     }
 
     /// Columns of scalars that share one pass over the bases.
@@ -232,6 +274,17 @@ impl MsmPlan {
 /// [`Error::Invalid`] for more scalars than bases; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::Io`],
 /// [`Error::Damaged`].
 pub fn msm<P>(bases: &Column<Point<P>>, scalars: &[Scalars<'_, P::ScalarField>]) -> Result<Vec<Projective<P>>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    bases.workspace().run(|| msm_in_turn(bases, scalars))
+}
+
+fn msm_in_turn<P>(
+    bases: &Column<Point<P>>,
+    scalars: &[Scalars<'_, P::ScalarField>],
+) -> Result<Vec<Projective<P>>>
 where
     P: Curve<ScalarField: Element>,
     Point<P>: Element,
@@ -267,6 +320,9 @@ where
         leased_bytes = plan.leased_bytes::<P>(),
         "streamed MSM"
     );
+    if bases.workspace().is_dry() {
+        return plan.rehearse(&bases.prefix(points)?, scalars);
+    }
     let mut sums = Vec::with_capacity(scalars.len());
     let mut workspace: Option<Workspace<P>> = None;
     for group in scalars.chunks(plan.columns_per_pass(scalars.len())) {

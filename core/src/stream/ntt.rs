@@ -16,10 +16,11 @@
 
 use super::ntt_plan::NttPlan;
 use super::offload;
-use crate::budget::LeasedVec;
+use crate::budget::{LeasedVec, PAGE_BYTES};
 use crate::column::{
-    Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer, ascending,
+    Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, Writer, ascending,
 };
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{
     Domain, NttElement, Twiddles, Twist, columns, forget_buffers, scale_indexed, transpose_block,
@@ -27,7 +28,7 @@ use crate::kernels::ntt::{
 use crate::{Error, Result};
 
 /// Bands that are being written at most: while the next tile is transformed, the disk has something to do.
-pub(crate) const BANDS_BEHIND: usize = 8;
+const BANDS_BEHIND: usize = 8;
 /// A band is this part of a tile.
 const LOG_BANDS_PER_TILE: u32 = 5;
 /// A tile is read and written in so many slices, where its shape allows it.
@@ -105,7 +106,7 @@ fn invert<F: KernelField>(value: F) -> Result<F> {
 }
 
 /// The arithmetic of a transform's tiles: what stands between reading and writing them.
-pub(super) trait Tiles<F> {
+pub(super) trait Tiles<F>: Sync {
     /// What is transformed.
     type Element: Element;
     /// What the input is padded with.
@@ -123,6 +124,9 @@ pub(super) trait Tiles<F> {
 
     /// The whole of a transform, in place. Values from `filled` on are zero.
     fn whole(&self, values: &mut [Self::Element], filled: usize, transform: &Transform<F>) -> Result<()>;
+
+    /// So many butterflies, in the units of a dry run.
+    fn work(butterflies: f64) -> Work;
 }
 
 /// Tiles of scalars.
@@ -155,6 +159,10 @@ impl<F: KernelField + NttElement<F> + Element> Tiles<F> for ScalarTiles {
         }
         Ok(())
     }
+
+    fn work(butterflies: f64) -> Work {
+        Work::butterflies(butterflies)
+    }
 }
 
 /// Transforms a column of scalars. The largest tile that the budget has room for is taken.
@@ -163,6 +171,13 @@ impl<F: KernelField + NttElement<F> + Element> Tiles<F> for ScalarTiles {
 /// [`Error::Invalid`] for a root of another order or an input longer than `2^log_n`; [`Error::BudgetTooSmall`] with the
 /// smallest budget that works; [`Error::Io`], [`Error::Damaged`].
 pub fn ntt<F>(input: &Column<F>, transform: &Transform<F>, placement: Placement) -> Result<Column<F>>
+where
+    F: KernelField + NttElement<F> + Element,
+{
+    input.workspace().run(|| ntt_in_turn(input, transform, placement))
+}
+
+fn ntt_in_turn<F>(input: &Column<F>, transform: &Transform<F>, placement: Placement) -> Result<Column<F>>
 where
     F: KernelField + NttElement<F> + Element,
 {
@@ -177,15 +192,15 @@ where
 
 /// What the choice of a tile has to know of a column.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct InputShape {
+struct InputShape {
     /// Bytes of an element in memory.
-    pub value_bytes: u64,
+    value_bytes: u64,
     /// Bytes of an element on disk.
-    pub element_bytes: u64,
+    element_bytes: u64,
     /// Elements in a frame.
-    pub frame_elements: u64,
+    frame_elements: u64,
     /// Bytes that are read at a time in order.
-    pub chunk_bytes: u64,
+    chunk_bytes: u64,
 }
 
 /// Bytes leased for a tile of `2^log_tile` values.
@@ -221,26 +236,26 @@ fn leased_bytes(plan: NttPlan, log_n: u32, log_tile: u32, input: &InputShape) ->
     }
 }
 
-pub(crate) fn log_band(log_tile: u32, element_bytes: u64) -> u32 {
+fn log_band(log_tile: u32, element_bytes: u64) -> u32 {
     (log_tile - LOG_BANDS_PER_TILE.min(log_tile)).max((4096 / element_bytes).ilog2())
 }
 
-pub(crate) fn between_frame_bytes(block: u64, band: u64, element_bytes: u64) -> u64 {
+fn between_frame_bytes(block: u64, band: u64, element_bytes: u64) -> u64 {
     (block.min(band) * element_bytes).clamp(4096, BETWEEN_FRAME_BYTES_MAX)
 }
 
 /// How a tile of one of the passes is read and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slices {
+struct Slices {
     /// Slices of a tile.
-    pub count: u64,
+    count: u64,
     /// Slices on their way.
-    pub ahead: usize,
+    ahead: usize,
 }
 
 impl Slices {
     /// Those of both passes: whole groups of rows in the first, whole bands in the second.
-    pub(crate) fn of(log_tile: u32, log_n1: u32, log_n2: u32, element_bytes: u64) -> [Self; 2] {
+    fn of(log_tile: u32, log_n1: u32, log_n2: u32, element_bytes: u64) -> [Self; 2] {
         let log_width2 = log_tile - log_n2;
         let log_band_rows = log_band(log_tile, element_bytes).saturating_sub(log_width2);
         let slices = |log_units: u32| {
@@ -274,7 +289,7 @@ pub(super) fn log_tile_within<E: Element>(input: &Column<E>, log_n: u32, availab
 }
 
 /// As [`log_tile_within`], for a column of this shape; as the inner `Err`, the bytes that would do.
-pub(crate) fn largest_tile(shape: &InputShape, log_n: u32, available: u64) -> Result<Result<u32, u64>> {
+fn largest_tile(shape: &InputShape, log_n: u32, available: u64) -> Result<Result<u32, u64>> {
     let log_min = NttPlan::log_tile_min(log_n, shape.element_bytes);
     let mut needed = u64::MAX;
     for log_tile in (log_min..=log_n).rev() {
@@ -301,9 +316,13 @@ pub fn ntt_in_tiles<F>(
 where
     F: KernelField + NttElement<F> + Element,
 {
-    let output = in_tiles(&ScalarTiles, input, transform, placement, log_tile);
-    forget_buffers();
-    output
+    input.workspace().run(|| {
+        let output = in_tiles(&ScalarTiles, input, transform, placement, log_tile);
+        if !input.workspace().is_dry() {
+            forget_buffers();
+        }
+        output
+    })
 }
 
 /// As [`ntt_in_tiles`], of whatever `tiles` transforms.
@@ -321,8 +340,9 @@ pub(super) fn in_tiles<F: KernelField, T: Tiles<F>>(
             details: format!("{} elements for a domain of {n}", input.len()),
         });
     }
-    let element_bytes = T::Element::BYTES as u64;
+    let (element_bytes, is_dry) = (T::Element::BYTES as u64, input.workspace().is_dry());
     match NttPlan::new(transform.log_n, log_tile, element_bytes, input.frame_elements())? {
+        NttPlan::Whole if is_dry => rehearse_whole::<F, T>(input, n, placement),
         NttPlan::Whole => whole(tiles, input, transform, placement),
         NttPlan::FourStep {
             log_tile,
@@ -336,6 +356,9 @@ pub(super) fn in_tiles<F: KernelField, T: Tiles<F>>(
                 log_n1,
                 log_n2,
             };
+            if is_dry {
+                return shape.rehearse(input, placement);
+            }
             let between = shape.first_pass(input)?;
             shape.second_pass(&between, placement)
         }
@@ -352,7 +375,7 @@ fn whole<F: KernelField, T: Tiles<F>>(
     let n = 1usize << transform.log_n;
     // The first reads are on their way while the tile's pages are touched.
     let mut reader = input.read_ascending(input.sequential_chunk())?;
-    let mut tile = workspace.budget.vec(n, T::ZERO, "transform tile")?;
+    let mut tile = workspace.budget.vec(n, T::ZERO, TILE)?;
     let mut filled = 0usize;
     while let Some(region) = reader.next_into(&mut tile[filled..])? {
         filled += region.len() as usize;
@@ -364,6 +387,26 @@ fn whole<F: KernelField, T: Tiles<F>>(
     writer.finish()
 }
 
+/// The dry run of [`whole`], for a transform of `n` elements.
+fn rehearse_whole<F, T: Tiles<F>>(
+    input: &Column<T::Element>,
+    n: u64,
+    placement: Placement,
+) -> Result<Column<T::Element>> {
+    let workspace = input.workspace();
+    let _tile = workspace.hold(n * size_of::<T::Element>() as u64, TILE)?;
+    {
+        let chunk = input.sequential_chunk();
+        let _reader = workspace.hold(input.reader_bytes(chunk, 2), TILE)?;
+        input.count_read();
+    }
+    workspace.passed(1, T::work(n as f64 * f64::from(n.max(1).ilog2()) / 2.0));
+    Writer::scratch(workspace, "transform", n, placement)?.finish()
+}
+
+const TILE: &str = "transform tile";
+const BETWEEN: &str = "transform, between its passes";
+
 /// One four-step transform.
 struct FourStep<'a, F, T> {
     tiles: &'a T,
@@ -374,6 +417,9 @@ struct FourStep<'a, F, T> {
 }
 
 impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
+    /// Bytes of an element on disk.
+    const ELEMENT_BYTES: u64 = T::Element::BYTES as u64;
+
     /// Columns of a panel of pass 1.
     fn columns1(&self) -> u64 {
         1 << (self.log_tile - self.log_n1)
@@ -384,18 +430,73 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         1 << (self.log_tile - self.log_n2)
     }
 
-    /// Bytes of an element on disk.
-    const ELEMENT_BYTES: u64 = T::Element::BYTES as u64;
-
     fn slices(&self) -> [Slices; 2] {
         Slices::of(self.log_tile, self.log_n1, self.log_n2, Self::ELEMENT_BYTES)
     }
 
+    /// The column between the passes.
+    fn between(&self, workspace: &Workspace) -> Result<Draft<T::Element>> {
+        let band_len = 1u64 << log_band(self.log_tile, Self::ELEMENT_BYTES);
+        let block = self.columns1() * self.columns2();
+        let frame_bytes = between_frame_bytes(block, band_len, Self::ELEMENT_BYTES) as usize;
+        let len = 1u64 << (self.log_n1 + self.log_n2);
+        Draft::scratch_with_frames(workspace, BETWEEN, len, Placement::Disk, frame_bytes)
+    }
+
+    /// The column that comes out.
+    fn output(&self, workspace: &Workspace, placement: Placement) -> Result<Draft<T::Element>> {
+        let run_bytes = self.columns2() * Self::ELEMENT_BYTES;
+        let frame_bytes = run_bytes.clamp(4096, SCRATCH_FRAME_BYTES as u64) as usize;
+        let len = 1u64 << (self.log_n1 + self.log_n2);
+        Draft::scratch_with_frames(workspace, "transform", len, placement, frame_bytes)
+    }
+
+    /// Rows of a slice of the second pass's tile, and of a band of it.
+    fn rows_of_second_pass(&self) -> (u64, u64) {
+        let [_, slices] = self.slices();
+        let slice_rows = (1u64 << self.log_n2) / slices.count;
+        let rows_per_band = (1u64 << log_band(self.log_tile, Self::ELEMENT_BYTES)) / self.columns2();
+        (slice_rows, rows_per_band.clamp(1, slice_rows))
+    }
+
+    /// The dry run of both passes.
+    fn rehearse(&self, input: &Column<T::Element>, placement: Placement) -> Result<Column<T::Element>> {
+        let workspace = input.workspace();
+        let (log_n, element_bytes) = (self.log_n1 + self.log_n2, Self::ELEMENT_BYTES);
+        let band_bytes = element_bytes << log_band(self.log_tile, element_bytes);
+        let tile = || workspace.hold((size_of::<T::Element>() as u64) << self.log_tile, TILE);
+        let [first, second] = self.slices();
+        workspace.passed(2, T::work((1u64 << log_n) as f64 * f64::from(log_n) / 2.0));
+
+        let between = self.between(workspace)?;
+        let frame_bytes = between.frame_elements() * element_bytes;
+        let between = {
+            let _tiles = (
+                tile()?,
+                workspace.hold(
+                    (size_of::<T::Element>() as u64) * (band_bytes / element_bytes),
+                    TILE,
+                )?,
+            );
+            let (read_bytes, all_bytes) = Panels::bytes(self, input, &first);
+            let behind = band_bytes.max(frame_bytes).next_multiple_of(PAGE_BYTES as u64);
+            let raw = read_bytes.next_multiple_of(PAGE_BYTES as u64) * first.ahead as u64;
+            let _raw = workspace.hold(raw + BANDS_BEHIND as u64 * behind, TILE)?;
+            input.count_read_bytes(all_bytes);
+            between.finish()?
+        };
+        let output = self.output(workspace, placement)?;
+        let (slice_rows, rows_per_band) = self.rows_of_second_pass();
+        let width = self.columns2();
+        let raw = between.reader_bytes(slice_rows * width, second.ahead as u64);
+        let band = (rows_per_band * width * element_bytes).next_multiple_of(PAGE_BYTES as u64);
+        let _held = (tile()?, workspace.hold(raw + BANDS_BEHIND as u64 * band, TILE)?);
+        between.count_read();
+        output.finish()
+    }
+
     fn tile(&self, column: &Column<T::Element>) -> Result<LeasedVec<T::Element>> {
-        column
-            .workspace()
-            .budget
-            .vec(1 << self.log_tile, T::ZERO, "transform tile")
+        column.workspace().budget.vec(1 << self.log_tile, T::ZERO, TILE)
     }
 
     fn first_pass(&self, input: &Column<T::Element>) -> Result<Column<T::Element>> {
@@ -403,16 +504,7 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         let (n1, n2) = (1u64 << self.log_n1, 1u64 << self.log_n2);
         let (width, width2) = (self.columns1(), self.columns2());
         let band_len = 1u64 << log_band(self.log_tile, Self::ELEMENT_BYTES);
-        let block = width * width2;
-        let frame_bytes = between_frame_bytes(block, band_len, Self::ELEMENT_BYTES);
-        let mut between = Draft::scratch_with_frames(
-            workspace,
-            "transform, between its passes",
-            n1 * n2,
-            Placement::Disk,
-            frame_bytes as usize,
-        )?
-        .with_writes_behind(BANDS_BEHIND);
+        let mut between = self.between(workspace)?.with_writes_behind(BANDS_BEHIND);
         let twiddles = Twiddles::new(self.log_n1, self.transform.omega.pow([n2]))?;
         let mut tile = self.tile(input)?;
         let mut band = workspace
@@ -501,16 +593,14 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
         let workspace = between.workspace();
         let (n1, n2) = (1u64 << self.log_n1, 1u64 << self.log_n2);
         let width = self.columns2();
-        let frame_bytes = (width * Self::ELEMENT_BYTES).clamp(4096, SCRATCH_FRAME_BYTES as u64) as usize;
-        let mut output = Draft::scratch_with_frames(workspace, "transform", n1 * n2, placement, frame_bytes)?
+        let mut output = self
+            .output(workspace, placement)?
             .with_writes_behind(BANDS_BEHIND);
         let twiddles = Twiddles::new(self.log_n2, self.transform.omega.pow([n1]))?;
         let mut tile = self.tile(between)?;
         let [_, slices] = self.slices();
-        let slice_rows = n2 / slices.count;
+        let (slice_rows, rows_per_band) = self.rows_of_second_pass();
         let mut reader = between.reader(ascending(n1 * n2, slice_rows * width), slices.ahead)?;
-        let rows_per_band = (1u64 << log_band(self.log_tile, Self::ELEMENT_BYTES)) / width;
-        let rows_per_band = rows_per_band.clamp(1, slice_rows);
         for values in tile.chunks_mut((slice_rows * width) as usize) {
             reader.next_into(values)?;
         }
@@ -567,8 +657,7 @@ impl<'a, E: Element> Panels<'a, E> {
         let slices = (1u64 << shape.log_n1) / slice_rows;
         // Rows that the input has whole.
         let rows = input.len() / n2;
-        // A run shorter than the input's frame brings the whole frame along: then a slice comes in several reads.
-        let rows_per_read = (slice_rows * width / width.max(input.frame_elements())).max(1);
+        let rows_per_read = Self::rows_per_read(slice_rows * width, width, input);
         let regions = (0..n2 / width * slices).flat_map(move |slice| {
             let panel = slice / slices;
             let first = (slice % slices * slice_rows).min(rows);
@@ -592,6 +681,34 @@ impl<'a, E: Element> Panels<'a, E> {
             slice_rows,
             rows_per_read,
         })
+    }
+
+    /// Rows of a panel that are read at a time: a run shorter than the input's frame brings the whole frame along, and then a slice of
+    /// so many elements comes in several reads.
+    fn rows_per_read(slice: u64, width: u64, input: &Column<E>) -> u64 {
+        (slice / width.max(input.frame_elements())).max(1)
+    }
+
+    /// Bytes of the frames of the largest read, and of all reads, of an input of full length.
+    fn bytes<F: KernelField, T: Tiles<F, Element = E>>(
+        shape: &FourStep<'_, F, T>,
+        input: &Column<E>,
+        slices: &Slices,
+    ) -> (u64, u64) {
+        let (n1, n2, width) = (1u64 << shape.log_n1, 1u64 << shape.log_n2, shape.columns1());
+        let (frame, slice_rows) = (input.frame_elements(), n1 / slices.count);
+        let per_read = Self::rows_per_read(slice_rows * width, width, input);
+        let frames = |rows: u64| match width < n2 && n2 >= frame {
+            true => rows * (width / frame).max(1),
+            false => (rows * n2).div_ceil(frame),
+        };
+        let rest = slice_rows % per_read;
+        let slice = (slice_rows / per_read) * frames(per_read) + if rest > 0 { frames(rest) } else { 0 };
+        let frame_bytes = input.transfer_bytes(1);
+        (
+            frames(per_read) * frame_bytes,
+            slice * slices.count * (n2 / width) * frame_bytes,
+        )
     }
 
     /// The slice of a panel; slices come in order. After the last panel there is nothing to do.

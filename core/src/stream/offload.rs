@@ -10,11 +10,12 @@
 //! in memory, memory that does not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they
 //! begin with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::ops::Range;
 
 use ark_bn254::{Fr, g1};
 use ark_ec::short_weierstrass::Projective;
+use spillproof_format::GroupId;
 
 mod steps;
 
@@ -24,6 +25,7 @@ use super::msm::{ForeignScalars, Scalars};
 use super::ntt::Transform;
 use crate::budget::{Budget, LeasedVec};
 use crate::column::{Column, Element, InPlace, Placement, Reader, Region, Writer, ascending, descending};
+use crate::dry::Job;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::tier::{self, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, Tier, WriteElements};
@@ -31,8 +33,6 @@ use crate::{Error, Result};
 
 /// Chunks on the way for each reader.
 const READ_AHEAD: usize = 2;
-/// Chunks of a walk's buffers: those on the way, and the tile.
-pub(crate) const WALK_BUFFERS: u64 = READ_AHEAD as u64 + 1;
 /// Scalars of another library that are converted at a time.
 const FOREIGN_CHUNK: usize = 1 << 13;
 
@@ -48,13 +48,9 @@ where
     Point<P>: Element,
 {
     let workspace = bases.workspace();
-    let Some(tier) = workspace
-        .tier
-        .as_deref()
-        .filter(|_| TypeId::of::<P>() == TypeId::of::<g1::Config>())
-    else {
+    if GroupId::of::<P>() != Some(GroupId::BN254_G1) || (workspace.tier.is_none() && !workspace.is_dry()) {
         return Ok(None);
-    };
+    }
     let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
     let bases = bases.prefix(points)?.cast::<[u8; POINT_BYTES]>()?;
     let columns = scalars.iter().filter_map(|scalars| match scalars {
@@ -63,6 +59,24 @@ where
     });
     // All of them are powers of two.
     let step = columns.fold(bases.frame_elements(), u64::max);
+    if let Some(dry_run) = workspace.dry_run() {
+        let ends = |scalars: &Scalars<'_, P::ScalarField>| match scalars {
+            Scalars::Column(column) => walk_bytes(column, column.sequential_chunk()),
+            Scalars::Slice(_) | Scalars::Foreign(_) => 0,
+        };
+        let job = Job::Sums {
+            points,
+            columns: scalars.len() as u64,
+            step: Some(step),
+            bases_bytes: walk_bytes(&bases, bases.sequential_chunk()),
+            scalars_bytes: scalars.iter().map(ends).max().unwrap_or(0),
+        };
+        dry_run.offered(job, 0);
+        return Ok(None);
+    }
+    let Some(tier) = workspace.tier.as_deref() else {
+        return Ok(None);
+    };
     let mut job = sums_of(&bases, scalars, 0..points)?;
     job.bases_id = bases.prefix_of();
     job.parts = Some(tier::Parts {
@@ -83,6 +97,11 @@ where
         )));
     }
     Ok(sums.iter().map(same).collect())
+}
+
+/// Bytes that a walk over a column leases between its first element and its last: chunks on the way, and the tile.
+fn walk_bytes<E: Element>(column: &Column<E>, chunk: u64) -> u64 {
+    (READ_AHEAD as u64 + 1) * column.transfer_bytes(chunk)
 }
 
 /// The ends of the sums over a range of the bases.
@@ -118,6 +137,17 @@ pub(crate) fn descending_sum(
     scalars: &mut dyn ReadElements,
 ) -> Result<Option<Projective<g1::Config>>> {
     let workspace = bases.workspace();
+    if let Some(dry_run) = workspace.dry_run() {
+        let job = Job::Sums {
+            points: bases.len(),
+            columns: 1,
+            step: None,
+            bases_bytes: walk_bytes(bases, chunk),
+            scalars_bytes: 0,
+        };
+        dry_run.offered(job, 0);
+        return Ok(None);
+    }
     let Some(tier) = workspace.tier.as_deref() else {
         return Ok(None);
     };
@@ -148,6 +178,11 @@ pub(super) fn transform<F: KernelField + Element>(
     placement: Placement,
 ) -> Result<Option<Column<F>>> {
     let workspace = input.workspace();
+    if let Some(dry_run) = workspace.dry_run() {
+        let log_n = transform.log_n;
+        dry_run.offered(Job::Transform { log_n }, 0);
+        return Ok(None);
+    }
     let (Some(tier), Some(transform)) = (
         workspace.tier.as_deref(),
         (transform as &dyn Any).downcast_ref::<Transform<Fr>>(),
@@ -510,7 +545,7 @@ impl<const N: usize> ReadElements for Walk<N> {
     }
 
     fn lease_bytes(&self) -> u64 {
-        WALK_BUFFERS * self.column.transfer_bytes(self.chunk)
+        walk_bytes(&self.column, self.chunk)
     }
 }
 

@@ -1,13 +1,12 @@
-//! Polynomials on disk: evaluation, division, products, inversion, combination. One pass each.
+//! Polynomials on disk: evaluation and combination. One pass each.
 //!
-//! Shapes: a column of n scalars, lowest degree first. Evaluation and division run from the top down, since Horner's rule
-//! carries from the highest coefficient; products run upwards. Memory: one tile of [`Column::sequential_chunk`] scalars
+//! Shapes: a column of n scalars, lowest degree first. Evaluation runs from the top down, since Horner's rule carries from the highest
+//! coefficient. Memory: one tile of [`Column::sequential_chunk`] scalars
 //! for each column that is read, its read-ahead and write-behind buffers; nothing that grows with n.
 
 use crate::budget::PAGE_BYTES;
-use crate::column::{
-    Column, Draft, Element, Placement, Reader, SCRATCH_FRAME_BYTES, Writer, ascending, descending,
-};
+use crate::column::{Column, Draft, Element, Placement, Reader, SCRATCH_FRAME_BYTES, Writer, ascending};
+use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 use crate::{Error, Result};
@@ -17,94 +16,23 @@ use crate::{Error, Result};
 /// # Errors
 /// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
 pub fn evaluate<F: KernelField + Element>(coefficients: &Column<F>, point: F) -> Result<F> {
-    Ok(evaluate_many(coefficients, &[point])?[0])
+    coefficients
+        .workspace()
+        .run(|| evaluate_in_turn(coefficients, point))
 }
 
-/// The values at several points, with one pass over the coefficients.
-///
-/// # Errors
-/// As [`evaluate`].
-pub fn evaluate_many<F: KernelField + Element>(coefficients: &Column<F>, points: &[F]) -> Result<Vec<F>> {
+fn evaluate_in_turn<F: KernelField + Element>(coefficients: &Column<F>, point: F) -> Result<F> {
     let chunk = coefficients.sequential_chunk();
     let mut reader = coefficients.read_descending(chunk)?;
     let mut tile = coefficients
         .workspace()
         .budget
         .vec(chunk as usize, F::ZERO, "evaluation")?;
-    let mut carries = vec![F::ZERO; points.len()];
+    let mut carry = [F::ZERO];
     while let Some(region) = reader.next_into(&mut tile)? {
-        poly::evaluate_chunk_many(&tile[..region.len() as usize], points, &mut carries);
+        poly::evaluate_chunk_many(&tile[..region.len() as usize], &[point], &mut carry);
     }
-    Ok(carries)
-}
-
-/// Quotient and remainder of a division by `X - point` (the remainder is the value at `point`). The quotient has as many
-/// coefficients as the dividend; the topmost is 0.
-///
-/// # Errors
-/// As [`evaluate`].
-pub fn divide_by_linear<F: KernelField + Element>(
-    coefficients: &Column<F>,
-    point: F,
-    placement: Placement,
-) -> Result<(Column<F>, F)> {
-    let workspace = coefficients.workspace();
-    let mut quotient = Draft::scratch(workspace, "quotient", coefficients.len(), placement)?;
-    // Chunks have to start at frames of both columns; both sizes are powers of two.
-    let chunk = coefficients.sequential_chunk().max(quotient.frame_elements());
-    let mut reader = coefficients.reader(descending(coefficients.len(), chunk), 2)?;
-    let mut tile = workspace.budget.vec(chunk as usize, F::ZERO, "division")?;
-    let mut carry = F::ZERO;
-    while let Some(region) = reader.next_into(&mut tile)? {
-        let len = region.len() as usize;
-        carry = poly::divide_chunk(&mut tile[..len], &point, carry);
-        quotient.write(region, &tile[..len])?;
-    }
-    Ok((quotient.finish()?, carry))
-}
-
-/// The inverses of all non-zero values; zeros stay zero.
-///
-/// # Errors
-/// As [`evaluate`].
-pub fn batch_invert<F: KernelField + Element>(values: &Column<F>, placement: Placement) -> Result<Column<F>> {
-    map_ascending(values, "inverses", placement, |tile| poly::invert_chunk(tile))
-}
-
-/// The exclusive prefix product: element i is `first * values[0] * ... * values[i - 1]`. Also gives what element n would
-/// have been, the product of all.
-///
-/// # Errors
-/// As [`evaluate`].
-pub fn prefix_product<F: KernelField + Element>(
-    values: &Column<F>,
-    first: F,
-    placement: Placement,
-) -> Result<(Column<F>, F)> {
-    let mut carry = first;
-    let products = map_ascending(values, "prefix products", placement, |tile| {
-        carry = poly::prefix_product_chunk(tile, carry);
-    })?;
-    Ok((products, carry))
-}
-
-fn map_ascending<F: KernelField + Element>(
-    values: &Column<F>,
-    what: &str,
-    placement: Placement,
-    mut work: impl FnMut(&mut [F]),
-) -> Result<Column<F>> {
-    let workspace = values.workspace();
-    let chunk = values.sequential_chunk();
-    let mut reader = values.read_ascending(chunk)?;
-    let mut writer = Writer::scratch(workspace, what, values.len(), placement)?;
-    let mut tile = workspace.budget.vec(chunk as usize, F::ZERO, "scan")?;
-    while let Some(region) = reader.next_into(&mut tile)? {
-        let tile = &mut tile[..region.len() as usize];
-        work(tile);
-        writer.push(tile)?;
-    }
-    writer.finish()
+    Ok(carry[0])
 }
 
 /// `sum of factor * column`, as long as the longest column; shorter ones count as padded with zeros. Every column is read
@@ -126,6 +54,16 @@ pub fn linear_combination<F: KernelField + Element>(
             details: "of no columns, so of no length".into(),
         });
     };
+    longest
+        .workspace()
+        .run(|| combine_in_turn(terms, longest, placement))
+}
+
+fn combine_in_turn<F: KernelField + Element>(
+    terms: &[(F, &Column<F>)],
+    longest: &Column<F>,
+    placement: Placement,
+) -> Result<Column<F>> {
     let workspace = longest.workspace();
     // The columns share what one reader would take, so that many of them need no more.
     let frame = terms
@@ -134,6 +72,9 @@ pub fn linear_combination<F: KernelField + Element>(
         .max()
         .unwrap_or(1);
     let chunk = (longest.sequential_chunk() / (terms.len() as u64).next_power_of_two()).max(frame);
+    if workspace.is_dry() {
+        return rehearse_combination(terms, longest, placement, chunk);
+    }
     let mut readers: Vec<Reader<F>> = terms
         .iter()
         .map(|(_, column)| column.read_ascending(chunk))
@@ -158,6 +99,25 @@ pub fn linear_combination<F: KernelField + Element>(
     writer.finish()
 }
 
+/// The dry run of [`linear_combination`].
+fn rehearse_combination<F: KernelField + Element>(
+    terms: &[(F, &Column<F>)],
+    longest: &Column<F>,
+    placement: Placement,
+    chunk: u64,
+) -> Result<Column<F>> {
+    let workspace = longest.workspace();
+    let readers: u64 = terms
+        .iter()
+        .map(|(_, column)| column.reader_bytes(chunk, 2))
+        .sum();
+    let tile = (chunk * F::BYTES as u64).next_multiple_of(PAGE_BYTES as u64);
+    let _held = workspace.hold(readers + 2 * tile, "linear combination")?;
+    terms.iter().for_each(|(_, column)| column.count_read());
+    workspace.passed(1, Work::products(terms.len() as f64 * longest.len() as f64));
+    Writer::scratch(workspace, "linear combination", longest.len(), placement)?.finish()
+}
+
 /// Several linear combinations of the same columns with one pass over them: output i is the sum of
 /// `factors[i][j] * columns[j]`, as long as the longest column; shorter ones count as padded with zeros.
 ///
@@ -168,11 +128,17 @@ pub fn linear_combinations<F: KernelField + Element>(
     factors: &[Vec<F>],
     placement: Placement,
 ) -> Result<Vec<Column<F>>> {
-    let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
-    // All that is held at a time shares what a few readers would take.
-    let shares = (2 * columns.len() + 4 * factors.len()) as u64 / 8;
-    let chunk = chunk.unwrap_or(1) / shares.max(1).next_power_of_two();
-    linear_combinations_in_chunks(columns, factors, placement, chunk)
+    let combine = || {
+        let chunk = columns.iter().map(|column| column.sequential_chunk()).max();
+        // All that is held at a time shares what a few readers would take.
+        let shares = (2 * columns.len() + 4 * factors.len()) as u64 / 8;
+        let chunk = chunk.unwrap_or(1) / shares.max(1).next_power_of_two();
+        linear_combinations_in_chunks(columns, factors, placement, chunk)
+    };
+    match columns.first() {
+        Some(column) => column.workspace().run(combine),
+        None => combine(),
+    }
 }
 
 /// Bytes leased by [`linear_combinations_in_chunks`] of columns of `len` scalars in frames of `frame_bytes`, without what

@@ -9,16 +9,16 @@
 
 use rayon::prelude::*;
 
-use crate::budget::LeasedVec;
+use crate::budget::{Lease, LeasedVec};
 use crate::column::{Column, Element, Reader, Region, Workspace, descending};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::add_linear_combination;
 use crate::{Error, Result};
 
 /// From so many columns on, one chunk of each on its way keeps the disk busy.
-pub(crate) const COLUMNS_OF_DEPTH_1: usize = 4;
+const COLUMNS_OF_DEPTH_1: usize = 4;
 /// Columns that are decoded side by side, for each thread.
-pub(crate) const TILES_PER_THREAD: usize = 2;
+const TILES_PER_THREAD: usize = 2;
 
 /// A running pass over several columns.
 pub(crate) struct Sums<'a, F: Copy> {
@@ -74,6 +74,18 @@ impl<'a, F: KernelField + Element> Sums<'a, F> {
         let readers: u64 = frame_bytes.map(|frame_bytes| chunk_bytes.max(frame_bytes)).sum();
         let page = 4096;
         readers * depth(columns) as u64 + (tiles(columns) as u64 * chunk_bytes).next_multiple_of(page)
+    }
+
+    /// What a dry run holds of a pass over distinct `columns`, all of which count as read.
+    pub fn rehearse(workspace: &Workspace, columns: &[&Column<F>], chunk: u64) -> Result<Lease> {
+        let depth = depth(columns.len()) as u64;
+        let readers: u64 = columns
+            .iter()
+            .map(|column| column.reader_bytes(chunk, depth))
+            .sum();
+        columns.iter().for_each(|column| column.count_read());
+        let tiles = tiles(columns.len()) as u64 * chunk * F::BYTES as u64;
+        workspace.hold(readers + tiles, "tiles of many columns")
     }
 
     /// A pass, from the top down, over chunks of `chunk` (a power of two) of `len` elements; `columns` are distinct.

@@ -1,11 +1,12 @@
-//! A session's tier, and what is known of it: how many jobs it did, and whether it is asked at all.
+//! A session's tier, and what is known of it: how many jobs it did, and for whom.
 //!
-//! What a tier did is believed until something that can be checked came of it. So whoever proves lets no tier take part but its own
-//! session's ([`pause_all`]), sees whether there is anything to check ([`jobs_of_all`]: keys may come from another session), and says
-//! [`Watched::distrust`] if the check fails. Not asked is the same as declined.
+//! What a tier did is believed until something that can be checked came of it. So a task that is going to be verified asks no tier but
+//! its own session's, and counts the jobs that were done for it ([`Asker`]); a task that cannot be verified asks none. If a check fails,
+//! the tier is [distrusted](Watched::distrust). Not asked is the same as declined.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use ark_bn254::G1Projective;
 
@@ -13,56 +14,104 @@ use super::{Answer, Coset, Sums, Tier, Transform};
 use crate::Result;
 use crate::budget::Budget;
 
-/// A tier that is counted, and that may be left out.
+/// The reason of a refusal.
+const PAUSED: &str = "offload paused: a running proof cannot verify accelerator results";
+
+thread_local! {
+    static ASKER: RefCell<Option<Asker>> = const { RefCell::new(None) };
+}
+
+/// Proofs of this process that no session makes.
+static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// A tier whose jobs are counted, and that may be left out.
 #[derive(Debug)]
 pub struct Watched {
     tier: Arc<dyn Tier>,
     jobs: AtomicU64,
-    pauses: AtomicU64,
     distrusted: AtomicBool,
 }
 
-/// While it lives, the tier is not asked.
-#[must_use = "the tier is asked again when this is dropped"]
+/// A task on whose behalf tiers are asked.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    /// The only one that may be.
+    tier: Option<Arc<Watched>>,
+    jobs: Arc<AtomicU64>,
+}
+
+/// While it lives, stages that this thread begins or works on are the asker's.
+#[must_use = "the thread's stages are nobody's when this is dropped"]
 #[derive(Debug)]
-pub struct Pause {
-    tier: Arc<Watched>,
+pub struct Asking {
+    before: Option<Asker>,
+    /// It is the thread's.
+    _not_send: std::marker::PhantomData<*const ()>,
 }
 
-/// Those of this process; of which some may be gone.
-static ALL: Mutex<Vec<Weak<Watched>>> = Mutex::new(Vec::new());
-/// Jobs of all of them, those that are gone included.
-static JOBS: AtomicU64 = AtomicU64::new(0);
+/// While it lives, no tier does what belongs to no task.
+#[must_use = "tiers are asked again when this is dropped"]
+#[derive(Debug)]
+pub struct ProcessorOnly(());
 
-/// How many jobs were not the processor's so far, in all sessions of this process.
-pub fn jobs_of_all() -> u64 {
-    JOBS.load(Ordering::SeqCst)
+/// A proof outside of all sessions: nobody verifies it, and its stages may begin on any thread. So tiers are left out of what belongs
+/// to no task until the guard goes.
+pub fn processor_only() -> ProcessorOnly {
+    OUTSIDE.fetch_add(1, Ordering::SeqCst);
+    ProcessorOnly(())
 }
 
-/// Until the guards go, no session's tier is asked, except this one.
-pub fn pause_all(except: Option<&Arc<Watched>>) -> Vec<Pause> {
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|tier| tier.strong_count() > 0);
-    let others = all.iter().filter_map(Weak::upgrade);
-    let others = others.filter(|tier| except.is_none_or(|except| !Arc::ptr_eq(except, tier)));
-    others.map(|tier| tier.pause()).collect()
+impl Drop for ProcessorOnly {
+    fn drop(&mut self) {
+        OUTSIDE.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Asker {
+    /// A task that may ask this tier, or none.
+    pub fn new(tier: Option<Arc<Watched>>) -> Self {
+        Self {
+            tier,
+            jobs: Arc::default(),
+        }
+    }
+
+    /// How many jobs a tier did for it.
+    pub fn jobs(&self) -> u64 {
+        self.jobs.load(Ordering::SeqCst)
+    }
+
+    /// Makes the stages that this thread begins the asker's.
+    pub fn enter(&self) -> Asking {
+        Asking {
+            before: ASKER.replace(Some(self.clone())),
+            _not_send: std::marker::PhantomData,
+        }
+    }
+
+    /// The one that this thread has entered.
+    pub(crate) fn of_this_thread() -> Option<Self> {
+        ASKER.with_borrow(Clone::clone)
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        ASKER.set(self.before.take());
+    }
 }
 
 impl Watched {
     /// A tier that did nothing yet.
     pub fn new(tier: Arc<dyn Tier>) -> Arc<Self> {
-        let watched = Arc::new(Self {
+        Arc::new(Self {
             tier,
             jobs: AtomicU64::new(0),
-            pauses: AtomicU64::new(0),
             distrusted: AtomicBool::new(false),
-        });
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(Arc::downgrade(&watched));
-        watched
+        })
     }
 
-    /// How many jobs were not the processor's so far.
+    /// How many jobs it did.
     pub fn jobs(&self) -> u64 {
         self.jobs.load(Ordering::SeqCst)
     }
@@ -77,24 +126,27 @@ impl Watched {
         self.distrusted.load(Ordering::SeqCst)
     }
 
-    /// Until the guard goes the processor does everything, for all who use the session.
-    pub fn pause(self: Arc<Self>) -> Pause {
-        self.pauses.fetch_add(1, Ordering::SeqCst);
-        Pause { tier: self }
-    }
-
     fn ask<T>(&self, ask: impl FnOnce(&dyn Tier) -> Result<Answer<T>>) -> Result<Answer<T>> {
         if self.is_distrusted() {
-            return Ok(Answer::Declined("the tier computed wrong before".into()));
+            return Ok(Answer::Declined("the accelerator computed wrong before".into()));
         }
-        if self.pauses.load(Ordering::SeqCst) > 0 {
-            let why = "somebody proves meanwhile, and could not verify what the tier does here";
-            return Ok(Answer::Declined(why.into()));
+        let asker = Asker::of_this_thread();
+        let may_ask = match &asker {
+            Some(asker) => asker
+                .tier
+                .as_ref()
+                .is_some_and(|tier| std::ptr::eq(&**tier, self)),
+            None => OUTSIDE.load(Ordering::SeqCst) == 0,
+        };
+        if !may_ask {
+            return Ok(Answer::Declined(PAUSED.into()));
         }
         let answer = ask(&*self.tier)?;
         if matches!(answer, Answer::Done(_)) {
             self.jobs.fetch_add(1, Ordering::SeqCst);
-            JOBS.fetch_add(1, Ordering::SeqCst);
+            if let Some(asker) = asker {
+                asker.jobs.fetch_add(1, Ordering::SeqCst);
+            }
         }
         Ok(answer)
     }
@@ -111,11 +163,5 @@ impl Tier for Watched {
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
         self.ask(|tier| tier.quotient(job, budget))
-    }
-}
-
-impl Drop for Pause {
-    fn drop(&mut self) {
-        self.tier.pauses.fetch_sub(1, Ordering::SeqCst);
     }
 }

@@ -24,7 +24,7 @@ use crate::run::{Result, Run, hex};
 struct Outcome {
     commitment: String,
     opening: Option<Opening>,
-    /// Who made the sums; `None` if nobody asked for a GPU.
+    /// Which devices computed the sums; `None` if no GPU was asked for.
     gpu: Option<Used>,
 }
 
@@ -38,11 +38,11 @@ struct Opening {
 /// Runs the command.
 ///
 /// # Errors
-/// The engine's; [`Failure::Content`] for a file that holds no scalars, [`Failure::Usage`] for a point that is none.
+/// The engine's; [`Failure::Content`] for a file that holds no scalars, [`Failure::Usage`] for a point that is not a scalar.
 pub fn run(global: &Global, args: &Commit) -> Result<()> {
     let point = args.open_at.as_deref().map(scalar_of_hex).transpose()?;
     let mut run = Run::start(global);
-    // As in `msm`: whoever names a GPU wants to see it at work.
+    // As in `msm`: a GPU that was asked for computes the sums, however small.
     let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
     let session = run.session_on(ByteSize::Auto, gpu.tier())?;
     let srs = Srs::open(session.workspace(), &args.srs)?;
@@ -100,7 +100,7 @@ fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
     let bytes = file.metadata().map_err(Failure::file(path))?.len();
     if bytes % 32 != 0 {
         return Err(content(format!(
-            "{bytes} bytes are no whole number of scalars of 32 bytes"
+            "{bytes} bytes are not a whole number of scalars of 32 bytes"
         )));
     }
     let mut file = BufReader::new(file);
@@ -123,7 +123,7 @@ fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
 fn scalar_of_hex(text: &str) -> Result<Fr> {
     let usage = || {
         Failure::Usage(format!(
-            "`{text}` is no scalar: 64 hexadecimal digits, below the modulus"
+            "`{text}` is not a scalar: expected 64 hexadecimal digits below the modulus"
         ))
     };
     if text.len() != 64 || !text.is_ascii() {

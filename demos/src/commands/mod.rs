@@ -1,13 +1,12 @@
 //! The commands of the binary, one file each: arguments in, phases and a result out.
 
-mod bench;
 mod commit;
 mod demo;
-mod msm;
+pub mod msm;
 mod on_gpu;
-mod oom;
+pub mod oom;
 mod oom_proof;
-mod plan;
+pub mod plan;
 mod plan_on_gpu;
 mod prove;
 mod srs;
@@ -15,10 +14,10 @@ mod srs;
 use crate::args::{Arguments, Command, Which};
 use crate::run::Result;
 
-/// Does what the command line says.
+/// Runs a command.
 ///
 /// # Errors
-/// Everything that can go wrong, as one type.
+/// Those of the command.
 pub fn dispatch(arguments: Arguments) -> Result<()> {
     let global = &arguments.global;
     match arguments.command {
@@ -36,6 +35,5 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
         Some(Command::Plan(plan)) => plan::run(global, &plan),
         Some(Command::Verify(verify)) => prove::verify(global, &verify),
-        Some(Command::Bench(bench)) => bench::run(global, &bench),
     }
 }

@@ -19,7 +19,7 @@ use super::on_gpu::{OnGpu, Used};
 use crate::args::{Global, Msm};
 use crate::failure::Failure;
 use crate::inputs::{POINTS_PER_ROW, Points, scalar_at};
-use crate::peers::{Inputs, Peer};
+use crate::peers::Peer;
 use crate::report::progress::Progress;
 use crate::run::{Result, Run, hex};
 
@@ -33,7 +33,7 @@ struct Outcome {
     log_n: u32,
     seed: u64,
     how: &'static str,
-    /// Who did it, if a GPU was asked for.
+    /// Which device computed the sum, if a GPU was asked for.
     done_by: Option<String>,
     point: String,
     msm_seconds: f64,
@@ -56,7 +56,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
     if args.check {
         for peer in [Peer::Ark, Peer::Halo2curves] {
             let peers_point = run.recorder.phase(&format!("{peer:?}, in memory"), |_| {
-                Ok::<_, Failure>(Inputs::generate(peer, args.seed, 1 << args.log_n).msm())
+                Ok::<_, Failure>(peer.load(args.seed, 1 << args.log_n)())
             })?;
             if peers_point != point {
                 return Err(Failure::Different(format!("spillproof's MSM and {peer:?}'s")));
@@ -87,7 +87,7 @@ pub fn run(global: &Global, args: &Msm) -> Result<()> {
     Ok(())
 }
 
-/// A point for people and for comparing: `x` and `y` in hexadecimal, or `infinity`.
+/// A point as text: `x` and `y` in hexadecimal, or `infinity`.
 pub fn describe(point: &G1Affine) -> String {
     match point.xy() {
         Some((x, y)) => {
@@ -99,18 +99,18 @@ pub fn describe(point: &G1Affine) -> String {
 }
 
 fn in_memory(run: &mut Run, args: &Msm) -> Result<G1Affine> {
-    let inputs = run.recorder.phase("points and scalars into memory", |_| {
-        Ok::<_, Failure>(Inputs::generate(args.peer, args.seed, 1 << args.log_n))
+    let sum = run.recorder.phase("points and scalars into memory", |_| {
+        Ok::<_, Failure>(args.peer.load(args.seed, 1 << args.log_n))
     })?;
-    run.recorder.phase("MSM in memory", |_| Ok(inputs.msm()))
+    run.recorder.phase("MSM in memory", |_| Ok(sum()))
 }
 
 fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<Used>)> {
-    // Whoever names a GPU wants to see it at work, however small the sum is.
+    // A GPU that was asked for computes the sum, however small it is.
     let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
     let session = run.session_on(ByteSize::Auto, gpu.tier())?;
     let n = 1u64 << args.log_n;
-    // What could not be summed later is refused before anything is written.
+    // A budget that is too small for the sum is refused before points are written.
     session.run(|| MsmPlan::new::<g1::Config>(n, 1, 1, session.budget().available_bytes()))?;
     let bases = match &args.srs {
         Some(path) => {
@@ -182,7 +182,7 @@ pub fn scalars_to_disk(session: &Session, seed: u64, n: u64, progress: &Progress
     })
 }
 
-/// The sum, from disk, by whoever works for the session.
+/// The sum, from disk.
 pub fn msm_from_disk(session: &Session, bases: &Column<G1>, scalars: &Column<Fr>) -> Result<G1Affine> {
     let sums = session.run(|| msm::<g1::Config>(bases, &[Scalars::Column(scalars)]))?;
     Ok(sums.first().map(|sum| sum.into_affine()).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! GPUs for a session, as the command line asks for them, and who did what in the end.
+//! GPUs for a session, by the command line, and the jobs that each did.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use spillproof_gpu::{Caching, Choice, NotUsed};
 use crate::args::Gpu;
 use crate::run::Result;
 
-/// What came of what was asked for.
+/// The GPUs of a run.
 pub enum OnGpu {
-    /// Nobody asked.
+    /// None was asked for.
     Off,
-    /// There is none.
+    /// The machine has none that can be used.
     None(NotUsed),
-    /// There is one, or several.
+    /// One or several.
     Tier(Arc<GpuTier>),
 }
 
-/// Who did which jobs, for machines; `said` is for people.
+/// The jobs of each device and of the processor; `said` is the same as a sentence.
 #[derive(Debug, Default, Serialize)]
 pub struct Used {
     said: String,
@@ -31,13 +31,13 @@ pub struct Used {
     by_the_processor: Vec<Left>,
 }
 
-/// What one of them did.
+/// The jobs of one device.
 #[derive(Debug, Serialize)]
 struct ByDevice {
     device: String,
-    /// Made by it alone.
+    /// Computed by it alone.
     sums: u64,
-    /// Of which others had a part, and how many points of each it had, all in all.
+    /// Shared with other devices; `points` are its own points of all sums.
     shared_sums: u64,
     points: u64,
     transforms: u64,
@@ -45,7 +45,7 @@ struct ByDevice {
     left_to_others: Vec<Left>,
 }
 
-/// Jobs that were left to somebody else.
+/// Jobs that a device declined, or failed.
 #[derive(Debug, Serialize)]
 struct Left {
     why: String,
@@ -75,10 +75,10 @@ impl From<&OfDevice> for ByDevice {
 }
 
 impl OnGpu {
-    /// Opens what was asked for.
+    /// Opens the GPUs that were asked for.
     ///
     /// # Errors
-    /// Of a device that was named and can't be had; of a budget of page-locked memory that is too small for any job.
+    /// Of a device that was named and cannot be used; of a budget of page-locked memory that is too small for any job.
     pub fn open(args: &Gpu, offload: Offload) -> Result<Self> {
         if args.gpu == Choice::Off {
             return Ok(Self::Off);
@@ -107,16 +107,16 @@ impl OnGpu {
         }
     }
 
-    /// Whether a device did anything.
+    /// Whether a device did any job.
     pub fn took_part(&self) -> bool {
         matches!(self, Self::Tier(tier) if tier.report().is_any_of_a_device())
     }
 
-    /// Who did what so far; `None` if nobody asked for a GPU.
+    /// The jobs so far; `None` if no GPU was asked for.
     pub fn used(&self) -> Option<Used> {
         match self {
             Self::Off => None,
-            Self::None(reason) => Some(Used::nobody(reason)),
+            Self::None(reason) => Some(Used::none(reason)),
             Self::Tier(tier) => {
                 let report = tier.report();
                 for gpu in tier.gpus() {
@@ -142,20 +142,20 @@ impl From<&Report> for Used {
 }
 
 impl Used {
-    /// There is no device.
-    pub fn nobody(reason: &NotUsed) -> Self {
+    /// No device did any job.
+    pub fn none(reason: &NotUsed) -> Self {
         Self {
             said: reason.to_string(),
             ..Self::default()
         }
     }
 
-    /// For people.
+    /// As a sentence.
     pub fn said(&self) -> &str {
         &self.said
     }
 
-    /// Who did the one job that there was.
+    /// Which device did the only job, or why the processor did it.
     pub fn done_by(&self) -> String {
         match (&self.devices[..], self.by_the_processor.first()) {
             ([], _) => format!("the processor: {}", self.said),

@@ -1,6 +1,6 @@
 //! `spillproof demo oom`: one MSM three times, each in a process of its own.
 //!
-//! 1. In memory, in a control group with a hard limit: killed by the kernel. If it is not, the demonstration shows nothing, and fails.
+//! 1. In memory, in a control group with a hard limit: killed by the kernel. If not, the demonstration fails.
 //! 2. Streamed, in a group with the same limit: finishes.
 //! 3. In memory, without a limit: the same point.
 
@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
 
-/// What the budget does not hold: code, stacks, the heap of the libraries, and pages of the program's file.
-pub(super) const BESIDE_BUDGET_BYTES: u64 = 32 << 20;
+/// Memory outside of the budget: code, stacks, the heap of the libraries, and pages of the program's file.
+pub const BESIDE_BUDGET_BYTES: u64 = 32 << 20;
 const MEMORY_BYTES: u64 = 32 << 20;
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
@@ -36,7 +36,7 @@ struct Outcome {
 /// Runs the demo.
 ///
 /// # Errors
-/// [`Failure::Group`] where no limit can be had, [`Failure::Demonstration`] if it does not show what it should.
+/// [`Failure::Group`] without the right to set a limit, [`Failure::Demonstration`] for another outcome.
 pub fn run(global: &Global, log_n: u32) -> Result<()> {
     let run = Run::start(global);
     let budget_bytes = global.memory.unwrap_or(ByteSize::Bytes(MEMORY_BYTES)).resolve()?;
@@ -58,13 +58,13 @@ pub fn run(global: &Global, log_n: u32) -> Result<()> {
     )?;
     if !killed.is_oom_killed() {
         return Err(Failure::Demonstration(format!(
-            "the in-memory MSM was not killed at {}, so this shows nothing: take a larger --log-n or a smaller --memory ({:?}, {})",
+            "the in-memory MSM was not killed at {}: take a larger --log-n or a smaller --memory ({:?}, {})",
             bytes(limit_bytes),
             killed.status,
             killed.stderr.trim()
         )));
     }
-    run.say("1. in memory (halo2curves' msm_best): killed by the kernel");
+    run.say("1. in memory (halo2-axiom's best_multiexp): killed by the kernel");
     drop(group);
 
     let group = Group::create(limit_bytes)?;

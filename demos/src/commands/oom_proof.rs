@@ -1,6 +1,6 @@
 //! `spillproof demo oom --circuit`: keys and a proof under a hard limit on the whole process, page cache counted.
 //!
-//! 1. The unmodified halo2-axiom: killed by the kernel. If it is not, the demonstration shows nothing, and fails.
+//! 1. The unmodified halo2-axiom: killed by the kernel. If not, the demonstration fails.
 //! 2. The drop-in in a session, in a group with the same limit: finishes.
 //! 3. The unmodified crate, without a limit, verifies that proof.
 
@@ -16,7 +16,7 @@ use crate::args::{Global, Shape, Statement};
 use crate::failure::Failure;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use spillproof_cli::circuits::{Kind, Scheme};
+use spillproof_circuits::{Kind, Scheme};
 
 const LIMIT: ByteSize = ByteSize::Bytes(128 << 20);
 
@@ -36,7 +36,7 @@ struct Outcome {
 /// Runs the demo; `--memory` is the limit on the whole process.
 ///
 /// # Errors
-/// [`Failure::Group`] where no limit can be had, [`Failure::Demonstration`] if it does not show what it should.
+/// [`Failure::Group`] without the right to set a limit, [`Failure::Demonstration`] for another outcome.
 pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
     let mut run = Run::start(global);
     let limit_bytes = global.memory.unwrap_or(LIMIT).resolve()?;
@@ -45,7 +45,7 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
         .filter(|bytes| *bytes > 0)
     else {
         return Err(Failure::Usage(format!(
-            "--memory {} leaves nothing beside the {} for code, stacks and heap: take more",
+            "--memory {} leaves no budget beside the {} for code, stacks and heap: take more",
             bytes(limit_bytes),
             bytes(BESIDE_BUDGET_BYTES)
         )));
@@ -71,7 +71,7 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
     let killed = child(&group, &program, &arguments)?;
     if !killed.is_oom_killed() {
         return Err(Failure::Demonstration(format!(
-            "the unmodified prover was not killed at {}, so this shows nothing: take a larger --k or a smaller --memory ({:?}, {})",
+            "the unmodified prover was not killed at {}: take a larger --k or a smaller --memory ({:?}, {})",
             bytes(limit_bytes),
             killed.status,
             killed.stderr.trim()
@@ -105,7 +105,7 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
         )));
     }
     drop(group);
-    // Of what the child said, the table of phases: not the file, which goes, nor the steps.
+    // Of the child's output, the table of phases: not the line with the file, which is removed, and not the steps.
     let table = proved
         .stdout
         .lines()
@@ -156,7 +156,7 @@ fn scratch_file(global: &Global, what: &str) -> std::path::PathBuf {
     dir.join(format!("spillproof-{what}-{}.bin", std::process::id()))
 }
 
-/// A file that goes when this does.
+/// Removes a file on drop.
 struct Removed<'a>(&'a Path);
 
 impl Drop for Removed<'_> {

@@ -1,9 +1,10 @@
-//! `spillproof plan`: what keys and a proof of a built-in circuit will take, step by step, before any of that work.
+//! `spillproof plan`: memory, bytes and seconds of keys and a proof of a built-in circuit, step by step, before the work.
 
+use halo2_axiom::spillproof::OpeningScheme;
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
-use spillproof::plan::{OpeningScheme, Plan, Rates, Step};
+use spillproof::plan::{Plan, Rates, Step};
 
 use super::on_gpu::OnGpu;
 use super::plan_on_gpu::{self, OnGpus};
@@ -11,7 +12,7 @@ use crate::args::{self, Global, Shape};
 use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use spillproof_cli::circuits::{Kind, Scheme, dropin};
+use spillproof_circuits::{Kind, Scheme, dropin};
 
 const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
 
@@ -26,14 +27,14 @@ struct Outcome {
     seconds: f64,
     rates: Rates,
     plan: Plan,
-    /// What GPUs would do, if they were asked for.
+    /// The jobs that GPUs would do, if they were asked for.
     gpu: Option<OnGpus>,
 }
 
-/// Plans, and says so.
+/// Prints the plan.
 ///
 /// # Errors
-/// The engine's: a budget that is too small, with the smallest that works; of a GPU that was named and can't be had.
+/// The engine's: a budget that is too small, with the smallest that works; of a GPU that was named and cannot be used.
 pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     let mut run = Run::start(global);
     let shape = args.shape;
@@ -63,8 +64,8 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     Ok(())
 }
 
-/// The plan of a proof, which refuses what the session's budget can't hold before the parameters are made. If somebody watches,
-/// it is made with measured rates, and followed from now on.
+/// The plan of a proof: a budget that is too small is refused before the parameters are made. With `is_watched` the plan has
+/// measured rates, and progress is shown from now on.
 ///
 /// # Errors
 /// As [`run`].
@@ -85,19 +86,17 @@ pub fn expect(session: &Session, shape: Shape, is_watched: bool) -> Result<()> {
 /// # Errors
 /// As [`run`].
 pub fn planned(session: &Session, shape: Shape, rates: &Rates) -> Result<Plan> {
+    Ok(halo2_shape(shape).plan(session.budget().limit_bytes(), session.threads(), rates)?)
+}
+
+/// The shape of a built-in circuit's proofs.
+pub fn halo2_shape(shape: Shape) -> halo2_axiom::spillproof::Shape {
     let Shape { k, circuit, scheme } = shape;
     let scheme = match scheme {
         Scheme::Shplonk => OpeningScheme::Shplonk,
         Scheme::Gwc => OpeningScheme::Gwc,
     };
-    let cs = dropin::proof::constraint_system(circuit);
-    let shape = halo2_axiom::spillproof::shape(&cs, k, 1, scheme);
-    Ok(Plan::new(
-        &shape,
-        session.budget().limit_bytes(),
-        session.threads(),
-        rates,
-    )?)
+    halo2_axiom::spillproof::shape(&dropin::proof::constraint_system(circuit), k, 1, scheme)
 }
 
 fn render(plan: &Plan) -> String {
@@ -113,7 +112,7 @@ fn render(plan: &Plan) -> String {
     let rule = rows.len();
     rows.push(cells("total", &plan.of(None)));
     format!(
-        "{}budget: {}, the smallest that works: {}; on disk at most: {}\nseconds are a guess from rates measured now, without the circuit's own synthesis",
+        "{}budget: {}, the smallest that works: {}; on disk at most: {}\nseconds are estimated from rates measured now, without the circuit's own synthesis",
         grid(&HEADINGS, &rows, rule),
         bytes(plan.budget_bytes),
         bytes(plan.smallest_budget_bytes),

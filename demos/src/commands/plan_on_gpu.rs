@@ -1,14 +1,14 @@
-//! `spillproof plan --gpu`: what GPUs would do of the jobs that keys and a proof offer, how, and how long that would take.
+//! `spillproof plan --gpu`: which jobs of keys and a proof GPUs would do, how, and in what time.
 
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::plan::{Job, Offer, Phase, Plan};
-use spillproof_cli::circuits::dropin;
 use spillproof_gpu::ntt::NttWay;
 use spillproof_gpu::program::Way;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};
 
 use super::on_gpu::{OnGpu, Used};
+use super::plan::halo2_shape;
 use crate::args::Shape;
 use crate::report::table::{bytes, grid};
 use crate::run::Result;
@@ -24,7 +24,7 @@ const HEADINGS: [&str; 8] = [
     "processor, s",
 ];
 
-/// What GPUs would do; `used` as after a proof.
+/// The jobs of GPUs; `used` as after a proof.
 #[derive(Debug, Serialize)]
 pub struct OnGpus {
     #[serde(flatten)]
@@ -39,15 +39,15 @@ struct Line {
     #[serde(flatten)]
     offer: Offer,
     #[serde(flatten)]
-    by: Who,
-    /// Of all of them, by measured rates.
+    by: Assigned,
+    /// Of all jobs of the line, by measured rates.
     gpu_seconds: Option<f64>,
     processor_seconds: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
-enum Who {
+enum Assigned {
     Gpu {
         /// In the driver's order.
         devices: Vec<usize>,
@@ -64,7 +64,7 @@ enum Who {
 #[derive(Debug, Serialize)]
 #[serde(tag = "way", rename_all = "snake_case")]
 enum How {
-    /// Points pass so often: once, if they stay for the other sums.
+    /// Points pass `passes` times: once, if they stay for the other sums.
     Streamed {
         columns_per_pass: u64,
         passes: u64,
@@ -91,7 +91,7 @@ enum How {
     },
 }
 
-/// What the GPUs that were asked for would do of a plan's jobs; `None` if nobody asked.
+/// The jobs of a plan that the GPUs of the command line would do; `None` if none was asked for.
 ///
 /// # Errors
 /// The engine's.
@@ -99,7 +99,7 @@ pub fn planned(gpu: &OnGpu, session: &Session, shape: Shape, plan: &Plan) -> Res
     match gpu {
         OnGpu::Off => Ok(None),
         OnGpu::None(reason) => Ok(Some(OnGpus {
-            used: Used::nobody(reason),
+            used: Used::none(reason),
             jobs: Vec::new(),
         })),
         OnGpu::Tier(tier) => on_tier(tier, session, shape, plan).map(Some),
@@ -107,8 +107,7 @@ pub fn planned(gpu: &OnGpu, session: &Session, shape: Shape, plan: &Plan) -> Res
 }
 
 fn on_tier(tier: &GpuTier, session: &Session, shape: Shape, plan: &Plan) -> Result<OnGpus> {
-    let cs = dropin::proof::constraint_system(shape.circuit);
-    let numerator = halo2_axiom::spillproof::Numerator::new(&cs, 1);
+    let numerator = halo2_shape(shape).numerator();
     let (mut phases, mut offers) = (Vec::new(), Vec::new());
     for phase in [Phase::VerifyingKey, Phase::ProvingKey, Phase::Proof] {
         offers.extend(plan.of(Some(phase)).offers);
@@ -135,13 +134,13 @@ impl Line {
             phase,
             offer,
             by: match by {
-                By::Processor { why } => Who::Processor { why },
+                By::Processor { why } => Assigned::Processor { why },
                 By::Devices {
                     devices,
                     cut,
                     vram_bytes,
                     pinned_bytes,
-                } => Who::Gpu {
+                } => Assigned::Gpu {
                     devices: devices.into_iter().filter_map(ordinal).collect(),
                     how: How::from(cut),
                     vram_bytes,
@@ -172,8 +171,8 @@ impl Line {
         };
         let none = || "-".to_owned();
         let (by, how, vram, pinned) = match &self.by {
-            Who::Processor { .. } => ("processor".to_owned(), none(), none(), none()),
-            Who::Gpu {
+            Assigned::Processor { .. } => ("processor".to_owned(), none(), none(), none()),
+            Assigned::Gpu {
                 devices,
                 how,
                 vram_bytes,
@@ -271,7 +270,7 @@ impl How {
 }
 
 impl OnGpus {
-    /// For people: a table, where there is a GPU, and who would do what in the words of `prove`.
+    /// As text: a table, if there is a GPU, and the sentence that `prove` prints.
     pub fn said(&self) -> String {
         if self.jobs.is_empty() {
             return self.used.said().to_owned();
@@ -289,16 +288,19 @@ impl OnGpus {
         }
         let table = grid(&HEADINGS, &rows, rows.len());
         let mut text = format!("\n{table}{}", self.used.said());
-        let timed = self.jobs.iter().filter(|line| matches!(line.by, Who::Gpu { .. }));
+        let timed = self
+            .jobs
+            .iter()
+            .filter(|line| matches!(line.by, Assigned::Gpu { .. }));
         let seconds = timed.filter_map(|line| Some((line.gpu_seconds?, line.processor_seconds?)));
         let (gpu, processor) = seconds.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
         if processor > 0.0 {
             text.push_str(&format!(
-                "\nby rates measured now these GPUs take {gpu:.2} s for what takes the processor {processor:.2} s"
+                "\nby rates measured now, these jobs take {gpu:.2} s on the GPUs and {processor:.2} s on the processor"
             ));
         }
         let why = self.jobs.iter().find_map(|line| match &line.by {
-            Who::Gpu {
+            Assigned::Gpu {
                 how: How::Interpreted { why_not_compiled, .. },
                 ..
             } => Some(why_not_compiled),

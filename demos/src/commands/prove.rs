@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::read_once::ReadOnce;
 use crate::report::{Recorder, html, steps, svg};
 use crate::run::{Result, Run};
-use spillproof_cli::circuits::{Kind, Scheme, dropin, stock};
+use spillproof_circuits::{Kind, Scheme, dropin, stock};
 
 #[derive(Serialize)]
 struct Outcome {
@@ -26,7 +26,7 @@ struct Outcome {
     seed: u64,
     proof_bytes: usize,
     file: String,
-    /// Who did which jobs, if a GPU was asked for.
+    /// The jobs of each GPU, if one was asked for.
     gpu: Option<Used>,
 }
 
@@ -133,7 +133,7 @@ fn prove_phases_stock(recorder: &mut Recorder, statement: &Statement) -> Result<
     })
 }
 
-/// The prover has verified what a device took part in.
+/// The prover itself verifies a proof that a device took part in.
 fn not_proved(error: halo2_axiom::plonk::Error) -> Failure {
     match Unverified::of(&error) {
         Some(unverified) => Failure::Unverified(unverified.reason.clone()),
@@ -141,9 +141,8 @@ fn not_proved(error: halo2_axiom::plonk::Error) -> Failure {
     }
 }
 
-/// The phases of a proof with the drop-in, in whatever session is current; `suffix` goes to the phases' names. If a device took part,
-/// the proof's bytes are verified once more before anybody gets them: whatever it computed, keys included, is behind the commitments
-/// that are opened.
+/// The phases of a proof with the drop-in, in the current session; `suffix` is added to the phases' names. If a device took part,
+/// in the keys or in the proof, the proof is verified before it is returned.
 pub fn prove_phases(
     recorder: &mut Recorder,
     statement: &Statement,
@@ -187,7 +186,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
     verify_phases(&mut run.recorder, &args.statement, &[&proof])?;
     let outcome = Outcome::of(&args.statement, &proof, &args.proof, None);
     run.say(format_args!(
-        "{}: holds, says the unmodified halo2-axiom 0.5.3",
+        "{}: accepted by the unmodified halo2-axiom 0.5.3",
         outcome.file
     ));
     run.finish("verify", &outcome)?;
@@ -229,13 +228,13 @@ fn read_stock(path: &Path, k: u32) -> Result<stock::proof::Params> {
     stock::proof::Params::read(&mut BufReader::new(file)).map_err(Failure::file(path))
 }
 
-/// Stock's reader panics on a file that is too short; so its length is checked first.
+/// Stock's reader panics on a file that is too short, so the length is checked first.
 fn open_params(path: &Path, k: u32) -> Result<File> {
     let file = File::open(path).map_err(Failure::file(path))?;
     let bytes = file.metadata().map_err(Failure::file(path))?.len();
     let expected = (1u64 << (k + 7)) + 260;
     if bytes != expected {
-        let details = format!("{bytes} bytes, and a ParamsKZG file of raw bytes for k = {k} has {expected}");
+        let details = format!("{bytes} bytes; a ParamsKZG file of raw bytes for k = {k} has {expected}");
         return Err(Failure::Content {
             file: path.to_owned(),
             details,

@@ -100,9 +100,7 @@ impl Contents {
 fn make(global: &Global, k: u32, seed: u64, out: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    run.say(
-        "INSECURE: whoever knows the seed can forge proofs over this SRS; for tests and demonstrations only",
-    );
+    run.say("INSECURE: the seed is enough to forge proofs over this SRS; for tests and demonstrations only");
     run.recorder.phase("generate", |progress| {
         progress.length(2 << k);
         session.run(|| {
@@ -197,7 +195,7 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
         Ok::<_, spillproof::Error>(contents)
     })?;
     contents.tell(&run);
-    run.say("every frame has its digest");
+    run.say("every frame matches its digest");
     if contents.kind == format!("{:?}", Kind::Srs) {
         run.recorder.phase("check the parts", |progress| {
             session.run(|| verify_srs(session.workspace(), file, &mut |now| follow(progress, now)))
@@ -224,7 +222,7 @@ mod tests {
     use spillproof::column::Workspace;
     use spillproof::commit::generate_scratch;
     use spillproof::storage::Storage;
-    use spillproof_cli::circuits::stock::proof::insecure_params;
+    use spillproof_circuits::stock::proof::insecure_params;
     use stock_halo2_axiom::poly::commitment::ParamsProver;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Memory over time: a thread that looks every few milliseconds, the phases as marks, and the curve as text.
+//! Memory over time: a thread that samples every few milliseconds, the phases as marks, and the curve as text.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ pub struct Sample {
     pub seconds: f64,
     /// Resident memory of the process (`VmRSS`), in bytes.
     pub resident_bytes: u64,
-    /// What was leased of the budget.
+    /// Leased bytes of the budget.
     pub leased_bytes: u64,
     /// Bytes that the engine had read from files by then.
     pub bytes_read: u64,
@@ -39,7 +39,7 @@ pub struct Mark {
     pub seconds: f64,
 }
 
-/// What the sampler saw.
+/// The samples and marks of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Curve {
     /// In order of time.
@@ -48,7 +48,7 @@ pub struct Curve {
     pub marks: Vec<Mark>,
 }
 
-/// Looks at the process' memory until it is dropped.
+/// Samples the memory of the process until it is dropped.
 pub struct Sampler {
     started: Instant,
     samples: Arc<Mutex<Vec<Sample>>>,
@@ -59,7 +59,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts to look.
+    /// Starts the thread.
     pub fn start() -> Self {
         let started = Instant::now();
         let samples = Arc::new(Mutex::new(Vec::with_capacity(SAMPLES_MAX)));
@@ -108,7 +108,7 @@ impl Sampler {
         }
     }
 
-    /// From now on, samples tell what this storage has moved, and what is leased of the budget.
+    /// From now on, samples contain the bytes that this storage has moved and the leased bytes of the budget.
     pub fn watch(&self, storage: &Storage, budget: &Budget) {
         let watched = (storage.clone(), budget.clone());
         *self.watched.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
@@ -127,7 +127,7 @@ impl Sampler {
         });
     }
 
-    /// The most that was seen since `seconds`.
+    /// The highest sample since `seconds`.
     pub fn peak_since(&self, seconds: f64) -> u64 {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let since = samples
@@ -137,7 +137,7 @@ impl Sampler {
         since.map(|sample| sample.resident_bytes).max().unwrap_or(0)
     }
 
-    /// The most that was seen between two moments.
+    /// The highest sample between two moments.
     pub fn peak_between(&self, from: Instant, to: Instant) -> u64 {
         let [from, to] =
             [from, to].map(|moment| moment.saturating_duration_since(self.started).as_secs_f64());
@@ -148,7 +148,7 @@ impl Sampler {
         within.map(|sample| sample.resident_bytes).max().unwrap_or(0)
     }
 
-    /// Stops looking.
+    /// Stops the thread.
     pub fn finish(mut self) -> Curve {
         self.stop();
         let samples = std::mem::take(&mut *self.samples.lock().unwrap_or_else(PoisonError::into_inner));
@@ -187,7 +187,7 @@ fn halve(samples: &mut Vec<Sample>) {
     samples.reserve(SAMPLES_MAX - samples.len());
 }
 
-/// Starts the kernel's own high-water mark (`VmHWM`) anew, where it lets us.
+/// Resets the kernel's own high-water mark (`VmHWM`), where the kernel allows it.
 pub fn reset_peak() {
     let _not_everywhere = fs::write("/proc/self/clear_refs", "5");
 }
@@ -215,7 +215,7 @@ impl Curve {
         self.highest(columns, |sample| sample.resident_bytes)
     }
 
-    /// The most that was leased in each of them.
+    /// The most leased memory in each of them.
     pub fn leased(&self, columns: usize) -> Vec<u64> {
         self.highest(columns, |sample| sample.leased_bytes)
     }
@@ -227,7 +227,7 @@ impl Curve {
             let column = ((sample.seconds / end * columns as f64) as usize).min(columns - 1);
             highest[column] = highest[column].max(Some(of(sample)));
         }
-        // A span without a sample looks like the one before it.
+        // A span without a sample repeats the one before it.
         let mut before = 0;
         let filled = highest.into_iter().map(|value| {
             before = value.unwrap_or(before);
@@ -247,7 +247,7 @@ impl Curve {
         let span_seconds = end / columns as f64;
         let mut before = [0; 2];
         let rate = |moved: Option<[u64; 2]>| {
-            // A span without a sample gets nothing; the next one gets what was moved in both.
+            // A span without a sample gets nothing; the next one gets the bytes of both.
             let now = moved.unwrap_or(before);
             let rates = [0, 1].map(|way| now[way].saturating_sub(before[way]) as f64 / span_seconds);
             before = now;

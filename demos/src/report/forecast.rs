@@ -1,21 +1,21 @@
-//! How far a run is, and how long the rest will take.
+//! Progress of a run, and its remaining time.
 //!
-//! The plan says how long each step takes and how many bytes it moves. Steps that came before the one under way are done; that
-//! one is as far as its bytes are. What is left of the planned seconds goes on at the pace of the run so far.
+//! The plan has the seconds and the bytes of each step. Steps before the current one are done; the current one is done in
+//! proportion to its bytes. The rest of the planned seconds passes at the pace of the run so far.
 
 use std::time::Instant;
 
 use spillproof::plan::Plan;
 
-/// Before so much of the plan is done, its own pace counts.
+/// Before this part of the plan is done, the plan's own pace counts.
 const PACED_FRACTION: f64 = 0.05;
 
-/// A plan, and how far it is.
+/// A plan and its progress.
 pub struct Forecast {
     steps: Vec<Planned>,
     /// The step under way.
     at: Option<usize>,
-    /// What had moved when it was reached, in this and in earlier turns of the same name.
+    /// Bytes that had moved when it began.
     moved_before: u64,
     /// When the first step began.
     started: Option<Instant>,
@@ -30,17 +30,17 @@ struct Planned {
     bytes: u64,
 }
 
-/// Where a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Now {
-    /// Of the planned seconds, those that are done.
+    /// The part of the planned seconds that is done.
     pub fraction: f64,
     /// Until the end.
     pub eta_seconds: f64,
 }
 
 impl Forecast {
-    /// At the start of what is planned.
+    /// At the start of a plan.
     pub fn new(plan: &Plan) -> Self {
         let steps = plan.steps.iter().map(|step| Planned {
             phase: step.phase.name(),
@@ -57,7 +57,7 @@ impl Forecast {
         }
     }
 
-    /// A step begins, with so many bytes moved until then. A step that is not in the plan, or an earlier one, changes nothing.
+    /// A step begins, after `moved_bytes` bytes. A step that is not in the plan, or an earlier one, changes nothing.
     pub fn begin(&mut self, phase: &str, name: &str, moved_bytes: u64, now: Instant) {
         self.started.get_or_insert(now);
         let found = (self.steps.iter()).position(|step| (step.phase, step.name) == (phase, name));
@@ -67,7 +67,7 @@ impl Forecast {
         }
     }
 
-    /// Where the run is, with so many bytes moved.
+    /// The progress after `moved_bytes` bytes.
     pub fn now(&mut self, moved_bytes: u64, now: Instant) -> Now {
         let total = self.steps.iter().map(|step| step.seconds).sum::<f64>().max(1e-9);
         let mut done = 0.0;

@@ -1,4 +1,4 @@
-//! A run as one page that needs nothing else: memory against the budget, disk rates, and the table of phases and steps.
+//! A run as one self-contained page: memory against the budget, disk rates, and the table of phases and steps.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:980px;margin:2em au
                      td.share{background:linear-gradient(#cfe0f1,#cfe0f1) no-repeat left}\
                      svg{width:100%;height:auto}";
 
-/// The page. `facts` are lines of what was done: a name and a value each.
+/// The page. `facts` are lines with a name and a value.
 pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\

@@ -1,8 +1,6 @@
-//! What a run tells about itself: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), how long
-//! the rest will take ([`forecast`]), the memory over
-//! time ([`curve`]), and the same as a picture ([`svg`]) or a page ([`html`]); figures of many runs ([`chart`]). People get a table, machines get JSON.
+//! Reports of runs: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), the remaining time ([`forecast`]), the
+//! memory over time ([`curve`]), and the same as a table ([`table`]), a picture ([`svg`]), a page ([`html`]) or JSON.
 
-pub mod chart;
 pub mod curve;
 pub mod forecast;
 pub mod html;
@@ -22,37 +20,36 @@ use curve::{Curve, Sampler};
 use progress::Progress;
 use spent::Spent;
 
-/// What held a phase back.
+/// The bound of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// Waiting for the disk took more than half of the time.
     Disk,
-    /// It did not.
+    /// It took less.
     Compute,
 }
 
 /// One phase of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Phase {
-    /// What was done.
+    /// Its name.
     pub name: String,
     /// From start to end.
     pub seconds: f64,
     /// Bytes that the engine read from files.
     pub bytes_read: u64,
-    /// Bytes that the engine wrote to files: what a flash disk wears by.
+    /// Bytes that the engine wrote to files: they wear a flash disk.
     pub bytes_written: u64,
-    /// The most resident memory of the process meanwhile.
+    /// The most resident memory of the process during the phase.
     pub peak_bytes: u64,
     /// Time of processors, all threads together: over `seconds`, the cores that were busy.
     pub processor_seconds: f64,
     /// How long threads waited for the disk.
     pub waited_seconds: f64,
-    /// How long no core was needed and nobody waited for the disk: threads that waited for each other, or for the system. The
-    /// rest of `seconds`, with the processors' time spread over all cores.
+    /// The rest of `seconds`, with the processors' time spread over all cores: threads waited for each other or for the system.
     pub idle_seconds: f64,
-    /// What held it back.
+    /// Disk or processor.
     pub bound: Bound,
     /// Its steps, in the order in which they began; one may lie within another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -88,7 +85,7 @@ fn cores() -> f64 {
     std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
 
-/// Everything that a run tells.
+/// The report of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// In order.
@@ -136,7 +133,7 @@ impl Report {
     }
 }
 
-/// Watches a run, phase by phase.
+/// Records a run, phase by phase.
 pub struct Recorder {
     sampler: Sampler,
     phases: Vec<Phase>,
@@ -145,7 +142,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts watching memory; `storage` is asked for the bytes that move.
+    /// Starts to sample memory.
     pub fn start() -> Self {
         Self {
             sampler: Sampler::start(),
@@ -155,7 +152,7 @@ impl Recorder {
         }
     }
 
-    /// From now on, count what this session moves and leases.
+    /// From now on, counts the bytes that this session moves and leases.
     pub fn watch(&mut self, session: &Session) {
         self.storage = Some(session.storage().clone());
         self.sampler.watch(session.storage(), session.budget());
@@ -202,7 +199,7 @@ impl Recorder {
         self.phases.last().map_or(0.0, |phase| phase.seconds)
     }
 
-    /// Stops watching.
+    /// Stops sampling.
     pub fn finish(self) -> Report {
         Report {
             phases: self.phases,

@@ -8,16 +8,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::forecast::Now;
 
-/// The line of a phase that is under way.
+/// The line of the current phase.
 pub struct Progress {
     bar: ProgressBar,
 }
 
-/// The line that steps go to: that of the phase which began last.
+/// The line of the phase that began last, which shows its steps.
 static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 impl Progress {
-    /// A line with the phase's name and the time that it has taken.
+    /// A line with the phase's name and the elapsed time.
     pub fn start(name: &str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self {
@@ -32,12 +32,12 @@ impl Progress {
         Self { bar }
     }
 
-    /// There will be `length` steps.
+    /// The number of positions.
     pub fn length(&self, length: u64) {
         measured(&self.bar, length);
     }
 
-    /// So many steps are done.
+    /// The position that is reached.
     pub fn at(&self, position: u64) {
         self.bar.set_position(position);
     }
@@ -50,14 +50,14 @@ impl Drop for Progress {
     }
 }
 
-/// The phase under way has come to this step.
+/// The current phase has begun a step.
 pub fn step(phase: &str, name: &str) {
     if let Some(bar) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
         bar.set_message(format!("{phase}: {name}"));
     }
 }
 
-/// The run is at this step, and at so many of its columns.
+/// The progress of the run, its step, and the columns that the step has committed to.
 pub fn overall(phase: &str, step: Option<(&str, u64)>, now: &Now) {
     if let Some(bar) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
         let step = match step {

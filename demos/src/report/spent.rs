@@ -1,4 +1,4 @@
-//! What a process has spent so far: bytes, time blocked on the disk, time of processors. Differences of two are a phase's.
+//! Resources of the process so far: bytes, time blocked on the disk, processor time. A phase is the difference of two.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use spillproof::storage::IoStats;
 /// Sums since the start of the process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
-    /// What the session's storage moved.
+    /// Of the session's storage.
     pub io: IoStats,
     /// Time of processors, all threads together, in the program and in the kernel on its behalf.
     pub processor: Duration,

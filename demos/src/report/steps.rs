@@ -1,8 +1,8 @@
-//! Phases, and steps inside them: what the drop-in is doing while `create_proof` runs, and how far it is.
+//! Phases and the steps inside them, while `create_proof` runs.
 //!
-//! The drop-in opens a tracing span of the target [`TARGET`] for each step (synthesis, lookups, quotient...), and tells of each
-//! commitment with an event that has the field `committed`. A [`layer`] turns spans into [`Step`]s for the table. With a
-//! plan ([`expect`]) there is a fraction and a time that is left: on the terminal, and, if asked to ([`print_events`]), on
+//! The drop-in opens a tracing span of the target [`TARGET`] for each step (synthesis, lookups, quotient...), and emits an
+//! event with the field `committed` for each commitment. A [`layer`] turns spans into [`Step`]s for the table. With a
+//! plan ([`expect`]) a step has a fraction and a remaining time: on the terminal, and, after [`print_events`], on
 //! standard error as JSON objects, one a line:
 //!
 //! ```json
@@ -34,21 +34,21 @@ use super::spent::Spent;
 
 /// Spans and events of this target are steps.
 pub const TARGET: &str = "spillproof::step";
-/// How often it is said how far a run is.
+/// Between two reports of progress.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Something that began and ended inside a phase.
+/// A part of a phase.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// What was done.
+    /// Its name.
     pub name: &'static str,
     /// When it began.
     pub started: Instant,
     /// When it ended.
     pub ended: Instant,
-    /// What had been spent before.
+    /// Spent before it.
     pub before: Spent,
-    /// What had been spent after.
+    /// Spent when it ended.
     pub after: Spent,
 }
 
@@ -89,7 +89,7 @@ impl Log {
         Some(forecast.now(moved.bytes_read + moved.bytes_written, Instant::now()))
     }
 
-    /// Where the run is, with `more` about it, if somebody wants to know.
+    /// Shows the progress of the run; as JSON with the fields of `more`, after [`print_events`].
     fn print(&mut self, kind: &str, more: Value) {
         let Some(phase) = self.phase.clone() else { return };
         let now = self.now();
@@ -115,7 +115,7 @@ impl Log {
     }
 }
 
-/// From now on, steps count what this storage moves.
+/// From now on, steps count the bytes that this storage moves.
 pub fn watch(storage: &Storage) {
     log().storage = Some(storage.clone());
 }
@@ -127,12 +127,12 @@ pub fn take() -> Vec<Step> {
     steps
 }
 
-/// From now on, say on standard error what begins, ends and advances: one JSON object a line.
+/// From now on, prints steps that begin, advance and end on standard error: one JSON object a line.
 pub fn print_events() {
     PRINTS_EVENTS.store(true, Ordering::Relaxed);
 }
 
-/// From now on, say how far the work of this plan is, until [`forget`].
+/// From now on, shows the progress of the work of this plan, until [`forget`].
 pub fn expect(plan: &Plan) {
     log().forecast = Some(Forecast::new(plan));
     let tick = || {
@@ -141,7 +141,7 @@ pub fn expect(plan: &Plan) {
             thread::sleep(TICK);
         }
     };
-    // Without a thread, only beginnings and ends are told.
+    // Without a thread, only beginnings and ends are shown.
     let _ = thread::Builder::new().name("progress".into()).spawn(tick);
 }
 
@@ -164,7 +164,7 @@ pub fn end(seconds: f64) {
     log.phase = None;
 }
 
-/// The layer that sees the drop-in's spans.
+/// The layer that receives the drop-in's spans.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     Watcher
 }

@@ -1,5 +1,5 @@
 //! Pictures as SVG: a [`Picture`] to draw on, the memory curve of a run ([`render`]) and its disk rates ([`render_rates`]). Plain
-//! text in, plain text out.
+//! text in, plain text out. [`document`] is the frame of every SVG of the project.
 
 use std::fmt::{Arguments, Write};
 
@@ -84,21 +84,29 @@ impl Picture {
     /// Pictures one below the other, as one SVG.
     pub fn stack(pictures: &[Self]) -> String {
         let height: f64 = pictures.iter().map(|picture| picture.height).sum();
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n"
+        let mut all = format!(
+            "<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n\
+             <g font-family=\"sans-serif\" font-size=\"12\">\n"
         );
         let mut y = 0.0;
         for picture in pictures {
-            let _ = write!(svg, "<g transform=\"translate(0 {y})\">\n{}</g>\n", picture.text);
+            let _ = write!(all, "<g transform=\"translate(0 {y})\">\n{}</g>\n", picture.text);
             y += picture.height;
         }
-        svg.push_str("</svg>\n");
-        svg
+        all.push_str("</g>\n");
+        document(WIDTH, height, &all)
     }
 }
 
-/// The memory of a run: what is resident as an area, what is leased and the budget as lines, the phases as bands.
+/// One SVG of `width` times `height` units around elements.
+pub fn document(width: f64, height: f64, elements: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
+         {elements}</svg>\n"
+    )
+}
+
+/// The memory of a run: resident memory as an area, leased memory and the budget as lines, the phases as bands.
 pub fn render(report: &Report, title: &str) -> String {
     let curve = &report.curve;
     let end = curve.end_seconds();

@@ -72,7 +72,7 @@ fn cells(phase: &Phase) -> [String; COLUMNS] {
     [
         phase.name.clone(),
         format!("{:.2}", phase.seconds),
-        // Of a moment, the clock of processors says nothing.
+        // The processor clock is too coarse below.
         match phase.seconds >= 0.005 {
             true => format!("{:.1}", phase.processor_seconds / phase.seconds),
             false => "-".to_owned(),
@@ -85,7 +85,7 @@ fn cells(phase: &Phase) -> [String; COLUMNS] {
     ]
 }
 
-/// Bytes for people: one digit after the point, binary units.
+/// Bytes as text: one digit after the point, binary units.
 pub fn bytes(bytes: u64) -> String {
     if bytes < 1024 {
         return if bytes == 0 {

@@ -1,4 +1,4 @@
-//! The binary under the fake driver.
+//! The program under test, under the fake driver.
 #![allow(dead_code)]
 
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use spillproof_fake_driver::{Built, build, host_module_image};
 
-pub const BINARY: &str = env!("CARGO_BIN_EXE_spillproof");
+use super::BINARY;
 
 /// The fake driver, and the kernels' image in a file; says `SKIPPED` where they can't be compiled.
 pub fn fake_device() -> Option<(Built, tempfile::NamedTempFile)> {

@@ -276,6 +276,7 @@ mod tests {
     use stock_halo2_axiom::halo2curves::ff::PrimeField as _;
 
     use super::*;
+    use crate::element::Element;
     use crate::native::NativeField;
 
     #[test]

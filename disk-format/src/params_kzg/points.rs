@@ -13,6 +13,7 @@ use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ff::{AdditiveGroup, Field, Zero};
 
 use super::{Layout, Region, SerdeFormat};
+use crate::element::Element;
 use crate::error::{FormatError, PointFault, hex};
 use crate::native::{NativeField, check_length, point_bytes, read_point, write_point};
 

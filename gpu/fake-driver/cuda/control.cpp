@@ -1,4 +1,5 @@
-// The test's side: settings from the environment, failures on demand, counts of what is alive, and the list of violations.
+// Control for tests: settings from the environment, failures on demand, counts of objects, the list of
+// violations.
 #include "entry.h"
 
 #include <cstdlib>
@@ -80,7 +81,7 @@ void violation(const std::string& what) { state().violations.push_back(what); }
 void lose(int code) {
     State& s = state();
     s.lost = code;
-    // Nothing is under way any more.
+    // No copy is in flight any more.
     for (auto& entry : s.regions) {
         Region& region = entry.second;
         while (region.read_by_device > 0) guard(entry.first, false, false);
@@ -98,7 +99,7 @@ void lose_one(Device& device, int code) {
     const auto clear = [&](Stream& stream) {
         if (stream.context->device != &device) return;
         stream.queue.clear();
-        // Whoever waits for it on another device goes on, with whatever there is.
+        // Streams of other devices that wait for it continue with whatever data there is.
         stream.done = stream.issued;
     };
     for (auto& entry : s.default_streams) clear(*entry.second);
@@ -106,7 +107,7 @@ void lose_one(Device& device, int code) {
     for (auto& stream : s.ended) clear(*stream);
 }
 
-// What the current context's device answers; a thread may always turn to another one.
+// The answer of the device of the current context; a thread may always switch to another device.
 static int enter_device(const char* name) {
     Context* context = current_context();
     if (!context || !strncmp(name, "cuCtxSetCurrent", 15) || !strncmp(name, "cuCtxGetCurrent", 15) || !strncmp(name, "cuDevice", 8)) return 0;
@@ -139,7 +140,7 @@ int enter(const char* name) {
 
 using fake::state;
 
-// Everything anew: devices of this size, nothing alive, nothing injected.
+// Resets all state: devices of this size, no objects, no injected failure.
 EXPORT void fake_cuda_reset(uint64_t devices, uint64_t memory_bytes) {
     std::lock_guard<std::recursive_mutex> guard(state().lock);
     fake::State& s = state();
@@ -161,7 +162,7 @@ EXPORT void fake_cuda_reset(uint64_t devices, uint64_t memory_bytes) {
     fake::make_devices(s, devices, memory_bytes);
 }
 
-// The n-th call from now of this name (null: of any) answers `code`; if `is_final`, every later one does too.
+// The n-th call from now of this name (null: any name) returns `code`; if `is_final`, all later calls, too.
 EXPORT void fake_cuda_fail(const char* name, uint64_t nth, int code, int is_final) {
     std::lock_guard<std::recursive_mutex> guard(state().lock);
     fake::State& s = state();
@@ -172,7 +173,8 @@ EXPORT void fake_cuda_fail(const char* name, uint64_t nth, int code, int is_fina
     s.failures = 0;
 }
 
-// The n-th call from now while this device's context is current answers `code`; if `is_final`, the device is lost, and no other one.
+// The n-th call from now while the context of this device is current returns `code`; if `is_final`, this
+// device is lost, and no other.
 EXPORT void fake_cuda_fail_on(int ordinal, uint64_t nth, int code, int is_final) {
     std::lock_guard<std::recursive_mutex> guard(state().lock);
     auto& devices = state().devices;
@@ -207,7 +209,7 @@ EXPORT uint64_t fake_cuda_calls(const char* name) {
     return name ? state().calls_by_name[name] : state().calls;
 }
 
-// How often the failure that was asked for happened.
+// How often the injected failure has happened.
 EXPORT uint64_t fake_cuda_failures() {
     std::lock_guard<std::recursive_mutex> guard(state().lock);
     return state().failures;
@@ -229,7 +231,7 @@ EXPORT uint64_t fake_cuda_live(const char* kind) {
     return count;
 }
 
-// The most device memory that was held at one time.
+// The most device memory that was allocated at one time.
 EXPORT uint64_t fake_cuda_peak_bytes(int ordinal) {
     std::lock_guard<std::recursive_mutex> guard(state().lock);
     const auto& devices = state().devices;

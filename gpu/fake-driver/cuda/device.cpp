@@ -136,12 +136,12 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int handle) {
     ENTER_RELEASE("cuDevicePrimaryCtxRelease_v2");
     Device* device = device_of(handle);
     if (!device || device->retains == 0) return invalid_context;
-    // The last one out: what is queued runs, or is found to use freed memory.
+    // The last release: queued work runs now, or is found to use freed memory.
     if (device->retains == 1) drain_context(&device->primary);
     if (--device->retains == 0) {
         device->peers.clear();
         device->lost = 0;
-        // What was lost was the context; the next one is a new one.
+        // A lost context is gone; the next one is a new one.
         bool any = false;
         for (const auto& other : state().devices) any = any || other->retains > 0;
         if (!any) state().lost = 0;

@@ -5,19 +5,19 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-// For calls that do nothing if they fail, or if they are to lie about it.
+// For calls that do nothing if an injected failure hits them.
 #define ENTER(name)                                                  \
     std::lock_guard<std::recursive_mutex> guard(fake::state().lock); \
     if (const int injected = fake::enter(name)) return injected == fake::lie ? 0 : injected
 
-// For calls that release something: what they release is gone, whatever they answer.
+// For calls that release an object: it is released even if the call reports a failure.
 #define ENTER_RELEASE(name)                                          \
     std::lock_guard<std::recursive_mutex> guard(fake::state().lock); \
     const int injected = fake::enter(name)
 
 namespace fake {
 
-// In place of a failure's code: the call does nothing, and answers that all is well.
+// In place of an error code: the call does nothing and reports success.
 constexpr int lie = -1;
 
 int enter(const char* name);

@@ -1,4 +1,4 @@
-// Regions: allocation, release, and the question whether a range lies in one.
+// Regions: allocation, release, and the check whether a range lies in one.
 #include "state.h"
 
 #include <cstring>
@@ -8,13 +8,13 @@
 namespace fake {
 namespace {
 
-// Alignment of what the real driver gives out, and the unit in which device memory is counted.
+// The alignment of the real driver's allocations, and the unit in which device memory is counted.
 constexpr size_t alignment_bytes = 256;
-// Behind the bytes asked for, up to the guard page: found changed at the release if somebody wrote there.
+// Fills the bytes behind an allocation, up to the guard page; the release finds any write to them.
 constexpr unsigned char canary = 0xC5;
-// Memory that nobody has written yet.
+// Fills memory that is not written yet.
 constexpr unsigned char garbage = 0xA5;
-// Freed maps that stay unreadable.
+// Freed maps that stay inaccessible.
 constexpr size_t quarantined_max = 4096;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -49,7 +49,7 @@ int release(uintptr_t start, bool on_device) {
     State& s = state();
     const auto found = s.regions.find(start);
     if (found == s.regions.end() || (found->second.device != nullptr) != on_device) {
-        violation("freed memory that is not there, or not of this kind");
+        violation("freed memory that is not allocated, or is of another kind");
         return invalid_value;
     }
     const Region region = found->second;
@@ -58,13 +58,13 @@ int release(uintptr_t start, bool on_device) {
     const size_t counted_bytes = round_up(region.bytes, alignment_bytes);
     for (size_t at = region.bytes; at < counted_bytes; at++) {
         if (region.start[at] != canary) {
-            violation("something was written behind the end of an allocation of " + std::to_string(region.bytes) + " bytes");
+            violation("a write behind the end of an allocation of " + std::to_string(region.bytes) + " bytes");
             break;
         }
     }
     if (region.device) region.device->used_bytes -= counted_bytes;
     s.regions.erase(found);
-    // The pages go, the addresses stay taken: a late user of them faults.
+    // The pages are freed, and the addresses stay reserved: a later access faults.
     mmap(region.map, region.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     s.quarantine.push_back(region);
     if (s.quarantine.size() > quarantined_max) free_all_quarantined();

@@ -1,8 +1,8 @@
-// What the fake driver knows: devices, memory, streams, events, modules, and what was done wrong to them.
+// The state of the fake driver: devices, memory, streams, events, modules, and violations.
 //
-// Device memory is host memory on maps of its own, with a guard page behind it, so that a kernel (host code) which runs over the end
-// or uses freed memory is killed on the spot. Streams are queues; a queue moves only when somebody needs it to (see schedule.h).
-// One lock guards all; the library may be called from any thread.
+// Device memory is host memory on maps of its own, with a guard page behind it: a kernel (host code) that
+// runs over the end or uses freed memory is killed at once. Streams are queues, which move only when a call
+// needs it (see schedule.h). One lock guards all state; any thread may call the library.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace fake {
 
-// Results of the driver's API that are given out here (numbers: CUDA driver API reference, CUresult).
+// The results of the driver API that this library returns (numbers: CUDA driver API reference, CUresult).
 enum Result : int {
     success = 0,
     invalid_value = 1,
@@ -59,7 +59,7 @@ struct Device {
     Context primary;
 };
 
-// A map with the caller's bytes at its end and a guard page behind. Freed ones stay unreadable for a while.
+// A map with the allocation at its end and a guard page behind it. Freed maps stay inaccessible for a while.
 struct Region {
     unsigned char* start;
     size_t bytes;
@@ -67,7 +67,8 @@ struct Region {
     size_t map_bytes;
     Device* device; // null: page-locked host memory
     unsigned flags;
-    // Copies under way, for page-locked memory. While there are some, the pages are closed to the host, see `guard`.
+    // Copies under way, for page-locked memory. While there are some, the pages are closed to the host, see
+    // `guard`.
     unsigned read_by_device = 0;
     unsigned written_by_device = 0;
 };
@@ -142,12 +143,12 @@ struct State {
 
 State& state();
 
-// Remembers something that a real driver need not notice.
+// Records misuse that a real driver need not detect.
 void violation(const std::string& what);
 
-// Loses the device: what is queued never runs, and every call from now on answers `code`.
+// Loses the device: queued work never runs, and every later call returns `code`.
 void lose(int code);
-// The same for one of several: what is queued on it never runs, and calls on others go on.
+// The same for one of several devices; calls on the others succeed.
 void lose_one(Device& device, int code);
 
 // memory.cpp
@@ -156,8 +157,9 @@ int release(uintptr_t start, bool on_device);
 const Region* region_of(uintptr_t at, size_t bytes);
 bool live(uintptr_t at, size_t bytes, const char* what);
 void free_all_quarantined();
-// Closes page-locked memory to the host while a copy of it is queued: to writers, and if the device writes, to readers too. A program
-// that touches it dies at that instruction. Only whole allocations; with `begins` false, the copy is about to run.
+// Closes page-locked memory to the host while a copy of it is queued: to writers, and if the device writes,
+// to readers too. An access then kills the process at that instruction. Whole allocations only; with `begins`
+// false the copy is about to run.
 void guard(uintptr_t at, bool device_writes, bool begins);
 
 } // namespace fake

@@ -1,5 +1,5 @@
-// Two kernels of the fake driver's own, in the form in which a host build of kernels exports them: one function for each, which runs
-// the whole grid on the calling thread.
+// Two test kernels of the fake driver, in the form in which a host build exports kernels: one function each,
+// which runs the whole grid on the calling thread.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// Entry points: streams, events, copies, modules, launches. All that is asynchronous is queued; see schedule.h for when it runs.
+// Entry points: streams, events, copies, modules, launches. All asynchronous work is queued; schedule.h says
+// when it runs.
 #include "entry.h"
 
 #include <cstring>
@@ -9,10 +10,11 @@
 namespace fake {
 namespace {
 
-// Polls of an unfinished event before it makes progress on its own, as a real one does some day.
+// Polls of an unfinished event before it makes progress on its own, as a real event eventually does.
 constexpr unsigned polls_until_progress = 3;
-// What a launch copies of its parameters: they are the caller's variables, and may be gone when the kernel runs. Their number and sizes
-// are known to a compiler, not to this library, so as much is copied as a kernel may have and as can be read.
+// The bytes of parameters that a launch copies: the parameters are variables of the caller, which may be gone
+// when the kernel runs. Only a compiler knows their number and sizes, so the launch copies as many bytes as a
+// kernel may have and as are readable.
 constexpr size_t parameters_max = 32;
 constexpr size_t parameter_bytes_max = 4096;
 
@@ -21,7 +23,7 @@ bool pinned(const void* start, size_t bytes) {
     return region && !region->device;
 }
 
-// Queues a copy between two ranges, each of which must still be there when it runs.
+// Queues a copy between two ranges; both must still be allocated when it runs.
 void enqueue_copy(Stream* stream, uintptr_t to, uintptr_t from, size_t bytes, const char* what) {
     guard(to, true, true);
     guard(from, false, true);
@@ -39,11 +41,11 @@ bool on_device(uint64_t start, size_t bytes) {
     return region && region->device;
 }
 
-// Reads memory that may not be there: bytes copied, 0 if none.
+// Reads memory that may be unmapped: returns the bytes copied, or 0.
 size_t read_if_mapped(const void* from, void* to, size_t bytes) {
     static const int scratch = memfd_create("fake-cuda-parameters", 0);
     if (scratch < 0) {
-        violation("no memfd: parameters of kernels cannot be copied");
+        violation("no memfd: the parameters of kernels cannot be copied");
         return 0;
     }
     const ssize_t written = pwrite(scratch, from, bytes, 0);
@@ -60,7 +62,7 @@ struct Parameters {
             void* pointer = nullptr;
             if (read_if_mapped(pointers + i, &pointer, sizeof pointer) != sizeof pointer) break;
             std::vector<unsigned char> value(parameter_bytes_max);
-            // Behind the last parameter there is anything, mostly no pointer.
+            // Behind the last parameter there are arbitrary bytes, mostly no pointer.
             if (read_if_mapped(pointer, value.data(), value.size()) == 0) break;
             values.push_back(std::move(value));
         }
@@ -234,7 +236,7 @@ EXPORT int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* han
         enqueue_copy(stream, reinterpret_cast<uintptr_t>(to), from, bytes, "copy to the host");
         return success;
     }
-    // To pageable memory the call returns when the copy is done.
+    // A copy to pageable memory is done when the call returns.
     if (!drain(stream, stream->issued)) return state().lost;
     memcpy(to, reinterpret_cast<const void*>(from), bytes);
     return success;
@@ -287,7 +289,8 @@ EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void*
     return success;
 }
 
-// An image is the text `spillproof-host-module:<path>`, which names a shared library of kernels that were compiled for the host.
+// An image is the text `spillproof-host-module:<path>`, with the path of a shared library of kernels that
+// were compiled for the host.
 EXPORT int cuModuleLoadData(void** handle, const void* image) {
     ENTER("cuModuleLoadData");
     Context* context = current_context();
@@ -308,7 +311,7 @@ EXPORT int cuModuleLoadData(void** handle, const void* image) {
     return success;
 }
 
-// The library stays loaded: work in the queues may still name its code.
+// The library stays loaded, since queued work may use its code.
 EXPORT int cuModuleUnload(void* handle) {
     ENTER_RELEASE("cuModuleUnload");
     return state().modules.erase(static_cast<Module*>(handle)) == 0 ? static_cast<int>(invalid_handle) : injected;

@@ -1,4 +1,5 @@
-//! Compiles the library once per content: the folder's name is a digest of sources, compiler and flags, and it appears whole.
+//! Compiles the library once for each content: the name of the folder is a digest of sources, compiler and
+//! flags, and the folder appears whole.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -33,14 +34,14 @@ const FLAGS: &[&str] = &[
 /// The compiled library.
 #[derive(Debug, Clone)]
 pub struct Built {
-    /// The folder for `LD_LIBRARY_PATH`; holds `libcuda.so` and nothing else that a loader would look for.
+    /// The folder for `LD_LIBRARY_PATH`. It holds `libcuda.so` and no other library.
     pub folder: PathBuf,
     /// The shared library of the two test kernels.
     pub test_kernels: PathBuf,
 }
 
 impl Built {
-    /// A command whose loader finds the fake driver first.
+    /// A command whose loader finds the fake driver before any other.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut search = OsString::from(&self.folder);
         if let Some(before) = std::env::var_os("LD_LIBRARY_PATH") {
@@ -53,7 +54,7 @@ impl Built {
     }
 }
 
-/// There is no C++ compiler on this machine.
+/// No C++ compiler was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoCompiler(String);
 
@@ -65,13 +66,13 @@ impl fmt::Display for NoCompiler {
 
 impl std::error::Error for NoCompiler {}
 
-/// Builds the fake driver, or finds it built.
+/// Builds the fake driver, unless it is built already.
 ///
 /// # Errors
 /// [`NoCompiler`], if neither `$CXX` nor `g++` can be started.
 ///
 /// # Panics
-/// If there is a compiler and it rejects the library: that is a bug of this crate.
+/// If the compiler rejects the library: a bug of this crate.
 pub fn build() -> Result<Built, NoCompiler> {
     static BUILT: OnceLock<Result<Built, NoCompiler>> = OnceLock::new();
     BUILT.get_or_init(build_once).clone()
@@ -102,7 +103,7 @@ fn build_once() -> Result<Built, NoCompiler> {
     })
 }
 
-/// Compiles into a folder of this process's own and renames it: another process may do the same at the same time.
+/// Compiles into a folder of this process and renames it, since another process may build at the same time.
 fn publish(compiler: &str, folder: &Path) -> io::Result<()> {
     let partial = folder.with_extension(std::process::id().to_string());
     std::fs::create_dir_all(partial.join("source"))?;

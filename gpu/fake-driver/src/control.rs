@@ -1,4 +1,5 @@
-//! The test's side of the library: its control functions, found in the `libcuda.so` that the program under test uses too.
+//! The control functions of the library, which tests call. They are in the `libcuda.so` that the program
+//! under test uses, too.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -11,22 +12,22 @@ pub struct FakeDriver {
     library: Library,
 }
 
-/// When queued work runs; all three are legal.
+/// When queued work runs. All three are legal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Not before somebody waits for it, and then only what is needed for that.
+    /// When a call waits for it, and no more than that call needs.
     Late,
     /// At once.
     Eager,
-    /// Now and then, as the seed says.
+    /// At random times, by the seed.
     Random(u64),
 }
 
-/// What an injected failure answers: numbers of `CUresult`.
+/// The answer of an injected failure: numbers of `CUresult`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Code {
-    /// None: the call does nothing, and answers that all is well.
+    /// No code: the call does nothing and reports success.
     Lie = -1,
     /// `CUDA_ERROR_INVALID_VALUE`
     InvalidValue = 1,
@@ -40,7 +41,7 @@ pub enum Code {
     Unknown = 999,
 }
 
-/// How many of each the program holds.
+/// The objects that the program holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Live {
     /// Primary contexts retained.
@@ -61,7 +62,7 @@ impl FakeDriver {
     /// The library that the loader finds first.
     ///
     /// # Panics
-    /// If that is not the fake one.
+    /// If it is not the fake driver.
     pub(crate) fn loaded() -> Self {
         // SAFETY: the loader's path starts with the folder of the fake driver, whose initialisers do nothing.
         let library = unsafe { Library::new("libcuda.so") }.expect("the fake driver is on the loader's path");
@@ -70,15 +71,15 @@ impl FakeDriver {
         driver
     }
 
-    /// Everything anew: so many devices of so many bytes, nothing alive, nothing injected, no violations.
-    /// Whatever the program still holds of before is invalid.
+    /// Resets all state: `devices` devices of `memory_bytes` each, no objects, no injected failure, no
+    /// violations. Objects that the program still holds are invalid.
     pub fn reset(&self, devices: u64, memory_bytes: u64) {
         // SAFETY: the signature is that of `cuda/control.cpp`.
         unsafe { self.function::<unsafe extern "C" fn(u64, u64)>(c"fake_cuda_reset")(devices, memory_bytes) }
     }
 
-    /// The `nth` call from now (counted from 1) of this name, or of any, answers `code`; if `lost`, every later call does too.
-    /// 0 is never.
+    /// Makes the `nth` call from now (counted from 1) of this name, or of any name, return `code`; if `lost`,
+    /// all later calls, too. 0 means never.
     pub fn fail(&self, name: Option<&str>, nth: u64, code: Code, lost: bool) {
         let name = name.map(|name| CString::new(name).expect("a name without zeros"));
         let start = name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr());
@@ -87,8 +88,9 @@ impl FakeDriver {
         unsafe { self.function::<Fail>(c"fake_cuda_fail")(start, nth, code as c_int, c_int::from(lost)) }
     }
 
-    /// The `nth` call from now (counted from 1) on this device answers `code`; if `lost`, every later call on it does too, and calls on
-    /// other devices go on. Each device may have one. 0 is never.
+    /// Makes the `nth` call from now (counted from 1) on this device return `code`; if `lost`, all later
+    /// calls on it, too; calls on other devices succeed. Each device may have one such failure. 0 means
+    /// never.
     pub fn fail_on(&self, ordinal: usize, nth: u64, code: Code, lost: bool) {
         type FailOn = unsafe extern "C" fn(c_int, u64, c_int, c_int);
         let ordinal = c_int::try_from(ordinal).unwrap_or(-1);
@@ -105,13 +107,13 @@ impl FakeDriver {
         unsafe { self.function::<unsafe extern "C" fn(c_int) -> u64>(c"fake_cuda_calls_on")(ordinal) }
     }
 
-    /// How often the failure that was asked for has happened.
+    /// How often the injected failure has happened.
     pub fn failures(&self) -> u64 {
         // SAFETY: the signature is that of `cuda/control.cpp`.
         unsafe { self.function::<unsafe extern "C" fn() -> u64>(c"fake_cuda_failures")() }
     }
 
-    /// When queued work runs from now on.
+    /// Sets when queued work runs from now on.
     pub fn order(&self, order: Order) {
         let (number, seed) = match order {
             Order::Late => (0, 0),
@@ -122,8 +124,8 @@ impl FakeDriver {
         unsafe { self.function::<unsafe extern "C" fn(c_int, u64)>(c"fake_cuda_order")(number, seed) }
     }
 
-    /// Closes page-locked memory to the host while a copy of it is queued, from now on: whoever touches it then dies at that
-    /// instruction, even if the data would have come out right.
+    /// From now on, closes page-locked memory to the host while a copy of it is queued. An access then kills
+    /// the process at that instruction, even if the data would be right.
     pub fn guard(&self, guarding: bool) {
         // SAFETY: the signature is that of `cuda/control.cpp`.
         unsafe { self.function::<unsafe extern "C" fn(c_int)>(c"fake_cuda_guard")(c_int::from(guarding)) }
@@ -137,7 +139,7 @@ impl FakeDriver {
         unsafe { self.function::<unsafe extern "C" fn(*const c_char) -> u64>(c"fake_cuda_calls")(start) }
     }
 
-    /// What the program holds now.
+    /// The objects that the program holds now.
     pub fn live(&self) -> Live {
         Live {
             contexts: self.count(c"contexts"),
@@ -149,14 +151,14 @@ impl FakeDriver {
         }
     }
 
-    /// The most memory of a device that was held at one time, in bytes.
+    /// The most bytes of a device's memory that were allocated at one time.
     pub fn peak_bytes(&self, ordinal: usize) -> u64 {
         let ordinal = c_int::try_from(ordinal).unwrap_or(-1);
         // SAFETY: the signature is that of `cuda/control.cpp`.
         unsafe { self.function::<unsafe extern "C" fn(c_int) -> u64>(c"fake_cuda_peak_bytes")(ordinal) }
     }
 
-    /// What the program did that a real driver need not notice.
+    /// Violations: misuse that a real driver need not detect.
     pub fn violations(&self) -> Vec<String> {
         type Violation = unsafe extern "C" fn(u64) -> *const c_char;
         (0..)
@@ -169,10 +171,10 @@ impl FakeDriver {
             .collect()
     }
 
-    /// Asserts that nothing is alive and nothing was violated.
+    /// Asserts that the program holds no objects and made no violations.
     ///
     /// # Panics
-    /// If it is not so.
+    /// If it does.
     pub fn assert_clean(&self, when: &str) {
         assert_eq!(self.violations(), Vec::<String>::new(), "{when}");
         assert_eq!(self.live(), Live::default(), "leaked: {when}");
@@ -187,7 +189,7 @@ impl FakeDriver {
     /// # Safety
     /// `F` must be the type of the function of that name.
     unsafe fn function<F: Copy>(&self, name: &CStr) -> F {
-        // SAFETY: the caller vouches for the type; the library stays loaded as long as `self`.
+        // SAFETY: the caller guarantees the type; the library stays loaded as long as `self`.
         let found = unsafe { self.library.get::<F>(name) };
         *found.unwrap_or_else(|e| panic!("{name:?}: not the fake driver: {e}"))
     }

@@ -1,20 +1,23 @@
-//! A fake `libcuda.so` for tests. Development dependency only; nothing of it ships.
+//! A fake `libcuda.so` for tests. A development dependency only.
 //!
-//! `cuda/` holds the library (C++): devices whose memory is host memory with guard pages, streams that are queues, events, modules that
-//! are shared libraries of kernels compiled for the host, failures on demand, and a list of violations (use after free, copies past
-//! the end). It is compiled with `g++` (or `$CXX`) when a test first asks for it, and kept beside the test binaries.
+//! `cuda/` holds the library (C++): devices whose memory is host memory with guard pages, streams that are
+//! queues, events, modules that are shared libraries of kernels compiled for the host, failures on demand,
+//! and a list of violations (use after free, copies past the end). The first test that needs it compiles it
+//! with `g++` (or `$CXX`); the result is kept beside the test binaries.
 //!
-//! The loader finds it by name, so a test runs in a child process: [`under`] starts the same test again with `LD_LIBRARY_PATH` set, and
-//! only there calls its body. A child that hangs is killed; one that dies shows what it said.
+//! The loader finds it by name, so a test runs in a child process: [`under`] starts the same test again with
+//! `LD_LIBRARY_PATH` set, and the child runs the body. A child that hangs is killed; the output of a child
+//! that fails is shown.
 //!
-//! Work that is queued on a stream runs as late as the API allows, see [`Order`]: a missing event is seen, where a machine that happens
-//! to be fast enough would hide it. A test that passes under all orders still says nothing about speed, about memory that is really
-//! on another chip, or about two kernels that run at once.
+//! Work that is queued on a stream runs as late as the API allows: see [`Order`]. So a missing event shows,
+//! which a fast machine would hide. A test that passes under all orders says nothing about speed, about
+//! memory on a separate chip, or about two kernels that run at once.
 //!
-//! A whole program runs under it through [`Built::command`], with its settings in the environment: `FAKE_CUDA_DEVICES`,
-//! `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_VERSION`, `FAKE_CUDA_ORDER` (`late`, `eager`, `random:<seed>`), `FAKE_CUDA_FAIL`
-//! (`<call or any>:<n>:<code>[:lost]`; a code of -1 is a lie: the call does nothing, and answers that all is well), `FAKE_CUDA_FAIL_ON`
-//! (`<device>:<n>:<code>[:lost]`, the n-th call of any kind on that device).
+//! A whole program runs under it through [`Built::command`], with settings in the environment:
+//! `FAKE_CUDA_DEVICES`, `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_VERSION`, `FAKE_CUDA_ORDER` (`late`, `eager`,
+//! `random:<seed>`), `FAKE_CUDA_FAIL` (`<call or any>:<n>:<code>[:lost]`; with code -1 the call does nothing
+//! and reports success), `FAKE_CUDA_FAIL_ON` (`<device>:<n>:<code>[:lost]`, the n-th call of any kind on that
+//! device).
 
 mod build;
 mod control;
@@ -30,13 +33,15 @@ pub use control::{Code, FakeDriver, Live, Order};
 
 const CHILD: &str = "SPILLPROOF_FAKE_DRIVER_CHILD";
 const KERNELS: &str = "SPILLPROOF_FAKE_DRIVER_KERNELS";
-/// How long a child may take: a hang must be a failure, not a wait.
+/// The longest time of a child: a hang must be a failure.
 const CHILD_SECONDS_MAX: u64 = 120;
 
-/// Runs `body` under the fake driver: `under(module_path!(), "name_of_this_test", |driver| ..)` as the whole body of a test.
+/// Runs `body` under the fake driver: `under(module_path!(), "name_of_this_test", |driver| ..)` is the whole
+/// body of a test.
 ///
 /// # Panics
-/// If the body panics, the child dies or hangs, or the library does not compile. Without a compiler it says `SKIPPED`.
+/// If the body panics, the child dies or hangs, or the library does not compile. Without a compiler it prints
+/// `SKIPPED`.
 pub fn under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
     if let Some((end, said)) = run_under(module, test, body) {
         assert_eq!(end, End::Well, "{test} under the fake driver:\n{said}");
@@ -44,10 +49,11 @@ pub fn under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
     }
 }
 
-/// As [`under`], for a body that must be killed by the processor for touching memory that is not its own: see [`FakeDriver::guard`].
+/// As [`under`], for a body that the processor must kill because it accesses memory that is closed to it: see
+/// [`FakeDriver::guard`].
 ///
 /// # Panics
-/// If the body ends in any other way.
+/// If the body ends in another way.
 pub fn killed_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) {
     if let Some((end, said)) = run_under(module, test, body) {
         let expected = [SIGSEGV, SIGBUS].map(|signal| End::Killed(Some(signal)));
@@ -66,15 +72,16 @@ const SIGSEGV: i32 = 11;
 enum End {
     /// The test passed.
     Well,
-    /// It failed, or there is none of that name.
+    /// The test failed, or no test has that name.
     Badly,
-    /// By a signal, if it has a number.
+    /// A signal killed it.
     Killed(Option<i32>),
-    /// Not by itself.
+    /// It did not end in time.
     Hung,
 }
 
-/// `None` in the child itself, and where there is no compiler.
+/// Runs the body in the child, or starts the child. `None` in the child itself, and where no compiler is
+/// found.
 fn run_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) -> Option<(End, String)> {
     let name = match module.split_once("::") {
         Some((_, inner)) => format!("{inner}::{test}"),
@@ -87,7 +94,7 @@ fn run_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) -> Option
     match build() {
         Ok(built) => Some(run_again(&name, &built)),
         Err(reason) => {
-            // Straight to standard error: the test runner would hide what `println!` says.
+            // On standard error, since the test runner hides the output of tests that pass.
             let line = format!("SKIPPED: {name}: {reason}\n");
             let _ = std::io::stderr().write_all(line.as_bytes());
             None
@@ -95,16 +102,18 @@ fn run_under(module: &str, test: &str, body: impl FnOnce(&FakeDriver)) -> Option
     }
 }
 
-/// An image that the fake driver loads as a module: the two kernels `spk_test_scale` and `spk_test_accumulate`.
+/// An image that the fake driver loads as a module: the two kernels `spk_test_scale` and
+/// `spk_test_accumulate`.
 ///
 /// # Panics
-/// Outside the body of [`under`].
+/// If it is called outside the body of [`under`].
 pub fn test_kernels_image() -> Vec<u8> {
     let path = std::env::var(KERNELS).expect("only in a test under the fake driver");
     host_module_image(path.as_ref())
 }
 
-/// An image that the fake driver loads as a module: a shared library which exports `host_<name>` for every kernel.
+/// An image that the fake driver loads as a module: a shared library that exports `host_<name>` for every
+/// kernel.
 pub fn host_module_image(library: &std::path::Path) -> Vec<u8> {
     format!("spillproof-host-module:{}\0", library.display()).into_bytes()
 }
@@ -123,7 +132,7 @@ fn run_again(name: &str, built: &Built) -> (End, String) {
     watch(child)
 }
 
-/// Waits for the child, kills it after its time; how it ended, and all that it said.
+/// Waits for the child, or kills it after [`CHILD_SECONDS_MAX`]. Returns how it ended, and its output.
 fn watch(mut child: Child) -> (End, String) {
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let out = std::thread::spawn(move || all_of(out));
@@ -143,7 +152,7 @@ fn watch(mut child: Child) -> (End, String) {
     let said = out.join().unwrap_or_default() + &err.join().unwrap_or_default();
     let end = match ended {
         None => End::Hung,
-        // No test of that name would be a success that tested nothing.
+        // A child that ran no test succeeds, too, and must not count.
         Some(status) if status.success() && said.contains("1 passed") => End::Well,
         Some(status) if status.code().is_none() => End::Killed(status.signal()),
         Some(_) => End::Badly,
@@ -159,7 +168,7 @@ fn all_of(stream: Option<impl Read>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Where built things are kept: beside the test binaries, so that `cargo clean` takes them along.
+/// The folder of the built library: beside the test binaries, so `cargo clean` removes it.
 fn build_folder() -> PathBuf {
     let this = std::env::current_exe().unwrap_or_default();
     this.parent().map_or_else(std::env::temp_dir, PathBuf::from)

@@ -1,4 +1,5 @@
-//! The fake driver under `cudarc`'s own safe layer, unmodified: what a real device does comes out, and what goes wrong is noticed.
+//! The fake driver under the unmodified safe layer of `cudarc`: it gives the results of a real device, and
+//! detects misuse.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -75,7 +76,7 @@ fn nothing_runs_before_it_is_waited_for() {
         let start = pinned.as_mut_ptr().unwrap();
         let mut values = first.alloc_zeros::<u64>(4).unwrap();
         first.memcpy_htod(&pinned, &mut values).unwrap();
-        // SAFETY: the copy has not run, which is what this test is about; nothing else looks at the memory.
+        // SAFETY: the copy has not run, as this test shows; no other code accesses the memory.
         unsafe { std::slice::from_raw_parts_mut(start, 4) }.fill(2);
         second.synchronize().unwrap();
         // SAFETY: as above.
@@ -103,7 +104,8 @@ fn nothing_runs_before_it_is_waited_for() {
     });
 }
 
-/// Parameters are read when a kernel is launched, as the real driver does: the caller's variables may be gone when it runs.
+/// Like the real driver, the fake one reads parameters at the launch: the variables of the caller may be gone
+/// when the kernel runs.
 #[test]
 fn parameters_are_copied_at_the_launch() {
     under(module_path!(), "parameters_are_copied_at_the_launch", |_| {
@@ -114,8 +116,8 @@ fn parameters_are_copied_at_the_launch() {
         let factor = Box::into_raw(Box::new(2u64));
         let (count, first) = (10u64, 0u64);
         let mut builder = stream.launch_builder(&kernel);
-        // SAFETY: made above, freed below, after the last use of `builder`; and the parameters are those of `spk_test_scale`, which
-        // touches `count` words.
+        // SAFETY: made above, freed below, after the last use of `builder`; and the parameters are those of
+        // `spk_test_scale`, which touches `count` words.
         unsafe {
             builder.arg(&mut values).arg(&count).arg(&*factor).arg(&first);
             builder.launch(config(10)).unwrap();
@@ -134,7 +136,7 @@ fn misuse_is_answered() {
     under(module_path!(), "misuse_is_answered", |driver| {
         let context = CudaContext::new(0).unwrap();
         let stream = context.new_stream().unwrap();
-        // SAFETY: the fake driver checks ranges and keeps what it checks by; that is what is tested.
+        // SAFETY: the fake driver checks ranges against its own records; this test shows it.
         unsafe {
             let start = result::malloc_sync(64).unwrap();
             let past = result::memset_d8_async(start, 0, 65, stream.cu_stream());
@@ -170,7 +172,7 @@ fn misuse_is_answered() {
     });
 }
 
-/// Frees memory under a queued fill: it faults when it runs, and everything after it answers the same.
+/// Frees memory under a queued fill: the fill fails when it runs, and so do all later calls.
 fn free_under_a_fill(driver: &FakeDriver) {
     let context = CudaContext::new(0).unwrap();
     let stream = context.new_stream().unwrap();
@@ -195,7 +197,8 @@ fn use_after_free_loses_the_device() {
     );
 }
 
-/// Kernels run as host code on real maps: one that writes past its buffer hits the canary, or the guard page behind it.
+/// Kernels run as host code on real maps: a kernel that writes past its buffer hits the canary, or the guard
+/// page behind it.
 #[test]
 fn a_kernel_that_writes_past_its_buffer_is_noticed() {
     under(
@@ -209,7 +212,7 @@ fn a_kernel_that_writes_past_its_buffer_is_noticed() {
             let (count, factor, first) = (4u64, 1u64, 0u64);
             let mut builder = stream.launch_builder(&kernel);
             builder.arg(&values).arg(&count).arg(&factor).arg(&first);
-            // SAFETY: one word too many, inside the allocation's rounding: the canary's place.
+            // SAFETY: one word too many, within the rounding of the allocation, where the canary is.
             unsafe { builder.launch(config(4)) }.unwrap();
             stream.synchronize().unwrap();
             drop(values);
@@ -235,7 +238,7 @@ fn the_library_is_the_one_that_cudarc_loads() {
     );
 }
 
-/// What `settings_come_from_the_environment` starts as a program of its own.
+/// The program that `settings_come_from_the_environment` starts.
 #[test]
 fn program_under_the_fake_driver() {
     if std::env::var_os("FAKE_CUDA_DEVICES").is_none() {
@@ -248,7 +251,7 @@ fn program_under_the_fake_driver() {
     );
     let context = CudaContext::new(3).unwrap();
     assert_eq!(context.total_mem().unwrap(), 12_345);
-    // Eager: done without being waited for.
+    // With eager order the work is done without a wait.
     let stream = context.new_stream().unwrap();
     let mut values = stream.alloc_zeros::<u64>(4).unwrap();
     let event = context.new_event(None).unwrap();
@@ -260,7 +263,7 @@ fn program_under_the_fake_driver() {
 
 #[test]
 fn settings_come_from_the_environment() {
-    // Where there is no compiler, the other tests say so.
+    // Without a compiler the other tests print the reason.
     let Ok(built) = build() else { return };
     let output = built
         .command(std::env::current_exe().unwrap())

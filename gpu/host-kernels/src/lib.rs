@@ -1,8 +1,8 @@
 //! The kernels of `gpu/kernels`, compiled for the host.
 //!
-//! For each kernel `spk_x` the library exports
-//! `void host_spk_x(unsigned gx, gy, gz, bx, by, bz, size_t shared_bytes, void **args)`, which runs the grid to its end on the
-//! calling thread; `args` is as in `cuLaunchKernel`. `const char *host_spk_names(void)` gives the kernels' names, one a line.
+//! For each kernel `spk_x` the library exports `void host_spk_x(unsigned gx, gy, gz, bx, by, bz, size_t
+//! shared_bytes, void **args)`, which runs the grid to its end on the calling thread; `args` is as in
+//! `cuLaunchKernel`. `const char *host_spk_names(void)` gives the kernels' names, one a line.
 #![warn(missing_docs)]
 
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
-//! Images on disk, so that a program compiles its kernels once for each machine.
+//! Compiled images on disk, so that a machine compiles the kernels once.
 //!
-//! File `<digest>.image`, where the digest is BLAKE3 of everything that the image depends on, each part with its length:
+//! File `<digest>.image`. The digest is BLAKE3 of everything that the image depends on, each part with its
+//! length:
 //!
 //! ```text
 //! bytes 0..8     "SPKIMG01"
@@ -8,8 +9,8 @@
 //! bytes 40..     the image
 //! ```
 //!
-//! A file appears whole, by a rename. One that is not what it says is compiled anew and replaced; nothing here is worth an error that a
-//! compiler can mend, so a folder that cannot be written to only costs time.
+//! A file appears whole, by a rename. A damaged file is compiled again and replaced. No error of the disk
+//! fails a job, since the compiler can replace any file; a folder that cannot be written to costs time only.
 
 use std::fs;
 use std::io::{self, Write};
@@ -28,14 +29,14 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache in this folder, which is made when something is first kept.
+    /// The cache in this folder, which is created with the first image.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
         }
     }
 
-    /// The image of `text`: kept, or compiled and kept.
+    /// The image of `text`, from the cache or from the compiler; then the cache keeps it.
     ///
     /// # Errors
     /// Those of the compiler.
@@ -50,12 +51,12 @@ impl Cache {
             return Ok(image);
         }
         let image = compiler.compile(text, compute_capability)?;
-        // Without a cache the next start compiles again.
+        // If it cannot be kept, the next start compiles again.
         let _ = self.keep(&file, &image);
         Ok(image)
     }
 
-    /// Where an image is kept.
+    /// The file of an image.
     pub fn file(&self, text: &Text, (major, minor): (i32, i32), version: &str) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         let mut part = |bytes: &[u8]| {
@@ -75,7 +76,7 @@ impl Cache {
         self.folder.join(format!("{}.image", hasher.finalize().to_hex()))
     }
 
-    /// Keeps an image; [`Cache::image`] does it by itself.
+    /// Writes an image to its file; [`Cache::image`] calls this.
     ///
     /// # Errors
     /// [`Error::File`].
@@ -98,7 +99,7 @@ impl Cache {
     }
 }
 
-/// The image in a file's bytes, if it is whole.
+/// The image in the bytes of a file, if the file is whole.
 fn checked(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let header = bytes.get(..HEADER_BYTES)?;
     let (magic, digest) = header.split_at(MAGIC.len());
@@ -115,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it is asked; its image is the text, the architecture and the version.
+    /// Counts its compilations; its image is the text, the architecture and the version.
     struct Counting {
         version: &'static str,
         compiled: Cell<u32>,

@@ -1,8 +1,10 @@
-//! Where NVRTC is: where the loader looks, as everywhere; then in the folder that [`FOLDER_VARIABLE`] names; then where CUDA's installers
-//! and Python's packages put it, beside the `nvcc` and the `python3` of `PATH` too.
+//! Finds NVRTC: where the dynamic loader looks; then in the folder that [`FOLDER_VARIABLE`] names; then in
+//! the folders of CUDA's installers and of Python's packages, also beside the `nvcc` and the `python3` of
+//! `PATH`.
 //!
-//! `cudarc` asks for the library by its bare name, and NVRTC so for a second one of its own. A library that is loaded already, from
-//! wherever, answers to that name: so those that are found here are loaded by their whole path, and stay.
+//! `cudarc` opens the library by its bare name, and NVRTC opens its second library in the same way. A loaded
+//! library answers to its name wherever it was loaded from. So this module loads both by their full paths and
+//! never unloads them.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -13,20 +15,20 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use crate::driver;
 
-/// Names a folder with NVRTC in it, or with one of the folders in it that installers make.
+/// The environment variable that names a folder with NVRTC, or a folder that an installer wrote to.
 pub const FOLDER_VARIABLE: &str = "SPILLPROOF_NVRTC_DIR";
 
-/// Where installers put libraries, below what they were told.
+/// The folders of the libraries below such a folder.
 const BELOW: [&str; 5] = ["", "lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"];
-/// Major versions that `cudarc` asks for, newest first.
+/// Major versions that `cudarc` looks for, newest first.
 const MAJORS: [i32; 2] = [13, 12];
 
-/// Makes the library answer to its name, from one of these folders if the loader finds none by itself; whether it does.
+/// Loads the library, from one of these folders if the loader does not find it. Whether it is loaded.
 pub(super) fn load(roots: impl Iterator<Item = PathBuf>) -> bool {
     if is_loadable() {
         return true;
     }
-    // The driver refuses code of a later major version than its own.
+    // The driver refuses the code of a compiler with a later major version.
     let newest = driver::cuda_version().map_or(i32::MAX, |version| version / 1000);
     for folder in roots.flat_map(|root| BELOW.map(|below| root.join(below))) {
         for major in MAJORS.into_iter().filter(|&major| major <= newest) {
@@ -40,7 +42,7 @@ pub(super) fn load(roots: impl Iterator<Item = PathBuf>) -> bool {
     false
 }
 
-/// Where to look, if nobody says.
+/// The folders to search by default.
 pub(super) fn usual_roots() -> impl Iterator<Item = PathBuf> {
     let set = |name: &str| {
         let value = std::env::var_os(name).filter(|value| !value.is_empty());
@@ -68,7 +70,7 @@ pub(super) fn usual_roots() -> impl Iterator<Item = PathBuf> {
     roots.into_iter()
 }
 
-/// What holds a Python's packages; itself too, for those that keep libraries apart.
+/// The package folders of a Python, and its own folder, where some distributions keep libraries.
 fn packages(python: &Path) -> Vec<PathBuf> {
     let versions = std::fs::read_dir(python.join("lib")).into_iter().flatten();
     let versions = versions
@@ -84,12 +86,12 @@ fn starts_with(path: &Path, start: &str) -> bool {
 }
 
 fn is_loadable() -> bool {
-    // SAFETY: loads `libnvrtc.so` and drops it again; its initialisers are those of the installed one. `cudarc` would panic
-    // without it.
+    // SAFETY: loads `libnvrtc.so` and drops it again; its initialisers are those of the installed one.
+    // `cudarc` would panic without it.
     unsafe { sys::is_culib_present() }
 }
 
-/// Loads the library and those that it will ask for, for good.
+/// Loads the library and its second library, and keeps both.
 fn keep(folder: &Path, file: &Path, major: i32) -> bool {
     let second = format!("libnvrtc-builtins.so.{major}");
     let beside = std::fs::read_dir(folder).into_iter().flatten();
@@ -100,7 +102,7 @@ fn keep(folder: &Path, file: &Path, major: i32) -> bool {
         // SAFETY: NVIDIA's library, from where it is installed; its initialisers are its own.
         match unsafe { Library::open(Some(file), RTLD_NOW | RTLD_GLOBAL) } {
             Ok(library) => {
-                // Never unloaded: programs of it may be anywhere.
+                // Never unloaded: compiled programs of it may exist anywhere in the process.
                 std::mem::forget(library);
                 true
             }

@@ -1,12 +1,13 @@
-//! Kernels: from a text, compiled for the device at hand, to something that can be launched.
+//! Kernels: source text, compiled for the device, loaded, and launched.
 //!
 //! ```text
 //! Text --Compiler--> image (cubin) --cache on disk--> Kernels::load --> Kernel::launch
 //! ```
 //!
-//! The compiler is NVRTC, which is asked for at run time; an image that was made elsewhere can be named in `SPILLPROOF_KERNELS_IMAGE`
-//! instead (that is also how kernels that were compiled for the host get under the fake driver of the tests). What was compiled is kept
-//! under the digest of text, options, architecture and compiler version, so a changed kernel is never taken from the cache.
+//! The compiler is NVRTC, opened at run time. `SPILLPROOF_KERNELS_IMAGE` names an image that was compiled
+//! elsewhere; tests load kernels that were compiled for the host in this way. Compiled images are cached
+//! under the digest of text, options, architecture and compiler version, so a changed kernel is never taken
+//! from the cache.
 
 mod cache;
 mod find;
@@ -20,40 +21,41 @@ pub use cache::Cache;
 pub use find::FOLDER_VARIABLE;
 pub use nvrtc::Nvrtc;
 
-use crate::device::{Gpu, Stream};
+use crate::buffer::DeviceBuffer;
+use crate::device::Gpu;
 use crate::error::{Error, Result};
 use crate::raw::{Function, Module, Value};
+use crate::stream::Stream;
 use crate::trace::Trace;
-use crate::vram::DeviceBuffer;
 
-/// Names an image to use instead of compiling.
+/// The environment variable that names an image, which replaces the compiler.
 pub const IMAGE_VARIABLE: &str = "SPILLPROOF_KERNELS_IMAGE";
 
-/// The text of kernels: one main file, and what it includes.
+/// The source text of kernels: one main file, and the headers that it includes.
 #[derive(Debug, Clone, Default)]
 pub struct Text {
     /// The name of the main file, for messages.
     pub name: String,
     /// The main file.
     pub main: String,
-    /// Names as the text includes them, and their contents.
+    /// The names of headers as the text includes them, and their contents.
     pub headers: Vec<(String, String)>,
-    /// Further options of the compiler, `--maxrregcount=128` or the like.
+    /// Further options of the compiler, such as `--maxrregcount=128`.
     pub options: Vec<String>,
 }
 
-/// What makes images out of texts.
+/// A compiler from texts to images.
 pub trait Compiler {
     /// Name and version: part of the cache's key.
     ///
     /// # Errors
-    /// [`Error::NoCompiler`] if it is not there.
+    /// [`Error::NoCompiler`] if the compiler is missing.
     fn version(&self) -> Result<String>;
 
     /// An image of `text` for a device of this compute capability.
     ///
     /// # Errors
-    /// [`Error::Compile`] with the compiler's words.
+    /// [`Error::Compile`] with the compiler's log.
     fn compile(&self, text: &Text, compute_capability: (i32, i32)) -> Result<Vec<u8>>;
 }
 
@@ -72,7 +74,7 @@ pub fn image(gpu: &Gpu, text: &Text, compiler: &dyn Compiler, cache: Option<&Cac
     }
 }
 
-/// The image that the environment names, if it names one.
+/// The image that the environment names, if any.
 fn named_image() -> Result<Option<Vec<u8>>> {
     let Some(file) = std::env::var_os(IMAGE_VARIABLE).map(PathBuf::from) else {
         return Ok(None);
@@ -87,7 +89,7 @@ fn named_image() -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// An image in a device's context.
+/// An image that is loaded into the context of a device.
 #[derive(Debug, Clone)]
 pub struct Kernels {
     module: Arc<Module>,
@@ -95,7 +97,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Loads an image: a cubin, or text of PTX, which the driver then compiles itself.
+    /// Loads an image: a cubin, or the text of PTX, which the driver compiles.
     ///
     /// # Errors
     /// [`Error::Driver`] if it is not for this device.
@@ -119,7 +121,7 @@ impl Kernels {
     }
 }
 
-/// How many blocks of how many threads, and how much shared memory each block has.
+/// Blocks, threads and shared memory of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
     /// Blocks.
@@ -131,10 +133,10 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Enough blocks in a row for `count` threads, at least one.
+    /// Enough blocks in one dimension for `count` threads, at least one.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if that is more blocks than a grid has, or the block is empty.
+    /// [`Error::Invalid`] if that is more blocks than a grid can have, or a block is empty.
     pub fn for_threads(count: u64, threads_per_block: u32) -> Result<Self> {
         let blocks = count.checked_div(u64::from(threads_per_block)).map(|whole| {
             let rest = count % u64::from(threads_per_block);
@@ -163,7 +165,7 @@ impl Grid {
 pub enum Argument<'a> {
     /// The start of a buffer.
     Buffer(&'a DeviceBuffer),
-    /// An offset in bytes into a buffer.
+    /// A buffer from an offset in bytes on.
     BufferAt(&'a DeviceBuffer, u64),
     /// A 32-bit number.
     Word32(u32),
@@ -182,10 +184,10 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Lets a launch ask for so much dynamic shared memory; above 48 KiB a block it must be asked for, once.
+    /// Allows launches with this much dynamic shared memory; needed once above 48 KiB a block.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the device has less, see [`Gpu::shared_bytes_max`].
+    /// [`Error::Driver`] if the device has less: see [`Gpu::shared_bytes_max`].
     pub fn allow_shared_bytes(&self, bytes: u32) -> Result<()> {
         self.function.allow_shared_bytes(bytes)
     }
@@ -193,8 +195,9 @@ impl Kernel {
     /// Queues the kernel on a stream.
     ///
     /// # Safety
-    /// Number, order and sizes of the arguments must be those of the kernel's parameters; the kernel must keep to its buffers; and they,
-    /// and this kernel or its [`Kernels`], must live until it has run.
+    /// Number, order and sizes of the arguments must match the kernel's parameters. The kernel must not
+    /// access memory outside its buffers. The buffers, and this kernel or its [`Kernels`], must live until it
+    /// has run.
     ///
     /// # Errors
     /// [`Error::Invalid`] for an offset outside its buffer, [`Error::Driver`].

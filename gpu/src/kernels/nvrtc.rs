@@ -1,5 +1,5 @@
-//! NVRTC: the compiler as a library. Gives a cubin for the device's own architecture, or PTX for the nearest older one if NVRTC does not
-//! know the device yet (the driver compiles that when it is loaded).
+//! NVRTC, the CUDA compiler as a library. It gives a cubin for the device's architecture, or PTX for the
+//! nearest older one if NVRTC does not support the device yet; the driver compiles the PTX when it loads it.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -12,14 +12,15 @@ use super::find::{self, FOLDER_VARIABLE};
 use super::{Compiler, IMAGE_VARIABLE, Text};
 use crate::error::{Error, Result};
 
-/// The compiler; `Nvrtc::find` says whether it is there.
+/// NVRTC. [`Nvrtc::find`] fails where it is missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Nvrtc {
     _found: (),
 }
 
 impl Nvrtc {
-    /// Looks for the library: where the loader does, in the folder that [`FOLDER_VARIABLE`] names, and where it usually is.
+    /// Looks for the library where the loader does, in the folder that [`FOLDER_VARIABLE`] names, and in the
+    /// usual folders.
     ///
     /// # Errors
     /// [`Error::NoCompiler`].
@@ -27,7 +28,7 @@ impl Nvrtc {
         Self::find_in(find::usual_roots())
     }
 
-    /// The same, where the loader looks and in these folders.
+    /// Looks for the library where the loader does, and in these folders.
     ///
     /// # Errors
     /// [`Error::NoCompiler`].
@@ -41,7 +42,7 @@ impl Nvrtc {
         }
     }
 
-    /// The newest architecture that the library knows and the device can run, as 10 * major + minor.
+    /// The newest architecture that the library supports and the device can run, as 10 * major + minor.
     fn architecture(wanted: i32) -> Result<i32> {
         let mut count: c_int = 0;
         // SAFETY: writes one number.
@@ -56,7 +57,7 @@ impl Nvrtc {
         let best = known.into_iter().filter(|&known| known <= wanted).max();
         best.ok_or_else(|| Error::Compile {
             arch: format!("sm_{wanted}"),
-            log: "this NVRTC is too new for the device: install an older one".into(),
+            log: "this NVRTC does not support the device any more: install an older one".into(),
         })
     }
 }
@@ -65,7 +66,7 @@ impl Compiler for Nvrtc {
     fn version(&self) -> Result<String> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: writes two numbers.
-        check("say its version", unsafe {
+        check("report its version", unsafe {
             sys::nvrtcVersion(&raw mut major, &raw mut minor)
         })?;
         Ok(format!("nvrtc {major}.{minor}"))
@@ -112,7 +113,8 @@ impl Program {
         let content_starts: Vec<_> = contents.iter().map(|content| content.as_ptr()).collect();
         let count = c_int::try_from(names.len()).unwrap_or(c_int::MAX);
         let mut raw: nvrtcProgram = ptr::null_mut();
-        // SAFETY: all texts end with a zero and live until the call is over (NVRTC copies them); both lists have `count` entries.
+        // SAFETY: all texts end with a zero and live until the call is over (NVRTC copies them); both lists
+        // have `count` entries.
         let created = unsafe {
             sys::nvrtcCreateProgram(
                 &raw mut raw,
@@ -156,7 +158,9 @@ impl Program {
     fn output(&self, size_of: SizeOf, get: Get) -> Result<Vec<u8>> {
         let mut bytes = 0;
         // SAFETY: writes one number.
-        check("measure its output", unsafe { size_of(self.raw, &raw mut bytes) })?;
+        check("report the size of its output", unsafe {
+            size_of(self.raw, &raw mut bytes)
+        })?;
         let mut output = vec![0u8; bytes];
         // SAFETY: writes as many bytes as it said.
         check("give its output", unsafe {
@@ -176,7 +180,7 @@ impl Drop for Program {
 fn c_string(text: &str) -> Result<CString> {
     CString::new(text).map_err(|_| Error::Invalid {
         what: "text of kernels",
-        details: "it has a zero in it".into(),
+        details: "the text contains a zero byte".into(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! The tier's own kernels: their text is part of the program, `gpu/kernels`.
+//! The tier's own kernels. Their text, `gpu/kernels`, is part of the program.
 
 #[path = "../../kernels/sources.rs"]
 mod sources;
@@ -8,7 +8,8 @@ use crate::device::Gpu;
 use crate::error::Result;
 
 impl Text {
-    /// The text of the tier's kernels, without the Pasta curves: they take two thirds of the compiler's time, and no job uses them.
+    /// The text of the tier's kernels without the Pasta curves, which take two thirds of the compiler's time
+    /// and serve no job.
     pub fn of_the_tier() -> Self {
         let (name, main) = sources::MAIN;
         let headers = sources::HEADERS.iter();
@@ -24,10 +25,12 @@ impl Text {
 }
 
 impl Kernels {
-    /// The tier's kernels on a device: from the image that [`IMAGE_VARIABLE`](super::IMAGE_VARIABLE) names, or the cache, or NVRTC.
+    /// The tier's kernels on a device: from the image that [`IMAGE_VARIABLE`](super::IMAGE_VARIABLE) names,
+    /// or the cache, or NVRTC.
     ///
     /// # Errors
-    /// Those of [`image`] and [`Kernels::load`]; [`Error::NoCompiler`](crate::Error::NoCompiler) without an image and without NVRTC.
+    /// Those of [`image`] and [`Kernels::load`]; [`Error::NoCompiler`](crate::Error::NoCompiler) without an
+    /// image and without NVRTC.
     pub fn of_the_tier(gpu: &Gpu, cache: Option<&Cache>) -> Result<Self> {
         let image = match named_image()? {
             Some(image) => image,

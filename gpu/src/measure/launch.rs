@@ -1,20 +1,20 @@
-//! The one place where this folder launches kernels.
+//! The launches of the kernels that measure a device.
 #![allow(unsafe_code)]
 
-use crate::device::Stream;
+use crate::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::kernels::{Argument, Grid, Kernel};
-use crate::vram::DeviceBuffer;
+use crate::stream::Stream;
 
-/// Of a block, as the kernels are bounded.
+/// Threads of a block, the bound of these kernels.
 const THREADS: u32 = 128;
 
-/// Threads of so many blocks.
+/// Threads of `blocks` blocks.
 pub(super) fn threads(blocks: u32) -> u64 {
     u64::from(blocks) * u64::from(THREADS)
 }
 
-/// A kernel of `rates.cuh` with what it reads and writes.
+/// A kernel of `rates.cuh`, with its buffers.
 #[derive(Debug)]
 pub(super) struct Chains {
     stream: Stream,
@@ -26,7 +26,8 @@ pub(super) struct Chains {
 }
 
 impl Chains {
-    /// At most `blocks_max` blocks of threads, each thread with `to_bytes` of `to`, over `elements` elements in `from`.
+    /// For launches of at most `blocks_max` blocks. Each thread has `to_bytes` of `to` and reads `elements`
+    /// elements of `from`.
     pub fn new(
         stream: Stream,
         kernel: Kernel,
@@ -49,18 +50,18 @@ impl Chains {
             }),
             false => Err(crate::Error::Invalid {
                 what: "chains of operations",
-                details: format!("{threads} threads over {elements} elements do not fit their buffers"),
+                details: format!("the buffers are too short for {threads} threads over {elements} elements"),
             }),
         }
     }
 
-    /// Leaves nothing of the launch before.
+    /// Clears the results of the launch before.
     pub fn clear(&self) -> Result<()> {
         self.stream.fill(&self.to, 0)?;
         self.stream.synchronize()
     }
 
-    /// So many blocks, so many steps each thread, to their end.
+    /// Runs `blocks` blocks to their end; each thread makes `times` steps.
     pub fn run(&self, blocks: u32, times: u32) -> Result<()> {
         let grid = Grid {
             blocks: (blocks.min(self.blocks_max), 1, 1),
@@ -73,22 +74,22 @@ impl Chains {
             Argument::Word32(self.elements),
             Argument::Word32(times),
         ];
-        // SAFETY: kernels of rates.cuh take two addresses and two words. A thread writes one element of `to` and reads some of the first
-        // `elements` of `from`, for which `new` has found room for `blocks_max` blocks. Kernel and buffers are dropped after the stream was
-        // waited for, see `drop`.
+        // SAFETY: kernels of rates.cuh take two addresses and two words. A thread writes one element of `to`
+        // and reads some of the first `elements` of `from`, for which `new` has found room for `blocks_max`
+        // blocks. Kernel and buffers are dropped after the stream was waited for, see `drop`.
         unsafe { self.kernel.launch(&self.stream, grid, &arguments) }?;
         self.stream.synchronize()
     }
 
-    /// What one thread has written from `offset` on.
+    /// Reads results from `offset` on.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.to.read(&self.stream, offset, into)
+        self.stream.read((&self.to, offset), into)
     }
 }
 
 impl Drop for Chains {
     fn drop(&mut self) {
-        // Once more after a wait that failed: buffers may not be given back under a kernel.
+        // A second wait after one that failed: buffers must not be freed while a kernel uses them.
         let _ = self.stream.synchronize();
     }
 }

@@ -1,13 +1,14 @@
-//! A device measured: what it is, what it does in a second, and jobs of a session that it and the processor make in turn.
+//! Measurements of a device: its properties, its rates, and jobs that several tiers run in turn in one
+//! session.
 //!
-//! | file | what |
+//! | type | content |
 //! |---|---|
-//! | [`Facts`] | what the driver says of it |
-//! | [`Rates`] | products, mixed additions and copies in a second, each alone: bounds of what any job of the tier could reach |
-//! | [`Turns`] | a session's tier that changes between jobs, so that several makers find the same columns |
+//! | [`Facts`] | the properties that the driver reports |
+//! | [`Rates`] | products, mixed additions and copies in a second, each alone: upper bounds for any job |
+//! | [`Turns`] | a session's tier that forwards to another tier, which changes between jobs; the columns stay |
 //!
-//! Peak device memory: 128 bytes for each of the 15360 threads that a multiprocessor gets, then 48 MiB for copies. Of the host's: pinned
-//! slots, leased from the budget given.
+//! Peak device memory: 128 bytes for each of 15360 threads of a multiprocessor, then 48 MiB for copies.
+//! Memory of the host: pinned slots, leased from the given budget.
 
 mod launch;
 mod rates;
@@ -26,15 +27,15 @@ pub use turns::{Outcome, Turns};
 
 use crate::{Gpu, Result, driver};
 
-/// Where NVIDIA's kernel module says its version.
+/// The file with the version of NVIDIA's kernel module.
 const MODULE_VERSION: &str = "/proc/driver/nvidia/version";
 
-/// What the driver says of a device; `None` for what it does not say.
+/// The properties that the driver reports; `None` for a property that it does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Facts {
-    /// Which one, from 0, in the driver's order.
+    /// Its number from 0, in the driver's order.
     pub ordinal: usize,
-    /// What the maker calls it.
+    /// Its product name.
     pub name: String,
     /// Compute capability, major and minor.
     pub compute_capability: [i32; 2],
@@ -48,14 +49,14 @@ pub struct Facts {
     pub memory_clock_hz: Option<u64>,
     /// Width of the memory's bus.
     pub memory_bus_bits: Option<u64>,
-    /// The newest CUDA that the driver knows.
+    /// The newest CUDA version that the driver supports.
     pub cuda_version: String,
-    /// What the kernel module calls itself.
+    /// The version of the kernel module.
     pub driver_version: Option<String>,
 }
 
 impl Facts {
-    /// Of an open device.
+    /// The properties of an open device.
     ///
     /// # Errors
     /// [`crate::Error::Driver`].

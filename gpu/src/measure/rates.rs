@@ -1,8 +1,9 @@
-//! What a device does in a second, each thing alone.
+//! Rates of a device, each measured alone.
 //!
-//! Products and additions: chains in registers (`gpu/kernels/rates.cuh`), as many steps as take [`MEASURED_SECONDS`], the best of
-//! [`REPEATS`] launches. Copies: the tier's own ring without a kernel, from pinned slots and into them, each way alone and both at once.
-//! After each launch the first and the last thread's results are compared with the processor's: a chain that was cut short is no measure.
+//! Products and additions: chains in registers (`gpu/kernels/rates.cuh`) of as many steps as take
+//! [`MEASURED_SECONDS`], the best of [`REPEATS`] launches. Copies: the ring without a kernel, from and to
+//! pinned slots, each way alone and both at once. After each launch the results of the first and the last
+//! thread are compared with the processor's, since a chain that the compiler cut short measures nothing.
 
 use std::time::Instant;
 
@@ -16,56 +17,57 @@ use super::Facts;
 use super::launch::{Chains, threads};
 use crate::kernels::Kernels;
 use crate::msm::{POINT_BYTES, SCALAR_BYTES, SUM_BYTES, point};
-use crate::ring::{Chunking, Download, Job, Ring, Upload};
+use crate::ring::{Chunking, Download, Ring, RingJob, Upload};
 use crate::tier::{bytes_of, points};
 use crate::vram::Vram;
 use crate::{Caching, Error, Gpu, Pinned, Result};
 
-/// How long something is measured, at least.
+/// The shortest time that is measured.
 const MEASURED_SECONDS: f64 = 0.02;
 const REPEATS: usize = 3;
-/// Steps of a chain and bytes of a copy stop growing there, however fast the device.
+/// Limits of the steps of a chain and the bytes of a copy, for a fast device.
 const TIMES_MAX: u32 = 1 << 20;
 const COPIED_BYTES_MAX: u64 = 1 << 36;
-/// IMAD.WIDE of one product in BN254: `gpu/tests/kernels_nvrtc.rs` counts them.
+/// IMAD.WIDE of one product in BN254, as `gpu/tests/all/kernels_nvrtc.rs` counts them.
 const WIDE_OF_A_PRODUCT: f64 = 120.0;
 /// Chains of a thread in `spk_rate_mul`.
 const CHAINS: u64 = 4;
-/// However many of 1 to 6 blocks, or 8, a multiprocessor has at one time, all rounds of so many are full.
+/// Divisible by 1 to 6 and by 8: as many blocks at one time on a multiprocessor give full rounds only.
 const BLOCKS_OF_A_MULTIPROCESSOR: u32 = 120;
-/// Elements and points that chains begin with.
+/// Elements and points from which the chains begin.
 const ELEMENTS: u32 = 1024;
 const CHUNK_BYTES_MAX: u64 = 16 << 20;
-/// Slots at each end, and buffers.
+/// Slots at each end, and device buffers.
 const SLOTS: usize = 3;
 
-/// What a device does in a second.
+/// The rates of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rates {
     /// Products of BN254's base field.
     pub fq_products_per_second: f64,
     /// Products of BN254's scalar field.
     pub fr_products_per_second: f64,
-    /// IMAD.WIDE of the faster of both, at 120 a product.
+    /// IMAD.WIDE of the faster of the two, at 120 a product.
     pub wide_products_per_second: f64,
-    /// The same for each multiprocessor and cycle of the highest clock, where the driver says that.
+    /// The same for each multiprocessor and cycle of the highest clock, if the driver reports that clock.
     pub wide_products_per_multiprocessor_and_cycle: Option<f64>,
     /// Additions of an affine point to an XYZZ one, in BN254's G1.
     pub mixed_additions_per_second: f64,
-    /// From pinned slots, nothing coming back.
+    /// Copies from pinned slots, alone.
     pub to_device_bytes_per_second: f64,
-    /// Into pinned slots, nothing going there.
+    /// Copies into pinned slots, alone.
     pub from_device_bytes_per_second: f64,
-    /// Each way, while as much goes the other way.
+    /// Copies each way, while as many bytes go the other way.
     pub both_ways_bytes_per_second: f64,
 }
 
 impl Rates {
-    /// Measures, with kernels of the tier. Pinned slots are leased from `budget`: a half of what it has left, 96 MiB at most.
+    /// Measures a device with the tier's kernels. Leases pinned slots from `budget`: half of its free bytes,
+    /// 96 MiB at most.
     ///
     /// # Errors
-    /// [`Error::Wrong`] if a result is; [`Error::NoKernel`], [`Error::Driver`], [`Error::OutOfMemory`]; [`Error::Invalid`] if the budget
-    /// has no room for slots.
+    /// [`Error::Wrong`] for a wrong result; [`Error::NoKernel`], [`Error::Driver`], [`Error::OutOfMemory`];
+    /// [`Error::Invalid`] if the budget has no room for slots.
     pub fn measure(gpu: &Gpu, kernels: &Kernels, budget: &Budget) -> Result<Self> {
         let _turn = gpu.take_turn();
         let vram = Vram::auto(gpu)?;
@@ -97,7 +99,7 @@ fn products<C: MontConfig<4>>(
     name: &str,
     start: Fp256<MontBackend<C, 4>>,
 ) -> Result<f64> {
-    // Powers of a generator, from one that fills its words.
+    // Powers of a generator, from one whose words are all in use.
     let step = start.pow([0x0dd_ba11]);
     let values: Vec<_> = std::iter::successors(Some(start.pow([0x5eed])), |value| Some(*value * step))
         .take(ELEMENTS as usize)
@@ -139,7 +141,7 @@ fn additions(vram: &Vram, kernels: &Kernels) -> Result<f64> {
     )
 }
 
-/// Steps of all threads in a second, for a kernel over elements and results of these sizes.
+/// Steps of all threads in a second, for a kernel with elements and results of these sizes.
 fn steps_per_second(
     vram: &Vram,
     kernels: &Kernels,
@@ -151,7 +153,7 @@ fn steps_per_second(
     let multiprocessors = gpu.description().multiprocessors.clamp(1, 1 << 12);
     let blocks_max = multiprocessors * BLOCKS_OF_A_MULTIPROCESSOR;
     let source = vram.buffer(from.len() as u64, "chains of operations")?;
-    source.write(&stream, 0, from)?;
+    stream.write((&source, 0), from)?;
     let results = vram.buffer(threads(blocks_max) * to_bytes, "results of chains")?;
     let chains = Chains::new(
         stream,
@@ -175,10 +177,10 @@ fn steps_per_second(
         Ok(seconds)
     };
     let mut size = (multiprocessors, 1);
-    // The first launch loads the kernel.
+    // A warm-up: the first launch loads the kernel.
     seconds_of(size)?;
     let mut best = seconds_of(size)?;
-    // A device is full before its chains grow; one that is slow has enough of fewer.
+    // First more blocks until the device is full, then longer chains; a slow device needs fewer blocks.
     while best < MEASURED_SECONDS && size.1 < TIMES_MAX {
         size = match size {
             (blocks, 1) if blocks < blocks_max => ((2 * blocks).min(blocks_max), 1),
@@ -192,7 +194,7 @@ fn steps_per_second(
     Ok(threads(size.0) as f64 * f64::from(size.1) / best)
 }
 
-/// Bytes in a second to the device, from it, and each way at once.
+/// Bytes in a second to the device, from it, and each way with both at once.
 fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
     let gpu = vram.gpu();
     let slots = 2 * SLOTS as u64;
@@ -215,13 +217,13 @@ fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
     let mut upload = Upload::new(pool.take(SLOTS)?, gpu.trace())?;
     let mut download = Download::new(pool.take(SLOTS)?, gpu.trace())?;
     let mut ring = Ring::new(vram, Chunking::new(chunk_bytes, 1)?, SLOTS)?;
-    // Whatever is in the slots.
+    // The content of the slots does not matter.
     let mut source = |_: u64, _: &mut [u8]| Ok(());
     let mut sink = |_: u64, _: &[u8]| Ok(());
     let mut rates = [0.0; 3];
     for (rate, (up, back)) in rates.iter_mut().zip([(true, false), (false, true), (true, true)]) {
         let mut copy = |total_bytes| {
-            let job = Job {
+            let job = RingJob {
                 total_bytes,
                 upload: up.then_some((&mut upload, &mut source as _)),
                 download: back.then_some((&mut download, &mut sink as _)),
@@ -244,10 +246,10 @@ fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
     Ok(rates)
 }
 
-/// Seconds of a work that went well.
+/// The seconds of work that succeeds.
 fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     work()?;
-    // A clock that did not move would make a rate of it that is none.
+    // Not 0, which would make the rate infinite.
     Ok(start.elapsed().as_secs_f64().max(1e-9))
 }

@@ -1,12 +1,15 @@
-//! Several makers of the same jobs, one after the other, in one session: whose turn it is changes, the columns stay.
+//! Several tiers in one session, one after the other; the columns stay.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ark_bn254::G1Projective;
 use spillproof::budget::Budget;
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 
-/// A session's tier that asks whoever has the turn; nobody is the processor.
+use crate::lock::locked;
+
+/// A session's tier that forwards each job to the current tier; without one it declines, and the processor
+/// does the job.
 #[derive(Debug, Default)]
 pub struct Turns {
     state: Mutex<State>,
@@ -18,20 +21,20 @@ struct State {
     outcome: Outcome,
 }
 
-/// What became of the jobs since the turn was given.
+/// The outcome of the jobs since the current tier was set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Outcome {
-    /// There was none, or the processor had the turn.
+    /// No job came, or no tier was set.
     #[default]
     NotAsked,
-    /// All were done by whoever had the turn.
+    /// The current tier did all jobs.
     Done,
-    /// One was left to the processor, for this reason.
+    /// A job was left to the processor, for this reason.
     Declined(String),
 }
 
 impl Turns {
-    /// From now on this one is asked; or nobody.
+    /// Sets the current tier, or none.
     pub fn give_to(&self, tier: Option<Arc<dyn Tier>>) {
         *self.state() = State {
             current: tier,
@@ -39,7 +42,7 @@ impl Turns {
         };
     }
 
-    /// What became of the jobs since the turn was given, or since this was asked.
+    /// Takes the outcome of the jobs since the tier was set, or since the last call.
     pub fn take_outcome(&self) -> Outcome {
         std::mem::take(&mut self.state().outcome)
     }
@@ -48,10 +51,12 @@ impl Turns {
         &self,
         job: impl FnOnce(&dyn Tier) -> spillproof::Result<Answer<T>>,
     ) -> spillproof::Result<Answer<T>> {
-        // Not held while the job runs.
+        // The lock is not held while the job runs.
         let current = self.state().current.clone();
         let Some(tier) = current else {
-            return Ok(Answer::Declined("it is the processor's turn".into()));
+            return Ok(Answer::Declined(
+                "no tier is set: the processor does the job".into(),
+            ));
         };
         let answer = job(&*tier);
         let outcome = match &answer {
@@ -66,9 +71,8 @@ impl Turns {
         answer
     }
 
-    /// What is behind the lock is whole whenever it is open, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Points that stay on a device for several sums. Device memory: 64 bytes a point.
 
 use super::plan::POINT_BYTES;
+use crate::buffer::{DeviceBuffer, GRANULE_BYTES, leased_bytes};
 use crate::error::{Error, Result};
-use crate::ring::{Chunking, Job, Ring, Source, Upload};
-use crate::vram::{DeviceBuffer, GRANULE_BYTES, Vram};
+use crate::ring::{Chunking, Ring, Source, Upload};
+use crate::vram::Vram;
 
-/// Bases on a device, in the order in which they came.
+/// Points on a device, in the order of their upload.
 #[derive(Debug)]
 pub struct Bases {
     buffer: DeviceBuffer,
@@ -13,12 +14,12 @@ pub struct Bases {
 }
 
 impl Bases {
-    /// Bytes of device memory that so many points lease, once they are there.
+    /// Bytes of device memory that the points lease.
     pub fn vram_bytes(points: u64) -> u64 {
-        (points * POINT_BYTES).next_multiple_of(GRANULE_BYTES)
+        leased_bytes(points * POINT_BYTES)
     }
 
-    /// Room for so many; a run with [`Points::Stay`](super::Points) brings them.
+    /// Leases memory for points, which a run with [`Points::Stay`](super::Points) fills.
     ///
     /// # Errors
     /// [`Error::OverBudget`], [`Error::OutOfMemory`]; [`Error::Invalid`] for no points.
@@ -30,11 +31,11 @@ impl Bases {
         Ok(Self { buffer, points })
     }
 
-    /// Uploads `points` points in chunks of `chunk_points`, through two more buffers of that length.
+    /// Uploads `points` points in chunks of `chunk_points`, through a ring of two more buffers.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`]: then sums run with bases that pass. [`Error::Source`], [`Error::Driver`];
-    /// [`Error::Invalid`] for no points, or slots that are too short.
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`]: sums can then stream their bases. [`Error::Source`],
+    /// [`Error::Driver`]; [`Error::Invalid`] for no points, or slots that are too short.
     pub fn upload(
         vram: &Vram,
         upload: &mut Upload,
@@ -44,34 +45,27 @@ impl Bases {
     ) -> Result<Self> {
         let chunking = Chunking::new(chunk_points.saturating_mul(POINT_BYTES), POINT_BYTES)?;
         let bases = Self::reserve(vram, points)?;
-        // After the bases, so dropped before them: if the job fails it has waited for its copies.
+        // Declared after the bases, so dropped before them: it waits for its copies.
         let mut ring = Ring::new(vram, chunking, 2)?;
-        let job = Job {
-            total_bytes: points * POINT_BYTES,
-            upload: Some((upload, source)),
-            download: None,
-        };
-        ring.run(job, &mut |chunk| {
-            let piece = chunk.piece;
-            chunk
-                .stream
-                .copy((&bases.buffer, piece.offset), (chunk.buffer, 0), piece.bytes)
-        })?;
+        ring.fill_buffer(&bases.buffer, points * POINT_BYTES, (upload, source))?;
         ring.finish()?;
         Ok(bases)
     }
 
-    /// How many there are.
+    /// The number of points.
     pub fn points(&self) -> u64 {
         self.points
     }
 
-    /// Where they are, if they are enough for a sum of so many.
+    /// The buffer, if it has enough points for the sum.
     pub(super) fn for_points(&self, points: u64) -> Result<&DeviceBuffer> {
         if points > self.points {
             return Err(Error::Invalid {
                 what: "bases of an MSM",
-                details: format!("{} are on the device, and the sum is of {points}", self.points),
+                details: format!(
+                    "{} points are on the device, and the sum has {points}",
+                    self.points
+                ),
             });
         }
         Ok(&self.buffer)

@@ -1,9 +1,10 @@
-//! Sums over several devices: shares of points are dealt out as devices come for them, each device adds up its own, and the host adds
-//! one point from each.
+//! Sums over several devices: each idle device takes the next share of the points and sums it, and the host
+//! adds the results.
 //!
-//! A device that fails (for a reason of its own, [`Error::leaves_the_processor`]) is dealt nothing more, and the share that it had goes to
-//! another one; what no device takes is left to the processor. Sums are exact, so who did which share does not show in the result;
-//! [`Shared`] tells. Memory: what each device's plan leases, on that device.
+//! A device that fails (for a reason of its own, [`Error::leaves_the_processor`]) gets no more shares, and
+//! its share goes to another device. Shares that no device takes are left to the processor. Sums are exact,
+//! so the result does not depend on the distribution; [`Shared`] reports it. Memory: the plan of each device,
+//! on that device.
 
 use std::ops::AddAssign;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,23 +13,26 @@ use ark_bn254::G1Projective;
 
 use super::Msm;
 use crate::error::{Error, Result};
+use crate::lock::locked;
 use crate::ring::{Source, Upload};
 
-/// Some of a sum's points.
+/// A range of the points of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// The first one.
+    /// Its first point.
     pub first: u64,
-    /// How many.
+    /// Its number of points.
     pub points: u64,
 }
 
-/// What sums shares on one device, on a thread of its own: one sum, or what else begins as nothing and adds up.
-pub type OnDevice<'a, T = G1Projective, D = Error> = Box<dyn FnMut(Share) -> Result<T, D> + Send + 'a>;
+/// Sums shares on one device, on a thread of its own. The result is one sum, or another type that adds up
+/// from its default.
+pub type ShareWorker<'a, T = G1Projective, D = Error> = Box<dyn FnMut(Share) -> Result<T, D> + Send + 'a>;
 
-/// An error of [`OnDevice`].
+/// An error of a [`ShareWorker`].
 pub trait DeviceError: Send {
-    /// Why this device stops, where another one, or the processor, could go on; `None` if the job itself has failed.
+    /// The reason why this device stops, if another device or the processor can go on; `None` if the job
+    /// itself has failed.
     fn stops_the_device(&self) -> Option<String>;
 }
 
@@ -38,43 +42,44 @@ impl DeviceError for Error {
     }
 }
 
-/// What a device did of a sum.
+/// The part of a device in a sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worked {
-    /// Points.
+    /// Points that it summed.
     pub points: u64,
-    /// Why it was dealt nothing more, if it failed.
+    /// The reason why it got no more shares, if it failed.
     pub stopped: Option<String>,
 }
 
-/// A sum, and who made it.
+/// A sum, and the parts of the devices in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shared<T = G1Projective> {
     /// The sum.
     pub sum: T,
-    /// By device, in the caller's order.
+    /// The parts of the devices, in the caller's order.
     pub devices: Vec<Worked>,
     /// Points that were left to the processor.
     pub by_processor: u64,
 }
 
-/// A device's part of [`over_devices`]: shares no longer than its plan, from a source of each.
-pub fn on_device<'a, S: Source>(
+/// A worker over `msm`: shares no longer than its plan, each from its own source.
+pub fn share_worker<'a, S: Source>(
     mut msm: Msm,
     mut upload: Upload,
     mut source: impl FnMut(Share) -> S + Send + 'a,
-) -> OnDevice<'a> {
+) -> ShareWorker<'a> {
     Box::new(move |share| msm.run_points(share.points, &mut upload, &mut source(share)))
 }
 
 /// Sums `points` points in shares of `share_points`.
 ///
 /// # Errors
-/// [`Error::Invalid`] for shares of none; those of a device that are the job's own, such as [`Error::Source`]; those of `processor`.
+/// [`Error::Invalid`] for empty shares; errors of a device that concern the job, such as [`Error::Source`];
+/// errors of `processor`.
 pub fn over_devices<T, D, E>(
     points: u64,
     share_points: u64,
-    devices: Vec<OnDevice<'_, T, D>>,
+    devices: Vec<ShareWorker<'_, T, D>>,
     mut processor: impl FnMut(Share) -> Result<T, E>,
 ) -> Result<Shared<T>, E>
 where
@@ -83,7 +88,7 @@ where
     E: From<Error> + From<D>,
 {
     if share_points == 0 {
-        let details = format!("{points} points in shares of none");
+        let details = format!("{points} points in shares of 0 points");
         return Err(E::from(Error::Invalid { what: "MSM", details }));
     }
     let deck = Deck {
@@ -122,7 +127,10 @@ where
         by_processor += share.points;
     }
     if by_processor > 0 {
-        tracing::warn!(points = by_processor, "no device summed these, the processor did");
+        tracing::warn!(
+            points = by_processor,
+            "the processor summed points that no device could"
+        );
     }
     Ok(Shared {
         sum,
@@ -131,7 +139,7 @@ where
     })
 }
 
-/// Shares that are left.
+/// The shares, as they are handed out.
 struct Deck<D> {
     points: u64,
     share_points: u64,
@@ -140,17 +148,17 @@ struct Deck<D> {
 }
 
 struct State<D> {
-    /// The first point that was never dealt.
+    /// The first point that no device has had.
     next: u64,
-    /// What failed devices had.
+    /// Shares of failed devices.
     returned: Vec<Share>,
-    /// Shares that somebody works on, and may return.
+    /// Shares in work, which may be returned.
     out: usize,
-    /// The job's own failure.
+    /// The error of the job itself.
     failed: Option<D>,
 }
 
-/// A share that is worked on: a thread that panics with it must not leave the others waiting.
+/// A share in work. Its drop counts it as done, so a thread that panics does not leave the others waiting.
 struct Dealt<'a, D> {
     deck: &'a Deck<D>,
     share: Share,
@@ -164,9 +172,8 @@ impl<D> Drop for Dealt<'_, D> {
 }
 
 impl<D> Deck<D> {
-    /// Nothing is half done when a thread panics, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State<D>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// The next share, if there is one now.
@@ -182,7 +189,7 @@ impl<D> Deck<D> {
         })
     }
 
-    /// The next share; waits while there is none and one may still come back.
+    /// The next share. Waits while none is left and one in work may be returned.
     fn deal(&self) -> Option<Dealt<'_, D>> {
         let mut state = self.state();
         loop {
@@ -200,13 +207,13 @@ impl<D> Deck<D> {
         }
     }
 
-    /// What the devices have left.
+    /// The next share that the devices have left.
     fn left(&self) -> Option<Share> {
         self.take(&mut self.state())
     }
 
-    /// A device's thread.
-    fn worked<T>(&self, mut device: OnDevice<'_, T, D>) -> (T, Worked)
+    /// The work of the thread of a device.
+    fn worked<T>(&self, mut device: ShareWorker<'_, T, D>) -> (T, Worked)
     where
         T: AddAssign + Default,
         D: DeviceError,
@@ -226,7 +233,7 @@ impl<D> Deck<D> {
                 Err(error) => error,
             };
             if let Some(why) = error.stops_the_device() {
-                tracing::warn!(why, "a device gives its share of a sum back");
+                tracing::warn!(why, "a device stops and returns its share of a sum");
                 worked.stopped = Some(why);
                 self.state().returned.push(dealt.share);
             } else {

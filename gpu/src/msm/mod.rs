@@ -1,20 +1,24 @@
-//! Multi-scalar multiplication over BN254's G1, on a device, of any length: points and scalars pass through a ring, buckets stay.
+//! Multi-scalar multiplication over BN254's G1 on a device, of any length: points and scalars stream through
+//! a ring, buckets stay on the device.
 //!
 //! ```text
 //! for each chunk:  digits - sort - starts - lengths - sort - accumulate - extras - fold - merge      (kernels, one stream)
 //! at the end:      reduce - total, one point for each window to the host, which weighs them by 2^(c w)
 //! ```
 //!
-//! The method is that of `gpu/kernels/msm.cuh`. [`MsmPlan`] chooses the width of windows and the length of chunks from the number of
-//! points and the budget of device memory, and says before anything is allocated what the job leases: that much, for its whole life.
-//! Two hard synchronisations a sum, however many chunks there are.
+//! The method is in `gpu/kernels/msm.cuh`. [`MsmPlan`] chooses the width of windows and the length of chunks
+//! from the number of points and the budget of device memory, and gives the bytes that the job leases for its
+//! whole life before anything is allocated. A sum has two hard synchronisations, whatever the number of
+//! chunks.
 //!
-//! Several sums over the same points, as a proof commits to many columns, are one job ([`MsmPlan::of_columns`], [`Msm::run_columns`]): a
-//! chunk then has its points once and the scalars of each column, which has buckets of its own; everything else they share. Points that
-//! more jobs than one need may stay on the device ([`Bases`], [`Msm::run_over`]); a chunk is then scalars only.
+//! Several sums over the same points are one job ([`MsmPlan::of_columns`], [`Msm::run_columns`]): a chunk
+//! then has its points once and the scalars of each column. Each column has its own buckets; the columns
+//! share everything else. Points for several jobs may stay on the device ([`Bases`], [`Msm::run_over`]); a
+//! chunk is then scalars only.
 //!
-//! A chunk of `m` points is `m` points of 64 bytes, then `m` scalars of 32, both in Montgomery form as in files ([`columns`] makes such
-//! a source out of two). Points must be on the curve, (0, 0) is infinity; scalars below the order.
+//! A chunk of `m` points is `m` points of 64 bytes, then `m` scalars of 32 for each column, all in Montgomery
+//! form as in files ([`columns`] makes such a source from two). Points must be on the curve, (0, 0) is
+//! infinity; scalars must be below the order.
 
 mod bases;
 mod devices;
@@ -27,21 +31,23 @@ use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
 use ark_ff::BigInt;
 
 pub use bases::Bases;
-pub use devices::{DeviceError, OnDevice, Share, Shared, Worked, on_device, over_devices};
+pub use devices::{DeviceError, Share, ShareWorker, Shared, Worked, over_devices, share_worker};
 pub(crate) use plan::SUM_BYTES;
 pub use plan::{BasesAre, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
 
-use crate::device::Stream;
+use crate::buffer::DeviceBuffer;
 use crate::error::{BoxedError, Error, Result};
 use crate::kernels::{Argument, Kernels};
-use crate::ring::{Chunk, Job, Ring, Source, Upload};
-use crate::vram::{DeviceBuffer, Vram};
+use crate::ring::{Chunk, Ring, RingJob, Source, Upload};
+use crate::stream::Stream;
+use crate::vram::Vram;
 use launch::{Grid, Kernel, launch};
 use sort::{Pairs, Sort};
 
 const THREADS: u32 = 128;
 
-/// A source of chunks out of one of points and one of scalars. Each is asked for its own bytes: 64 and 32 an element.
+/// A source of chunks from a source of points and a source of scalars. Each is asked for its own bytes, 64
+/// and 32 an element.
 pub fn columns<P: Source, S: Source>(mut points: P, mut scalars: S) -> impl Source {
     move |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
         let first = offset / ELEMENT_BYTES;
@@ -52,7 +58,7 @@ pub fn columns<P: Source, S: Source>(mut points: P, mut scalars: S) -> impl Sour
     }
 }
 
-/// A source of chunks out of one of points, where they pass, and one of scalars for each column.
+/// A source of chunks from a source of points, if they are streamed, and a source of scalars for each column.
 pub fn columns_of<'a>(
     mut points: Option<Box<dyn Source + 'a>>,
     mut scalars: Vec<Box<dyn Source + 'a>>,
@@ -71,27 +77,28 @@ pub fn columns_of<'a>(
     }
 }
 
-/// Where the points of a run are.
+/// Where the points of a run come from.
 #[derive(Debug, Clone, Copy)]
 pub enum Points<'b> {
-    /// They pass, beside their scalars.
+    /// They are streamed with their scalars.
     Pass,
-    /// They pass, and are copied there meanwhile: for runs that come after a good end of this one.
+    /// They are streamed with their scalars, and copied to these bases for later runs. The copy is valid if
+    /// this run succeeds.
     Stay(&'b Bases),
-    /// They are there, the first of so many; only scalars pass.
+    /// They are the first points of these bases; only scalars are streamed.
     There(&'b Bases),
 }
 
-/// Everything that sums by one plan need on a device. One sum after the other.
+/// The device memory and kernels for sums by one plan. Runs one sum at a time.
 #[derive(Debug)]
 pub struct Msm {
-    // First: when it is dropped it waits for its kernels, and only then may buffers go.
+    // The first field: its drop waits for the kernels, and only then may buffers be freed.
     ring: Ring,
-    work: Work,
+    work: MsmLauncher,
 }
 
 #[derive(Debug)]
-struct Work {
+struct MsmLauncher {
     plan: MsmPlan,
     launches: Launches,
     buffers: Buffers,
@@ -113,7 +120,7 @@ struct Launches {
 
 #[derive(Debug)]
 struct Buffers {
-    sums: DeviceBuffer,
+    buckets: DeviceBuffer,
     pairs: Pairs,
     starts: DeviceBuffer,
     order: Pairs,
@@ -123,7 +130,7 @@ struct Buffers {
 }
 
 impl Msm {
-    /// Leases what the plan says.
+    /// Leases the device memory of the plan.
     ///
     /// # Errors
     /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`].
@@ -143,7 +150,7 @@ impl Msm {
             total: of_the_curve("total")?,
         };
         let buffers = Buffers {
-            sums: vram.buffer(sizes.sums, "MSM buckets")?,
+            buckets: vram.buffer(sizes.buckets, "MSM buckets")?,
             pairs: Pairs::new(vram, sizes.pairs, "MSM digits")?,
             starts: vram.buffer(sizes.starts, "MSM runs")?,
             order: Pairs::new(vram, sizes.order, "MSM order of buckets")?,
@@ -153,7 +160,7 @@ impl Msm {
         };
         Ok(Self {
             ring: Ring::new(vram, plan.chunking()?, plan.shape().ring_buffers)?,
-            work: Work {
+            work: MsmLauncher {
                 plan,
                 launches,
                 buffers,
@@ -166,20 +173,22 @@ impl Msm {
         &self.work.plan
     }
 
-    /// The sum of all scalars times their points. `upload` has slots of at least [`MsmPlan::slot_bytes`]; what of this sum was staged in
-    /// them is used.
+    /// The sum of all scalars times their points. `upload` has slots of at least [`MsmPlan::slot_bytes`];
+    /// chunks of this sum that are staged in them are used.
     ///
     /// # Errors
-    /// [`Error::Source`]; [`Error::Driver`]; [`Error::Wrong`] if a window's sum is no point of the curve; [`Error::Invalid`] for slots
-    /// that are too short. Nothing is in flight afterwards, and the next sum begins anew unless the device is lost.
+    /// [`Error::Source`]; [`Error::Driver`]; [`Error::Wrong`] if the sum of a window is not on the curve;
+    /// [`Error::Invalid`] for slots that are too short. After an error nothing is in flight, and the next sum
+    /// starts afresh unless the device is lost.
     pub fn run(&mut self, upload: &mut Upload, source: &mut dyn Source) -> Result<G1Projective> {
         self.run_points(self.work.plan.points(), upload, source)
     }
 
-    /// The sum of the first so many: a share of a longer sum that several devices make ([`over_devices`]).
+    /// The sum of the first `points` terms: a share of a longer sum that several devices make
+    /// ([`over_devices`]).
     ///
     /// # Errors
-    /// As [`Msm::run`]; [`Error::Invalid`] for more than the plan has.
+    /// As [`Msm::run`]; [`Error::Invalid`] for more points than the plan has.
     pub fn run_points(
         &mut self,
         points: u64,
@@ -190,7 +199,7 @@ impl Msm {
             return Err(Error::Invalid {
                 what: "run of an MSM",
                 details: format!(
-                    "its plan is for {} sums: run its columns",
+                    "its plan is for {} sums: call run_columns",
                     self.work.plan.columns()
                 ),
             });
@@ -207,11 +216,11 @@ impl Msm {
         self.run_with(self.work.plan.points(), Points::Pass, upload, source)
     }
 
-    /// As [`Msm::run_columns`], with points from anywhere; `meanwhile` is called when the slots are free and all is queued, while the device works: with the start of what
-    /// comes next it may fill them.
+    /// As [`Msm::run_columns`], with points from `bases`. Calls `meanwhile` when all work is queued and the
+    /// slots are free, while the device works; it may fill the slots with the start of the next job.
     ///
     /// # Errors
-    /// As [`Msm::run_columns`] and [`Msm::run_over`], and those of `meanwhile`.
+    /// As [`Msm::run_columns`] and [`Msm::run_over`], and errors of `meanwhile`.
     pub fn run_columns_and<S: Source>(
         &mut self,
         bases: Points<'_>,
@@ -226,10 +235,11 @@ impl Msm {
         sums
     }
 
-    /// The sums of all columns over the first of these bases; `source` gives chunks of scalars only.
+    /// The sums of all columns over the first points of `bases`; `source` gives chunks of scalars only.
     ///
     /// # Errors
-    /// As [`Msm::run`]; [`Error::Invalid`] if the plan is not for resident bases, or for more than there are.
+    /// As [`Msm::run`]; [`Error::Invalid`] if the plan is not for resident bases, or has more points than
+    /// `bases`.
     pub fn run_over(
         &mut self,
         bases: &Bases,
@@ -250,7 +260,7 @@ impl Msm {
         self.collect()
     }
 
-    /// Queues all of it; the source has given all its bytes then.
+    /// Queues all work of the job. When this returns, the source has given all its bytes.
     fn queue(
         &mut self,
         points: u64,
@@ -264,7 +274,7 @@ impl Msm {
             return Err(Error::Invalid {
                 what: "run of an MSM",
                 details: format!(
-                    "{points} points, where its plan is for {} that are {:?}",
+                    "{points} points, and its plan is for {} points that are {:?}",
                     work.plan.points(),
                     work.plan.bases()
                 ),
@@ -274,7 +284,7 @@ impl Msm {
             Points::Pass => None,
             Points::Stay(bases) | Points::There(bases) => Some(bases.for_points(points)?),
         };
-        let job = Job {
+        let job = RingJob {
             total_bytes: points * work.plan.element_bytes(),
             upload: Some((upload, source)),
             download: None,
@@ -283,25 +293,26 @@ impl Msm {
         (0..work.plan.columns()).try_for_each(|column| work.reduce(self.ring.stream(), column))
     }
 
-    /// Waits for what is queued, and makes the sums of the windows'.
+    /// Waits for the queued work, and combines the sums of the windows.
     fn collect(&mut self) -> Result<Vec<G1Projective>> {
         let work = &self.work;
         self.ring.finish()?;
         let mut sums = vec![0; work.buffers.totals.bytes() as usize];
-        work.buffers.totals.read(self.ring.stream(), 0, &mut sums)?;
-        let of_columns = sums.chunks_exact(work.plan.sizes().of_totals as usize);
+        self.ring.stream().read((&work.buffers.totals, 0), &mut sums)?;
+        let of_columns = sums.chunks_exact(work.plan.sizes().totals_of_column as usize);
         of_columns
             .map(|sums| combine(sums, work.plan.shape().window_bits))
             .collect()
     }
 }
 
-impl Work {
-    /// Queues what adds a chunk's products to the buckets of all columns.
+impl MsmLauncher {
+    /// Queues the kernels that add a chunk's products to the buckets of all columns.
     fn add(&self, chunk: &Chunk<'_>, bases: Option<&DeviceBuffer>) -> Result<()> {
         if chunk.piece.index == 0 {
-            // Zeros are points at infinity. Not before the job: from here on the ring knows that its stream has to be waited for.
-            chunk.stream.fill(&self.buffers.sums, 0)?;
+            // Zeros are points at infinity. Queued with the first chunk and not before the job, since from
+            // the first chunk on the ring waits for its stream on drop.
+            chunk.stream.fill(&self.buffers.buckets, 0)?;
         }
         let element_bytes = self.plan.element_bytes();
         let n = chunk.piece.bytes / element_bytes;
@@ -322,7 +333,7 @@ impl Work {
         })
     }
 
-    /// Queues what adds `n` products to the buckets of one column.
+    /// Queues the kernels that add `n` products to the buckets of one column.
     fn add_column(
         &self,
         stream: &Stream,
@@ -339,7 +350,7 @@ impl Work {
         let row = Grid::for_threads(n, THREADS)?;
         let all_items = Grid::for_threads(items, THREADS)?;
         let [starts, partials] = [&buffers.starts, &buffers.partials].map(Argument::Buffer);
-        let sums = Argument::BufferAt(&buffers.sums, column * plan.sizes().of_sums);
+        let sums = Argument::BufferAt(&buffers.buckets, column * plan.sizes().buckets_of_column);
 
         let pairs = buffers.pairs.unsorted();
         let bits = Argument::Word32(shape.window_bits);
@@ -378,7 +389,7 @@ impl Work {
                 points, values, starts, order, n32, buckets32, items32, split32, sums,
             ],
         )?;
-        // No run is longer than its row.
+        // No run of points is longer than one piece.
         if slots <= 1 {
             return Ok(());
         }
@@ -410,7 +421,7 @@ impl Work {
         )
     }
 
-    /// Queues what makes one point of each window of a column.
+    /// Queues the kernels that reduce each window of a column to one point.
     fn reduce(&self, stream: &Stream, column: u64) -> Result<()> {
         let (plan, buffers) = (&self.plan, &self.buffers);
         let (windows, segments) = (plan.windows(), plan.segments());
@@ -418,8 +429,8 @@ impl Work {
             [plan.buckets(), plan.segment(), segments].map(|value| Argument::Word32(value as u32));
         let sizes = plan.sizes();
         let partials = Argument::Buffer(&buffers.partials);
-        let sums = Argument::BufferAt(&buffers.sums, column * sizes.of_sums);
-        let totals = Argument::BufferAt(&buffers.totals, column * sizes.of_totals);
+        let sums = Argument::BufferAt(&buffers.buckets, column * sizes.buckets_of_column);
+        let totals = Argument::BufferAt(&buffers.totals, column * sizes.totals_of_column);
         let grid = by_windows(Grid::for_threads(segments, THREADS)?, windows);
         launch(
             &self.launches.reduce,
@@ -449,7 +460,7 @@ fn by_windows(grid: Grid, windows: u64) -> Grid {
     }
 }
 
-/// The sum of the windows' sums times 2^(c w).
+/// The sum over all windows w of the window's sum times 2^(c w).
 fn combine(sums: &[u8], window_bits: u32) -> Result<G1Projective> {
     let mut result = G1Projective::ZERO;
     for (window, sum) in sums.chunks_exact(SUM_BYTES as usize).enumerate().rev() {
@@ -463,18 +474,19 @@ fn combine(sums: &[u8], window_bits: u32) -> Result<G1Projective> {
     Ok(result)
 }
 
-/// The point at X, Y, ZZ, ZZZ, if it is one of the curve.
+/// The point with the coordinates X, Y, ZZ, ZZZ; `None` if it is not on the curve.
 pub(crate) fn point(bytes: &[u8]) -> Option<G1Affine> {
     let [x, y, zz, zzz] = std::array::from_fn(|i| coordinate(&bytes[32 * i..32 * (i + 1)]));
     if zz == Fq::ZERO {
         return Some(G1Affine::zero());
     }
-    // In Jacobian coordinates with Z = ZZ: X / ZZ = X ZZ / Z^2, and Y / ZZZ = Y ZZZ / Z^3, since ZZ^3 = ZZZ^2.
+    // In Jacobian coordinates with Z = ZZ: X / ZZ = X ZZ / Z^2, and Y / ZZZ = Y ZZZ / Z^3, since ZZ^3 =
+    // ZZZ^2.
     let point = G1Projective::new_unchecked(x * zz, y * zzz, zz).into_affine();
     (zz * zz * zz == zzz * zzz && point.is_on_curve()).then_some(point)
 }
 
-/// From 32 bytes in Montgomery form.
+/// A coordinate from 32 bytes in Montgomery form.
 fn coordinate(bytes: &[u8]) -> Fq {
     let mut words = [0u64; 4];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {

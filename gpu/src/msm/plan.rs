@@ -1,57 +1,59 @@
-//! How an MSM is cut: window width, points of a chunk, and the bytes that all of it takes.
+//! How an MSM is cut: the width of windows, the points of a chunk, and the bytes of device memory.
 
+use crate::buffer::leased_bytes;
 use crate::error::{A_PINNED_SLOT, Error, Result};
+use crate::fit::largest;
 use crate::ring::Chunking;
-use crate::vram::GRANULE_BYTES;
 
 /// Bytes of a point and its scalar.
 pub const ELEMENT_BYTES: u64 = POINT_BYTES + SCALAR_BYTES;
-/// x, y in Montgomery form, words least significant first; zeros for infinity.
+/// Bytes of a point: x, y in Montgomery form, least significant word first; zeros for infinity.
 pub const POINT_BYTES: u64 = 64;
-/// A scalar in Montgomery form.
+/// Bytes of a scalar in Montgomery form.
 pub const SCALAR_BYTES: u64 = 32;
 
-/// Bits of a scalar, and one for the sign of its digits.
+/// Bits of a scalar, and one bit for the sign of its digits.
 const SIGNED_BITS: u32 = 255;
-/// A bucket, X, Y, ZZ, ZZZ.
+/// Bytes of a bucket: X, Y, ZZ, ZZZ.
 pub(crate) const SUM_BYTES: u64 = 128;
 const WORD_BYTES: u64 = 4;
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 1..=20;
-/// Shorter chunks would be all launches.
+/// Shorter chunks would spend their time on launches.
 const CHUNK_POINTS_MIN: u64 = 32;
-/// Indices of points have 31 bits; a chunk this long is 6 GiB.
+/// Indices of points have 31 bits, so a chunk is 6 GiB at most.
 const CHUNK_POINTS_MAX: u64 = 1 << 26;
-/// Chunks are multiples of so many points, or of [`CHUNK_PAGES`]: whole frames of columns, which then can land in a slot.
+/// Chunks are multiples of this many points, whole frames of columns that can be read straight into a slot,
+/// or of [`CHUNK_PAGES`].
 const CHUNK_FRAMES: u64 = 1 << 10;
-/// So many points and scalars are whole pages.
+/// This many points, and as many scalars, are whole pages.
 const CHUNK_PAGES: u64 = 1 << 7;
-/// Sums over one upload: more would have no room for their buckets.
+/// The most sums over one upload: more would leave no memory for their buckets.
 const COLUMNS_MAX: u64 = 1 << 16;
-/// A run of a bucket is cut into pieces of at least so many points.
+/// The points of a bucket are cut into pieces of at least this many.
 const SPLIT_MIN: u64 = 16;
 const SPLIT_MAX: u64 = 1 << 15;
-/// Threads that a device is kept busy with: two thousand for each of 32 multiprocessors and more.
+/// Threads that keep a device busy: two thousand for each of 32 multiprocessors.
 const THREADS_WANTED: u64 = 1 << 16;
-/// Chunks grow from this part of a full one, so that the first copy is short.
+/// The first chunk is this part of a full one, so that the first copy is short.
 const FIRST_PART: u64 = 8;
 
-/// What a part of the work costs, in mixed additions: by instructions and bytes on paper, not measured.
+/// Costs of parts of the work, in mixed additions: estimated from instructions and bytes, not measured.
 mod cost {
-    /// Digit, sorting, for each point and window.
+    /// A digit and its sorting, for each point and window.
     pub const PAIR: f64 = 0.15;
-    /// A bucket's sum read, written and put in order, for each chunk.
+    /// A bucket that is read, written and put in order, for each chunk.
     pub const BUCKET: f64 = 0.5;
     /// Two full additions for each bucket at the end.
     pub const REDUCED: f64 = 2.5;
-    /// A launch: 5 us of a device that does 6.5 G additions a second.
+    /// A launch: 5 us on a device with 6.5 G additions a second.
     pub const LAUNCH: f64 = 32_000.0;
-    /// A point's copy that nothing runs beside.
+    /// The copy of a point, if no kernel runs meanwhile.
     pub const COPY: f64 = 12.0;
-    /// A point read once more for another pass: 64 bytes from a disk of 7 GB/s.
+    /// A point that is read again for another pass: 64 bytes from a disk of 7 GB/s.
     pub const REREAD: f64 = 60.0;
 }
 
-/// The four numbers that a plan is made of.
+/// The four numbers of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MsmShape {
     /// Bits of a digit, from 1 to 20.
@@ -60,11 +62,11 @@ pub struct MsmShape {
     pub chunk_points: u64,
     /// Chunks on the device at one time: with two, one is copied while the other is summed.
     pub ring_buffers: usize,
-    /// The longest run of points that one thread adds up; a power of two.
+    /// The most points that one thread adds up; a power of two.
     pub split: u64,
 }
 
-/// How an MSM runs: its shape, and what follows from it.
+/// The plan of an MSM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MsmPlan {
     points: u64,
@@ -77,33 +79,34 @@ pub struct MsmPlan {
 /// Where the points are while sums run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BasesAre {
-    /// On the host: they pass through the ring, beside their scalars.
+    /// On the host: they stream through the ring with their scalars.
     Streamed,
-    /// On the device, whole: [`super::Bases`]. Only scalars pass.
+    /// On the device, all of them: [`super::Bases`]. Only scalars are streamed.
     Resident,
 }
 
-/// Bytes of every buffer, in the order in which they are leased.
+/// Bytes of each buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub chunk: u64,
-    pub sums: u64,
-    /// Of one column, as `totals`.
-    pub of_sums: u64,
-    /// One of four: keys and values, before and after a pass of sorting.
+    pub buckets: u64,
+    /// The buckets of one column.
+    pub buckets_of_column: u64,
+    /// One of four equal buffers: keys and values, before and after a pass of the sort.
     pub pairs: u64,
     pub starts: u64,
-    /// One of four, as `pairs`.
+    /// One of four equal buffers, as `pairs`.
     pub order: u64,
     pub counts: u64,
     pub partials: u64,
     pub totals: u64,
-    pub of_totals: u64,
+    /// The totals of one column.
+    pub totals_of_column: u64,
 }
 
 impl MsmPlan {
-    /// The plan for `points` points whose cost on paper is least among those that fit `vram_bytes` of device memory and pinned slots
-    /// of `slot_bytes`.
+    /// The plan for `points` points with the least estimated cost within `vram_bytes` of device memory and
+    /// pinned slots of `slot_bytes`.
     ///
     /// # Errors
     /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no points.
@@ -111,8 +114,8 @@ impl MsmPlan {
         Self::of_columns(points, 1, BasesAre::Streamed, vram_bytes, slot_bytes)
     }
 
-    /// The same for `columns` sums over the same points, whose bases go to the device once, or are there. Each column has buckets of
-    /// its own, so a budget that is too small for all takes fewer at a time. Of resident bases the bytes are not counted.
+    /// The plan for `columns` sums over the same points, which are uploaded once or are resident. Each column
+    /// has its own buckets, so a small budget holds fewer columns. The bytes of resident bases do not count.
     ///
     /// # Errors
     /// As [`MsmPlan::new`]; [`Error::Invalid`] for no columns.
@@ -127,7 +130,7 @@ impl MsmPlan {
             return Err(Error::Invalid {
                 what: "MSM",
                 details: format!(
-                    "{columns} sums of {points} points: neither may be none, nor sums more than {COLUMNS_MAX}"
+                    "{columns} sums of {points} points: both must be positive, and sums at most {COLUMNS_MAX}"
                 ),
             });
         }
@@ -163,16 +166,11 @@ impl MsmPlan {
                 if with(shortest).vram_bytes() > vram_bytes {
                     continue;
                 }
-                let (mut fits, mut beyond) = (shortest, longest + 1);
-                while beyond - fits > 1 {
-                    let middle = fits.midpoint(beyond);
-                    if with(middle).vram_bytes() <= vram_bytes {
-                        fits = middle;
-                    } else {
-                        beyond = middle;
-                    }
-                }
-                // All of them are one chunk, however many; a shorter chunk may need more room for pieces of runs.
+                let fits = largest(shortest, longest + 1, |chunk_points| {
+                    with(chunk_points).vram_bytes() <= vram_bytes
+                });
+                // A chunk of all points is not rounded. A rounded chunk may need more memory for pieces of
+                // buckets.
                 let rounded =
                     Some(with(even(fits))).filter(|plan| fits < points && plan.vram_bytes() <= vram_bytes);
                 let plan = rounded.unwrap_or_else(|| with(fits));
@@ -190,12 +188,13 @@ impl MsmPlan {
         })
     }
 
-    /// The plan for as many of `columns` sums at one time, `at_once` at most, as cost least all in all: the more there are, the fewer
-    /// passes over the bases, and the less room for the buckets and the chunks of each. Passes are as even as can be:
-    /// [`MsmPlan::with_columns`] makes the plan of a last one that has fewer.
+    /// The plan for one pass of several passes that make `columns` sums, at most `at_once` a pass, with the
+    /// least estimated cost of all passes. More sums a pass mean fewer passes over the bases, and less memory
+    /// for the buckets and the chunks of each. The passes are as even as possible; [`MsmPlan::with_columns`]
+    /// gives the plan of a last pass with fewer sums.
     ///
     /// # Errors
-    /// As [`MsmPlan::of_columns`], of one sum if not even that fits.
+    /// As [`MsmPlan::of_columns`] for one sum, if not even one fits.
     pub fn of_passes(
         points: u64,
         (columns, at_once): (u64, u64),
@@ -230,10 +229,10 @@ impl MsmPlan {
         })
     }
 
-    /// A plan of this shape, whatever it costs.
+    /// The plan of this shape, whatever its cost.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for numbers that cannot be.
+    /// [`Error::Invalid`] for a number out of range.
     pub fn with_shape(points: u64, shape: MsmShape) -> Result<Self> {
         let possible = points > 0
             && WINDOW_BITS.contains(&shape.window_bits)
@@ -255,7 +254,7 @@ impl MsmPlan {
         })
     }
 
-    /// The same shape for so many sums, and bases there.
+    /// The same shape for `columns` sums, with the bases there.
     ///
     /// # Errors
     /// [`Error::Invalid`] for no columns, or more than 65536.
@@ -263,7 +262,7 @@ impl MsmPlan {
         if columns == 0 || columns > COLUMNS_MAX {
             return Err(Error::Invalid {
                 what: "MSM",
-                details: format!("{columns} sums at one time: from 1 to {COLUMNS_MAX}"),
+                details: format!("{columns} sums at one time: must be from 1 to {COLUMNS_MAX}"),
             });
         }
         Ok(Self {
@@ -304,17 +303,17 @@ impl MsmPlan {
         self.bases
     }
 
-    /// Bytes of a point, if it passes, and of its scalar in each column.
+    /// Bytes of a point, if it is streamed, and of its scalar in each column.
     pub fn element_bytes(&self) -> u64 {
         element_bytes(self.columns, self.bases)
     }
 
-    /// The numbers that the plan is made of.
+    /// The numbers of the plan.
     pub fn shape(&self) -> MsmShape {
         self.shape
     }
 
-    /// How many digits a scalar has.
+    /// Digits of a scalar.
     pub fn windows(&self) -> u64 {
         u64::from(SIGNED_BITS.div_ceil(self.shape.window_bits))
     }
@@ -328,15 +327,15 @@ impl MsmPlan {
     pub fn vram_bytes(&self) -> u64 {
         let sizes = self.sizes();
         let one_each = [
-            sizes.sums,
+            sizes.buckets,
             sizes.starts,
             sizes.counts,
             sizes.partials,
             sizes.totals,
         ];
-        let once: u64 = one_each.into_iter().map(rounded).sum();
-        once + self.shape.ring_buffers as u64 * rounded(sizes.chunk)
-            + 4 * (rounded(sizes.pairs) + rounded(sizes.order))
+        let once: u64 = one_each.into_iter().map(leased_bytes).sum();
+        once + self.shape.ring_buffers as u64 * leased_bytes(sizes.chunk)
+            + 4 * (leased_bytes(sizes.pairs) + leased_bytes(sizes.order))
     }
 
     /// Bytes that a pinned slot must have.
@@ -344,10 +343,10 @@ impl MsmPlan {
         self.shape.chunk_points * self.element_bytes()
     }
 
-    /// How the job's bytes are cut.
+    /// The chunks of the job.
     ///
     /// # Errors
-    /// [`Error::Invalid`], never for a plan that could be made.
+    /// [`Error::Invalid`], never for a plan that was constructed.
     pub fn chunking(&self) -> Result<Chunking> {
         let chunk = self.shape.chunk_points;
         let first = even(chunk / FIRST_PART).max(CHUNK_POINTS_MIN.min(chunk));
@@ -355,7 +354,7 @@ impl MsmPlan {
         Chunking::new(chunk * element_bytes, element_bytes)?.growing_from(first * element_bytes)
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     ///
     /// # Errors
     /// As [`MsmPlan::chunking`].
@@ -366,7 +365,7 @@ impl MsmPlan {
             .count() as u64)
     }
 
-    /// How many kernels are launched, all in all.
+    /// The number of launches of the whole job.
     ///
     /// # Errors
     /// As [`MsmPlan::chunking`].
@@ -411,17 +410,17 @@ impl MsmPlan {
         self.windows() * self.buckets()
     }
 
-    /// Bits of what the buckets of a chunk are ordered by.
+    /// Bits of the lengths by which the buckets of a chunk are ordered.
     pub(super) fn order_bits(&self) -> u32 {
         self.shape.split.ilog2() + 1
     }
 
-    /// Pieces of runs, for each window of a chunk.
+    /// Pieces of buckets, for each window of a chunk.
     pub(super) fn slots(&self, points: u64) -> u64 {
         points.div_ceil(self.shape.split)
     }
 
-    /// Buckets that one thread weighs at the end: about the square root.
+    /// Buckets that one thread weighs at the end: about the square root of their number.
     pub(super) fn segment(&self) -> u64 {
         1 << (self.buckets().ilog2() / 2)
     }
@@ -436,20 +435,20 @@ impl MsmPlan {
         let counts = super::sort::count_words(points, windows).max(super::sort::count_words(items, 1));
         Sizes {
             chunk: self.slot_bytes(),
-            sums: self.columns * SUM_BYTES * items,
-            of_sums: SUM_BYTES * items,
+            buckets: self.columns * SUM_BYTES * items,
+            buckets_of_column: SUM_BYTES * items,
             pairs: WORD_BYTES * windows * points,
             starts: WORD_BYTES * windows * (buckets + 1),
             order: WORD_BYTES * items,
             counts: WORD_BYTES * counts,
             partials: SUM_BYTES * windows * self.slots(points).max(self.segments()),
             totals: self.columns * SUM_BYTES * windows,
-            of_totals: SUM_BYTES * windows,
+            totals_of_column: SUM_BYTES * windows,
         }
     }
 }
 
-/// So many points or a few less.
+/// The points, rounded down to whole frames or pages.
 fn even(points: u64) -> u64 {
     let unit = [CHUNK_FRAMES, CHUNK_PAGES]
         .into_iter()
@@ -463,11 +462,6 @@ fn element_bytes(columns: u64, bases: BasesAre) -> u64 {
         BasesAre::Resident => 0,
     };
     of_point + columns * SCALAR_BYTES
-}
-
-/// As the ledger counts a buffer.
-fn rounded(bytes: u64) -> u64 {
-    bytes.next_multiple_of(GRANULE_BYTES)
 }
 
 #[cfg(test)]
@@ -488,7 +482,8 @@ mod tests {
                                 u64::from(plan.shape.window_bits) * plan.windows() >= u64::from(SIGNED_BITS)
                             );
                             if slot > 1 << 30 {
-                                // The search for a chunk's length is not exact, since a longer run needs fewer slots.
+                                // The search for the length of a chunk is not exact, since larger pieces of
+                                // buckets need fewer slots.
                                 assert!(plan.cost() <= last * 1.05, "{plan:?}");
                                 last = last.min(plan.cost());
                             }
@@ -532,10 +527,10 @@ mod tests {
         };
         assert_eq!(at_a_time(1, 9, 8 << 30).unwrap(), 1);
         assert_eq!(at_a_time(3, 9, 8 << 30).unwrap(), 3);
-        // Even passes: five in two of three and two.
+        // Even passes: five sums are passes of three and two.
         assert_eq!(at_a_time(5, 4, 8 << 30).unwrap(), 3);
         assert_eq!(at_a_time(5, 0, 8 << 30).unwrap(), 1);
-        // Where chunks share a slot, many at a time are not worth it.
+        // Where chunks share a slot, many sums at a time cost more.
         assert!((2..100).contains(&at_a_time(1000, 1000, 64 << 20).unwrap()));
         assert!(at_a_time(5, 5, 4 << 10).unwrap_err().is_memory_short());
         assert!(at_a_time(0, 5, 8 << 30).is_err());

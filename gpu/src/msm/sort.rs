@@ -1,16 +1,17 @@
-//! The launches of the radix sort, and the room that it needs: see `sort.cuh`.
+//! The launches of the radix sort, and its buffers: see `sort.cuh`.
 
 use super::launch::{Grid, Kernel, launch};
-use crate::device::Stream;
+use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::kernels::{Argument, Kernels};
-use crate::vram::{DeviceBuffer, Vram};
+use crate::stream::Stream;
+use crate::vram::Vram;
 
 pub(super) const DIGIT_BITS: u32 = 4;
 const DIGITS: u64 = 1 << DIGIT_BITS;
 /// Pairs of a thread.
 const RUN: u64 = 8;
-/// Up to here a row has small tiles.
+/// Rows up to this length have small tiles.
 const SHORT_ROW: u64 = 2048;
 
 /// Threads of a tile.
@@ -27,14 +28,14 @@ pub(super) fn count_words(n: u64, rows: u64) -> u64 {
     DIGITS * rows * tiles(n).max(tiles(n.min(SHORT_ROW)))
 }
 
-/// Rows of pairs, and the room for them after a pass.
+/// Rows of pairs, and buffers for them after a pass.
 #[derive(Debug)]
 pub(super) struct Pairs {
     keys: [DeviceBuffer; 2],
     values: [DeviceBuffer; 2],
 }
 
-/// Pairs that are sorted: where they came to be.
+/// One side of the buffers.
 #[derive(Clone, Copy)]
 pub(super) struct Sorted<'pairs> {
     pub keys: &'pairs DeviceBuffer,
@@ -50,7 +51,7 @@ impl Pairs {
         })
     }
 
-    /// Where to write what is to be sorted.
+    /// The buffers for the pairs to sort.
     pub fn unsorted(&self) -> Sorted<'_> {
         self.side(0)
     }

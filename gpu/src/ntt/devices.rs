@@ -1,4 +1,5 @@
-//! One transform of BN254 over several devices, each with a part of the data: columns, one exchange between all, rows.
+//! One transform of BN254 over several devices, each with a part of the data: columns, one exchange between
+//! all devices, rows.
 //!
 //! ```text
 //! device d:  columns d -> ring up -> array: passes, times w^(row column)
@@ -6,26 +7,32 @@
 //!            laid out as whole rows -> array: passes -> ring back
 //! ```
 //!
-//! The matrix is that of [`NttWay::TwoSteps`](super::NttWay). A device has n / k elements twice, its tables, and a ring: for a transform
-//! that is larger than one device, and smaller than all. k is a power of two. Data crosses the bus to the host once each way.
+//! The matrix is that of [`NttWay::TwoSteps`](super::NttWay). A device has n / k elements twice, its tables,
+//! and a ring, so a transform may be larger than the memory of one device. k is a power of two. Data crosses
+//! the bus to the host once each way.
 //!
-//! If a device fails the transform has failed, since every device has a part of every element by then: [`super::over_devices`] begins anew
-//! with those that are left.
+//! If a device fails, the transform fails, since each device has a part of every element.
+//! [`super::over_devices`] begins again with the remaining devices.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ark_bn254::Fr;
 
-use super::passes::{Layout, laid_out, transform};
+use super::ends::{Ends, ReadElements, WriteElements};
+use super::launcher::NttLauncher;
+use super::passes::{Layout, Placed};
 use super::plan::{ELEMENT_BYTES, NttPlan, check_length};
-use super::tables::{OnDevice, Tables};
-use super::{Ends, ReadElements, Transform, Work, WriteElements};
-use crate::error::{BoxedError, Error, Result, Smallest};
+use super::tables::Tables;
+use super::transform::Transform;
+use crate::buffer::{DeviceBuffer, leased_bytes};
+use crate::error::{BoxedError, Error, Result};
+use crate::fit::JobMemory;
 use crate::kernels::Kernels;
-use crate::ring::{Chunking, Job, Ring};
-use crate::vram::{DeviceBuffer, GRANULE_BYTES, Vram};
+use crate::lock::locked;
+use crate::ring::{Chunking, Ring};
+use crate::vram::Vram;
 
-/// How a transform is dealt out.
+/// The plan of a transform over devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DevicesPlan {
     log_n: u32,
@@ -34,17 +41,17 @@ pub struct DevicesPlan {
     ring_buffers: usize,
 }
 
-/// What a transform needs on all its devices. One transform after the other.
+/// The memory and kernels of a transform on all its devices. Runs one transform at a time.
 #[derive(Debug)]
 pub struct NttDevices {
     plan: DevicesPlan,
     parts: Vec<Part>,
 }
 
-/// Why a transform did not come to its end, and which devices are to blame: none, if the job's own ends are.
+/// The failure of a transform, and the devices that caused it: none if the job's own ends did.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// By their numbers.
+    /// Their numbers.
     pub devices: Vec<u64>,
     pub error: Box<Error>,
 }
@@ -62,7 +69,8 @@ impl Failed {
         }
     }
 
-    /// What several devices said, each of itself: the job's own error comes first, then the first device's.
+    /// The failures of several devices as one: an error of the job comes first, then the error of the first
+    /// device.
     fn of(said: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
         let mut all: Option<Self> = None;
         for failed in said.into_iter().filter_map(Result::err) {
@@ -76,29 +84,29 @@ impl Failed {
     }
 }
 
-/// A device's part.
+/// The part of one device.
 #[derive(Debug)]
 struct Part {
-    // First: when it is dropped it waits for its kernels, and only then may buffers go.
+    // The first field: its drop waits for the kernels, and only then may buffers be freed.
     ring: Ring,
-    work: Work,
+    launcher: NttLauncher,
     other: DeviceBuffer,
     number: u64,
 }
 
 impl DevicesPlan {
-    /// The plan for 2^`log_n` elements over 2^`log_devices` devices with `vram_bytes` each, in chunks that fit pinned slots of
-    /// `slot_bytes`.
+    /// The plan for 2^`log_n` elements over 2^`log_devices` devices with `vram_bytes` each, in chunks that
+    /// fit pinned slots of `slot_bytes`.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] with the smallest budget of each device that works; [`Error::Invalid`] for more than 2^28 elements, or more
-    /// devices than rows.
+    /// [`Error::TooSmall`] with the smallest budget of each device; [`Error::Invalid`] for more than 2^28
+    /// elements, or more devices than rows.
     pub fn new(log_n: u32, log_devices: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         check_length::<Fr>(log_n)?;
         if log_devices > log_n / 2 {
             return Err(Error::Invalid {
                 what: "transform over devices",
-                details: format!("2^{log_n} elements have no row for each of 2^{log_devices} devices"),
+                details: format!("2^{log_n} elements have fewer rows than 2^{log_devices} devices"),
             });
         }
         let with = |lines: u64, ring_buffers| {
@@ -114,24 +122,22 @@ impl DevicesPlan {
         let fits = |plan: &Self| plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= slot_bytes;
         let least = with(1, 1);
         for ring_buffers in [2, 1] {
-            // Lines of a part are its rows; halved until they fit.
+            // The lines of a part are its rows; halved until they fit.
             let lines = std::iter::successors(Some(1u64 << (log_n / 2)), |lines| Some(lines / 2));
             let lines = lines.take_while(|&lines| lines > 0);
             if let Some(plan) = lines.map(|lines| with(lines, ring_buffers)).find(fits) {
                 return Ok(plan);
             }
         }
-        Err(Error::too_small(
-            format!("a part of a transform of 2^{log_n} elements"),
-            Smallest {
-                needed_bytes: least.slot_bytes(),
-                budget_bytes: slot_bytes,
-            },
-            Smallest {
-                needed_bytes: least.vram_bytes(),
-                budget_bytes: vram_bytes,
-            },
-        ))
+        let needed = JobMemory {
+            slot_bytes: least.slot_bytes(),
+            vram_bytes: least.vram_bytes(),
+        };
+        let given = JobMemory {
+            slot_bytes,
+            vram_bytes,
+        };
+        Err(needed.too_small(format!("a part of a transform of 2^{log_n} elements"), given))
     }
 
     /// log2 of the number of elements.
@@ -139,17 +145,16 @@ impl DevicesPlan {
         self.log_n
     }
 
-    /// How many devices.
+    /// The number of devices.
     pub fn devices(&self) -> u64 {
         1 << self.log_devices
     }
 
     /// Bytes of device memory that are leased on each.
     pub fn vram_bytes(&self) -> u64 {
-        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
-        rounded(self.part().table_bytes())
-            + 2 * rounded(self.part_bytes())
-            + self.ring_buffers as u64 * rounded(self.slot_bytes())
+        leased_bytes(self.part().table_bytes())
+            + 2 * leased_bytes(self.part_bytes())
+            + self.ring_buffers as u64 * leased_bytes(self.slot_bytes())
     }
 
     /// Bytes that a pinned slot must have, at either end of each device.
@@ -187,17 +192,18 @@ impl DevicesPlan {
         self.rows() >> self.log_devices
     }
 
-    /// Of what one device gets from another.
+    /// Bytes that one device gets from another.
     fn block_bytes(&self) -> u64 {
         self.rows_of_each() * self.line() * ELEMENT_BYTES
     }
 }
 
 impl NttDevices {
-    /// Leases what the plan says on each device, makes the tables, and lets the devices reach each other's memory where they can.
+    /// Leases the device memory of the plan on each device, makes the tables, and enables direct copies
+    /// between devices where possible.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for another number of devices than the plan's, or a transform of another length; those of
+    /// [`Error::Invalid`] for a number of devices or a length that differs from the plan; errors of
     /// [`Ntt::new`](super::Ntt::new).
     pub fn new(devices: &[(&Vram, &Kernels)], plan: DevicesPlan, transform: Transform) -> Result<Self> {
         Self::made(devices, plan, transform).map_err(|failed| *failed.error)
@@ -210,7 +216,7 @@ impl NttDevices {
     ) -> Result<Self, Failed> {
         if devices.len() as u64 != plan.devices() || transform.log_n() != plan.log_n {
             return Err(invalid(format!(
-                "2^{} elements on {} devices, where the plan is of 2^{} on {}",
+                "2^{} elements on {} devices, and the plan is for 2^{} on {}",
                 transform.log_n(),
                 devices.len(),
                 plan.log_n,
@@ -221,7 +227,7 @@ impl NttDevices {
             for (other, _) in devices {
                 let (ordinal, other_ordinal) = (vram.gpu(), other.gpu());
                 if ordinal.description().ordinal != other_ordinal.description().ordinal {
-                    // Where they cannot, copies go through the host and are right all the same.
+                    // Without direct access copies go through the host.
                     ordinal.enable_peer(other_ordinal).map_err(Failed::on(number))?;
                 }
             }
@@ -241,12 +247,13 @@ impl NttDevices {
         &self.plan
     }
 
-    /// Transforms what is in `from` into `to`, both of the whole length; `ends` are those of each device, on it. One hard
-    /// synchronisation on each device.
+    /// Transforms the elements of `from` into `to`, both of the whole length; `ends` are the slots of each
+    /// device. One hard synchronisation on each device.
     ///
     /// # Errors
-    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], [`Error::Invalid`] for slots that are too short, or ends of another number.
-    /// Nothing is in flight afterwards; what `to` then holds is void.
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], [`Error::Invalid`] for slots that are too
+    /// short, or a wrong number of ends. After an error nothing is in flight, and the content of `to` is
+    /// void.
     pub fn run(
         &mut self,
         ends: Vec<Ends<'_>>,
@@ -270,7 +277,7 @@ impl NttDevices {
             )));
         }
         let done = self.run_parts(ends, from, to);
-        // Copies between devices are in streams that the other's ring does not know of.
+        // Copies between devices run in streams that the other device's ring does not wait for.
         let waited = self.parts.iter_mut();
         let waited = waited.map(|part| part.ring.finish().map_err(Failed::on(part.number)));
         let waited: Vec<_> = waited.collect();
@@ -295,7 +302,7 @@ impl NttDevices {
         })
     }
 
-    /// Queues the one copy from each device to each.
+    /// Queues one copy from each device to each.
     fn exchange(&self) -> Result<(), Failed> {
         self.meet()?;
         let bytes = self.plan.block_bytes();
@@ -303,17 +310,17 @@ impl NttDevices {
             for from in &self.parts {
                 let copied = to.ring.stream().copy(
                     (&to.other, from.number * bytes),
-                    (&from.work.array, to.number * bytes),
+                    (&from.launcher.array, to.number * bytes),
                     bytes,
                 );
                 copied.map_err(Failed::on(to.number))?;
             }
         }
-        // Nobody's array is written again before all have their part of it.
+        // No array is written again before all devices have their part of it.
         self.meet()
     }
 
-    /// Every device waits for what every other one has been given.
+    /// Makes every device wait for the queued work of every other one.
     fn meet(&self) -> Result<(), Failed> {
         for part in &self.parts {
             let others = self.parts.iter().filter(|other| other.number != part.number);
@@ -337,7 +344,7 @@ fn invalid(details: String) -> Failed {
     }
 }
 
-/// Runs a step on all devices at once, each on a thread of its own.
+/// Runs a step on all devices at once, each on its own thread.
 fn each<'e>(
     parts: &mut [Part],
     ends: &mut [Ends<'e>],
@@ -373,19 +380,19 @@ impl Part {
         let array = || vram.buffer(plan.part_bytes(), "NTT arrays");
         let (array, other) = (array()?, array()?);
         let mut content = Tables::new();
-        let work = Work::new(of_part, transform, (kernel, tables, (array, None)), &mut content);
+        let launcher = NttLauncher::new(of_part, transform, (kernel, tables, (array, None)), &mut content);
         let chunking = Chunking::new(plan.slot_bytes(), plan.line() * ELEMENT_BYTES)?;
         let ring = Ring::new(vram, chunking, plan.ring_buffers)?;
-        work.tables.write(ring.stream(), 0, &content.bytes())?;
+        ring.stream().write((&launcher.tables, 0), &content.bytes())?;
         Ok(Self {
             ring,
-            work,
+            launcher,
             other,
             number,
         })
     }
 
-    /// Uploads this device's columns, as lines of all rows, and transforms them.
+    /// Uploads this device's columns, line by line, and transforms them.
     fn columns(
         &mut self,
         plan: &DevicesPlan,
@@ -395,88 +402,60 @@ impl Part {
         let (line, columns, first) = (plan.line(), plan.columns(), self.number * plan.line());
         let line_bytes = line * ELEMENT_BYTES;
         let mut source = |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
-            let mut from = from.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut from = locked(from);
             let mut lines = (offset / line_bytes..).zip(into.chunks_exact_mut(line_bytes as usize));
             lines.try_for_each(|(row, into)| from.read(row * columns + first, into))
         };
-        let job = Job {
-            total_bytes: plan.part_bytes(),
-            upload: Some((&mut *ends.upload, &mut source)),
-            download: None,
-        };
-        let work = &self.work;
-        self.ring.run(job, &mut |chunk| {
-            let piece = chunk.piece;
-            let to = (&work.array, piece.offset);
-            chunk.stream.copy(to, (chunk.buffer, 0), piece.bytes)
-        })?;
-        let layout = Layout {
-            stride: line,
-            batch: 1,
-        };
-        let rows = work.some_columns((first, line), columns, layout)?;
-        let arrays = [&work.array, &self.other];
-        transform(
-            &work.kernel,
-            self.ring.stream(),
-            &OnDevice(&work.tables, ELEMENT_BYTES),
-            &rows,
-            arrays,
-        )
+        let launcher = &self.launcher;
+        self.ring.fill_buffer(
+            &launcher.array,
+            plan.part_bytes(),
+            (&mut *ends.upload, &mut source),
+        )?;
+        let batch = launcher.column_batch(first, line, columns)?;
+        launcher.transform(self.ring.stream(), &batch, [&launcher.array, &self.other])
     }
 
-    /// Transforms this device's rows, which are in blocks by the device that they come from, and downloads them as lines of all columns.
+    /// Transforms this device's rows, which are in blocks by their device of origin, and downloads them line
+    /// by line.
     fn rows(
         &mut self,
         plan: &DevicesPlan,
         ends: &mut Ends<'_>,
         to: &Mutex<&mut (dyn WriteElements + Send)>,
     ) -> Result<()> {
-        let (work, stream) = (&self.work, self.ring.stream());
+        let (launcher, stream) = (&self.launcher, self.ring.stream());
         let (line, columns, count) = (plan.line(), plan.columns(), plan.rows_of_each());
         let first = self.number * count;
-        let lines = |batch| Layout { stride: 1, batch };
         for device in 0..plan.devices() {
-            let block = (&self.other, device * plan.block_bytes(), lines(line));
-            let place = (&work.array, device * line * ELEMENT_BYTES, lines(columns));
-            laid_out(&work.kernel, stream, (line.ilog2(), count), block, place)?;
+            let placed = |buffer, offset_bytes, batch| Placed {
+                buffer,
+                offset_bytes,
+                layout: Layout { stride: 1, batch },
+            };
+            let block = placed(&self.other, device * plan.block_bytes(), line);
+            let place = placed(&launcher.array, device * line * ELEMENT_BYTES, columns);
+            launcher.lay_out(stream, (line.ilog2(), count), block, place)?;
         }
-        let across = Layout {
-            stride: count,
-            batch: 1,
-        };
-        let rows = work.some_rows((first, count), plan.rows(), [lines(columns), across])?;
-        let arrays = [&work.array, &self.other];
-        transform(
-            &work.kernel,
-            stream,
-            &OnDevice(&work.tables, ELEMENT_BYTES),
-            &rows,
-            arrays,
-        )?;
+        let batch = launcher.row_batch(first, count, plan.rows(), columns)?;
+        launcher.transform(stream, &batch, [&launcher.array, &self.other])?;
 
         let line_bytes = count * ELEMENT_BYTES;
         let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
-            let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut to = locked(to);
             let mut lines = (offset / line_bytes..).zip(bytes.chunks_exact(line_bytes as usize));
             lines.try_for_each(|(column, line)| to.write(column * plan.rows() + first, line))
         };
-        let job = Job {
-            total_bytes: plan.part_bytes(),
-            upload: None,
-            download: Some((&mut *ends.download, &mut sink)),
-        };
-        self.ring.run(job, &mut |chunk| {
-            let piece = chunk.piece;
-            let from = (&work.array, piece.offset);
-            chunk.stream.copy((chunk.buffer, 0), from, piece.bytes)
-        })
+        let array = (&launcher.array, 0);
+        self.ring
+            .drain_buffer(array, plan.part_bytes(), (&mut *ends.download, &mut sink))
     }
 }
 
 impl Drop for NttDevices {
     fn drop(&mut self) {
-        // A part's array may be read by another's stream. A ring has waited, unless something panicked.
+        // Another device's stream may read the array of a part. The rings have waited, unless a thread
+        // panicked.
         for part in &self.parts {
             let _ = part.ring.stream().synchronize();
         }

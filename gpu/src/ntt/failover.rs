@@ -1,21 +1,24 @@
-//! A transform over as many of the devices as work: if one fails, those that are left do it, from its start.
+//! A transform over several devices that begins again without a device that fails.
 //!
-//! A transform over k devices ([`super::NttDevices`]) has a part of every element on each of them, so nothing of it outlives one that fails.
-//! The next attempt has the largest power of two of those left, where their memory has room for the larger parts; elements are read anew.
-//! Transforms are exact, so who made one does not show in the result; [`Dealt`] tells. Each attempt has one device fewer at least.
+//! In a transform over k devices ([`super::NttDevices`]) each device has a part of every element, so a
+//! failure of one makes it void. The next attempt uses the largest power of two of the remaining devices, if
+//! their memory has room for the larger parts, and reads the elements again. Transforms are exact, so the
+//! result does not depend on the devices; [`Participants`] names them. Each attempt has at least one device
+//! less.
 //!
-//! Memory: what each attempt's [`DevicesPlan`] leases, for its time.
+//! Memory: the [`DevicesPlan`] of each attempt, while it runs.
 
 use super::devices::{DevicesPlan, Failed, NttDevices};
-use super::{Ends, ReadElements, Transform, WriteElements};
+use super::ends::{Ends, ReadElements, WriteElements};
+use super::transform::Transform;
 use crate::error::{Error, Result};
 use crate::kernels::Kernels;
 use crate::vram::Vram;
 
-/// A device that may have a part.
+/// A device that can take part.
 #[derive(Debug)]
 pub struct Member<'a> {
-    /// Its memory, of which a plan may take what is free.
+    /// Its budget of device memory, whose free bytes the plan may use.
     pub vram: &'a Vram,
     /// Its kernels.
     pub kernels: &'a Kernels,
@@ -23,60 +26,60 @@ pub struct Member<'a> {
     pub ends: Ends<'a>,
 }
 
-/// Who made a transform.
+/// The devices of a transform.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dealt {
-    /// Devices, by their places in the caller's order.
+pub struct Participants {
+    /// Devices that made it, by their places in the caller's order.
     pub devices: Vec<usize>,
-    /// Those that failed on the way, and what they said.
+    /// Devices that failed, with their errors.
     pub stopped: Vec<(usize, String)>,
 }
 
-/// Transforms what is in `from` into `to`, both of the whole length; those with most free memory come first.
+/// Transforms the elements of `from` into `to`, both of the whole length. Devices with the most free memory
+/// come first.
 ///
 /// # Errors
-/// [`Error::Source`], [`Error::Sink`], [`Error::Invalid`]: the job's own. [`Error::TooSmall`] if it fits no devices that there are; if it
-/// does not fit those that are left, what the last one to fail said: both leave it to the processor ([`crate::with_fallback`]). What `to`
-/// then holds is void.
+/// [`Error::Source`], [`Error::Sink`], [`Error::Invalid`]: errors of the job. [`Error::TooSmall`] if it does
+/// not fit the devices; if it does not fit the remaining devices, the error of the last one that failed. Both
+/// leave the job to the processor ([`crate::with_fallback`]). After an error the content of `to` is void.
 pub fn over_devices(
     members: Vec<Member<'_>>,
     transform: Transform,
     from: &mut (dyn ReadElements + Send),
     to: &mut (dyn WriteElements + Send),
-) -> Result<Dealt> {
+) -> Result<Participants> {
     let mut members: Vec<(usize, Member<'_>)> = members.into_iter().enumerate().collect();
     members.sort_by_key(|(_, member)| std::cmp::Reverse(member.vram.ledger().free_bytes()));
     let mut stopped = Vec::new();
     let mut last = Error::Invalid {
         what: "transform over devices",
-        details: "there are no devices".into(),
+        details: "no device is given".into(),
     };
     while let Some(log_members) = members.len().checked_ilog2() {
         let log_devices = log_members.min(transform.log_n() / 2);
         let taken = &mut members[..1 << log_devices];
         let plan = match plan(taken, transform.log_n(), log_devices) {
             Ok(plan) => plan,
-            // Nobody is left for whom it is small enough.
             Err(error) if stopped.is_empty() => return Err(error),
             Err(error) => {
-                tracing::warn!(%error, "the devices that are left have no room for a transform");
+                tracing::warn!(%error, "the remaining devices have no room for the transform");
                 return Err(last);
             }
         };
         let Err(failed) = attempt(taken, plan, transform, from, to) else {
             let devices = taken.iter().map(|(place, _)| *place).collect();
-            return Ok(Dealt { devices, stopped });
+            return Ok(Participants { devices, stopped });
         };
         let Failed { mut devices, error } = failed;
         if devices.is_empty() {
             return Err(*error);
         }
-        // From the last on, so that places before stay what they are.
+        // From the last to the first, so that earlier places stay valid.
         devices.sort_unstable();
         devices.dedup();
         for number in devices.into_iter().rev() {
             let (place, _) = members.remove(number as usize);
-            tracing::warn!(device = place, %error, "a device has no part in a transform any more");
+            tracing::warn!(device = place, %error, "a device failed; the transform begins again without it");
             stopped.push((place, error.to_string()));
         }
         last = *error;

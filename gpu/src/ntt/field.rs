@@ -8,11 +8,11 @@ use ark_ff::{AdditiveGroup, FftField, Field};
 use p3_field::{Field as _, PrimeCharacteristicRing, PrimeField64, TwoAdicField};
 use p3_goldilocks::Goldilocks;
 
-/// A field with roots of order 2^[`NttField::LOG_N_MAX`]: what tables are made with.
+/// A field with roots of unity of order 2^[`NttField::LOG_N_MAX`]. Tables are made with it.
 ///
-/// For [`Fr`] and [`Goldilocks`]; another one would need kernels of its own.
+/// Implemented for [`Fr`] and [`Goldilocks`]; another field needs kernels of its own.
 pub trait NttField: Copy + PartialEq + fmt::Display + fmt::Debug + MulAssign + Send + Sync + 'static {
-    /// Its name in the kernels' text.
+    /// Its name in the names of kernels.
     const NAME: &'static str;
     /// Bytes of an element in memory.
     const ELEMENT_BYTES: u64;
@@ -23,23 +23,23 @@ pub trait NttField: Copy + PartialEq + fmt::Display + fmt::Debug + MulAssign + S
     /// 1.
     const UNIT: Self;
 
-    /// The library's root of order 2^`log_n`, for no more than the longest transform.
+    /// The root of order 2^`log_n` that the field's library uses, for `log_n` up to [`NttField::LOG_N_MAX`].
     fn root(log_n: u32) -> Self;
 
     /// 2^`log`.
     fn two_to(log: u32) -> Self;
 
-    /// This to a power.
+    /// `self` to the power of `exponent`.
     fn to_the(self, exponent: u64) -> Self;
 
-    /// 1 over this; 1 for 0.
+    /// The inverse; 1 for 0.
     fn inverted(self) -> Self;
 
-    /// Whether its order is 2^`log_n`.
+    /// Whether its multiplicative order is 2^`log_n`.
     fn has_order(self, log_n: u32) -> bool {
         match log_n {
             0 => self == Self::UNIT,
-            // A square root of 1 other than 1 is -1.
+            // A square root of 1 that is not 1 is -1.
             _ => {
                 let half = self.to_the(1 << (log_n - 1));
                 half != Self::UNIT && half.to_the(2) == Self::UNIT
@@ -47,7 +47,7 @@ pub trait NttField: Copy + PartialEq + fmt::Display + fmt::Debug + MulAssign + S
         }
     }
 
-    /// As it stands in memory.
+    /// Appends the element as it is in memory.
     fn append_to(&self, bytes: &mut Vec<u8>);
 }
 
@@ -82,7 +82,7 @@ impl NttField for Fr {
 impl NttField for Goldilocks {
     const NAME: &'static str = "goldilocks";
     const ELEMENT_BYTES: u64 = 8;
-    // There are roots up to 2^32; a grid has no more than 2^16 - 1 rows of a matrix.
+    // The field has roots up to order 2^32; a grid has at most 2^16 - 1 rows of a matrix.
     const LOG_N_MAX: u32 = 30;
     const NONE: Self = <Goldilocks as PrimeCharacteristicRing>::ZERO;
     const UNIT: Self = <Goldilocks as PrimeCharacteristicRing>::ONE;

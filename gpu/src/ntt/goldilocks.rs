@@ -1,20 +1,23 @@
-//! Transforms of Goldilocks: by Plonky3 on the processor where they are small, by the same plans and passes as BN254's where not.
+//! Transforms over Goldilocks: small ones with Plonky3 on the processor, others with the same plans and
+//! passes as BN254.
 //!
-//! Elements are `u64` below p = 2^64 - 2^32 + 1. Both ways give the same bits.
+//! Elements are `u64` below p = 2^64 - 2^32 + 1. Both give the same bits.
 
 use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_field::{PrimeCharacteristicRing, PrimeField64};
 use p3_goldilocks::Goldilocks;
 
+use super::ends::{Ends, ReadElements, WriteElements};
 use super::field::NttField;
-use super::{Ends, Ntt, ReadElements, Transform, WriteElements};
+use super::one_device::Ntt;
+use super::transform::Transform;
 use crate::error::{BoxedError, Error, Result};
 
-/// Up to 2^this the processor transforms: 2^11 elements are 16 KiB, in its nearest cache, and less work than the launches of a device.
-/// By the sizes on paper; not measured.
+/// The processor transforms up to 2^11 elements: 16 KiB, which fit its first cache, and less work than the
+/// launches on a device. Estimated, not measured.
 pub const HOST_LOG_N_MAX: u32 = 11;
 
-/// A transform of `u64`s, on a device if it is large and there is one.
+/// A transform of `u64`s, on a device if it is large and a device is given.
 #[derive(Debug)]
 pub struct GoldilocksTransform {
     transform: Transform<Goldilocks>,
@@ -22,13 +25,13 @@ pub struct GoldilocksTransform {
 }
 
 impl GoldilocksTransform {
-    /// A transform by `device`, which was made for it, or by the processor.
+    /// A transform with `device`, which was made for it, or with the processor.
     pub fn new(transform: Transform<Goldilocks>, device: Option<Ntt>) -> Self {
         let device = device.filter(|_| transform.log_n() > HOST_LOG_N_MAX);
         Self { transform, device }
     }
 
-    /// Whether a device does it.
+    /// Whether it runs on a device.
     pub fn is_on_device(&self) -> bool {
         self.device.is_some()
     }
@@ -36,14 +39,14 @@ impl GoldilocksTransform {
     /// Transforms `values` in place.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for another number of values, or a device without `ends`; those of [`Ntt::run`], after which `values` are as
-    /// they were.
+    /// [`Error::Invalid`] for a wrong number of values, or a device without `ends`; errors of [`Ntt::run`],
+    /// after which `values` are unchanged.
     pub fn run(&mut self, ends: Option<Ends<'_>>, values: &mut Vec<u64>) -> Result<()> {
         if values.len() as u64 != 1 << self.transform.log_n() {
             return Err(Error::Invalid {
                 what: "transform of Goldilocks",
                 details: format!(
-                    "{} values, where it is of 2^{}",
+                    "{} values, and the transform has 2^{}",
                     values.len(),
                     self.transform.log_n()
                 ),
@@ -55,7 +58,7 @@ impl GoldilocksTransform {
         };
         let ends = ends.ok_or_else(|| Error::Invalid {
             what: "transform of Goldilocks",
-            details: "it is on a device, and there are no slots".into(),
+            details: "it runs on a device and needs slots".into(),
         })?;
         let room = || GoldilocksElements(vec![0; values.len()]);
         let (mut between, mut to) = (room(), room());
@@ -67,16 +70,16 @@ impl GoldilocksTransform {
 }
 
 impl Transform<Goldilocks> {
-    /// The transform by Plonky3, on the processor: for small ones, and where no device does it.
+    /// The transform with Plonky3, on the processor.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a root that is not Plonky3's.
+    /// [`Error::Invalid`] for another root than Plonky3's.
     pub fn by_processor(&self, values: &[u64]) -> Result<Vec<u64>> {
         if self.root != <Goldilocks as NttField>::root(self.log_n) {
             return Err(Error::Invalid {
                 what: "transform of Goldilocks",
                 details: format!(
-                    "the processor has Plonky3's root of order 2^{}, not {}",
+                    "the processor uses Plonky3's root of order 2^{}, not {}",
                     self.log_n, self.root
                 ),
             });

@@ -1,101 +1,109 @@
-//! The launches of one transform of several rows: the one place where this folder launches kernels.
+//! The launches of the passes of NTTs.
 #![allow(unsafe_code)]
 
-use super::plan::{ELEMENT_BYTES, LOG_TILE};
-use super::tables::{OnDevice, Scale, Step};
-use crate::device::Stream;
+use super::plan::ELEMENT_BYTES;
+use super::radices::LOG_TILE;
+use super::tables::{DeviceTables, Scale, Step};
+use crate::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::kernels::{Argument, Grid, Kernel};
-use crate::vram::DeviceBuffer;
+use crate::stream::Stream;
 
 const THREADS_MAX: u32 = 256;
 /// 64-bit words of `NttPass` in ntt.cuh.
 const PASS_WORDS: usize = 29;
 
-/// Where the rows of a batch are: element i of row y at `i * stride + y * batch`.
+/// The layout of rows: element i of row y is at `i * stride + y * batch`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub stride: u64,
     pub batch: u64,
 }
 
-/// What is transformed.
+/// Rows in a buffer, from an offset on.
+#[derive(Clone, Copy)]
+pub(super) struct Placed<'a> {
+    pub buffer: &'a DeviceBuffer,
+    pub offset_bytes: u64,
+    pub layout: Layout,
+}
+
+/// Rows that are transformed together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct RowBatch<'a> {
     pub step: &'a Step,
     pub count: u64,
-    /// Of what is there, and of what comes of it.
+    /// The layouts of the input and of the result.
     pub layouts: [Layout; 2],
     /// Factors before the first pass, and after the last one.
     pub scales: [Option<Scale>; 2],
 }
 
-/// Transforms rows, from `arrays[0]` and back to there; `arrays[1]` has as much room.
+/// Transforms rows from `arrays[0]` back to `arrays[0]`; `arrays[1]` has the same size.
 pub(super) fn transform(
     kernel: &Kernel,
     stream: &Stream,
-    tables: &OnDevice<'_>,
-    rows: &Rows<'_>,
+    tables: &DeviceTables<'_>,
+    batch: &RowBatch<'_>,
     arrays: [&DeviceBuffer; 2],
 ) -> Result<()> {
-    let step = rows.step;
+    let step = batch.step;
     let [mut from, mut to] = arrays;
     let last = step.log_radices.len() - 1;
     for pass in 0..=last {
-        let write = rows.layouts[usize::from(pass == last)];
+        let write = batch.layouts[usize::from(pass == last)];
         let addresses = [from.memory().at(0, 0)?, to.memory().at(0, 0)?];
         one_pass(
             kernel,
             stream,
             tables,
-            rows,
+            batch,
             pass,
-            (addresses, [rows.layouts[0], write]),
+            (addresses, [batch.layouts[0], write]),
         )?;
         (from, to) = (to, from);
     }
     if last.is_multiple_of(2) {
-        let bytes = rows.count * (tables.1 << step.log_n);
+        let bytes = batch.count * (tables.1 << step.log_n);
         stream.copy((arrays[0], 0), (arrays[1], 0), bytes)?;
     }
     Ok(())
 }
 
-/// Where rows are transformed from and to: addresses on the device. `to` may be `from` where there are two passes at most.
+/// The addresses of a transform on the device. `to` may be `from` if there are two passes at most.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ways {
+pub(crate) struct Route {
     pub from: u64,
-    /// As much room as `to`; not touched if there is one pass.
+    /// As large as `to`; not used if there is one pass.
     pub through: u64,
     pub to: u64,
 }
 
-/// Transforms rows from one place to another, by way of a third if there are several passes. Between the passes rows are one after the
-/// other, as they come out.
+/// Transforms rows along a route. Between the passes rows have the layout of the result.
 pub(crate) fn transform_to(
     kernel: &Kernel,
     stream: &Stream,
-    tables: &OnDevice<'_>,
-    rows: &Rows<'_>,
-    ways: Ways,
+    tables: &DeviceTables<'_>,
+    batch: &RowBatch<'_>,
+    route: Route,
 ) -> Result<()> {
-    let last = rows.step.log_radices.len() - 1;
-    let (mut from, mut read) = (ways.from, rows.layouts[0]);
+    let last = batch.step.log_radices.len() - 1;
+    let (mut from, mut read) = (route.from, batch.layouts[0]);
     for pass in 0..=last {
         let to = if (last - pass).is_multiple_of(2) {
-            ways.to
+            route.to
         } else {
-            ways.through
+            route.through
         };
         one_pass(
             kernel,
             stream,
             tables,
-            rows,
+            batch,
             pass,
-            ([from, to], [read, rows.layouts[1]]),
+            ([from, to], [read, batch.layouts[1]]),
         )?;
-        (from, read) = (to, rows.layouts[1]);
+        (from, read) = (to, batch.layouts[1]);
     }
     Ok(())
 }
@@ -103,12 +111,12 @@ pub(crate) fn transform_to(
 fn one_pass(
     kernel: &Kernel,
     stream: &Stream,
-    tables: &OnDevice<'_>,
-    rows: &Rows<'_>,
+    tables: &DeviceTables<'_>,
+    batch: &RowBatch<'_>,
     pass: usize,
     ([from, to], [read, write]): ([u64; 2], [Layout; 2]),
 ) -> Result<()> {
-    let step = rows.step;
+    let step = batch.step;
     let (log_radix, last) = (step.log_radices[pass], step.log_radices.len() - 1);
     let log_before: u32 = step.log_radices[..pass].iter().sum();
     let log_columns = (step.log_tile - log_radix).min(step.log_n - log_radix);
@@ -125,39 +133,41 @@ fn one_pass(
         log_columns.into(),
     ];
     words.extend(tables.step(step)?);
-    words.extend(tables.scale(rows.scales[0].filter(|_| pass == 0))?);
-    words.extend(tables.scale(rows.scales[1].filter(|_| pass == last))?);
+    words.extend(tables.scale(batch.scales[0].filter(|_| pass == 0))?);
+    words.extend(tables.scale(batch.scales[1].filter(|_| pass == last))?);
     let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     let tile = 1u32 << (log_radix + log_columns);
     let grid = Grid {
-        blocks: (1 << (step.log_n - log_radix - log_columns), rows.count as u32, 1),
+        blocks: (1 << (step.log_n - log_radix - log_columns), batch.count as u32, 1),
         threads: ((tile / 2).clamp(1, THREADS_MAX), 1, 1),
         shared_bytes: tile * tables.1 as u32,
     };
-    // SAFETY: the words are `NttPass` of ntt.cuh; rows fit their arrays in both layouts, and exponents their tables, by `NttPlan`, or
-    // `CosetPlan` of the quotient. Arrays, tables and kernel belong to an `Ntt` or an `OnCoset`, whose rings are dropped before them and
-    // wait for their streams.
+    // SAFETY: the words are `NttPass` of ntt.cuh. Rows fit their arrays in both layouts, and exponents their
+    // tables, by `NttPlan`, or by `CosetPlan` of the quotient. Arrays, tables and kernel belong to an `Ntt`
+    // or a `DeviceCoset`, whose rings are dropped before them and wait for their streams.
     unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }
 
-/// Copies `count` rows of 2^`log_length` elements of BN254 from one layout to another: a pass of radix 1.
+/// Copies `count` rows of 2^`log_length` elements of BN254 from one place to another: a pass of radix 1.
 pub(super) fn laid_out(
     kernel: &Kernel,
     stream: &Stream,
     lengths: (u32, u64),
-    (from, from_bytes, from_layout): (&DeviceBuffer, u64, Layout),
-    (to, to_bytes, to_layout): (&DeviceBuffer, u64, Layout),
+    from: Placed<'_>,
+    to: Placed<'_>,
 ) -> Result<()> {
-    let from = (from.memory().at(from_bytes, 0)?, from_layout);
-    let to = (to.memory().at(to_bytes, 0)?, to_layout);
+    let address = |placed: Placed<'_>| placed.buffer.memory().at(placed.offset_bytes, 0);
+    let from = (address(from)?, from.layout);
+    let to = (address(to)?, to.layout);
     radix_1(kernel, stream, lengths, (from, to), [[0; 7]; 2])
 }
 
-/// Copies `count` rows of 2^`log_length` elements of BN254 from one address and layout to another, which may be the same, times a factor.
+/// Copies `count` rows of 2^`log_length` elements of BN254, times a factor, from one address and layout to
+/// another, which may be the same.
 pub(crate) fn copy_scaled(
     kernel: &Kernel,
     stream: &Stream,
-    tables: &OnDevice<'_>,
+    tables: &DeviceTables<'_>,
     lengths: (u32, u64),
     (from, to): ((u64, Layout), (u64, Layout)),
     by: Scale,

@@ -1,22 +1,23 @@
-//! How a transform is cut: in device memory as a whole, or in two steps over columns and rows.
+//! How a transform is cut: whole in device memory, or in two steps over columns and rows.
 
 use ark_bn254::Fr;
 
 use super::field::NttField;
-use crate::error::{Error, Result, Smallest};
+use super::radices::{LOG_TILE, log_radices};
+use super::tables::{power_elements, step_elements};
+use crate::buffer::leased_bytes;
+use crate::error::{Error, Result};
+use crate::fit::{JobMemory, largest};
 use crate::ring::Chunking;
-use crate::vram::GRANULE_BYTES;
 
 /// Bytes of an element of BN254.
 pub const ELEMENT_BYTES: u64 = <Fr as NttField>::ELEMENT_BYTES;
-/// A tile of 2^10 elements is 32 KiB of shared memory, which every device has without being asked.
-pub(crate) const LOG_TILE: u32 = 10;
-/// Chunks of a transform in device memory are no shorter, or all of it.
+/// The shortest chunk of a transform in device memory, unless the transform is shorter.
 const CHUNK_ELEMENTS_MIN: u64 = 256;
-/// What a chunk of a transform in device memory is cut to: a copy of 16 MiB has long reached the bus's full rate.
+/// The longest chunk of a transform in device memory: a copy of 16 MiB reaches the full rate of the bus.
 const CHUNK_ELEMENTS_ENOUGH: u64 = 1 << 19;
 
-/// How a transform runs.
+/// The plan of a transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NttPlan {
     log_n: u32,
@@ -27,13 +28,13 @@ pub struct NttPlan {
     element_bytes: u64,
 }
 
-/// In how many steps.
+/// In how many steps a transform runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NttWay {
-    /// The whole transform in device memory, twice: before and after a pass.
+    /// Whole, in two arrays in device memory.
     InDeviceMemory,
-    /// As a matrix of 2^`log_rows` rows, row after row: its columns, then its rows (Bailey, "FFTs in external or hierarchical
-    /// memory", 1990). The data goes to the device and back twice.
+    /// As a matrix of 2^`log_rows` rows in row-major order: its columns, then its rows (Bailey, "FFTs in
+    /// external or hierarchical memory", 1990). The data crosses the bus twice each way.
     TwoSteps {
         /// log2 of the length of a column.
         log_rows: u32,
@@ -41,19 +42,20 @@ pub enum NttWay {
 }
 
 impl NttPlan {
-    /// The plan for 2^`log_n` elements: in device memory if it fits `vram_bytes`, else in two steps. Chunks fit pinned slots of
-    /// `slot_bytes`.
+    /// The plan for 2^`log_n` elements of BN254: in device memory if it fits `vram_bytes`, else in two steps.
+    /// Chunks fit pinned slots of `slot_bytes`.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for more than 2^28 elements.
+    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for more than 2^28
+    /// elements.
     pub fn new(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         Self::of::<Fr>(log_n, vram_bytes, slot_bytes)
     }
 
-    /// The same for another field.
+    /// The same for any field.
     ///
     /// # Errors
-    /// As [`NttPlan::new`]; the longest transform is the field's.
+    /// As [`NttPlan::new`]; the longest transform depends on the field.
     pub fn of<F: NttField>(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         check_length::<F>(log_n)?;
         let element_bytes = F::ELEMENT_BYTES;
@@ -76,18 +78,10 @@ impl NttPlan {
                     NttWay::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
                     NttWay::TwoSteps { .. } => n,
                 };
-                // Bytes grow with the number of units: the longest chunk of whole units.
+                // The bytes grow with the number of units, so the longest chunk of whole units is searched.
                 let longest = (slot_bytes / element_bytes).min(enough) / unit;
-                let fits = |units: &u64| with(units * unit).vram_bytes() <= vram_bytes;
-                let (mut best, mut beyond) = (0, longest + 1);
-                while beyond - best > 1 {
-                    let middle = best.midpoint(beyond);
-                    if fits(&middle) {
-                        best = middle;
-                    } else {
-                        beyond = middle;
-                    }
-                }
+                let fits = |units| with(units * unit).vram_bytes() <= vram_bytes;
+                let best = largest(0, longest + 1, fits);
                 if best > 0 {
                     return Ok(with(best * unit));
                 }
@@ -101,37 +95,35 @@ impl NttPlan {
             log_tile: LOG_TILE,
             element_bytes,
         });
-        // In the way that the slots allow.
+        // Of the ways that the slots allow.
         let allowed = smallest.iter().filter(|plan| plan.slot_bytes() <= slot_bytes);
-        Err(Error::too_small(
-            format!("a transform of 2^{log_n} elements"),
-            Smallest {
-                needed_bytes: smallest.iter().map(Self::slot_bytes).min().unwrap_or(0),
-                budget_bytes: slot_bytes,
-            },
-            Smallest {
-                needed_bytes: allowed.map(Self::vram_bytes).min().unwrap_or(0),
-                budget_bytes: vram_bytes,
-            },
-        ))
+        let needed = JobMemory {
+            slot_bytes: smallest.iter().map(Self::slot_bytes).min().unwrap_or(0),
+            vram_bytes: allowed.map(Self::vram_bytes).min().unwrap_or(0),
+        };
+        let given = JobMemory {
+            slot_bytes,
+            vram_bytes,
+        };
+        Err(needed.too_small(format!("a transform of 2^{log_n} elements"), given))
     }
 
-    /// The same plan with smaller tiles in shared memory, of 2^`log_tile` elements: a row of more than that is split in two, of more than
-    /// its square in three, and so on. Tables then are no larger.
+    /// The same plan with smaller tiles in shared memory, of 2^`log_tile` elements: a longer row is split in
+    /// two passes, beyond the square in three, and so on. The tables are no larger.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for none, or more than 2^10.
+    /// [`Error::Invalid`] for a tile of 1 element, or of more than 2^10.
     pub fn with_tile(self, log_tile: u32) -> Result<Self> {
         if log_tile == 0 || log_tile > LOG_TILE {
             return Err(Error::Invalid {
                 what: "plan of a transform",
-                details: format!("a tile of 2^{log_tile} elements: from 2^1 to 2^{LOG_TILE}"),
+                details: format!("a tile of 2^{log_tile} elements: must be from 2^1 to 2^{LOG_TILE}"),
             });
         }
         Ok(Self { log_tile, ..self })
     }
 
-    /// The same plan with chunks of a power of two, so that they divide columns and rows evenly.
+    /// The same plan with chunks of a power of two elements, which divide columns and rows evenly.
     #[must_use]
     pub fn with_even_chunks(self) -> Self {
         let log_chunk = self.chunk_elements.checked_ilog2().unwrap_or(0);
@@ -151,7 +143,7 @@ impl NttPlan {
         self.log_tile
     }
 
-    /// In how many passes a row of the transform, or a column, goes through shared memory: its splits.
+    /// The passes of a row, or of a column, through shared memory.
     pub fn passes(&self) -> u32 {
         let of_steps = match self.way {
             NttWay::InDeviceMemory => [self.log_n; 2],
@@ -161,7 +153,8 @@ impl NttPlan {
         passes[0].max(passes[1])
     }
 
-    /// A part of a transform over several devices: so many elements in two arrays, by columns and then by rows.
+    /// The part of one device in a transform over several: `elements` elements in two arrays, by columns and
+    /// then by rows.
     pub(super) fn part(log_n: u32, log_rows: u32, elements: u64) -> Self {
         Self {
             log_n,
@@ -178,7 +171,7 @@ impl NttPlan {
         self.log_n
     }
 
-    /// In how many steps.
+    /// In how many steps a transform runs.
     pub fn way(&self) -> NttWay {
         self.way
     }
@@ -190,10 +183,9 @@ impl NttPlan {
 
     /// Bytes of device memory that the job leases.
     pub fn vram_bytes(&self) -> u64 {
-        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
-        rounded(self.table_elements() * self.element_bytes)
-            + self.data_buffers() * rounded(self.data_bytes())
-            + self.ring_buffers as u64 * rounded(self.slot_bytes())
+        leased_bytes(self.table_bytes())
+            + self.data_buffers() * leased_bytes(self.data_bytes())
+            + self.ring_buffers as u64 * leased_bytes(self.slot_bytes())
     }
 
     /// Bytes that a pinned slot must have, at either end.
@@ -209,11 +201,11 @@ impl NttPlan {
         self.element_bytes << self.log_n
     }
 
-    /// How many arrays there are beside the ring: before and after a pass.
+    /// The number of arrays beside the buffers of the ring.
     pub(super) fn data_buffers(&self) -> u64 {
         match self.way {
             NttWay::InDeviceMemory => 2,
-            // The other one is the ring's.
+            // A buffer of the ring is the second array.
             NttWay::TwoSteps { .. } => 1,
         }
     }
@@ -225,7 +217,7 @@ impl NttPlan {
         }
     }
 
-    /// Chunks of whole elements, or of whole rows and columns.
+    /// The chunks: whole elements, or whole rows and columns.
     pub(super) fn chunking(&self) -> Result<Chunking> {
         let element_bytes = match self.way {
             NttWay::InDeviceMemory => self.element_bytes,
@@ -234,15 +226,15 @@ impl NttPlan {
         Chunking::new(self.slot_bytes(), element_bytes)
     }
 
-    /// Elements of all tables, as [`super::tables`] makes them for a transform with a shift.
+    /// Elements of all tables that [`super::tables`] makes for a transform on a coset.
     fn table_elements(&self) -> u64 {
-        let shift = super::tables::power_elements(self.log_n);
+        let shift = power_elements(self.log_n);
         let of_steps = match self.way {
-            NttWay::InDeviceMemory => super::tables::step_elements(self.log_n, self.log_tile),
+            NttWay::InDeviceMemory => step_elements(self.log_n, self.log_tile),
             NttWay::TwoSteps { log_rows } => {
-                super::tables::step_elements(log_rows, self.log_tile)
-                    + super::tables::step_elements(self.log_n - log_rows, self.log_tile)
-                    + super::tables::power_elements(self.log_n)
+                step_elements(log_rows, self.log_tile)
+                    + step_elements(self.log_n - log_rows, self.log_tile)
+                    + power_elements(self.log_n)
             }
         };
         shift + of_steps
@@ -258,20 +250,12 @@ pub(super) fn check_length<F: NttField>(log_n: u32) -> Result<()> {
         return Err(Error::Invalid {
             what: "transform",
             details: format!(
-                "2^{log_n} elements, where the field has roots up to 2^{}",
+                "2^{log_n} elements, and the field has roots up to order 2^{}",
                 F::LOG_N_MAX
             ),
         });
     }
     Ok(())
-}
-
-/// Radices of the passes of a transform, as logarithms; one pass even for one element.
-pub(crate) fn log_radices(log_n: u32, log_tile: u32) -> Vec<u32> {
-    let passes = log_n.div_ceil(log_tile).max(1);
-    (0..passes)
-        .map(|pass| log_n / passes + u32::from(pass < log_n % passes))
-        .collect()
 }
 
 #[cfg(test)]
@@ -315,12 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_have_even_radices() {
-        assert_eq!(log_radices(0, LOG_TILE), [0]);
-        assert_eq!(log_radices(10, LOG_TILE), [10]);
-        assert_eq!(log_radices(11, LOG_TILE), [6, 5]);
-        assert_eq!(log_radices(28, LOG_TILE), [10, 9, 9]);
-        assert_eq!(log_radices(12, 4), [4, 4, 4]);
+    fn a_plan_counts_its_passes() {
         let passes = |log_n| NttPlan::new(log_n, 1 << 40, 1 << 40).unwrap().passes();
         assert_eq!([0, 10, 11, 20, 21, 28].map(passes), [1, 1, 2, 2, 3, 3]);
     }

@@ -1,17 +1,18 @@
-//! Powers that the passes multiply by: two tables of about sqrt(n) elements for n powers, w^e = low[e mod 2^l] high[e >> l].
+//! Tables of powers for the passes: two tables of about sqrt(n) elements for n powers, w^e = low[e mod 2^l]
+//! high[e >> l].
 
 use super::field::NttField;
-use super::plan::log_radices;
+use super::radices::log_radices;
+use crate::buffer::DeviceBuffer;
 use crate::error::Result;
-use crate::vram::DeviceBuffer;
 
-/// All tables of a job, one after the other, as they go to the device.
+/// All tables of a job, one after the other.
 #[derive(Debug)]
 pub(crate) struct Tables<F> {
     elements: Vec<F>,
 }
 
-/// Powers of one number: places in the tables.
+/// The places of the powers of one number in the tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Powers {
     low: u64,
@@ -20,7 +21,7 @@ pub(crate) struct Powers {
 }
 
 impl Powers {
-    /// Elements of any kind from a place on, 2^`log_count` at most, as if they were powers.
+    /// Elements of a list, 2^`log_count` at most, indexed like powers.
     pub fn listed(place: u64, log_count: u32) -> Self {
         Self {
             low: place,
@@ -41,7 +42,7 @@ pub(crate) struct Step {
     twiddles: Powers,
 }
 
-/// A factor by which an element is multiplied: powers, and the exponent (a + b y) i + (c + d y).
+/// A factor of an element: a power with the exponent (a + b y) i + (c + d y), for element i of row y.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     pub powers: Powers,
@@ -61,7 +62,7 @@ pub(crate) fn step_elements(log_n: u32, log_tile: u32) -> u64 {
 }
 
 fn roots_count(log_roots: u32) -> u64 {
-    // One for a transform without stages, which reads none: a table has a place.
+    // At least one: a transform without stages reads none, and a table has an address.
     ((1u64 << log_roots) / 2).max(1)
 }
 
@@ -82,7 +83,7 @@ impl<F: NttField> Tables<F> {
         }
     }
 
-    /// One number.
+    /// A table of one number.
     pub fn constant(&mut self, value: F) -> Powers {
         Powers {
             low: self.push(F::UNIT, 1, value),
@@ -91,7 +92,7 @@ impl<F: NttField> Tables<F> {
         }
     }
 
-    /// What the transform of a row of 2^`log_n` needs, by a root of that order.
+    /// The tables of the transform of a row of 2^`log_n`, by a root of that order.
     pub fn step(&mut self, root: F, log_n: u32, log_tile: u32) -> Step {
         let log_radices = log_radices(log_n, log_tile);
         let log_roots = log_radices.iter().copied().max().unwrap_or(0);
@@ -106,19 +107,19 @@ impl<F: NttField> Tables<F> {
         }
     }
 
-    /// `count` powers of `base`, times `factor`, one after the other; their place.
+    /// `count` powers of `base` times `factor`, one after the other; returns their place.
     pub fn run(&mut self, base: F, count: u64, factor: F) -> u64 {
         self.push(base, count, factor)
     }
 
-    /// These elements, which [`Powers::listed`] then tells by their number; their place.
+    /// A list of elements for [`Powers::listed`]; returns its place.
     pub fn list(&mut self, elements: Vec<F>) -> u64 {
         let place = self.elements.len() as u64;
         self.elements.extend(elements);
         place
     }
 
-    /// In Montgomery form.
+    /// The bytes of all tables, elements in Montgomery form.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.elements
@@ -139,10 +140,10 @@ impl<F: NttField> Tables<F> {
     }
 }
 
-/// Addresses of tables on the device, and the bytes of an element.
-pub(crate) struct OnDevice<'a>(pub &'a DeviceBuffer, pub u64);
+/// The buffer of the tables on the device, and the bytes of an element.
+pub(crate) struct DeviceTables<'a>(pub &'a DeviceBuffer, pub u64);
 
-impl OnDevice<'_> {
+impl DeviceTables<'_> {
     /// The address of a place.
     pub fn at(&self, place: u64) -> Result<u64> {
         self.0.memory().at(place * self.1, self.1)

@@ -1,28 +1,30 @@
 //! Columns on the host, by rows, and columns that stay on the device.
 
+use crate::buffer::{DeviceBuffer, leased_bytes};
 use crate::error::{BoxedError, Error, Result};
-use crate::ring::{Chunking, Job, Ring, Upload};
-use crate::vram::{DeviceBuffer, Vram};
+use crate::ring::{Chunking, Ring, Upload};
+use crate::vram::Vram;
 
-/// Where a program's columns are had.
+/// The source of a program's columns.
 pub trait ReadColumns {
-    /// Writes the whole of `into`: elements of `column` from row `first` on. Never past the last row.
+    /// Fills `into` with elements of `column` from row `first` on. Never past the last row.
     ///
     /// # Errors
-    /// Whatever went wrong; the job ends with [`Error::Source`].
+    /// Any error; the job ends with [`Error::Source`].
     fn read(&mut self, column: u32, first: u64, into: &mut [u8]) -> Result<(), BoxedError>;
 }
 
-/// Where a program's outputs go.
+/// The destination of a program's outputs.
 pub trait WriteColumns {
     /// Takes elements of `output` from row `first` on.
     ///
     /// # Errors
-    /// Whatever went wrong; the job ends with [`Error::Sink`].
+    /// Any error; the job ends with [`Error::Sink`].
     fn write(&mut self, output: u32, first: u64, bytes: &[u8]) -> Result<(), BoxedError>;
 }
 
-/// Columns on a device, whole, for programs that read them more than once. Device memory: columns * rows * bytes of an element.
+/// Whole columns on a device, for programs that read them more than once. Device memory: columns * rows *
+/// bytes of an element.
 #[derive(Debug)]
 pub struct Resident {
     columns: Vec<DeviceBuffer>,
@@ -31,17 +33,17 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// Bytes of device memory that so many columns lease, and a buffer for each of two chunks while they are uploaded.
+    /// Bytes of device memory that the columns lease, and two buffers of a chunk during the upload.
     pub fn vram_bytes(columns: u32, rows: u64, element_bytes: u64, chunk_rows: u64) -> u64 {
-        let rounded = |rows: u64| (rows * element_bytes).next_multiple_of(crate::GRANULE_BYTES);
-        u64::from(columns) * rounded(rows) + 2 * rounded(chunk_rows)
+        let bytes = |rows: u64| leased_bytes(rows * element_bytes);
+        u64::from(columns) * bytes(rows) + 2 * bytes(chunk_rows)
     }
 
-    /// Uploads columns 0 to `columns`, in chunks of `chunk_rows`.
+    /// Uploads columns `0 .. columns`, in chunks of `chunk_rows`.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::Source`], [`Error::Driver`]; [`Error::Invalid`] for slots that are too
-    /// short, or nothing to upload.
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::Source`], [`Error::Driver`];
+    /// [`Error::Invalid`] for slots that are too short, or empty columns.
     pub fn upload(
         vram: &Vram,
         upload: &mut Upload,
@@ -56,39 +58,29 @@ impl Resident {
             element_bytes,
         };
         let chunking = Chunking::new(chunk_rows * element_bytes, element_bytes)?;
-        // Dropped before the columns if anything fails, and then it waits for its stream.
+        // Declared after the columns, so dropped before them: it waits for its stream.
         let mut ring = Ring::new(vram, chunking, 2)?;
         for (column, buffer) in (0..).zip(&resident.columns) {
             let mut source = |offset: u64, into: &mut [u8]| from.read(column, offset / element_bytes, into);
-            let job = Job {
-                total_bytes: rows * element_bytes,
-                upload: Some((upload, &mut source)),
-                download: None,
-            };
-            ring.run(job, &mut |chunk| {
-                let piece = chunk.piece;
-                chunk
-                    .stream
-                    .copy((buffer, piece.offset), (chunk.buffer, 0), piece.bytes)
-            })?;
+            ring.fill_buffer(buffer, rows * element_bytes, (&mut *upload, &mut source))?;
         }
         ring.finish()?;
         Ok(resident)
     }
 
-    /// Rows of each.
+    /// Rows of each column.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Where a column begins, if it is here and as long as a program wants it.
+    /// The address of a column, if it is resident and has the length that the program reads.
     pub(super) fn address(&self, column: u32, rows: u64, element_bytes: u64) -> Result<u64> {
         let here = self.columns.get(column as usize);
         let right = (rows, element_bytes) == (self.rows, self.element_bytes);
         here.filter(|_| right).map(DeviceBuffer::address).ok_or_else(|| Error::Invalid {
             what: "resident columns",
             details: format!(
-                "{} columns of {} elements of {} bytes, where column {column} of {rows} elements of {element_bytes} is read",
+                "{} columns of {} elements of {} bytes are resident; the program reads column {column}, of {rows} elements of {element_bytes}",
                 self.columns.len(),
                 self.rows,
                 self.element_bytes

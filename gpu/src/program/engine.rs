@@ -1,4 +1,4 @@
-//! What runs a program on a device: kernels that were compiled for it, or the interpreter.
+//! The kernels that run a program on a device: compiled for it, or the interpreter.
 
 use std::time::Instant;
 
@@ -14,18 +14,18 @@ use crate::kernels::{Cache, Compiler, Kernel, Kernels, Nvrtc, Text};
 pub enum Way {
     /// By kernels of its own.
     Compiled {
-        /// How many.
+        /// The number of kernels.
         kernels: u32,
         /// Multiplications for each row.
         multiplications: u32,
         /// Elements of device memory for each row of a launch.
         slots: u32,
-        /// What the compiler took, or the cache.
+        /// Seconds of the compiler, or of the cache.
         seconds: f64,
     },
     /// By the interpreter.
     Interpreted {
-        /// Why it was not compiled.
+        /// The reason why it is not compiled.
         why: String,
     },
 }
@@ -35,16 +35,17 @@ pub enum Way {
 pub struct Engine {
     program: Program,
     way: Way,
-    /// One, the interpreter, or the program's own, in order.
+    /// The interpreter alone, or the kernels of the program, in order.
     kernels: Vec<Kernel>,
 }
 
 impl Engine {
-    /// Compiles a program with NVRTC, or takes it from the cache; if that cannot be, or is not worth it, the interpreter among the
-    /// `tier`'s kernels runs it, and [`Engine::way`] says why.
+    /// Compiles a program with NVRTC, or takes it from the cache. If that is impossible or not worth it, the
+    /// interpreter among the kernels of `tier` runs the program, and [`Engine::way`] gives the reason.
     ///
     /// # Errors
-    /// [`Error::NoKernel`] if the tier has no interpreter for the field; [`Error::Driver`] if the device is lost.
+    /// [`Error::NoKernel`] if the tier has no interpreter for the field; [`Error::Driver`] if the device is
+    /// lost.
     pub fn new(gpu: &Gpu, tier: &Kernels, program: Program, cache: Option<&Cache>) -> Result<Self> {
         match Nvrtc::find() {
             Ok(nvrtc) => Self::compiled_by(gpu, tier, program, (&nvrtc, cache), &Limits::default()),
@@ -52,7 +53,7 @@ impl Engine {
         }
     }
 
-    /// The same with another compiler, within other limits.
+    /// The same with this compiler, within these limits.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -86,13 +87,13 @@ impl Engine {
             }),
             Err(error) if error.is_device_lost() => Err(error),
             Err(error) => {
-                tracing::warn!(%error, "a constraint program is interpreted, since it was not compiled");
+                tracing::warn!(%error, "a constraint program does not compile; the interpreter runs it");
                 Self::interpreted(tier, program, error.to_string())
             }
         }
     }
 
-    /// The interpreter, for a reason of the caller's.
+    /// The interpreter, for a reason that the caller gives.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -105,7 +106,7 @@ impl Engine {
         })
     }
 
-    /// The same kernels for a program that differs in its constants only; `None` if it differs in more.
+    /// The same kernels for a program that differs in its constants only; `None` for any other program.
     pub fn of_the_same_shape(&self, program: &Program) -> Option<Self> {
         self.program.has_the_shape_of(program).then(|| Self {
             program: program.clone(),
@@ -119,7 +120,7 @@ impl Engine {
         &self.program
     }
 
-    /// How it runs.
+    /// How the program runs.
     pub fn way(&self) -> &Way {
         &self.way
     }
@@ -129,7 +130,7 @@ impl Engine {
     }
 }
 
-/// The text that a program is compiled from, within these limits, with the names of its kernels: for those who compile it themselves.
+/// The text that a program is compiled from, within these limits, and the names of its kernels.
 pub fn compiled_text(program: &Program, limits: &Limits) -> (Text, Vec<String>) {
     let lowered = Lowered::new(program, limits);
     let names = (0..lowered.kernels.len()).map(kernel_name).collect();
@@ -139,14 +140,14 @@ pub fn compiled_text(program: &Program, limits: &Limits) -> (Text, Vec<String>) 
 fn not_worth_it(lowered: &Lowered, limits: &Limits) -> Option<String> {
     if lowered.steps < limits.steps_min {
         return Some(format!(
-            "{} steps are not worth compiling: {} would be",
+            "{} steps are too few to compile: the least is {}",
             lowered.steps, limits.steps_min
         ));
     }
     let kernels = lowered.kernels.len();
     (kernels > limits.kernels_max as usize).then(|| {
         format!(
-            "{} multiplications would be {kernels} kernels: {} at most are compiled",
+            "{} multiplications need {kernels} kernels: at most {} are compiled",
             lowered.multiplications, limits.kernels_max
         )
     })
@@ -158,7 +159,7 @@ fn load(
     (compiler, cache): (&dyn Compiler, Option<&Cache>),
     count: usize,
 ) -> Result<Vec<Kernel>, Error> {
-    // Not `kernels::image`: the image that the environment may name is of the tier's own kernels.
+    // Not `kernels::image`: the environment names an image of the tier's own kernels.
     let capability = gpu.description().compute_capability;
     let image = match cache {
         Some(cache) => cache.image(text, capability, compiler)?,

@@ -1,23 +1,25 @@
-//! A program over all its rows: tiles of columns through a ring, or over columns that are on the device, and tiles of outputs back.
+//! A program over all its rows: tiles of columns through a ring, or columns on the device; tiles of outputs
+//! come back.
 
 use super::columns::{ReadColumns, Resident, WriteColumns};
 use super::engine::Engine;
 use super::plan::{Columns, Halo, ProgramPlan};
 use super::strips::{Addresses, NEVER_WRAPS, Strips, run_strips};
+use crate::buffer::DeviceBuffer;
 use crate::error::{BoxedError, Error, Result};
-use crate::ring::{Chunk, Download, Job, Ring, Upload};
-use crate::vram::{DeviceBuffer, Vram};
+use crate::ring::{Chunk, Download, Ring, RingJob, Upload};
+use crate::vram::Vram;
 
-/// Everything that a program needs on a device. One run after the other.
+/// The device memory and kernels of a program. Runs one evaluation at a time.
 #[derive(Debug)]
 pub struct Evaluate {
-    // First: when it is dropped it waits for its kernels, and only then may buffers go.
+    // The first field: its drop waits for the kernels, and only then may buffers be freed.
     ring: Ring,
-    work: Work,
+    work: ProgramLauncher,
 }
 
 #[derive(Debug)]
-struct Work {
+struct ProgramLauncher {
     engine: Engine,
     plan: ProgramPlan,
     tables: DeviceBuffer,
@@ -25,19 +27,20 @@ struct Work {
     scratch: Option<DeviceBuffer>,
 }
 
-/// Where parts of the tables are, from their start in bytes.
+/// The places of parts of the tables, in bytes from their start.
 #[derive(Debug)]
 struct Places {
     instructions: u64,
-    /// For each buffer of the ring: queries, outputs.
+    /// For each buffer of the ring the places of queries and outputs.
     of_buffers: Vec<[u64; 2]>,
 }
 
 impl Evaluate {
-    /// Leases what the plan says, and makes the tables.
+    /// Leases the device memory of the plan, and makes the tables.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Invalid`] if the plan is of another program.
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::Driver`]; [`Error::Invalid`] if the plan is
+    /// for another program.
     pub fn new(vram: &Vram, engine: Engine, plan: ProgramPlan) -> Result<Self> {
         let same = ProgramPlan::of_tiles(
             &engine,
@@ -49,7 +52,7 @@ impl Evaluate {
         if same.ok().as_ref() != Some(&plan) {
             return Err(Error::Invalid {
                 what: "plan of a constraint program",
-                details: format!("it is of another program, or of another way to run it: {plan:?}"),
+                details: format!("it is for another program or engine: {plan:?}"),
             });
         }
         let tables = vram.buffer(plan.table_bytes(), "program tables")?;
@@ -63,7 +66,7 @@ impl Evaluate {
         } else {
             Ring::new(vram, plan.output_chunking()?, buffers)?
         };
-        let mut work = Work {
+        let mut work = ProgramLauncher {
             engine,
             plan,
             tables,
@@ -75,7 +78,7 @@ impl Evaluate {
         };
         if work.plan.columns() == Columns::Streamed {
             let content = work.tables(&ring, None)?;
-            work.tables.write(ring.stream(), 0, &content)?;
+            ring.stream().write((&work.tables, 0), &content)?;
         }
         Ok(Self { ring, work })
     }
@@ -85,16 +88,18 @@ impl Evaluate {
         &self.work.plan
     }
 
-    /// The program and how it runs.
+    /// The program and its kernels.
     pub fn engine(&self) -> &Engine {
         &self.work.engine
     }
 
-    /// Runs the program over columns of the host's; `upload` is not needed by a program that reads none. One hard synchronisation.
+    /// Runs the program over columns on the host; a program that reads none needs no `upload`. One hard
+    /// synchronisation.
     ///
     /// # Errors
-    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`]; [`Error::Invalid`] for slots that are too short, or a plan for resident
-    /// columns. Nothing is in flight afterwards; what was written is then void.
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`]; [`Error::Invalid`] for slots that are too
+    /// short, or a plan for resident columns. After an error nothing is in flight, and the written outputs
+    /// are void.
     pub fn run(
         &mut self,
         upload: Option<&mut Upload>,
@@ -107,7 +112,7 @@ impl Evaluate {
             return Err(Error::Invalid {
                 what: "run of a constraint program",
                 details: format!(
-                    "columns are {:?}, {} of them are read, and an upload is {}",
+                    "columns are {:?}, the program reads {} of them, and an upload is {}",
                     plan.columns(),
                     plan.halos().len(),
                     if upload.is_some() { "given" } else { "not given" }
@@ -120,7 +125,7 @@ impl Evaluate {
     /// Runs the program over columns on the device. Two hard synchronisations.
     ///
     /// # Errors
-    /// As [`Evaluate::run`]; [`Error::Invalid`] for columns that are not there, or of another length.
+    /// As [`Evaluate::run`]; [`Error::Invalid`] for missing columns, or columns of another length.
     pub fn run_over(
         &mut self,
         columns: &Resident,
@@ -130,16 +135,16 @@ impl Evaluate {
         if self.work.plan.columns() != Columns::Resident {
             return Err(Error::Invalid {
                 what: "run of a constraint program",
-                details: "its plan is for columns that are not resident".into(),
+                details: "its plan is for streamed columns".into(),
             });
         }
         let content = self.work.tables(&self.ring, Some(columns))?;
-        self.work.tables.write(self.ring.stream(), 0, &content)?;
+        self.ring.stream().write((&self.work.tables, 0), &content)?;
         run_tiles(&mut self.ring, &self.work, None, &mut Nothing, download, to)
     }
 }
 
-/// Columns of a run that reads none from the host.
+/// The source of a run whose columns are on the device.
 struct Nothing;
 
 impl ReadColumns for Nothing {
@@ -150,7 +155,7 @@ impl ReadColumns for Nothing {
 
 fn run_tiles(
     ring: &mut Ring,
-    work: &Work,
+    work: &ProgramLauncher,
     upload: Option<&mut Upload>,
     from: &mut dyn ReadColumns,
     download: &mut Download,
@@ -164,7 +169,7 @@ fn run_tiles(
     } else {
         plan.output_bytes()
     };
-    let job = Job {
+    let job = RingJob {
         total_bytes: plan.tiles() * of_a_tile,
         upload: match upload {
             Some(upload) => Some((upload, &mut source)),
@@ -176,7 +181,7 @@ fn run_tiles(
     ring.finish()
 }
 
-/// A tile: column after column, each with the rows that its rotations reach, which go round.
+/// Fills a tile: column after column, each with the rows that its rotations reach, which wrap around.
 fn fill(
     plan: &ProgramPlan,
     tile: u64,
@@ -198,7 +203,7 @@ fn fill(
             from.read(halo.column, at, now)?;
             (column, left, at) = (later, left - rows, 0);
         }
-        // The last tile may be shorter, and is copied as a whole.
+        // The last tile may be shorter; the rest of its buffer is zeros.
         column.fill(0);
     }
     Ok(())
@@ -213,13 +218,13 @@ fn take(plan: &ProgramPlan, tile: u64, bytes: &[u8], to: &mut dyn WriteColumns) 
         .try_for_each(|(output, line)| to.write(output, first, &line[..(count * element_bytes) as usize]))
 }
 
-/// First row and number of rows.
+/// The first row of a tile, and its number of rows.
 fn rows_of(plan: &ProgramPlan, tile: u64) -> (u64, u64) {
     let first = tile * plan.tile_rows();
     (first, plan.tile_rows().min(plan.rows() - first))
 }
 
-impl Work {
+impl ProgramLauncher {
     /// Constants, instructions, and for each buffer of the ring the addresses of queries and outputs.
     fn tables(&mut self, ring: &Ring, resident: Option<&Resident>) -> Result<Vec<u8>> {
         let (program, plan) = (self.engine.program(), &self.plan);
@@ -246,7 +251,7 @@ impl Work {
                         let address = resident.address(query.column, plan.rows(), plan.element_bytes())?;
                         (address, rotation)
                     }
-                    // Every column that is read has a halo.
+                    // Every column that the program reads has a halo.
                     (None, of_tile) => {
                         of_tile.map_or((0, 0), |(halo, start)| (columns + start, rotation - halo.first))
                     }
@@ -276,7 +281,7 @@ impl Work {
                 what: "a constraint program",
             });
         };
-        // In a tile rows count from its first one.
+        // Streamed rows are numbered from the first of the tile.
         let rows = match plan.columns() {
             Columns::Resident => (plan.rows(), first),
             Columns::Streamed => (NEVER_WRAPS, 0),

@@ -1,22 +1,22 @@
-//! A constraint program as the tier takes it: straight-line code over columns, the same for every row.
+//! A constraint program: straight-line code over columns, the same for every row.
 
 use crate::error::{Error, Result};
 
-/// Constants have 24 bits in an instruction's word, and so have kernels a limit.
+/// The number of a constant has 24 bits in an instruction.
 const CONSTANTS_MAX: usize = 1 << 24;
-/// One bit of an operand's word says what it is.
+/// One bit of an operand's word is its mark.
 const NUMBERS_MAX: usize = 1 << 31;
-/// Of an operand's word: a query. Of a target's: an output.
+/// The mark of an operand that is a query, and of a target that is an output.
 const MARK: u32 = 1 << 31;
 
-/// What elements are, in memory as arkworks, halo2curves and Plonky3 hold them.
+/// The field of the elements, which are in memory as arkworks, halo2curves and Plonky3 hold them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramField {
-    /// BN254's scalars, 32 bytes in Montgomery form.
+    /// BN254's scalar field, 32 bytes in Montgomery form.
     Bn254Fr,
-    /// Pallas' coordinates, 32 bytes in Montgomery form.
+    /// Pallas' base field, 32 bytes in Montgomery form.
     PastaFp,
-    /// Vesta's coordinates, 32 bytes in Montgomery form.
+    /// Vesta's base field, 32 bytes in Montgomery form.
     PastaFq,
     /// 2^64 - 2^32 + 1, 8 bytes.
     Goldilocks,
@@ -31,7 +31,7 @@ impl ProgramField {
         }
     }
 
-    /// Its name in the kernels' text.
+    /// Its name in the names of kernels.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Bn254Fr => "bn254_fr",
@@ -42,25 +42,25 @@ impl ProgramField {
     }
 }
 
-/// Where an operand is.
+/// The place of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// By number of the register.
+    /// A register, by number.
     Register(u32),
-    /// By number of the query.
+    /// A query, by number.
     Query(u32),
 }
 
-/// Where a result goes.
+/// The place of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// By number of the register.
+    /// A register, by number.
     Register(u32),
-    /// By number of the output; each is written once.
+    /// An output, by number; each is written once.
     Output(u32),
 }
 
-/// What is computed; the numbers beside operands are those of constants.
+/// An operation; a number beside the operands is the number of a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// `a + b`.
@@ -69,7 +69,7 @@ pub enum Operation {
     Difference(Operand, Operand),
     /// `a * b`.
     Product(Operand, Operand),
-    /// The first times a constant, plus the second.
+    /// The first operand times the constant, plus the second.
     ScaledSum(Operand, u32, Operand),
     /// `a * a`.
     Square(Operand),
@@ -89,25 +89,25 @@ pub enum Operation {
     Constant(u32),
 }
 
-/// One operation and where its result goes. Operands are read before the result is written.
+/// One operation and the place of its result. Operands are read before the result is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// What is computed.
+    /// The operation.
     pub operation: Operation,
-    /// Where it goes.
+    /// The place of its result.
     pub to: Target,
 }
 
 /// Row i of a query is row `i + rotation` of a column, modulo the number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Query {
-    /// By number.
+    /// The column, by number.
     pub column: u32,
-    /// Rows ahead.
+    /// The rotation in rows.
     pub rotation: i32,
 }
 
-/// A program that was looked through: every number in it is one of something.
+/// A checked program: every number in it refers to something.
 #[derive(Debug, Clone)]
 pub struct Program {
     field: ProgramField,
@@ -119,7 +119,7 @@ pub struct Program {
 }
 
 impl Operation {
-    /// Operands and constant: `a`, `b`, the constant's number.
+    /// The operands `a` and `b`, and the number of the constant.
     fn parts(self) -> (Option<Operand>, Option<Operand>, Option<u32>) {
         use Operation::*;
         match self {
@@ -154,10 +154,12 @@ impl Operation {
 }
 
 impl Program {
-    /// A program over `queries` and `constants` (elements' bytes, one after the other), which gives `outputs` columns.
+    /// A program over `queries` and `constants` (the bytes of elements, one after the other) with `outputs`
+    /// columns as its result.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a number of nothing, a register that is read before it is written, an output that is not written once.
+    /// [`Error::Invalid`] for a number that refers to nothing, a register that is read before it is written,
+    /// an output that is not written exactly once.
     pub fn new(
         field: ProgramField,
         instructions: Vec<Instruction>,
@@ -168,7 +170,7 @@ impl Program {
         let count = constants.len() as u64 / field.element_bytes();
         if !(constants.len() as u64).is_multiple_of(field.element_bytes()) || count > CONSTANTS_MAX as u64 {
             return invalid(format!(
-                "{} bytes of constants, of {} each; 2^24 at most",
+                "{} bytes of constants of {} bytes each: must be whole constants, 2^24 at most",
                 constants.len(),
                 field.element_bytes()
             ));
@@ -188,7 +190,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Looks all numbers up; gives the number of registers.
+    /// Checks all numbers; returns the number of registers.
     fn check(&self, constants: u64) -> Result<u32> {
         let mut written = std::collections::HashSet::new();
         let mut given = vec![false; self.outputs as usize];
@@ -201,11 +203,15 @@ impl Program {
                     Operand::Query(number) => (number as usize) < self.queries.len(),
                 };
                 if !known {
-                    return invalid(format!("instruction {at} reads {operand:?}, which holds nothing"));
+                    return invalid(format!(
+                        "instruction {at} reads {operand:?}, which is not written or does not exist"
+                    ));
                 }
             }
             if let Some(number) = constant.filter(|&number| u64::from(number) >= constants) {
-                return invalid(format!("instruction {at} reads constant {number} of {constants}"));
+                return invalid(format!(
+                    "instruction {at} reads constant {number}, and there are {constants}"
+                ));
             }
             match instruction.to {
                 Target::Register(number) if (number as usize) < NUMBERS_MAX => {
@@ -217,7 +223,7 @@ impl Program {
                 }
                 to => {
                     return invalid(format!(
-                        "instruction {at} writes {to:?}, again or beyond the last"
+                        "instruction {at} writes {to:?} a second time or beyond the last one"
                     ));
                 }
             }
@@ -228,7 +234,7 @@ impl Program {
         }
     }
 
-    /// Whether the two differ in the values of their constants at most.
+    /// Whether the two programs differ in the values of their constants at most.
     pub fn has_the_shape_of(&self, other: &Self) -> bool {
         (self.field, self.outputs, self.constants.len())
             == (other.field, other.outputs, other.constants.len())
@@ -236,22 +242,22 @@ impl Program {
             && self.instructions == other.instructions
     }
 
-    /// What its elements are.
+    /// The field of its elements.
     pub fn field(&self) -> ProgramField {
         self.field
     }
 
-    /// What it reads.
+    /// Its queries.
     pub fn queries(&self) -> &[Query] {
         &self.queries
     }
 
-    /// How many columns it gives.
+    /// The number of its outputs.
     pub fn outputs(&self) -> u32 {
         self.outputs
     }
 
-    /// How many registers its instructions name.
+    /// The number of its registers.
     pub fn registers(&self) -> u32 {
         self.registers
     }

@@ -1,32 +1,34 @@
-//! From instructions to kernels: which values are needed, where the list is cut, what is kept from one kernel to the next.
+//! Lowers instructions to kernels.
 //!
-//! 1. *Values*: each register's life becomes values that are written once; copies and constants become names of what they copy; what no
-//!    output needs is dropped.
-//! 2. *Cuts*: a kernel has at most so many multiplications and steps. Of the places in the last quarter of that, the list is cut where
-//!    the fewest values live.
-//! 3. *Places*: a thread holds a few values; when there are more, the one whose next use is farthest goes to a slot in device memory
-//!    (Belady, "A study of replacement algorithms for a virtual-storage computer", 1966), and what lives past a cut goes to one there.
-//!    A value is in one slot for its whole life, is written there once, and its slot is free after its last use.
+//! 1. *Values*: each assignment of a register becomes a value that is written once. Copies and constants
+//!    become names for what they copy. Values that no output needs are dropped.
+//! 2. *Cuts*: a kernel has a limited number of multiplications and steps. Within the last quarter of that,
+//!    the list is cut where the fewest values are live.
+//! 3. *Places*: a thread holds a few values. When there are more, the one whose next use is farthest goes to
+//!    a slot in device memory (Belady, "A study of replacement algorithms for a virtual-storage computer",
+//!    1966); values that are live across a cut go to slots there. A value has one slot and is written there
+//!    once; the slot is free after its last use.
 //!
-//! Slots are the scratch memory of a program: slots * rows of a launch * bytes of an element.
+//! The slots are the scratch memory of a program: slots * rows of a launch * bytes of an element.
 
 use std::collections::BTreeMap;
 
 use super::instructions::{Instruction, Operand, Operation, Program, Target};
 
-/// How a program is compiled.
+/// The limits of compilation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Multiplications of a kernel. From about a hundred on NVRTC's time grows with the square of their number: 240 take it twice as long
-    /// in one kernel as in two.
+    /// Multiplications of a kernel. From about a hundred on the time of NVRTC grows with the square of their
+    /// number: 240 take twice as long in one kernel as in two.
     pub multiplications: u32,
-    /// Steps of a kernel: additions too.
+    /// Steps of a kernel, additions included.
     pub steps: u32,
-    /// Values that a thread holds, at least 3: an element of BN254 is eight registers, beside a hundred for the call of a product.
+    /// Values that a thread holds, at least 3: an element of BN254 takes eight registers, and the call of a
+    /// product a hundred.
     pub held: u32,
-    /// A program of fewer steps is not worth a compiler's second.
+    /// A program of fewer steps is not worth a second of compilation.
     pub steps_min: u32,
-    /// A program of more kernels would be compiled for minutes.
+    /// A program of more kernels would compile for minutes.
     pub kernels_max: u32,
 }
 
@@ -42,7 +44,7 @@ impl Default for Limits {
     }
 }
 
-/// One statement of a kernel. Names are of one kernel, and mean one value.
+/// One statement of a kernel. A name is valid in one kernel, for one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statement {
     Read {
@@ -83,7 +85,7 @@ pub(super) enum Operator {
     Product,
 }
 
-/// A program as kernels.
+/// A program as a list of kernels.
 #[derive(Debug, Clone)]
 pub(super) struct Lowered {
     pub kernels: Vec<Vec<Statement>>,
@@ -93,7 +95,7 @@ pub(super) struct Lowered {
     pub steps: u32,
 }
 
-/// What a step reads: a value by its number, or what can be had again at any time.
+/// The operand of a step: a value by its number, or something that can be read again at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
     Value(u32),
@@ -102,7 +104,7 @@ enum From {
     Zero,
 }
 
-/// One operation. Without operator the value is `a`, for an output.
+/// One operation. Without an operator it is an output whose value is `a`.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     operator: Option<Operator>,
@@ -330,7 +332,7 @@ impl Places<'_> {
             }
         }
         if let (Some(operator), Some(b)) = (step.operator, b) {
-            // An operand that lives on may go to a slot for it.
+            // An operand that is still live may go to a slot to make room.
             self.make_room(at + 1, &[]);
             let to = self.name();
             self.statements.push(Statement::Compute { to, operator, a, b });
@@ -341,7 +343,7 @@ impl Places<'_> {
         }
     }
 
-    /// The name of what a step reads, which is read now unless it is held.
+    /// The name of an operand, which is read now unless the thread holds it.
     fn name_of(&mut self, from: From, at: u32, pinned: &[u32]) -> u32 {
         if let From::Value(value) = from {
             if let Some(&name) = self.held.get(&value) {
@@ -356,7 +358,7 @@ impl Places<'_> {
             From::Zero => Statement::Zero { to },
             From::Value(value) => {
                 self.held.insert(value, to);
-                // What is not held was put away.
+                // A value that the thread does not hold is in a slot.
                 let slot = self.slots.get(&value).copied().unwrap_or(0);
                 Statement::Kept { to, slot }
             }
@@ -380,7 +382,7 @@ impl Places<'_> {
         }
     }
 
-    /// Into a slot, unless it is in one, or is not used from step `at` on.
+    /// Moves a value to a slot, unless it is in one, or is not used from step `at` on.
     fn put_away(&mut self, value: u32, at: u32) {
         let Some(name) = self.held.remove(&value) else {
             return;

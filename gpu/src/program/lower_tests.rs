@@ -110,7 +110,8 @@ fn held_most(statements: &[Statement]) -> usize {
     (0..statements.len()).map(living).max().unwrap_or(0)
 }
 
-/// Instructions out of numbers: register numbers of things that were written, and anything else modulo what there is.
+/// Instructions out of numbers: register numbers of things that were written, and anything else modulo what
+/// there is.
 fn program(numbers: &[[u32; 5]], registers: u32, outputs: u32) -> Program {
     let mut written: Vec<u32> = Vec::new();
     let mut instructions = Vec::new();
@@ -181,7 +182,8 @@ proptest! {
     }
 }
 
-/// A sum of products of neighbours needs no slot beyond the sum, wherever it is cut; a sum that is taken backwards needs one a term.
+/// A sum of products of neighbours needs no slot beyond the sum, wherever it is cut; a sum that is taken
+/// backwards needs one a term.
 #[test]
 fn slots_are_what_lives_across() {
     let mut instructions = Vec::new();

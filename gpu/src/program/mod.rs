@@ -7,13 +7,16 @@
 //! tile of columns, with the rows that rotations reach -> ring up -> kernels, strip by strip -> tile of outputs -> ring back
 //! ```
 //!
-//! [`Engine`] compiles a program, or says why the interpreter runs it: no compiler, a text that it refuses, too few steps to be worth a
-//! second, too many for a minute. Both compute the same, and everything behind them does not know which it is. The text has a kernel for
-//! about 200 multiplications, whose field operations are calls; values that live from one kernel to the next are in device memory, one
-//! slot for as many at one time ([`Limits`]). The text depends on a program's shape and not on its constants, so a key's proofs share it.
+//! [`Engine`] compiles a program, or lets the interpreter run it and gives the reason: no compiler, a
+//! rejected text, too few steps to be worth a second of compilation, so many that it would take a minute.
+//! Both give the same bits, and all other code treats them alike. The text has a kernel for at most 128
+//! multiplications, whose field operations are calls. A value that one kernel leaves to the next is in device
+//! memory, in a slot that another value uses afterwards ([`Limits`]). The text depends on the shape of a
+//! program and not on its constants, so all proofs of a key share it.
 //!
-//! [`ProgramPlan`] cuts rows to tiles by the budget and says what is leased. Columns are on the host ([`Evaluate::run`]) or on the device
-//! ([`Resident`], [`Evaluate::run_over`]). Rotations go round.
+//! [`ProgramPlan`] cuts the rows into tiles within the budget and gives the bytes that are leased. Columns
+//! are on the host ([`Evaluate::run`]) or on the device ([`Resident`], [`Evaluate::run_over`]). Rotations
+//! wrap around.
 
 mod columns;
 mod engine;

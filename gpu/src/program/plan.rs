@@ -1,4 +1,4 @@
-//! How a program's rows are cut, and the bytes that it takes.
+//! How the rows of a program are cut, and the bytes that it leases.
 //!
 //! ```text
 //! device:  tables + ring * (tile of columns + tile of outputs) + scratch         pinned: tile of columns, tile of outputs
@@ -6,37 +6,38 @@
 //! scratch         = strip_rows * slots elements (compiled), strip_rows * registers (interpreted, not in shared memory)
 //! ```
 //!
-//! A launch goes over a strip, so scratch does not grow with the tile.
+//! A launch runs over a strip of rows, so scratch does not grow with the tile.
 
 use super::engine::{Engine, Way};
 use super::instructions::Program;
-use crate::error::{Error, Result, Smallest};
+use crate::buffer::leased_bytes;
+use crate::error::{Error, Result};
+use crate::fit::{JobMemory, largest};
 use crate::kernels::Grid;
 use crate::ring::Chunking;
-use crate::vram::GRANULE_BYTES;
 
 /// Rows in flight that keep a device busy: five hundred for each of 132 multiprocessors.
 const STRIP_ROWS_WANTED: u64 = 1 << 16;
-/// A copy of so much has long reached the bus's full rate.
+/// A copy of this many bytes reaches the full rate of the bus.
 const TILE_BYTES_ENOUGH: u64 = 32 << 20;
-/// Threads of a block, and rows that a strip is rounded up to.
+/// Threads of a block; a strip is rounded up to a multiple of it.
 const THREADS: u64 = 128;
-/// Shared memory that every device has without being asked.
+/// Shared memory that every device has by default.
 const SHARED_BYTES: u64 = 48 << 10;
 const ADDRESS_BYTES: u64 = 8;
 const QUERY_BYTES: u64 = 16;
 const INSTRUCTION_BYTES: u64 = 16;
 
-/// Where columns are while a program runs.
+/// Where the columns are while a program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
-    /// On the host: tiles of them pass through the ring.
+    /// On the host: tiles of them stream through the ring.
     Streamed,
-    /// On the device, whole: [`super::Resident`].
+    /// On the device, all rows of them: [`super::Resident`].
     Resident,
 }
 
-/// A column as a tile has it: its number, and how far rotations reach.
+/// A column in a tile: its number, and the reach of its rotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Halo {
     pub column: u32,
@@ -44,7 +45,7 @@ pub(super) struct Halo {
     pub last: i64,
 }
 
-/// How a program runs over so many rows.
+/// The plan of a program over a number of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramPlan {
     rows: u64,
@@ -59,22 +60,24 @@ pub struct ProgramPlan {
     place_bytes: u64,
 }
 
-/// What a row, or a thread, needs beside columns.
+/// Memory of a row or a thread beside the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scratch {
-    /// Elements in device memory for each row of a strip; a compiled program's may be none.
+    /// Elements in device memory for each row of a strip; a compiled program may need none.
     Rows(u64),
     /// Registers of the interpreter in device memory, for each thread.
     Threads(u64),
-    /// Registers of the interpreter in shared memory, for so many threads of a block.
+    /// Registers of the interpreter in shared memory, for this many threads of a block.
     Shared { registers: u64, threads: u64 },
 }
 
 impl ProgramPlan {
-    /// The plan with the longest tiles that fit `vram_bytes` of device memory and pinned slots of `slot_bytes`.
+    /// The plan with the longest tiles that fit `vram_bytes` of device memory and pinned slots of
+    /// `slot_bytes`.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no rows, or a rotation that is no fewer.
+    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no rows, or a rotation
+    /// that is not less than their number.
     pub fn new(
         engine: &Engine,
         columns: Columns,
@@ -90,37 +93,30 @@ impl ProgramPlan {
                 ..least.clone()
             };
             let fits = |plan: &Self| plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= slot_bytes;
-            let (mut best, mut beyond) = (0, least.tile_rows_enough() + 1);
-            while beyond - best > 1 {
-                let middle = best.midpoint(beyond);
-                if fits(&with(middle)) {
-                    best = middle;
-                } else {
-                    beyond = middle;
-                }
-            }
+            let best = largest(0, least.tile_rows_enough() + 1, |tile_rows| {
+                fits(&with(tile_rows))
+            });
             if best > 0 {
-                // As many tiles, of even lengths.
+                // The same number of tiles, with even lengths.
                 return Ok(with(rows.div_ceil(rows.div_ceil(best))));
             }
         }
-        Err(Error::too_small(
-            format!("a constraint program over {} columns", least.halos.len()),
-            Smallest {
-                needed_bytes: least.slot_bytes(),
-                budget_bytes: slot_bytes,
-            },
-            Smallest {
-                needed_bytes: least.vram_bytes(),
-                budget_bytes: vram_bytes,
-            },
-        ))
+        let needed = JobMemory {
+            slot_bytes: least.slot_bytes(),
+            vram_bytes: least.vram_bytes(),
+        };
+        let given = JobMemory {
+            slot_bytes,
+            vram_bytes,
+        };
+        let what = format!("a constraint program over {} columns", least.halos.len());
+        Err(needed.too_small(what, given))
     }
 
-    /// A plan with tiles of so many rows, whatever they take.
+    /// The plan with tiles of `tile_rows` rows, whatever its bytes.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for numbers that cannot be.
+    /// [`Error::Invalid`] for a number out of range.
     pub fn of_tiles(
         engine: &Engine,
         columns: Columns,
@@ -137,13 +133,13 @@ impl ProgramPlan {
         {
             return Err(Error::Invalid {
                 what: "plan of a constraint program",
-                details: format!("{rows} rows in tiles of {tile_rows}, {ring_buffers} buffers"),
+                details: format!("{rows} rows in tiles of {tile_rows} with {ring_buffers} buffers"),
             });
         }
         if let Some(query) = turned {
             return Err(Error::Invalid {
                 what: "plan of a constraint program",
-                details: format!("{query:?} goes further than {rows} rows"),
+                details: format!("{query:?} rotates by {rows} rows or more"),
             });
         }
         let element_bytes = program.field().element_bytes();
@@ -176,7 +172,7 @@ impl ProgramPlan {
         self.rows
     }
 
-    /// Where columns are.
+    /// Where the columns are.
     pub fn columns(&self) -> Columns {
         self.columns
     }
@@ -186,23 +182,23 @@ impl ProgramPlan {
         self.tile_rows
     }
 
-    /// How many tiles there are.
+    /// The number of tiles.
     pub fn tiles(&self) -> u64 {
         self.rows.div_ceil(self.tile_rows)
     }
 
-    /// Bytes of device memory that the job leases, resident columns not counted.
+    /// Bytes of device memory that the job leases, without resident columns.
     pub fn vram_bytes(&self) -> u64 {
         let tile = match self.input_bytes() {
             0 => 0,
-            bytes => rounded(bytes),
+            bytes => leased_bytes(bytes),
         };
-        rounded(self.table_bytes())
-            + self.ring_buffers as u64 * (tile + rounded(self.output_bytes()))
-            + rounded(self.scratch_bytes())
+        leased_bytes(self.table_bytes())
+            + self.ring_buffers as u64 * (tile + leased_bytes(self.output_bytes()))
+            + leased_bytes(self.scratch_bytes())
     }
 
-    /// Bytes that a pinned slot of the upload must have; 0 where there is none.
+    /// Bytes that a pinned slot of the upload must have; 0 without an upload.
     pub fn upload_slot_bytes(&self) -> u64 {
         self.input_bytes()
     }
@@ -224,7 +220,7 @@ impl ProgramPlan {
         self.element_bytes
     }
 
-    /// Whether anything goes to the device but tables.
+    /// Whether columns stream to the device.
     pub(super) fn is_streamed(&self) -> bool {
         self.columns == Columns::Streamed && !self.halos.is_empty()
     }
@@ -245,7 +241,7 @@ impl ProgramPlan {
         self.outputs * self.tile_rows * self.element_bytes
     }
 
-    /// Rows of a launch: what scratch is for.
+    /// Rows of a launch, for which the scratch memory is.
     pub(super) fn strip_rows(&self) -> u64 {
         match self.scratch {
             Scratch::Rows(0) | Scratch::Shared { .. } => self.tile_rows,
@@ -263,7 +259,7 @@ impl ProgramPlan {
         }
     }
 
-    /// Blocks for so many rows, and what `registers` of rows.cuh is.
+    /// The blocks for `count` rows, and the value of `registers` in rows.cuh.
     pub(super) fn grid(&self, count: u64) -> Result<(Grid, u64)> {
         let strip_rows = self.strip_rows();
         Ok(match self.scratch {
@@ -280,12 +276,13 @@ impl ProgramPlan {
         })
     }
 
-    /// Constants, instructions; then for each buffer of the ring the addresses of queries and outputs.
+    /// Bytes of constants and instructions, and of the addresses of queries and outputs for each buffer of
+    /// the ring.
     pub(super) fn table_bytes(&self) -> u64 {
         (self.fixed_bytes + self.ring_buffers as u64 * self.place_bytes).max(1)
     }
 
-    /// A chunk is a tile.
+    /// The chunks of the upload: a chunk is a tile.
     pub(super) fn input_chunking(&self) -> Result<Chunking> {
         Chunking::new(self.input_bytes(), self.input_bytes())
     }
@@ -305,7 +302,7 @@ impl ProgramPlan {
     }
 }
 
-/// The columns that are read, by number, each once.
+/// The columns that the program reads, by number, each once.
 fn halos(program: &Program) -> Vec<Halo> {
     let mut halos = std::collections::BTreeMap::new();
     for query in program.queries() {
@@ -321,16 +318,11 @@ fn halos(program: &Program) -> Vec<Halo> {
     halos.into_values().collect()
 }
 
-/// In shared memory where at least a warp's registers fit.
+/// Registers are in shared memory if those of a warp at least fit.
 fn interpreters(registers: u64, element_bytes: u64) -> Scratch {
     let fits = |threads: &u64| registers * element_bytes * threads <= SHARED_BYTES;
     match [THREADS, 64, 32].into_iter().find(fits) {
         Some(threads) => Scratch::Shared { registers, threads },
         None => Scratch::Threads(registers),
     }
-}
-
-/// As the ledger counts a buffer.
-fn rounded(bytes: u64) -> u64 {
-    bytes.next_multiple_of(GRANULE_BYTES)
 }

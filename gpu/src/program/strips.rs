@@ -1,28 +1,29 @@
-//! A program's launches over rows that are on the device, wherever they are: strip by strip, since scratch is for one strip.
+//! The launches of a program over rows on the device, strip by strip, since the scratch memory is for one
+//! strip.
 
 use super::engine::{Engine, Way};
 use super::launch::launch;
 use super::plan::{Columns, ProgramPlan};
-use crate::device::Stream;
 use crate::error::Result;
+use crate::stream::Stream;
 
-/// Rows that no column has: where nothing wraps.
+/// A number of rows that no column has: no rotation wraps.
 pub(super) const NEVER_WRAPS: u64 = 1 << 40;
-/// More rows than a plan of [`Strips`] needs to know of.
+/// The number of rows for the plan of [`Strips`], which does not depend on it.
 const ROWS_ENOUGH: u64 = u32::MAX as u64;
 
-/// Where on the device a launch finds what it reads and writes.
+/// The addresses that a launch reads and writes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addresses {
     pub constants: u64,
     pub instructions: u64,
     pub queries: u64,
     pub outputs: u64,
-    /// 0 if there is none.
+    /// 0 if there is no scratch memory.
     pub scratch: u64,
 }
 
-/// Queues `count` rows: row i of them is row `first + i` of columns of `rows` rows, and goes to place i of the outputs.
+/// Queues `count` rows: row i is row `first + i` of columns of `rows` rows, and element i of the outputs.
 pub(super) fn run_strips(
     (engine, plan): (&Engine, &ProgramPlan),
     stream: &Stream,
@@ -32,7 +33,7 @@ pub(super) fn run_strips(
 ) -> Result<()> {
     let strip_rows = match engine.way() {
         Way::Compiled { .. } => plan.strip_rows(),
-        // Its threads go on to further rows by themselves.
+        // The interpreter loops over further rows by itself.
         Way::Interpreted { .. } => count,
     };
     let mut done = 0;
@@ -60,28 +61,29 @@ pub(super) fn run_strips(
     Ok(())
 }
 
-/// A program over so many rows at a time, out of windows that have all that its rotations reach.
+/// A program over a fixed number of rows at a time, in windows that hold all rows that its rotations reach.
 #[derive(Debug)]
 pub(crate) struct Strips {
     plan: ProgramPlan,
 }
 
 impl Strips {
-    /// For `count` rows at a time.
+    /// A program over `count` rows at a time.
     ///
     /// # Errors
-    /// [`crate::Error::Invalid`] for none, or 2^32.
+    /// [`crate::Error::Invalid`] for 0 rows, or 2^32.
     pub fn new(engine: &Engine, count: u64) -> Result<Self> {
         let plan = ProgramPlan::of_tiles(engine, Columns::Streamed, ROWS_ENOUGH, count, 1)?;
         Ok(Self { plan })
     }
 
-    /// Bytes of scratch on the device; there may be none.
+    /// Bytes of scratch memory on the device; may be 0.
     pub fn scratch_bytes(&self) -> u64 {
         self.plan.scratch_bytes()
     }
 
-    /// Constants and instructions as a launch reads them, and where the latter begin: at a multiple of 16, as the former must.
+    /// The constants and instructions as a launch reads them, and the place of the instructions, a multiple
+    /// of 16.
     pub fn code(engine: &Engine) -> (Vec<u8>, u64) {
         let mut bytes = engine.program().constants().to_vec();
         bytes.resize(bytes.len().next_multiple_of(16), 0);
@@ -93,7 +95,7 @@ impl Strips {
         (bytes, instructions)
     }
 
-    /// Queues the rows: what a query with rotation s reads in row i is at place i + s of its window, and nothing wraps.
+    /// Queues the rows: a query with rotation s reads, for row i, element i + s of its window. Nothing wraps.
     pub fn run(&self, engine: &Engine, stream: &Stream, addresses: Addresses) -> Result<()> {
         let count = self.plan.tile_rows();
         run_strips((engine, &self.plan), stream, addresses, (NEVER_WRAPS, 0), count)

@@ -1,4 +1,4 @@
-//! A lowered program as text of CUDA: see `gpu/kernels/compiled.cuh` for what its words mean.
+//! A lowered program as CUDA text: `gpu/kernels/compiled.cuh` defines its words.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::instructions::ProgramField;
 use super::lower::{Lowered, Operator, Statement};
 use crate::kernels::Text;
 
-/// Of the tier's files, what a generated text includes.
+/// The files of the tier that a generated text includes.
 const HEADERS: [&str; 6] = [
     "platform.cuh",
     "chain.cuh",
@@ -16,16 +16,16 @@ const HEADERS: [&str; 6] = [
     "compiled.cuh",
 ];
 
-/// The name of a kernel.
+/// The name of the kernel with this number.
 pub(super) fn kernel_name(number: usize) -> String {
     format!("spk_compiled_{number}")
 }
 
-/// The text: the same for every program of one shape, whatever its constants.
+/// The text, which is the same for every program of one shape, whatever its constants.
 pub(super) fn text(field: ProgramField, lowered: &Lowered) -> Text {
     let mut main = String::from("#include \"compiled.cuh\"\nusing namespace spk;\n");
     for (number, statements) in lowered.kernels.iter().enumerate() {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = kernel(&mut main, field.name(), number, statements);
     }
     let mut text = Text::of_the_tier();

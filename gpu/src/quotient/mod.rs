@@ -1,24 +1,27 @@
-//! A quotient on one coset: rows of all columns go to the device once, and one column of rows comes back.
+//! A quotient on one coset: the rows of all columns go to the device once, and the rows of one column come
+//! back.
 //!
 //! ```text
 //! rows of an input -> ring up -> row transforms -> its window -+
 //!                                 computed rows -> windows ----+-> program -> row transforms back, factors -> ring back
 //! ```
 //!
-//! The mathematics is that of [`spillproof::tier::Coset`]. Of each input the device has a window: a tile's rows and those around it that
-//! rotations reach. A chunk of the ring is rows in the order of [`spillproof::tier::Order`], whatever inputs and tiles they belong to;
-//! each goes to its window through the row transform. With the last row of a tile the program runs over the windows, whose elements lie
-//! one after the other: a rotation by s rows is s n2 elements further, and nothing wraps. The result is transformed back in place and
-//! waits in one of two places for its way back, while the windows slide on and the next tile arrives. A row that is reached by going
-//! round is rotated after its transform.
+//! The mathematics is in [`spillproof::tier::Coset`]. The device has a window of each input: the rows of a
+//! tile, and the rows around it that rotations reach. A chunk of the ring is rows in the order of
+//! [`spillproof::tier::Order`], of any inputs and tiles; each row goes through the row transform into its
+//! window. With the last row of a tile the program runs over the windows, whose elements are contiguous: a
+//! rotation by s rows is s n2 elements further, and nothing wraps. The result is transformed back in place
+//! and waits in one of two buffers for its copy to the host, while the windows slide and the next tile
+//! arrives. A row beyond the end of the matrix is a rotated row of its start.
 //!
-//! Device memory: [`CosetPlan`]. One hard synchronisation for each of the two rings, and one for the tables.
+//! Device memory: see [`CosetPlan`]. One hard synchronisation for each of the two rings, and one for the
+//! tables.
 
+mod launcher;
 mod plan;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod work;
 
 pub(crate) use plan::{CosetPlan, Shape};
 pub(crate) use tables::Numbers;
@@ -27,25 +30,26 @@ use crate::error::{BoxedError, Result};
 use crate::kernels::Kernels;
 use crate::ntt::ELEMENT_BYTES;
 use crate::program::Engine;
-use crate::ring::{Chunking, Download, Job, Ring, Sink, Source, Upload};
+use crate::ring::{Chunking, Download, Ring, RingJob, Sink, Source, Upload};
 use crate::vram::Vram;
-use work::Work;
+use launcher::CosetLauncher;
 
-/// Everything that a coset needs on a device.
+/// The device memory and kernels of a coset.
 #[derive(Debug)]
-pub(crate) struct OnCoset {
-    // First: when they are dropped they wait for their kernels and copies, and only then may buffers go.
+pub(crate) struct DeviceCoset {
+    // The first fields: their drop waits for kernels and copies, and only then may buffers be freed.
     up: Ring,
     back: Ring,
-    work: Work,
+    launcher: CosetLauncher,
 }
 
-impl OnCoset {
-    /// Leases what the plan says, and makes the tables.
+impl DeviceCoset {
+    /// Leases the device memory of the plan, and makes the tables.
     ///
     /// # Errors
-    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`], [`crate::Error::NoKernel`], [`crate::Error::Driver`];
-    /// [`crate::Error::Invalid`] for numbers of no coset.
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`], [`crate::Error::NoKernel`],
+    /// [`crate::Error::Driver`]; [`crate::Error::Invalid`] for a root or a shift of 0, or a shift in the
+    /// subgroup.
     pub fn new(
         vram: &Vram,
         kernels: &Kernels,
@@ -57,83 +61,74 @@ impl OnCoset {
         let chunks = |rows: u64| Chunking::new(rows * plan.row_bytes(), plan.row_bytes());
         let up = Ring::new(vram, chunks(plan.chunk_rows())?, buffers)?;
         let back = Ring::new(vram, chunks(plan.back_rows())?, buffers)?;
-        let work = Work::new(vram, kernels, (engine, plan), numbers, up.stream())?;
-        Ok(Self { up, back, work })
+        let launcher = CosetLauncher::new(vram, kernels, (engine, plan), numbers, up.stream())?;
+        Ok(Self { up, back, launcher })
     }
 
-    /// How what comes is cut, and its bytes: for staging.
+    /// The chunks of the upload and its length in bytes, for staging.
     pub fn chunking(plan: &CosetPlan) -> Result<(Chunking, u64)> {
         let chunking = Chunking::new(plan.slot_bytes(), plan.row_bytes())?;
         Ok((chunking, plan.total_rows() * plan.row_bytes()))
     }
 
-    /// Runs it: `source` gives rows in their order, `sink` gets the quotient's.
+    /// Computes the coset: `source` gives rows in their order, `sink` takes the rows of the quotient.
     ///
     /// # Errors
-    /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], [`crate::Error::Invalid`] for slots that are too
-    /// short. Nothing is in flight afterwards; what the sink has then got is void.
+    /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], [`crate::Error::Invalid`]
+    /// for slots that are too short. After an error nothing is in flight, and the rows that the sink took are
+    /// void.
     pub fn run(
         &mut self,
         (upload, download): (&mut Upload, &mut Download),
         source: &mut dyn Source,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let (work, back) = (&mut self.work, &mut self.back);
-        let job = Job {
-            total_bytes: work.plan().total_rows() * work.plan().row_bytes(),
+        let (launcher, back) = (&mut self.launcher, &mut self.back);
+        let job = RingJob {
+            total_bytes: launcher.plan().total_rows() * launcher.plan().row_bytes(),
             upload: Some((upload, source)),
             download: None,
         };
         self.up.run(job, &mut |chunk| {
             let mut done = 0;
-            while let Some(part) = work.part(&chunk, done) {
-                work.arrive(&chunk, done, part)?;
+            while let Some(part) = launcher.part(&chunk, done) {
+                launcher.arrive(&chunk, done, part)?;
                 done += part.rows;
                 if let Some(tile) = part.completes {
-                    work.compute(chunk.stream, tile)?;
-                    // The one before has been computed meanwhile.
+                    launcher.compute(chunk.stream, tile)?;
+                    // The tile before is computed by now.
                     if let Some(before) = tile.checked_sub(1) {
-                        bring(back, work, download, sink, before)?;
+                        bring(back, launcher, download, sink, before)?;
                     }
                 }
             }
             Ok(())
         })?;
-        let last = work.tiles() - 1;
-        bring(back, work, download, sink, last)?;
+        let last = launcher.tiles() - 1;
+        bring(back, launcher, download, sink, last)?;
         self.up.finish()?;
         self.back.finish()
     }
 }
 
-/// A tile's rows of the quotient to the host.
+/// Copies the quotient's rows of a tile to the host.
 fn bring(
     back: &mut Ring,
-    work: &Work,
+    launcher: &CosetLauncher,
     download: &mut Download,
     sink: &mut dyn Sink,
     tile: u64,
 ) -> Result<()> {
-    let (rows, first, ready) = work.result(tile);
+    let (rows, first, ready) = launcher.result(tile);
     back.stream().raw().wait_for(ready)?;
-    let tile_bytes = work.plan().tile_rows() * work.plan().row_bytes();
+    let tile_bytes = launcher.plan().tile_rows() * launcher.plan().row_bytes();
     let mut to = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
         sink.take(tile * tile_bytes + offset, bytes)
     };
-    let job = Job {
-        total_bytes: tile_bytes,
-        upload: None,
-        download: Some((download, &mut to)),
-    };
-    back.run(job, &mut |chunk| {
-        let piece = chunk.piece;
-        chunk
-            .stream
-            .copy((chunk.buffer, 0), (rows, first + piece.offset), piece.bytes)
-    })
+    back.drain_buffer((rows, first), tile_bytes, (download, &mut to))
 }
 
-/// The element that bytes begin with.
+/// The number of the element at an offset in bytes.
 pub(crate) fn element_at(offset: u64) -> u64 {
     offset / ELEMENT_BYTES
 }

@@ -1,6 +1,7 @@
-//! How a coset is cut, and the bytes that it takes.
+//! How a coset is cut, and the bytes that it leases.
 //!
-//! n1 rows of n2 elements, a row is `32 n2` bytes; T rows a tile, K rows a chunk, b buffers in each of two rings:
+//! n1 rows of n2 elements, `32 n2` bytes a row; T rows a tile, K rows a chunk, b buffers in each of two
+//! rings:
 //!
 //! ```text
 //! device:  tables + row * (sum over inputs of (T + halo) + min(2, tiles) T + through + b (K + min(K, T))) + scratch of the program
@@ -9,34 +10,36 @@
 //! pinned:  slots of K rows
 //! ```
 //!
-//! Tiles of 2^18 elements keep a device busy, and are still so many that one is copied while another is computed.
+//! Tiles of 2^18 elements keep a device busy, and there are enough of them to copy one while another is
+//! computed.
 
 use spillproof::tier::{Input, Rows};
 
-use crate::error::{Error, Result, Smallest};
+use crate::buffer::leased_bytes;
+use crate::error::{Error, Result};
+use crate::fit::JobMemory;
 use crate::ntt::{ELEMENT_BYTES, LOG_TILE, log_radices, power_elements, step_elements};
 use crate::program::{Engine, Strips};
-use crate::vram::GRANULE_BYTES;
 
-/// Elements of a tile from where on it is not made larger.
+/// log2 of the most elements of a tile.
 const LOG_TILE_ENOUGH: u32 = 18;
-/// Rows of a launch at most: a grid has no more than 2^16 - 1 of them.
+/// log2 of the most rows of a launch: a grid has at most 2^16 - 1.
 pub(super) const LOG_BATCH_MAX: u32 = 15;
-/// Longer rows would take three passes.
+/// log2 of the longest row: a longer one would take three passes.
 const LOG_COLUMNS_MAX: u32 = 2 * LOG_TILE;
 
-/// A coset's matrix, and what is read of it.
+/// The matrix of a coset, and its inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// log2 of n1.
     pub log_rows: u32,
     /// log2 of n2.
     pub log_columns: u32,
-    /// Each column of the program once.
+    /// Each column that the program reads, once.
     pub inputs: Vec<Input>,
 }
 
-/// How a coset runs.
+/// The plan of a coset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CosetPlan {
     shape: Shape,
@@ -47,17 +50,18 @@ pub(crate) struct CosetPlan {
     scratch_bytes: u64,
 }
 
-/// Rows that an input's rotations reach beyond a tile.
+/// The rows beyond a tile that the rotations of an input reach.
 pub(super) fn halo(input: &Input) -> u64 {
     let (first, last) = input.rotations;
     (i64::from(last) - i64::from(first)).unsigned_abs()
 }
 
 impl CosetPlan {
-    /// The plan with the longest tiles, and then chunks, that fit `vram_bytes` of device memory and pinned slots of `slot_bytes`.
+    /// The plan with the longest tiles, then the longest chunks, that fit `vram_bytes` of device memory and
+    /// pinned slots of `slot_bytes`.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for a shape that no plan is for.
+    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for a shape out of range.
     pub fn new(shape: &Shape, engine: &Engine, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         check(shape, engine)?;
         let longest = shape
@@ -65,7 +69,7 @@ impl CosetPlan {
             .min(LOG_TILE_ENOUGH.saturating_sub(shape.log_columns))
             .min(LOG_BATCH_MAX);
         let slot_rows = slot_bytes / (ELEMENT_BYTES << shape.log_columns);
-        // First those whose chunks are long enough to fill a tile of an input in one, two at a time; then whatever fits.
+        // First plans whose chunks fill a tile of an input, with two buffers; then any that fits.
         for (ring_buffers, whole) in [(2, true), (2, false), (1, false)] {
             for log_tile_rows in (0..=longest).rev() {
                 let least = Self::of(shape, engine, log_tile_rows, 1, ring_buffers)?;
@@ -75,11 +79,11 @@ impl CosetPlan {
                 let per_row = ring_buffers as u64 * 2 * least.row_bytes();
                 let fits = |rows: u64| least.with_chunk(rows).vram_bytes() <= vram_bytes;
                 let mut chunk_rows = (1 + left_bytes / per_row).min(slot_rows);
-                // Rows of less than a granule.
+                // Rows shorter than a granule do not grow linearly in the ledger.
                 while chunk_rows > 1 && !fits(chunk_rows) {
                     chunk_rows /= 2;
                 }
-                // Beyond a tile only one of the two rings grows.
+                // Beyond a tile only the ring of the upload grows.
                 while chunk_rows >= 1 << log_tile_rows && 2 * chunk_rows <= slot_rows && fits(2 * chunk_rows)
                 {
                     chunk_rows *= 2;
@@ -96,21 +100,17 @@ impl CosetPlan {
             }
         }
         let least = Self::of(shape, engine, 0, 1, 1)?;
-        Err(Error::too_small(
-            format!(
-                "a quotient of {} columns in rows of {} elements",
-                shape.inputs.len(),
-                1u64 << shape.log_columns
-            ),
-            Smallest {
-                needed_bytes: least.slot_bytes(),
-                budget_bytes: slot_bytes,
-            },
-            Smallest {
-                needed_bytes: least.vram_bytes(),
-                budget_bytes: vram_bytes,
-            },
-        ))
+        let needed = JobMemory {
+            slot_bytes: least.slot_bytes(),
+            vram_bytes: least.vram_bytes(),
+        };
+        let given = JobMemory {
+            slot_bytes,
+            vram_bytes,
+        };
+        let (columns, row) = (shape.inputs.len(), 1u64 << shape.log_columns);
+        let what = format!("a quotient of {columns} columns in rows of {row} elements");
+        Err(needed.too_small(what, given))
     }
 
     fn of(
@@ -127,7 +127,7 @@ impl CosetPlan {
             log_tile_rows,
             chunk_rows,
             ring_buffers,
-            // Queries and outputs for each of two places of the quotient's rows.
+            // Queries and outputs for each of two buffers of results.
             code_bytes: Strips::code(engine).0.len() as u64 + 16 * queries + 2 * 16,
             scratch_bytes: strips.scratch_bytes(),
         })
@@ -140,7 +140,7 @@ impl CosetPlan {
         }
     }
 
-    /// The matrix and what is read.
+    /// The matrix and the inputs.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -157,14 +157,13 @@ impl CosetPlan {
 
     /// Bytes of device memory that the job leases.
     pub fn vram_bytes(&self) -> u64 {
-        let rounded = |bytes: u64| bytes.next_multiple_of(GRANULE_BYTES);
-        let rows = |rows: u64| rounded(rows * self.row_bytes());
-        rounded(self.table_bytes())
+        let rows = |rows: u64| leased_bytes(rows * self.row_bytes());
+        leased_bytes(self.table_bytes())
             + rows(self.window_rows())
             + rows(self.result_rows())
             + rows(self.through_rows())
             + self.ring_buffers as u64 * (rows(self.chunk_rows) + rows(self.back_rows()))
-            + rounded(self.scratch_bytes)
+            + leased_bytes(self.scratch_bytes)
     }
 
     /// Bytes that a pinned slot must have, at either end.
@@ -172,7 +171,7 @@ impl CosetPlan {
         self.chunk_rows * self.row_bytes()
     }
 
-    /// Rows that come.
+    /// Rows that cross to the device.
     pub fn total_rows(&self) -> u64 {
         let read = self.shape.inputs.iter().filter(|input| input.rows == Rows::Read);
         read.map(|input| (1 << self.shape.log_rows) + halo(input)).sum()
@@ -199,7 +198,7 @@ impl CosetPlan {
             .sum()
     }
 
-    /// Places for a tile's rows of the quotient.
+    /// The number of buffers for the quotient's rows of a tile.
     pub(super) fn results(&self) -> u64 {
         (1u64 << (self.shape.log_rows - self.log_tile_rows)).min(2)
     }
@@ -208,12 +207,12 @@ impl CosetPlan {
         self.results() * self.tile_rows()
     }
 
-    /// Rows of a chunk on the way back.
+    /// Rows of a chunk of the download.
     pub(super) fn back_rows(&self) -> u64 {
         self.chunk_rows.min(self.tile_rows())
     }
 
-    /// Rows between two passes; one, which is being rotated, where there is one pass.
+    /// Rows of the buffer between two passes; one, for rotations, if there is one pass.
     pub(super) fn through_rows(&self) -> u64 {
         match log_radices(self.shape.log_columns, LOG_TILE).len() {
             1 => 1,
@@ -221,7 +220,7 @@ impl CosetPlan {
         }
     }
 
-    /// Rows that are transformed in one launch.
+    /// The most rows of a launch of the row transform.
     pub(super) fn batch_rows(&self) -> u64 {
         match log_radices(self.shape.log_columns, LOG_TILE).len() {
             1 => 1 << LOG_BATCH_MAX,
@@ -254,7 +253,7 @@ impl CosetPlan {
             + if_has(Rows::FirstLagrange, (1 << log_columns) + (1 << log_rows))
     }
 
-    /// Tables, then the program's code.
+    /// Bytes of the tables and of the program's code behind them.
     pub(super) fn table_bytes(&self) -> u64 {
         self.table_elements() * ELEMENT_BYTES + self.code_bytes
     }
@@ -284,11 +283,11 @@ fn check(shape: &Shape, engine: &Engine) -> Result<()> {
         let has = |input: &&Input| input.column == query.column as usize;
         let reached = |input: &Input| (input.rotations.0..=input.rotations.1).contains(&query.rotation);
         if !shape.inputs.iter().find(has).is_some_and(reached) {
-            return invalid(format!("{query:?}, which no input is for"));
+            return invalid(format!("no input covers {query:?}"));
         }
     }
     match shape.inputs.iter().any(|input| input.rows == Rows::Read) {
         true => Ok(()),
-        false => invalid("nothing is read".into()),
+        false => invalid("no input is read".into()),
     }
 }

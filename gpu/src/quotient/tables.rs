@@ -1,12 +1,14 @@
-//! What a coset's kernels multiply by, and the program's code: one buffer, of which the first part is elements.
+//! The factors for the kernels of a coset, and the program's code: one buffer, whose first part is elements.
 //!
-//! The first Lagrange polynomial has the coefficients 1 / n, so what stands in row r before the row's transform is a geometric series:
+//! The coefficients of the first Lagrange polynomial are 1 / n, so row r before its row transform is a
+//! geometric series:
 //!
 //! ```text
 //! a[j] = (c w^r)^j / n * sum over i < n1 of q^i = (c w^r)^j * (c^n - 1) / (n (q - 1)),  q = c^n2 w^(n2 r)
 //! ```
 //!
-//! Its rows are made of the powers of c, by factors w^(r j) before the transform and one number a row after it.
+//! The rows come from the powers of c, with factors w^(r j) before the transform and one factor a row after
+//! it.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field, batch_inversion};
@@ -16,37 +18,37 @@ use super::plan::CosetPlan;
 use crate::error::{Error, Result};
 use crate::ntt::{ELEMENT_BYTES, LOG_TILE, Powers, Step, Tables};
 
-/// The numbers of one coset.
+/// The numbers that define a coset and the scale of its quotient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Numbers {
-    /// w, of order n.
+    /// The root of unity w, of order n.
     pub omega: Fr,
-    /// c.
+    /// The shift c.
     pub shift: Fr,
-    /// What the quotient is multiplied by.
+    /// The factor of the quotient.
     pub scale: Fr,
 }
 
-/// Places in the tables.
+/// Places of factors in the tables.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// The transforms of rows, there and back.
+    /// The transforms of rows, forward and back.
     pub steps: [Step; 2],
     /// w^-e, e < n.
     pub twist: Powers,
     /// scale c^-j.
     pub shift_back: Powers,
-    /// w^e, e < 2 n, if anything is computed.
+    /// w^e, e < 2 n, if an input is computed.
     pub points: Option<Powers>,
-    /// c.
+    /// The shift c.
     pub shift: u64,
     /// c^j.
     pub shift_row: u64,
-    /// Of the first Lagrange polynomial, the factor of each row.
+    /// The factors of the rows of the first Lagrange polynomial.
     pub lagrange: u64,
 }
 
-/// The elements, and where they are.
+/// The bytes of the tables, and the places in them.
 pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Places)> {
     let Numbers { omega, shift, scale } = numbers;
     let (log_rows, log_columns) = (plan.shape().log_rows, plan.shape().log_columns);

@@ -1,26 +1,20 @@
-//! A coset whose program was compiled, for the host while the test runs, and the same one interpreted: the same rows. What the
-//! interpreted one gives, `tests/tier_quotient.rs` holds to the processor's.
+//! A coset whose program was compiled, for the host while the test runs, and the same one interpreted: the
+//! same rows. What the interpreted one gives, `tests/tier_quotient.rs` holds to the processor's.
 
 use ark_bn254::Fr;
 use ark_ff::{FftField, Field};
 use spillproof::tier::{Input, Order, Rows};
-use spillproof_gpu_host::library;
 
-use super::{CosetPlan, Numbers, OnCoset, Shape};
+use super::{CosetPlan, DeviceCoset, Numbers, Shape};
 use crate::kernels::Kernels;
 use crate::program::{Engine, Limits, Way};
 use crate::ring::{Download, Upload};
 use crate::trace::Detail;
 use crate::{BoxedError, Caching, Gpu, Pinned, Vram};
 
-#[path = "../../tests/kernels_support/mod.rs"]
-mod kernels_support;
-#[path = "../../tests/program_support/mod.rs"]
-mod program_support;
-use kernels_support::program::{Random, Shape as Programs};
-use kernels_support::{rng, skipped};
-use program_support::Host;
-use spillproof_fake_driver::{host_module_image, under};
+use crate::support::kernels::program::{Random, Shape as Programs};
+use crate::support::programs::Host;
+use crate::support::{rng, with_kernels};
 
 /// Small kernels, few values in a thread: many cuts, many slots.
 const SMALL: Limits = Limits {
@@ -72,7 +66,7 @@ fn rows(engine: Engine, gpu: &Gpu, kernels: &Kernels, shape: &Shape, vram_bytes:
         scale: Fr::from(7u64).inverse().unwrap(),
     };
     let vram = Vram::new(gpu, plan.vram_bytes());
-    let mut on_coset = OnCoset::new(&vram, kernels, engine, plan, numbers).unwrap();
+    let mut on_coset = DeviceCoset::new(&vram, kernels, engine, plan, numbers).unwrap();
     let mut source = |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
         for (at, element) in (offset / 32..).zip(into.chunks_exact_mut(32)) {
             let run = order.run_at(at >> shape.log_columns).ok_or("past the last row")?;
@@ -101,11 +95,7 @@ fn rows(engine: Engine, gpu: &Gpu, kernels: &Kernels, shape: &Shape, vram_bytes:
 #[test]
 fn a_compiled_program_gives_the_rows_of_an_interpreted_one() {
     const TEST: &str = "a_compiled_program_gives_the_rows_of_an_interpreted_one";
-    let image = match library() {
-        Ok(library) => host_module_image(&library),
-        Err(reason) => return skipped(&reason.to_string()),
-    };
-    under(module_path!(), TEST, |driver| {
+    with_kernels(module_path!(), TEST, |driver, image| {
         if Host::missing() {
             return;
         }
@@ -128,7 +118,7 @@ fn a_compiled_program_gives_the_rows_of_an_interpreted_one() {
                 inputs: inputs(&random),
             };
             let gpu = Gpu::open(0, Detail::Counts).unwrap();
-            let kernels = Kernels::load(&gpu, &image).unwrap();
+            let kernels = Kernels::load(&gpu, image).unwrap();
             let program = || random.program.clone();
             let compiled = Engine::compiled_by(&gpu, &kernels, program(), (&host, None), &SMALL).unwrap();
             let Way::Compiled { kernels: count, .. } = *compiled.way() else {

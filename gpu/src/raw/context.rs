@@ -1,7 +1,7 @@
 //! A device's primary context, retained.
 #![allow(unsafe_code)]
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute, CUresult};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
@@ -9,8 +9,9 @@ use cudarc::driver::{CudaContext, DriverError, result, sys};
 use super::failed;
 use crate::driver;
 use crate::error::{Error, Result};
+use crate::lock::locked;
 
-/// More than that are not kept: after a device is lost every release fails.
+/// The most failures that are kept: after a device is lost every release fails.
 const FAILURES_KEPT_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -21,13 +22,14 @@ pub(crate) struct Context {
     failures: Mutex<Vec<Error>>,
 }
 
-// SAFETY: a context is a handle; the driver's functions may be called with it from any thread, and the list has a lock.
+// SAFETY: a context is a handle; the driver's functions may be called with it from any thread, and the list
+// has a lock.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// Retains the primary context of device `ordinal`. The library must be there: [`crate::probe`] has asked.
+    /// Retains the primary context of device `ordinal`.
     pub(crate) fn retain(ordinal: usize) -> Result<Arc<Self>> {
         driver::check()?;
         let count = CudaContext::device_count().map_err(failed("count its devices"))?;
@@ -56,7 +58,7 @@ impl Context {
         self.raw
     }
 
-    /// Makes this the calling thread's context: the driver's functions act on that one.
+    /// Makes this the context of the calling thread, which the driver's functions use.
     pub(crate) fn bind(&self) -> Result<()> {
         let bound = result::ctx::get_current().map_err(failed("name the current context"))?;
         if bound != Some(self.raw) {
@@ -71,12 +73,12 @@ impl Context {
         unsafe { result::device::get_attribute(self.device, which) }.map_err(failed("describe a device"))
     }
 
-    /// Lets this device's copies reach `other`'s memory without a detour through the host. Whether it can.
+    /// Lets copies of this device access the memory of `other` directly. Whether the devices can.
     pub(crate) fn enable_peer(&self, other: &Context) -> Result<bool> {
         let mut can = 0;
         // SAFETY: writes one number; both are handles that the driver gave out.
         unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, self.device, other.device).result() }
-            .map_err(failed("ask about a peer"))?;
+            .map_err(failed("query peer access"))?;
         if can == 0 {
             return Ok(false);
         }
@@ -84,42 +86,43 @@ impl Context {
         // SAFETY: both contexts are retained.
         match unsafe { sys::cuCtxEnablePeerAccess(other.raw, 0).result() } {
             Ok(()) | Err(DriverError(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)) => Ok(true),
-            Err(error) => Err(failed("reach a peer")(error)),
+            Err(error) => Err(failed("enable peer access")(error)),
         }
     }
 
     /// Free and total device memory, in bytes.
     pub(crate) fn memory_bytes(&self) -> Result<(u64, u64)> {
         self.bind()?;
-        let (free, total) = result::mem_get_info().map_err(failed("say how much memory is free"))?;
+        let (free, total) = result::mem_get_info().map_err(failed("report its free memory"))?;
         Ok((free as u64, total as u64))
     }
 
-    /// Waits for all that was given to the device.
+    /// Waits for all work of the device.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.bind()?;
         result::ctx::synchronize().map_err(failed("synchronise a device"))
     }
 
-    /// Keeps what a release said; there is nobody else to tell.
+    /// Keeps the error of a release.
     pub(crate) fn note(&self, released: Result<()>) {
         if let Err(error) = released {
-            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut failures = locked(&self.failures);
             if failures.len() < FAILURES_KEPT_MAX {
                 failures.push(error);
             }
         }
     }
 
-    /// What went wrong when handles were released, since the last time this was asked.
+    /// The errors of releases since the last call.
     pub(crate) fn failures(&self) -> Vec<Error> {
-        std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *locked(&self.failures))
     }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: retained once, and nothing holds it any more: every handle of this crate keeps its context alive.
+        // SAFETY: retained once, and nothing holds it any more: every handle of this crate keeps its context
+        // alive.
         let released = unsafe { result::primary_ctx::release(self.device) };
         self.note(released.map_err(failed("release a device's context")));
     }

@@ -1,4 +1,4 @@
-//! A point in a stream's work.
+//! A point in the work of a stream.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUresult};
 use cudarc::driver::{DriverError, result};
 
-use super::{Context, RawStream, failed};
+use super::{Context, failed};
 use crate::error::Result;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event that the host waits for. Waiting gives the processor away instead of spinning.
+    /// An event that the host waits for: the waiting thread sleeps instead of spinning.
     pub(crate) fn for_host(context: &Arc<Context>) -> Result<Self> {
         use CUevent_flags::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING};
         Self::with(
@@ -30,12 +30,12 @@ impl Event {
         )
     }
 
-    /// An event that only streams wait for.
+    /// An event that streams wait for.
     pub(crate) fn between_streams(context: &Arc<Context>) -> Result<Self> {
         Self::with(context, CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)
     }
 
-    /// An event that remembers when it happened.
+    /// An event with a time stamp.
     pub(crate) fn timed(context: &Arc<Context>) -> Result<Self> {
         Self::with(context, CUevent_flags::CU_EVENT_DEFAULT as u32)
     }
@@ -51,14 +51,7 @@ impl Event {
         })
     }
 
-    /// Moves the event to where the stream's work ends now. Waits that were asked for before keep their point.
-    pub(crate) fn record(&self, stream: &RawStream) -> Result<()> {
-        self.context.bind()?;
-        // SAFETY: both handles live as long as their owners.
-        unsafe { result::event::record(self.raw, stream.raw()) }.map_err(failed("record an event"))
-    }
-
-    /// Blocks until the work before the event is done; returns at once if it was never recorded.
+    /// Blocks until the work before the event is done; returns at once if the event was never recorded.
     pub(crate) fn wait(&self) -> Result<()> {
         self.context.bind()?;
         // SAFETY: the handle lives as long as its owner.
@@ -72,11 +65,11 @@ impl Event {
         match unsafe { result::event::query(self.raw) } {
             Ok(()) => Ok(true),
             Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-            Err(error) => Err(failed("ask for an event")(error)),
+            Err(error) => Err(failed("query an event")(error)),
         }
     }
 
-    /// Seconds from `start` to this event, both timed and done.
+    /// Seconds from `start` to this event; both are timed and done.
     pub(crate) fn seconds_since(&self, start: &Event) -> Result<f64> {
         self.context.bind()?;
         let mut milliseconds = 0.0;
@@ -93,9 +86,11 @@ impl Event {
 
 type Elapsed = unsafe extern "C" fn(*mut f32, CUevent, CUevent) -> CUresult;
 
-/// The driver's `cuEventElapsedTime`. `cudarc` asks for a second version of it, which drivers before CUDA 12.8 do not have, and panics.
+/// The driver's `cuEventElapsedTime`. `cudarc` loads its second version, and panics with drivers before CUDA
+/// 12.8, which do not have it.
 fn elapsed() -> Result<Elapsed> {
-    // SAFETY: an event exists, so the driver's library is loaded; the signature is the header's, and the library stays.
+    // SAFETY: an event exists, so the driver's library is loaded; the signature is the header's, and the
+    // library stays.
     let found = unsafe { sys::culib().get::<Elapsed>(b"cuEventElapsedTime") };
     let missing = |_| failed("time an event")(DriverError(CUresult::CUDA_ERROR_NOT_SUPPORTED));
     found.map(|elapsed| *elapsed).map_err(missing)

@@ -10,7 +10,7 @@ use cudarc::driver::{DriverError, result};
 use super::{Context, RawStream, failed};
 use crate::error::{Error, Result};
 
-/// An image that was loaded into a context.
+/// An image that is loaded into a context.
 #[derive(Debug)]
 pub(crate) struct Module {
     raw: CUmodule,
@@ -26,7 +26,7 @@ impl Module {
     /// `image`: a cubin, or text of PTX.
     pub(crate) fn load(context: &Arc<Context>, image: &[u8]) -> Result<Arc<Self>> {
         context.bind()?;
-        // Text has to end with a zero; a cubin knows its length.
+        // The text of PTX ends with a zero byte; a cubin carries its length.
         let mut image = image.to_vec();
         image.push(0);
         // SAFETY: the image lives until the call is over, and ends as the driver wants it.
@@ -78,7 +78,7 @@ unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
 
-/// A parameter as the device sees it.
+/// A parameter of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Value<'a> {
     Word32(u32),
@@ -87,7 +87,7 @@ pub(crate) enum Value<'a> {
 }
 
 impl Function {
-    /// Lets a launch ask for so much dynamic shared memory: more than 48 KiB a block has to be asked for.
+    /// Allows launches with this much dynamic shared memory; more than 48 KiB a block needs this call.
     pub(crate) fn allow_shared_bytes(&self, bytes: u32) -> Result<()> {
         let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
         let which = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -98,8 +98,8 @@ impl Function {
     }
 
     /// # Safety
-    /// Number, order and sizes of the values must be those of the kernel's parameters, and the memory that the kernel reads and writes
-    /// through them must stay allocated until it is done.
+    /// Number, order and sizes of the values must be those of the kernel's parameters, and the memory that
+    /// the kernel reads and writes through them must stay allocated until it is done.
     pub(crate) unsafe fn launch(
         &self,
         stream: &RawStream,
@@ -114,11 +114,12 @@ impl Function {
             .map(|value| match value {
                 Value::Word32(word) => std::ptr::from_mut(word).cast(),
                 Value::Word64(word) => std::ptr::from_mut(word).cast(),
-                // The driver copies parameters and writes none.
+                // The driver copies parameters and does not write to them.
                 Value::Bytes(bytes) => bytes.as_ptr().cast_mut().cast(),
             })
             .collect();
-        // SAFETY: the pointers are to values that live until the call is over, when the driver has copied them; the rest is the caller's.
+        // SAFETY: the pointers are to values that live until the call is over, when the driver has copied
+        // them; the rest is the caller's.
         unsafe { result::launch_kernel(self.raw, grid, block, shared_bytes, stream.raw(), &mut pointers) }
             .map_err(failed("launch a kernel"))
     }

@@ -10,7 +10,7 @@ use cudarc::driver::sys::{self, CUdeviceptr};
 use super::{Context, failed};
 use crate::error::{Error, Result};
 
-/// An allocation on a device. The host never looks into it; only copies and kernels do.
+/// An allocation on a device. Only copies and kernels access its content.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
     start: CUdeviceptr,
@@ -39,11 +39,12 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// The address of `offset`, if `bytes` from there are inside.
+    /// The address of the first byte.
     pub(crate) fn start(&self) -> CUdeviceptr {
         self.start
     }
 
+    /// The address of `offset`, if `bytes` from there are inside the allocation.
     pub(crate) fn at(&self, offset: u64, bytes: u64) -> Result<CUdeviceptr> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.bytes => Ok(self.start + offset),
@@ -65,7 +66,7 @@ impl Drop for DeviceMemory {
     }
 }
 
-/// Page-locked host memory, zeroed. Who may look into it while copies run is [`RawSlot`](super::RawSlot)'s matter.
+/// Page-locked host memory, zeroed. [`RawSlot`](super::RawSlot) controls access to it while copies run.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
     start: NonNull<u8>,
@@ -81,7 +82,7 @@ unsafe impl Sync for HostMemory {}
 impl HostMemory {
     /// `write_combined` memory is faster to copy from and very slow to read on the host.
     pub(crate) fn new(context: &Arc<Context>, bytes: usize, write_combined: bool) -> Result<Self> {
-        // A slice may not be longer than that.
+        // The limit of a slice.
         if bytes == 0 || isize::try_from(bytes).is_err() {
             return Err(Error::Invalid {
                 what: "pinned memory",
@@ -89,7 +90,7 @@ impl HostMemory {
             });
         }
         context.bind()?;
-        // Every device of the process sees it as page-locked.
+        // All devices of the process can copy from it.
         let mut flags = sys::CU_MEMHOSTALLOC_PORTABLE;
         if write_combined {
             flags |= sys::CU_MEMHOSTALLOC_WRITECOMBINED;
@@ -98,7 +99,7 @@ impl HostMemory {
         let start = unsafe { result::malloc_host(bytes, flags) }.map_err(failed("allocate pinned memory"))?;
         let start = NonNull::new(start.cast::<u8>()).ok_or(Error::Invalid {
             what: "pinned memory",
-            details: "the driver gave none and no error".into(),
+            details: "the driver returned a null address without an error".into(),
         })?;
         // SAFETY: `bytes` bytes from `start` are ours; after this they are initialised.
         unsafe { start.write_bytes(0, bytes) };
@@ -114,8 +115,8 @@ impl HostMemory {
     }
 
     pub(crate) fn as_slice(&self) -> &[u8] {
-        // SAFETY: initialised in `new`, alive until `drop`. Copies that write here are asked for through `&mut self`
-        // and an unsafe function whose caller keeps everybody away until they are done.
+        // SAFETY: initialised in `new`, alive until `drop`. Copies that write here are asked for through
+        // `&mut self` and an unsafe function whose caller keeps everybody away until they are done.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 
@@ -132,7 +133,8 @@ impl HostMemory {
 impl Drop for HostMemory {
     fn drop(&mut self) {
         let bound = self.context.bind();
-        // SAFETY: allocated once, freed once; `RawSlot` has waited for copies, or could not, and then the driver does.
+        // SAFETY: allocated once, freed once; `RawSlot` has waited for copies, or could not, and then the
+        // driver does.
         let freed = unsafe { result::free_host(self.start.as_ptr().cast()) };
         self.context.note(bound);
         self.context.note(freed.map_err(failed("free pinned memory")));

@@ -1,8 +1,8 @@
-//! Page-locked memory with the event that says when the device is done with it.
+//! Page-locked memory, with an event that is done when the device no longer uses it.
 //!
-//! A slot is idle or in flight. In flight, its bytes are the device's: nobody on the host can get at them before [`RawSlot::settle`] has
-//! waited for the slot's own event, and a slot that is dropped waits first. A slot that is leaked keeps its memory for ever. So a safe
-//! function may start an asynchronous copy.
+//! A slot is idle or in flight. In flight, the host cannot access its bytes before
+//! [`RawSlot::wait_until_idle`] has waited for the event of the slot, and drop waits too. A leaked slot never
+//! frees its memory. So a safe function may start an asynchronous copy.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct RawSlot {
 enum State {
     Idle,
     InFlight,
-    /// A copy may be running, and there is no way to learn when it ends.
+    /// A copy may be running, and its end cannot be observed.
     Unknown,
 }
 
@@ -36,8 +36,8 @@ impl RawSlot {
         })
     }
 
-    /// Blocks until the device is done with the slot.
-    pub(crate) fn settle(&mut self) -> Result<()> {
+    /// Blocks until the device no longer uses the slot.
+    pub(crate) fn wait_until_idle(&mut self) -> Result<()> {
         match self.state {
             State::Idle => Ok(()),
             State::InFlight => {
@@ -78,8 +78,9 @@ impl RawSlot {
         let to = to.at(offset, bytes as u64)?;
         let from = self.prefix(bytes)?;
         stream.context().bind()?;
-        // SAFETY: `from` is a prefix of our memory, which nobody on the host can write before `settle`, and which is not freed before
-        // `drop` has waited; the destination is inside its allocation.
+        // SAFETY: `from` is a prefix of our memory, which nobody on the host can write before
+        // `wait_until_idle`, and which is not freed before `drop` has waited; the destination is inside its
+        // allocation.
         let queued = unsafe { result::memcpy_htod_async(to, &self.memory.as_slice()[from], stream.raw()) };
         queued.map_err(failed("copy to the device"))?;
         self.flies(stream)
@@ -96,8 +97,8 @@ impl RawSlot {
         let from = from.at(offset, bytes as u64)?;
         self.prefix(bytes)?;
         stream.context().bind()?;
-        // SAFETY: `bytes` bytes from the start are ours, and no reference to them is made before `settle`; the slice itself is only
-        // taken apart into address and length.
+        // SAFETY: `bytes` bytes from the start are ours, and no reference to them is made before
+        // `wait_until_idle`; the slice itself is only taken apart into address and length.
         let queued = unsafe {
             let to = std::slice::from_raw_parts_mut(self.memory.start(), bytes);
             result::memcpy_dtoh_async(to, from, stream.raw())
@@ -106,7 +107,7 @@ impl RawSlot {
         self.flies(stream)
     }
 
-    /// Forgets that the slot is in flight, as a program with a bug would: a ring that does this must be caught by its tests.
+    /// Marks a slot in flight as idle: the fault that tests of the ring must detect.
     #[cfg(test)]
     pub(crate) fn forget_the_event(&mut self) {
         self.state = State::Idle;
@@ -117,7 +118,7 @@ impl RawSlot {
             State::Idle => Ok(()),
             State::InFlight => Err(Error::Invalid {
                 what: "bytes of a pinned slot",
-                details: "a copy is in flight: settle it first".into(),
+                details: "a copy is in flight: wait for it first".into(),
             }),
             State::Unknown => Err(Error::Unusable {
                 what: "a pinned slot",
@@ -136,10 +137,10 @@ impl RawSlot {
         Ok(..bytes)
     }
 
-    /// A copy was queued: notes where it ends. If the event cannot be had, the whole stream is waited for.
+    /// Records the event behind a queued copy. If that fails, waits for the whole stream.
     fn flies(&mut self, stream: &RawStream) -> Result<()> {
         self.state = State::Unknown;
-        let recorded = self.event.record(stream);
+        let recorded = stream.record(&self.event);
         if recorded.is_ok() {
             self.state = State::InFlight;
         } else if stream.synchronize().is_ok() {
@@ -152,6 +153,6 @@ impl RawSlot {
 impl Drop for RawSlot {
     fn drop(&mut self) {
         // If this fails the context is lost, or the driver itself waits when the memory is freed.
-        let _ = self.settle();
+        let _ = self.wait_until_idle();
     }
 }

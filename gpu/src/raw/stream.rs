@@ -1,4 +1,4 @@
-//! A queue of the device.
+//! A queue of work on a device.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -31,7 +31,15 @@ impl RawStream {
         })
     }
 
-    /// What comes after this call waits, on the device, for the point at which the event is now.
+    /// Moves the event to the end of the work that is queued now. Waits for its earlier place are not
+    /// affected.
+    pub(crate) fn record(&self, event: &Event) -> Result<()> {
+        self.context.bind()?;
+        // SAFETY: both handles live as long as their owners.
+        unsafe { result::event::record(event.raw(), self.raw) }.map_err(failed("record an event"))
+    }
+
+    /// Makes later work wait, on the device, for the event as it is recorded now.
     pub(crate) fn wait_for(&self, event: &Event) -> Result<()> {
         self.context.bind()?;
         // SAFETY: both handles live as long as their owners.
@@ -41,15 +49,16 @@ impl RawStream {
         .map_err(failed("make a stream wait"))
     }
 
-    /// Blocks until all that was queued is done.
+    /// Blocks until all queued work is done.
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.context.bind()?;
         // SAFETY: the handle lives as long as its owner.
         unsafe { result::stream::synchronize(self.raw) }.map_err(failed("synchronise a stream"))
     }
 
-    /// Waits for what was queued. If that fails once it is tried once more: the caller will give the memory back that is written to.
-    fn settled(&self) -> Result<()> {
+    /// Waits for all queued work. A failed wait is tried once more, since the caller frees memory that the
+    /// work writes to.
+    fn synchronize_or_retry(&self) -> Result<()> {
         self.synchronize().inspect_err(|_| {
             let _ = self.synchronize();
         })
@@ -62,12 +71,13 @@ impl RawStream {
             return Ok(());
         }
         self.context.bind()?;
-        // SAFETY: the range is inside the allocation; a buffer that is released too early is the device's matter, not the host's.
+        // SAFETY: the range is inside the allocation; a buffer that is released too early is the device's
+        // matter, not the host's.
         unsafe { result::memset_d8_async(start, value, bytes as usize, self.raw) }
             .map_err(failed("fill device memory"))
     }
 
-    /// Copies within a device, or from another one.
+    /// Copies within a device, or from another device.
     pub(crate) fn copy(
         &self,
         to: (&DeviceMemory, u64),
@@ -82,7 +92,7 @@ impl RawStream {
             return Err(Error::Invalid {
                 what: "copy between devices",
                 details: format!(
-                    "the stream is of device {}, the destination of device {}: use one of the destination's streams",
+                    "the stream is of device {}, the destination of device {}: use a stream of the destination",
                     self.context.ordinal(),
                     to.0.context().ordinal()
                 ),
@@ -109,19 +119,20 @@ impl RawStream {
         copied.map_err(failed("copy device memory"))
     }
 
-    /// Copies from pageable memory. The driver has read `from` when this returns.
+    /// Copies from pageable memory. The copy is done when this returns.
     pub(crate) fn write_now(&self, to: &DeviceMemory, offset: u64, from: &[u8]) -> Result<()> {
         let start = to.at(offset, from.len() as u64)?;
         if from.is_empty() {
             return Ok(());
         }
         self.context.bind()?;
-        // SAFETY: the range is inside the allocation; if `from` happens to be page-locked, it is borrowed until the wait below is over.
+        // SAFETY: the range is inside the allocation; if `from` happens to be page-locked, it is borrowed
+        // until the wait below is over.
         unsafe { result::memcpy_htod_async(start, from, self.raw) }.map_err(failed("copy to the device"))?;
-        self.settled()
+        self.synchronize_or_retry()
     }
 
-    /// Copies to pageable memory, after all that was queued. Done when this returns.
+    /// Copies to pageable memory, after all queued work. The copy is done when this returns.
     pub(crate) fn read_now(&self, from: &DeviceMemory, offset: u64, into: &mut [u8]) -> Result<()> {
         let start = from.at(offset, into.len() as u64)?;
         if into.is_empty() {
@@ -131,7 +142,7 @@ impl RawStream {
         // SAFETY: as in `write_now`.
         unsafe { result::memcpy_dtoh_async(into, start, self.raw) }
             .map_err(failed("copy from the device"))?;
-        self.settled()
+        self.synchronize_or_retry()
     }
 
     pub(crate) fn raw(&self) -> CUstream {

@@ -1,7 +1,8 @@
-//! How a job's bytes are cut: whole elements, all chunks equal but for the first few, which may grow, and the last, which may be short.
+//! How a job is cut: chunks of whole elements, all equal but for the first few, which may grow, and the last,
+//! which may be short.
 //!
-//! A pipeline starts when its first chunk has arrived, so a short first copy is worth a few more chunks: `first`, twice `first`, ... up
-//! to the full length.
+//! A pipeline starts when its first chunk has arrived, so a short first copy is worth a few more chunks:
+//! `first`, twice `first`, and so on up to the full length.
 
 use crate::error::{Error, Result};
 
@@ -16,9 +17,9 @@ pub struct Chunking {
 /// One chunk of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Which one, from 0.
+    /// Its number, from 0.
     pub index: u64,
-    /// Where in the job it starts, in bytes.
+    /// Its offset in the job, in bytes.
     pub offset: u64,
     /// Its length in bytes.
     pub bytes: u64,
@@ -28,7 +29,7 @@ impl Chunking {
     /// Equal chunks of `chunk_bytes`, in elements of `element_bytes`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if a chunk is empty or not whole elements.
+    /// [`Error::Invalid`] if a chunk is empty or not a multiple of an element.
     pub fn new(chunk_bytes: u64, element_bytes: u64) -> Result<Self> {
         Self {
             chunk_bytes,
@@ -38,15 +39,15 @@ impl Chunking {
         .checked()
     }
 
-    /// The first chunk has `first_bytes`, the next twice as many, until they are full.
+    /// The same with a first chunk of `first_bytes`, a second of twice as many, up to the full length.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if that is more than a chunk, or not whole elements.
+    /// [`Error::Invalid`] if that is more than a chunk, or not a multiple of an element.
     pub fn growing_from(self, first_bytes: u64) -> Result<Self> {
         Self { first_bytes, ..self }.checked()
     }
 
-    /// Bytes of a full chunk: what a slot and a buffer must have.
+    /// Bytes of a full chunk: the least that a slot and a buffer must have.
     pub fn chunk_bytes(&self) -> u64 {
         self.chunk_bytes
     }
@@ -54,13 +55,13 @@ impl Chunking {
     /// The chunks of a job of `total_bytes`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if that is not whole elements.
+    /// [`Error::Invalid`] if that is not a multiple of an element.
     pub fn pieces(&self, total_bytes: u64) -> Result<Pieces> {
         if !total_bytes.is_multiple_of(self.element_bytes) {
             return Err(Error::Invalid {
                 what: "length of a job",
                 details: format!(
-                    "{total_bytes} bytes are not whole elements of {}",
+                    "{total_bytes} bytes are not a multiple of an element, {} bytes",
                     self.element_bytes
                 ),
             });
@@ -85,8 +86,8 @@ impl Chunking {
             Err(Error::Invalid {
                 what: "chunks",
                 details: format!(
-                    "{} bytes, the first {}, of elements of {}: both must be whole elements, at least one, and the first no \
-                     longer than the rest",
+                    "chunks of {} bytes, the first of {}, with elements of {}: both must be positive multiples of an \
+                     element, and the first no longer than the others",
                     self.chunk_bytes, self.first_bytes, self.element_bytes
                 ),
             })

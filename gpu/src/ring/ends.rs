@@ -1,4 +1,5 @@
-//! The host's two ends of a ring: pinned slots that a source fills, and pinned slots that a sink empties.
+//! The two ends of a ring on the host: pinned slots that a source fills, and pinned slots whose bytes a sink
+//! takes.
 
 use std::collections::VecDeque;
 
@@ -9,15 +10,15 @@ use crate::pinned::{Caching, Slot};
 use crate::raw::{DeviceMemory, RawSlot, RawStream};
 use crate::trace::{Kind, Trace};
 
-/// Where a job's bytes come from: the storage layer, mostly. Asked for each byte once, in order, on the thread that runs the job.
+/// The source of a job's bytes. It gives each byte once, in order, on the thread that runs the job.
 pub trait Source {
-    /// Writes the whole of `into`, a pinned slot: the job's bytes from `offset` on.
+    /// Fills `into`, a pinned slot, with the job's bytes from `offset` on.
     ///
-    /// Both are whole elements. A job over several columns has elements of all their bytes, and may lay out a chunk column after
-    /// column: `offset` and length give the rows.
+    /// Offset and length are multiples of an element. A job over several columns has elements of all their
+    /// bytes, and may lay out a chunk column after column; `offset` and length then give the rows.
     ///
     /// # Errors
-    /// Whatever went wrong; the job ends with [`Error::Source`].
+    /// Any error; the job ends with [`Error::Source`].
     fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError>;
 }
 
@@ -27,12 +28,12 @@ impl<F: FnMut(u64, &mut [u8]) -> Result<(), BoxedError>> Source for F {
     }
 }
 
-/// Where a job's bytes go. Given each byte once, in order, on the thread that runs the job.
+/// The sink of a job's bytes. It takes each byte once, in order, on the thread that runs the job.
 pub trait Sink {
-    /// Takes `bytes`, a pinned slot: the job's bytes from `offset` on.
+    /// Takes `bytes`, in a pinned slot: the job's bytes from `offset` on.
     ///
     /// # Errors
-    /// Whatever went wrong; the job ends with [`Error::Sink`].
+    /// Any error; the job ends with [`Error::Sink`].
     fn take(&mut self, offset: u64, bytes: &[u8]) -> Result<(), BoxedError>;
 }
 
@@ -42,22 +43,22 @@ impl<F: FnMut(u64, &[u8]) -> Result<(), BoxedError>> Sink for F {
     }
 }
 
-/// Slots on the way to the device. Filling needs no device memory and not the device's turn, so a job fills them all first
-/// ([`Upload::stage`]), then takes its turn, and has its first chunks on their way at once.
+/// Slots for copies to the device. Filling them needs neither device memory nor the right to use the device,
+/// so a job fills them first ([`Upload::stage`]), then takes the device, and its first copies start at once.
 #[derive(Debug)]
 pub struct Upload {
     slots: Vec<Slot>,
     /// The slot of the next chunk.
     next: usize,
-    /// Chunks that wait in slots, oldest first; the last of them is in the slot before `next`.
+    /// Chunks in filled slots, oldest first; the last of them is in the slot before `next`.
     staged: VecDeque<Piece>,
-    /// Length of the job that is staged or runs, and what is left of it to fill.
+    /// Length of the job that is staged or runs, and its chunks that are not filled yet.
     rest: Option<(u64, Pieces)>,
     running: bool,
     trace: Trace,
 }
 
-/// Slots on the way back. They are read by the host, so they must not be write-combined.
+/// Slots for copies from the device. The host reads them, so they must not be write-combined.
 #[derive(Debug)]
 pub struct Download {
     slots: Vec<Slot>,
@@ -96,11 +97,12 @@ impl Upload {
             .unwrap_or_default()
     }
 
-    /// Fills as many slots as there are with the start of a job, before the device is needed. Returns the bytes staged. The ring then
-    /// must run a job of the same length, from the same source.
+    /// Fills as many slots as there are with the start of a job, before the device is needed. Returns the
+    /// bytes staged. The ring then must run a job of the same length, from the same source.
     ///
     /// # Errors
-    /// [`Error::Source`]; [`Error::Invalid`] if a job is staged already, or its chunks are longer than the slots.
+    /// [`Error::Source`]; [`Error::Invalid`] if a job is staged already, or its chunks are longer than the
+    /// slots.
     pub fn stage(&mut self, chunking: &Chunking, total_bytes: u64, source: &mut dyn Source) -> Result<u64> {
         if self.rest.is_some() {
             return Err(Error::Invalid {
@@ -150,14 +152,14 @@ impl Upload {
         Ok(())
     }
 
-    /// Nothing is staged any more, whatever became of the job.
+    /// Ends the job, whatever its result: no chunk is staged any more.
     pub(super) fn end(&mut self) {
         self.staged.clear();
         self.rest = None;
         self.running = false;
     }
 
-    /// The next chunk, in a filled slot whose number is given too; `None` at the end of the job.
+    /// The next chunk and the number of its filled slot; `None` at the end of the job.
     pub(super) fn next_filled(
         &mut self,
         source: &mut dyn Source,
@@ -187,13 +189,13 @@ impl Upload {
         })
     }
 
-    /// Fills the slot of the next chunk, once the device is done with what was in it.
+    /// Fills the slot of the next chunk, once the device no longer uses it.
     fn fill(&mut self, piece: Piece, source: &mut dyn Source, fault: Fault) -> Result<()> {
         let raw = self.slots[self.next].raw()?;
         match fault {
             #[cfg(test)]
             Fault::SlotRefilledEarly => raw.forget_the_event(),
-            _ => settle(raw, &self.trace)?,
+            _ => wait_until_idle(raw, &self.trace)?,
         }
         let into = &mut raw.as_mut_slice()?[..piece.bytes as usize];
         let filled = self
@@ -217,12 +219,13 @@ impl Download {
     /// An end over these slots, at least one.
     ///
     /// # Errors
-    /// [`Error::Invalid`] without slots, or if they are write-combined: the host would read them a hundred times slower.
+    /// [`Error::Invalid`] without slots, or if they are write-combined: the host would read them a hundred
+    /// times slower.
     pub fn new(slots: Vec<Slot>, trace: &Trace) -> Result<Self> {
         if slots.iter().any(|slot| slot.caching() == Caching::WriteCombined) {
             return Err(Error::Invalid {
                 what: "slots of a download",
-                details: "they are write-combined, and the host reads them: use a cached pool".into(),
+                details: "the slots are write-combined, and the host reads them: use a cached pool".into(),
             });
         }
         Ok(Self {
@@ -239,12 +242,12 @@ impl Download {
     }
 
     pub(super) fn begin(&mut self, chunking: &Chunking) -> Result<()> {
-        // What an earlier job left behind when it failed is not this job's.
+        // Chunks of an earlier job that failed.
         self.waiting.clear();
         fits(&self.slots, chunking)
     }
 
-    /// Queues the copy of a chunk into the next slot, whose bytes the sink gets first if it has any.
+    /// Queues the copy of a chunk into the next slot. If all slots wait, the sink takes the oldest first.
     pub(super) fn receive(
         &mut self,
         piece: Piece,
@@ -257,7 +260,7 @@ impl Download {
             self.drain_one(sink, fault)?;
         }
         let raw = self.slots[self.next].raw()?;
-        settle(raw, &self.trace)?;
+        wait_until_idle(raw, &self.trace)?;
         self.trace
             .device(Kind::FromDevicePinned, piece.bytes, stream, || {
                 raw.receive(stream, piece.bytes as usize, from, 0)
@@ -267,7 +270,7 @@ impl Download {
         Ok(())
     }
 
-    /// Gives the sink all that is under way.
+    /// Waits for all copies and gives their bytes to the sink.
     pub(super) fn drain(&mut self, sink: &mut dyn Sink, fault: Fault) -> Result<()> {
         while !self.waiting.is_empty() {
             self.drain_one(sink, fault)?;
@@ -285,7 +288,7 @@ impl Download {
         match fault {
             #[cfg(test)]
             Fault::SinkReadsEarly => raw.forget_the_event(),
-            _ => settle(raw, &self.trace)?,
+            _ => wait_until_idle(raw, &self.trace)?,
         }
         let bytes = &raw.as_slice()?[..piece.bytes as usize];
         let taken = self
@@ -299,19 +302,19 @@ impl Download {
     }
 }
 
-/// Waits for a slot's event, if it is in flight.
-fn settle(slot: &mut RawSlot, trace: &Trace) -> Result<()> {
+/// Waits until a slot is idle.
+fn wait_until_idle(slot: &mut RawSlot, trace: &Trace) -> Result<()> {
     if slot.is_idle() {
         return Ok(());
     }
-    trace.host(Kind::EventWait, 0, || slot.settle())
+    trace.host(Kind::EventWait, 0, || slot.wait_until_idle())
 }
 
 fn some(slots: Vec<Slot>) -> Result<Vec<Slot>> {
     if slots.is_empty() {
         return Err(Error::Invalid {
             what: "an end of a ring",
-            details: "it needs at least one pinned slot".into(),
+            details: "an end needs at least one pinned slot".into(),
         });
     }
     Ok(slots)
@@ -329,7 +332,7 @@ fn fits(slots: &[Slot], chunking: &Chunking) -> Result<()> {
     Err(Error::Invalid {
         what: "chunks of a ring",
         details: format!(
-            "{} bytes, and the smallest slot has {smallest_bytes}",
+            "chunks of {} bytes do not fit the smallest slot, of {smallest_bytes} bytes",
             chunking.chunk_bytes()
         ),
     })

@@ -1,10 +1,10 @@
-//! Bugs that a ring can have, each one event forgotten. Only tests can ask for one: a ring that has it must give wrong data under a
-//! driver that runs late, or the test that compares the data tests nothing.
+//! Faults that a ring can have, each one missing wait. Tests inject them: under a driver that runs late a
+//! faulty ring must give wrong data, or the test that compares the data shows nothing.
 
-/// What a ring forgets.
+/// The missing wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Fault {
-    /// Nothing.
+    /// None.
     #[default]
     None,
     /// A slot is filled again while its copy to the device runs.

@@ -1,4 +1,5 @@
-//! The ring: bytes from a source through pinned slots into device buffers, past a kernel, and back through pinned slots to a sink.
+//! The ring: streams bytes from a source through pinned slots into device buffers, runs kernels on them, and
+//! streams them back through pinned slots to a sink.
 //!
 //! ```text
 //! host            copy stream            compute stream          copy stream back        host
@@ -8,19 +9,22 @@
 //!                event has happened                                    event has happened
 //! ```
 //!
-//! Who may touch what, and when (chunk `i`, `s` slots at an end, `b` buffers):
+//! Ownership over time (chunk `i`, `s` slots at an end, `b` buffers):
 //!
-//! - A slot of the upload is the host's until its copy is queued, then the device's until `slot.event`; the host waits for that event
-//!   before chunk `i + s` is filled in.
-//! - A buffer is the upload's until `loaded`, which the compute stream waits for; the kernel's until `computed`, which the stream back
-//!   waits for; then the copy back's until `free`. The copy of chunk `i + b` waits for `free`. Without a copy back `free` is `computed`.
-//! - A slot of the download is the device's until `slot.event`; the host waits for it before the sink reads, and before it is reused.
+//! - A slot of the upload belongs to the host until its copy is queued, then to the device until
+//!   `slot.event`. The host waits for that event before it fills in chunk `i + s`.
+//! - A buffer belongs to the upload until `loaded`, for which the compute stream waits; to the kernel until
+//!   `computed`, for which the stream back waits; to the copy back until `free`. The copy of chunk `i + b`
+//!   waits for `free`. Without a copy back `free` is `computed`.
+//! - A slot of the download belongs to the device until `slot.event`. The host waits for it before the sink
+//!   reads, and before it uses the slot again.
 //!
-//! All waits between streams are on the device. The host waits for single slots only: a job has no hard synchronisation; [`Ring::finish`]
-//! makes one. While the source fills chunk `i`, chunk `i - 1` is copied, a kernel works on `i - 2`, and `i - 3` is on its way back.
+//! All waits between streams happen on the device. The host waits for single slots only, so a job has no hard
+//! synchronisation; [`Ring::finish`] makes one. While the source fills chunk `i`, chunk `i - 1` is copied, a
+//! kernel works on `i - 2`, and `i - 3` is on its way back.
 //!
-//! Memory: device `b * chunk_bytes`; pinned `s * chunk_bytes` at each end. One slot and one buffer are enough to be right, two of each to
-//! overlap copies with kernels, three slots if the source's speed varies.
+//! Memory: device `b * chunk_bytes`; pinned `s * chunk_bytes` at each end. One slot and one buffer are
+//! correct, two of each overlap copies with kernels, three slots help if the speed of the source varies.
 
 mod chunks;
 mod ends;
@@ -31,56 +35,59 @@ mod tests;
 pub use chunks::{Chunking, Piece, Pieces};
 pub use ends::{Download, Sink, Source, Upload};
 
-use crate::device::{Gpu, Stream};
+use crate::buffer::DeviceBuffer;
+use crate::device::Gpu;
 use crate::error::{Error, Result};
 use crate::raw::{Event, RawStream};
+use crate::stream::Stream;
 use crate::trace::Kind;
-use crate::vram::{DeviceBuffer, Vram};
+use crate::vram::Vram;
 use fault::Fault;
 
-/// What a kernel is launched for.
+/// One chunk, for which a kernel is launched.
 #[derive(Debug)]
 pub struct Chunk<'ring> {
-    /// Which part of the job.
+    /// Its place in the job.
     pub piece: Piece,
-    /// Its bytes, from the buffer's start. The kernel may change them; what is there afterwards is what goes back.
+    /// The buffer with its bytes, from offset 0. The kernel may change them; the content after it is copied
+    /// back.
     pub buffer: &'ring DeviceBuffer,
-    /// Where to launch it. Nothing else may be waited for on the host.
+    /// The stream for the kernel. The caller must not wait for the stream on the host.
     pub stream: &'ring Stream,
-    /// What goes back, if that is another buffer: see [`Ring::with_results`].
+    /// The buffer that is copied back, if it is not the same: see [`Ring::with_results`].
     pub results: &'ring DeviceBuffer,
-    /// Which of the ring's buffers it is, from 0.
+    /// The number of the buffer in the ring, from 0.
     pub place: usize,
 }
 
-/// The ends of one job. At least one of them is there.
-pub struct Job<'job> {
+/// One job of a ring: its length and its ends, of which at least one is given.
+pub struct RingJob<'job> {
     /// Length in bytes, the same at both ends.
     pub total_bytes: u64,
-    /// Slots to send from, and what fills them.
+    /// Slots to send from, and the source that fills them.
     pub upload: Option<(&'job mut Upload, &'job mut dyn Source)>,
-    /// Slots to receive in, and what empties them.
+    /// Slots to receive in, and the sink that takes their bytes.
     pub download: Option<(&'job mut Download, &'job mut dyn Sink)>,
 }
 
-/// Device buffers in turn, and the three streams. Made once for a phase; jobs run through it one after the other.
+/// Device buffers that chunks use in turn, and three streams. Jobs run through a ring one after the other.
 #[derive(Debug)]
 pub struct Ring {
     gpu: Gpu,
-    // Streams before what they use: see `Drop`.
+    // The streams before the buffers: see `Drop`.
     up: RawStream,
     compute: Stream,
     back: RawStream,
     buffers: Vec<Place>,
     next: usize,
     chunking: Chunking,
-    /// Of what goes back, if that is not the same.
+    /// The chunks of the results, if they are not copied back from the same buffers.
     results: Option<Chunking>,
     in_flight: bool,
     fault: Fault,
 }
 
-/// A buffer and the events that hand it on.
+/// A buffer, and the events that mark the ends of its three uses.
 #[derive(Debug)]
 struct Place {
     buffer: DeviceBuffer,
@@ -91,7 +98,7 @@ struct Place {
 }
 
 impl Ring {
-    /// A ring of `buffers` device buffers of a chunk each.
+    /// A ring of `buffers` device buffers, each as long as a chunk.
     ///
     /// # Errors
     /// [`Error::OverBudget`], [`Error::OutOfMemory`]; [`Error::Invalid`] without buffers; [`Error::Driver`].
@@ -99,8 +106,9 @@ impl Ring {
         Self::made(vram, chunking, None, buffers)
     }
 
-    /// A ring whose chunks come back as something else: from each, whatever its own length, `result_bytes` of a buffer beside its own,
-    /// [`Chunk::results`]. Of the download's offsets and lengths these are the units. Device memory: `b * (chunk_bytes + result_bytes)`.
+    /// A ring whose results are in other buffers: each chunk, whatever its length, gives `result_bytes` in
+    /// [`Chunk::results`]. The offsets and lengths of the download count these bytes. Device memory: `b *
+    /// (chunk_bytes + result_bytes)`.
     ///
     /// # Errors
     /// As [`Ring::new`]; [`Error::Invalid`] for 0 bytes.
@@ -113,7 +121,7 @@ impl Ring {
         if buffers == 0 {
             return Err(Error::Invalid {
                 what: "a ring",
-                details: "it needs at least one device buffer".into(),
+                details: "a ring needs at least one device buffer".into(),
             });
         }
         let gpu = vram.gpu();
@@ -143,12 +151,12 @@ impl Ring {
         })
     }
 
-    /// How jobs are cut.
+    /// How the ring cuts jobs.
     pub fn chunking(&self) -> &Chunking {
         &self.chunking
     }
 
-    /// The addresses of its buffers and of those of results, in the order of [`Chunk::place`].
+    /// The addresses of the buffers and of the results, in the order of [`Chunk::place`].
     pub(crate) fn addresses(&self) -> impl Iterator<Item = [u64; 2]> {
         self.buffers.iter().map(|place| {
             let results = place.results.as_ref().unwrap_or(&place.buffer);
@@ -156,22 +164,29 @@ impl Ring {
         })
     }
 
-    /// The stream of the kernels: for what must come before a job's first chunk, such as tables, or after its last.
+    /// The stream of the kernels, for work before the first chunk of a job, such as tables, or after the
+    /// last.
     pub fn stream(&self) -> &Stream {
         &self.compute
     }
 
-    /// Runs a job: `kernel` is called once for each chunk, in order, and queues what is to be done with it. When this returns, the source
-    /// has given and the sink has got all bytes; kernels of a job without a sink may still run, see [`Ring::finish`].
+    /// Runs a job: calls `kernel` once for each chunk, in order, to queue its work. When this returns, the
+    /// source has given and the sink has taken all bytes. Kernels of a job without a sink may still run: see
+    /// [`Ring::finish`].
     ///
     /// # Errors
-    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], those of `kernel`, [`Error::Invalid`] for a job that does not fit. Then
-    /// nothing is in flight any more, and the ring can be used again unless the device is lost.
-    pub fn run(&mut self, mut job: Job<'_>, kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>) -> Result<()> {
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], errors of `kernel`, [`Error::Invalid`] for a
+    /// job that does not fit. After an error nothing is in flight, and the ring can be used again unless the
+    /// device is lost.
+    pub fn run(
+        &mut self,
+        mut job: RingJob<'_>,
+        kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>,
+    ) -> Result<()> {
         if job.upload.is_none() && job.download.is_none() {
             return Err(Error::Invalid {
                 what: "a job",
-                details: "it has neither a source nor a sink".into(),
+                details: "the job has neither a source nor a sink".into(),
             });
         }
         let done = self.run_chunks(&mut job, kernel);
@@ -179,17 +194,63 @@ impl Ring {
             upload.end();
         }
         if done.is_err() {
-            self.settle();
+            self.wait_for_all();
         }
         done
+    }
+
+    /// Runs a job that copies all bytes of the source to the start of `to`.
+    ///
+    /// # Errors
+    /// As [`Ring::run`].
+    pub fn fill_buffer(
+        &mut self,
+        to: &DeviceBuffer,
+        total_bytes: u64,
+        (upload, source): (&mut Upload, &mut dyn Source),
+    ) -> Result<()> {
+        let job = RingJob {
+            total_bytes,
+            upload: Some((upload, source)),
+            download: None,
+        };
+        self.run(job, &mut |chunk| {
+            let piece = chunk.piece;
+            chunk
+                .stream
+                .copy((to, piece.offset), (chunk.buffer, 0), piece.bytes)
+        })
+    }
+
+    /// Runs a job that copies bytes of a buffer, from an offset on, to the sink.
+    ///
+    /// # Errors
+    /// As [`Ring::run`].
+    pub fn drain_buffer(
+        &mut self,
+        (from, offset): (&DeviceBuffer, u64),
+        total_bytes: u64,
+        (download, sink): (&mut Download, &mut dyn Sink),
+    ) -> Result<()> {
+        let job = RingJob {
+            total_bytes,
+            upload: None,
+            download: Some((download, sink)),
+        };
+        self.run(job, &mut |chunk| {
+            let piece = chunk.piece;
+            chunk
+                .stream
+                .copy((chunk.buffer, 0), (from, offset + piece.offset), piece.bytes)
+        })
     }
 
     /// Waits until all kernels are done: the one hard synchronisation, after any number of jobs.
     ///
     /// # Errors
-    /// [`Error::Driver`], also for what a kernel failed with.
+    /// [`Error::Driver`], also of a kernel.
     pub fn finish(&mut self) -> Result<()> {
-        // Every copy to the device comes before a kernel. The copies back come before `free`.
+        // Each copy to the device is before a kernel, each copy back before `free`.
         for place in &self.buffers {
             self.compute.raw().wait_for(&place.free)?;
         }
@@ -200,7 +261,7 @@ impl Ring {
 
     fn run_chunks(
         &mut self,
-        job: &mut Job<'_>,
+        job: &mut RingJob<'_>,
         kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut pieces = self.chunking.pieces(job.total_bytes)?;
@@ -211,7 +272,7 @@ impl Ring {
             download.begin(self.results.as_ref().unwrap_or(&self.chunking))?;
         }
         loop {
-            // The host's slow part comes before anything of this chunk is queued.
+            // The host's slow part comes first, before any work of this chunk is queued.
             let filled = match &mut job.upload {
                 Some((upload, source)) => match upload.next_filled(*source, self.fault)? {
                     Some(filled) => Some(filled),
@@ -232,7 +293,7 @@ impl Ring {
                 (Some(filled), Some((upload, _))) => {
                     self.wait_until_free(place, &self.up)?;
                     upload.send(filled, &self.up, place.buffer.memory())?;
-                    place.loaded.record(&self.up)?;
+                    self.up.record(&place.loaded)?;
                     if !self.has(Forgotten::Loaded) {
                         self.compute.raw().wait_for(&place.loaded)?;
                     }
@@ -246,7 +307,7 @@ impl Ring {
                 results,
                 place: number,
             })?;
-            place.computed.record(self.compute.raw())?;
+            self.compute.raw().record(&place.computed)?;
             if let Some((download, sink)) = &mut job.download {
                 if !self.has(Forgotten::Computed) {
                     self.back.wait_for(&place.computed)?;
@@ -257,9 +318,9 @@ impl Ring {
                     bytes: results.chunk_bytes(),
                 });
                 download.receive(back, &self.back, results.memory(), *sink, self.fault)?;
-                place.free.record(&self.back)?;
+                self.back.record(&place.free)?;
             } else {
-                place.free.record(self.compute.raw())?;
+                self.compute.raw().record(&place.free)?;
             }
         }
         if let Some((download, sink)) = &mut job.download {
@@ -268,7 +329,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Makes a stream wait until the buffer's last user is done with it.
+    /// Makes a stream wait until the last use of the buffer is over.
     fn wait_until_free(&self, place: &Place, stream: &RawStream) -> Result<()> {
         if self.has(Forgotten::FreeAltogether) {
             Ok(())
@@ -279,8 +340,8 @@ impl Ring {
         }
     }
 
-    /// Waits for everything, whatever it says: after a failure nothing may be in flight.
-    fn settle(&mut self) {
+    /// Waits for all streams and ignores errors: after a failure nothing may be in flight.
+    fn wait_for_all(&mut self) {
         let trace = self.gpu.trace();
         for stream in [&self.up, self.compute.raw(), &self.back] {
             let _ = trace.host(Kind::HardSync, 0, || stream.synchronize());
@@ -300,7 +361,7 @@ impl Ring {
     }
 }
 
-/// An event that a faulty ring does not wait for.
+/// An event that a faulty ring does not wait for: see [`Fault`].
 #[derive(Clone, Copy)]
 enum Forgotten {
     Loaded,
@@ -311,9 +372,9 @@ enum Forgotten {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // Buffers may not be given back under a kernel.
+        // Buffers must not be freed while a kernel uses them.
         if self.in_flight {
-            self.settle();
+            self.wait_for_all();
         }
     }
 }

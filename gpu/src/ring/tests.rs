@@ -1,13 +1,12 @@
-//! Rings that forget one event, under a driver that runs as late as it may: each must be caught, and the whole ring must not.
+//! Rings that forget one event, under a driver that runs as late as it may: each must be caught, and the
+//! whole ring must not.
 
 use spillproof_fake_driver::{FakeDriver, Order, killed_under, under};
 
 use super::fault::Fault;
 use crate::{Gpu, trace::Detail};
 
-#[path = "../../tests/support/mod.rs"]
-mod support;
-use support::{Setup, Sizes, scaled, words};
+use crate::support::ring_jobs::{Setup, Sizes, scaled, words};
 
 /// Long enough that every slot and buffer is used many times over.
 const SIZES: Sizes = Sizes {
@@ -41,7 +40,8 @@ fn wrong_words(driver: &FakeDriver, sizes: Sizes, fault: Fault) -> usize {
 fn cases() -> [(Fault, Sizes); 6] {
     [
         (Fault::SlotRefilledEarly, SIZES),
-        // Copies run ahead of kernels by a slot's wait: with more slots than buffers they would not get that far.
+        // Copies run ahead of kernels by a slot's wait: with more slots than buffers they would not get that
+        // far.
         (
             Fault::BufferOverwrittenEarly,
             Sizes {

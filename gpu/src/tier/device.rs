@@ -1,4 +1,4 @@
-//! What is kept on the device between jobs.
+//! The state of one device between jobs: its budget, kernels, and memory that is kept for the next job.
 
 use spillproof::budget::{Budget, ByteSize};
 
@@ -10,50 +10,50 @@ use crate::ntt::{self, Ntt, NttPlan};
 use crate::program::{Engine, Program};
 use crate::{Error, Gpu, Result, Vram};
 
-/// Points that stay take this part of the device memory at most, all together.
+/// Points that stay take at most this part of the device memory, all together.
 const BASES_PART: u64 = 2;
 
-/// Points of sums on the device, or a place for them.
+/// Points of sums on a device, or an id and a length for points that will be streamed there.
 #[derive(Debug)]
-pub(super) struct Stay {
+pub(super) struct ResidentBases {
     id: u64,
     points: u64,
     bases: Option<Bases>,
-    /// Whether they have come.
-    pub are_there: bool,
+    /// Whether the points are on the device.
+    pub are_resident: bool,
 }
 
-impl Stay {
-    /// Bytes of device memory that they take.
+impl ResidentBases {
+    /// Bytes of device memory of the points.
     pub fn vram_bytes(&self) -> u64 {
         Bases::vram_bytes(self.points)
     }
 }
 
-/// One device, what of it is in use, and whether it is still to be trusted.
+/// One device, its memory in use, and whether it is usable.
 #[derive(Debug)]
 pub(super) struct Device {
     gpu: Gpu,
     budget: ByteSize,
     cache: Option<Cache>,
-    // Jobs before what they use.
+    // Jobs before the memory that they use.
     msm: Option<Msm>,
     ntt: Option<(ntt::Transform, Ntt)>,
-    /// Points of sums, those that were used last at the end.
-    bases: Vec<Stay>,
+    /// Points of sums, the most recently used last.
+    bases: Vec<ResidentBases>,
     bases_are: BasesAre,
-    /// The last program of a quotient.
+    /// The kernels of the last program of a quotient.
     engine: Option<Engine>,
     kernels: Option<Kernels>,
     vram: Option<Vram>,
     refuses: Option<String>,
-    /// The host's slots.
+    /// Pinned slots of the host.
     pub stock: Stock,
     pub measured: Measured,
 }
 
 impl Device {
-    /// Nothing of the device, which is one of so many, is used yet.
+    /// The state of one of `devices` devices; uses no device memory yet.
     pub fn new(
         gpu: &Gpu,
         budget: ByteSize,
@@ -81,7 +81,7 @@ impl Device {
         &self.gpu
     }
 
-    /// Why it takes no more jobs, if it does not.
+    /// The reason why it takes no more jobs, if it does not.
     pub fn refuses(&self) -> Option<&str> {
         self.refuses.as_deref()
     }
@@ -91,45 +91,46 @@ impl Device {
         Ok(self.vram()?.ledger().limit_bytes())
     }
 
-    /// Of what is kept.
+    /// The plans of the jobs whose memory is kept.
     pub fn plans(&self) -> (Option<MsmPlan>, Option<NttPlan>) {
         let ntt = self.ntt.as_ref().map(|(_, ntt)| *ntt.plan());
         (self.msm.as_ref().map(|msm| *msm.plan()), ntt)
     }
 
-    /// What a sum needs on the device: that of the last one, if the plan is the same.
+    /// The memory and kernels of a sum: those of the last sum if the plan is the same.
     pub fn msm(&mut self, plan: MsmPlan) -> Result<&mut Msm> {
         let kept = match self.msm.take() {
             Some(msm) if *msm.plan() == plan => msm,
             other => {
                 drop(other);
-                self.with_room(|vram, kernels| Msm::new(vram, kernels, plan))?
+                self.making_room(|vram, kernels| Msm::new(vram, kernels, plan))?
             }
         };
         Ok(self.msm.insert(kept))
     }
 
-    /// What a transform needs on the device: that of the last one, if it is the same.
+    /// The memory and kernels of a transform: those of the last transform if it was the same.
     pub fn ntt(&mut self, plan: NttPlan, transform: ntt::Transform) -> Result<&mut Ntt> {
         let kept = match self.ntt.take() {
             Some((kept, ntt)) if kept == transform && *ntt.plan() == plan => ntt,
             other => {
                 drop(other);
-                self.with_room(|vram, kernels| Ntt::new(vram, kernels, plan, transform))?
+                self.making_room(|vram, kernels| Ntt::new(vram, kernels, plan, transform))?
             }
         };
         Ok(&mut self.ntt.insert((transform, kept)).1)
     }
 
-    /// Whether bases of sums stay, where there is room.
+    /// Sets whether bases of sums stay, where they fit.
     pub fn set_bases(&mut self, are: BasesAre) {
         self.bases_are = are;
         self.bases.clear();
     }
 
-    /// The points of that number for a sum of so many, or a place for them; `None` if they are not to stay, or have no room. They are the sum's
-    /// until it puts them back. Nothing of the device is used yet.
-    pub fn take_bases(&mut self, id: Option<u64>, points: u64) -> Result<Option<Stay>> {
+    /// The resident points with this id for a sum of `points` points, or an entry for them if they are not
+    /// resident; `None` if they must not stay or do not fit. The sum owns them until it puts them back. Uses
+    /// no device memory yet.
+    pub fn take_bases(&mut self, id: Option<u64>, points: u64) -> Result<Option<ResidentBases>> {
         let Some(id) = id else {
             return Ok(None);
         };
@@ -139,7 +140,7 @@ impl Device {
                 return Ok(Some(stay));
             }
         }
-        let Some(stay) = self.place_for_bases(id, points)? else {
+        let Some(stay) = self.entry_for_bases(id, points)? else {
             return Ok(None);
         };
         let most_bytes = self.bases_bytes_max()?;
@@ -149,22 +150,22 @@ impl Device {
         Ok(Some(stay))
     }
 
-    /// A place for points that come for the first time, if they may stay at all.
-    pub fn place_for_bases(&mut self, id: u64, points: u64) -> Result<Option<Stay>> {
-        let stay = Stay {
+    /// An entry for points that are not resident, if they may stay.
+    pub fn entry_for_bases(&mut self, id: u64, points: u64) -> Result<Option<ResidentBases>> {
+        let stay = ResidentBases {
             id,
             points,
             bases: None,
-            are_there: false,
+            are_resident: false,
         };
         let fits = stay.vram_bytes() <= self.bases_bytes_max()?;
         Ok(Some(stay).filter(|_| fits && self.bases_are == BasesAre::Resident))
     }
 
-    /// How a sum of so many points is cut if they stay.
+    /// The plan of a sum of so many points that stay.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] if they have no room.
+    /// [`Error::TooSmall`] if they do not fit.
     pub fn plan_over_bases(&mut self, points: u64, budget: &Budget) -> Result<MsmPlan> {
         let (limit_bytes, bytes) = (self.vram_bytes()?, Bases::vram_bytes(points));
         let too_small = |smallest_bytes| Error::TooSmall {
@@ -190,54 +191,54 @@ impl Device {
         )
     }
 
-    /// Where those points are, or are to be, on the device.
-    pub fn room_for_bases<'s>(&mut self, stay: &'s mut Stay) -> Result<&'s Bases> {
+    /// The memory of the points, leased now if need be.
+    pub fn memory_of_bases<'s>(&mut self, stay: &'s mut ResidentBases) -> Result<&'s Bases> {
         let bases = match stay.bases.take() {
             Some(bases) => bases,
-            None => self.with_room(|vram, _| Bases::reserve(vram, stay.points))?,
+            None => self.making_room(|vram, _| Bases::reserve(vram, stay.points))?,
         };
         Ok(stay.bases.insert(bases))
     }
 
-    /// Keeps the points of a sum that went well for the next one; else what is there is in doubt.
-    pub fn put_back(&mut self, stay: Stay, is_good: bool) {
+    /// Keeps the points of a sum that succeeded; after a failure they are in doubt.
+    pub fn put_back(&mut self, stay: ResidentBases, is_good: bool) {
         if is_good {
-            self.bases.push(Stay {
-                are_there: true,
+            self.bases.push(ResidentBases {
+                are_resident: true,
                 ..stay
             });
         } else {
-            // It waits for what may still be on its way there.
+            // Its drop waits for copies to the points.
             self.msm = None;
         }
     }
 
-    /// Whether there are points that no sum has taken.
+    /// Whether any points are kept that no sum has taken.
     pub fn has_bases(&self) -> bool {
         !self.bases.is_empty()
     }
 
-    /// Lets them go.
-    pub fn let_bases_go(&mut self) {
+    /// Frees all points that are kept.
+    pub fn free_bases(&mut self) {
         self.bases.clear();
     }
 
-    /// What sums may plan with.
-    pub fn vram_bytes_beside_bases(&mut self, of_the_sum: Option<&Stay>) -> Result<u64> {
-        let own_bytes = of_the_sum.map_or(0, Stay::vram_bytes);
+    /// Bytes of device memory for sums, beside the points that stay.
+    pub fn vram_bytes_beside_bases(&mut self, of_the_sum: Option<&ResidentBases>) -> Result<u64> {
+        let own_bytes = of_the_sum.map_or(0, ResidentBases::vram_bytes);
         Ok(self.vram_bytes()?.saturating_sub(self.bases_bytes() + own_bytes))
     }
 
-    /// What all that stay may take.
+    /// The most bytes for all points that stay.
     fn bases_bytes_max(&mut self) -> Result<u64> {
         Ok(self.vram_bytes()? / BASES_PART)
     }
 
     fn bases_bytes(&self) -> u64 {
-        self.bases.iter().map(Stay::vram_bytes).sum()
+        self.bases.iter().map(ResidentBases::vram_bytes).sum()
     }
 
-    /// What runs a program: the kernels of the last one, if it had the same shape.
+    /// The kernels of a program: the last ones if the shape is the same.
     pub fn engine(&mut self, program: Program) -> Result<Engine> {
         let kept = self.engine.as_ref();
         if let Some(engine) = kept.and_then(|kept| kept.of_the_same_shape(&program)) {
@@ -249,24 +250,25 @@ impl Device {
         Ok(self.engine.insert(engine).clone())
     }
 
-    /// Makes something, in place of what is kept of other jobs if need be: what a sum or a transform had, then bases.
-    pub fn with_room<T>(&mut self, make: impl Fn(&Vram, &Kernels) -> Result<T>) -> Result<T> {
+    /// Runs `make`, and while it lacks memory frees the memory that is kept: first that of the last sum and
+    /// transform, then points, the least recently used first.
+    pub fn making_room<T>(&mut self, make: impl Fn(&Vram, &Kernels) -> Result<T>) -> Result<T> {
         let (vram, kernels) = (self.vram()?, self.kernels()?);
         loop {
             match make(&vram, &kernels) {
-                Err(error) if error.is_memory_short() && self.lets_something_go() => {}
+                Err(error) if error.is_memory_short() && self.frees_something() => {}
                 made => return made,
             }
         }
     }
 
-    fn lets_something_go(&mut self) -> bool {
+    fn frees_something(&mut self) -> bool {
         let of_a_job = self.msm.take().is_some() | self.ntt.take().is_some();
-        // The one that was used last is last.
+        // The most recently used is last.
         of_a_job || self.bases.drain(..self.bases.len().min(1)).count() > 0
     }
 
-    /// Puts away what an error leaves in doubt, and says it, with what would help.
+    /// Drops all state that an error leaves in doubt. Returns the error's text, with a remedy.
     pub fn failed(&mut self, error: &Error) -> String {
         self.after(error);
         match self.stock.remedy(error) {

@@ -1,12 +1,13 @@
-//! The host's part of a job: pinned slots, leased from the session's budget.
+//! The host's side of a job: pinned slots, leased from the session's budget.
 //!
-//! Locking pages takes longer than copying them, so slots are kept from job to job: by the [`Stock`], as [`Spares`] of the session's
-//! budget. A stage of the engine plans with all that the budget has left; what is spare counts as left, and is given back when somebody
-//! needs its room. All of them together, in use and kept, are within the tier's own budget of page-locked memory ([`Staging`]); where
-//! that is short, what was kept longest goes.
+//! Locking pages takes longer than copying them, so the [`Stock`] keeps slots from job to job, as [`Spares`]
+//! of the session's budget. A stage of the engine plans with all bytes that the budget has left. Spare slots
+//! count as free, and are given back when their bytes are needed. All slots together, in use and kept, are
+//! within the tier's own budget of page-locked memory ([`Staging`]); where that is short, the slots that were
+//! kept longest are freed.
 //!
-//! Sets of slots have lengths of a power of two, so that jobs that are cut a little differently share them. After a job that failed its
-//! slots are given back.
+//! Slots have lengths of a power of two, so that jobs with slightly different cuts share them. The slots of a
+//! job that failed are given back.
 
 use std::ops::RangeInclusive;
 
@@ -17,34 +18,34 @@ use crate::error::A_PINNED_SLOT;
 use crate::ring::{Download, Upload};
 use crate::{Caching, Error, Gpu, Pinned, Result};
 
-/// Slots on the way to the device: one is being filled, one is on its way, one is ready.
+/// Slots of an upload: one is filled, one is copied, one is ready.
 pub const UPLOAD_SLOTS: usize = 3;
-/// Slots on the way back: one is being emptied while another is filled.
+/// Slots of a download: one is emptied while another is filled.
 pub const DOWNLOAD_SLOTS: usize = 2;
-/// The most of a slot: a copy of so much has long reached the bus's full rate.
+/// The most bytes of a slot: a copy of this many reaches the full rate of the bus.
 const SLOT_BYTES_MAX: u64 = 16 << 20;
-/// A slot takes at most this part of what the budget has left: the columns' buffers want some, too.
+/// A slot takes at most this part of the free bytes of the budget: the buffers of columns need some, too.
 const SLOT_PART: u64 = 8;
 const BACK_SLOT_PART: u64 = 16;
-/// Slots of a job with both ways.
+/// Slots of a job with upload and download.
 const SLOTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS) as u64;
-/// What a job takes at most.
+/// The most bytes of the slots of a job.
 const PINNED_BYTES: u64 = SLOTS * SLOT_BYTES_MAX;
-/// As users know it.
-const PINNED_MEMORY: &str = "pinned memory (--pinned, SPILLPROOF_PINNED)";
+/// Its name in errors.
+const PINNED_MEMORY: &str = "pinned memory";
 
-/// The shortest slot that any job has a use for: a page.
+/// The shortest slot that any job can use: a page.
 const SLOT_BYTES_MIN: u64 = 4096;
 
 /// How a tier stages data in page-locked memory.
 #[derive(Debug, Clone)]
 pub struct Staging {
-    /// The budget of page-locked memory; several tiers of one device each may share one, several devices of one tier have equal parts. 80 MiB
-    /// if not said: what one job takes at most.
+    /// The budget of page-locked memory. Several tiers of one device each may share one; several devices of
+    /// one tier have equal parts. The default is 80 MiB, the most that one job takes.
     pub pinned: Pinned,
-    /// How the host sees slots on the way to the device. Into cached ones, which is what there is if not said, whole frames of columns are
-    /// read straight from disk, and checked there. Write-combined ones are a little faster for the bus and must not be read on the host,
-    /// so what they get is read and checked elsewhere, and copied.
+    /// How the host caches the slots of uploads. Whole frames of columns are read from disk straight into
+    /// cached slots, the default, and checked there. Write-combined slots are a little faster for the bus,
+    /// and the host must not read them, so their data is read and checked elsewhere, and copied.
     pub upload: Caching,
 }
 
@@ -58,11 +59,13 @@ impl Default for Staging {
 }
 
 impl Staging {
-    /// For so many devices, with a budget of page-locked memory as a user says it ([`ByteSize::Auto`]: the default's for each of them).
+    /// Staging for so many devices, with a budget of page-locked memory ([`ByteSize::Auto`]: the default for
+    /// each device).
     ///
     /// # Errors
-    /// [`Error::TooSmall`], with the smallest budget, for one in which no job has slots of a page each. Longer transforms and wider circuits
-    /// need longer slots: those are declined, and the reason says what they need.
+    /// [`Error::TooSmall`], with the smallest budget, if a slot would be shorter than a page. Longer
+    /// transforms and wider circuits need longer slots: the tier declines them, and the reason gives the
+    /// budget.
     pub fn of(pinned: ByteSize, upload: Caching, devices: usize) -> Result<Self> {
         let devices = devices.max(1) as u64;
         let bytes = match pinned {
@@ -84,7 +87,7 @@ impl Staging {
         })
     }
 
-    /// The part of one of so many devices. None waits for what another one keeps.
+    /// The part of one of so many devices. No device waits for slots that another one keeps.
     pub(super) fn part(&self, devices: usize) -> Self {
         let pinned = match devices {
             0 | 1 => self.pinned.clone(),
@@ -97,34 +100,34 @@ impl Staging {
     }
 }
 
-/// Slots between jobs.
+/// The slots of one device between jobs.
 #[derive(Debug)]
 pub(super) struct Stock {
     gpu: Gpu,
     staging: Staging,
-    /// Those that the budget of page-locked memory was divided among.
+    /// The devices that the budget of page-locked memory is divided among.
     devices: usize,
     spares: Spares<Set>,
 }
 
-/// Slots of one way.
+/// Slots of one direction.
 #[derive(Debug)]
 enum Set {
     Up(Upload),
     Back(Download),
 }
 
-/// Which one.
+/// The direction of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Up,
     Back,
 }
 
-/// A job's slots, with their leases.
+/// The slots of a job, with their leases.
 #[derive(Debug)]
 pub(super) struct Host {
-    // Before the leases: memory is given back first.
+    // Before the leases, so memory is freed first.
     pub upload: Upload,
     pub download: Option<Download>,
     upload_lease: Lease,
@@ -132,14 +135,14 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Whether the host may look at what is in the slots of the upload.
+    /// Whether the host may read the slots of the upload.
     pub fn may_read(&self) -> bool {
         self.upload.caching() == Caching::Cached
     }
 }
 
 impl Stock {
-    /// No slots yet, for one of so many devices.
+    /// A stock without slots, for one of so many devices.
     pub fn new(gpu: &Gpu, staging: &Staging, devices: usize) -> Self {
         Self {
             gpu: gpu.clone(),
@@ -149,25 +152,25 @@ impl Stock {
         }
     }
 
-    /// The most that each slot of a job may have now; a power of two, so that plans of like jobs are alike.
+    /// The most bytes of each slot of a job now; a power of two, so that plans of similar jobs are equal.
     pub fn slot_bytes_max(&self, budget: &Budget, both_ways: bool) -> u64 {
         self.slot_bytes_of(budget.available_bytes(), both_ways)
     }
 
-    /// The same, for a job that may have so much of the budget.
-    pub fn slot_bytes_of(&self, room_bytes: u64, both_ways: bool) -> u64 {
+    /// The same, for a job that may use `room_bytes` of the budget.
+    pub fn slot_bytes_of(&self, given_bytes: u64, both_ways: bool) -> u64 {
         let part = if both_ways { BACK_SLOT_PART } else { SLOT_PART };
-        self.slot_bytes_within(room_bytes / part, both_ways)
+        self.slot_bytes_within(given_bytes / part, both_ways)
     }
 
-    /// The same, of at most `bytes`.
+    /// The same, with at most `bytes` a slot.
     pub fn slot_bytes_within(&self, bytes: u64, both_ways: bool) -> u64 {
         let of_pinned = self.staging.pinned.ledger().limit_bytes() / slots(both_ways);
         let bytes = bytes.min(of_pinned).min(SLOT_BYTES_MAX);
         bytes.checked_ilog2().map_or(0, |log| 1 << log)
     }
 
-    /// What to do about an error, if it is the budget of page-locked memory that made a job's slots too short.
+    /// The remedy of an error, if the budget of page-locked memory made the slots of a job too short.
     pub fn remedy(&self, error: &Error) -> Option<String> {
         let Error::TooSmall {
             memory: A_PINNED_SLOT,
@@ -185,19 +188,20 @@ impl Stock {
             .then(|| format!("{all_bytes} bytes of {PINNED_MEMORY} are enough for it"))
     }
 
-    /// Slots of `slot_bytes` or more for a job: kept ones, if there are, and they are no larger than the job's may be.
+    /// Slots of at least `slot_bytes` for a job: kept ones, if they are no longer than a slot of the job may
+    /// be.
     pub fn host(&self, budget: &Budget, slot_bytes: u64, both_ways: bool) -> Result<Host, Stop> {
         let rounded = Self::rounded(slot_bytes);
         let lengths = slot_bytes..=rounded.max(self.slot_bytes_max(budget, both_ways));
         let set = |way| self.set(budget, way, (rounded, &lengths));
         let (download, download_lease) = match both_ways {
-            true => match set(Way::Back)? {
+            true => match set(Direction::Back)? {
                 (Set::Back(download), lease) => (Some(download), Some(lease)),
                 (Set::Up(_), _) => return Err(of_the_wrong_way()),
             },
             false => (None, None),
         };
-        let (Set::Up(upload), upload_lease) = set(Way::Up)? else {
+        let (Set::Up(upload), upload_lease) = set(Direction::Up)? else {
             return Err(of_the_wrong_way());
         };
         Ok(Host {
@@ -208,17 +212,17 @@ impl Stock {
         })
     }
 
-    /// Bytes of all slots that [`Self::host`] makes.
+    /// Bytes of all slots that [`Self::host`] allocates.
     pub fn bytes_of(slot_bytes: u64, both_ways: bool) -> u64 {
         slots(both_ways) * Self::rounded(slot_bytes)
     }
 
-    /// Sets of a few lengths serve more jobs.
+    /// A power of two: slots of few lengths serve more jobs.
     fn rounded(slot_bytes: u64) -> u64 {
         slot_bytes.checked_next_power_of_two().unwrap_or(slot_bytes)
     }
 
-    /// Keeps the slots of a job that went well.
+    /// Keeps the slots of a job that succeeded.
     pub fn keep(&self, host: Host) {
         if let (Some(download), Some(lease)) = (host.download, host.download_lease) {
             self.spares.keep(Set::Back(download), lease);
@@ -226,7 +230,7 @@ impl Stock {
         self.spares.keep(Set::Up(host.upload), host.upload_lease);
     }
 
-    /// Gives back what is kept.
+    /// Gives back the slots that are kept.
     pub fn clear(&self) {
         self.spares.give_back_all();
     }
@@ -234,7 +238,7 @@ impl Stock {
     fn set(
         &self,
         budget: &Budget,
-        way: Way,
+        way: Direction,
         (slot_bytes, lengths): (u64, &RangeInclusive<u64>),
     ) -> Result<(Set, Lease), Stop> {
         let fits = |set: &Set| set.way() == way && lengths.contains(&set.slot_bytes());
@@ -242,8 +246,8 @@ impl Stock {
             return Ok(kept);
         }
         let (count, caching, what) = match way {
-            Way::Up => (UPLOAD_SLOTS, self.staging.upload, "chunks to the device"),
-            Way::Back => (DOWNLOAD_SLOTS, Caching::Cached, "chunks from the device"),
+            Direction::Up => (UPLOAD_SLOTS, self.staging.upload, "chunks to the device"),
+            Direction::Back => (DOWNLOAD_SLOTS, Caching::Cached, "chunks from the device"),
         };
         let lease = budget.lease_map(slot_bytes * count as u64, "pinned slots")?;
         let pool = loop {
@@ -258,18 +262,18 @@ impl Stock {
         };
         let slots = pool.take(count)?;
         let set = match way {
-            Way::Up => Set::Up(Upload::new(slots, self.gpu.trace())?),
-            Way::Back => Set::Back(Download::new(slots, self.gpu.trace())?),
+            Direction::Up => Set::Up(Upload::new(slots, self.gpu.trace())?),
+            Direction::Back => Set::Back(Download::new(slots, self.gpu.trace())?),
         };
         Ok((set, lease))
     }
 }
 
 impl Set {
-    fn way(&self) -> Way {
+    fn way(&self) -> Direction {
         match self {
-            Self::Up(_) => Way::Up,
-            Self::Back(_) => Way::Back,
+            Self::Up(_) => Direction::Up,
+            Self::Back(_) => Direction::Back,
         }
     }
 
@@ -281,7 +285,7 @@ impl Set {
     }
 }
 
-/// Slots of a job.
+/// The number of slots of a job.
 fn slots(both_ways: bool) -> u64 {
     match both_ways {
         true => SLOTS,

@@ -1,26 +1,32 @@
-//! The engine's second compute tier on one device or several: [`GpuTier`] takes the whole jobs that `spillproof` offers, or declines with a
-//! reason.
+//! The engine's compute tier on one device or several: [`GpuTier`] does the whole jobs that `spillproof`
+//! offers, or declines them with a reason.
 //!
 //! ```text
-//! a job -> small, by measured rates? -> a plan within --vram -> pinned slots, leased from the session's budget -> ring -> answer
+//! a job -> too small? measured rates -> a plan within --vram -> pinned slots, leased from the session's budget -> ring -> answer
 //!              |                            |                         |                                            |
-//!              '----------------------------'-- declined: why --------'---------------- the device failed ---------'
+//!              '----------------------------'-- declined with a reason '---------------- the device failed ---------'
 //! ```
 //!
-//! - Kernels are compiled at the first job and kept, and those of a quotient's program for all of its shape. So is what the last sum and the last transform had on the device, for the next one
-//!   of the same plan, and points of sums, if the engine says that it may ask for them again; all of it goes when another job needs the memory.
-//! - Of several devices all have a part in a sum (`shared.rs`); transforms and quotients are of the first that is idle. Where a device fails,
-//!   another one does its part, or the whole job from its start; the processor, where none is left.
-//! - A device does one job at a time; one that finds none idle is the processor's. Nobody waits: whoever waited on a rayon worker might hold up the very
-//!   job that it waits for. Slots are filled from disk before the device's turn is taken.
-//! - What goes wrong with a device is kept for the [`Report`]. One that is lost, computed what cannot be, or has no kernels, gets no more
-//!   jobs.
+//! - Kernels are compiled at the first job and kept; those of a quotient's program serve all programs of its
+//!   shape. The memory of the last sum and of the last transform is kept for the next job with the same plan,
+//!   and so are the points of sums if the engine gives an id for them. All of it is freed when another job
+//!   needs the memory.
+//! - Several devices share a sum (`shared.rs`); transforms and quotients run on the first device that is
+//!   idle. If a device fails, another one does its share, or the whole job from the start; if none is left,
+//!   the processor does.
+//! - A device does one job at a time; a job that finds no idle device goes to the processor. No job waits for
+//!   a device: a rayon worker that waits might block the very job that it waits for. Slots are filled from
+//!   disk before the job takes the device.
+//! - The [`Report`] keeps the errors of a device. A device that is lost, gave a wrong result, or has no
+//!   kernels, gets no more jobs.
 //!
-//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum, as many and [`DOWNLOAD_SLOTS`] for a transform, and for a quotient; a slot has
-//! at most an eighth of what the budget has left (in a quotient a sixth of what its ends leave), and 16 MiB. They are kept for the next job, as long as neither the session's budget
-//! nor that of pinned memory ([`Staging`]) needs their room. A transform that `--vram` has no room for goes
-//! in two steps, by way of the disk, and the engine leases a tile for its lines. Device memory: that of
-//! [`crate::msm::MsmPlan`] and [`crate::ntt::NttPlan`], and of the quotient's plan, within the budget given.
+//! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum; for a transform and a quotient
+//! [`DOWNLOAD_SLOTS`] more. A slot takes at most an eighth of the free bytes of the budget (a sixth of what
+//! the ends of a quotient leave), and 16 MiB. Slots are kept for the next job while neither the session's
+//! budget nor that of pinned memory ([`Staging`]) needs their bytes. A transform that does not fit `--vram`
+//! goes in two steps, through a scratch column, and the engine leases a tile for its lines. Device memory:
+//! the plans [`crate::msm::MsmPlan`], [`crate::ntt::NttPlan`] and that of the quotient, within the given
+//! budget.
 
 mod device;
 mod host;
@@ -33,6 +39,7 @@ mod shared;
 mod stop;
 mod sums;
 mod transform;
+mod worth;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -44,39 +51,40 @@ use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use plan::{By, Cut, Numerator, Planned, PlannedJob};
 pub use rates::{Offload, Seconds};
-pub(crate) use rates::{bytes_of, points};
-pub use report::{Job, OfDevice, Report};
+pub use report::{JobKind, OfDevice, Report};
 pub use request::{ParseOffloadError, Request};
+pub(crate) use worth::{bytes_of, points};
 
 use crate::kernels::{Cache, Kernels};
+use crate::lock::locked;
 use crate::msm::{BasesAre, MsmPlan};
 use crate::ntt::NttPlan;
 use crate::trace::Detail;
 use crate::{Gpu, NoGpu, NotUsed, Result};
 use device::Device;
-use quotient::OfCoset;
-use rates::Asked;
+use quotient::CosetShape;
 use report::Book;
 use stop::Stop;
+use worth::JobSize;
 
 /// Devices that do the engine's jobs.
 #[derive(Debug)]
 pub struct GpuTier {
     gpus: Vec<Gpu>,
-    /// In the same order.
+    /// The state of each device, in the same order.
     devices: Vec<Mutex<Device>>,
     offload: Offload,
     book: Book,
 }
 
-/// A device that is idle, and still good, with its number.
+/// A usable device that is idle, with its number.
 type Idle<'a> = (usize, MutexGuard<'a, Device>);
 
 impl GpuTier {
-    /// The devices that are asked for, or why there is none.
+    /// Opens the devices of the request, or gives the reason why there is none.
     ///
     /// # Errors
-    /// Those of [`Choice::open`](crate::Choice::open), for devices that were named, and of [`Staging::of`].
+    /// As [`Choice::open`](crate::Choice::open) for devices that were named, and [`Staging::of`].
     pub fn open(request: &Request) -> Result<Result<Arc<Self>, NotUsed>> {
         let gpus = match request.choice.open_all(Detail::Counts)? {
             Ok(gpus) => gpus,
@@ -87,8 +95,8 @@ impl GpuTier {
         Ok(Ok(Arc::new(tier)))
     }
 
-    /// The same on devices that are open, with a budget of `vram` of each one's memory ([`ByteSize::Auto`]: what is free there at the first
-    /// job).
+    /// A tier on open devices, with a budget of `vram` of the memory of each ([`ByteSize::Auto`]: the memory
+    /// that is free at the first job).
     pub fn over(gpus: Vec<Gpu>, vram: ByteSize, offload: Offload, staging: &Staging) -> Self {
         let device =
             |gpu: &Gpu| Device::new(gpu, vram, (staging, gpus.len()), cache_folder().map(Cache::new));
@@ -100,7 +108,8 @@ impl GpuTier {
         }
     }
 
-    /// Whether points of sums stay on the devices for later ones: they do where they fit, unless this says [`BasesAre::Streamed`].
+    /// Whether points of sums stay on the devices for later sums. By default they do where they fit;
+    /// [`BasesAre::Streamed`] turns that off.
     #[must_use]
     pub fn with_bases(mut self, are: BasesAre) -> Self {
         for device in &mut self.devices {
@@ -110,11 +119,13 @@ impl GpuTier {
         self
     }
 
-    /// How the first device cuts a sum of so many points that stay there, in sessions that have `budget` left.
+    /// The plan of the first device for a sum of so many points that stay there, in sessions whose budget has
+    /// these free bytes.
     ///
     /// # Errors
-    /// [`Error::TooSmall`](crate::Error::TooSmall) if they have no room beside the sum, or would take more than the part of the device memory that they may; then they
-    /// pass each time. [`Error::Driver`](crate::Error::Driver).
+    /// [`Error::TooSmall`](crate::Error::TooSmall) if the points do not fit beside the sum, or take more than
+    /// their part of the device memory; they are then streamed each time.
+    /// [`Error::Driver`](crate::Error::Driver).
     pub fn plan_over_bases(&self, points: u64, budget: &Budget) -> Result<MsmPlan> {
         match self.devices.first() {
             Some(device) => locked(device).plan_over_bases(points, budget),
@@ -122,7 +133,7 @@ impl GpuTier {
         }
     }
 
-    /// Who did which jobs so far.
+    /// The jobs so far, by device, and those of the processor.
     pub fn report(&self) -> Report {
         self.book.report()
     }
@@ -132,7 +143,7 @@ impl GpuTier {
         &self.gpus
     }
 
-    /// How the first device's last sum and last transform were cut, if it still has what they needed.
+    /// The plans of the last sum and the last transform of the first device, if it still has their memory.
     pub fn last_plans(&self) -> (Option<MsmPlan>, Option<NttPlan>) {
         match self.devices.first() {
             Some(device) => locked(device).plans(),
@@ -140,7 +151,7 @@ impl GpuTier {
         }
     }
 
-    /// A device that can begin a job now, or why it can't.
+    /// A device that can begin a job now, or the reason why it cannot.
     fn idle(&self, number: usize) -> Result<Idle<'_>, String> {
         let device = match self.devices.get(number).map(Mutex::try_lock) {
             Some(Ok(device)) => device,
@@ -155,12 +166,12 @@ impl GpuTier {
         }
     }
 
-    /// Lets one device do `count` jobs of one kind, and writes into the book who did them: the first that is idle and good, and if it
-    /// fails the next one, from the start.
+    /// Runs `count` jobs of one kind on the first idle and usable device. If it fails, runs them on the next
+    /// one from the start. The book records the result.
     fn attempt<T>(
         &self,
         book: &Book,
-        (job, count): (Job, u64),
+        (job, count): (JobKind, u64),
         mut work: impl FnMut(usize, &mut Device) -> Result<T, Stop>,
     ) -> spillproof::Result<Answer<T>> {
         let mut last = "there is no device".to_owned();
@@ -189,13 +200,13 @@ impl GpuTier {
     }
 }
 
-/// Leaves jobs to the processor.
+/// Leaves jobs to the processor, and records the reason.
 fn declined<T>(book: &Book, why: String, count: u64) -> Answer<T> {
     book.declined(&why, count);
     Answer::Declined(why)
 }
 
-/// As people know them.
+/// The names of devices in a report.
 fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
     gpus.iter().map(|gpu| gpu.description().to_string())
 }
@@ -206,42 +217,41 @@ impl Tier for GpuTier {
             return Ok(answer);
         }
         let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
-        self.attempt(&self.book, (Job::Sum, job.scalars.len() as u64), |_, device| {
-            Asked::Sum(longest).is_worth_it(self.offload, device, budget)?;
-            sums::run(device, job, (budget, budget.available_bytes()))
-        })
+        self.attempt(
+            &self.book,
+            (JobKind::Sum, job.scalars.len() as u64),
+            |_, device| {
+                JobSize::Sum(longest).is_worth_it(self.offload, device, budget)?;
+                sums::run(device, job, (budget, budget.available_bytes()))
+            },
+        )
     }
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
         let mut begun = None;
-        self.attempt(&self.book, (Job::Transform, 1), |_, device| {
-            Asked::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
+        self.attempt(&self.book, (JobKind::Transform, 1), |_, device| {
+            JobSize::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
             transform::run(device, job, budget, &mut begun)
         })
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
-        self.attempt(&self.book, (Job::Quotient, 1), |_, device| {
-            Asked::Quotient(&OfCoset::of(job)).is_worth_it(self.offload, device, budget)?;
+        self.attempt(&self.book, (JobKind::Quotient, 1), |_, device| {
+            JobSize::Quotient(&CosetShape::of(job)).is_worth_it(self.offload, device, budget)?;
             quotient::run(device, job, budget)
         })
     }
 }
 
-/// The tier's kernels on a device, by way of its folder of compiled ones.
+/// Loads the tier's kernels on a device, with the cache of compiled images.
 ///
 /// # Errors
-/// Those of [`Kernels::of_the_tier`].
+/// As [`Kernels::of_the_tier`].
 pub fn kernels(gpu: &Gpu) -> Result<Kernels> {
     Kernels::of_the_tier(gpu, cache_folder().map(Cache::new).as_ref())
 }
 
-/// What is behind a lock is whole between jobs, so poison is no matter.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Where compiled kernels are kept: `$XDG_CACHE_HOME/spillproof/kernels`, or `~/.cache/spillproof/kernels`.
+/// The folder of compiled kernels: `$XDG_CACHE_HOME/spillproof/kernels`, or `~/.cache/spillproof/kernels`.
 fn cache_folder() -> Option<PathBuf> {
     let set = |name: &str| {
         std::env::var_os(name)

@@ -1,11 +1,12 @@
-//! What a tier would do with the jobs that keys and a proof will offer, without doing them.
+//! Plans of jobs: what a tier would do with the jobs that keys and a proof will offer, without doing them.
 //!
-//! Whether a job is a device's, and how it is cut, is asked of the functions that decide when it comes: they find the budget as the plan of
-//! the engine says it will be, since what else will be held then is leased meanwhile. What they measure is measured now; the program of a
-//! quotient is compiled now, and is in the cache later. The job's own memory on the host is leased, and not made.
+//! The functions that decide when a job comes decide here too. They find the budget as the engine's plan
+//! expects it, since everything else that will be held then is leased meanwhile. Rates are measured now, and
+//! the program of a quotient is compiled now and cached. The job's own memory on the host is leased and not
+//! allocated.
 //!
-//! Not foreseen: jobs that come at one time (a device that is busy declines), devices that fail, and readers' buffers of a transform in two
-//! steps, beside its tile.
+//! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, and the buffers of
+//! readers of a transform in two steps, beside its tile.
 
 use spillproof::budget::Budget;
 use spillproof::plan::{Job as Offered, Offer};
@@ -13,63 +14,64 @@ use spillproof::tier::{Answer, Input, Program};
 
 use super::device::Device;
 use super::host::Stock;
-use super::quotient::{self, OfCoset};
-use super::rates::{Asked, Seconds};
-use super::report::{Book, Job, Report};
-use super::shared::{NOBODY, Sharing};
+use super::quotient::{self, CosetShape};
+use super::rates::Seconds;
+use super::report::{Book, JobKind, Report};
+use super::shared::{ALL_FAILED, Sharing};
 use super::stop::Stop;
+use super::worth::JobSize;
 use super::{GpuTier, names, sums, transform};
 use crate::msm::BasesAre;
 use crate::ntt::NttWay;
 use crate::program::Way;
 
-/// The numerator of a quotient: what the jobs on cosets run.
+/// The numerator of a quotient, which the jobs on cosets evaluate.
 #[derive(Debug, Clone, Copy)]
 pub struct Numerator<'a> {
     /// The program.
     pub program: Program<'a>,
-    /// Each column that it reads.
+    /// The columns that it reads.
     pub inputs: &'a [Input],
 }
 
-/// What a tier would do.
+/// The plan of a tier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// Of each offer, in the same order.
+    /// The plan of each offer, in the same order.
     pub jobs: Vec<PlannedJob>,
-    /// Who would do which jobs, in the words of [`GpuTier::report`].
+    /// The numbers of jobs by device, in the form of [`GpuTier::report`].
     pub report: Report,
 }
 
-/// What becomes of an offer.
+/// The plan of an offer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedJob {
-    /// What is offered.
+    /// The offer.
     pub offer: Offer,
-    /// Who does it.
+    /// Where it is done.
     pub by: By,
-    /// What one such job takes: all of its sums, one after the other, or the transform, or the coset. `None` of small jobs, and where rates
-    /// could not be measured.
+    /// The seconds of one such job: all its sums, one after the other, or the transform, or the coset. `None`
+    /// for small jobs, and if rates cannot be measured.
     pub seconds: Option<Seconds>,
 }
 
-/// Who does a job.
+/// Where a job is done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum By {
-    /// Devices.
+    /// On devices.
     Devices {
-        /// Their numbers among those of the tier; several of them share sums.
+        /// Their numbers in the tier; several of them share sums.
         devices: Vec<usize>,
-        /// How it is cut.
+        /// How the job is cut.
         cut: Cut,
-        /// Bytes of device memory that it leases, on each.
+        /// Bytes of device memory that the job leases on each device.
         vram_bytes: u64,
-        /// Bytes of page-locked memory that it passes through, all in all, within the session's budget.
+        /// Bytes of page-locked memory of the job on all devices, within the session's budget.
         pinned_bytes: u64,
     },
-    /// The processor.
+    /// On the processor.
     Processor {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -81,9 +83,10 @@ pub enum Cut {
     Sums {
         /// Sums of the largest pass over the points.
         columns: u64,
-        /// How often the points pass, if none of them are there yet: once, if they stay. Those that stay count as leased.
+        /// How often the points are streamed, if none of them are resident: once, if they stay. Points that
+        /// stay count as leased.
         passes: u64,
-        /// Points that a device has at one time: all of them, or a share.
+        /// Points of a device at one time: all, or a share.
         share_points: u64,
         /// Points of a chunk.
         chunk_points: u64,
@@ -92,7 +95,7 @@ pub enum Cut {
     },
     /// A transform.
     Transform {
-        /// As a whole, or in two steps.
+        /// Whole, or in two steps.
         way: NttWay,
         /// Elements of a chunk.
         chunk_elements: u64,
@@ -108,7 +111,7 @@ pub enum Cut {
     },
 }
 
-/// A cut, with the bytes that it takes on a device and in page-locked memory.
+/// A cut, with its bytes of device memory and of page-locked memory.
 struct Fits {
     cut: Cut,
     vram_bytes: u64,
@@ -116,11 +119,12 @@ struct Fits {
 }
 
 impl GpuTier {
-    /// What it would do with these jobs, whose cosets run `numerator`, within the session's `budget`, of which nothing else is held now.
-    /// Rates are measured as the first job of each kind asks for them: call it on the session's threads.
+    /// Plans these jobs, whose cosets evaluate `numerator`, within the session's `budget`, from which nothing
+    /// else is leased now. Rates are measured at the first job of each kind: call it on the session's
+    /// threads.
     ///
     /// # Errors
-    /// Of the budget, if it is not the one that the offers were planned with.
+    /// Errors of the budget, if it is not the one that the offers were planned with.
     pub fn plan(
         &self,
         offers: &[Offer],
@@ -130,7 +134,7 @@ impl GpuTier {
         let book = Book::of_a_plan(names(&self.gpus));
         let jobs = offers.iter().map(|offer| {
             let held_bytes = budget.available_bytes().saturating_sub(offer.available_bytes);
-            let _held = budget.lease(held_bytes, "what is held when the job comes")?;
+            let _held = budget.lease(held_bytes, "memory that other stages hold")?;
             let (by, seconds) = self.planned(&book, offer, numerator, budget)?;
             Ok(PlannedJob {
                 offer: *offer,
@@ -167,21 +171,22 @@ impl GpuTier {
                         return self.plan_of_shares(book, sharing, (bases_bytes, &lengths), count, budget);
                     }
                     Some(Answer::Declined(why)) => {
-                        let one = self.known_seconds(Asked::Sum(points), budget);
+                        let one = self.known_seconds(JobSize::Sum(points), budget);
                         return Ok((By::Processor { why }, one.map(of_all)));
                     }
                     None => {}
                 }
-                let asked = Asked::Sum(points);
-                let (by, one) = self.attempt_to_plan(book, (Job::Sum, count), asked, budget, |device| {
-                    let room = (budget, budget.available_bytes());
-                    sums_that_fit(device, (bases_bytes, step.is_some()), &lengths, room)
-                })?;
+                let asked = JobSize::Sum(points);
+                let (by, one) =
+                    self.attempt_to_plan(book, (JobKind::Sum, count), asked, budget, |device| {
+                        let room = (budget, budget.available_bytes());
+                        sums_that_fit(device, (bases_bytes, step.is_some()), &lengths, room)
+                    })?;
                 Ok((by, one.map(of_all)))
             }
             Offered::Transform { log_n } => {
-                let asked = Asked::Transform(log_n);
-                self.attempt_to_plan(book, (Job::Transform, offer.count), asked, budget, |device| {
+                let asked = JobSize::Transform(log_n);
+                self.attempt_to_plan(book, (JobKind::Transform, offer.count), asked, budget, |device| {
                     transform_that_fits(device, log_n, budget)
                 })
             }
@@ -191,27 +196,27 @@ impl GpuTier {
                 ends_bytes,
                 ..
             } => {
-                let coset = OfCoset {
+                let coset = CosetShape {
                     log_rows,
                     log_columns,
                     program: numerator.program,
                     inputs: numerator.inputs,
                     ends_bytes,
                 };
-                let asked = Asked::Quotient(&coset);
-                self.attempt_to_plan(book, (Job::Quotient, offer.count), asked, budget, |device| {
+                let asked = JobSize::Quotient(&coset);
+                self.attempt_to_plan(book, (JobKind::Quotient, offer.count), asked, budget, |device| {
                     coset_that_fits(device, &coset, budget)
                 })
             }
         }
     }
 
-    /// A job that is one device's.
+    /// The plan of a job for one device.
     fn attempt_to_plan(
         &self,
         book: &Book,
-        jobs: (Job, u64),
-        asked: Asked<'_>,
+        jobs: (JobKind, u64),
+        asked: JobSize<'_>,
         budget: &Budget,
         mut fits: impl FnMut(&mut Device) -> Result<Fits, Stop>,
     ) -> spillproof::Result<(By, Option<Seconds>)> {
@@ -222,7 +227,7 @@ impl GpuTier {
             worth?;
             let fits = fits(device)?;
             if seconds.is_none() {
-                seconds = self.seconds_for_its_own_sake(asked, device, budget);
+                seconds = self.seconds_for_the_plan(asked, device, budget);
             }
             Ok((number, fits))
         })?;
@@ -233,7 +238,7 @@ impl GpuTier {
         Ok((by, seconds))
     }
 
-    /// Sums that several devices share.
+    /// The plan of sums that several devices share.
     fn plan_of_shares(
         &self,
         book: &Book,
@@ -248,12 +253,12 @@ impl GpuTier {
         } = sharing;
         let points = lengths.first().map_or(0, |(points, _)| *points);
         let lengths: Vec<sums::Length> = lengths.iter().map(|(_, bytes)| (share_points, *bytes)).collect();
-        let room_bytes = budget.available_bytes() / idle.len() as u64;
+        let given_bytes = budget.available_bytes() / idle.len() as u64;
         let (mut devices, mut all): (Vec<usize>, Option<Fits>) = (Vec::new(), None);
         let mut seconds = None;
         for (number, device) in &mut idle {
-            // Shares have no points that stay.
-            let fits = sums_that_fit(device, (bases_bytes, false), &lengths, (budget, room_bytes));
+            // The points of shares do not stay.
+            let fits = sums_that_fit(device, (bases_bytes, false), &lengths, (budget, given_bytes));
             match fits.map_err(Stop::sorted) {
                 Ok(fits) => {
                     devices.push(*number);
@@ -265,8 +270,8 @@ impl GpuTier {
                             ..all
                         },
                     });
-                    let asked = Asked::Sum(share_points);
-                    seconds = seconds.or_else(|| self.seconds_for_its_own_sake(asked, device, budget));
+                    let asked = JobSize::Sum(share_points);
+                    seconds = seconds.or_else(|| self.seconds_for_the_plan(asked, device, budget));
                 }
                 Err(Stop::Host(error)) => return Err(error),
                 Err(Stop::Declined(why)) => book.left(*number, &why, count),
@@ -277,10 +282,15 @@ impl GpuTier {
             }
         }
         let Some(fits) = all else {
-            book.declined(NOBODY, count);
-            return Ok((By::Processor { why: NOBODY.into() }, None));
+            book.declined(ALL_FAILED, count);
+            return Ok((
+                By::Processor {
+                    why: ALL_FAILED.into(),
+                },
+                None,
+            ));
         };
-        // As they come for shares, each has about as many; once for each time that the job comes.
+        // Devices take shares as they become idle, so each has about as many; the job comes `often` times.
         let (part, rest) = (points / devices.len() as u64, points % devices.len() as u64);
         let often = count / (lengths.len() as u64).max(1);
         let parts = devices.iter().enumerate();
@@ -294,18 +304,18 @@ impl GpuTier {
         Ok((fits.on(devices), seconds))
     }
 
-    /// What a job takes, by rates that were measured.
-    fn known_seconds(&self, asked: Asked<'_>, budget: &Budget) -> Option<Seconds> {
+    /// The seconds of a job, by rates that are measured already.
+    fn known_seconds(&self, asked: JobSize<'_>, budget: &Budget) -> Option<Seconds> {
         (0..self.devices.len()).find_map(|number| {
             let (_, mut device) = self.idle(number).ok()?;
             asked.known_seconds(&mut device, budget).ok().flatten()
         })
     }
 
-    /// Rates that nobody decides by, of jobs that are not small; what goes wrong is no matter to the plan.
-    fn seconds_for_its_own_sake(
+    /// The seconds of a job that is not small, by rates that no decision needs. Errors do not fail the plan.
+    fn seconds_for_the_plan(
         &self,
-        asked: Asked<'_>,
+        asked: JobSize<'_>,
         device: &mut Device,
         budget: &Budget,
     ) -> Option<Seconds> {
@@ -316,11 +326,11 @@ impl GpuTier {
             Ok(seconds) => Some(seconds),
             Err(Stop::Device(error)) => {
                 device.failed(&error);
-                tracing::debug!(%error, "no rates");
+                tracing::debug!(%error, "rates are not measured");
                 None
             }
             Err(why) => {
-                tracing::debug!(?why, "no rates");
+                tracing::debug!(?why, "rates are not measured");
                 None
             }
         }
@@ -345,17 +355,17 @@ fn times(one: Seconds, device: f64, processor: f64) -> Seconds {
     }
 }
 
-/// Those of points that are had again come for the first time, and stay if they can.
+/// The plan of sums on one device; points with an id are streamed once, and stay if they fit.
 fn sums_that_fit(
     device: &mut Device,
-    (bases_bytes, had_again): (u64, bool),
+    (bases_bytes, with_id): (u64, bool),
     lengths: &[sums::Length],
-    (budget, room_bytes): (&Budget, u64),
+    (budget, given_bytes): (&Budget, u64),
 ) -> Result<Fits, Stop> {
-    let room = (room_bytes, bases_bytes);
+    let room = (given_bytes, bases_bytes);
     let longest = lengths.first().map_or(0, |(points, _)| *points);
-    let mut stay = match had_again {
-        true => device.place_for_bases(u64::MAX, longest)?,
+    let mut stay = match with_id {
+        true => device.entry_for_bases(u64::MAX, longest)?,
         false => None,
     };
     let plans = match sums::plans(device, lengths, room, stay.as_ref()) {
@@ -365,7 +375,7 @@ fn sums_that_fit(
         plans => plans?,
     };
     let Some(first) = plans.first() else {
-        return Err(Stop::Declined("sums of nothing".into()));
+        return Err(Stop::Declined("the job has no sums".into()));
     };
     let slot_bytes = plans.iter().map(|plan| plan.slot_bytes()).max().unwrap_or(0);
     let pinned_bytes = Stock::bytes_of(slot_bytes, false);
@@ -408,7 +418,7 @@ fn transform_that_fits(device: &mut Device, log_n: u32, budget: &Budget) -> Resu
     })
 }
 
-fn coset_that_fits(device: &mut Device, coset: &OfCoset<'_>, budget: &Budget) -> Result<Fits, Stop> {
+fn coset_that_fits(device: &mut Device, coset: &CosetShape<'_>, budget: &Budget) -> Result<Fits, Stop> {
     let (engine, plan) = quotient::plan(device, coset, budget)?;
     let pinned_bytes = Stock::bytes_of(plan.slot_bytes(), true);
     let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;

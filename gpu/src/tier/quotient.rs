@@ -1,7 +1,8 @@
-//! Cosets of a quotient: the program is compiled once for all of them, and for all programs of its shape.
+//! Cosets of a quotient: the program is compiled once for all cosets, and for all programs of its shape.
 //!
-//! Memory of the host: [`UPLOAD_SLOTS`] and [`DOWNLOAD_SLOTS`] slots of a chunk, beside what the job's ends lease; a slot has at most a
-//! sixth of what is left beside those, a power of two. Rows are gathered from many columns, so they are copied into the slots.
+//! Memory of the host: [`UPLOAD_SLOTS`] and [`DOWNLOAD_SLOTS`] slots of a chunk, beside the leases of the
+//! job's ends. A slot is a power of two, at most a sixth of the bytes that the ends leave. Rows are gathered
+//! from many columns, so they are copied into the slots.
 
 use ark_bn254::Fr;
 use spillproof::budget::Budget;
@@ -13,23 +14,23 @@ use super::host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::{BoxedError, Error};
 use crate::program::{Engine, Instruction, Operand, Operation, Program, ProgramField, Query, Target};
-use crate::quotient::{CosetPlan, Numbers, OnCoset, Shape, element_at};
+use crate::quotient::{CosetPlan, DeviceCoset, Numbers, Shape, element_at};
 
-/// Parts that what is left of the host's memory is divided into, for slots.
+/// The free memory of the host is divided by this, for slots.
 const PARTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS + 1) as u64;
 
-/// A coset without its data.
+/// The shape of a coset job.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OfCoset<'a> {
+pub(super) struct CosetShape<'a> {
     pub log_rows: u32,
     pub log_columns: u32,
     pub program: tier::Program<'a>,
     pub inputs: &'a [Input],
-    /// Bytes that its ends lease.
+    /// Bytes that the ends of the job lease.
     pub ends_bytes: u64,
 }
 
-impl<'a> OfCoset<'a> {
+impl<'a> CosetShape<'a> {
     pub fn of(job: &'a Coset<'_>) -> Self {
         Self {
             log_rows: job.log_rows,
@@ -46,10 +47,10 @@ impl<'a> OfCoset<'a> {
     }
 }
 
-/// How it is cut, and what runs its program, which is compiled if it was not.
+/// The plan of a coset, and the kernels of its program, which is compiled now if need be.
 pub(super) fn plan(
     device: &mut Device,
-    coset: &OfCoset<'_>,
+    coset: &CosetShape<'_>,
     budget: &Budget,
 ) -> Result<(Engine, CosetPlan), Stop> {
     let engine = device.engine(program_of(&coset.program)?)?;
@@ -64,9 +65,9 @@ pub(super) fn plan(
     Ok((engine, plan))
 }
 
-/// The whole job.
+/// Runs the whole job.
 pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> Result<(), Stop> {
-    let (engine, plan) = plan(device, &OfCoset::of(job), budget)?;
+    let (engine, plan) = plan(device, &CosetShape::of(job), budget)?;
     tracing::debug!(?plan, way = ?engine.way(), "a quotient on the device");
     let numbers = Numbers {
         omega: job.omega,
@@ -88,26 +89,28 @@ pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> 
             .write(element_at(offset), bytes)
             .map_err(BoxedError::from)
     };
-    let (chunking, total_bytes) = OnCoset::chunking(&plan)?;
+    let (chunking, total_bytes) = DeviceCoset::chunking(&plan)?;
     host.upload.stage(&chunking, total_bytes, &mut source)?;
     let download = host.download.as_mut().ok_or(Error::Unusable {
-        what: "a job without slots for the way back",
+        what: "a job without slots for its download",
     })?;
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
-    let mut on_coset = device
-        .with_room(|vram, kernels| OnCoset::new(vram, kernels, engine.clone(), plan.clone(), numbers))?;
+    let mut on_coset = device.making_room(|vram, kernels| {
+        DeviceCoset::new(vram, kernels, engine.clone(), plan.clone(), numbers)
+    })?;
     on_coset.run((&mut host.upload, download), &mut source, &mut sink)?;
     device.stock.keep(host);
     Ok(())
 }
 
-/// The program in the device's words. Each constant has a number of its own, so that the shape does not depend on which are equal.
+/// The program in this crate's types. Each use of a constant has a number of its own, so the shape does not
+/// depend on which constants are equal.
 pub(super) fn program_of(program: &tier::Program<'_>) -> Result<Program, Error> {
     let number = |number: usize| {
         u32::try_from(number).map_err(|_| Error::Invalid {
             what: "constraint program",
-            details: format!("a number of {number}, of 2^32 at most"),
+            details: format!("the number {number} is 2^32 or more"),
         })
     };
     let operand = |operand: vector::Operand| {

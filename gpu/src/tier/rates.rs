@@ -1,71 +1,42 @@
-//! Which jobs are worth the device: measured once for each kind, on both sides, at the first job that is not small.
+//! Which jobs are worth a device: the rates by which that is decided.
 //!
-//! A job of n takes the processor `c n`, and the device `a + b n`: a from what it takes to start and to synchronise, b from copies and
-//! kernels. One job of [`SMALL`] and one of [`LARGE`] elements give a and b, the large one c; both sides find their data in memory.
-//! For transforms n stands for n log n; quotients are measured for each program, with its own columns. Memory while it is measured: the large job's data and the processor's buckets, leased.
+//! A job of n elements takes the processor `c n` seconds and the device `a + b n`: a to start and to
+//! synchronise, b for copies and kernels. `worth.rs` measures one job of each kind at two sizes, and asks.
 
-use std::fmt;
-use std::time::Instant;
-
-use ark_bn254::{Fr, G1Affine, G1Projective, g1};
-use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::{AdditiveGroup, FftField, Field};
-use rayon::prelude::*;
-use spillproof::budget::Budget;
-use spillproof::column::Element;
-use spillproof::kernels::curve::Point;
-use spillproof::kernels::msm::{Msm, MsmConfig};
-use spillproof::kernels::ntt::{Domain, Twiddles, each_row};
-use spillproof::kernels::vector::{SCALARS_PER_EIGHT, evaluate};
-use spillproof::tier::{Coset, InTiles, Input, Rows, TileEnds, Tiles};
-
-use super::device::Device;
-use super::quotient::OfCoset;
-use super::stop::Stop;
-use super::{quotient, sums, transform};
-use crate::error::BoxedError;
-use crate::msm::{MsmPlan, POINT_BYTES, SCALAR_BYTES};
-use crate::ntt::{self, NttPlan, NttWay};
-
-/// log2 of the smaller job that is measured. Below it no job is worth a device.
-const LOG_SMALL: u32 = 12;
-/// log2 of the larger one.
-const LOG_LARGE: u32 = 15;
-pub(super) const SMALL: u64 = 1 << LOG_SMALL;
-const LARGE: u64 = 1 << LOG_LARGE;
-/// Rows that the processor's registers are for, as in the engine.
-const BLOCK_ROWS: usize = 256;
+use spillproof::tier::Input;
 
 /// Which jobs go to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Offload {
-    /// Those that it does faster than the processor, by rates measured at the first one.
+    /// Jobs that a device does faster than the processor, by rates that are measured at the first job of a
+    /// kind.
     #[default]
     Measured,
-    /// All that fit it, however small.
+    /// All jobs that fit a device, however small.
     Always,
 }
 
-/// What was measured so far.
+/// The rates that have been measured on one device.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    sums: Option<Rates>,
-    transforms: Option<Rates>,
-    /// Of the last program.
-    quotients: Option<(Vec<[u32; 4]>, Vec<Input>, Rates)>,
+    pub sums: Option<JobRates>,
+    pub transforms: Option<JobRates>,
+    /// Of the last program: its instructions, its inputs, its rates.
+    pub quotients: Option<(Vec<[u32; 4]>, Vec<Input>, JobRates)>,
 }
 
-/// Seconds of a kind of job.
+/// Seconds of one kind of job, as straight lines: the device takes a fixed time to begin, the processor none.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Rates {
-    device_fixed: f64,
-    device_each: f64,
-    processor_each: f64,
+pub(super) struct JobRates {
+    pub device_fixed: f64,
+    pub device_each: f64,
+    pub processor_each: f64,
 }
 
-impl Rates {
-    /// From the work of two jobs, and what they took.
-    fn of([small, large]: [f64; 2], device: [f64; 2], processor: f64) -> Self {
+impl JobRates {
+    /// The lines through two measured jobs: their work, their seconds on the device, and the seconds of the
+    /// large one on the processor.
+    pub fn of([small, large]: [f64; 2], device: [f64; 2], processor: f64) -> Self {
         let device_each = ((device[1] - device[0]) / (large - small)).max(0.0);
         Self {
             device_fixed: (device[0] - device_each * small).max(0.0),
@@ -74,7 +45,7 @@ impl Rates {
         }
     }
 
-    fn seconds(&self, work: f64) -> Seconds {
+    pub fn seconds(&self, work: f64) -> Seconds {
         Seconds {
             device: self.device_fixed + self.device_each * work,
             processor: self.processor_each * work,
@@ -82,12 +53,12 @@ impl Rates {
     }
 }
 
-/// What a job takes on either side, by measured rates.
+/// The seconds of a job on a device and on the processor, by measured rates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seconds {
-    /// On a device.
+    /// Seconds on a device.
     pub device: f64,
-    /// On the processor.
+    /// Seconds on the processor.
     pub processor: f64,
 }
 
@@ -98,344 +69,6 @@ impl Seconds {
     }
 }
 
-/// What it is asked of whether a device is worth it.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Asked<'a> {
-    /// A sum of so many terms.
-    Sum(u64),
-    /// A transform of a power of two.
-    Transform(u32),
-    /// A quotient on a coset.
-    Quotient(&'a OfCoset<'a>),
-}
-
-impl Asked<'_> {
-    /// Refuses what the processor does faster, if that is to be measured.
-    pub fn is_worth_it(&self, offload: Offload, device: &mut Device, budget: &Budget) -> Result<(), Stop> {
-        if offload == Offload::Always {
-            return Ok(());
-        }
-        if self.is_small() {
-            return Err(Stop::Declined(format!(
-                "{self} is small, and stays with the processor"
-            )));
-        }
-        let seconds = self.seconds(device, budget)?;
-        if seconds.is_less_on_the_device() {
-            return Ok(());
-        }
-        Err(Stop::Declined(format!(
-            "{self}: the processor is faster, by measured rates"
-        )))
-    }
-
-    /// Whether it is so small that rates say nothing of it.
-    pub fn is_small(&self) -> bool {
-        match self {
-            Self::Sum(points) => *points < SMALL,
-            Self::Transform(log_n) => *log_n < LOG_SMALL,
-            Self::Quotient(coset) => coset.log_n() < LOG_SMALL,
-        }
-    }
-
-    /// What it takes, by rates that are measured if there are none yet.
-    pub fn seconds(&self, device: &mut Device, budget: &Budget) -> Result<Seconds, Stop> {
-        let rates = match self.known(device)? {
-            Some(rates) => rates,
-            None => self.measured(device, budget)?,
-        };
-        self.seconds_by(rates, device, budget)
-    }
-
-    /// The same, if its rates have been measured.
-    pub fn known_seconds(&self, device: &mut Device, budget: &Budget) -> Result<Option<Seconds>, Stop> {
-        let rates = self.known(device)?;
-        rates
-            .map(|rates| self.seconds_by(rates, device, budget))
-            .transpose()
-    }
-
-    fn seconds_by(&self, rates: Rates, device: &mut Device, budget: &Budget) -> Result<Seconds, Stop> {
-        Ok(match *self {
-            Self::Sum(points) => rates.seconds(points as f64),
-            Self::Transform(log_n) => {
-                let rates = match transform::plan(device, log_n, budget)?.way() {
-                    NttWay::InDeviceMemory => rates,
-                    // All of it crosses twice, and the processor's own two passes over the disk are as many.
-                    NttWay::TwoSteps { .. } => Rates {
-                        device_each: 2.0 * rates.device_each,
-                        ..rates
-                    },
-                };
-                rates.seconds(transform_work(log_n))
-            }
-            Self::Quotient(coset) => rates.seconds((1u64 << coset.log_n()) as f64),
-        })
-    }
-
-    fn known(&self, device: &Device) -> Result<Option<Rates>, Stop> {
-        Ok(match self {
-            Self::Sum(_) => device.measured.sums,
-            Self::Transform(_) => device.measured.transforms,
-            Self::Quotient(coset) => match &device.measured.quotients {
-                Some((words, inputs, rates)) if *inputs == coset.inputs => {
-                    (*words == quotient::program_of(&coset.program)?.words()).then_some(*rates)
-                }
-                _ => None,
-            },
-        })
-    }
-
-    fn measured(&self, device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
-        Ok(match self {
-            Self::Sum(_) => {
-                let rates = measure_sums(device, budget)?;
-                *device.measured.sums.insert(rates)
-            }
-            Self::Transform(_) => {
-                let rates = measure_transforms(device, budget)?;
-                *device.measured.transforms.insert(rates)
-            }
-            Self::Quotient(coset) => {
-                let rates = measure_quotients(device, coset, budget)?;
-                let words = quotient::program_of(&coset.program)?.words();
-                device.measured.quotients = Some((words, coset.inputs.to_vec(), rates));
-                rates
-            }
-        })
-    }
-}
-
-impl fmt::Display for Asked<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sum(points) => write!(f, "a sum of {points} terms"),
-            Self::Transform(log_n) => write!(f, "a transform of 2^{log_n} elements"),
-            Self::Quotient(coset) => {
-                let (columns, log_n) = (coset.inputs.len(), coset.log_n());
-                write!(f, "a quotient of {columns} columns of 2^{log_n} elements")
-            }
-        }
-    }
-}
-
-fn transform_work(log_n: u32) -> f64 {
-    f64::from(log_n) * (1u64 << log_n) as f64
-}
-
-fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
-    let start = Instant::now();
-    let result = work();
-    (result, start.elapsed().as_secs_f64())
-}
-
-/// Scalars that look random: powers of a number.
-fn scalars(count: u64) -> Vec<Fr> {
-    let mut next = Fr::GENERATOR.pow([0x5eed]);
-    let step = Fr::GENERATOR.pow([0x0dd_ba11]);
-    (0..count)
-        .map(|_| {
-            next *= step;
-            next
-        })
-        .collect()
-}
-
-/// Multiples of the generator.
-pub(crate) fn points(count: u64) -> Vec<Point<g1::Config>> {
-    let step = G1Affine::generator();
-    let mut next = G1Projective::ZERO;
-    let multiples: Vec<G1Projective> = (0..count)
-        .map(|_| {
-            next += step;
-            next
-        })
-        .collect();
-    let affine = G1Projective::normalize_batch(&multiples);
-    affine
-        .iter()
-        .map(Point::<g1::Config>::from_affine::<g1::Config>)
-        .collect()
-}
-
-pub(crate) fn bytes_of<E: Element>(values: &[E]) -> Vec<u8> {
-    let mut bytes = vec![0; values.len() * E::BYTES];
-    for (value, out) in values.iter().zip(bytes.chunks_exact_mut(E::BYTES)) {
-        value.encode(out);
-    }
-    bytes
-}
-
-fn source(bytes: &[u8]) -> impl FnMut(u64, &mut [u8]) -> Result<(), BoxedError> + '_ {
-    move |offset, into| {
-        let from = bytes
-            .get(offset as usize..)
-            .and_then(|rest| rest.get(..into.len()));
-        into.copy_from_slice(from.ok_or("beyond the end of what is measured")?);
-        Ok(())
-    }
-}
-
-fn measure_sums(device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
-    let threads = rayon::current_num_threads();
-    // Refused before anything is made, if the device is too small.
-    MsmPlan::new(
-        LARGE,
-        device.vram_bytes()?,
-        device.stock.slot_bytes_max(budget, false),
-    )?;
-    // Twice, as values and as bytes, and while points are made.
-    let data_bytes = LARGE * (2 * (POINT_BYTES + SCALAR_BYTES) + 2 * 96);
-    let config = MsmConfig::choose::<g1::Config>(LARGE, 1, threads, budget.available_bytes() / 4)?;
-    let _lease = budget.lease(
-        data_bytes + config.workspace_bytes::<g1::Config>(),
-        "rates of sums",
-    )?;
-    let (points, scalars) = (points(LARGE), scalars(LARGE));
-    let (points_bytes, scalars_bytes) = (bytes_of(&points), bytes_of(&scalars));
-    let mut on_device = [0.0; 2];
-    for (n, taken) in [SMALL, LARGE].into_iter().zip(&mut on_device) {
-        let plan = MsmPlan::new(
-            n,
-            device.vram_bytes()?,
-            device.stock.slot_bytes_max(budget, false),
-        )?;
-        // The first run compiles, loads and leases on the device, and makes slots, which are kept.
-        for _ in 0..2 {
-            let (bases, scalars) = (source(&points_bytes), source(&scalars_bytes));
-            let (sum, seconds) = seconds(|| {
-                let mut host = device.stock.host(budget, plan.slot_bytes(), false)?;
-                let sums = sums::pass(device, &mut host, plan, bases, vec![Box::new(scalars)]);
-                sums.inspect(|_| device.stock.keep(host))
-            });
-            let _ = sum?;
-            *taken = seconds;
-        }
-    }
-    let (_, processor) = seconds(|| {
-        let mut kernel = Msm::<g1::Config>::new(config);
-        kernel.update(&points, &[&scalars]);
-        kernel.finish()
-    });
-    let rates = Rates::of([SMALL as f64, LARGE as f64], on_device, processor);
-    tracing::debug!(?rates, "rates of sums");
-    Ok(rates)
-}
-
-fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<Rates, Stop> {
-    let _lease = budget.lease(3 * LARGE * SCALAR_BYTES, "rates of transforms")?;
-    let mut values = scalars(LARGE);
-    let mut from = bytes_of(&values);
-    let mut to = vec![0; from.len()];
-    let mut on_device = [0.0; 2];
-    for (log_n, taken) in [LOG_SMALL, LOG_LARGE].into_iter().zip(&mut on_device) {
-        let plan = NttPlan::new(
-            log_n,
-            device.vram_bytes()?,
-            device.stock.slot_bytes_max(budget, true),
-        )?;
-        if plan.way() != NttWay::InDeviceMemory {
-            return Err(Stop::Declined(format!(
-                "no rates of transforms: one of 2^{log_n} elements does not fit the device memory as a whole"
-            )));
-        }
-        let transform = ntt::Transform::forward(log_n)?;
-        for _ in 0..2 {
-            let (done, seconds) = seconds(|| {
-                let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
-                let done = transform::transformed(device, &mut host, (plan, transform), &mut from, &mut to);
-                done.inspect(|()| device.stock.keep(host))
-            });
-            done?;
-            *taken = seconds;
-        }
-    }
-    let domain = Domain::new(LOG_LARGE, Fr::get_root_of_unity(LARGE).unwrap_or(Fr::ONE))?;
-    let ((), processor) = seconds(|| domain.forward(&mut values));
-    let rates = Rates::of([LOG_SMALL, LOG_LARGE].map(transform_work), on_device, processor);
-    tracing::debug!(?rates, "rates of transforms");
-    Ok(rates)
-}
-
-/// Ends in memory: every row is the same, and what comes is let go.
-struct SameRows<'a>(&'a [u8]);
-
-impl InTiles for SameRows<'_> {
-    fn lease_bytes(&self) -> u64 {
-        0
-    }
-
-    fn ends(&mut self, _: Tiles) -> spillproof::Result<TileEnds<'_>> {
-        let row = self.0;
-        Ok(TileEnds {
-            input: Box::new(move |_: u64, into: &mut [u8]| {
-                into.chunks_mut(row.len())
-                    .for_each(|into| into.copy_from_slice(&row[..into.len()]));
-                Ok(())
-            }),
-            output: Box::new(|_: u64, _: &[u8]| Ok(())),
-        })
-    }
-}
-
-fn measure_quotients(device: &mut Device, job: &OfCoset<'_>, budget: &Budget) -> Result<Rates, Stop> {
-    let threads = rayon::current_num_threads();
-    let register_scalars = job.program.registers * BLOCK_ROWS / 8 * SCALARS_PER_EIGHT;
-    let _lease = budget.lease(
-        3 * LARGE * SCALAR_BYTES + (threads * register_scalars) as u64 * SCALAR_BYTES,
-        "rates of quotients",
-    )?;
-    let root = |log_n: u32| Fr::get_root_of_unity(1 << log_n).unwrap_or(Fr::ONE);
-    let mut values = scalars(LARGE);
-    let mut on_device = [0.0; 2];
-    for (log_n, taken) in [LOG_SMALL, LOG_LARGE].into_iter().zip(&mut on_device) {
-        let log_columns = log_n.div_ceil(2);
-        let row = bytes_of(&values[..1 << log_columns]);
-        // The first run compiles.
-        for _ in 0..2 {
-            let mut like_it = Coset {
-                log_rows: log_n - log_columns,
-                log_columns,
-                omega: root(log_n),
-                shift: Fr::GENERATOR,
-                scale: Fr::ONE,
-                program: job.program,
-                inputs: job.inputs.to_vec(),
-                in_tiles: Box::new(SameRows(&row)),
-            };
-            let (done, seconds) = seconds(|| quotient::run(device, &mut like_it, budget));
-            done?;
-            *taken = seconds;
-        }
-    }
-    let log_columns = LOG_LARGE.div_ceil(2);
-    let (program, twiddles) = (job.program, Twiddles::new(log_columns, root(log_columns))?);
-    let mut result = vec![Fr::ZERO; values.len()];
-    let ((), processor) = seconds(|| {
-        // Each column's rows there, and the quotient's back.
-        let read = job.inputs.iter().filter(|input| input.rows == Rows::Read);
-        for _ in 0..=read.count() {
-            each_row(values.chunks_mut(1 << log_columns).collect(), &twiddles);
-        }
-        let share = values.len().div_ceil(threads).next_multiple_of(BLOCK_ROWS);
-        let shares = values.par_chunks(share).zip(result.par_chunks_mut(share));
-        shares.for_each(|(values, result)| {
-            let mut registers = vec![Fr::ZERO; register_scalars];
-            let inputs = vec![values; program.queries.len()];
-            evaluate(
-                program.instructions,
-                &inputs,
-                &mut [result],
-                &mut registers,
-                program.registers,
-            );
-        });
-    });
-    let rates = Rates::of([SMALL as f64, LARGE as f64], on_device, processor);
-    tracing::debug!(?rates, "rates of quotients");
-    Ok(rates)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,11 +76,11 @@ mod tests {
     #[test]
     fn a_device_is_worth_it_from_where_the_lines_cross() {
         // 1 ms to begin, then ten times as fast: equal at 1000 / 0.9.
-        let rates = Rates::of([100.0, 1000.0], [1.01e-3, 1.1e-3], 1e-3);
+        let rates = JobRates::of([100.0, 1000.0], [1.01e-3, 1.1e-3], 1e-3);
         assert!((rates.device_fixed - 1e-3).abs() < 1e-9 && (rates.device_each - 1e-7).abs() < 1e-12);
         assert!(rates.seconds(1112.0).is_less_on_the_device());
         assert!(!rates.seconds(1111.0).is_less_on_the_device());
-        // A device that seems to get faster with more work is not believed.
-        assert_eq!(Rates::of([1.0, 2.0], [2.0, 1.0], 1.0).device_each, 0.0);
+        // A device that seems to become faster with more work is taken as constant.
+        assert_eq!(JobRates::of([1.0, 2.0], [2.0, 1.0], 1.0).device_each, 0.0);
     }
 }

@@ -1,17 +1,17 @@
-//! Who did which jobs.
+//! The report of a tier: jobs by device, jobs of the processor, and reasons.
 
 use std::fmt;
 use std::sync::Mutex;
 
-use super::locked;
 use crate::Error;
+use crate::lock::locked;
 
-/// Reasons that are told apart.
+/// The most different reasons that are listed.
 const REASONS_MAX: usize = 8;
 
 /// A kind of job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Job {
+pub enum JobKind {
     /// One sum of scalars times points.
     Sum,
     /// One whole transform.
@@ -20,19 +20,20 @@ pub enum Job {
     Quotient,
 }
 
-/// Who did which jobs, and why not a device.
+/// The jobs of each device, the jobs of the processor, and the reasons.
 ///
-/// Written as `12 sums, 7 transforms, 4 quotients on 0: NVIDIA H200 (..); 3 by the processor: why`; of several devices each, with its
-/// points where sums were shared: `12 sums on 2 devices: 512 points of 12 sums on 0: ..; 512 points of 12 sums on 1: ..`.
+/// As text: `12 sums, 7 transforms, 4 quotients on 0: NVIDIA H200 (..); 3 by the processor: reason`. With
+/// several devices each has its own part, and its points where sums were shared: `12 sums on 2 devices: 512
+/// points of 12 sums on 0: ..; 512 points of 12 sums on 1: ..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     devices: Vec<OfDevice>,
-    /// Made by several devices together.
+    /// Sums that several devices made together.
     shared: u64,
     declined: Reasons,
 }
 
-/// What one device did.
+/// The jobs of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfDevice {
     name: String,
@@ -44,7 +45,7 @@ pub struct OfDevice {
     left: Reasons,
 }
 
-/// Why jobs were left to somebody else, and how many each time, in the order in which reasons came up.
+/// Reasons why jobs were left, with their numbers of jobs, in the order of their first appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Reasons {
     named: Vec<(String, u64)>,
@@ -84,7 +85,7 @@ impl fmt::Display for Reasons {
 }
 
 impl OfDevice {
-    /// Which device.
+    /// The name of the device.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -104,24 +105,24 @@ impl OfDevice {
         self.quotients
     }
 
-    /// Sums that were shared among devices, and that it had a part in.
+    /// Sums that devices shared, and that it had a part in.
     pub fn shared_sums(&self) -> u64 {
         self.shared
     }
 
-    /// Points of each of those, all in all.
+    /// Its points in shared sums.
     pub fn points(&self) -> u64 {
         self.points
     }
 
-    /// Why it left jobs, or its share of some, to other devices or the processor, and how many each time; of some eight different reasons
-    /// no more.
+    /// The reasons why it left jobs or shares to other devices or the processor, with their numbers; the
+    /// first eight different reasons.
     pub fn left_to_others(&self) -> &[(String, u64)] {
         &self.left.named
     }
 }
 
-/// Where it is written down who does which jobs: those of a tier, or planned ones, of which nobody else is told.
+/// Counts jobs for a report: jobs that a tier does, or a plan of jobs, which emits no tracing.
 #[derive(Debug)]
 pub(super) struct Book {
     report: Mutex<Report>,
@@ -129,7 +130,7 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// Of the jobs that these devices do.
+    /// A book of jobs that these devices do.
     pub fn of(devices: impl IntoIterator<Item = String>) -> Self {
         Self {
             report: Mutex::new(Report::new(devices)),
@@ -137,7 +138,7 @@ impl Book {
         }
     }
 
-    /// Of jobs that they would do.
+    /// A book of planned jobs.
     pub fn of_a_plan(devices: impl IntoIterator<Item = String>) -> Self {
         Self {
             is_planned: true,
@@ -145,13 +146,13 @@ impl Book {
         }
     }
 
-    /// What it says so far.
+    /// The report so far.
     pub fn report(&self) -> Report {
         locked(&self.report).clone()
     }
 
     /// A device does `count` jobs.
-    pub fn done(&self, device: usize, job: Job, count: u64) {
+    pub fn done(&self, device: usize, job: JobKind, count: u64) {
         locked(&self.report).done(device, job, count);
         if !self.is_planned {
             tracing::debug!(?job, count, device, "done by the device");
@@ -166,7 +167,7 @@ impl Book {
             report.had_points(device, points, count);
         }
         if !self.is_planned {
-            tracing::debug!(job = ?Job::Sum, count, "done by several devices");
+            tracing::debug!(job = ?JobKind::Sum, count, "done by several devices");
         }
     }
 
@@ -175,15 +176,15 @@ impl Book {
         locked(&self.report).left(device, why, count);
     }
 
-    /// The same because of an error.
-    pub fn failed(&self, device: usize, job: Job, (error, why): (&Error, &str), count: u64) {
+    /// The same, because of an error.
+    pub fn failed(&self, device: usize, job: JobKind, (error, why): (&Error, &str), count: u64) {
         if !self.is_planned {
-            tracing::warn!(?job, device, %error, "the device did not do it, others will");
+            tracing::warn!(?job, device, %error, "a device failed, another device or the processor does the job");
         }
         self.left(device, why, count);
     }
 
-    /// `count` jobs are the processor's.
+    /// `count` jobs are left to the processor.
     pub fn declined(&self, why: &str, count: u64) {
         locked(&self.report).declined(why, count);
     }
@@ -227,27 +228,28 @@ impl Report {
         self.of_all(OfDevice::quotients)
     }
 
-    /// Whether a device did anything.
+    /// Whether a device did any job.
     pub fn is_any_of_a_device(&self) -> bool {
         self.sums() + self.transforms() + self.quotients() > 0
     }
 
-    /// Jobs that were offered, and left to the processor.
+    /// Jobs that were offered and left to the processor.
     pub fn by_the_processor(&self) -> u64 {
         self.declined.count()
     }
 
-    /// Why, and how many jobs each time, in the order in which reasons came up; of some eight different ones no more.
+    /// The reasons for that, with their numbers of jobs, in the order of their first appearance; the first
+    /// eight different reasons.
     pub fn reasons(&self) -> &[(String, u64)] {
         &self.declined.named
     }
 
-    fn done(&mut self, device: usize, job: Job, count: u64) {
+    fn done(&mut self, device: usize, job: JobKind, count: u64) {
         if let Some(of) = self.devices.get_mut(device) {
             match job {
-                Job::Sum => of.sums += count,
-                Job::Transform => of.transforms += count,
-                Job::Quotient => of.quotients += count,
+                JobKind::Sum => of.sums += count,
+                JobKind::Transform => of.transforms += count,
+                JobKind::Quotient => of.quotients += count,
             }
         }
     }
@@ -354,11 +356,11 @@ mod tests {
     fn a_report_is_read_by_people() {
         let mut report = Report::new(["0: a card".into()]);
         assert_eq!(report.to_string(), "nothing on 0: a card");
-        report.done(0, Job::Sum, 12);
-        report.done(0, Job::Transform, 1);
+        report.done(0, JobKind::Sum, 12);
+        report.done(0, JobKind::Transform, 1);
         assert_eq!(report.to_string(), "12 sums, 1 transform on 0: a card");
         let mut with_quotients = report.clone();
-        with_quotients.done(0, Job::Quotient, 4);
+        with_quotients.done(0, JobKind::Quotient, 4);
         assert_eq!(
             with_quotients.to_string(),
             "12 sums, 1 transform, 4 quotients on 0: a card"
@@ -394,7 +396,7 @@ mod tests {
         report.had_points(0, 700, 3);
         report.had_points(1, 0, 3);
         report.left(1, "lost", 3);
-        report.done(0, Job::Transform, 1);
+        report.done(0, JobKind::Transform, 1);
         report.declined("busy", 2);
         assert_eq!(
             report.to_string(),

@@ -1,5 +1,5 @@
-//! What a user asks of devices: which ones, how much of their memory, for which jobs, through how much page-locked memory; from variables,
-//! or in code.
+//! A request for devices: which ones, how much of their memory, for which jobs, with how much page-locked
+//! memory; from environment variables, or in code.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,7 +12,8 @@ use spillproof::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_
 use super::{GpuTier, Offload};
 use crate::{Caching, Choice, Error, Result};
 
-/// Which devices, how much of their memory, for which jobs, and how data gets there. By default none.
+/// A request for devices: which ones, how much of their memory, for which jobs, and how data is staged. By
+/// default none.
 ///
 /// ```
 /// use spillproof_gpu::tier::Request;
@@ -25,14 +26,15 @@ use crate::{Caching, Choice, Error, Result};
 pub struct Request {
     /// Which devices.
     pub choice: Choice,
-    /// The budget of each one's memory; [`ByteSize::Auto`] is what is free there at the first job.
+    /// The budget of the memory of each device; [`ByteSize::Auto`] is the memory that is free at the first
+    /// job.
     pub vram: ByteSize,
     /// Which jobs.
     pub offload: Offload,
-    /// The budget of page-locked memory, of which each device has an equal part; [`ByteSize::Auto`] is what a job takes at most, 80 MiB for
-    /// each.
+    /// The budget of page-locked memory, of which each device has an equal part; [`ByteSize::Auto`] is the
+    /// most that a job takes, 80 MiB, for each device.
     pub pinned: ByteSize,
-    /// How the host sees page-locked memory on the way to the device: see [`Staging`](super::Staging).
+    /// How the host caches the slots of uploads: see [`Staging`](super::Staging).
     pub upload: Caching,
 }
 
@@ -49,10 +51,11 @@ impl Default for Request {
 }
 
 impl Request {
-    /// What [`GPU_VARIABLE`], [`VRAM_VARIABLE`], [`OFFLOAD_VARIABLE`] and [`PINNED_VARIABLE`] say; the default for what is not set.
+    /// The values of [`GPU_VARIABLE`], [`VRAM_VARIABLE`], [`OFFLOAD_VARIABLE`] and [`PINNED_VARIABLE`]; the
+    /// default for a variable that is not set.
     ///
     /// # Errors
-    /// [`Error::Invalid`], which names the variable, for a value that is none.
+    /// [`Error::Invalid`], which names the variable, for a value that does not parse.
     pub fn from_environment() -> Result<Self> {
         Self::from_variables(|name| std::env::var_os(name))
     }
@@ -68,7 +71,8 @@ impl Request {
         })
     }
 
-    /// The devices, or `None` where [`Choice::Auto`] or [`Choice::All`] finds none; why is told at level info.
+    /// Opens the devices, or `None` where [`Choice::Auto`] or [`Choice::All`] finds none; the reason is
+    /// logged at level info.
     ///
     /// # Errors
     /// Those of [`GpuTier::open`].
@@ -79,12 +83,12 @@ impl Request {
         match GpuTier::open(self)? {
             Ok(tier) => {
                 for gpu in tier.gpus() {
-                    tracing::info!(device = %gpu.description(), "spillproof: a device takes part");
+                    tracing::info!(device = %gpu.description(), "spillproof: using a device");
                 }
                 Ok(Some(tier))
             }
             Err(reason) => {
-                tracing::info!(%reason, "spillproof: the processor does everything");
+                tracing::info!(%reason, "spillproof: no device; the processor does all jobs");
                 Ok(None)
             }
         }
@@ -105,9 +109,9 @@ fn parsed<T: FromStr<Err: fmt::Display>>(
     })
 }
 
-/// A word that says no [`Offload`].
+/// A text that is no [`Offload`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` says not which jobs go to a device: say `measured` (what it does faster) or `always`")]
+#[error("`{text}` is no choice of jobs: say `measured` (jobs that a device does faster) or `always`")]
 pub struct ParseOffloadError {
     text: String,
 }

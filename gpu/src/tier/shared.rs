@@ -1,10 +1,11 @@
-//! Sums over all devices that are idle: shares of the points, dealt as devices come for them ([`over_devices`]), each with ends of its own.
+//! Sums over all idle devices: shares of the points, each with its own ends, which devices take as they
+//! become idle ([`over_devices`]).
 //!
-//! A share is summed as a whole job is (`sums.rs`), all vectors of it. A device that fails is dealt nothing more, and another one has its
-//! share; if none is left, the job is the processor's, from its start. Shares begin where the engine's columns have frames, so that those
-//! still land in slots.
+//! A share is summed like a whole job (`sums.rs`), for all vectors. A device that fails gets no more shares,
+//! and another one takes its share; if none is left, the processor does the job from the start. Shares begin
+//! at frames of the engine's columns, so frames can be read straight into slots.
 //!
-//! Memory of the host: each device has an equal part of what the budget has left when the job begins.
+//! Memory of the host: each device uses an equal part of the budget that is free when the job begins.
 
 use std::ops::AddAssign;
 
@@ -12,23 +13,24 @@ use ark_bn254::G1Projective;
 use spillproof::budget::Budget;
 use spillproof::tier::{Answer, Sums};
 
-use super::rates::Asked;
 use super::report::Book;
 use super::stop::Stop;
-use super::{GpuTier, Idle, Offload, declined, rates, sums};
-use crate::msm::{OnDevice, Share, Shared, over_devices};
+use super::worth::{JobSize, SMALL};
+use super::{GpuTier, Idle, Offload, declined, sums};
+use crate::msm::{Share, ShareWorker, Shared, over_devices};
 
-/// Shares for each device: one that is slower leaves some to the others, and each share ends with a reduction of all its buckets.
+/// Shares for each device: more let a slow device leave some to the others, and each share ends with a
+/// reduction of all its buckets.
 const SHARES_PER_DEVICE: u64 = 4;
 
-/// Why sums are the processor's after all.
-pub(super) const NOBODY: &str = "no device is left for the sum";
+/// The reason if all devices fail.
+pub(super) const ALL_FAILED: &str = "all devices failed at the sum";
 
-/// Sums of several vectors; of none at first.
+/// The sums of several vectors; empty before the first share.
 #[derive(Debug, Default)]
-struct OfVectors(Vec<G1Projective>);
+struct VectorSums(Vec<G1Projective>);
 
-impl AddAssign for OfVectors {
+impl AddAssign for VectorSums {
     fn add_assign(&mut self, other: Self) {
         if self.0.is_empty() {
             self.0 = other.0;
@@ -47,8 +49,8 @@ pub(super) struct Sharing<'a> {
 }
 
 impl GpuTier {
-    /// Who shares `count` sums of so many points, in shares that begin at multiples of `step`; `None` if there are no two devices now, or no
-    /// two shares.
+    /// The devices that share `count` sums of `points` points, in shares that begin at multiples of `step`;
+    /// `None` if fewer than two devices are idle, or there is one share only.
     pub(super) fn sharing(
         &self,
         book: &Book,
@@ -61,7 +63,7 @@ impl GpuTier {
         let idle = (0..self.devices.len()).filter_map(|number| self.idle(number).ok());
         let mut idle: Vec<Idle<'_>> = idle.collect();
         let fewest = match self.offload {
-            Offload::Measured => rates::SMALL,
+            Offload::Measured => SMALL,
             Offload::Always => 1,
         };
         let shares = SHARES_PER_DEVICE * idle.len().max(1) as u64;
@@ -69,8 +71,8 @@ impl GpuTier {
         let ([(first, device), _, ..], true) = (&mut idle[..], share_points < points) else {
             return Ok(None);
         };
-        // A share is to be worth it for one of them, and they are taken to be alike.
-        let asked = Asked::Sum(share_points);
+        // Devices are assumed to be alike: a share must be worth the first one.
+        let asked = JobSize::Sum(share_points);
         match asked
             .is_worth_it(self.offload, device, budget)
             .map_err(Stop::sorted)
@@ -86,7 +88,7 @@ impl GpuTier {
         }
     }
 
-    /// The sums by several devices; `None` if there are no two of them now, or no two shares.
+    /// The sums by several devices; `None` if fewer than two are idle, or there is one share only.
     pub(super) fn shared_sums(
         &self,
         job: &Sums<'_>,
@@ -106,15 +108,15 @@ impl GpuTier {
         let Some(parts) = &job.parts else {
             return Ok(None);
         };
-        let room_bytes = budget.available_bytes() / idle.len() as u64;
+        let given_bytes = budget.available_bytes() / idle.len() as u64;
         let devices = idle.iter_mut().map(|(number, device)| {
             let (number, device) = (*number, &mut **device);
             let on_device = move |share: Share| {
                 let made = (parts.of)(share.first..share.first + share.points)
                     .map_err(Stop::from)
-                    .and_then(|mut part| sums::run(device, &mut part, (budget, room_bytes)));
+                    .and_then(|mut part| sums::run(device, &mut part, (budget, given_bytes)));
                 let why = match made.map_err(Stop::sorted) {
-                    Ok(sums) => return Ok(OfVectors(sums)),
+                    Ok(sums) => return Ok(VectorSums(sums)),
                     Err(Stop::Host(error)) => return Err(Stop::Host(error)),
                     Err(Stop::Declined(why)) => why,
                     Err(Stop::Device(error)) => device.failed(&error),
@@ -122,10 +124,10 @@ impl GpuTier {
                 book.left(number, &why, count);
                 Err(Stop::Declined(why))
             };
-            Box::new(on_device) as OnDevice<'_, OfVectors, Stop>
+            Box::new(on_device) as ShareWorker<'_, VectorSums, Stop>
         });
-        let nobody = |_| Err(Stop::Declined(NOBODY.to_owned()));
-        let made = over_devices(points, share_points, devices.collect(), nobody);
+        let none_left = |_| Err(Stop::Declined(ALL_FAILED.to_owned()));
+        let made = over_devices(points, share_points, devices.collect(), none_left);
         let Shared { sum, devices, .. } = match made {
             Ok(shared) => shared,
             Err(Stop::Host(error)) => return Err(error),

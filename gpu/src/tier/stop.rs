@@ -1,22 +1,22 @@
-//! Why a job stopped, and whose matter that is.
+//! Why a job stopped, and whether the host, the device or neither failed.
 
 use crate::Error;
 use crate::msm::DeviceError;
 
-/// Why a job did not come to its end on the device.
+/// Why a job did not finish on a device.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The host's side: its memory, or the job's own ends.
+    /// The host failed: its memory, or the ends of the job.
     Host(spillproof::Error),
-    /// The device, or its memory.
+    /// The device or its memory failed.
     Device(Error),
-    /// Nothing went wrong: the processor is the better one for it.
+    /// No failure: the processor does the job better.
     Declined(String),
 }
 
 impl Stop {
-    /// What a ring passed on from the job's ends is the host's; where the host has no memory for a device's sake, the processor can
-    /// do without.
+    /// Sorts errors by their cause: an error of the job's ends, which a ring passes on, is the host's; if the
+    /// host lacks memory for a device, the job is declined, since the processor needs less.
     pub fn sorted(self) -> Self {
         let error = match self {
             Self::Device(error) => match from_an_end(error) {
@@ -29,13 +29,13 @@ impl Stop {
         match error {
             spillproof::Error::OverBudget { .. }
             | spillproof::Error::BudgetTooSmall { .. }
-            | spillproof::Error::Memory { .. } => Self::Declined(format!("no memory of the host: {error}")),
+            | spillproof::Error::Memory { .. } => Self::Declined(format!("the host lacks memory: {error}")),
             error => Self::Host(error),
         }
     }
 }
 
-/// Where one device has no memory of the host, another one may.
+/// Another device may have the memory of the host that one lacks.
 impl DeviceError for Stop {
     fn stops_the_device(&self) -> Option<String> {
         match self {
@@ -46,7 +46,7 @@ impl DeviceError for Stop {
     }
 }
 
-/// The engine's error, if one of the job's ends ended it with that; else the tier's own again.
+/// The engine's error inside an error of a ring, if there is one; else the error itself.
 fn from_an_end(error: Error) -> Result<spillproof::Error, Error> {
     match error {
         Error::Source {

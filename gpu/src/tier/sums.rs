@@ -1,15 +1,18 @@
-//! Sums: the bases pass once for as many vectors as [`MsmPlan::of_passes`] says, and again for the next ones.
+//! Sums: the bases are streamed once for as many vectors as [`MsmPlan::of_passes`] says, and again for the
+//! next vectors.
 //!
-//! The longest vectors come first. One that is at least half as long as the longest of a pass goes with it, zeros behind its end: they
-//! have at most half the bytes of its points, which then need no pass of their own. A shorter one has another pass, over only as many of the bases.
+//! The longest vectors come first. A vector that is at least half as long as the longest of a pass joins it,
+//! padded with zeros: the zeros have at most half the bytes of the points, which then need no pass of their
+//! own. A shorter vector has another pass, over as many bases as it needs.
 //!
-//! Points whose number is known stay on the device as they pass, if they take no more than half of its budget: later passes over them, and later jobs'
-//! ([`Device::take_bases`]), are of scalars only.
+//! Points with an id stay on the device as they are streamed, if they take at most half of its budget. Later
+//! passes over them, and those of later jobs ([`Device::take_bases`]), stream scalars only.
 //!
-//! The first slots are filled before the device's turn is taken, and those of the next pass while the device works off the one before.
+//! The first slots are filled before the job takes the device, and the slots of the next pass while the
+//! device finishes the pass before.
 //!
-//! Memory of the host: [`UPLOAD_SLOTS`] slots, and what the ends of a pass lease: their [`ReadElements::lease_bytes`] say how many vectors
-//! may be read at one time.
+//! Memory of the host: [`UPLOAD_SLOTS`] slots, and the leases of the ends of a pass:
+//! [`ReadElements::lease_bytes`] limits how many vectors are read at one time.
 
 use std::cmp::Reverse;
 
@@ -18,21 +21,21 @@ use ark_ff::AdditiveGroup;
 use spillproof::budget::Budget;
 use spillproof::tier::{ReadElements, Scalars, Sums};
 
-use super::device::{Device, Stay};
+use super::device::{Device, ResidentBases};
 use super::host::{Host, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::BoxedError;
 use crate::msm::{BasesAre, MsmPlan, POINT_BYTES, Points, SCALAR_BYTES, columns_of};
 use crate::ring::{Source, Upload};
 
-/// A vector, and where its sum goes.
+/// A vector, and the index of its sum.
 type Vector<'v, 'a> = (usize, &'v mut Scalars<'a>);
 
-/// All sums of the job, with slots and ends that take about `room_bytes` of the budget.
+/// All sums of the job, with slots and ends that take about `given_bytes` of the budget.
 pub(super) fn run(
     device: &mut Device,
     job: &mut Sums<'_>,
-    (budget, room_bytes): (&Budget, u64),
+    (budget, given_bytes): (&Budget, u64),
 ) -> Result<Vec<G1Projective>, Stop> {
     let mut sums = vec![G1Projective::ZERO; job.scalars.len()];
     let mut vectors: Vec<Vector<'_, '_>> = job
@@ -47,40 +50,40 @@ pub(super) fn run(
     };
     let mut stay = device.take_bases(job.bases_id, longest.len)?;
     loop {
-        let are_there = stay.is_some() || device.has_bases();
+        let are_resident = stay.is_some() || device.has_bases();
         let made = all_passes(
             device,
             &mut *job.bases,
             &mut vectors,
             stay.as_mut(),
-            (budget, room_bytes),
+            (budget, given_bytes),
             &mut sums,
         );
         if let Some(stay) = stay.take() {
             device.put_back(stay, made.is_ok());
         }
         match made {
-            // What stays is only for speed: without it, then.
-            Err(Stop::Device(error)) if error.is_memory_short() && are_there => device.let_bases_go(),
+            // Resident points only save time: sum again without them.
+            Err(Stop::Device(error)) if error.is_memory_short() && are_resident => device.free_bases(),
             made => return made.map(|()| sums),
         }
     }
 }
 
-/// Plans, and runs the passes.
+/// Plans and runs the passes.
 fn all_passes<'a>(
     device: &mut Device,
     bases: &mut (dyn ReadElements + 'a),
     vectors: &mut [Vector<'_, 'a>],
-    stay: Option<&mut Stay>,
-    (budget, room_bytes): (&Budget, u64),
+    stay: Option<&mut ResidentBases>,
+    (budget, given_bytes): (&Budget, u64),
     sums: &mut [G1Projective],
 ) -> Result<(), Stop> {
     let lengths: Vec<Length> = vectors
         .iter()
         .map(|(_, scalars)| (scalars.len, scalars.source.lease_bytes()))
         .collect();
-    let room = (room_bytes, bases.lease_bytes());
+    let room = (given_bytes, bases.lease_bytes());
     let plans = plans(device, &lengths, room, stay.as_deref())?;
     let mut rest = vectors;
     let mut passes = Vec::with_capacity(plans.len());
@@ -98,11 +101,11 @@ fn all_passes<'a>(
     run_passes(device, &mut feed, stay, budget, sums)
 }
 
-/// One pass after the other. Bases that are to stay do so from the first on.
+/// Runs one pass after the other. Bases that may stay are copied in the first pass.
 fn run_passes(
     device: &mut Device,
     feed: &mut Feed<'_, '_, '_>,
-    mut stay: Option<&mut Stay>,
+    mut stay: Option<&mut ResidentBases>,
     budget: &Budget,
     sums: &mut [G1Projective],
 ) -> Result<(), Stop> {
@@ -125,7 +128,7 @@ fn run_passes(
             .filter(|next| next.slot_bytes() <= host.upload.slot_bytes());
         let turn = gpu.take_turn();
         let there = match stay.as_mut() {
-            Some(stay) => Some(device.room_for_bases(stay)?),
+            Some(stay) => Some(device.memory_of_bases(stay)?),
             None => None,
         };
         let bases = match (there, plan.bases()) {
@@ -150,24 +153,25 @@ fn run_passes(
     Ok(())
 }
 
-/// A vector's length, and what its end leases.
+/// The length of a vector, and the bytes that its end leases.
 pub(super) type Length = (u64, u64);
 
-/// The plan of each pass over vectors of these lengths, the longest first: each takes as many of the next ones as it has columns.
+/// The plan of each pass over vectors of these lengths, the longest first: each pass takes as many of the
+/// next vectors as it has columns.
 pub(super) fn plans(
     device: &mut Device,
     lengths: &[Length],
-    (room_bytes, bases_bytes): (u64, u64),
-    stay: Option<&Stay>,
+    (given_bytes, bases_bytes): (u64, u64),
+    stay: Option<&ResidentBases>,
 ) -> Result<Vec<MsmPlan>, Stop> {
-    let slot_bytes = device.stock.slot_bytes_of(room_bytes, false);
-    // Before anything is held: what is left for the vectors beside slots and bases.
+    let slot_bytes = device.stock.slot_bytes_of(given_bytes, false);
+    // The bytes for the ends of vectors, beside slots and bases.
     let held_bytes = UPLOAD_SLOTS as u64 * slot_bytes + bases_bytes;
-    let room_bytes = room_bytes.saturating_sub(held_bytes);
+    let given_bytes = given_bytes.saturating_sub(held_bytes);
     let vram_bytes = device.vram_bytes_beside_bases(stay)?;
-    // Those that are not there yet are after the first pass.
+    // Points that are not resident yet are after the first pass.
     let where_at = |pass: usize| match stay {
-        Some(stay) if stay.are_there || pass > 0 => BasesAre::Resident,
+        Some(stay) if stay.are_resident || pass > 0 => BasesAre::Resident,
         _ => BasesAre::Streamed,
     };
     let mut plans = Vec::new();
@@ -177,7 +181,7 @@ pub(super) fn plans(
         let (group, others) = rest.split_at(alike);
         rest = others;
         let largest_bytes = group.iter().map(|(_, bytes)| *bytes).max();
-        let at_once = room_bytes / largest_bytes.unwrap_or(0).max(1);
+        let at_once = given_bytes / largest_bytes.unwrap_or(0).max(1);
         let columns = (group.len() as u64, at_once);
         let plan = MsmPlan::of_passes(points, columns, where_at(plans.len()), vram_bytes, slot_bytes)?;
         for together in group.chunks(plan.columns() as usize) {
@@ -187,12 +191,12 @@ pub(super) fn plans(
     Ok(plans)
 }
 
-/// What goes to the device: points, unless they are there, and the scalars of one pass's vectors.
+/// The source of the passes: points, unless they are resident, and the scalars of the vectors of one pass.
 struct Feed<'p, 'v, 'a> {
     bases: &'p mut (dyn ReadElements + 'a),
     passes: Vec<(MsmPlan, &'p mut [Vector<'v, 'a>])>,
     current: usize,
-    /// Whether the slots may be read on the host.
+    /// Whether the host may read the slots.
     in_place: bool,
 }
 
@@ -209,10 +213,10 @@ impl Feed<'_, '_, '_> {
 }
 
 impl Source for Feed<'_, '_, '_> {
-    /// A chunk is its points, if they pass, then the scalars of each vector.
+    /// A chunk is its points, if they are streamed, then the scalars of each vector.
     fn fill(&mut self, offset: u64, into: &mut [u8]) -> Result<(), BoxedError> {
         let Some((plan, vectors)) = self.passes.get_mut(self.current) else {
-            return Err("there is no such pass".into());
+            return Err("the pass does not exist".into());
         };
         let element_bytes = plan.element_bytes();
         let (first, count) = (offset / element_bytes, into.len() / element_bytes as usize);
@@ -232,7 +236,7 @@ impl Source for Feed<'_, '_, '_> {
     }
 }
 
-/// Scalars, and zeros behind the last.
+/// Reads scalars, with zeros behind the last.
 fn padded(scalars: &mut Scalars<'_>, first: u64, into: &mut [u8], in_place: bool) -> spillproof::Result<()> {
     let there_bytes = scalars.len.saturating_sub(first) * SCALAR_BYTES;
     let (own, behind) = into.split_at_mut((into.len() as u64).min(there_bytes) as usize);
@@ -243,7 +247,7 @@ fn padded(scalars: &mut Scalars<'_>, first: u64, into: &mut [u8], in_place: bool
     }
 }
 
-/// Into a slot that may be read, or not.
+/// Reads into a slot, in place if the host may read it.
 pub(super) fn read(
     from: &mut dyn ReadElements,
     first: u64,
@@ -256,7 +260,7 @@ pub(super) fn read(
     }
 }
 
-/// The sums of one pass over bases from anywhere: to measure rates.
+/// The sums of one pass over any bases: to measure rates.
 pub(super) fn pass<'a>(
     device: &mut Device,
     host: &mut Host,

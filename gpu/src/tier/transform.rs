@@ -1,7 +1,8 @@
-//! Whole transforms: in device memory, or in two steps where `--vram` has no room for that.
+//! Whole transforms: in device memory, or in two steps if they do not fit `--vram`.
 //!
-//! In two steps the data passes the device twice, and the disk once more, by the ends that [`spillproof::tier::InSteps`] gives: those
-//! gather and scatter the lines of chunks. Chunks have a power of two of elements there.
+//! In two steps the data crosses to the device twice and to the disk once more, through the ends of
+//! [`spillproof::tier::InSteps`], which gather and scatter the lines of chunks. Chunks then have a power of
+//! two of elements.
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field};
@@ -15,7 +16,7 @@ use super::sums;
 use crate::error::{BoxedError, Error};
 use crate::ntt::{self, Ends, NttPlan, NttWay};
 
-/// How one of 2^`log_n` elements is cut.
+/// The plan of a transform of 2^`log_n` elements.
 pub(super) fn plan(device: &mut Device, log_n: u32, budget: &Budget) -> Result<NttPlan, Stop> {
     let slot_bytes = device.stock.slot_bytes_max(budget, true);
     let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes)?;
@@ -25,7 +26,7 @@ pub(super) fn plan(device: &mut Device, log_n: u32, budget: &Budget) -> Result<N
     })
 }
 
-/// The matrix of a transform in two steps; none for a whole one.
+/// The matrix of a transform in two steps; `None` for a whole one.
 pub(super) fn matrix(plan: &NttPlan) -> Option<Matrix> {
     match plan.way() {
         NttWay::InDeviceMemory => None,
@@ -37,7 +38,8 @@ pub(super) fn matrix(plan: &NttPlan) -> Option<Matrix> {
     }
 }
 
-/// The whole job. Where another device has begun it, `begun` says how: it is written in one way.
+/// Runs the whole job. `begun` says how another device that failed has begun it, since the output must be
+/// written in one way.
 pub(super) fn run(
     device: &mut Device,
     job: &mut Transform<'_>,
@@ -50,7 +52,7 @@ pub(super) fn run(
     let is_whole = matrix.is_none();
     if *begun.get_or_insert(is_whole) != is_whole {
         return Err(Stop::Declined(
-            "a device failed at the transform, and another one has not the memory to do it in the same way"
+            "a device failed at the transform, and the next one lacks the memory to do it in the same way"
                 .into(),
         ));
     }
@@ -80,7 +82,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// One transform in device memory by a plan.
+/// Runs one transform in device memory, by a plan.
 pub(super) fn transformed(
     device: &mut Device,
     host: &mut Host,
@@ -107,14 +109,14 @@ fn by_plan(
     let ends = Ends {
         upload: &mut host.upload,
         download: host.download.as_mut().ok_or(Error::Unusable {
-            what: "a job without slots for the way back",
+            what: "a job without slots for its download",
         })?,
     };
     device.ntt(plan, transform)?.run(ends, from, between, to)?;
     Ok(())
 }
 
-/// The device's word for it: forward, or inverse with 1 / n, on a coset or not.
+/// The transform in this crate's type: forward, or inverse with 1 / n, on a coset or not.
 fn of(job: &Transform<'_>) -> Result<ntt::Transform, Stop> {
     let Transform {
         log_n,
@@ -127,7 +129,7 @@ fn of(job: &Transform<'_>) -> Result<ntt::Transform, Stop> {
     let inverted = |value: Fr| {
         value
             .inverse()
-            .ok_or_else(|| Stop::Declined("a transform by a root or a shift of 0".into()))
+            .ok_or_else(|| Stop::Declined("the root or the shift of the transform is 0".into()))
     };
     let n = Fr::from(2u64).pow([u64::from(log_n)]);
     let (transform, shift) = if after == Fr::ONE && scale == Fr::ONE {
@@ -137,11 +139,13 @@ fn of(job: &Transform<'_>) -> Result<ntt::Transform, Stop> {
         (transform.inverse(), inverted(after)?)
     } else {
         return Err(Stop::Declined(
-            "a transform that is neither forward nor inverse".into(),
+            "the transform is neither forward nor inverse".into(),
         ));
     };
     if shift == Fr::ZERO {
-        return Err(Stop::Declined("a transform by a root or a shift of 0".into()));
+        return Err(Stop::Declined(
+            "the root or the shift of the transform is 0".into(),
+        ));
     }
     if shift == Fr::ONE {
         return Ok(transform);
@@ -149,7 +153,7 @@ fn of(job: &Transform<'_>) -> Result<ntt::Transform, Stop> {
     Ok(transform.on_coset(shift)?)
 }
 
-/// The job's input, into slots that may be read, or not.
+/// The input of the job; reads in place if the host may read the slots.
 struct From<'a>(&'a mut dyn ReadElements, bool);
 
 impl ntt::ReadElements for From<'_> {

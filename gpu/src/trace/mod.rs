@@ -1,21 +1,23 @@
-//! What went over the bus, who waited for whom, and for how long.
+//! A record of transfers and waits: counts, bytes, seconds.
 //!
-//! Counts are always kept: transfers by direction and by whether the host's side was page-locked, host waits, launches, bytes. A hard
-//! synchronisation (of a stream or a device) stops the pipeline and must not be one per chunk; a wait for one slot's event is part of
-//! it. With [`Detail::Timeline`], spans are kept too: the host's by its clock, the device's by pairs of timed events, which are read
-//! after a hard synchronisation that the job makes anyway. The two clocks are tied together once, when the device is opened.
+//! Counts are always kept: transfers by direction and by page-locked or pageable memory of the host, waits of
+//! the host, launches, bytes. A hard synchronisation (of a stream or a device) stops the pipeline, so a job
+//! must not have one per chunk; a wait for the event of one slot does not. [`Detail::Timeline`] also keeps
+//! spans: of the host by its clock, of the device by pairs of timed events, which are read after a hard
+//! synchronisation that the job makes anyway. The two clocks are related once, when the device is opened.
 
 mod render;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::error::Result;
+use crate::lock::locked;
 use crate::raw::{Context, Event, RawStream};
 
-/// What happened.
+/// A kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A source filled a pinned slot; host time.
@@ -43,7 +45,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order in which data flows.
+    /// All kinds, in the order in which data flows.
     pub const ALL: [Kind; 11] = [
         Kind::Fill,
         Kind::ToDevicePinned,
@@ -58,7 +60,7 @@ impl Kind {
         Kind::HardSync,
     ];
 
-    /// In a table or at the side of a lane.
+    /// Its name in a table or beside a lane.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Fill => "fill (host)",
@@ -76,13 +78,13 @@ impl Kind {
     }
 }
 
-/// How much is kept.
+/// How much a trace keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
     /// Counts and bytes; seconds of the host only.
     #[default]
     Counts,
-    /// Spans too, so many at most; the rest is only counted.
+    /// Spans too, up to a limit; further ones are only counted.
     Timeline {
         /// The limit. A span of the device costs two events until it is read.
         spans_max: usize,
@@ -92,15 +94,15 @@ pub enum Detail {
 /// The sum over one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Total {
-    /// How many.
+    /// Number of events.
     pub count: u64,
-    /// Bytes of all of them.
+    /// Bytes of all events.
     pub bytes: u64,
-    /// Seconds of those that were timed.
+    /// Seconds of timed events.
     pub seconds: f64,
-    /// How many were timed.
+    /// Number of timed events.
     pub timed: u64,
-    /// Bytes of those that were timed.
+    /// Bytes of timed events.
     pub timed_bytes: u64,
 }
 
@@ -117,42 +119,42 @@ impl Total {
     }
 }
 
-/// How long a device was busy: see [`Trace::busy`].
+/// The time in which a device was busy: see [`Trace::busy`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Busy {
-    /// With kernels, and with its own memory.
+    /// With kernels, and with fills and copies of its own memory.
     pub device_seconds: f64,
-    /// With copies to and from it.
+    /// With copies to and from the device.
     pub transfer_seconds: f64,
-    /// With any of these.
+    /// With any of these; overlapping time counts once.
     pub with_transfer_seconds: f64,
 }
 
 impl Busy {
-    /// Of these spans; `None` if there is none of the device.
+    /// The busy time of these spans; `None` if there is no span of the device.
     pub fn of(mut spans: Vec<Span>) -> Option<Self> {
         spans.sort_by(|a, b| a.start_seconds.total_cmp(&b.start_seconds));
         render::busy(&spans)
     }
 
-    /// How long copies ran while kernels did.
+    /// The time in which copies and kernels ran at once.
     pub fn overlap_seconds(&self) -> f64 {
         (self.device_seconds + self.transfer_seconds - self.with_transfer_seconds).max(0.0)
     }
 }
 
-/// One stretch of time, in seconds since the device was opened.
+/// An event with its time, in seconds since the device was opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
-    /// What happened.
+    /// A kind of event.
     pub kind: Kind,
-    /// Which kernel it was, if it was one.
+    /// The kernel, if it is one.
     pub kernel: Option<Arc<str>>,
-    /// When it began.
+    /// Its start.
     pub start_seconds: f64,
-    /// How long it took.
+    /// Its duration.
     pub seconds: f64,
-    /// How many bytes it moved.
+    /// The bytes that it moved.
     pub bytes: u64,
 }
 
@@ -173,14 +175,14 @@ struct State {
     totals: [Total; Kind::ALL.len()],
     kernels: BTreeMap<Arc<str>, Total>,
     spans: Vec<Span>,
-    /// The device's zero.
+    /// The event at time zero of the device.
     origin: Option<Event>,
-    /// Host seconds at the device's zero.
+    /// The time of the host at that event.
     origin_seconds: f64,
     pending: Vec<Pending>,
 }
 
-/// A span of the device whose events have not been read.
+/// A span of the device whose events are not read yet.
 struct Pending {
     kind: Kind,
     kernel: Option<Arc<str>>,
@@ -206,14 +208,14 @@ impl Trace {
         }
     }
 
-    /// Ties the two clocks together; costs one hard synchronisation, and only if spans are kept.
+    /// Relates the two clocks; one hard synchronisation, and only if spans are kept.
     pub(crate) fn start(&self, context: &Arc<Context>) -> Result<()> {
         if self.shared.state().spans_max == 0 {
             return Ok(());
         }
         let stream = RawStream::new(context)?;
         let origin = Event::timed(context)?;
-        origin.record(&stream)?;
+        stream.record(&origin)?;
         self.host(Kind::HardSync, 0, || stream.synchronize())?;
         let mut state = self.shared.state();
         state.origin_seconds = self.shared.opened.elapsed().as_secs_f64();
@@ -221,7 +223,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Does something on the host and takes its time; failures count too, since the time was spent.
+    /// Runs work on the host and records its time, also if it fails.
     pub(crate) fn host<T>(&self, kind: Kind, bytes: u64, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
@@ -273,14 +275,14 @@ impl Trace {
     ) -> Result<()> {
         let events = if self.shared.state().has_room() {
             let (begin, end) = (Event::timed(stream.context())?, Event::timed(stream.context())?);
-            begin.record(stream)?;
+            stream.record(&begin)?;
             Some((begin, end))
         } else {
             None
         };
         queue()?;
         if let Some((_, end)) = &events {
-            end.record(stream)?;
+            stream.record(end)?;
         }
         let mut state = self.shared.state();
         state.totals[kind as usize].count(bytes);
@@ -315,7 +317,7 @@ impl Trace {
         self.shared.state().totals[kind as usize]
     }
 
-    /// The sum over each kernel, by name.
+    /// The sums over each kernel, by name.
     pub fn kernels(&self) -> Vec<(Arc<str>, Total)> {
         let state = self.shared.state();
         let kernels = state.kernels.iter();
@@ -327,20 +329,21 @@ impl Trace {
         self.total(Kind::HardSync).count
     }
 
-    /// The spans so far, by start. Empty without [`Detail::Timeline`]; the device's appear after a hard synchronisation.
+    /// The spans so far, by start. Empty without [`Detail::Timeline`]; spans of the device appear after a
+    /// hard synchronisation.
     pub fn spans(&self) -> Vec<Span> {
         let mut spans = self.shared.state().spans.clone();
         spans.sort_by(|a, b| a.start_seconds.total_cmp(&b.start_seconds));
         spans
     }
 
-    /// The spans so far, in no order, which are kept no longer: there is room for as many again.
+    /// Takes the spans so far, in no order, which makes room for new ones.
     pub fn take_spans(&self) -> Vec<Span> {
         std::mem::take(&mut self.shared.state().spans)
     }
 
-    /// From now on so many spans are kept at most: 0 while something is timed that events would slow down. Without effect unless the
-    /// device was opened with [`Detail::Timeline`].
+    /// Limits the spans from now on: 0 while a measurement runs that events would slow down. No effect unless
+    /// the device was opened with [`Detail::Timeline`].
     pub fn limit_spans(&self, spans_max: usize) {
         let mut state = self.shared.state();
         if state.origin.is_some() {
@@ -348,13 +351,13 @@ impl Trace {
         }
     }
 
-    /// How long the device was busy, with transfers and without; what runs at the same time counts once. `None` without
-    /// [`Detail::Timeline`].
+    /// The time in which the device was busy, with and without transfers; overlapping time counts once.
+    /// `None` without [`Detail::Timeline`].
     pub fn busy(&self) -> Option<Busy> {
         render::busy(&self.spans())
     }
 
-    /// A table: how many, bytes, seconds, rate; of each kernel too.
+    /// A table of counts, bytes, seconds and rates, by kind and by kernel.
     pub fn table(&self) -> String {
         let totals = self.shared.state().totals;
         let kernels = self.kernels();
@@ -366,7 +369,7 @@ impl Trace {
         table
     }
 
-    /// One line of text for each kind, `columns` characters wide: busy where it is not a dot.
+    /// One line of text for each kind, `columns` characters wide: `#` where it was busy, a dot elsewhere.
     pub fn timeline_text(&self, columns: usize) -> String {
         render::text(&self.spans(), columns)
     }
@@ -384,9 +387,8 @@ impl fmt::Debug for Trace {
 }
 
 impl Shared {
-    /// A panic of another thread cannot leave the state half changed, so poison is no matter.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The trace as a table, as text and as a picture.
+//! A trace as a table, as a timeline in text, and as an SVG.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub(super) fn table<'a>(totals: impl Iterator<Item = (&'a str, Total)>) -> Strin
     text
 }
 
-/// Seconds in which something of the device ran, and something of it or a copy. Spans are by start.
+/// The busy seconds; the spans are sorted by start.
 pub(super) fn busy(spans: &[Span]) -> Option<Busy> {
     let covered = |wanted: fn(Kind) -> bool| {
         let mut covered = (0.0, f64::NEG_INFINITY);
@@ -59,7 +59,7 @@ pub(super) fn busy(spans: &[Span]) -> Option<Busy> {
     })
 }
 
-/// Both, as lines of the table.
+/// The busy seconds as lines of the table.
 pub(super) fn busy_lines(busy: Busy) -> String {
     let line =
         |name: &str, seconds: f64| format!("{name:<28} {:>8} {:>16} {seconds:>11.6} {:>9}\n", "-", "-", "-");
@@ -152,7 +152,7 @@ pub(super) fn svg(spans: &[Span]) -> String {
     svg
 }
 
-/// A kernel's name is its author's: keep it text.
+/// Escapes the name of a kernel for the SVG.
 fn escaped(name: &str) -> String {
     name.replace('&', "&amp;").replace('<', "&lt;")
 }

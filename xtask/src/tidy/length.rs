@@ -1,11 +1,11 @@
-//! A file is one idea. Past 700 lines, ask whether it is two.
+//! Files past 700 lines: do they contain more than one idea?
 
 use super::Finding;
 use super::source::Source;
 
 const LINES_MAX: usize = 700;
 
-/// Files that are worth a second look.
+/// Files that are longer.
 pub fn check(sources: &[Source]) -> Vec<Finding> {
     sources
         .iter()

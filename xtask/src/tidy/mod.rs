@@ -1,12 +1,12 @@
-//! Tidy: the tree goes in, a list of findings comes out.
+//! Tidy: reads the tree, returns a list of findings.
 //!
-//! | check | holds |
+//! | check | rule |
 //! |---|---|
 //! | [`packages`] | which room (package) may use which, and that each has its lints |
-//! | [`rooms`] | inside `core`: which module may use which, and who may make system calls |
+//! | [`rooms`] | inside `core`: which module may use which, and which may make system calls |
 //! | [`unsafety`] | `unsafe` only in the leaves that are listed |
 //! | [`upstream`] | no source of the crate that we graft onto is kept in the tree |
-//! | [`length`] | files past 700 lines are pointed at (a warning) |
+//! | [`length`] | files of at most 700 lines (a warning) |
 //!
 //! The checks see tokens ([`source`]), not text: comments and strings never count.
 
@@ -22,14 +22,14 @@ use std::path::{Path, PathBuf};
 
 use source::Source;
 
-/// What is wrong, and where.
+/// A violation and its place.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// Path from the workspace's root.
     pub file: PathBuf,
-    /// Line, from 1; 0 speaks of the whole file.
+    /// Line, from 1; 0 is the whole file.
     pub line: usize,
-    /// The habit that is broken, and what to do.
+    /// The rule that is violated, and the remedy.
     pub message: String,
 }
 
@@ -55,12 +55,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that tidy has to say.
+/// The result of all checks.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Broken habits.
+    /// Violations.
     pub errors: Vec<Finding>,
-    /// Things to think about.
+    /// Files that may need a change.
     pub warnings: Vec<Finding>,
     /// Checks that could not run here, and why.
     pub skipped: Vec<String>,
@@ -84,7 +84,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Checks the workspace at `root`. The error is a problem with looking, not a finding.
+/// Checks the workspace at `root`. The error is a tree that cannot be read, not a finding.
 pub fn run(root: &Path) -> Result<Report, String> {
     let metadata = packages::metadata(root)?;
     let sources = Source::all(root)?;

@@ -15,11 +15,18 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-fake-driver", &[]),
     ("spillproof-gpu-host", &[]),
     ("spillproof-graft", &[]),
+    ("spillproof-halo2", &["spillproof"]),
     (
         "halo2-axiom",
-        &["spillproof", "spillproof-gpu", "spillproof-graft"],
+        &[
+            "spillproof",
+            "spillproof-gpu",
+            "spillproof-graft",
+            "spillproof-halo2",
+        ],
     ),
     ("spillproof-cgroup-tests", &[]),
+    ("spillproof-circuits", &["halo2-axiom"]),
     (
         "spillproof-cli",
         &[
@@ -27,13 +34,24 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "spillproof-format",
             "spillproof-gpu",
             "halo2-axiom",
+            "spillproof-circuits",
+            "spillproof-cgroup-tests",
+        ],
+    ),
+    (
+        "spillproof-bench",
+        &[
+            "spillproof",
+            "spillproof-gpu",
+            "spillproof-circuits",
+            "spillproof-cli",
             "spillproof-cgroup-tests",
         ],
     ),
     ("xtask", &[]),
 ];
 
-/// Packages whose lints are somebody else's: the drop-in compiles upstream source.
+/// Packages with lints of their own: the drop-in compiles upstream source.
 const UPSTREAM_LINTS: &[&str] = &["halo2-axiom"];
 
 /// `cargo metadata` of the workspace's own packages; needs nothing but this tree.

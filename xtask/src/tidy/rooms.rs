@@ -15,24 +15,25 @@ const ROOMS: &[Room] = &[
     ("budget", &[]),
     ("storage", &["budget"]),
     ("kernels", &[]),
+    ("dry", &["budget"]),
     ("tier", &["budget", "kernels"]),
-    ("column", &["budget", "storage", "tier"]),
-    ("stream", &["budget", "storage", "tier", "column", "kernels"]),
+    ("column", &["budget", "storage", "dry", "tier"]),
+    (
+        "stream",
+        &["budget", "storage", "dry", "tier", "column", "kernels"],
+    ),
     (
         "plonkish",
-        &["budget", "storage", "tier", "column", "kernels", "stream"],
+        &["budget", "storage", "dry", "tier", "column", "kernels", "stream"],
     ),
     ("session", &["budget", "storage", "tier", "column"]),
     (
         "commit",
         &[
-            "budget", "storage", "tier", "column", "kernels", "stream", "session",
+            "budget", "storage", "dry", "tier", "column", "kernels", "stream", "session",
         ],
     ),
-    (
-        "plan",
-        &["budget", "column", "kernels", "stream", "plonkish", "commit"],
-    ),
+    ("plan", &["budget", "dry", "column", "kernels", "commit"]),
 ];
 
 /// Rooms that own system calls.

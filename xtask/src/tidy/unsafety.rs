@@ -13,13 +13,12 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/budget/pages.rs", "anonymous maps"),
     ("core/src/column/mapped.rs", "cells of a map"),
     ("core/src/column/view.rs", "columns as slices"),
-    ("core/src/kernels/lanes/field.rs", "vector instructions"),
     (
-        "core/src/kernels/lanes/mod.rs",
-        "the entry to code for one processor",
+        "core/src/kernels/backend/avx512/instructions.rs",
+        "vector instructions, and the entry to code for one processor",
     ),
     (
-        "core/src/kernels/lanes/words.rs",
+        "core/src/kernels/backend/words.rs",
         "multiplication with two carries",
     ),
     ("core/src/storage/map.rs", "maps of files"),
@@ -30,6 +29,7 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/storage/pread.rs", "buffers that the kernel writes into"),
     ("core/src/storage/transfer.rs", "buffers in flight"),
     ("core/src/storage/uring.rs", "entries of the ring"),
+    ("core/tests/fork.rs", "a child process"),
     (
         "halo2-patch/axiom/src/spillproof/cells.rs",
         "references to advice cells in a map",

@@ -3,9 +3,9 @@
 //! Algorithm: Stein's binary GCD, 31 halvings at a time: what they do to both numbers is found from 33 leading and 31 trailing
 //! bits, and then done to the whole (Pornin, *Optimized Binary GCD for Modular Inversion*, 2020, algorithm 2). The cofactors are
 //! divided by 2^31 modulo p with them, as in a Montgomery reduction, so that no power of two is left at the end, and the loop
-//! stops when it is done: time depends on the number. Bounds: p below 2^255, cofactors below p. Memory: none.
+//! stops when it is done: time depends on the number. Bounds: p below 2^(64 N - 1), cofactors below p. Memory: none.
 
-use super::{Limbs, add, sub};
+use super::limbs::{Limbs, add, sub};
 
 /// Halvings in a round.
 const HALVINGS: u32 = 31;
@@ -15,11 +15,12 @@ const LOW_MASK: u64 = (1 << HALVINGS) - 1;
 type Factors = [i64; 2];
 
 /// `1 / value` modulo `p`, for `value` from 1 to p - 1 and `minus_inverse` = -1/p modulo 2^64.
-pub(super) fn inverse(value: &Limbs, p: &Limbs, minus_inverse: u64) -> Limbs {
+pub(super) fn inverse<const N: usize>(value: &Limbs<N>, p: &Limbs<N>, minus_inverse: u64) -> Limbs<N> {
     // value * u = a and value * v = b modulo p.
     let (mut a, mut b) = (*value, *p);
-    let (mut u, mut v): (Limbs, Limbs) = ([1, 0, 0, 0], [0; 4]);
-    while a != [0; 4] {
+    let (mut u, mut v): (Limbs<N>, Limbs<N>) = ([0; N], [0; N]);
+    u[0] = 1;
+    while a != [0; N] {
         let [mut for_a, mut for_b] = halvings(&a, &b);
         let halved = (half(&a, &b, &mut for_a), half(&a, &b, &mut for_b));
         (a, b) = halved;
@@ -32,8 +33,8 @@ pub(super) fn inverse(value: &Limbs, p: &Limbs, minus_inverse: u64) -> Limbs {
 }
 
 /// The factors of 31 steps of the binary GCD, each of which halves `a`, or the difference of both.
-fn halvings(a: &Limbs, b: &Limbs) -> [Factors; 2] {
-    let bits = (0..4).rev().find_map(|i| match a[i] | b[i] {
+fn halvings<const N: usize>(a: &Limbs<N>, b: &Limbs<N>) -> [Factors; 2] {
+    let bits = (0..N).rev().find_map(|i| match a[i] | b[i] {
         0 => None,
         word => Some(64 * i as u32 + 64 - word.leading_zeros()),
     });
@@ -56,7 +57,7 @@ fn halvings(a: &Limbs, b: &Limbs) -> [Factors; 2] {
 }
 
 /// The 33 bits below bit `bits` and the lowest 31; everything, for 64 bits.
-fn ends(a: &Limbs, bits: u32) -> u64 {
+fn ends<const N: usize>(a: &Limbs<N>, bits: u32) -> u64 {
     let shift = bits - 64;
     let (word, bit) = ((shift / 64) as usize, shift % 64);
     let mut top = a[word] >> bit;
@@ -66,52 +67,64 @@ fn ends(a: &Limbs, bits: u32) -> u64 {
     (top & !LOW_MASK) | (a[0] & LOW_MASK)
 }
 
-/// `a * factors[0] + b * factors[1] + more`, 320 bits with a sign.
+/// N limbs, and a word above them with the sign.
+type Wide<const N: usize> = (Limbs<N>, u64);
+
+/// `a * factors[0] + b * factors[1]`, with a sign.
 #[inline(always)]
-fn combined(a: &Limbs, b: &Limbs, [f, g]: Factors) -> [u64; 5] {
-    let mut sum = [0; 5];
+fn combined<const N: usize>(a: &Limbs<N>, b: &Limbs<N>, [f, g]: Factors) -> Wide<N> {
+    let mut sum = [0; N];
     let mut carry = 0i128;
-    for i in 0..4 {
+    for i in 0..N {
         carry += i128::from(a[i]) * i128::from(f) + i128::from(b[i]) * i128::from(g);
         sum[i] = carry as u64;
         carry >>= 64;
     }
-    sum[4] = carry as u64;
-    sum
+    (sum, carry as u64)
 }
 
-/// Divided by 2^31, of which it is a multiple; what is above 256 bits is the sign.
+/// Divided by 2^31, of which it is a multiple; what is above N limbs is the sign.
 #[inline(always)]
-fn shifted(wide: &[u64; 5]) -> Limbs {
-    let word = |i: usize| wide[i] >> HALVINGS | wide[i + 1] << (64 - HALVINGS);
-    [word(0), word(1), word(2), word(3)]
+fn shifted<const N: usize>((low, top): &Wide<N>) -> Limbs<N> {
+    let mut shifted = [0; N];
+    for i in 0..N {
+        let above = if i + 1 < N { low[i + 1] } else { *top };
+        shifted[i] = low[i] >> HALVINGS | above << (64 - HALVINGS);
+    }
+    shifted
 }
 
 /// The number after a round. If it would be negative, it and its factors change their signs.
-fn half(a: &Limbs, b: &Limbs, factors: &mut Factors) -> Limbs {
+fn half<const N: usize>(a: &Limbs<N>, b: &Limbs<N>, factors: &mut Factors) -> Limbs<N> {
     let sum = combined(a, b, *factors);
     let number = shifted(&sum);
-    if sum[4] >> 63 == 0 {
+    if sum.1 >> 63 == 0 {
         return number;
     }
     *factors = factors.map(|factor| -factor);
-    sub(&[0; 4], &number).0
+    sub(&[0; N], &number).0
 }
 
 /// The cofactor after a round: the sum over 2^31, modulo p.
-fn cofactor(u: &Limbs, v: &Limbs, factors: Factors, p: &Limbs, minus_inverse: u64) -> Limbs {
+fn cofactor<const N: usize>(
+    u: &Limbs<N>,
+    v: &Limbs<N>,
+    factors: Factors,
+    p: &Limbs<N>,
+    minus_inverse: u64,
+) -> Limbs<N> {
     let mut sum = combined(u, v, factors);
-    let multiple = sum[0].wrapping_mul(minus_inverse) & LOW_MASK;
+    let multiple = sum.0[0].wrapping_mul(minus_inverse) & LOW_MASK;
     let mut carry = 0u128;
-    for i in 0..4 {
-        carry += u128::from(sum[i]) + u128::from(p[i]) * u128::from(multiple);
-        sum[i] = carry as u64;
+    for i in 0..N {
+        carry += u128::from(sum.0[i]) + u128::from(p[i]) * u128::from(multiple);
+        sum.0[i] = carry as u64;
         carry >>= 64;
     }
-    sum[4] = sum[4].wrapping_add(carry as u64);
+    sum.1 = sum.1.wrapping_add(carry as u64);
     // From -p to 2 p.
     let number = shifted(&sum);
-    if sum[4] >> 63 == 1 {
+    if sum.1 >> 63 == 1 {
         return add(&number, p).0;
     }
     match sub(&number, p) {
@@ -125,9 +138,11 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng;
 
-    use crate::kernels::field::KernelField;
+    use ark_ff::PrimeField;
 
-    fn like_arkworks<F: KernelField>(seed: u64) {
+    use crate::kernels::field::CoordinateField;
+
+    fn like_arkworks<F: CoordinateField + PrimeField>(seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let check = |value: F| {
             assert_eq!(value.inverted(), value.inverse(), "seed {seed}: {value}");
@@ -145,13 +160,12 @@ mod tests {
             power.double_in_place();
         }
         // Montgomery limbs of few bits, and of many.
-        for shift in 0..254 {
-            let mut value = F::ZERO;
-            value.montgomery_limbs_mut()[shift / 64] = 1 << (shift % 64);
-            if shift < 250 {
-                check(value);
-                check(-value);
-            }
+        for shift in 0..F::MODULUS_BIT_SIZE as usize - 4 {
+            let mut bytes = vec![0; F::BYTES];
+            bytes[shift / 8] = 1 << (shift % 8);
+            let value = F::decode(&bytes);
+            check(value);
+            check(-value);
         }
         for _ in 0..20_000 {
             check(F::rand(&mut rng));
@@ -169,5 +183,7 @@ mod tests {
         like_arkworks::<ark_bn254::Fq>(seed);
         like_arkworks::<ark_pallas::Fr>(seed);
         like_arkworks::<ark_pallas::Fq>(seed);
+        like_arkworks::<ark_bls12_381::Fq>(seed);
+        like_arkworks::<ark_bls12_381::Fr>(seed);
     }
 }

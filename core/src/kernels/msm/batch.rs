@@ -1,25 +1,43 @@
-//! Affine additions that share one inversion.
+//! Affine additions that share one inversion, in lanes.
 //!
 //! An addition or doubling is lambda = numerator / denominator, x3 = lambda^2 - x1 - x2, y3 = lambda (x1 - x3) - y1. A queue of
-//! pairs of places is taken [`CAPACITY`] (in lanes twice that) at a time: one loop without unpredictable branches multiplies the denominators up (so
-//! that many cache misses are under way at once), their product is inverted once, and a second loop finishes the sums. Cost: 6
-//! multiplications, and a share of an inversion. Where the processor can, [`super::eight`] does the same in eight
-//! lanes. Memory: [`Adder::bytes`].
+//! pairs of places is taken [`CAPACITY`] at a time, in groups of as many as there are lanes ([`crate::kernels::backend`]). On the way up
+//! every lane of every one of the interleaved chains of groups multiplies its denominators up; the chains' products are multiplied
+//! together, then the lanes', and one number is inverted. On the way down operands are read again: to keep
+//! what was made of them would move three times the bytes. They are read between the rows of products that do not wait for
+//! them ([`Beside`]). Cost: 6 multiplications, and a share of an inversion. In an extension denominators are multiplied up as their
+//! norms, and inverses are taken from those of the norms: the three products of each denominator are the prime field's.
+//!
+//! Shift. Coordinates are native, and stay so. In these formulas, large letters are the integers that lanes hold, small ones the values
+//! that they stand for; R is native, R 2^(2 h) the lanes' own, and a product in lanes of A and B is A B / (R 2^(2 h)):
+//!
+//! - x3 needs MU^2 / (R 2^(2 h)) = lambda^2 R, so MU = lambda R 2^h; and y3 needs the product of MU with 2^h (X1 - X3). So the
+//!   one price of native data is a shift by h bits.
+//! - As MU = N I / (R 2^(2 h)) with the numerator N = n R, I = 2^(3 h) R / d = C / D with C = 2^(3 h) R^2.
+//! - Prefix products P_k = P_(k-1) D_k / (R 2^(2 h)). With V_k = C / P_k: V_k P_(k-1) / (R 2^(2 h)) = C / D_k = I, and
+//!   V_k D_k / (R 2^(2 h)) = C / P_(k-1) = V_(k-1). So whatever is multiplied up, in one chain, across chains or across lanes, is
+//!   inverted down by products alone, once the last V is there. P_0 may be anything but zero: it is the integer 1. The same holds for
+//!   norms in place of D: conj(D) V / (R 2^(2 h)) is C / D if V is C over the norm D conj(D) / (R 2^(2 h)).
+//! - The last P is taken for a native element P / R; its scalar inverse holds R^2 / P, and 2^(3 h) times that is V.
+//!
+//! Bounds, in multiples of p <= R 2^(2 h) / 32, with h at most 2 (or p a millionth of that), of elements or components (coordinates below
+//! 1, or 1 for a negated 0): D, N <= 2; P, V, I < 3; MU < 2.2, in an extension 3.2; MU^2 < 2.2, or 4; x3 = MU^2 - X1 - X2 + 3 in 1 .. 7;
+//! 2^h (X1 - X3 + 1) < 8, its product with MU < 2.6, or 4.2; y3 = that - Y1 + 2 in 1 .. 6.2. Memory: [`Adder::bytes`].
 
-use ark_ff::{Field, Zero};
+use std::any::Any;
+use std::marker::PhantomData;
 
-use super::eight::EightAdder;
+use ark_ff::Zero;
+
+use crate::kernels::backend::{Backend, Beside, CHAINS_MAX, Kernel, Lanes, PrimeValue, invert};
 use crate::kernels::curve::{Coordinates, Curve, Point};
-use crate::kernels::field::KernelField;
-use crate::kernels::platform::Platform;
+use crate::kernels::field::CoordinateField;
 
 /// Additions that share an inversion.
-const CAPACITY: usize = 2048;
-/// The same in lanes, where an addition takes less than half the memory.
-pub(super) const CAPACITY_IN_LANES: usize = 2 * CAPACITY;
+const CAPACITY: usize = 4096;
 
-/// Independent chains of products: one alone would be bound by the multiplier's latency.
-const CHAINS: usize = 4;
+/// Groups whose operands are under way from memory.
+const AHEAD: usize = 4;
 
 /// Both operands of an addition, by places whose meaning is the [`Places`]'.
 pub(super) type Pair = [u32; 2];
@@ -47,139 +65,350 @@ pub(super) trait Places<P: Curve> {
     }
 }
 
+/// A group of additions, between the way up and the way down.
 #[derive(Clone, Copy)]
-struct Entry<F> {
-    numerator: F,
-    denominator: F,
-    /// Product of the chain's denominators before this one.
-    before: F,
-    x: F,
-    y: F,
-    x_sum: F,
-    /// In the queue.
-    index: u32,
+struct Group<V> {
+    /// Norms of the denominators.
+    norm: V,
+    /// Product of the chain's norms before this one.
+    before: V,
+    /// Lanes whose first operand is infinity and the second is not.
+    empty: u8,
+    /// Other lanes in which an x is zero or both are equal.
+    special: u8,
 }
 
 /// Adds queues of pairs.
 pub(super) struct Adder<P: Curve> {
-    entries: Vec<Entry<P::BaseField>>,
-    /// In place of `entries`, where the platform has lanes.
-    eight: Option<EightAdder<P>>,
+    backend: Backend,
+    /// A `Vec` of the backend's groups: which type they are is the backend's.
+    groups: Box<dyn Any + Send>,
+    curve: PhantomData<fn() -> P>,
 }
 
 impl<P: Curve> Adder<P> {
-    pub(super) fn new(platform: Platform) -> Self {
-        let eight = match platform {
-            Platform::Portable | Platform::Avx2 => None,
-            Platform::Avx512Ifma => EightAdder::new(),
-        };
+    pub(super) fn new(backend: Backend) -> Self {
         Self {
-            entries: Vec::with_capacity(if eight.is_some() { 0 } else { CAPACITY }),
-            eight,
+            backend,
+            groups: backend.run(Room(PhantomData::<P>)),
+            curve: PhantomData,
         }
     }
 
-    /// Bytes of an adder on any platform.
+    /// Bytes of an adder on any backend.
     pub(super) fn bytes() -> u64 {
-        let entries = CAPACITY * size_of::<Entry<P::BaseField>>();
-        entries.max(CAPACITY_IN_LANES * EightAdder::<P>::ADDITION_BYTES) as u64
+        let value_bytes = Backend::lane_bytes_max::<<P::BaseField as CoordinateField>::Prime>();
+        // The portable backend has one pair of masks for each addition.
+        (CAPACITY * (2 * value_bytes + size_of::<u64>())) as u64
     }
 
     /// Every pair's sum to its target.
     pub(super) fn add(&mut self, queue: &[Pair], places: &mut impl Places<P>) {
-        let capacity = match &self.eight {
-            Some(_) => CAPACITY_IN_LANES,
-            None => CAPACITY,
-        };
-        for first in (0..queue.len()).step_by(capacity) {
-            let end = (first + capacity).min(queue.len());
-            match &mut self.eight {
-                Some(eight) => eight.add(queue, first..end, places),
-                None => {
-                    self.read(queue, first..end, places);
-                    self.write(queue, places);
-                }
-            }
+        for (part, queue) in queue.chunks(CAPACITY).enumerate() {
+            self.backend.run(Add {
+                groups: &mut *self.groups,
+                start: part * CAPACITY,
+                queue,
+                places,
+                curve: PhantomData,
+            });
         }
-    }
-
-    /// Queue to entries; sums that need no inversion are written.
-    #[inline(always)]
-    fn read(&mut self, queue: &[Pair], part: std::ops::Range<usize>, places: &mut impl Places<P>) {
-        let start = part.start;
-        for (i, pair) in queue[part].iter().enumerate() {
-            let index = start + i;
-            let [a, b] = places.operands(*pair);
-            let denominator = b.x.minus(&a.x);
-            // Zero is infinity's x, and equal x is doubling or cancelling.
-            if denominator.is_zero() | a.x.is_zero() | b.x.is_zero() {
-                match special::<P>(&a, &b) {
-                    Ok(sum) => *places.target(index, pair[0]) = sum,
-                    Err((numerator, denominator)) => {
-                        self.entries
-                            .push(entry::<P>(&a, &b, numerator, denominator, index as u32));
-                    }
-                }
-                continue;
-            }
-            self.entries
-                .push(entry::<P>(&a, &b, b.y.minus(&a.y), denominator, index as u32));
-        }
-    }
-
-    /// Entries to sums.
-    #[inline(always)]
-    fn write(&mut self, queue: &[Pair], places: &mut impl Places<P>) {
-        if self.entries.is_empty() {
-            return;
-        }
-        let mut products = [P::BaseField::ONE; CHAINS];
-        for (i, entry) in self.entries.iter_mut().enumerate() {
-            let product = &mut products[i % CHAINS];
-            entry.before = *product;
-            *product = product.times(&entry.denominator);
-        }
-        let mut inverses = invert_all(&products);
-        for (i, entry) in self.entries.iter().enumerate().rev() {
-            let inverse = &mut inverses[i % CHAINS];
-            let lambda = entry.numerator.times(&inverse.times(&entry.before));
-            *inverse = inverse.times(&entry.denominator);
-            let x = lambda.squared().minus(&entry.x_sum);
-            let y = lambda.times(&entry.x.minus(&x)).minus(&entry.y);
-            let index = entry.index as usize;
-            *places.target(index, queue[index][0]) = Coordinates { x, y };
-        }
-        self.entries.clear();
     }
 }
 
+/// Makes room for the groups of [`CAPACITY`] additions.
+struct Room<P>(PhantomData<P>);
+
+impl<P: Curve> Kernel<P::BaseField> for Room<P> {
+    type Output = Box<dyn Any + Send>;
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, _: L) -> Self::Output {
+        Box::new(Vec::<Group<PrimeValue<P::BaseField, W, L>>>::with_capacity(
+            CAPACITY.div_ceil(W),
+        ))
+    }
+}
+
+/// Sums of a part of a queue that begins at `start`.
+struct Add<'a, P, S> {
+    groups: &'a mut (dyn Any + Send),
+    start: usize,
+    queue: &'a [Pair],
+    places: &'a mut S,
+    curve: PhantomData<P>,
+}
+
+impl<P: Curve, S: Places<P>> Kernel<P::BaseField> for Add<'_, P, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) {
+        let Self {
+            groups,
+            start,
+            queue,
+            places,
+            ..
+        } = self;
+        let Some(groups) = groups.downcast_mut::<Vec<Group<PrimeValue<P::BaseField, W, L>>>>() else {
+            unreachable!("the groups are those of this backend");
+        };
+        let products = up::<P, S, W, L>(lanes, queue, places, groups);
+        // C / product, for each chain and lane. Not zero: no factor is.
+        let shift = <P::BaseField as CoordinateField>::Prime::from(1u64 << (3 * L::HALF_SHIFT));
+        let Some(mut inverses) = invert::<P::BaseField, W, L>(lanes, &products, &shift) else {
+            unreachable!("a product of denominators that are not zero");
+        };
+        for (number, group) in groups.iter().enumerate().rev() {
+            if number >= AHEAD {
+                prefetch::<P, S, W, L>(lanes, chunk::<W>(queue, number - AHEAD), places);
+            }
+            let inverse = &mut inverses[number % L::CHAINS];
+            let pairs = chunk::<W>(queue, number);
+            down::<P, S, W, L>(lanes, group, inverse, pairs, start + number * W, places);
+        }
+    }
+}
+
+/// Up to W pairs.
 #[inline(always)]
-fn entry<P: Curve>(
-    a: &Point<P>,
-    b: &Point<P>,
-    numerator: P::BaseField,
-    denominator: P::BaseField,
-    index: u32,
-) -> Entry<P::BaseField> {
-    let x_sum = a.x.plus(&b.x);
-    Entry {
-        numerator,
-        denominator,
-        before: P::BaseField::ONE,
-        x: a.x,
-        y: a.y,
-        x_sum,
-        index,
+fn chunk<const W: usize>(queue: &[Pair], number: usize) -> &[Pair] {
+    let first = number * W;
+    &queue[first..(first + W).min(queue.len())]
+}
+
+/// Asks for a group's operands.
+#[inline(always)]
+fn prefetch<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
+    lanes: L,
+    pairs: &[Pair],
+    places: &S,
+) {
+    for pair in pairs {
+        lanes.prefetch(places.first(pair[0]));
+        lanes.prefetch(places.second(pair[1]));
+    }
+}
+
+/// W pairs; where there are fewer, the first again.
+#[inline(always)]
+fn filled<const W: usize>(pairs: &[Pair]) -> [Pair; W] {
+    if let Ok(all) = pairs.try_into() {
+        return all;
+    }
+    let mut all = [pairs[0]; W];
+    all[..pairs.len()].copy_from_slice(pairs);
+    all
+}
+
+/// The lanes whose operand `which` is meant negated.
+#[inline(always)]
+fn negative<const W: usize>(pairs: &[Pair; W], which: usize) -> u8 {
+    let mut mask = 0;
+    for (lane, pair) in pairs.iter().enumerate() {
+        mask |= ((pair[which] & 1) as u8) << lane;
+    }
+    mask
+}
+
+/// The pairs in the lanes of `mask`.
+#[inline(always)]
+fn specials(mask: u8, pairs: &[Pair]) -> impl Iterator<Item = (usize, &Pair)> {
+    let pairs = if mask == 0 { &[] } else { pairs };
+    pairs
+        .iter()
+        .enumerate()
+        .filter(move |(lane, _)| mask >> lane & 1 == 1)
+}
+
+/// Reads a coordinate of both operands of W additions while a product is made.
+struct Read<'a, F: CoordinateField, const W: usize, L: Lanes<F, W>> {
+    lanes: L,
+    from: [[&'a F; W]; 2],
+    native: [Option<L::Native>; 2],
+    values: [L::Value; 2],
+}
+
+impl<'a, F: CoordinateField, const W: usize, L: Lanes<F, W>> Read<'a, F, W, L> {
+    #[inline(always)]
+    fn new(lanes: L, first: [&'a F; W], second: [&'a F; W]) -> Self {
+        Self {
+            lanes,
+            from: [first, second],
+            native: [None; 2],
+            values: [lanes.unit(); 2],
+        }
+    }
+}
+
+impl<F: CoordinateField, const W: usize, L: Lanes<F, W>> Beside for Read<'_, F, W, L> {
+    #[inline(always)]
+    fn step(&mut self, step: usize, steps: usize) {
+        let which = step / (steps / 2);
+        match step % (steps / 2) {
+            0 => self.native[which] = Some(self.lanes.gather(self.from[which])),
+            2 => {
+                if let Some(native) = &self.native[which] {
+                    self.values[which] = self.lanes.unpack(native);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Operands to the norms of denominators, and these to each chain's product, which is made while the next group's operands are read.
+#[inline(always)]
+fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
+    lanes: L,
+    queue: &[Pair],
+    places: &S,
+    groups: &mut Vec<Group<PrimeValue<P::BaseField, W, L>>>,
+) -> [PrimeValue<P::BaseField, W, L>; CHAINS_MAX] {
+    let prime = lanes.prime();
+    prefetch::<P, S, W, L>(lanes, &queue[..queue.len().min(AHEAD * W)], places);
+    let mut products = [prime.unit(); CHAINS_MAX];
+    // The product with a group's norms is made while the next group is read. Before the first one there is none.
+    let mut last = prime.unit();
+    groups.clear();
+    for number in 0..queue.len().div_ceil(W) {
+        if (number + AHEAD) * W < queue.len() {
+            prefetch::<P, S, W, L>(lanes, chunk::<W>(queue, number + AHEAD), places);
+        }
+        let pairs = chunk::<W>(queue, number);
+        let all = filled::<W>(pairs);
+        let a = all.map(|pair| places.first(pair[0]));
+        let b = all.map(|pair| places.second(pair[1]));
+        let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
+        let product = &mut products[(number + L::CHAINS - 1) % L::CHAINS];
+        *product = prime.product_beside(product, &last, &mut x);
+        let mut denominator = lanes.carried(lanes.difference(&x.values[1], &x.values[0], 1));
+        let mut group = Group {
+            norm: last,
+            before: products[number % L::CHAINS],
+            empty: 0,
+            special: 0,
+        };
+        if let [Some(a_x), Some(b_x)] = &x.native {
+            let (a_zero, b_zero) = (lanes.zeros(a_x), lanes.zeros(b_x));
+            let special_lanes = a_zero | b_zero | lanes.equals(a_x, b_x);
+            if special_lanes != 0 {
+                if a_zero & !b_zero != 0 {
+                    let a_y = lanes.gather(a.map(|a| &a.y));
+                    group.empty = a_zero & lanes.zeros(&a_y) & !b_zero;
+                }
+                group.special = special_lanes & !group.empty;
+                replace_denominators::<P, S, W, L>(lanes, &mut denominator, &group, pairs, places);
+            }
+        }
+        group.norm = lanes.norm(&denominator);
+        last = group.norm;
+        groups.push(group);
+    }
+    let product = &mut products[(groups.len() + L::CHAINS - 1) % L::CHAINS];
+    *product = prime.product(product, &last);
+    products
+}
+
+/// Doublings' denominators to their lanes, 1 to those of sums that need none.
+#[inline(always)]
+fn replace_denominators<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
+    lanes: L,
+    denominator: &mut L::Value,
+    group: &Group<PrimeValue<P::BaseField, W, L>>,
+    pairs: &[Pair],
+    places: &S,
+) {
+    lanes.replace_by_unit(denominator, group.empty | group.special);
+    for (lane, pair) in specials(group.special, pairs) {
+        let [a, b] = places.operands(*pair);
+        if let Err((_, special)) = special::<P>(&a, &b) {
+            lanes.replace(denominator, lane, &special);
+        }
+    }
+}
+
+/// A group's sums to their targets, `inverse` from behind the group to before it.
+#[inline(always)]
+fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
+    lanes: L,
+    group: &Group<PrimeValue<P::BaseField, W, L>>,
+    inverse: &mut PrimeValue<P::BaseField, W, L>,
+    pairs: &[Pair],
+    index: usize,
+    places: &mut S,
+) {
+    let prime = lanes.prime();
+    let all = filled::<W>(pairs);
+    let a = all.map(|pair| places.first(pair[0]));
+    let b = all.map(|pair| places.second(pair[1]));
+    let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
+    let mut y = Read::new(lanes, a.map(|a| &a.y), b.map(|b| &b.y));
+    let own = prime.product_beside(inverse, &group.before, &mut y);
+    *inverse = prime.product_beside(inverse, &group.norm, &mut x);
+    let ([a_x, b_x], [mut a_y, mut b_y]) = (x.values, y.values);
+    let own = {
+        // In a prime field nothing of the denominator is used.
+        let mut denominator = lanes.carried(lanes.difference(&b_x, &a_x, 1));
+        if L::EXTENSION && group.empty | group.special != 0 {
+            replace_denominators::<P, S, W, L>(lanes, &mut denominator, group, pairs, places);
+        }
+        lanes.over_norm(&denominator, &own)
+    };
+    if S::SIGNED[0] {
+        a_y = lanes.signed(&a_y, negative(&all, 0));
+    }
+    if S::SIGNED[1] {
+        b_y = lanes.signed(&b_y, negative(&all, 1));
+    }
+    let mut numerator = lanes.carried(lanes.difference(&b_y, &a_y, 1));
+    for (lane, pair) in specials(group.special, pairs) {
+        let [a, b] = places.operands(*pair);
+        if let Err((doubling, _)) = special::<P>(&a, &b) {
+            lanes.replace(&mut numerator, lane, &doubling);
+        }
+    }
+
+    let mu = lanes.product(&numerator, &own);
+    let x = lanes.difference(&lanes.square(&mu), &lanes.sum(&a_x, &b_x), 3);
+    let mut x = lanes.canonical(x);
+    let step = lanes.half_shifted(&lanes.difference(&a_x, &x, 1));
+    let rise = lanes.product(&mu, &step);
+    let mut y = lanes.canonical(lanes.difference(&rise, &a_y, 2));
+    if group.empty != 0 {
+        x = lanes.blend(group.empty, &b_x, &x);
+        y = lanes.blend(group.empty, &lanes.carried(b_y), &y);
+    }
+    for (lane, pair) in specials(group.special, pairs) {
+        let [a, b] = places.operands(*pair);
+        if let Ok(sum) = special::<P>(&a, &b) {
+            lanes.replace(&mut x, lane, &sum.x);
+            lanes.replace(&mut y, lane, &sum.y);
+        }
+    }
+
+    let (x, y) = (lanes.rows(&x), lanes.rows(&y));
+    if pairs.len() == W {
+        // A loop of fixed length: unrolled, and the vectors stay in registers.
+        for (lane, pair) in all.iter().enumerate() {
+            let target = places.target(index + lane, pair[0]);
+            lanes.store_row(&x, lane, &mut target.x);
+            lanes.store_row(&y, lane, &mut target.y);
+        }
+    } else {
+        for (lane, pair) in pairs.iter().enumerate() {
+            let target = places.target(index + lane, pair[0]);
+            lanes.store_row(&x, lane, &mut target.x);
+            lanes.store_row(&y, lane, &mut target.y);
+        }
     }
 }
 
 /// The sum, if it needs no inversion; else both parts of lambda.
 #[cold]
 #[allow(clippy::type_complexity)]
-pub(super) fn special<P: Curve>(
-    a: &Point<P>,
-    b: &Point<P>,
-) -> Result<Point<P>, (P::BaseField, P::BaseField)> {
+fn special<P: Curve>(a: &Point<P>, b: &Point<P>) -> Result<Point<P>, (P::BaseField, P::BaseField)> {
     if a.is_infinity() {
         return Ok(*b);
     }
@@ -194,21 +423,4 @@ pub(super) fn special<P: Curve>(
     }
     let square = a.x.squared();
     Err((square.doubled().plus(&square).plus(&P::COEFF_A), a.y.doubled()))
-}
-
-/// Inverses of non-zero values, with one inversion.
-fn invert_all<F: KernelField, const N: usize>(values: &[F; N]) -> [F; N] {
-    let mut before = [F::ONE; N];
-    let mut product = F::ONE;
-    for (before, value) in before.iter_mut().zip(values) {
-        *before = product;
-        product = product.times(value);
-    }
-    let mut inverse = product.inverted().unwrap_or(F::ZERO);
-    let mut inverses = [F::ONE; N];
-    for i in (0..N).rev() {
-        inverses[i] = inverse.times(&before[i]);
-        inverse = inverse.times(&values[i]);
-    }
-    inverses
 }

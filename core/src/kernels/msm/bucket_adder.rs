@@ -11,7 +11,7 @@ pub struct BucketAdder<P: Curve>(Adder<P>);
 impl<P: Curve> BucketAdder<P> {
     /// With the instructions that the configuration names.
     pub fn new(config: &MsmConfig) -> Self {
-        Self(Adder::new(config.platform()))
+        Self(Adder::new(config.backend()))
     }
 
     /// `buckets[b] += points[p / 2]` for each pair `[b, p]`, the point negated if p is odd.

@@ -5,15 +5,15 @@
 //! window that costs least among those whose workspace fits the lease is taken.
 
 use crate::error::{Error, Result};
+use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::digits::{self, Digits};
 use crate::kernels::msm::window::Worker;
-use crate::kernels::platform::Platform;
 
 /// Digits are kept in 16 bits.
 const WINDOW_BITS_MAX: u32 = 16;
 const WINDOW_BITS_MIN: u32 = 2;
-/// Bases per block at most: 4 MiB of points.
+/// Bases per block at most: 4 MiB of points of 64 bytes.
 const BLOCK_POINTS_MAX: usize = 1 << 16;
 const BLOCK_POINTS_MIN: usize = 1 << 8;
 /// What memory comes in.
@@ -28,7 +28,7 @@ pub struct MsmConfig {
     block_points: usize,
     columns: usize,
     threads: usize,
-    platform: Platform,
+    backend: Backend,
 }
 
 impl MsmConfig {
@@ -39,18 +39,18 @@ impl MsmConfig {
             block_points: block_points.clamp(BLOCK_POINTS_MIN, 1 << 20),
             columns: columns.max(1),
             threads: threads.max(1),
-            platform: Platform::detect(),
+            backend: Backend::detect(),
         }
     }
 
-    /// The same on another platform than the machine's best. One that the machine lacks counts as portable.
-    pub fn on(self, platform: Platform) -> Self {
-        Self { platform, ..self }
+    /// The same on another backend than the machine's best. One that the machine lacks counts as portable.
+    pub fn on(self, backend: Backend) -> Self {
+        Self { backend, ..self }
     }
 
     /// The instructions that additions use.
-    pub fn platform(&self) -> Platform {
-        self.platform
+    pub fn backend(&self) -> Backend {
+        self.backend
     }
 
     /// The fastest configuration for sums over `points` bases whose workspace fits `lease_bytes`.
@@ -92,15 +92,15 @@ impl MsmConfig {
 
     /// Bytes that [`super::Msm::new`] allocates: [`Self::block_bytes`], digits (block * windows * 2), and per thread the sort
     /// (block * 4 + 2^(window_bits - 1) * 4), the queues (block * 4 + 2^(window_bits - 1) * 8 and up to 12 a bucket) and the adder
-    /// (2048 * 208).
+    /// (4096 * 88 with coordinates of four limbs, 4096 * 136 with six).
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
         self.block_bytes::<P>()
             + Digits::bytes(self.windows::<P>(), self.block_points)
             + self.threads as u64 * Worker::<P, Vec<Point<P>>>::bytes(self)
     }
 
-    /// Bytes of its blocks of points, each in whole pages: buckets (columns * windows * 2^(window_bits - 1) * 64), and per thread the
-    /// work array (block / 2 * 64, or 2^(window_bits - 2) * 64 if that is more).
+    /// Bytes of its blocks of points, each in whole pages: buckets (columns * windows * 2^(window_bits - 1) points), and per thread the
+    /// work array (block / 2 points, or 2^(window_bits - 2) if that is more).
     pub fn block_bytes<P: Curve>(&self) -> u64 {
         let block = |points: usize| (points * size_of::<Point<P>>()).next_multiple_of(PAGE_BYTES) as u64;
         let buckets = self.columns * self.windows::<P>() * self.buckets_per_window();

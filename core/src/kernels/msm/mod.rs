@@ -5,21 +5,20 @@
 //! window, base indices are sorted by digit (`window`); each bucket's run is then reduced pairwise, all buckets
 //! together, and what is odd joins the resident bucket. So no queue adds twice to one place, a
 //! skewed digit costs a tree of depth log2(block) and no serial chain, and every base costs one addition per window.
-//! Where the processor can, additions run in eight lanes, with the same results, bit for bit.
+//! Additions run in lanes ([`super::backend`]), with the same results, bit for bit.
 //! Scalars above r/2 are negated with their base: -1 is as cheap as 1, and windows above a small scalar cost nothing.
 //!
 //! Shapes: bases as [`super::curve::Point`], scalars in Montgomery form, one slice of scalars per column; several columns
 //! share one pass over the bases. Work is split by (window, range of buckets) over the rayon pool; a chunk's
 //! [`Msm::update`] may run while another thread reads the next chunk.
 //!
-//! Memory: [`MsmConfig::workspace_bytes`], of which columns * windows * 2^(window_bits - 1) * 64 bytes are buckets; nothing else is
+//! Memory: [`MsmConfig::workspace_bytes`], of which columns * windows * 2^(window_bits - 1) points are buckets; nothing else is
 //! allocated after [`Msm::new`], and nothing depends on n.
 
 mod batch;
 mod bucket_adder;
 mod config;
 mod digits;
-mod eight;
 mod reduce;
 mod window;
 

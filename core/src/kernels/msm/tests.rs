@@ -1,16 +1,19 @@
 //! Sums against arkworks and halo2curves, over chunks that don't divide n, special scalars and special points.
 
 use ark_ec::{CurveGroup, PrimeGroup, VariableBaseMSM};
-use ark_ff::{Field, UniformRand, Zero};
+use ark_ff::{UniformRand, Zero};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::*;
+use crate::kernels::backend::Backend;
 use crate::kernels::curve::normalize;
-use crate::kernels::platform::Platform;
 
 type Bn = ark_bn254::g1::Config;
+type BnG2 = ark_bn254::g2::Config;
+type BlsG1 = ark_bls12_381::g1::Config;
+type BlsG2 = ark_bls12_381::g2::Config;
 type Pallas = ark_pallas::PallasConfig;
 
 /// `n` distinct points, cheaply.
@@ -32,16 +35,16 @@ fn scalars<F: ark_ff::PrimeField>(n: usize, seed: u64) -> Vec<F> {
     (0..n).map(|_| F::rand(&mut rng)).collect()
 }
 
-/// The sums, after a check that every platform of this machine gives the same.
+/// The sums, after a check that every backend of this machine gives the same.
 fn streamed<P: Curve>(
     config: MsmConfig,
     bases: &[Point<P>],
     columns: &[&[P::ScalarField]],
     chunk: usize,
 ) -> Vec<Projective<P>> {
-    let portable = streamed_on(config.on(Platform::Portable), bases, columns, chunk);
-    if Platform::Avx512Ifma.is_supported() {
-        let eight_lanes = streamed_on(config.on(Platform::Avx512Ifma), bases, columns, chunk);
+    let portable = streamed_on(config.on(Backend::Portable), bases, columns, chunk);
+    if Backend::Avx512.is_supported() {
+        let eight_lanes = streamed_on(config.on(Backend::Avx512), bases, columns, chunk);
         assert_eq!(eight_lanes, portable);
     } else {
         println!("SKIPPED: no AVX-512 IFMA");
@@ -90,6 +93,9 @@ fn equal_to_arkworks_for_all_lengths_and_chunks() {
         }
     }
     check::<Bn>((1 << 16) + 1, 10_000, 13, 1 << 14, 2);
+    check::<BnG2>(5000, 2000, 9, 1 << 12, 2);
+    check::<BlsG1>(5000, 2000, 9, 1 << 12, 2);
+    check::<BlsG2>(5000, 2000, 9, 1 << 12, 2);
 }
 
 #[test]
@@ -155,47 +161,53 @@ fn equal_to_both_peers_at_two_to_the_20() {
     check_both_peers(1 << 20, 200_001);
 }
 
-#[test]
-fn one_bucket_takes_everything() {
-    let n = 5000;
-    let bases = points::<Bn>(n, 1);
+fn one_bucket<P: Curve>(n: usize) {
+    let bases = points::<P>(n, 1);
     let config = MsmConfig::new(8, 1024, 1, 2);
-    let one = ark_bn254::Fr::from(1u64);
+    let one = P::ScalarField::from(1u64);
     for value in [
         one,
         -one,
         one + one,
-        ark_bn254::Fr::from(128u64),
-        ark_bn254::Fr::zero(),
+        P::ScalarField::from(128u64),
+        P::ScalarField::zero(),
         one / -(one + one),
     ] {
         let scalars = vec![value; n];
-        let sum = streamed::<Bn>(config, &bases, &[&scalars], 3333)[0];
+        let sum = streamed::<P>(config, &bases, &[&scalars], 3333)[0];
         assert_eq!(sum, arkworks(&bases, &scalars));
     }
     // The same point again and again: every addition of the tree is a doubling.
     let same = vec![bases[0]; n];
-    let sum = streamed::<Bn>(config, &same, &[&vec![one; n]], 3333)[0];
+    let sum = streamed::<P>(config, &same, &[&vec![one; n]], 3333)[0];
     assert_eq!(
         sum,
-        bases[0].to_projective::<Bn>() * ark_bn254::Fr::from(n as u64)
+        bases[0].to_projective::<P>() * P::ScalarField::from(n as u64)
     );
     // A point and its negation in turn: everything cancels.
     let both: Vec<_> = (0..n)
         .map(|i| if i % 2 == 0 { bases[7] } else { bases[7].negated() })
         .collect();
-    assert!(streamed::<Bn>(config, &both, &[&vec![one; n]], 3332)[0].is_zero());
+    assert!(streamed::<P>(config, &both, &[&vec![one; n]], 3332)[0].is_zero());
     // Multiples of one point: partial sums meet by chance.
-    let generator = Projective::<Bn>::generator();
+    let generator = Projective::<P>::generator();
     let multiples: Vec<_> = (0..200u64)
-        .map(|i| generator * ark_bn254::Fr::from(i % 9))
+        .map(|i| generator * P::ScalarField::from(i % 9))
         .collect();
-    let multiples = normalize::<Bn>(&multiples);
+    let multiples = normalize::<P>(&multiples);
     let ones = vec![one; 200];
     assert_eq!(
-        streamed::<Bn>(config, &multiples, &[&ones], 77)[0],
+        streamed::<P>(config, &multiples, &[&ones], 77)[0],
         arkworks(&multiples, &ones)
     );
+}
+
+#[test]
+fn one_bucket_takes_everything() {
+    one_bucket::<Bn>(5000);
+    one_bucket::<BnG2>(1500);
+    one_bucket::<BlsG1>(1500);
+    one_bucket::<BlsG2>(1500);
 }
 
 #[test]
@@ -232,18 +244,44 @@ fn the_choice_respects_the_lease() {
 }
 
 /// A scalar of every kind that real witnesses hold.
-fn special_scalar(rng: &mut ChaCha8Rng, repeated: ark_bn254::Fr) -> ark_bn254::Fr {
-    let small = ark_bn254::Fr::from(rng.next_u64() % 300);
+fn special_scalar<F: ark_ff::PrimeField>(rng: &mut ChaCha8Rng, repeated: F) -> F {
+    let small = F::from(rng.next_u64() % 300);
     match rng.next_u32() % 8 {
-        0 => ark_bn254::Fr::from(0u64),
-        1 => ark_bn254::Fr::from(1u64),
-        2 => -ark_bn254::Fr::from(1u64),
+        0 => F::ZERO,
+        1 => F::ONE,
+        2 => -F::ONE,
         3 => small,
         4 => -small,
         5 => repeated,
-        6 => ark_bn254::Fr::from(2u64).pow([rng.next_u64() % 254]),
-        _ => ark_bn254::Fr::rand(rng),
+        6 => F::from(2u64).pow([rng.next_u64() % 254]),
+        _ => F::rand(rng),
     }
+}
+
+fn special_case<P: Curve>(
+    n: usize,
+    chunk: usize,
+    window_bits: u32,
+    threads: usize,
+    seed: u64,
+) -> Result<(), TestCaseError> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let repeated = P::ScalarField::rand(&mut rng);
+    let scalars: Vec<_> = (0..n).map(|_| special_scalar(&mut rng, repeated)).collect();
+    let mut bases = points::<P>(n, seed);
+    for i in 0..n {
+        let other = bases[rng.next_u32() as usize % n];
+        bases[i] = match rng.next_u32() % 6 {
+            0 => Point::<P>::INFINITY,
+            1 => other,
+            2 => other.negated(),
+            _ => bases[i],
+        };
+    }
+    let config = MsmConfig::new(window_bits, 256, 1, threads);
+    let sum = streamed::<P>(config, &bases, &[&scalars], chunk)[0];
+    prop_assert_eq!(sum.into_affine(), arkworks(&bases, &scalars).into_affine());
+    Ok(())
 }
 
 proptest! {
@@ -252,21 +290,11 @@ proptest! {
     fn special_scalars_and_points(
         n in 0usize..700, chunk in 1usize..300, window_bits in 2u32..=16, threads in 1usize..4, seed in any::<u64>(),
     ) {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let repeated = ark_bn254::Fr::rand(&mut rng);
-        let scalars: Vec<_> = (0..n).map(|_| special_scalar(&mut rng, repeated)).collect();
-        let mut bases = points::<Bn>(n, seed);
-        for i in 0..n {
-            let other = bases[rng.next_u32() as usize % n];
-            bases[i] = match rng.next_u32() % 6 {
-                0 => Point::<Bn>::INFINITY,
-                1 => other,
-                2 => other.negated(),
-                _ => bases[i],
-            };
+        match seed % 8 {
+            0 => special_case::<BnG2>(n / 2, chunk, window_bits, threads, seed)?,
+            1 => special_case::<BlsG1>(n / 2, chunk, window_bits, threads, seed)?,
+            2 => special_case::<BlsG2>(n / 2, chunk, window_bits, threads, seed)?,
+            _ => special_case::<Bn>(n, chunk, window_bits, threads, seed)?,
         }
-        let config = MsmConfig::new(window_bits, 256, 1, threads);
-        let sum = streamed::<Bn>(config, &bases, &[&scalars], chunk)[0];
-        prop_assert_eq!(sum.into_affine(), arkworks(&bases, &scalars).into_affine());
     }
 }

@@ -57,7 +57,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
     pub(super) fn new(config: &MsmConfig, work: B) -> Self {
         let buckets = config.buckets_per_window();
         Self {
-            adder: Adder::new(config.platform()),
+            adder: Adder::new(config.backend()),
             ends: vec![0; buckets],
             order: vec![0; config.block_points() + COPIED],
             pairs: vec![[0; 2]; pairs_max(config) + COPIED / 2],
@@ -165,7 +165,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
             from: bases,
         };
         self.adder.add(&self.joins[..joins], &mut from_bases);
-        let mut to_work = Sums::<P, true> {
+        let mut to_work = IntoWork::<P, true> {
             from: bases,
             to: &mut self.work,
         };
@@ -205,7 +205,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
     /// The places of `pairs` in `source`, for each number below `count` one, are added into the work array, in the same order.
     pub(super) fn add_from(&mut self, source: &[Point<P>], count: usize, pair: impl Fn(usize) -> Pair) {
         self.queue(count, pair);
-        let mut places = Sums::<P, false> {
+        let mut places = IntoWork::<P, false> {
             from: source,
             to: &mut self.work,
         };
@@ -226,12 +226,12 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
 }
 
 /// Both operands from one slice, sums to another, in the queue's order. Places of signed points have the sign in bit 0.
-struct Sums<'a, P: Curve, const SIGNED: bool> {
+struct IntoWork<'a, P: Curve, const SIGNED: bool> {
     from: &'a [Point<P>],
     to: &'a mut [Point<P>],
 }
 
-impl<P: Curve, const SIGNED: bool> Places<P> for Sums<'_, P, SIGNED> {
+impl<P: Curve, const SIGNED: bool> Places<P> for IntoWork<'_, P, SIGNED> {
     const SIGNED: [bool; 2] = [SIGNED; 2];
 
     #[inline(always)]

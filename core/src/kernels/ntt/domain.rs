@@ -7,16 +7,16 @@
 use rayon::prelude::*;
 
 use crate::error::Result;
+use crate::kernels::backend::Factor;
 use crate::kernels::field::KernelField;
-use crate::kernels::lanes::Factor;
-use crate::kernels::ntt::panel::{LANES, reverse_digits};
+use crate::kernels::ntt::panel::{SIDE_BY_SIDE, reverse_digits};
 use crate::kernels::ntt::twiddles::check_root;
 use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns, strips};
 use crate::kernels::poly::{PIECE, scale_powers};
 
 /// Up to this size a transform is not split, and runs on one thread.
 const DIRECT_LOG_MAX: u32 = 11;
-/// The same where there are lanes, which take rows by eights.
+/// The same where there are wide lanes, which take several rows at a time.
 const DIRECT_LOG_MAX_IN_LANES: u32 = 7;
 
 /// Transforms of 2^k values for one root of unity and its inverse.
@@ -172,7 +172,7 @@ impl<F: KernelField> Plan<F> {
         };
         columns(values, row, &self.twiddles, &F::ONE, Some(&twist));
         let mut rows: Vec<&mut [E]> = values.chunks_exact_mut(row).collect();
-        rows.par_chunks_mut(LANES).for_each(|rows| {
+        rows.par_chunks_mut(SIDE_BY_SIDE).for_each(|rows| {
             if !E::rows_in_lanes(rows, &self.twiddles, &self.middle_factors) {
                 rows.iter_mut().for_each(|row| self.row(row));
             }
@@ -187,7 +187,7 @@ impl<F: KernelField> Plan<F> {
             let (low, high) = row.split_at_mut(side);
             for ((low, high), factor) in low.iter_mut().zip(high).zip(&self.middle) {
                 E::butterfly_one(low, high);
-                low.settle();
+                low.reduce();
                 high.scale(factor);
             }
         }

@@ -30,13 +30,6 @@ pub fn scale_indexed<F: KernelField, E: NttElement<F>>(
     });
 }
 
-/// Multiplies every value by `factor`.
-pub fn scale_all<F: KernelField, E: NttElement<F>>(values: &mut [E], factor: &F) {
-    values
-        .par_chunks_mut(4096)
-        .for_each(|values| E::scale_run(values, factor));
-}
-
 /// Transposes a block of a larger matrix: `source` starts at the block's first element and has rows of `source_width`
 /// values, of which the block takes `width`, in `height` rows; `target` becomes `width` rows of `height` values.
 pub fn transpose_block<E: Copy + Send + Sync>(

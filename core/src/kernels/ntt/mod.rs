@@ -5,7 +5,7 @@
 //! the caller's, so that any library's domain can be matched.
 //!
 //! Algorithm: Cooley-Tukey butterflies with one twiddle per group, read in bit-reversed order from one table that serves
-//! every layer; lazy reduction where the field has two spare bits ([`super::field`]), in eight lanes where the processor has them. Above 2^11 values, Bailey's four-step
+//! every layer; lazy reduction where the field has two spare bits ([`super::field`]), in lanes where the processor has them ([`super::backend`]). Above 2^11 values, Bailey's four-step
 //! split (*FFTs in external or hierarchical memory*, 1990) into a matrix of n1 x (n1 or 2 n1): columns in strips that fit the
 //! second-level cache, a twist by omega^(row * column), rows, and a digit reversal by swapping tiles. All parallel on the rayon
 //! pool. Tables: O(sqrt n) scalars ([`Domain::table_bytes`]). Working memory: one strip per thread, at most
@@ -16,25 +16,26 @@
 //! to Lagrange form with it.
 
 mod domain;
-pub(super) mod eight;
 mod element;
 mod indexed;
 mod panel;
 mod points;
-pub(super) mod strips;
+mod strips;
 mod twiddles;
+
+use super::backend::Backend;
 
 pub use domain::Domain;
 pub use element::NttElement;
-pub use indexed::{scale_all, scale_indexed, transpose_block};
+pub use indexed::{scale_indexed, transpose_block};
 pub use panel::{RowTables, STRIP_BYTES, Twist, columns, each_row, rows, twist};
 pub use points::PointTransforms;
 pub use twiddles::Twiddles;
 
-/// Lets go what threads keep from one small transform to the next: for the end of a large one, since what comes then may want all the
-/// memory there is.
+/// Frees the buffers that threads keep from one small transform to the next: for the end of a large one, since the next step may need
+/// all the memory there is.
 pub fn forget_buffers() {
-    rayon::broadcast(|_| strips::forget());
+    rayon::broadcast(|_| Backend::forget_buffers());
 }
 
 #[cfg(test)]

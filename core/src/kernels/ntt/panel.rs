@@ -16,7 +16,7 @@ use crate::kernels::poly::powers;
 pub const STRIP_BYTES: usize = 256 << 10;
 
 /// Columns or rows that are transformed side by side.
-pub(super) const LANES: usize = 8;
+pub(super) const SIDE_BY_SIDE: usize = 8;
 
 /// log2 of the row from where on all threads can share one.
 const LONG_ROW_LOG_MIN: u32 = 9;
@@ -137,7 +137,7 @@ pub fn columns<F: KernelField, E: NttElement<F>>(
                 row.copy_from_slice(&buffer[source..source + width]);
                 match twist {
                     Some(_) => factors.apply(row),
-                    None => row.iter_mut().for_each(E::settle),
+                    None => row.iter_mut().for_each(E::reduce),
                 }
             }
         },
@@ -148,8 +148,8 @@ pub fn columns<F: KernelField, E: NttElement<F>>(
 fn strip_width<E>(height: usize, width: usize) -> usize {
     let fit = STRIP_BYTES / (height * size_of::<E>()).max(1);
     let share = width.div_ceil(2 * rayon::current_num_threads());
-    let vectors = fit.min(share) / LANES * LANES;
-    vectors.clamp(LANES.min(width), width)
+    let vectors = fit.min(share) / SIDE_BY_SIDE * SIDE_BY_SIDE;
+    vectors.clamp(SIDE_BY_SIDE.min(width), width)
 }
 
 /// The pieces of every row that make up each strip of columns.
@@ -190,7 +190,7 @@ impl<F: KernelField> RowTables<F> {
     ///
     /// Errors: [`crate::Error::Invalid`] if `omega` is not one.
     pub fn new(log_len: u32, omega: F, rows: u64) -> Result<Self> {
-        Ok(match rows < LANES as u64 && log_len > LONG_ROW_LOG_MIN {
+        Ok(match rows < SIDE_BY_SIDE as u64 && log_len > LONG_ROW_LOG_MIN {
             true => Self::Alone(Domain::new(log_len, omega)?),
             false => Self::Together(Twiddles::new(log_len, omega)?),
         })
@@ -215,7 +215,7 @@ pub fn each_row<F: KernelField, E: NttElement<F>>(mut rows: Vec<&mut [E]>, twidd
         rows.iter().all(|row| row.len() == twiddles.size()),
         "a transform's length is its table's"
     );
-    rows.par_chunks_mut(LANES).for_each(|rows| {
+    rows.par_chunks_mut(SIDE_BY_SIDE).for_each(|rows| {
         if !E::rows_in_lanes(rows, twiddles, &[]) {
             rows.iter_mut().for_each(|row| twiddles.transform(row));
         }

@@ -12,9 +12,9 @@ use rayon::prelude::*;
 
 use super::{Twiddles, Twist};
 use crate::Result;
+use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
-use crate::kernels::field::KernelField;
-use crate::kernels::platform::Platform;
+use crate::kernels::field::{CoordinateField, KernelField};
 use crate::kernels::points::Multiplier;
 use crate::kernels::poly::powers;
 
@@ -28,9 +28,9 @@ pub struct PointTransforms<'a, P: Curve> {
 impl<'a, P: Curve> PointTransforms<'a, P> {
     /// With blocks of `block_points` butterflies. `progress` is called from any thread; all calls of a transform of n points add up
     /// to `n * log2(n)`.
-    pub fn new(platform: Platform, block_points: usize, progress: &'a (dyn Fn(u64) + Sync)) -> Self {
+    pub fn new(backend: Backend, block_points: usize, progress: &'a (dyn Fn(u64) + Sync)) -> Self {
         Self {
-            multiplier: Multiplier::new(platform, block_points),
+            multiplier: Multiplier::new(backend, block_points),
             progress,
         }
     }

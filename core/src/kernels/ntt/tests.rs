@@ -10,9 +10,9 @@ use rand_chacha::rand_core::SeedableRng;
 use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, normalize};
 use crate::kernels::field::KernelField;
-use crate::kernels::platform::Platform;
 use crate::kernels::poly::scale_powers;
 
 fn random<F: KernelField>(n: usize, seed: u64) -> Vec<F> {
@@ -69,7 +69,7 @@ fn every_size_equals_the_peer() {
     check::<ark_pallas::Fq>(13, 1);
 }
 
-/// Extreme values: relaxed arithmetic has its least room there.
+/// Extreme values: lazy arithmetic has its least room there.
 #[test]
 fn extreme_values_equal_the_peer() {
     for log_n in [4, 11, 12, 13] {
@@ -180,7 +180,7 @@ fn not_a_root_is_refused() {
 
 /// Transforms of points against the same transforms of their logarithms, whole and by columns.
 fn points_transform_like_their_logarithms<P: Curve>() {
-    for platform in [Platform::Portable, Platform::Avx512Ifma] {
+    for backend in [Backend::Portable, Backend::Avx512] {
         for log_n in 0..=9u32 {
             let n = 1usize << log_n;
             let omega = root::<P::ScalarField>(log_n);
@@ -198,7 +198,7 @@ fn points_transform_like_their_logarithms<P: Curve>() {
             let progress = |points| {
                 done.fetch_add(points, Ordering::Relaxed);
             };
-            let transforms = PointTransforms::<P>::new(platform, 128, &progress);
+            let transforms = PointTransforms::<P>::new(backend, 128, &progress);
             let (one, shift) = (P::ScalarField::ONE, P::ScalarField::GENERATOR);
             let mut ours = given.clone();
             transforms.transform(&mut ours, omega, &shift, &one, one).unwrap();

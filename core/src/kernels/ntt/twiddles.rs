@@ -1,11 +1,11 @@
 //! The twiddle table of one small transform, and that transform itself.
 //!
 //! Table: omega^bitrev(j) for j < n/2, where bitrev reverses k - 1 bits: group g of any layer uses entry g, and the prefix of
-//! length m/2 is the table of the m-point transform. Memory: 32 * n/2 bytes, and 80 * n/2 where there are lanes.
+//! length m/2 is the table of the m-point transform. Memory: 32 * n/2 bytes, and 80 * n/2 where there are wide lanes.
 
 use crate::error::{Error, Result};
+use crate::kernels::backend::Factor;
 use crate::kernels::field::KernelField;
-use crate::kernels::lanes::Factor;
 use crate::kernels::ntt::{NttElement, strips};
 
 /// Below this many values a block is transformed layer by layer, above it by halves, so that it comes to fit the cache.
@@ -104,12 +104,12 @@ impl<F: KernelField> Twiddles<F> {
             if i < j {
                 values.swap(i, j);
             }
-            // Whatever is at i now stays there.
-            values[i].settle();
+            // The value at i now stays there.
+            values[i].reduce();
         }
     }
 
-    /// All layers of the block with index `group`; bit-reversed output, relaxed.
+    /// All layers of the block with index `group`; bit-reversed output, lazy.
     fn layers<E: NttElement<F>>(&self, values: &mut [E], group: usize) {
         if values.len() > BLOCK {
             let (low, high) = values.split_at_mut(values.len() / 2);
@@ -131,7 +131,7 @@ impl<F: KernelField> Twiddles<F> {
     }
 
     /// One layer on the columns of a panel: rows of `width` values, transformed down the columns; output rows bit-reversed,
-    /// relaxed.
+    /// lazy.
     pub(super) fn column_layers<E: NttElement<F>>(&self, panel: &mut [E], width: usize) {
         let mut half = self.size() / 2;
         while half >= 1 {

@@ -23,7 +23,6 @@ use num_bigint::{BigInt, BigUint, Sign};
 
 use super::ladder::DOUBLE;
 use crate::kernels::curve::Curve;
-use crate::kernels::field::KernelField;
 
 /// Odd multiples in a point's table: 1, 3, ..., 15.
 pub(super) const ENTRIES: usize = 8;
@@ -409,7 +408,8 @@ impl<P: Curve> Endomorphism<P> {
         if P::COEFF_A != P::BaseField::default() || P::COFACTOR.iter().copied().ne([1]) {
             return None;
         }
-        let beta = cube_root_of_unity::<P::BaseField>()?;
+        let beta = cube_root_of_unity::<<P::BaseField as Field>::BasePrimeField>()?;
+        let beta = P::BaseField::from_base_prime_field(beta);
         let root = cube_root_of_unity::<P::ScalarField>()?;
         let generator = Projective::<P>::generator();
         let mut image = generator.into_affine();
@@ -546,7 +546,7 @@ fn short_basis(order: &BigInt, lambda: &BigInt) -> [[BigInt; 2]; 2] {
 }
 
 /// Some primitive one, if the field has any.
-fn cube_root_of_unity<F: KernelField>() -> Option<F> {
+fn cube_root_of_unity<F: PrimeField>() -> Option<F> {
     let order: BigUint = F::MODULUS.into();
     let (order, three) = (order - 1u32, BigUint::from(3u32));
     if !(&order % &three).is_zero() {
@@ -561,6 +561,7 @@ fn cube_root_of_unity<F: KernelField>() -> Option<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::field::{CoordinateField, KernelField};
     use ark_ff::{AdditiveGroup, UniformRand};
     use rand_chacha::rand_core::SeedableRng;
 

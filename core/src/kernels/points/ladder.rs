@@ -2,41 +2,120 @@
 //!
 //! A doubling or an addition is `lambda = numerator / denominator`, `x3 = lambda^2 - x1 - x2`, `y3 = lambda (x1 - x3) - y1`. One loop
 //! over the block multiplies the denominators up, their product is inverted, a second loop finishes the steps (Montgomery's
-//! trick): 7 multiplications for a doubling, 6 for an addition, and a share of an inversion.
+//! trick): 7 multiplications for a doubling, 6 for an addition, and a share of an inversion. In an extension the prime field inverts
+//! norms of denominators.
 //!
 //! Special cases. The fast form of a step looks for none: infinity is kept out of it, and a denominator of zero (equal x, or
 //! y = 0) shows as a product of zero, before anything was written. Then the step is done again in its checked form, which finds
 //! doublings, cancellations and infinity, point by point, by masks. Once a point is infinity, every further step on the block is checked.
 //!
-//! Bounds in lanes, in multiples of p. Kept coordinates are below 1. Denominators are at most 2, prefix products and inverses below
-//! 3, so an own inverse is below 2.3. Numerators: of additions at most 2, of doublings below 3 * 2.1 + 1 = 7.3. lambda < 2.6,
-//! lambda^2 < 2.3; less x1 + x2 (as 2 x1 + denominator: below 3) and plus 4: from 1 to 6.3. x1 - x3 + 1 < 2; its product with lambda
-//! below 2.2; less y1 and plus 2: from 1 to 4.2.
+//! Values are in the Montgomery form of the lanes ([`crate::kernels::backend`]): native ones are multiplied by 2^(2 h) on the way in, and
+//! divided by it on the way out.
 //!
-//! Memory: [`Ladder::bytes`].
+//! Bounds, in multiples of p <= R / 32, of elements or components. Kept coordinates are below 1. Denominators are at most 2, norms,
+//! prefix products, inverses below 3. Numerators: of additions at most 2; of doublings below 3 * 2.1 + 1, in an extension 3 + 1. lambda < 2.6,
+//! in an extension 3; lambda^2 < 2.3, or 4; less x1 + x2, plus 3: from 1 to 7. x1 - x3 + 1 < 2; its product with lambda below 2.5; less
+//! y1 and plus 2: from 1 to 4.5.
+//!
+//! Memory: [`bytes`].
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use ark_ff::{AdditiveGroup, Field, Zero};
 
 use super::digits::{ENTRIES, Op, Operand, Slots};
-use super::packs::{CHAINS, Packs};
-use crate::kernels::curve::{Curve, Point};
+use crate::kernels::backend::{Backend, CHAINS_MAX, Kernel, Lanes, PrimeValue, invert};
+use crate::kernels::curve::{Coordinates, Curve, Point};
+use crate::kernels::field::CoordinateField;
 
 /// Places in a point's table: its odd multiples, and its double.
 const SLOTS: usize = ENTRIES + 1;
 /// Where the double is.
 pub(super) const DOUBLE: u8 = ENTRIES as u8;
 
-/// A block's state.
-pub(super) struct Ladder<P: Curve, A: Packs<P::BaseField>> {
-    packs: A,
-    /// The curve's a, unless it is zero.
-    a: Option<A::Pack>,
-    /// A cube root of unity, for operands on which the endomorphism acts.
-    beta: A::Pack,
-    points: Vec<[A::Pack; 2]>,
-    denominators: Vec<A::Pack>,
-    /// Product of the chain's denominators before this one.
-    before: Vec<A::Pack>,
+/// Bytes of the state of a block, on any backend.
+pub(super) fn bytes<P: Curve>(block: usize) -> u64 {
+    let value = Backend::lane_bytes_max::<P::BaseField>();
+    let prime = Backend::lane_bytes_max::<<P::BaseField as CoordinateField>::Prime>();
+    (block * ((3 + 2 * SLOTS) * value + prime)) as u64
+}
+
+/// A block's state: coordinates in groups of as many points as there are lanes.
+struct State<V, N> {
+    points: Vec<[V; 2]>,
+    denominators: Vec<V>,
+    /// Product of the norms of the chain's denominators before this one.
+    before: Vec<N>,
     /// Slot after slot, a point for each of the block in each.
-    table: Vec<[A::Pack; 2]>,
+    table: Vec<[V; 2]>,
+}
+
+/// Makes the state of blocks of up to so many points. Which type it is is the backend's.
+pub(super) struct NewState<P>(pub(super) usize, pub(super) PhantomData<P>);
+
+impl<P: Curve> Kernel<P::BaseField> for NewState<P> {
+    type Output = Box<dyn Any + Send>;
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) -> Self::Output {
+        let (groups, unit) = (self.0.div_ceil(W), lanes.unit());
+        Box::new(State {
+            points: Vec::with_capacity(groups),
+            denominators: vec![unit; groups],
+            before: vec![lanes.prime().unit(); groups],
+            table: vec![[unit; 2]; SLOTS * groups],
+        })
+    }
+}
+
+/// Takes the steps of a program with every point of a block: none may be infinity, results may.
+pub(super) struct Walk<'a, P: Curve> {
+    /// Of [`NewState`].
+    pub(super) state: &'a mut (dyn Any + Send),
+    pub(super) points: &'a mut [Point<P>],
+    pub(super) program: &'a [Op<'a>],
+    /// What the endomorphism multiplies x by.
+    pub(super) beta: &'a P::BaseField,
+}
+
+impl<P: Curve> Kernel<P::BaseField> for Walk<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) {
+        Ladder::<P, W, L>::new(lanes, self.state, self.beta).walk(self.points, self.program);
+    }
+}
+
+/// `(low, high) <- (low + high, low - high)`.
+pub(super) struct SumsAndDifferences<'a, P: Curve> {
+    /// Of [`NewState`].
+    pub(super) state: &'a mut (dyn Any + Send),
+    pub(super) low: &'a mut [Point<P>],
+    pub(super) high: &'a mut [Point<P>],
+}
+
+impl<P: Curve> Kernel<P::BaseField> for SumsAndDifferences<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) {
+        Ladder::<P, W, L>::new(lanes, self.state, &P::BaseField::ONE)
+            .sums_and_differences(self.low, self.high);
+    }
+}
+
+/// A block under way.
+struct Ladder<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
+    lanes: L,
+    state: &'a mut State<L::Value, PrimeValue<P::BaseField, W, L>>,
+    /// The curve's a, unless it is zero.
+    a: Option<L::Value>,
+    beta: L::Value,
+    /// What the native form of an element is multiplied by twice to have it in the lanes' own.
+    shift: P::BaseField,
+    inverse_scale: <P::BaseField as CoordinateField>::Prime,
     /// Some point is infinity, or one in the table is.
     checked: bool,
 }
@@ -54,43 +133,38 @@ struct Special {
     cancels: u8,
 }
 
-impl<P: Curve, A: Packs<P::BaseField>> Ladder<P, A> {
-    /// For blocks of up to `block` points.
-    pub(super) fn new(packs: A, block: usize, beta: &P::BaseField) -> Self {
-        let groups = block.div_ceil(A::WIDTH);
-        let unit = packs.unit();
+impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L> {
+    #[inline(always)]
+    fn new(lanes: L, state: &'a mut (dyn Any + Send), beta: &P::BaseField) -> Self {
+        let Some(state) = state.downcast_mut() else {
+            unreachable!("the state is that of this backend");
+        };
+        let shift = lanes.shifted(&P::BaseField::ONE);
+        let prime = lanes.prime();
         Self {
-            packs,
-            a: (P::COEFF_A != P::BaseField::default()).then(|| packs.splat(&P::COEFF_A)),
-            beta: packs.splat(beta),
-            points: Vec::with_capacity(groups),
-            denominators: vec![unit; groups],
-            before: vec![unit; groups],
-            table: vec![[unit; 2]; SLOTS * groups],
+            lanes,
+            state,
+            a: (!P::COEFF_A.is_zero()).then(|| lanes.splat(&lanes.shifted(&P::COEFF_A))),
+            beta: lanes.splat(&lanes.shifted(beta)),
+            shift,
+            inverse_scale: prime.shifted(&prime.shifted(&<P::BaseField as CoordinateField>::Prime::ONE)),
             checked: false,
         }
     }
 
-    /// Bytes for blocks of up to `block` points.
-    pub(super) fn bytes(block: usize) -> u64 {
-        let groups = block.div_ceil(A::WIDTH);
-        (groups * (4 + 2 * SLOTS) * size_of::<A::Pack>()) as u64
-    }
-
-    /// Takes the steps of `program` with every point of the block: none may be infinity, results may.
     #[inline(always)]
-    pub(super) fn walk(&mut self, points: &mut [Point<P>], program: &[Op<'_>]) {
-        self.checked = false;
+    fn walk(&mut self, points: &mut [Point<P>], program: &[Op<'_>]) {
         self.load(points);
         for op in program {
             match op {
                 Op::Save(slot) => {
-                    let first = usize::from(*slot) * self.points.len();
-                    self.table[first..first + self.points.len()].copy_from_slice(&self.points);
+                    let len = self.state.points.len();
+                    let first = usize::from(*slot) * len;
+                    self.state.table[first..first + len].copy_from_slice(&self.state.points);
                 }
                 Op::Load(operand) => {
-                    for group in 0..self.points.len() {
-                        self.points[group] = self.operand(operand, group);
+                    for group in 0..self.state.points.len() {
+                        self.state.points[group] = self.operand(operand, group);
                     }
                 }
                 Op::Double => {
@@ -108,54 +182,90 @@ impl<P: Curve, A: Packs<P::BaseField>> Ladder<P, A> {
         self.store(points);
     }
 
-    /// `(low, high) <- (low + high, low - high)`.
     #[inline(always)]
-    pub(super) fn sums_and_differences(&mut self, low: &mut [Point<P>], high: &mut [Point<P>]) {
+    fn sums_and_differences(&mut self, low: &mut [Point<P>], high: &mut [Point<P>]) {
         self.load(low);
-        let groups = self.points.len();
-        self.table[..groups].copy_from_slice(&self.points);
+        let groups = self.state.points.len();
+        self.state.table[..groups].copy_from_slice(&self.state.points);
         self.load(high);
         self.checked = low.iter().chain(high.iter()).any(Point::<P>::is_infinity);
         if self.checked || !self.add_and_subtract::<false>() {
             self.add_and_subtract::<true>();
         }
         self.store(high);
-        self.points.copy_from_slice(&self.table[..groups]);
+        self.state.points.copy_from_slice(&self.state.table[..groups]);
         self.store(low);
     }
 
     #[inline(always)]
     fn load(&mut self, points: &[Point<P>]) {
-        self.points.clear();
-        for points in points.chunks(A::WIDTH) {
-            self.points.push(self.packs.load(points));
+        let factor = self.lanes.splat(&self.lanes.shifted(&self.shift));
+        self.state.points.clear();
+        for points in points.chunks(W) {
+            // Lanes beyond the last point hold the first of the group.
+            let mut x = [&points[0].x; W];
+            let mut y = [&points[0].y; W];
+            for (lane, point) in points.iter().enumerate() {
+                (x[lane], y[lane]) = (&point.x, &point.y);
+            }
+            let x = self
+                .lanes
+                .product(&self.lanes.unpack(&self.lanes.gather(x)), &factor);
+            let y = self
+                .lanes
+                .product(&self.lanes.unpack(&self.lanes.gather(y)), &factor);
+            let point = [self.lanes.canonical(x), self.lanes.canonical(y)];
+            self.state.points.push(point);
         }
+    }
+
+    /// Native elements.
+    #[inline(always)]
+    fn elements(&self, value: &L::Value) -> [P::BaseField; W] {
+        let factor = self.lanes.splat(&P::BaseField::ONE);
+        let mut elements = [P::BaseField::ZERO; W];
+        self.lanes.store(
+            &self.lanes.canonical(self.lanes.product(value, &factor)),
+            &mut elements,
+        );
+        elements
     }
 
     #[inline(always)]
     fn store(&self, points: &mut [Point<P>]) {
-        for (group, points) in self.points.iter().zip(points.chunks_mut(A::WIDTH)) {
-            self.packs.store(group, points);
+        for ([x, y], points) in self.state.points.iter().zip(points.chunks_mut(W)) {
+            let (x, y) = (self.elements(x), self.elements(y));
+            for (lane, point) in points.iter_mut().enumerate() {
+                *point = Coordinates {
+                    x: x[lane],
+                    y: y[lane],
+                };
+            }
         }
     }
 
     /// A group's point in a slot.
     #[inline(always)]
-    fn entry(&self, slot: u8, group: usize) -> &[A::Pack; 2] {
-        &self.table[usize::from(slot) * self.points.len() + group]
+    fn entry(&self, slot: u8, group: usize) -> &[L::Value; 2] {
+        &self.state.table[usize::from(slot) * self.state.points.len() + group]
+    }
+
+    #[inline(always)]
+    fn zero(&self) -> L::Value {
+        self.lanes.splat(&P::BaseField::ZERO)
     }
 
     /// A coordinate (0 for x, 1 for y) of a group's operands, and the mask of those that are negated.
     #[inline(always)]
-    fn selected(&self, operand: &Operand<'_>, group: usize, coordinate: usize) -> (A::Pack, u8) {
+    fn selected(&self, operand: &Operand<'_>, group: usize, coordinate: usize) -> (L::Value, u8) {
         match operand.slots {
             Slots::One { slot, negative } => (
                 self.entry(slot, group)[coordinate],
                 if negative { u8::MAX } else { 0 },
             ),
             Slots::Each(digits) => {
-                let first = group * A::WIDTH;
-                let digits = &digits[first..(first + A::WIDTH).min(digits.len())];
+                let first = group * W;
+                let digits = &digits[first..(first + W).min(digits.len())];
                 let (mut negative, mut uniform) = (0u8, true);
                 for (i, digit) in digits.iter().enumerate() {
                     negative |= u8::from(*digit < 0) << i;
@@ -172,11 +282,10 @@ impl<P: Curve, A: Packs<P::BaseField>> Ladder<P, A> {
                     }
                 }
                 // Absent operands are infinity: zeros.
-                let entry = self.entry(0, group)[coordinate];
-                let mut value = self.packs.difference(&entry, &entry, 0);
+                let mut value = self.zero();
                 for (slot, mask) in (0..).zip(masks) {
                     value = self
-                        .packs
+                        .lanes
                         .blend(mask, &self.entry(slot, group)[coordinate], &value);
                 }
                 (value, negative)
@@ -184,15 +293,12 @@ impl<P: Curve, A: Packs<P::BaseField>> Ladder<P, A> {
         }
     }
 
-    /// Settled.
+    /// Canonical.
     #[inline(always)]
-    fn operand_x(&self, operand: &Operand<'_>, group: usize) -> A::Pack {
+    fn operand_x(&self, operand: &Operand<'_>, group: usize) -> L::Value {
         let (x, _) = self.selected(operand, group, 0);
         if operand.endomorphic {
-            // Below 3, and not negative.
-            let product = self.packs.product(&x, &self.beta);
-            let zero = self.packs.difference(&x, &x, 0);
-            self.packs.settled(self.packs.difference(&product, &zero, 1))
+            self.lanes.canonical(self.lanes.product(&x, &self.beta))
         } else {
             x
         }
@@ -200,14 +306,14 @@ impl<P: Curve, A: Packs<P::BaseField>> Ladder<P, A> {
 
     /// Loose, at most p.
     #[inline(always)]
-    fn operand_y(&self, operand: &Operand<'_>, group: usize) -> A::Pack {
+    fn operand_y(&self, operand: &Operand<'_>, group: usize) -> L::Value {
         let (y, negative) = self.selected(operand, group, 1);
-        self.packs.signed(&y, negative)
+        self.lanes.signed(&y, negative)
     }
 
-    /// Both coordinates, settled.
+    /// Both coordinates, canonical.
     #[inline(always)]
-    fn operand(&self, operand: &Operand<'_>, group: usize) -> [A::Pack; 2] {
+    fn operand(&self, operand: &Operand<'_>, group: usize) -> [L::Value; 2] {
         let (y, negative) = self.selected(operand, group, 1);
         let point = [self.operand_x(operand, group), y];
         self.negated_where(negative, &point)
@@ -215,72 +321,103 @@ impl<P: Curve, A: Packs<P::BaseField>> Ladder<P, A> {
 
     /// Denominator `group` into its chain.
     #[inline(always)]
-    fn multiply_up(&mut self, products: &mut [A::Pack; CHAINS], group: usize, denominator: A::Pack) {
-        let product = &mut products[group % CHAINS];
-        self.before[group] = *product;
-        *product = self.packs.product(product, &denominator);
-        self.denominators[group] = denominator;
+    fn multiply_up(
+        &mut self,
+        products: &mut [PrimeValue<P::BaseField, W, L>; CHAINS_MAX],
+        group: usize,
+        denominator: L::Value,
+    ) {
+        let product = &mut products[group % L::CHAINS];
+        self.state.before[group] = *product;
+        *product = self
+            .lanes
+            .prime()
+            .product(product, &self.lanes.norm(&denominator));
+        self.state.denominators[group] = denominator;
+    }
+
+    #[inline(always)]
+    fn inverses(
+        &self,
+        products: &[PrimeValue<P::BaseField, W, L>; CHAINS_MAX],
+    ) -> Option<[PrimeValue<P::BaseField, W, L>; CHAINS_MAX]> {
+        invert::<P::BaseField, W, L>(self.lanes, products, &self.inverse_scale)
     }
 
     /// The inverse of denominator `group`, which leaves its chain.
     #[inline(always)]
-    fn own_inverse(&self, inverses: &mut [A::Pack; CHAINS], group: usize) -> A::Pack {
-        let inverse = &mut inverses[group % CHAINS];
-        let own = self.packs.product(inverse, &self.before[group]);
-        *inverse = self.packs.product(inverse, &self.denominators[group]);
-        own
+    fn own_inverse(
+        &self,
+        inverses: &mut [PrimeValue<P::BaseField, W, L>; CHAINS_MAX],
+        group: usize,
+    ) -> L::Value {
+        let prime = self.lanes.prime();
+        let inverse = &mut inverses[group % L::CHAINS];
+        let denominator = &self.state.denominators[group];
+        let own = prime.product(inverse, &self.state.before[group]);
+        *inverse = prime.product(inverse, &self.lanes.norm(denominator));
+        self.lanes.over_norm(denominator, &own)
     }
 
     /// Slope of a tangent, before its division by 2y: `3 x^2 + a`.
     #[inline(always)]
-    fn tangent(&self, x: &A::Pack) -> A::Pack {
-        let packs = self.packs;
-        let square = packs.square(x);
-        let mut sum = packs.sum(&packs.sum(&square, &square), &square);
-        if let Some(a) = &self.a {
-            sum = packs.sum(&sum, a);
+    fn tangent(&self, x: &L::Value) -> L::Value {
+        let lanes = self.lanes;
+        let mut square = lanes.square(x);
+        if L::EXTENSION {
+            square = lanes.canonical(square);
         }
-        packs.carried(sum)
+        let mut sum = lanes.sum(&lanes.sum(&square, &square), &square);
+        if let Some(a) = &self.a {
+            sum = lanes.sum(&sum, a);
+        }
+        lanes.carried(sum)
     }
 
-    /// The third point on the line of slope `lambda` through `(x, y)` and a point whose x is `x_sum` less x; negated.
+    /// The sum of `(x, y)` and a point on the line of slope `lambda` through it, for both x added up, less `multiple - 3` times p.
     #[inline(always)]
-    fn third(&self, lambda: &A::Pack, [x, y]: &[A::Pack; 2], x_sum: &A::Pack) -> [A::Pack; 2] {
-        let packs = self.packs;
-        let x3 = packs.settled(packs.difference(&packs.square(lambda), x_sum, 4));
-        let step = packs.carried(packs.difference(x, &x3, 1));
-        let rise = packs.product(lambda, &step);
-        [x3, packs.settled(packs.difference(&rise, y, 2))]
+    fn third(
+        &self,
+        lambda: &L::Value,
+        [x, y]: &[L::Value; 2],
+        x_sum: &L::Value,
+        multiple: usize,
+    ) -> [L::Value; 2] {
+        let lanes = self.lanes;
+        let x3 = lanes.canonical(lanes.difference(&lanes.square(lambda), x_sum, multiple));
+        let step = lanes.carried(lanes.difference(x, &x3, 1));
+        let rise = lanes.product(lambda, &step);
+        [x3, lanes.canonical(lanes.difference(&rise, y, 2))]
     }
 
     /// Doubles every point, or says that a denominator is zero and does nothing.
     #[inline(always)]
     fn double<const CHECKED: bool>(&mut self) -> bool {
-        let packs = self.packs;
-        let mut products = [packs.unit(); CHAINS];
-        for group in 0..self.points.len() {
-            let y = self.points[group][1];
-            let mut denominator = packs.carried(packs.sum(&y, &y));
+        let lanes = self.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..self.state.points.len() {
+            let y = self.state.points[group][1];
+            let mut denominator = lanes.carried(lanes.sum(&y, &y));
             if CHECKED {
-                denominator = packs.blend(packs.zeros(&y), &packs.unit(), &denominator);
+                lanes.replace_by_unit(&mut denominator, self.zeros(&y));
             }
             self.multiply_up(&mut products, group, denominator);
         }
-        let Some(mut inverses) = packs.invert(&products) else {
+        let Some(mut inverses) = self.inverses(&products) else {
             return false;
         };
-        for group in (0..self.points.len()).rev() {
+        for group in (0..self.state.points.len()).rev() {
             let own = self.own_inverse(&mut inverses, group);
-            let point = self.points[group];
-            let lambda = packs.product(&self.tangent(&point[0]), &own);
-            let mut double = self.third(&lambda, &point, &packs.sum(&point[0], &point[0]));
+            let point = self.state.points[group];
+            let lambda = lanes.product(&self.tangent(&point[0]), &own);
+            let mut double = self.third(&lambda, &point, &lanes.sum(&point[0], &point[0]), 3);
             if CHECKED {
                 // Infinity, or a point of order two.
-                let mask = packs.zeros(&point[1]);
+                let mask = self.zeros(&point[1]);
                 self.checked |= mask != 0;
                 double = self.infinity_where(mask, &double);
             }
-            self.points[group] = double;
+            self.state.points[group] = double;
         }
         true
     }
@@ -288,94 +425,112 @@ impl<P: Curve, A: Packs<P::BaseField>> Ladder<P, A> {
     /// Adds an operand to every point, or says that a denominator is zero and does nothing.
     #[inline(always)]
     fn add<const CHECKED: bool>(&mut self, operand: &Operand<'_>) -> bool {
-        let packs = self.packs;
-        let mut products = [packs.unit(); CHAINS];
-        for group in 0..self.points.len() {
+        let lanes = self.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..self.state.points.len() {
             let x = self.operand_x(operand, group);
-            let mut denominator = packs.carried(packs.difference(&x, &self.points[group][0], 1));
+            let point = self.state.points[group];
+            let mut denominator = lanes.carried(lanes.difference(&x, &point[0], 1));
             if CHECKED {
-                let other = self.operand(operand, group);
-                let special = self.special(&self.points[group], &other);
-                denominator = self.special_denominator(&special, &self.points[group], &denominator);
+                let special = self.special(&point, &self.operand(operand, group));
+                denominator = self.special_denominator(&special, &point, &denominator);
             }
             self.multiply_up(&mut products, group, denominator);
         }
-        let Some(mut inverses) = packs.invert(&products) else {
+        let Some(mut inverses) = self.inverses(&products) else {
             return false;
         };
-        for group in (0..self.points.len()).rev() {
+        for group in (0..self.state.points.len()).rev() {
             let own = self.own_inverse(&mut inverses, group);
-            let point = self.points[group];
+            let point = self.state.points[group];
             let y = self.operand_y(operand, group);
-            let rise = packs.carried(packs.difference(&y, &point[1], 1));
-            self.points[group] = if CHECKED {
+            let rise = lanes.carried(lanes.difference(&y, &point[1], 1));
+            self.state.points[group] = if CHECKED {
                 let other = self.operand(operand, group);
                 self.checked_sum(&point, &other, &rise, &own)
             } else {
-                let lambda = packs.product(&rise, &own);
-                let twice = packs.sum(&point[0], &point[0]);
-                self.third(&lambda, &point, &packs.sum(&twice, &self.denominators[group]))
+                // The denominator is the difference of both x, plus p.
+                let twice = lanes.sum(&point[0], &point[0]);
+                let x_sum = lanes.sum(&twice, &self.state.denominators[group]);
+                self.third(&lanes.product(&rise, &own), &point, &x_sum, 4)
             };
         }
         true
     }
 
-    /// Sums to the table's first slot and differences to the points, of the former less the latter; or says that a denominator is
+    /// Of the table's first slot and the points: sums to the former, differences to the latter; or says that a denominator is
     /// zero and does nothing. Both share a denominator.
     #[inline(always)]
     fn add_and_subtract<const CHECKED: bool>(&mut self) -> bool {
-        let packs = self.packs;
-        let mut products = [packs.unit(); CHAINS];
-        for group in 0..self.points.len() {
-            let (low, high) = (self.table[group], self.points[group]);
-            let mut denominator = packs.carried(packs.difference(&high[0], &low[0], 1));
+        let lanes = self.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..self.state.points.len() {
+            let (low, high) = (self.state.table[group], self.state.points[group]);
+            let mut denominator = lanes.carried(lanes.difference(&high[0], &low[0], 1));
             if CHECKED {
-                // Of equal and of opposite points: a doubling is either the sum or the difference.
+                // Of equal and of opposite points, a doubling is either the sum or the difference.
                 let mut special = self.special(&low, &high);
                 let same_x = special.doubling | special.cancels;
-                special.cancels = same_x & packs.zeros(&low[1]);
+                special.cancels = same_x & self.zeros(&low[1]);
                 special.doubling = same_x & !special.cancels;
                 denominator = self.special_denominator(&special, &low, &denominator);
             }
             self.multiply_up(&mut products, group, denominator);
         }
-        let Some(mut inverses) = packs.invert(&products) else {
+        let Some(mut inverses) = self.inverses(&products) else {
             return false;
         };
-        for group in (0..self.points.len()).rev() {
+        for group in (0..self.state.points.len()).rev() {
             let own = self.own_inverse(&mut inverses, group);
-            let (low, high) = (self.table[group], self.points[group]);
-            let negated = packs.signed(&high[1], u8::MAX);
-            let rise = packs.carried(packs.difference(&high[1], &low[1], 1));
-            let fall = packs.carried(packs.difference(&negated, &low[1], 1));
+            let (low, high) = (self.state.table[group], self.state.points[group]);
+            let negated = lanes.signed(&high[1], u8::MAX);
+            let rise = lanes.carried(lanes.difference(&high[1], &low[1], 1));
+            let fall = lanes.carried(lanes.difference(&negated, &low[1], 1));
             if CHECKED {
                 let negated = self.negated_where(u8::MAX, &high);
-                self.table[group] = self.checked_sum(&low, &high, &rise, &own);
-                self.points[group] = self.checked_sum(&low, &negated, &fall, &own);
+                self.state.table[group] = self.checked_sum(&low, &high, &rise, &own);
+                self.state.points[group] = self.checked_sum(&low, &negated, &fall, &own);
             } else {
-                let twice = packs.sum(&low[0], &low[0]);
-                let x_sum = packs.sum(&twice, &self.denominators[group]);
-                self.table[group] = self.third(&packs.product(&rise, &own), &low, &x_sum);
-                self.points[group] = self.third(&packs.product(&fall, &own), &low, &x_sum);
+                let twice = lanes.sum(&low[0], &low[0]);
+                let x_sum = lanes.sum(&twice, &self.state.denominators[group]);
+                self.state.table[group] = self.third(&lanes.product(&rise, &own), &low, &x_sum, 4);
+                self.state.points[group] = self.third(&lanes.product(&fall, &own), &low, &x_sum, 4);
             }
         }
         true
     }
 
-    /// Settled, so that zero stays zero.
+    /// Where a canonical value is zero. Slow.
     #[inline(always)]
-    fn negated_where(&self, mask: u8, [x, y]: &[A::Pack; 2]) -> [A::Pack; 2] {
-        let packs = self.packs;
-        [*x, packs.carried(packs.signed(y, mask & !packs.zeros(y)))]
+    fn zeros(&self, value: &L::Value) -> u8 {
+        self.equals(value, &self.zero())
+    }
+
+    /// Where canonical values are equal. Slow.
+    #[inline(always)]
+    fn equals(&self, a: &L::Value, b: &L::Value) -> u8 {
+        let (a, b) = (self.elements(a), self.elements(b));
+        let mut mask = 0;
+        for lane in 0..W {
+            mask |= u8::from(a[lane] == b[lane]) << lane;
+        }
+        mask
+    }
+
+    /// Canonical, so that zero stays zero.
+    #[inline(always)]
+    fn negated_where(&self, mask: u8, [x, y]: &[L::Value; 2]) -> [L::Value; 2] {
+        let negated = self.lanes.carried(self.lanes.signed(y, mask));
+        // p becomes zero.
+        [*x, self.lanes.canonical(negated)]
     }
 
     #[inline(always)]
-    fn special(&self, a: &[A::Pack; 2], b: &[A::Pack; 2]) -> Special {
-        let packs = self.packs;
-        let first_is_infinity = packs.zeros(&a[0]) & packs.zeros(&a[1]);
-        let second_is_infinity = packs.zeros(&b[0]) & packs.zeros(&b[1]) & !first_is_infinity;
-        let same_x = packs.equals(&a[0], &b[0]) & !first_is_infinity & !second_is_infinity;
-        let doubling = same_x & packs.equals(&a[1], &b[1]) & !packs.zeros(&a[1]);
+    fn special(&self, a: &[L::Value; 2], b: &[L::Value; 2]) -> Special {
+        let first_is_infinity = self.zeros(&a[0]) & self.zeros(&a[1]);
+        let second_is_infinity = self.zeros(&b[0]) & self.zeros(&b[1]) & !first_is_infinity;
+        let same_x = self.equals(&a[0], &b[0]) & !first_is_infinity & !second_is_infinity;
+        let doubling = same_x & self.equals(&a[1], &b[1]) & !self.zeros(&a[1]);
         Special {
             first_is_infinity,
             second_is_infinity,
@@ -386,45 +541,44 @@ impl<P: Curve, A: Packs<P::BaseField>> Ladder<P, A> {
 
     /// 2y for doublings, anything but zero for sums that need none.
     #[inline(always)]
-    fn special_denominator(&self, special: &Special, a: &[A::Pack; 2], denominator: &A::Pack) -> A::Pack {
-        let packs = self.packs;
+    fn special_denominator(&self, special: &Special, a: &[L::Value; 2], denominator: &L::Value) -> L::Value {
+        let lanes = self.lanes;
+        let doubled = lanes.carried(lanes.sum(&a[1], &a[1]));
+        let mut denominator = lanes.blend(special.doubling, &doubled, denominator);
         let none = special.first_is_infinity | special.second_is_infinity | special.cancels;
-        let doubled = packs.carried(packs.sum(&a[1], &a[1]));
-        let denominator = packs.blend(special.doubling, &doubled, denominator);
-        packs.blend(none, &packs.unit(), &denominator)
+        lanes.replace_by_unit(&mut denominator, none);
+        denominator
     }
 
     /// A sum of which nothing is known: `rise` is the difference of both y, `own` the inverse of [`Self::special_denominator`].
     #[inline(always)]
     fn checked_sum(
         &mut self,
-        a: &[A::Pack; 2],
-        b: &[A::Pack; 2],
-        rise: &A::Pack,
-        own: &A::Pack,
-    ) -> [A::Pack; 2] {
-        let packs = self.packs;
+        a: &[L::Value; 2],
+        b: &[L::Value; 2],
+        rise: &L::Value,
+        own: &L::Value,
+    ) -> [L::Value; 2] {
+        let lanes = self.lanes;
         let special = self.special(a, b);
-        let numerator = packs.blend(special.doubling, &self.tangent(&a[0]), rise);
-        let lambda = packs.product(&numerator, own);
-        let sum = self.third(&lambda, a, &packs.sum(&a[0], &b[0]));
-        let sum = self.infinity_where(special.cancels, &sum);
-        let mut chosen = sum;
+        let numerator = lanes.blend(special.doubling, &self.tangent(&a[0]), rise);
+        let lambda = lanes.product(&numerator, own);
+        let sum = self.third(&lambda, a, &lanes.sum(&a[0], &b[0]), 3);
+        let mut sum = self.infinity_where(special.cancels, &sum);
         for i in 0..2 {
-            chosen[i] = packs.blend(special.first_is_infinity, &b[i], &sum[i]);
-            chosen[i] = packs.blend(special.second_is_infinity, &a[i], &chosen[i]);
+            sum[i] = lanes.blend(special.first_is_infinity, &b[i], &sum[i]);
+            sum[i] = lanes.blend(special.second_is_infinity, &a[i], &sum[i]);
         }
-        self.checked |= packs.zeros(&chosen[0]) & packs.zeros(&chosen[1]) != 0;
-        chosen
+        self.checked |= self.zeros(&sum[0]) & self.zeros(&sum[1]) != 0;
+        sum
     }
 
     #[inline(always)]
-    fn infinity_where(&self, mask: u8, point: &[A::Pack; 2]) -> [A::Pack; 2] {
-        let packs = self.packs;
-        let zero = packs.difference(&point[0], &point[0], 0);
+    fn infinity_where(&self, mask: u8, point: &[L::Value; 2]) -> [L::Value; 2] {
+        let zero = self.zero();
         [
-            packs.blend(mask, &zero, &point[0]),
-            packs.blend(mask, &zero, &point[1]),
+            self.lanes.blend(mask, &zero, &point[0]),
+            self.lanes.blend(mask, &zero, &point[1]),
         ]
     }
 }

@@ -1,8 +1,7 @@
 //! Multiples of many affine points at once, and their sums and differences.
 //!
 //! In: points, and a scalar for all or one for each. Out: the multiples, in their places. Every block of points takes the same
-//! steps of a double-and-add, affine, with one inversion a step and block ([`ladder`]), in eight lanes where the processor has them
-//! ([`packs`]); scalars are halved by the curve's endomorphism where it has one ([`digits`]). Of a scalar of 254 bits that is some
+//! steps of a double-and-add, affine, with one inversion a step and block ([`ladder`]); scalars are halved by the curve's endomorphism where it has one ([`digits`]). Of a scalar of 254 bits that is some
 //! 127 doublings of 7 multiplications and 44 to 66 additions of 6. All inputs are taken: infinity, repeated and opposite points, points
 //! of small order, any scalar.
 //!
@@ -10,22 +9,18 @@
 
 mod digits;
 mod ladder;
-mod packs;
 
+use std::any::Any;
+use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use ark_ff::{One, Zero};
 use rayon::prelude::*;
 
 use self::digits::{Op, Recoding};
-use self::ladder::Ladder;
-#[cfg(target_arch = "x86_64")]
-use self::packs::InLanes;
-use self::packs::{Packs, Portable};
+use self::ladder::{NewState, SumsAndDifferences, Walk};
+use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
-#[cfg(target_arch = "x86_64")]
-use crate::kernels::lanes::{Ifma, Kernel};
-use crate::kernels::platform::Platform;
 
 /// Points in a block, where memory allows: more would share an inversion that costs little by then, and leave the cache.
 pub const BLOCK_POINTS_MAX: usize = 2048;
@@ -34,7 +29,7 @@ pub const BLOCK_POINTS_MIN: usize = 128;
 
 /// Multiplies blocks of points.
 pub struct Multiplier<P: Curve> {
-    platform: Platform,
+    backend: Backend,
     recoding: Recoding<P>,
     block_points: usize,
     /// Those that no thread works with.
@@ -42,17 +37,17 @@ pub struct Multiplier<P: Curve> {
 }
 
 impl<P: Curve> Multiplier<P> {
-    /// With blocks of `block_points` points and the instructions of `platform`. One that the machine lacks counts as portable.
-    pub fn new(platform: Platform, block_points: usize) -> Self {
+    /// With blocks of `block_points` points and the instructions of `backend`. One that the machine lacks counts as portable.
+    pub fn new(backend: Backend, block_points: usize) -> Self {
         Self {
-            platform,
+            backend,
             recoding: Recoding::new(),
             block_points: block_points.clamp(BLOCK_POINTS_MIN, BLOCK_POINTS_MAX),
             idle: Mutex::new(Vec::new()),
         }
     }
 
-    /// Bytes that blocks of `block_points` points take on `threads` threads, on any platform: about 1.1 KiB a point.
+    /// Bytes that blocks of `block_points` points take on `threads` threads, on any backend: about 1.1 KiB a point.
     pub fn bytes(threads: usize, block_points: usize) -> u64 {
         threads as u64 * Worker::<P>::bytes(block_points)
     }
@@ -74,7 +69,7 @@ impl<P: Curve> Multiplier<P> {
         let program = self.recoding.one(scalar);
         points
             .par_chunks_mut(self.block_points)
-            .for_each(|points| self.with_worker(|worker| worker.walk(points, &program)));
+            .for_each(|points| self.with_worker(|worker| worker.walk(&self.recoding, points, &program)));
     }
 
     /// `points[i] <- scalars[i] * points[i]`. Panics unless there are as many scalars as points.
@@ -100,15 +95,14 @@ impl<P: Curve> Multiplier<P> {
         let ones = low.len() - scalars.len();
         self.with_worker(|worker| {
             worker.multiply_each(&self.recoding, &mut high[ones..], scalars);
-            worker.engine.run(Job::SumsAndDifferences { low, high });
+            worker.sums_and_differences(low, high);
         });
     }
 
     fn with_worker(&self, work: impl FnOnce(&mut Worker<P>)) {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let free = idle().pop();
-        let mut worker =
-            free.unwrap_or_else(|| Worker::new(self.platform, &self.recoding, self.block_points));
+        let mut worker = free.unwrap_or_else(|| Worker::new(self.backend, &self.recoding, self.block_points));
         work(&mut worker);
         idle().push(worker);
     }
@@ -116,99 +110,30 @@ impl<P: Curve> Multiplier<P> {
 
 /// What one thread works with.
 struct Worker<P: Curve> {
-    engine: Engine<P>,
+    backend: Backend,
+    /// The ladder's.
+    state: Box<dyn Any + Send>,
     digits: Vec<i8>,
     /// Places of points at infinity, which the ladder doesn't take.
     infinite: Vec<usize>,
-}
-
-enum Engine<P: Curve> {
-    Portable(Ladder<P, Portable<P::BaseField>>),
-    #[cfg(target_arch = "x86_64")]
-    Lanes(Ifma, Ladder<P, InLanes<P::BaseField>>),
-}
-
-/// What an engine does with a block.
-enum Job<'a, P: Curve> {
-    Walk {
-        points: &'a mut [Point<P>],
-        program: &'a [Op<'a>],
-    },
-    SumsAndDifferences {
-        low: &'a mut [Point<P>],
-        high: &'a mut [Point<P>],
-    },
-}
-
-impl<P: Curve> Job<'_, P> {
-    #[inline(always)]
-    fn run<A: Packs<P::BaseField>>(self, ladder: &mut Ladder<P, A>) {
-        match self {
-            Self::Walk { points, program } => ladder.walk(points, program),
-            Self::SumsAndDifferences { low, high } => ladder.sums_and_differences(low, high),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-struct JobInLanes<'a, P: Curve> {
-    ladder: &'a mut Ladder<P, InLanes<P::BaseField>>,
-    job: Job<'a, P>,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl<P: Curve> Kernel for JobInLanes<'_, P> {
-    #[inline(always)]
-    fn run(self, _: Ifma) {
-        self.job.run(self.ladder);
-    }
-}
-
-impl<P: Curve> Engine<P> {
-    fn new(platform: Platform, recoding: &Recoding<P>, block: usize) -> Self {
-        let beta = recoding.beta();
-        #[cfg(target_arch = "x86_64")]
-        if platform == Platform::Avx512Ifma
-            && let Some(ifma) = Ifma::detect()
-            && let Some(packs) = InLanes::new(ifma)
-        {
-            return Self::Lanes(ifma, Ladder::new(packs, block, &beta));
-        }
-        let _ = platform;
-        Self::Portable(Ladder::new(Portable::new(), block, &beta))
-    }
-
-    fn run(&mut self, job: Job<'_, P>) {
-        match self {
-            Self::Portable(ladder) => job.run(ladder),
-            #[cfg(target_arch = "x86_64")]
-            Self::Lanes(ifma, ladder) => ifma.run(JobInLanes { ladder, job }),
-        }
-    }
-
-    /// On any platform.
-    fn bytes(block: usize) -> u64 {
-        let portable = Ladder::<P, Portable<P::BaseField>>::bytes(block);
-        #[cfg(target_arch = "x86_64")]
-        return portable.max(Ladder::<P, InLanes<P::BaseField>>::bytes(block));
-        #[cfg(not(target_arch = "x86_64"))]
-        portable
-    }
+    curve: PhantomData<fn() -> P>,
 }
 
 impl<P: Curve> Worker<P> {
-    fn new(platform: Platform, recoding: &Recoding<P>, block: usize) -> Self {
+    fn new(backend: Backend, recoding: &Recoding<P>, block: usize) -> Self {
         Self {
-            engine: Engine::new(platform, recoding, block),
+            backend,
+            state: backend.run(NewState::<P>(block, PhantomData)),
             digits: vec![0; recoding.digit_rows() * block],
-            infinite: Vec::new(),
+            infinite: Vec::with_capacity(block),
+            curve: PhantomData,
         }
     }
 
-    /// The engine, digits, and places.
+    /// State, digits, and places.
     fn bytes(block: usize) -> u64 {
         let each = Recoding::<P>::digit_rows_max() + size_of::<usize>();
-        Engine::<P>::bytes(block) + (block * each) as u64
+        ladder::bytes::<P>(block) + (block * each) as u64
     }
 
     fn multiply_each(&mut self, recoding: &Recoding<P>, points: &mut [Point<P>], scalars: &[P::ScalarField]) {
@@ -217,12 +142,12 @@ impl<P: Curve> Worker<P> {
         }
         let mut digits = std::mem::take(&mut self.digits);
         recoding.fill(scalars, &mut digits);
-        self.walk(points, &recoding.each(points.len(), &digits));
+        self.walk(recoding, points, &recoding.each(points.len(), &digits));
         self.digits = digits;
     }
 
     /// Infinity stays where it is: the ladder gets the generator there.
-    fn walk(&mut self, points: &mut [Point<P>], program: &[Op<'_>]) {
+    fn walk(&mut self, recoding: &Recoding<P>, points: &mut [Point<P>], program: &[Op<'_>]) {
         self.infinite.clear();
         let generator = Point::<P>::from_affine::<P>(&P::GENERATOR);
         for (place, point) in points.iter_mut().enumerate() {
@@ -231,10 +156,23 @@ impl<P: Curve> Worker<P> {
                 *point = generator;
             }
         }
-        self.engine.run(Job::Walk { points, program });
+        self.backend.run(Walk::<P> {
+            state: &mut *self.state,
+            points,
+            program,
+            beta: &recoding.beta(),
+        });
         for place in &self.infinite {
             points[*place] = Point::<P>::INFINITY;
         }
+    }
+
+    fn sums_and_differences(&mut self, low: &mut [Point<P>], high: &mut [Point<P>]) {
+        self.backend.run(SumsAndDifferences::<P> {
+            state: &mut *self.state,
+            low,
+            high,
+        });
     }
 }
 

@@ -22,12 +22,12 @@ fn seed() -> u64 {
 /// With and without the endomorphism, in lanes where there are any and portable.
 fn multipliers<P: Curve>(block_points: usize) -> Vec<Multiplier<P>> {
     let mut all = Vec::new();
-    for platform in [Platform::Portable, Platform::Avx512Ifma] {
+    for backend in [Backend::Portable, Backend::Avx512] {
         for recoding in [Recoding::new(), Recoding::without_endomorphism()] {
             all.push(Multiplier {
                 recoding,
                 block_points,
-                ..Multiplier::new(platform, block_points)
+                ..Multiplier::new(backend, block_points)
             });
         }
     }
@@ -91,7 +91,7 @@ fn all_scalars<P: Curve>() {
             ours,
             normalize::<P>(&each),
             "seed {seed}, {:?}",
-            multiplier.platform
+            multiplier.backend
         );
         // One scalar for each block: some are small enough for every edge.
         for scalar in &scalars {
@@ -121,8 +121,8 @@ fn blocks_of_all_lengths_are_right() {
     let given = points::<P>(300, &mut rng);
     let wanted = normalize::<P>(&given.iter().map(|point| *point * scalar).collect::<Vec<_>>());
     let given = normalize::<P>(&given);
-    for platform in [Platform::Portable, Platform::Avx512Ifma] {
-        let multiplier = Multiplier::<P>::new(platform, 128);
+    for backend in [Backend::Portable, Backend::Avx512] {
+        let multiplier = Multiplier::<P>::new(backend, 128);
         for len in [0usize, 1, 2, 7, 8, 9, 127, 128, 129, 300] {
             let mut ours = given[..len].to_vec();
             multiplier.multiply(&mut ours, &scalar);

@@ -2,8 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::{PIECE, eight};
+use super::PIECE;
+use crate::kernels::backend::{Backend, Kernel, Lanes};
 use crate::kernels::field::KernelField;
+
+/// Products that are added up before they are reduced.
+const TERMS: usize = 64;
 
 /// `values[i] += factor * other[i]` for every i of the shorter slice.
 pub fn add_scaled<F: KernelField>(values: &mut [F], factor: &F, other: &[F]) {
@@ -29,16 +33,41 @@ pub fn add_linear_combination<'a, F: KernelField>(output: &mut [F], terms: &[(F,
             let term = |(factor, values): &(F, &'a [F])| (*factor, values.get(start..).unwrap_or(&[]));
             let is_whole = |(_, values): &(F, &[F])| values.len() >= output.len();
             let (whole, shorter): (Vec<_>, Vec<_>) = terms.iter().map(term).partition(is_whole);
-            let done = eight::add_scaled(output, &whole);
-            let whole = whole.iter().map(|(factor, values)| (factor, done, *values));
-            let shorter = shorter.iter().map(|(factor, values)| (factor, 0, *values));
-            for (factor, from, values) in whole.chain(shorter) {
-                let values = values.get(from..).unwrap_or(&[]);
-                for (output, value) in output[from..].iter_mut().zip(values) {
-                    *output = output.plus(&value.times(factor));
-                }
+            for terms in whole.chunks(TERMS) {
+                Backend::detect().run(AddScaled { to: output, terms });
+            }
+            for term in &shorter {
+                Backend::detect().run(AddScaled {
+                    to: &mut output[..term.1.len()],
+                    terms: std::slice::from_ref(term),
+                });
             }
         });
+}
+
+/// `to += sum of factor * values`, for at most [`TERMS`] terms, none of them shorter than `to`.
+struct AddScaled<'a, F> {
+    to: &'a mut [F],
+    terms: &'a [(F, &'a [F])],
+}
+
+impl<F: KernelField> Kernel<F> for AddScaled<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<F, W>>(self, lanes: L) {
+        let shifted = |(factor, values): &(F, _)| (lanes.shifted(factor), *values);
+        let terms: Vec<(F, &[F])> = self.terms.iter().map(shifted).collect();
+        for (i, to) in self.to.chunks_mut(W).enumerate() {
+            let mut columns = lanes.no_columns();
+            for (factor, values) in &terms {
+                let value = lanes.load(&values[i * W..]);
+                lanes.add_product(&mut columns, &value, &lanes.splat(factor));
+            }
+            let sum = lanes.sum(&lanes.reduced(&columns), &lanes.load(to));
+            lanes.store(&lanes.canonical(sum), to);
+        }
+    }
 }
 
 /// `values[i] *= base^(start + i)`: the shift to or from a coset, for a chunk that begins at index `start`.
@@ -58,19 +87,38 @@ pub fn scale_powers<F: KernelField>(values: &mut [F], start: u64, base: &F) {
 /// `output[i] = first * base^i`.
 pub fn powers<F: KernelField>(output: &mut [F], first: &F, base: &F) {
     const PART: usize = 4 * PIECE;
-    output
-        .par_chunks_mut(PART)
-        .enumerate()
-        .for_each(|(part, output)| {
-            let first = first.times(&base.pow([(part * PART) as u64]));
-            let done = eight::powers(output, &first, base);
-            let mut power = match output[..done].last() {
-                Some(last) => last.times(base),
-                None => first,
-            };
-            for output in &mut output[done..] {
-                *output = power;
-                power = power.times(base);
+    output.par_chunks_mut(PART).enumerate().for_each(|(part, to)| {
+        let first = first.times(&base.pow([(part * PART) as u64]));
+        Backend::detect().run(Powers { to, first, base });
+    });
+}
+
+struct Powers<'a, F> {
+    to: &'a mut [F],
+    first: F,
+    base: &'a F,
+}
+
+impl<F: KernelField> Kernel<F> for Powers<'_, F> {
+    type Output = ();
+
+    /// Two vectors of powers side by side hide a product's latency.
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<F, W>>(self, lanes: L) {
+        let mut start = [[self.first; W]; 2];
+        let mut power = self.first;
+        for value in start.as_flattened_mut() {
+            *value = power;
+            power = power.times(self.base);
+        }
+        let step = self.base.pow([2 * W as u64]);
+        let step = lanes.splat(&lanes.shifted(&step));
+        let mut powers = [lanes.load(&start[0]), lanes.load(&start[1])];
+        for to in self.to.chunks_mut(2 * W) {
+            for (power, to) in powers.iter_mut().zip(to.chunks_mut(W)) {
+                lanes.store(&lanes.canonical(*power), to);
+                *power = lanes.product(power, &step);
             }
-        });
+        }
+    }
 }

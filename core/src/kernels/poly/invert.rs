@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use super::scan::{carries_down, carries_up};
-use super::{PIECE, eight};
+use super::{PIECE, blocks};
+use crate::kernels::backend::Backend;
 use crate::kernels::field::KernelField;
 
 /// Replaces every non-zero value by its inverse; zeros stay zero.
@@ -16,7 +17,7 @@ pub fn invert_chunk<F: KernelField>(values: &mut [F]) {
 
 /// [`invert_chunk`] on one thread, with one inversion; `before` is room for as many products.
 pub(super) fn invert_piece<F: KernelField>(values: &mut [F], before: &mut Vec<F>) {
-    if eight_lanes(values, before) {
+    if Backend::detect().has_vectors() && invert_in_lanes(values, before) {
         return;
     }
     before.clear();
@@ -38,18 +39,19 @@ pub(super) fn invert_piece<F: KernelField>(values: &mut [F], before: &mut Vec<F>
     }
 }
 
-/// [`invert_piece`] in lanes, if it can be: an inverse is the product of all before, of all behind, and of the inverse of all.
-fn eight_lanes<F: KernelField>(values: &mut [F], behind: &mut Vec<F>) -> bool {
+/// [`invert_piece`] in lanes, if the length suits them: an inverse is the product of all before, of all behind, and of the inverse of
+/// all. That is a multiplication more than in one chain.
+fn invert_in_lanes<F: KernelField>(values: &mut [F], behind: &mut Vec<F>) -> bool {
     let zeros: Vec<usize> = (0..values.len()).filter(|&i| values[i].is_zero()).collect();
     zeros.iter().for_each(|&i| values[i] = F::ONE);
-    let done = match eight::block_products(values) {
-        Some(blocks) => {
-            let all = blocks.iter().fold(F::ONE, |all, product| all.times(product));
+    let done = match blocks::block_products(values) {
+        Some(products) => {
+            let all = products.iter().fold(F::ONE, |all, product| all.times(product));
             behind.clear();
             behind.extend_from_slice(values);
-            eight::suffix_products(behind, &carries_down(&blocks, F::ONE), true);
+            blocks::suffix_products(behind, &carries_down(&products, F::ONE), true);
             let inverse = all.inverted().unwrap_or(F::ZERO);
-            eight::prefix_products(values, &carries_up(&blocks, inverse), Some(behind));
+            blocks::prefix_products(values, &carries_up(&products, inverse), behind);
             true
         }
         None => false,

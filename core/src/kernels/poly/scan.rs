@@ -1,70 +1,21 @@
 //! Scans with a carry: evaluation and division from the top, prefix products from the bottom.
 //!
 //! Each is a two-level scan: every piece's own contribution in parallel, a short serial pass over the pieces' carries, then
-//! every piece again, in parallel, with its carry. In lanes ([`super::eight`]), a piece is cut once more, into a block for each
-//! lane. Memory: 17 scalars per piece.
+//! every piece again, in parallel, with its carry. In lanes ([`super::blocks`]), a piece is cut once more, into a block for each
+//! lane. Memory: 18 scalars per piece.
 
 use rayon::prelude::*;
 
 use super::PIECE;
-use super::eight::{self, CHAINS, GROUP};
+use super::blocks::{self, Blocks, evaluate};
 use crate::kernels::field::KernelField;
 
-/// The chunk's own value at `point`.
-fn evaluate_piece<F: KernelField>(coefficients: &[F], point: &F) -> F {
-    let grouped = coefficients.len() - coefficients.len() % GROUP;
-    let (head, tail) = coefficients.split_at(grouped);
-    match (head, tail) {
-        ([], tail) => evaluate_in_words(tail, point),
-        (head, []) => eight::evaluate(head, point).unwrap_or_else(|| evaluate_in_words(head, point)),
-        (head, tail) => match eight::evaluate(head, point) {
-            Some(value) => {
-                let above = point.pow([grouped as u64]);
-                value.plus(&evaluate_in_words(tail, point).times(&above))
-            }
-            None => evaluate_in_words(coefficients, point),
-        },
-    }
-}
-
-/// [`evaluate_piece`] without lanes: four chains hide the multiplier's latency.
-fn evaluate_in_words<F: KernelField>(coefficients: &[F], point: &F) -> F {
-    let point_4 = point.squared().squared();
-    let mut lanes = [F::ZERO; 4];
-    let quads = coefficients.chunks_exact(4);
-    let rest = quads.remainder();
-    let tail = rest
-        .iter()
-        .rev()
-        .fold(F::ZERO, |sum, value| sum.times(point).plus(value));
-    for quad in quads.rev() {
-        for (lane, value) in lanes.iter_mut().zip(quad) {
-            *lane = lane.times(&point_4).plus(value);
-        }
-    }
-    let head = lanes
-        .iter()
-        .rev()
-        .fold(F::ZERO, |sum, lane| sum.times(point).plus(lane));
-    let above = point.pow([(coefficients.len() - rest.len()) as u64]);
-    head.plus(&tail.times(&above))
-}
-
-/// Horner's carry: `carry * point^len + chunk(point)`. Chunks come from the top, the first with carry 0; after the lowest,
-/// the carry is the polynomial's value.
-pub fn evaluate_chunk<F: KernelField>(coefficients: &[F], point: &F, carry: F) -> F {
-    let values: Vec<F> = coefficients
-        .par_chunks(PIECE)
-        .map(|piece| evaluate_piece(piece, point))
-        .collect();
-    fold_pieces(&values, coefficients.len(), point, carry, |_, _| {})
-}
-
-/// [`evaluate_chunk`] at several points, with one pass over the coefficients. `carries` holds one carry per point.
+/// Horner's carries, `carry * point^len + chunk(point)`, at several points with one pass over the coefficients. Chunks come from the top,
+/// the first with carry 0; after the lowest, a carry is the polynomial's value at its point.
 pub fn evaluate_chunk_many<F: KernelField>(coefficients: &[F], points: &[F], carries: &mut [F]) {
     let values: Vec<Vec<F>> = coefficients
         .par_chunks(PIECE)
-        .map(|piece| points.iter().map(|point| evaluate_piece(piece, point)).collect())
+        .map(|piece| points.iter().map(|point| evaluate(piece, point)).collect())
         .collect();
     for (i, (point, carry)) in points.iter().zip(carries).enumerate() {
         let values: Vec<F> = values.iter().map(|values| values[i]).collect();
@@ -100,9 +51,9 @@ fn fold_pieces<F: KernelField>(
 pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F) -> F {
     let parts: Vec<Parts<F>> = coefficients
         .par_chunks(PIECE)
-        .map(|piece| match eight::block_values(piece, point) {
+        .map(|piece| match blocks::block_values(piece, point) {
             Some(blocks) => {
-                let above = point.pow([(piece.len() / CHAINS) as u64]);
+                let above = point.pow([(piece.len() / blocks.len()) as u64]);
                 let horner = |sum: F, value: &F| sum.times(&above).plus(value);
                 Parts {
                     whole: blocks.iter().rev().fold(F::ZERO, horner),
@@ -110,7 +61,7 @@ pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F)
                 }
             }
             None => Parts {
-                whole: evaluate_piece(piece, point),
+                whole: evaluate(piece, point),
                 blocks: None,
             },
         })
@@ -126,12 +77,12 @@ pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F)
         .zip(carries)
         .for_each(|((piece, parts), mut carry)| match parts.blocks {
             Some((blocks, above)) => {
-                let mut carries = [F::ZERO; CHAINS];
-                for (incoming, value) in carries.iter_mut().zip(&blocks).rev() {
+                let mut carries = Blocks::filled(F::ZERO, blocks.len());
+                for (incoming, value) in carries.iter_mut().zip(blocks.iter()).rev() {
                     *incoming = carry;
                     carry = carry.times(&above).plus(value);
                 }
-                eight::divide(piece, point, &carries);
+                blocks::divide(piece, point, &carries);
             }
             None => {
                 for value in piece.iter_mut().rev() {
@@ -147,14 +98,7 @@ pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F)
 /// What a piece brings to a scan: as a whole, and each of its blocks in lanes, with what takes a carry over a block.
 struct Parts<F> {
     whole: F,
-    blocks: Option<([F; CHAINS], F)>,
-}
-
-/// Exclusive prefix product, in place: value i becomes `carry * values[0] * ... * values[i - 1]`. Chunks come from the bottom;
-/// the first carry is the first value wanted (1 for a grand product), the result is the next chunk's carry.
-pub fn prefix_product_chunk<F: KernelField>(values: &mut [F], carry: F) -> F {
-    let products = piece_products(values);
-    prefix_products(values, &products, carry, None)
+    blocks: Option<(Blocks<F>, F)>,
 }
 
 /// Multiplies the carry, and gives what it was.
@@ -164,39 +108,44 @@ fn advance<F: KernelField>(carry: &mut F, factor: &F) -> F {
 }
 
 /// What a carry is when it comes to each block, upwards.
-pub(super) fn carries_up<F: KernelField>(blocks: &[F; CHAINS], mut carry: F) -> [F; CHAINS] {
-    blocks.each_ref().map(|product| advance(&mut carry, product))
+pub(super) fn carries_up<F: KernelField>(blocks: &Blocks<F>, mut carry: F) -> Blocks<F> {
+    let mut carries = Blocks::filled(F::ONE, blocks.len());
+    for (incoming, product) in carries.iter_mut().zip(blocks.iter()) {
+        *incoming = advance(&mut carry, product);
+    }
+    carries
 }
 
 /// The same, downwards.
-pub(super) fn carries_down<F: KernelField>(blocks: &[F; CHAINS], mut carry: F) -> [F; CHAINS] {
-    let mut carries = [F::ONE; CHAINS];
-    for (incoming, product) in carries.iter_mut().zip(blocks).rev() {
+pub(super) fn carries_down<F: KernelField>(blocks: &Blocks<F>, mut carry: F) -> Blocks<F> {
+    let mut carries = Blocks::filled(F::ONE, blocks.len());
+    for (incoming, product) in carries.iter_mut().zip(blocks.iter()).rev() {
         *incoming = advance(&mut carry, product);
     }
     carries
 }
 
 /// The products of a piece and of its blocks.
-type Products<F> = (F, Option<[F; CHAINS]>);
+type Products<F> = (F, Option<Blocks<F>>);
 
 fn piece_products<F: KernelField>(values: &[F]) -> Vec<Products<F>> {
     let product = |values: &[F]| values.iter().fold(F::ONE, |product, value| product.times(value));
     let pieces = values.par_chunks(PIECE);
     pieces
-        .map(|piece| match eight::block_products(piece) {
+        .map(|piece| match blocks::block_products(piece) {
             Some(blocks) => (product(&blocks), Some(blocks)),
             None => (product(piece), None),
         })
         .collect()
 }
 
-/// [`prefix_product_chunk`] with the pieces' products at hand; every product is multiplied with its factor, if there are any.
+/// Exclusive prefix products, in place: value i becomes `carry * values[0] * ... * values[i - 1]` times its factor. `products` are those of
+/// the pieces.
 fn prefix_products<F: KernelField>(
     values: &mut [F],
     products: &[Products<F>],
     mut carry: F,
-    factors: Option<&[F]>,
+    factors: &[F],
 ) -> F {
     let carries: Vec<F> = products
         .iter()
@@ -206,19 +155,13 @@ fn prefix_products<F: KernelField>(
     pieces
         .zip(products)
         .zip(carries)
-        .for_each(|(((i, piece), (_, blocks)), mut carry)| {
-            let factors = factors.map(|factors| &factors[i * PIECE..i * PIECE + piece.len()]);
-            if let Some(blocks) = blocks {
-                let carries = blocks.each_ref().map(|product| advance(&mut carry, product));
-                return eight::prefix_products(piece, &carries, factors);
+        .for_each(|(((i, piece), (_, products)), mut carry)| {
+            let factors = &factors[i * PIECE..i * PIECE + piece.len()];
+            if let Some(products) = products {
+                return blocks::prefix_products(piece, &carries_up(products, carry), factors);
             }
-            for value in piece.iter_mut() {
-                *value = advance(&mut carry, value);
-            }
-            if let Some(factors) = factors {
-                for (value, factor) in piece.iter_mut().zip(factors) {
-                    *value = value.times(factor);
-                }
+            for (value, factor) in piece.iter_mut().zip(factors) {
+                *value = advance(&mut carry, value).times(factor);
             }
         });
     carry
@@ -232,20 +175,22 @@ fn suffix_products<F: KernelField>(values: &mut [F], products: &[Products<F>]) -
         *incoming = advance(&mut carry, product);
     }
     let pieces = values.par_chunks_mut(PIECE).zip(products);
-    pieces.zip(carries).for_each(|((piece, (_, blocks)), mut carry)| {
-        if let Some(blocks) = blocks {
-            return eight::suffix_products(piece, &carries_down(blocks, carry), false);
-        }
-        for value in piece.iter_mut().rev() {
-            carry = carry.times(value);
-            *value = carry;
-        }
-    });
+    pieces
+        .zip(carries)
+        .for_each(|((piece, (_, products)), mut carry)| {
+            if let Some(products) = products {
+                return blocks::suffix_products(piece, &carries_down(products, carry), false);
+            }
+            for value in piece.iter_mut().rev() {
+                carry = carry.times(value);
+                *value = carry;
+            }
+        });
     carry
 }
 
-/// The running product of fractions, exclusive: numerator i becomes `carry` times the fractions before i. Chunks and carries
-/// as in [`prefix_product_chunk`]. A fraction over zero counts as zero. The denominators are used up.
+/// The running product of fractions, exclusive: numerator i becomes `carry` times the fractions before i. Chunks come from
+/// the bottom; the first carry is the first value wanted (1 for a grand product), the result is the next chunk's carry. A fraction over zero counts as zero. The denominators are used up.
 ///
 /// With N_i the product of the numerators before i, S_i that of the denominators from i on, and D that of all: value i is
 /// `(carry / D) N_i S_i`. So there is one inversion a chunk, and five multiplications a value.
@@ -265,5 +210,5 @@ pub fn fraction_product_chunk<F: KernelField>(numerators: &mut [F], denominators
     // No denominator is zero any more.
     let first = carry.times(&all.inverted().unwrap_or(F::ZERO));
     let products = piece_products(numerators);
-    prefix_products(numerators, &products, first, Some(denominators))
+    prefix_products(numerators, &products, first, denominators)
 }

@@ -1,13 +1,14 @@
-//! Instructions over slices, and running a list of them in eight lanes. One thread, memory: the caller's registers.
+//! Instructions over slices, and running a list of them in wide lanes. One thread, memory: the caller's registers.
 //!
 //! In lanes, values come in once an instruction that reads a column, and stay in lanes in registers, of five words an element
-//! where a column has four. They are in Montgomery form with R = 2^260 there: loading a native value shifts it by four bits,
-//! and an output is multiplied by 2^-4.
+//! where a column has four. They are in the backend's own Montgomery form there: loading a native value shifts it, and an output is
+//! multiplied by the native 1, which shifts it back.
 //!
-//! Bounds, for a prime with 63 p < 2^260: every operand and every register is carried and below 16 p. So a product is below
-//! `256 p / 63 + 2 p < 7 p` ([`crate::kernels::lanes::field`]); with a summand it is below 23 p, and sums and differences plus 16 p
+//! Bounds, for a prime with 63 p < R: every operand and every register is carried and below 16 p. So a product is below
+//! `256 p / 63 + 2 p < 7 p`; with a summand it is below 23 p, and sums and differences plus 16 p
 //! are below 32 p: those are lowered, to less than 5 p.
 
+use crate::kernels::backend::{Backend, WideKernel, WideLanes};
 use crate::kernels::field::KernelField;
 
 /// Where an operand is.
@@ -69,8 +70,8 @@ pub struct Instruction<F> {
 /// Elements' room that eight values take in lanes.
 pub const SCALARS_PER_EIGHT: usize = 10;
 
-/// Runs `instructions` over the first rows of `inputs` and `outputs`, all of one length, in eight lanes; gives the number of rows
-/// done: all but the last few, or none where there are no lanes. `registers` has room for `count` vectors of at least eight
+/// Runs `instructions` over the first rows of `inputs` and `outputs`, all of one length, in wide lanes; gives the number of rows
+/// done: all but the last few, or none where there are no such lanes. `registers` has room for `count` vectors of at least eight
 /// values in lanes, [`SCALARS_PER_EIGHT`] each, or nothing is done. What it holds afterwards are no field elements.
 pub fn run_in_lanes<F: KernelField>(
     instructions: &[Instruction<F>],
@@ -79,153 +80,141 @@ pub fn run_in_lanes<F: KernelField>(
     registers: &mut [F],
     count: usize,
 ) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    return lanes::run(instructions, inputs, outputs, registers, count);
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = (instructions, inputs, outputs, registers, count);
-        0
+    let program = Program {
+        instructions,
+        inputs,
+        outputs,
+        registers,
+        count,
+    };
+    Backend::detect().run_wide(program).unwrap_or(0)
+}
+
+struct Program<'a, 'b, 'c, F> {
+    instructions: &'a [Instruction<F>],
+    inputs: &'a [&'b [F]],
+    outputs: &'a mut [&'c mut [F]],
+    registers: &'a mut [F],
+    count: usize,
+}
+
+impl<F: KernelField> WideKernel<F> for Program<'_, '_, '_, F> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<const W: usize, L: WideLanes<F, W>>(self, lanes: L) -> usize {
+        let len = self.outputs.first().map_or(0, |output| output.len());
+        let len = len - len % W;
+        let vectors = match self.count {
+            0 => len / W,
+            count => (self.registers.len() / count / L::SAVED_ELEMENTS).min(len / W),
+        };
+        if vectors == 0 {
+            return 0;
+        }
+        for start in (0..len).step_by(vectors * W) {
+            let mut block = Block {
+                lanes,
+                inputs: self.inputs,
+                outputs: &mut *self.outputs,
+                registers: &mut *self.registers,
+                vectors,
+                start,
+                here: vectors.min((len - start) / W),
+            };
+            for instruction in self.instructions {
+                block.run(instruction);
+            }
+        }
+        len
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod lanes {
-    use super::{Instruction, Operand, Operation, SCALARS_PER_EIGHT, Target};
-    use crate::kernels::field::KernelField;
-    use crate::kernels::lanes::field::{Eight, Lanes};
-    use crate::kernels::lanes::{Ifma, Kernel};
-    use crate::kernels::platform::Platform;
+/// Rows whose values fit the registers.
+struct Block<'a, 'b, 'c, F, L> {
+    lanes: L,
+    inputs: &'a [&'b [F]],
+    outputs: &'a mut [&'c mut [F]],
+    registers: &'a mut [F],
+    /// Vectors in a register.
+    vectors: usize,
+    /// The first row.
+    start: usize,
+    /// Vectors of rows.
+    here: usize,
+}
 
-    const LANES: usize = 8;
-
-    struct Block<'a, 'b, 'c, F> {
-        lanes: Lanes<F>,
-        instructions: &'a [Instruction<F>],
-        inputs: &'a [&'b [F]],
-        outputs: &'a mut [&'c mut [F]],
-        registers: &'a mut [F],
-        /// Vectors of eight in a register.
-        vectors: usize,
-        /// Rows, whole eights, and the first of them.
-        rows: std::ops::Range<usize>,
-    }
-
-    impl<F: KernelField> Block<'_, '_, '_, F> {
-        #[inline(always)]
-        fn get(&self, operand: Operand, vector: usize) -> Eight {
-            match operand {
-                Operand::Input(input) => {
-                    let values = &self.inputs[input][self.rows.start + vector * LANES..];
-                    self.lanes.unpack_sixteenfold(&self.lanes.gather_run(values))
-                }
-                Operand::Register(register) => self
-                    .lanes
-                    .load_words(&self.registers[(register * self.vectors + vector) * SCALARS_PER_EIGHT..]),
+impl<F: KernelField, L> Block<'_, '_, '_, F, L> {
+    #[inline(always)]
+    fn get<const W: usize>(&self, operand: Operand, vector: usize) -> L::Value
+    where
+        L: WideLanes<F, W>,
+    {
+        match operand {
+            Operand::Input(input) => {
+                let values = &self.inputs[input][self.start + vector * W..];
+                self.lanes.load_shifted(&values[..W])
             }
-        }
-
-        /// Sixteen times a constant: in the form that values have here.
-        #[inline(always)]
-        fn constant(&self, value: &F) -> Eight {
-            self.lanes.splat(&value.times(&F::from(16u64)))
-        }
-    }
-
-    impl<F: KernelField> Kernel for Block<'_, '_, '_, F> {
-        #[inline(always)]
-        fn run(self, _: Ifma) {
-            let lanes = self.lanes;
-            let here = self.rows.len() / LANES;
-            let to_native = lanes.splat(&F::ONE);
-            for instruction in self.instructions {
-                let (a, b, constant) = match instruction.operation {
-                    Operation::Sum(a, b) | Operation::Difference(a, b) | Operation::Product(a, b) => {
-                        (Some(a), Some(b), F::ZERO)
-                    }
-                    Operation::ScaledSum(a, constant, b) => (Some(a), Some(b), constant),
-                    Operation::Scaled(a, constant)
-                    | Operation::Shifted(a, constant)
-                    | Operation::Reflected(a, constant) => (Some(a), None, constant),
-                    Operation::Square(a)
-                    | Operation::Double(a)
-                    | Operation::Negated(a)
-                    | Operation::Copy(a) => (Some(a), None, F::ZERO),
-                    Operation::Constant(constant) => (None, None, constant),
-                };
-                let constant = self.constant(&constant);
-                for vector in 0..here {
-                    let a = match a {
-                        Some(a) => self.get(a, vector),
-                        None => constant,
-                    };
-                    let b = match b {
-                        Some(b) => self.get(b, vector),
-                        None => a,
-                    };
-                    let value = match instruction.operation {
-                        Operation::Sum(..) | Operation::Double(_) => lanes.sum_lowered(&a, &b),
-                        Operation::Shifted(..) => lanes.sum_lowered(&a, &constant),
-                        Operation::Difference(..) => lanes.difference_lowered(&a, &b),
-                        Operation::Reflected(..) => lanes.difference_lowered(&constant, &a),
-                        Operation::Negated(_) => lanes.negative_lowered(&a),
-                        Operation::Product(..) | Operation::Square(_) => lanes.product(&a, &b),
-                        Operation::Scaled(..) => lanes.product(&a, &constant),
-                        Operation::ScaledSum(..) => lanes.sum_lowered(&lanes.product(&a, &constant), &b),
-                        Operation::Copy(_) | Operation::Constant(_) => a,
-                    };
-                    match instruction.to {
-                        Target::Register(register) => {
-                            let at = (register * self.vectors + vector) * SCALARS_PER_EIGHT;
-                            lanes.store_words(&value, &mut self.registers[at..]);
-                        }
-                        Target::Output(output) => {
-                            let value = lanes.settled(lanes.product(&value, &to_native));
-                            let at = self.rows.start + vector * LANES;
-                            lanes.store_run(&value, &mut self.outputs[output][at..]);
-                        }
-                    }
-                }
+            Operand::Register(register) => {
+                let at = (register * self.vectors + vector) * L::SAVED_ELEMENTS;
+                self.lanes.restore(&self.registers[at..])
             }
         }
     }
 
-    /// See [`super::run_in_lanes`].
-    pub(super) fn run<F: KernelField>(
-        instructions: &[Instruction<F>],
-        inputs: &[&[F]],
-        outputs: &mut [&mut [F]],
-        registers: &mut [F],
-        count: usize,
-    ) -> usize {
-        let len = outputs.first().map_or(0, |output| output.len());
-        let len = len - len % LANES;
-        let vectors = match count {
-            0 => len / LANES,
-            count => (registers.len() / count / SCALARS_PER_EIGHT).min(len / LANES),
+    #[inline(always)]
+    fn run<const W: usize>(&mut self, instruction: &Instruction<F>)
+    where
+        L: WideLanes<F, W>,
+    {
+        let lanes = self.lanes;
+        let to_native = lanes.splat(&F::ONE);
+        let (a, b, constant) = match instruction.operation {
+            Operation::Sum(a, b) | Operation::Difference(a, b) | Operation::Product(a, b) => {
+                (Some(a), Some(b), F::ZERO)
+            }
+            Operation::ScaledSum(a, constant, b) => (Some(a), Some(b), constant),
+            Operation::Scaled(a, constant)
+            | Operation::Shifted(a, constant)
+            | Operation::Reflected(a, constant) => (Some(a), None, constant),
+            Operation::Square(a) | Operation::Double(a) | Operation::Negated(a) | Operation::Copy(a) => {
+                (Some(a), None, F::ZERO)
+            }
+            Operation::Constant(constant) => (None, None, constant),
         };
-        if Platform::detect() != Platform::Avx512Ifma
-            || !F::RADIX_52.is_some_and(|constants| constants.roomy)
-            || vectors == 0
-        {
-            return 0;
+        // In the form that values have here.
+        let constant = lanes.splat(&lanes.shifted(&constant));
+        for vector in 0..self.here {
+            let a = match a {
+                Some(a) => self.get(a, vector),
+                None => constant,
+            };
+            let b = match b {
+                Some(b) => self.get(b, vector),
+                None => a,
+            };
+            let value = match instruction.operation {
+                Operation::Sum(..) | Operation::Double(_) => lanes.sum_lowered(&a, &b),
+                Operation::Shifted(..) => lanes.sum_lowered(&a, &constant),
+                Operation::Difference(..) => lanes.difference_lowered(&a, &b),
+                Operation::Reflected(..) => lanes.difference_lowered(&constant, &a),
+                Operation::Negated(_) => lanes.negative_lowered(&a),
+                Operation::Product(..) | Operation::Square(_) => lanes.product(&a, &b),
+                Operation::Scaled(..) => lanes.product(&a, &constant),
+                Operation::ScaledSum(..) => lanes.sum_lowered(&lanes.product(&a, &constant), &b),
+                Operation::Copy(_) | Operation::Constant(_) => a,
+            };
+            match instruction.to {
+                Target::Register(register) => {
+                    let at = (register * self.vectors + vector) * L::SAVED_ELEMENTS;
+                    lanes.save(&value, &mut self.registers[at..]);
+                }
+                Target::Output(output) => {
+                    let value = lanes.canonical(lanes.product(&value, &to_native));
+                    let at = self.start + vector * W;
+                    lanes.store(&value, &mut self.outputs[output][at..at + W]);
+                }
+            }
         }
-        let Some(ifma) = Ifma::detect() else {
-            return 0;
-        };
-        let Some(lanes) = Lanes::new(ifma) else {
-            return 0;
-        };
-        for start in (0..len).step_by(vectors * LANES) {
-            ifma.run(Block {
-                lanes,
-                instructions,
-                inputs,
-                outputs: &mut *outputs,
-                registers: &mut *registers,
-                vectors,
-                rows: start..len.min(start + vectors * LANES),
-            });
-        }
-        len
     }
 }

@@ -4,22 +4,17 @@
 //!
 //! A list of [`Instruction`]s runs in lanes as a whole, so that what one leaves the next one finds there.
 //!
-//! Multiplications run in eight lanes ([`super::lanes`]) where [`super::platform`] says so; the results are the same bits.
+//! Multiplications run in lanes ([`super::backend`]). Bounds, in multiples of p <= R / 32: operands 16 and 1, their product below 2.5, with a
+//! summand below 3.5: what `canonical` takes.
 
-mod eight;
 mod evaluate;
 mod instruction;
 
 pub use evaluate::evaluate;
 pub use instruction::{Instruction, Operand, Operation, SCALARS_PER_EIGHT, Target, run_in_lanes};
 
+use crate::kernels::backend::{Backend, Kernel, Lanes};
 use crate::kernels::field::KernelField;
-use crate::kernels::platform::Platform;
-
-/// Whether to try lanes.
-fn in_lanes() -> bool {
-    Platform::detect() == Platform::Avx512Ifma
-}
 
 #[inline(always)]
 fn unary<F: KernelField>(to: &mut [F], a: &[F], each: impl Fn(&F) -> F) {
@@ -49,30 +44,64 @@ pub fn difference<F: KernelField>(to: &mut [F], a: &[F], b: &[F]) {
 
 /// `to = a * b`.
 pub fn product<F: KernelField>(to: &mut [F], a: &[F], b: &[F]) {
-    let done = if in_lanes() { eight::product(to, a, b) } else { 0 };
-    binary(&mut to[done..], &a[done..], &b[done..], F::times);
+    let (a, b) = (&a[..to.len()], &b[..to.len()]);
+    Backend::detect().run(Product { to, a, b });
+}
+
+struct Product<'a, F> {
+    to: &'a mut [F],
+    a: &'a [F],
+    b: &'a [F],
+}
+
+impl<F: KernelField> Kernel<F> for Product<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<F, W>>(self, lanes: L) {
+        let operands = self.a.chunks(W).zip(self.b.chunks(W));
+        for (to, (a, b)) in self.to.chunks_mut(W).zip(operands) {
+            let product = lanes.product(&lanes.load_shifted(a), &lanes.load(b));
+            lanes.store(&lanes.canonical(product), to);
+        }
+    }
 }
 
 /// `to = a * factor + b`.
 pub fn scaled_sum<F: KernelField>(to: &mut [F], a: &[F], factor: &F, b: &[F]) {
-    let done = if in_lanes() {
-        eight::scaled_sum(to, a, factor, b)
-    } else {
-        0
-    };
-    binary(&mut to[done..], &a[done..], &b[done..], |a, b| {
-        a.times(factor).plus(b)
-    });
+    let (a, b) = (&a[..to.len()], Some(&b[..to.len()]));
+    Backend::detect().run(Scaled { to, a, factor, b });
 }
 
 /// `to = a * factor`.
 pub fn scaled<F: KernelField>(to: &mut [F], a: &[F], factor: &F) {
-    let done = if in_lanes() {
-        eight::scaled(to, a, factor)
-    } else {
-        0
-    };
-    unary(&mut to[done..], &a[done..], |a| a.times(factor));
+    let (a, b) = (&a[..to.len()], None);
+    Backend::detect().run(Scaled { to, a, factor, b });
+}
+
+struct Scaled<'a, F> {
+    to: &'a mut [F],
+    a: &'a [F],
+    factor: &'a F,
+    /// Added, if there is one.
+    b: Option<&'a [F]>,
+}
+
+impl<F: KernelField> Kernel<F> for Scaled<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<F, W>>(self, lanes: L) {
+        let factor = lanes.splat(&lanes.shifted(self.factor));
+        let operands = self.a.chunks(W).enumerate();
+        for (to, (i, a)) in self.to.chunks_mut(W).zip(operands) {
+            let mut scaled = lanes.product(&lanes.load(a), &factor);
+            if let Some(b) = self.b {
+                scaled = lanes.sum(&scaled, &lanes.load(&b[i * W..]));
+            }
+            lanes.store(&lanes.canonical(scaled), to);
+        }
+    }
 }
 
 /// `to = a + shift`.
@@ -87,8 +116,7 @@ pub fn reflected<F: KernelField>(to: &mut [F], a: &[F], constant: &F) {
 
 /// `to = a * a`.
 pub fn squared<F: KernelField>(to: &mut [F], a: &[F]) {
-    let done = if in_lanes() { eight::product(to, a, a) } else { 0 };
-    unary(&mut to[done..], &a[done..], F::squared);
+    product(to, a, a);
 }
 
 /// `to = 2 * a`.

@@ -1,34 +1,30 @@
-//! Keygen in a session. A child of upstream's `plonk::keygen`.
+//! Keygen in a session: synthesis into `spillproof-halo2`, by stock's rules and with its errors and panics, and keys of upstream's
+//! types from what comes out of it. Keys are stock's, byte for byte. A child of upstream's `plonk::keygen`.
 //!
-//! The circuit is synthesised into mapped scratch: fixed cells, selectors (a bit each) and copies, by stock's rules and with
-//! its errors and panics. Then, as streams: fixed columns, columns of selectors (combined or not), sigma columns,
-//! commitments, coefficients. Keys are stock's, byte for byte.
-//!
-//! What stock does with whole vectors of selectors it does here with short ones. Which selectors share a column depends on
-//! which pairs are on in one row, and on degrees; so stock's own function is asked with vectors that have one row for each
-//! selector alone, and one for each pair that meets somewhere. What it puts in the first of these rows is what each selector
-//! adds to each column.
-//!
-//! Memory: what the engine leases; nothing that grows with `n = 2^k`.
+//! Which selectors share a column is asked of stock's own functions, with few rows instead of `n`.
 
 use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
-use ::spillproof::column::Residency;
-use ::spillproof::commit::Scalar;
-use ::spillproof::plonkish::{indicator, Copies, FixedCells, Selectors};
+use ::spillproof::column;
+use ::spillproof::session::{Accelerator, Task};
 use ::spillproof::Session;
-use ff::PrimeField;
+use spillproof_halo2::keygen::{self, KeyCommitments, Keygen};
+use spillproof_halo2::{Point, Scalar};
 
 use super::*;
-use crate::poly::Coeff;
 use crate::spillproof::bases::or_panic;
-use crate::spillproof::engine::in_turn;
-use crate::spillproof::selectors::{SelectorBits, SelectorWriter};
-use crate::spillproof::values::{from_column, scalar};
+use crate::spillproof::circuit::{self, column_id};
+use crate::spillproof::convert::{foreign_point, scalar};
+use crate::spillproof::protocol::affine;
+use crate::spillproof::values::from_column;
+use crate::spillproof::verify::admit;
+use crate::spillproof::SelectorBits;
 
 /// [`super::keygen_vk_custom`], in a session.
 pub(super) fn verifying_key<'params, C, P, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &P,
     circuit: &ConcreteCircuit,
     compress_selectors: bool,
@@ -39,19 +35,32 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
-    let mut made = Made::synthesize::<ConcreteCircuit>(session, params.k(), circuit, compress_selectors)?;
-    let sigmas = {
-        let _span = tracing::info_span!(target: "spillproof::step", "sigma").entered();
-        (0..made.cs.permutation.columns.len())
-            .map(|column| Ok(commit(params, &made.sigma(session, column)?)))
-            .collect::<Result<_, Error>>()?
-    };
-    Ok(made.into_verifying_key(params, sigmas))
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), circuit)?;
+    let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
+    let commitments = keygen.verifying_key(&mut |columns| Ok(commit(params, columns)))?;
+    let mut vk = made.into_verifying_key(commitments);
+    vk.selectors.add_accelerator_jobs(task.accelerator_jobs());
+    Ok(vk)
+}
+
+/// The making of keys, when the session has room for it.
+fn admitted<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
+    session: &Arc<Session>,
+    k: u32,
+    #[cfg_attr(not(feature = "circuit-params"), allow(unused_variables))] circuit: &ConcreteCircuit,
+) -> io::Result<Task> {
+    let mut cs = ConstraintSystem::default();
+    #[cfg(feature = "circuit-params")]
+    ConcreteCircuit::configure_with_params(&mut cs, circuit.params());
+    #[cfg(not(feature = "circuit-params"))]
+    ConcreteCircuit::configure(&mut cs);
+    // A device may take part: the key remembers it, and proofs with it are verified.
+    admit(session, &cs, k, 1, Accelerator::MayTakePart)
 }
 
 /// [`super::keygen_pk_impl`], in a session.
 pub(super) fn proving_key<'params, C, P, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &P,
     vk: Option<VerifyingKey<C>>,
     circuit: &ConcreteCircuit,
@@ -63,81 +72,61 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
-    let mut made = Made::synthesize::<ConcreteCircuit>(session, params.k(), circuit, compress_selectors)?;
-    let columns = made.cs.permutation.columns.len();
-    let (mut sigmas, mut polys, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
-    {
-        let _span = tracing::info_span!(target: "spillproof::step", "sigma").entered();
-        for column in 0..columns {
-            let sigma = made.sigma(session, column)?;
-            if vk.is_none() {
-                commitments.push(commit(params, &sigma));
-            }
-            polys.push(made.domain.lagrange_to_coeff(sigma.clone()));
-            sigmas.push(sigma);
-        }
-    }
-    let permutation = permutation::ProvingKey::from_parts(sigmas, polys);
-    // The columns are handles: a clone has no values of its own.
-    let fixed_values = made.fixed.clone();
-    let vk = vk.unwrap_or_else(|| made.into_verifying_key(params, commitments));
-    let _span = tracing::info_span!(target: "spillproof::step", "fixed polynomials").entered();
-    let fixed_polys = fixed_values
-        .iter()
-        .map(|poly| vk.domain.lagrange_to_coeff(poly.clone()))
-        .collect();
-    let n = params.n();
-    let last = n - vk.cs.blinding_factors() as u64 - 1;
-    let [l0, l_last, l_active_row] = [(0..1, 0, 1), (last..last + 1, 0, 1), (last..n, 1, -1)].map(
-        |(rows, constant, factor): (_, u64, i64)| {
-            let omega = scalar(&vk.domain.get_omega());
-            let (constant, factor) = (Scalar::from(constant), Scalar::from(factor));
-            in_turn(session, || {
-                indicator(session.workspace(), params.k(), omega, rows, constant, factor)
-            })
-            .map(from_column::<C::Scalar, Coeff>)
-        },
-    );
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), circuit)?;
+    let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
+    let mut commit = |columns: &[_]| Ok(commit(params, columns));
+    let (columns, commitments) = keygen.proving_key(vk.is_none().then_some(&mut commit))?;
+    let mut vk = match (vk, commitments) {
+        (Some(vk), _) => vk,
+        (None, commitments) => made.into_verifying_key(commitments.ok_or(Error::Synthesis)?),
+    };
+    let sigma_values = polynomials(columns.sigma_values);
+    let permutation = permutation::ProvingKey::from_parts(sigma_values, polynomials(columns.sigma_polynomials));
+    let [l0, l_last, l_active_row] = columns.rows.map(from_column);
     let ev = Evaluator::new(&vk.cs);
+    vk.selectors.add_accelerator_jobs(task.accelerator_jobs());
     Ok(ProvingKey {
         vk,
-        l0: l0?,
-        l_last: l_last?,
-        l_active_row: l_active_row?,
-        fixed_values,
-        fixed_polys,
+        l0,
+        l_last,
+        l_active_row,
+        fixed_values: polynomials(columns.fixed_values),
+        fixed_polys: polynomials(columns.fixed_polynomials),
         permutation,
         ev,
     })
 }
 
-fn commit<'params, C: CurveAffine, P: Params<'params, C>>(
-    params: &P,
-    poly: &Polynomial<C::Scalar, LagrangeCoeff>,
-) -> C {
-    params.commit_lagrange(poly, Blind::default()).to_affine()
+fn polynomials<F: Field, B>(columns: Vec<column::Column<Scalar>>) -> Vec<Polynomial<F, B>> {
+    columns.into_iter().map(from_column).collect()
 }
 
-/// What a circuit's synthesis gives.
+fn commit<'params, C: CurveAffine, P: Params<'params, C>>(
+    params: &P,
+    columns: &[column::Column<Scalar>],
+) -> Vec<Point> {
+    let polys: Vec<Polynomial<C::Scalar, LagrangeCoeff>> = polynomials(columns.to_vec());
+    let polys: Vec<_> = polys.iter().map(|poly| (poly, Blind::default())).collect();
+    affine(&params.commit_lagrange_many(&polys))
+}
+
+/// A verifying key without its commitments.
 struct Made<C: CurveAffine> {
     domain: EvaluationDomain<C::Scalar>,
     /// Without selectors.
     cs: ConstraintSystem<C::Scalar>,
-    /// Selectors' columns are last.
-    fixed: Vec<Polynomial<C::Scalar, LagrangeCoeff>>,
-    copies: Copies,
     /// Of a key with compressed selectors.
     selectors: SelectorBits,
     compress_selectors: bool,
 }
 
 impl<C: CurveAffine> Made<C> {
-    fn synthesize<ConcreteCircuit: Circuit<C::Scalar>>(
-        session: &Session,
+    fn synthesize<'s, ConcreteCircuit: Circuit<C::Scalar>>(
+        session: &'s Session,
         k: u32,
         circuit: &ConcreteCircuit,
         compress_selectors: bool,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Keygen<'s>, Self), Error> {
         let (domain, cs, config) = create_domain::<C, ConcreteCircuit>(
             k,
             #[cfg(feature = "circuit-params")]
@@ -147,47 +136,48 @@ impl<C: CurveAffine> Made<C> {
         if rows < cs.minimum_rows() {
             return Err(Error::not_enough_rows_available(k));
         }
-        let mut assembly = Assembly::<C::Scalar>::new(session, k, &cs).map_err(io::Error::other)?;
+        let workspace = session.workspace();
+        let permuted = circuit::permuted(&cs);
+        let blinding_factors = cs.blinding_factors();
+        let inner =
+            keygen::Assembly::new(workspace, 1 << k, cs.num_fixed_columns, cs.num_selectors, permuted)?;
+        let usable_rows = 0..rows - (blinding_factors + 1);
+        let mut assembly = Assembly { k, usable_rows, inner, _marker: PhantomData };
         {
-            let _span = tracing::info_span!(target: "spillproof::step", "synthesize").entered();
+            let _step = ::spillproof::step!(workspace, "synthesize");
             let constants = cs.constants.clone();
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, circuit, config, constants)?;
         }
-        let Assembly { fixed, mut selectors, copies, .. } = assembly;
-
-        let _span = tracing::info_span!(target: "spillproof::step", "fixed columns").entered();
-        let mut columns = in_turn(session, || fixed.into_columns())?;
-        let (cs, groups) = without_selectors(session, cs, &mut selectors, compress_selectors)?;
-        columns.extend(in_turn(session, || selectors.columns(&groups))?);
-        let selectors = if compress_selectors { kept(session, selectors, rows)? } else { SelectorBits::default() };
-        Ok(Self {
-            domain,
-            cs,
-            fixed: columns.into_iter().map(from_column).collect(),
-            copies,
-            selectors,
+        let (count, mut cs) = (cs.num_selectors, Some(cs));
+        let (keygen, selectors) = assembly.inner.finish(
+            workspace,
+            circuit::domain(&domain),
+            blinding_factors,
             compress_selectors,
-        })
+            |activations| {
+                let (replaced, columns) = match (cs.take(), compress_selectors) {
+                    (None, _) => return Vec::new(),
+                    (Some(cs), true) => cs.compress_selectors(activations),
+                    (Some(cs), false) => cs.directly_convert_selectors_to_fixed(activations),
+                };
+                cs = Some(replaced);
+                columns.iter().map(|values| values[..count].iter().map(scalar).collect()).collect()
+            },
+        )?;
+        let cs = cs.ok_or(Error::Synthesis)?;
+        let selectors = selectors.map(SelectorBits::on_disk).unwrap_or_default();
+        Ok((keygen, Self { domain, cs, selectors, compress_selectors }))
     }
 
-    /// The sigma polynomial of a permuted column.
-    fn sigma(&mut self, session: &Session, column: usize) -> io::Result<Polynomial<C::Scalar, LagrangeCoeff>> {
-        let (omega, delta) = (scalar(&self.domain.get_omega()), scalar(&C::Scalar::DELTA));
-        in_turn(session, || self.copies.sigma(column, omega, delta)).map(from_column)
-    }
-
-    fn into_verifying_key<'params, P: Params<'params, C>>(self, params: &P, sigmas: Vec<C>) -> VerifyingKey<C>
+    fn into_verifying_key(self, commitments: KeyCommitments) -> VerifyingKey<C>
     where
         C::Scalar: FromUniformBytes<64>,
     {
-        let _span = tracing::info_span!(target: "spillproof::step", "commit fixed columns").entered();
-        let fixed: Vec<_> = self.fixed.iter().map(|poly| (poly, Blind::default())).collect();
-        let fixed_commitments = params.commit_lagrange_many(&fixed);
-        let fixed_commitments = fixed_commitments.iter().map(|point| point.to_affine()).collect();
+        let points = |points: Vec<Point>| points.iter().map(foreign_point).collect();
         VerifyingKey::spillproof_from_parts(
             self.domain,
-            fixed_commitments,
-            permutation::VerifyingKey::from_commitments(sigmas),
+            points(commitments.fixed),
+            permutation::VerifyingKey::from_commitments(points(commitments.sigmas)),
             self.cs,
             self.selectors,
             self.compress_selectors,
@@ -195,75 +185,15 @@ impl<C: CurveAffine> Made<C> {
     }
 }
 
-/// The constraint system without selectors, and for each column that takes their place, the selectors in it with the values
-/// that they add.
-fn without_selectors<F: Field>(
-    session: &Session,
-    cs: ConstraintSystem<F>,
-    selectors: &mut Selectors,
-    compress_selectors: bool,
-) -> io::Result<(ConstraintSystem<F>, Vec<Vec<(usize, Scalar)>>)> {
-    let count = selectors.count();
-    let conflicts = if compress_selectors { in_turn(session, || selectors.conflicts())? } else { Vec::new() };
-    // First each alone, then every pair that meets.
-    let mut activations = vec![vec![false; count + conflicts.len()]; count];
-    for (selector, rows) in activations.iter_mut().enumerate() {
-        rows[selector] = true;
-    }
-    for (row, (one, other)) in conflicts.into_iter().enumerate() {
-        activations[one][count + row] = true;
-        activations[other][count + row] = true;
-    }
-    let (cs, columns) = if compress_selectors {
-        cs.compress_selectors(activations)
-    } else {
-        cs.directly_convert_selectors_to_fixed(activations)
-    };
-    let group = |values: &Vec<F>| {
-        let alone = values[..count].iter().enumerate();
-        alone.filter(|(_, value)| **value != F::ZERO).map(|(selector, value)| (selector, scalar(value))).collect()
-    };
-    Ok((cs, columns.iter().map(group).collect()))
-}
-
-/// The selectors as the key keeps them.
-fn kept(session: &Session, mut selectors: Selectors, rows: usize) -> io::Result<SelectorBits> {
-    let mut writer = SelectorWriter::new(session.workspace(), selectors.count(), rows).map_err(io::Error::other)?;
-    for selector in 0..selectors.count() {
-        in_turn(session, || selectors.packed(selector, |bytes| writer.push(bytes)))?;
-    }
-    writer.finish().map_err(io::Error::other)
-}
-
 /// Takes the circuit's assignments.
-struct Assembly<F: Field> {
+struct Assembly<F> {
     k: u32,
     usable_rows: Range<usize>,
-    fixed: FixedCells<Scalar>,
-    selectors: Selectors,
-    permuted: Vec<Column<Any>>,
-    copies: Copies,
-    _marker: std::marker::PhantomData<F>,
+    inner: keygen::Assembly,
+    _marker: PhantomData<F>,
 }
 
 impl<F: Field> Assembly<F> {
-    fn new(session: &Session, k: u32, cs: &ConstraintSystem<F>) -> ::spillproof::Result<Self> {
-        let (workspace, rows) = (session.workspace(), 1u64 << k);
-        let permuted = cs.permutation.columns.clone();
-        // The maps of fixed cells and selectors share what one group may keep in memory; copies have a group of their own.
-        let maps = cs.num_fixed_columns + 1;
-        let share = Residency::new(workspace, "fixed cells", Residency::default_share_bytes(workspace, maps), maps)?;
-        Ok(Self {
-            k,
-            usable_rows: 0..rows as usize - (cs.blinding_factors() + 1),
-            fixed: FixedCells::new(workspace, &share, cs.num_fixed_columns, rows)?,
-            selectors: Selectors::new(workspace, &share, cs.num_selectors, rows)?,
-            copies: Copies::new(workspace, permuted.len(), rows)?,
-            permuted,
-            _marker: std::marker::PhantomData,
-        })
-    }
-
     fn check_row(&self, row: usize) -> Result<(), Error> {
         if self.usable_rows.contains(&row) {
             return Ok(());
@@ -272,7 +202,7 @@ impl<F: Field> Assembly<F> {
     }
 
     fn permuted(&self, column: Column<Any>) -> usize {
-        match self.permuted.iter().position(|permuted| *permuted == column) {
+        match self.inner.permuted(column_id(&column)) {
             Some(index) => index,
             None => panic!("{:?}", Error::ColumnNotInPermutation(column)),
         }
@@ -311,7 +241,7 @@ impl<F: Field> Assignment<F> for Assembly<F> {
         AR: Into<String>,
     {
         self.check_row(row)?;
-        or_panic(self.selectors.enable(selector.0, row as u64).map_err(io::Error::other));
+        or_panic(self.inner.selectors.enable(selector.0, row as u64).map_err(io::Error::other));
         Ok(())
     }
 
@@ -333,11 +263,11 @@ impl<F: Field> Assignment<F> for Assembly<F> {
         if let Err(error) = self.check_row(row) {
             panic!("Assign Fixed {error:?}");
         }
-        if column.index() >= self.fixed.columns() {
+        if column.index() >= self.inner.fixed.columns() {
             panic!("{:?}", Error::BoundsFailure);
         }
         let (numerator, denominator) = (scalar(&to.numerator()), to.denominator().as_ref().map(scalar));
-        let assigned = self.fixed.assign(column.index(), row as u64, numerator, denominator);
+        let assigned = self.inner.fixed.assign(column.index(), row as u64, numerator, denominator);
         or_panic(assigned.map_err(io::Error::other));
     }
 
@@ -353,7 +283,7 @@ impl<F: Field> Assignment<F> for Assembly<F> {
         }
         let left = (self.permuted(left_column), left_row as u64);
         let right = (self.permuted(right_column), right_row as u64);
-        or_panic(self.copies.copy(left, right).map_err(io::Error::other));
+        or_panic(self.inner.copies.copy(left, right).map_err(io::Error::other));
     }
 
     fn fill_from_row(
@@ -363,13 +293,13 @@ impl<F: Field> Assignment<F> for Assembly<F> {
         to: Value<Assigned<F>>,
     ) -> Result<(), Error> {
         self.check_row(from_row)?;
-        if column.index() >= self.fixed.columns() {
+        if column.index() >= self.inner.fixed.columns() {
             return Err(Error::BoundsFailure);
         }
         let to = to.assign()?;
         let rows = from_row as u64..self.usable_rows.end as u64;
         let (numerator, denominator) = (scalar(&to.numerator()), to.denominator().as_ref().map(scalar));
-        let filled = self.fixed.fill(column.index(), rows, numerator, denominator);
+        let filled = self.inner.fixed.fill(column.index(), rows, numerator, denominator);
         or_panic(filled.map_err(io::Error::other));
         Ok(())
     }

@@ -1,135 +1,83 @@
-//! The witness in a session. A child of upstream's `plonk::witness`.
-//!
-//! Advice cells go to mapped scratch. At the end of a phase its columns are inverted and written one by one, blinded, and
-//! committed to together. Draws are stock's, in stock's order: for each column of the phase its last rows, then for each column its
-//! blind. The transcript takes the instances before the first phase's commitments, and gives challenges after each phase's.
-//!
-//! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with `n = 2^k`.
+//! The witness in a session: synthesis into the phases of `spillproof-halo2`. A child of upstream's `plonk::witness`.
 
 use std::io;
+use std::sync::Arc;
 
-use ::spillproof::column::{Placement, Writer};
-use ::spillproof::commit::Scalar;
 use ::spillproof::Session;
+use spillproof_halo2::{instance_columns, Blinded, Domain, InstanceColumns, Protocol, Scalar, Values};
 
 use super::*;
-use crate::poly::EvaluationDomain;
 use crate::spillproof::bases::or_panic;
 use crate::spillproof::cells::AdviceCells;
-use crate::spillproof::engine::in_turn;
-use crate::spillproof::values::{column, from_column, scalar};
+use crate::spillproof::circuit;
+use crate::spillproof::convert::{foreign, Foreign};
+use crate::spillproof::protocol::Outside;
+use crate::spillproof::values::from_column;
 
-/// Values that are converted at a time.
-const TILE: usize = 4096;
+/// A proof that has begun: the instances' shape is checked, the verifying key hashed, the instance columns made.
+pub(in crate::plonk) struct Begun<'b> {
+    pub(in crate::plonk) session: &'b Session,
+    pub(in crate::plonk) cs: spillproof_halo2::ConstraintSystem,
+    pub(in crate::plonk) domain: Domain,
+    public: Vec<Vec<Box<dyn Values + 'b>>>,
+    pub(in crate::plonk) instance: Vec<InstanceColumns>,
+}
 
-/// [`super::build_instance_single`], in a session.
-pub(in crate::plonk) fn instance_single<C: CurveAffine>(
-    session: &Session,
-    domain: &EvaluationDomain<C::Scalar>,
-    meta: &ConstraintSystem<C::Scalar>,
-    instance: &[&[C::Scalar]],
-) -> io::Result<InstanceSingle<C>>
-where
-    C::Scalar: WithSmallOrderMulGroup<3>,
-{
-    let rows = 1usize << domain.k();
-    let instance_values = instance
-        .iter()
-        .map(|values| {
-            if values.len() > rows - (meta.blinding_factors() + 1) {
-                panic!("Error::InstanceTooLarge");
-            }
-            lagrange_column(session, rows, values, &[])
+impl<'b> Begun<'b> {
+    pub(in crate::plonk) fn new<C, E, T>(
+        session: &'b Session,
+        pk: &ProvingKey<C>,
+        circuits: usize,
+        instances: &[&[&'b [C::Scalar]]],
+        transcript: &mut T,
+    ) -> Result<Self, Error>
+    where
+        C: CurveAffine,
+        E: EncodedChallenge<C>,
+        T: TranscriptWrite<C, E>,
+    {
+        let meta = &pk.vk.cs;
+        let shape_fits = |instance: &&[&[C::Scalar]]| instance.len() == meta.num_instance_columns;
+        if circuits != instances.len() || !instances.iter().all(shape_fits) {
+            return Err(Error::InvalidInstances);
+        }
+        pk.vk.hash_into(transcript)?;
+        let domain = circuit::domain(&pk.vk.domain);
+        let usable_rows = domain.rows() as usize - (meta.blinding_factors() + 1);
+        if instances.iter().copied().flatten().any(|values| values.len() > usable_rows) {
+            panic!("Error::InstanceTooLarge");
+        }
+        let values = |values: &&'b [C::Scalar]| Box::new(Foreign(*values)) as Box<dyn Values + 'b>;
+        let public: Vec<Vec<_>> = instances.iter().map(|columns| columns.iter().map(values).collect()).collect();
+        Ok(Self {
+            session,
+            cs: circuit::constraint_system(meta, pk.vk.cs_degree),
+            instance: instance_columns(session.workspace(), &domain, &public)?,
+            domain,
+            public,
         })
-        .collect::<io::Result<Vec<_>>>()?;
-    let instance_polys = instance_values.iter().map(|poly| domain.lagrange_to_coeff(poly.clone())).collect();
-    Ok(InstanceSingle { instance_values, instance_polys })
-}
+    }
 
-/// A column of `rows` rows with `values` in its first ones, `tail` in its last ones, and 0 between.
-pub(in crate::plonk) fn lagrange_column<F: Field>(
-    session: &Session,
-    rows: usize,
-    values: &[F],
-    tail: &[F],
-) -> io::Result<Polynomial<F, LagrangeCoeff>> {
-    let write = || {
-        let mut writer = Writer::<Scalar>::scratch(session.workspace(), "column", rows as u64, Placement::Auto)?;
-        let mut tile = [Scalar::default(); TILE];
-        let mut push = |values: &[F]| {
-            values.chunks(TILE).try_for_each(|values| {
-                for (to, value) in tile.iter_mut().zip(values) {
-                    *to = scalar(value);
-                }
-                writer.push(&tile[..values.len()])
-            })
-        };
-        push(values)?;
-        let zeros = [F::ZERO; TILE];
-        let mut left = rows - values.len() - tail.len();
-        while left > 0 {
-            let now = left.min(TILE);
-            push(&zeros[..now])?;
-            left -= now;
-        }
-        push(tail)?;
-        writer.finish()
-    };
-    in_turn(session, write).map(from_column)
-}
-
-/// Absorbs the instances: their values, or (where the prover queries them) commitments to them.
-pub(in crate::plonk) fn absorb_instances<'params, Scheme, P, E, T>(
-    params: &Scheme::ParamsProver,
-    instances: &[&[Scheme::Scalar]],
-    instance_values: &[Polynomial<Scheme::Scalar, LagrangeCoeff>],
-    transcript: &mut T,
-) where
-    Scheme: CommitmentScheme,
-    P: Prover<'params, Scheme>,
-    E: EncodedChallenge<Scheme::Curve>,
-    T: TranscriptWrite<Scheme::Curve, E>,
-{
-    if P::QUERY_INSTANCE {
-        for poly in instance_values {
-            let commitment = params.commit_lagrange(poly, Blind::default()).to_affine();
-            or_panic(transcript.common_point(commitment));
-        }
-    } else {
-        for value in instances.iter().flat_map(|values| values.iter()) {
-            or_panic(transcript.common_scalar(*value));
-        }
+    /// The witness of a circuit.
+    pub(in crate::plonk) fn witness(&self, circuit: usize) -> spillproof_halo2::Witness<'_> {
+        spillproof_halo2::Witness::new(
+            self.session.workspace(),
+            &self.cs,
+            &self.domain,
+            &self.public[circuit],
+            &self.instance[circuit],
+        )
     }
 }
 
-/// Random values for the last rows of `columns` columns, and a blind for each, drawn in stock's order.
-pub(in crate::plonk) fn draw<F: Field>(columns: usize, rows: usize, mut rng: impl RngCore) -> (Vec<Vec<F>>, Vec<Blind<F>>) {
-    let tails = (0..columns).map(|_| (0..rows).map(|_| F::random(&mut rng)).collect()).collect();
-    let blinds = (0..columns).map(|_| Blind(F::random(&mut rng))).collect();
-    (tails, blinds)
-}
-
-/// [`super::run_phase1_synthesis`], in a session.
-pub(in crate::plonk) fn synthesize<'params, 'a, Scheme, P, E, R, T, ConcreteCircuit>(
-    session: &Session,
-    params: &'params Scheme::ParamsProver,
-    pk: &ProvingKey<Scheme::Curve>,
+/// [`super::run_phase1_synthesis`], in a session: each circuit's advice, and the challenges.
+pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
+    begun: &Begun<'_>,
+    pk: &ProvingKey<C>,
     circuits: &[ConcreteCircuit],
-    instances: &[&[&'a [Scheme::Scalar]]],
-    instance: &[InstanceSingle<Scheme::Curve>],
-    rng: &mut R,
-    transcript: &mut T,
-) -> Result<(Vec<AdviceCommitted<Scheme::Curve, LagrangeCoeff>>, Vec<Scheme::Scalar>), Error>
-where
-    Scheme: CommitmentScheme,
-    P: Prover<'params, Scheme>,
-    E: EncodedChallenge<Scheme::Curve>,
-    R: RngCore,
-    T: TranscriptWrite<Scheme::Curve, E>,
-    ConcreteCircuit: Circuit<Scheme::Scalar>,
-    Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
-    Scheme::ParamsProver: Sync,
-{
+    instances: &[&[&[C::Scalar]]],
+    protocol: &mut dyn Protocol,
+) -> Result<(Vec<Vec<Blinded>>, Vec<Scalar>), Error> {
     let meta = &pk.vk.cs;
     let mut configured = ConstraintSystem::default();
     #[cfg(feature = "circuit-params")]
@@ -137,61 +85,51 @@ where
     #[cfg(not(feature = "circuit-params"))]
     let config = ConcreteCircuit::configure(&mut configured);
 
-    let phases = meta.phases().count();
+    let phases = begun.cs.phases();
     // Stock's words: it squeezes a phase's challenges once for each circuit.
     assert!(
         phases == 1 || circuits.len() == 1,
         "New challenge API doesn't work with multiple circuits yet"
     );
-    let (column_indices, challenge_indices) = column_and_challenge_indices(meta);
-    let mut challenges = HashMap::with_capacity(meta.num_challenges);
+    let mut challenges = vec![None; meta.num_challenges];
     let mut advice = Vec::with_capacity(circuits.len());
-    for ((circuit, instances), instance) in circuits.iter().zip(instances).zip(instance) {
-        let rows = params.n() as usize;
-        let mut witness = Witness::<Scheme, P, E, R, T> {
-            session,
-            params,
-            rows,
-            usable_rows: rows - (meta.blinding_factors() + 1),
-            phase: 0,
-            cells: AdviceCells::new(session.workspace(), meta.num_advice_columns, rows, phases)?,
+    for (index, (circuit, instances)) in circuits.iter().zip(instances).enumerate() {
+        let mut synthesis = Synthesis {
+            k: begun.domain.log_n,
+            usable_rows: begun.domain.rows() as usize - begun.cs.unusable_rows(),
+            cells: AdviceCells::new(begun.session.workspace(), &begun.cs, &begun.domain)?,
+            witness: begun.witness(index),
             instances,
-            instance,
-            committed: vec![None; meta.num_advice_columns],
-            column_indices: &column_indices,
-            challenge_indices: &challenge_indices,
             challenges: &mut challenges,
-            rng,
-            transcript,
-            _marker: PhantomData,
+            protocol: &mut *protocol,
         };
         // A circuit may end its phases itself, and is then synthesised once.
-        while witness.phase < phases {
+        while synthesis.witness.phase() < phases {
             {
-                let _span = tracing::info_span!(target: "spillproof::step", "synthesize", phase = witness.phase).entered();
+                let phase = synthesis.witness.phase();
+                let _step = ::spillproof::step!(begun.session.workspace(), "synthesize", phase);
                 let constants = meta.constants.clone();
                 let synthesized =
-                    ConcreteCircuit::FloorPlanner::synthesize(&mut witness, circuit, config.clone(), constants);
+                    ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config.clone(), constants);
                 // A panic, as in stock.
                 if let Err(error) = synthesized {
                     panic!("{error:?}");
                 }
             }
-            if witness.phase < phases {
-                witness.next_phase();
+            if synthesis.witness.phase() < phases {
+                synthesis.next_phase();
             }
         }
-        let (advice_polys, advice_blinds) = witness.committed.into_iter().flatten().unzip();
-        advice.push(AdviceCommitted { advice_polys, advice_blinds });
+        advice.push(synthesis.witness.into_columns());
     }
+    let challenges: Vec<_> = challenges.into_iter().flatten().collect();
     assert_eq!(challenges.len(), meta.num_challenges);
-    let challenges = (0..meta.num_challenges).map(|index| challenges[&index]).collect();
     Ok((advice, challenges))
 }
 
 /// [`super::synthesize_witness`], in a session.
 pub(super) fn witness<'params, 'a, Scheme, P, E, R, T, ConcreteCircuit>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &'params Scheme::ParamsProver,
     pk: &ProvingKey<Scheme::Curve>,
     circuits: &[ConcreteCircuit],
@@ -209,78 +147,38 @@ where
     Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
     Scheme::ParamsProver: Sync,
 {
-    let instance = begin(session, pk, circuits.len(), instances, transcript)?;
-    let (advice, challenges) = synthesize::<Scheme, P, E, R, T, ConcreteCircuit>(
-        session, params, pk, circuits, instances, &instance, &mut rng, transcript,
-    )?;
-    let domain = &pk.vk.domain;
-    let advice = advice
-        .into_iter()
-        .map(|AdviceCommitted { advice_polys: advice_values, .. }| AdviceSingle {
+    let _pinned = session.pin();
+    let begun = Begun::new(session, pk, circuits.len(), instances, transcript)?;
+    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, &mut rng, transcript);
+    let (advice, challenges) = synthesize(&begun, pk, circuits, instances, &mut outside)?;
+    let instance = begun.instance.into_iter().map(|InstanceColumns { values, polynomials }| InstanceSingle {
+        instance_values: values.into_iter().map(from_column).collect(),
+        instance_polys: polynomials.into_iter().map(from_column).collect(),
+    });
+    let advice = advice.into_iter().map(|columns| {
+        let columns = columns.into_iter().map(|advice| from_column(advice.column));
+        let advice_values: Vec<Polynomial<_, LagrangeCoeff>> = columns.collect();
+        let domain = &pk.vk.domain;
+        AdviceSingle {
             advice_polys: advice_values.iter().map(|poly| domain.lagrange_to_coeff(poly.clone())).collect(),
             advice_values,
-        })
-        .collect();
-    Ok((instance, advice, challenges))
-}
-
-/// What every proof begins with: the instances' shape is checked, the verifying key hashed, the instance columns made.
-pub(in crate::plonk) fn begin<C, E, T>(
-    session: &Session,
-    pk: &ProvingKey<C>,
-    circuits: usize,
-    instances: &[&[&[C::Scalar]]],
-    transcript: &mut T,
-) -> Result<Vec<InstanceSingle<C>>, Error>
-where
-    C: CurveAffine,
-    C::Scalar: WithSmallOrderMulGroup<3>,
-    E: EncodedChallenge<C>,
-    T: TranscriptWrite<C, E>,
-{
-    let meta = &pk.vk.cs;
-    let shape_fits = |instance: &&[&[C::Scalar]]| instance.len() == meta.num_instance_columns;
-    if circuits != instances.len() || !instances.iter().all(shape_fits) {
-        return Err(Error::InvalidInstances);
-    }
-    pk.vk.hash_into(transcript)?;
-    let _span = tracing::info_span!(target: "spillproof::step", "instances").entered();
-    let columns = instances.iter().map(|instance| instance_single(session, &pk.vk.domain, meta, instance));
-    Ok(columns.collect::<io::Result<_>>()?)
+        }
+    });
+    Ok((instance.collect(), advice.collect(), challenges.into_iter().map(foreign).collect()))
 }
 
 /// Takes the circuit's assignments, and commits to a phase's columns when it ends.
-struct Witness<'params, 'a, 'b, Scheme, P, E, R, T>
-where
-    Scheme: CommitmentScheme,
-{
-    session: &'b Session,
-    params: &'params Scheme::ParamsProver,
-    rows: usize,
+struct Synthesis<'b, F> {
+    k: u32,
     usable_rows: usize,
-    phase: usize,
-    cells: AdviceCells<Scheme::Scalar>,
-    instances: &'b [&'a [Scheme::Scalar]],
-    instance: &'b InstanceSingle<Scheme::Curve>,
-    /// Of the phases that have ended.
-    committed: Vec<Option<(Polynomial<Scheme::Scalar, LagrangeCoeff>, Blind<Scheme::Scalar>)>>,
-    column_indices: &'b [Vec<usize>; 3],
-    challenge_indices: &'b [Vec<usize>; 3],
-    challenges: &'b mut HashMap<usize, Scheme::Scalar>,
-    rng: &'b mut R,
-    transcript: &'b mut T,
-    _marker: PhantomData<(P, E)>,
+    cells: AdviceCells<F>,
+    witness: spillproof_halo2::Witness<'b>,
+    instances: &'b [&'b [F]],
+    challenges: &'b mut [Option<Scalar>],
+    protocol: &'b mut dyn Protocol,
 }
 
-impl<'params, 'a, 'b, F, Scheme, P, E, R, T> Assignment<F> for Witness<'params, 'a, 'b, Scheme, P, E, R, T>
-where
-    F: Field,
-    Scheme: CommitmentScheme<Scalar = F>,
-    P: Prover<'params, Scheme>,
-    E: EncodedChallenge<Scheme::Curve>,
-    R: RngCore,
-    T: TranscriptWrite<Scheme::Curve, E>,
-{
+impl<F: Field> Assignment<F> for Synthesis<'_, F> {
     fn enter_region<NR, N>(&mut self, _: N)
     where
         NR: Into<String>,
@@ -324,7 +222,7 @@ where
 
     fn query_instance(&self, column: Column<Instance>, row: usize) -> Result<Value<F>, Error> {
         if row >= self.usable_rows {
-            return Err(Error::not_enough_rows_available(self.params.k()));
+            return Err(Error::not_enough_rows_available(self.k));
         }
         let value = self.instances.get(column.index()).and_then(|values| values.get(row));
         value.map(|value| Value::known(*value)).ok_or(Error::BoundsFailure)
@@ -339,7 +237,7 @@ where
         debug_assert!(
             row < self.usable_rows,
             "{:?}",
-            Error::not_enough_rows_available(self.params.k())
+            Error::not_enough_rows_available(self.k)
         );
         let Ok(value) = to.assign() else {
             panic!("No Value::unknown() in advice column allowed during create_proof");
@@ -348,45 +246,17 @@ where
     }
 
     fn get_challenge(&self, challenge: Challenge) -> Value<F> {
-        match self.challenges.get(&challenge.index()) {
-            Some(value) => Value::known(*value),
+        match self.challenges[challenge.index()] {
+            Some(value) => Value::known(foreign(value)),
             None => Value::unknown(),
         }
     }
 
     fn next_phase(&mut self) {
-        let Some(columns) = self.column_indices.get(self.phase) else {
+        if self.witness.phase() >= 3 {
             panic!("The API only supports 3 phases right now");
-        };
-        let _span = tracing::info_span!(target: "spillproof::step", "commit advice", phase = self.phase, columns = columns.len()).entered();
-        or_panic(self.cells.settle());
-        if self.phase == 0 {
-            absorb_instances::<Scheme, P, E, T>(
-                self.params,
-                self.instances,
-                &self.instance.instance_values,
-                self.transcript,
-            );
         }
-        let (tails, blinds) = draw::<F>(columns.len(), self.rows - self.usable_rows, &mut *self.rng);
-        let mut made = Vec::with_capacity(columns.len());
-        for (&index, tail) in columns.iter().zip(tails) {
-            let tail: Vec<Scalar> = tail.iter().map(scalar).collect();
-            let (session, cells) = (self.session, &mut self.cells);
-            let values = or_panic(in_turn(session, || cells.column(session.workspace(), index, &tail)));
-            made.push(from_column(values));
-        }
-        let blinded: Vec<_> = made.iter().zip(blinds.iter().copied()).collect();
-        for commitment in self.params.commit_lagrange_many(&blinded) {
-            or_panic(self.transcript.write_point(commitment.to_affine()));
-        }
-        for ((&index, values), blind) in columns.iter().zip(made).zip(blinds) {
-            self.committed[index] = Some((values, blind));
-        }
-        for &index in &self.challenge_indices[self.phase] {
-            let before = self.challenges.insert(index, *self.transcript.squeeze_challenge_scalar::<()>());
-            assert!(before.is_none());
-        }
-        self.phase += 1;
+        let ended = self.witness.commit_phase(&mut self.cells.cells, self.challenges, self.protocol);
+        or_panic(ended.map_err(io::Error::from));
     }
 }

@@ -45,7 +45,7 @@ pub fn save_proving_key(pk: &ProvingKey<G1Affine>, path: impl AsRef<Path>) -> io
     let (path, mut counter) = (path.as_ref(), Counter(0));
     pk.get_vk().write(&mut counter, FORMAT)?;
     let save = || save(&session, pk, path, counter.0);
-    session.run_in_turn(save).map_err(io::Error::other)
+    session.workspace().run(save).map_err(io::Error::other)
 }
 
 fn save(session: &Session, pk: &ProvingKey<G1Affine>, path: &Path, key_bytes: u64) -> Result<[u8; 32]> {

@@ -9,115 +9,70 @@
 #![allow(unsafe_code)]
 
 use std::any::Any;
-use std::io;
 use std::marker::PhantomData;
 
-use ::spillproof::column::{Cell, Column, Mapped, Residency, Workspace};
-use ::spillproof::commit::Scalar;
-use ::spillproof::plonkish::witness_column;
+use ::spillproof::column::{Cell, Workspace};
 use ff::Field;
 use halo2curves::bn256::Fr;
+use spillproof_halo2::{ConstraintSystem, Domain, Scalar};
 
 use super::bases::or_panic;
-use super::values::scalar;
+use super::convert::scalar;
 use crate::plonk::Assigned;
 
 /// A cell of an advice column.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-struct AdviceCell(Assigned<Fr>);
+pub(crate) struct AdviceCell(Assigned<Fr>);
 
 // SAFETY: `Assigned` is `repr(u8)`, and a tag of 0 is its first variant `Zero`, which has no fields. Its padding is never
 // read. It is `Copy`, so there is nothing to drop.
 unsafe impl Cell for AdviceCell {}
 
-/// The advice cells of one circuit.
+/// A cell's numerator and denominator.
+fn fraction(AdviceCell(value): &AdviceCell) -> (Scalar, Option<Scalar>) {
+    (
+        scalar(&value.numerator()),
+        value.denominator().as_ref().map(scalar),
+    )
+}
+
+/// The advice cells of one circuit, all `Assigned::Zero` at first.
 pub(crate) struct AdviceCells<F> {
-    columns: Vec<Mapped<AdviceCell>>,
-    share: Residency,
-    /// What of the share stays when cells are only read.
-    reading_bytes: u64,
-    rows: usize,
+    pub(crate) cells: spillproof_halo2::AdviceCells<AdviceCell>,
     field: PhantomData<F>,
 }
 
 impl<F: Field> AdviceCells<F> {
-    /// `columns` columns of `rows` cells, all `Assigned::Zero`, to be assigned in so many phases.
-    ///
     /// # Errors
     /// If there is no room for them.
-    pub(crate) fn new(workspace: &Workspace, columns: usize, rows: usize, phases: usize) -> io::Result<Self> {
-        let reading_bytes = Residency::default_share_bytes(workspace, columns);
-        let share_bytes = match phases {
-            1 => Residency::writing_share_bytes(workspace, columns),
-            // Other columns are committed to between.
-            _ => reading_bytes,
-        };
-        let share = Residency::new(workspace, "advice cells", share_bytes, columns);
-        let share = share.map_err(io::Error::other)?;
-        let columns = (0..columns)
-            .map(|_| Mapped::zeroed_in(&share, "advice cells", rows as u64))
-            .collect::<::spillproof::Result<_>>();
+    pub(crate) fn new(
+        workspace: &Workspace,
+        cs: &ConstraintSystem,
+        domain: &Domain,
+    ) -> spillproof_halo2::Result<Self> {
         Ok(Self {
-            columns: columns.map_err(io::Error::other)?,
-            share,
-            reading_bytes,
-            rows,
+            cells: spillproof_halo2::AdviceCells::new(workspace, cs, domain, fraction)?,
             field: PhantomData,
         })
     }
 
-    /// Makes room in memory: cells are read now, column by column.
-    ///
-    /// # Errors
-    /// If the disk fails.
-    pub(crate) fn settle(&mut self) -> io::Result<()> {
-        let kept = self.share.keep_for_reading(self.reading_bytes);
-        kept.map_err(io::Error::other)
-    }
-
     /// Assigns a cell, and gives its address.
     ///
-    /// Panics for a cell that is not there, in stock's words, and where the disk fails.
+    /// Panics for a cell that is not there, and where the disk fails.
     #[inline]
     pub(crate) fn assign<'v>(&mut self, column: usize, row: usize, value: Assigned<F>) -> &'v Assigned<F> {
         let Some(value) = (&value as &dyn Any).downcast_ref::<Assigned<Fr>>() else {
             panic!("spillproof: advice cells hold elements of bn256::Fr only");
         };
-        let Some(column) = self.columns.get_mut(column) else {
-            panic!("Not enough advice columns");
+        let assigned = self.cells.assign(column, row, AdviceCell(*value));
+        let Some(address) = or_panic(assigned.map_err(Into::into)) else {
+            panic!("Not enough advice columns or rows: column {column}, row {row}");
         };
-        if row >= self.rows {
-            panic!("Not enough rows");
-        }
-        let address = or_panic(
-            column
-                .set(row as u64, AdviceCell(*value))
-                .map_err(io::Error::other),
-        );
         let address = address.cast::<Assigned<F>>();
         // SAFETY: `F` is `Fr`, or the downcast had failed, and `AdviceCell` is a transparent `Assigned<Fr>`. The map stays
         // where it is while it lives, and holds a value here. That nobody reads through the reference after the map is gone,
         // or while the cell is assigned once more, is the caller's bargain as it is stock's: synthesis has then returned.
         unsafe { &*address }
-    }
-
-    /// A column's values, once its fractions are inverted, and `tail` in its last rows.
-    ///
-    /// # Errors
-    /// If there is no room, or the disk fails.
-    pub(crate) fn column(
-        &mut self,
-        workspace: &Workspace,
-        column: usize,
-        tail: &[Scalar],
-    ) -> ::spillproof::Result<Column<Scalar>> {
-        let fraction = |cell: &AdviceCell| {
-            (
-                scalar(&cell.0.numerator()),
-                cell.0.denominator().as_ref().map(scalar),
-            )
-        };
-        witness_column(workspace, &mut self.columns[column], fraction, tail)
     }
 }

@@ -10,8 +10,9 @@ use ::spillproof::stream::Transform;
 use ff::{Field, WithSmallOrderMulGroup};
 
 use super::bases::or_panic;
+use super::convert::scalar;
 use super::scalars::transformed;
-use super::values::{constant, from_column, once, scalar};
+use super::values::{constant, from_column, once};
 use crate::fft::recursive::FFTData;
 use crate::poly::{Coeff, EvaluationDomain, LagrangeCoeff, Polynomial};
 

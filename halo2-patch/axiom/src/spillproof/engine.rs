@@ -69,7 +69,7 @@ pub(crate) trait Store<C: PrimeCurveAffine> {
     fn generate(&self, k: u32, s: C::Scalar) -> io::Result<[Shared<C>; 2]>;
 }
 
-/// The process's current session.
+/// The current session: a proof's own, while one is made on this thread.
 ///
 /// # Errors
 /// If one was asked for by environment variables and can't be made: a budget is never silently ignored.
@@ -79,17 +79,6 @@ pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
     #[cfg(not(feature = "gpu"))]
     let session = Session::current();
     session.map_err(io::Error::other)
-}
-
-/// Runs `work` on the session's threads, when it is its turn.
-///
-/// # Errors
-/// Those of `work`.
-pub(crate) fn in_turn<T: Send>(
-    session: &Session,
-    work: impl FnOnce() -> ::spillproof::Result<T> + Send,
-) -> io::Result<T> {
-    session.run_in_turn(work).map_err(io::Error::other)
 }
 
 /// The current session's store for this curve.
@@ -119,16 +108,13 @@ impl Store<G1Affine> for SessionStore {
         let workspace = self.session.workspace();
         let draft = Draft::scratch_with_frames(workspace, what, len as u64, Placement::Disk, frame_bytes);
         let writer = Writer::new(draft.map_err(io::Error::other)?);
-        Ok(Box::new(ColumnSink {
-            session: Arc::clone(&self.session),
-            writer,
-        }))
+        Ok(Box::new(ColumnSink { writer }))
     }
 
     fn reading_room(&self, len: usize, point_bytes: usize, points_max: usize) -> io::Result<Room> {
         let budget = self.session.budget();
-        let room = commit::ReadingRoom::new(budget, len as u64, point_bytes as u64, points_max as u64);
-        let room = room.map_err(io::Error::other)?;
+        let room = || commit::ReadingRoom::new(budget, len as u64, point_bytes as u64, points_max as u64);
+        let room = self.session.workspace().run(room).map_err(io::Error::other)?;
         Ok(Room {
             points: room.points() as usize,
             _lease: Box::new(room),
@@ -140,13 +126,10 @@ impl Store<G1Affine> for SessionStore {
         s.encode(&mut bytes);
         let secret = Scalar::decode(&bytes);
         let workspace = self.session.workspace();
-        let srs = self
-            .session
-            .run_in_turn(|| commit::generate_scratch(workspace, k, secret, |_| ()));
-        let srs = srs.map_err(io::Error::other)?;
+        let srs = commit::generate_scratch(workspace, k, secret, |_| ()).map_err(io::Error::other)?;
         let stored = |column: ::spillproof::Result<&Column<commit::G1>>| -> io::Result<_> {
             let column = column.and_then(Column::cast).map_err(io::Error::other)?;
-            Ok(OnDisk::new(&self.session, column)? as Shared<G1Affine>)
+            Ok(OnDisk::new(column)? as Shared<G1Affine>)
         };
         Ok([stored(srs.monomial())?, stored(srs.lagrange())?])
     }
@@ -154,7 +137,6 @@ impl Store<G1Affine> for SessionStore {
 
 /// [`Sink`] into a scratch column.
 struct ColumnSink {
-    session: Arc<Session>,
     writer: Writer<G1Affine>,
 }
 
@@ -165,28 +147,25 @@ impl Sink<G1Affine> for ColumnSink {
 
     fn finish(self: Box<Self>) -> io::Result<Shared<G1Affine>> {
         let column = self.writer.finish().map_err(io::Error::other)?;
-        Ok(OnDisk::new(&self.session, column)?)
+        Ok(OnDisk::new(column)?)
     }
 }
 
 /// [`Stored`] as a column of the engine.
 struct OnDisk {
-    session: Arc<Session>,
     column: Column<G1Affine>,
     first: G1Affine,
     all: OnceLock<MappedColumn<G1Affine>>,
 }
 
 impl OnDisk {
-    fn new(session: &Arc<Session>, column: Column<G1Affine>) -> io::Result<Arc<Self>> {
+    fn new(column: Column<G1Affine>) -> io::Result<Arc<Self>> {
         let first = column
             .prefix(1)
             .and_then(|first| first.to_vec())
             .map_err(io::Error::other)?;
         let first = first.first().copied().unwrap_or_else(G1Affine::identity);
-        let session = Arc::clone(session);
         Ok(Arc::new(Self {
-            session,
             column,
             first,
             all: OnceLock::new(),
@@ -195,7 +174,7 @@ impl OnDisk {
 
     fn for_each(&self, take: &mut dyn FnMut(&[G1Affine]) -> io::Result<()>) -> io::Result<()> {
         let chunk = self.column.sequential_chunk();
-        let budget = self.session.budget();
+        let budget = &self.column.workspace().budget;
         let points = budget.vec(chunk as usize, G1Affine::identity(), "points being written");
         let mut points = points.map_err(io::Error::other)?;
         let mut reader = self.column.read_ascending(chunk).map_err(io::Error::other)?;
@@ -206,9 +185,12 @@ impl OnDisk {
     }
 
     fn sums(&self, scalars: &[Scalars<'_, Scalar>]) -> io::Result<Vec<G1>> {
-        let work = || msm::<g1::Config>(&self.column.cast::<commit::G1>()?, scalars);
-        let sums = in_turn(&self.session, work)?;
-        let points = normalize::<g1::Config>(&sums);
+        // Normalised on the session's threads, too: it is done in parallel.
+        let points = self.column.workspace().run(|| {
+            let sums = msm::<g1::Config>(&self.column.cast::<commit::G1>()?, scalars)?;
+            Ok(normalize::<g1::Config>(&sums))
+        });
+        let points = points.map_err(io::Error::other)?;
         let mut bytes = [0u8; <G1Affine as Element>::BYTES];
         let curve = |point: &commit::G1| {
             point.encode(&mut bytes);
@@ -237,20 +219,17 @@ impl Stored<G1Affine> for OnDisk {
 
     fn prefix(&self, len: usize) -> io::Result<Shared<G1Affine>> {
         let column = self.column.prefix(len as u64).map_err(io::Error::other)?;
-        Ok(Self::new(&self.session, column)?)
+        Ok(Self::new(column)?)
     }
 
     fn to_lagrange(&self, k: u32) -> io::Result<Shared<G1Affine>> {
         let monomial = self.column.prefix(1 << k).and_then(|column| column.cast());
         let monomial = monomial.map_err(io::Error::other)?;
         let omega = commit::omega(commit::HALO2_ROOT_OF_UNITY, k).map_err(io::Error::other)?;
-        let lagrange = self
-            .session
-            .run_in_turn(|| commit::lagrange_from_monomial(&monomial, omega, Placement::Auto, &mut |_| ()));
-        let lagrange = lagrange
+        let lagrange = commit::lagrange_from_monomial(&monomial, omega, Placement::Auto, &mut |_| ())
             .and_then(|column| column.cast())
             .map_err(io::Error::other)?;
-        Ok(Self::new(&self.session, lagrange)?)
+        Ok(Self::new(lagrange)?)
     }
 
     fn for_each_chunk(&self, take: &mut dyn FnMut(&[G1Affine]) -> io::Result<()>) -> io::Result<()> {

@@ -10,11 +10,12 @@
 //!   serde.rs    a Polynomial's bytes, through fixed buffers
 //!   domain.rs   EvaluationDomain: transforms of what is on disk, twiddles when asked for
 //!   cells.rs    advice cells in mapped scratch
-//!   lower.rs    constraints as values of the engine's programs
-//!   openings.rs the engine's pass for SHPLONK and GWC
+//!   circuit.rs  upstream's constraint system, for spillproof-halo2, which has the protocol
+//!   protocol.rs upstream's transcripts, generators and schemes, for its rounds
+//!   convert.rs  values and points between halo2curves' types and the engine's
+//!   openings.rs SHPLONK and GWC for queries of columns
 //!   selectors.rs  selectors of a verifying key, a bit each
 //!   bundle.rs   a proving key in a file that is opened in place
-//!   constraints.rs  the numerator of the quotient
 //!   plan.rs     what keys and a proof will take
 //!   gpu.rs      a device for a session
 //!   verify.rs   what a device took part in is verified before it is returned
@@ -50,15 +51,16 @@
 pub(crate) mod bases;
 mod bundle;
 pub(crate) mod cells;
-pub(crate) mod constraints;
+pub(crate) mod circuit;
+pub(crate) mod convert;
 pub(crate) mod domain;
 pub(crate) mod engine;
 #[cfg(feature = "gpu")]
 mod gpu;
-pub(crate) mod lower;
 pub(crate) mod openings;
 pub(crate) mod params;
 mod plan;
+pub(crate) mod protocol;
 #[allow(dead_code)]
 pub(crate) mod scalars;
 pub(crate) mod selectors;

@@ -1,124 +1,82 @@
-//! What SHPLONK and GWC have in common when polynomials are on disk: columns for the queries, and the engine's pass.
-//!
-//! A proof's polynomials are read in two passes and evaluated in one, and none is copied: what stock does step by step with
-//! clones (subtract, scale, add, divide, commit) is one [`Combination`], of which `commit::multiopen` makes as many as
-//! there are while it reads. Memory: what that pass leases.
+//! SHPLONK and GWC over columns, for queries whose polynomials are on disk.
 
-use std::any::Any;
 use std::io;
-use std::sync::Arc;
 
-use ::ark_bn254::g1::Config;
-use ::ark_bn254::G1Affine as EngineAffine;
-use ::spillproof::column::{Column, Element};
-use ::spillproof::commit::multiopen::{self, Combination};
-use ::spillproof::commit::{Scalar, G1};
-use ::spillproof::kernels::curve::Point;
-use ::spillproof::Session;
-use ff::Field;
-use halo2curves::bn256::G1Affine;
+use ::spillproof::column::{Column, Workspace};
 use halo2curves::CurveAffine;
+pub(crate) use spillproof_halo2::{gwc, shplonk};
+use spillproof_halo2::{Opening, Point, Query, Scalar, Transcript};
 
 use super::bases::Bases;
+use super::convert::scalar;
+use super::protocol::Written;
 use super::scalars::prover_session;
-use super::values::{column, evaluate_all};
+use super::values::{column, evaluate, evaluate_all};
 use crate::poly::{Coeff, Polynomial, ProverQuery};
+use crate::transcript::{EncodedChallenge, TranscriptWrite};
 
-/// An opening of polynomials that are on disk.
-pub(crate) struct Opening<'a, F> {
-    session: Arc<Session>,
-    bases: Column<G1>,
-    /// Each polynomial once.
-    columns: Vec<Located<'a, F>>,
-}
+/// A multi-opening over columns.
+type Open = fn(&Workspace, &Column<Point>, &Opening<'_>, &mut dyn Transcript) -> spillproof_halo2::Result<()>;
 
-/// A polynomial and its column; none if it is zero.
-type Located<'a, F> = (&'a Polynomial<F, Coeff>, Option<Column<Scalar>>);
-
-impl<'a, F: Field> Opening<'a, F> {
-    /// Finds the columns of all queries, and evaluates each of them at its points in one pass, so that nobody else reads
-    /// it for that. `None` if this is for stock: there is no session for the curve, or the first polynomial is not on disk.
-    ///
-    /// # Errors
-    /// If a column can't be read or made.
-    pub(crate) fn of<C: CurveAffine<ScalarExt = F>>(
-        bases: &Bases<C>,
-        queries: &[ProverQuery<'a, C>],
-    ) -> io::Result<Option<Self>> {
-        let streams = queries
-            .first()
-            .is_some_and(|query| query.poly.backing().on_disk().is_some());
-        let (true, Some(session)) = (streams, prover_session::<C>()?) else {
-            return Ok(None);
-        };
-        let points: Vec<_> = queries.iter().map(|query| (query.poly, query.point)).collect();
-        evaluate_all(&points)?;
-        let mut columns: Vec<Located<'a, F>> = Vec::new();
-        for query in queries {
-            if !columns.iter().any(|(poly, _)| std::ptr::eq(*poly, query.poly)) {
-                let is_zero = query
-                    .poly
-                    .backing()
-                    .constant()
-                    .is_some_and(|value| *value == F::ZERO);
-                let column = if is_zero { None } else { Some(column(query.poly)?) };
-                columns.push((query.poly, column));
-            }
-        }
-        let bases = bases.column()?;
-        Ok(Some(Self {
-            session,
-            bases,
-            columns,
-        }))
-    }
-
-    /// `factor` times a polynomial of the queries, as a term of a [`Combination`]; none if it is zero.
-    pub(crate) fn term(
-        &self,
-        factor: Scalar,
-        poly: &Polynomial<F, Coeff>,
-    ) -> Option<(Scalar, &Column<Scalar>)> {
-        let (_, column) = self
-            .columns
-            .iter()
-            .find(|(other, _)| std::ptr::eq(*other, poly))?;
-        column.as_ref().map(|column| (factor, column))
-    }
-
-    /// Commits to the sum of all combinations, and keeps it on disk if `keep`.
-    ///
-    /// # Errors
-    /// If a column can't be read, or disk or budget have no room.
-    pub(crate) fn commit<C: CurveAffine<ScalarExt = F>>(
-        &self,
-        combinations: &[Combination<'_, Scalar>],
-        keep: bool,
-    ) -> io::Result<(C, Option<Column<Scalar>>)> {
-        let workspace = self.session.workspace();
-        let work = || multiopen::divide_and_commit(workspace, &self.bases, combinations, keep);
-        let (sum, kept) = self.session.run_in_turn(work).map_err(io::Error::other)?;
-        Ok((point(&sum), kept))
-    }
-}
-
-/// The engine's point as one of bn256's G1.
+/// Makes the proof if the first polynomial is on disk, in a session for the curve; `false`, with nothing done, if that is for stock.
 ///
-/// Panics for another curve: there are no columns of its points.
-fn point<C: CurveAffine>(sum: &EngineAffine) -> C {
-    let mut bytes = [0u8; <G1Affine as Element>::BYTES];
-    Point::<Config>::from_affine::<Config>(sum).encode(&mut bytes);
-    let point = G1Affine::decode(&bytes);
-    match (&point as &dyn Any).downcast_ref::<C>() {
-        Some(point) => *point,
-        None => panic!("spillproof: the engine computes with points of bn256's G1 only"),
-    }
-}
-
-/// The error that stock has for two queries of one polynomial at one point.
-pub(crate) fn mismatch() -> io::Error {
-    let message = "queries iterator contains mismatching evaluations";
-    io::Error::new(io::ErrorKind::InvalidInput, message)
+/// # Errors
+/// For two queries of one polynomial at one point; if a column can't be read or made; the transcript's.
+pub(crate) fn create_proof<'com, C, E, T>(
+    bases: &Bases<C>,
+    transcript: &mut T,
+    queries: impl IntoIterator<Item = ProverQuery<'com, C>>,
+    open: Open,
+) -> io::Result<bool>
+where
+    C: CurveAffine,
+    E: EncodedChallenge<C>,
+    T: TranscriptWrite<C, E>,
+{
+    let queries: Vec<_> = queries.into_iter().collect();
+    let streams = queries
+        .first()
+        .is_some_and(|query| query.poly.backing().on_disk().is_some());
+    let (true, Some(session)) = (streams, prover_session::<C>()?) else {
+        return Ok(false);
+    };
+    // In one pass over each polynomial; then each value is known.
+    let points: Vec<_> = queries.iter().map(|query| (query.poly, query.point)).collect();
+    evaluate_all(&points)?;
+    let mut polynomials: Vec<&Polynomial<C::Scalar, Coeff>> = Vec::new();
+    let mut place = |poly: &'com Polynomial<C::Scalar, Coeff>| match polynomials
+        .iter()
+        .position(|other| std::ptr::eq(*other, poly))
+    {
+        Some(place) => place,
+        None => {
+            polynomials.push(poly);
+            polynomials.len() - 1
+        }
+    };
+    let query = |query: &ProverQuery<'com, C>| Query {
+        polynomial: place(query.poly),
+        point: scalar(&query.point),
+        evaluation: scalar(&evaluate(query.poly, query.point)),
+        blind: scalar(&query.blind.0),
+    };
+    let queries: Vec<_> = queries.iter().map(query).collect();
+    let columns = polynomials.iter().map(|poly| match poly.backing().is_zero() {
+        true => Ok(None),
+        false => column(poly).map(Some),
+    });
+    let columns: Vec<Option<Column<Scalar>>> = columns.collect::<io::Result<_>>()?;
+    let opening = Opening {
+        polynomials: columns.iter().map(Option::as_ref).collect(),
+        queries,
+    };
+    open(
+        session.workspace(),
+        &bases.column()?,
+        &opening,
+        &mut Written::new(transcript),
+    )?;
+    Ok(true)
 }
 
 #[cfg(test)]

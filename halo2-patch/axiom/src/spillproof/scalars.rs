@@ -1,10 +1,10 @@
 //! Polynomials as columns of the engine: the scalar's counterpart of `engine.rs`.
 //!
-//! The engine computes with arkworks' type, halo2 with halo2curves', and the bytes are the same: [`scalar`] and
-//! [`foreign`] go from one to the other, a column is cast. A slice that somebody asks for is a map of the column's file.
+//! The engine computes with arkworks' type, halo2 with halo2curves', and the bytes are the same: a column is cast.
+//! A slice that a caller asks for is a map of the column's file.
 //! Memory: what the engine leases for a pass; at most [`REMEMBERED_MAX`] evaluations a column.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,6 +17,7 @@ use ::spillproof::Session;
 use halo2curves::bn256::{Fr, G1Affine};
 use halo2curves::CurveAffine;
 
+use super::convert::scalar;
 use super::engine::session;
 use super::values::{column, lease_of, once, Leased, Stored};
 use crate::poly::Polynomial;
@@ -24,32 +25,7 @@ use crate::poly::Polynomial;
 /// Evaluations that a column remembers, the latest: more than a proof asks of one, and a key outlives many proofs.
 const REMEMBERED_MAX: usize = 64;
 
-/// A value of bn256's `Fr` as the engine's.
-///
-/// Panics for another field: callers have asked [`prover_session`].
-pub(crate) fn scalar<F: 'static>(value: &F) -> Scalar {
-    let Some(value) = (value as &dyn Any).downcast_ref::<Fr>() else {
-        panic!("spillproof: the engine computes with elements of bn256::Fr only")
-    };
-    let mut bytes = [0u8; <Fr as Element>::BYTES];
-    value.encode(&mut bytes);
-    Scalar::decode(&bytes)
-}
-
-/// The engine's value as one of bn256's `Fr`.
-///
-/// Panics for another field: callers have asked [`prover_session`].
-pub(crate) fn foreign<F: Copy + 'static>(value: Scalar) -> F {
-    let mut bytes = [0u8; <Fr as Element>::BYTES];
-    value.encode(&mut bytes);
-    let value = Fr::decode(&bytes);
-    match (&value as &dyn Any).downcast_ref::<F>() {
-        Some(value) => *value,
-        None => panic!("spillproof: the engine computes with elements of bn256::Fr only"),
-    }
-}
-
-/// The process's current session, if the curve is the one that the engine knows.
+/// The current session, if the curve is the one that the engine knows.
 ///
 /// # Errors
 /// If a session was asked for and can't be made.
@@ -78,18 +54,21 @@ pub(super) fn spill<F: 'static>(
 ) -> io::Result<Column<Scalar>> {
     /// Values that are converted at a time.
     const TILE: usize = 512;
-    let writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto);
-    let mut writer = writer.map_err(io::Error::other)?;
-    let mut tile = Vec::with_capacity(TILE);
-    feed(&mut |values| {
-        for values in values.chunks(TILE) {
-            tile.clear();
-            tile.extend(values.iter().map(scalar));
-            writer.push(&tile).map_err(io::Error::other)?;
-        }
-        Ok(())
-    })?;
-    writer.finish().map_err(io::Error::other)
+    let mut fed = Ok(());
+    let spilled = workspace.run_here(|| {
+        let mut writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto)?;
+        let mut tile = Vec::with_capacity(TILE);
+        fed = feed(&mut |values| {
+            for values in values.chunks(TILE) {
+                tile.clear();
+                tile.extend(values.iter().map(scalar));
+                writer.push(&tile).map_err(io::Error::other)?;
+            }
+            Ok(())
+        });
+        writer.finish()
+    });
+    fed.and_then(|()| spilled.map_err(io::Error::other))
 }
 
 /// The transform of a polynomial that is of a session.
@@ -100,19 +79,11 @@ pub(super) fn transformed<F: Copy + 'static, B>(
     poly: &Polynomial<F, B>,
     transform: &Transform<Scalar>,
 ) -> io::Result<Column<Scalar>> {
-    let input = column(poly)?;
-    let work = || stream::ntt(&input, transform, Placement::Auto);
-    let output = match session()? {
-        Some(session) => session.run_in_turn(work),
-        None => work(),
-    };
-    output.map_err(io::Error::other)
+    stream::ntt(&column(poly)?, transform, Placement::Auto).map_err(io::Error::other)
 }
 
 /// A polynomial's values in a column.
 pub(crate) struct OnDisk {
-    /// Whose threads compute; none if the column was made outside of a session.
-    session: Option<Arc<Session>>,
     column: Column<Scalar>,
     slice: OnceLock<MappedColumn<Fr>>,
     /// Points and values, the latest last.
@@ -121,12 +92,18 @@ pub(crate) struct OnDisk {
 
 impl OnDisk {
     pub(super) fn shared(column: Column<Scalar>) -> Arc<dyn Stored<Fr>> {
+        Self::evaluated(column, VecDeque::new())
+    }
+
+    /// With values at points that are known already.
+    pub(super) fn evaluated(
+        column: Column<Scalar>,
+        evaluations: VecDeque<(Scalar, Scalar)>,
+    ) -> Arc<dyn Stored<Fr>> {
         Arc::new(Self {
-            // One that can't be made is an error wherever columns are made, so not again here.
-            session: session().ok().flatten(),
             column,
             slice: OnceLock::new(),
-            evaluations: Mutex::default(),
+            evaluations: Mutex::new(evaluations),
         })
     }
 
@@ -140,9 +117,7 @@ impl OnDisk {
         if let Some(value) = self.remembered(point) {
             return Ok(value);
         }
-        let value = self
-            .in_turn(|| stream::evaluate(&self.column, point))
-            .map_err(io::Error::other)?;
+        let value = stream::evaluate(&self.column, point).map_err(io::Error::other)?;
         self.remember(&[point], &[value]);
         Ok(value)
     }
@@ -161,14 +136,11 @@ impl OnDisk {
             .map(|wanted| (wanted.0, unknown(wanted)))
             .filter(|(_, points)| !points.is_empty())
             .collect();
-        let Some((first, _)) = missing.first() else {
-            return Ok(());
-        };
         let queries: Vec<_> = missing
             .iter()
             .map(|(on_disk, points)| (&on_disk.column, points.clone()))
             .collect();
-        let values = first.in_turn(|| stream::evaluate_all(&queries));
+        let values = stream::evaluate_all(&queries);
         for ((on_disk, points), values) in missing.iter().zip(values.map_err(io::Error::other)?) {
             on_disk.remember(points, &values);
         }
@@ -212,14 +184,6 @@ impl OnDisk {
 
     fn evaluations(&self) -> MutexGuard<'_, VecDeque<(Scalar, Scalar)>> {
         self.evaluations.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// On the session's threads, after whoever else computes there.
-    fn in_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match &self.session {
-            Some(session) => session.run_in_turn(work),
-            None => work(),
-        }
     }
 
     fn read(&self) -> ::spillproof::Result<LeasedVec<Fr>> {

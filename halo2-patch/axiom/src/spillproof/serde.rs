@@ -15,8 +15,9 @@ use ::spillproof::Session;
 use halo2curves::bn256::Fr;
 
 use super::bases::or_panic;
+use super::convert::scalar;
 use super::engine::session;
-use super::values::{from_column, scalar};
+use super::values::from_column;
 use crate::helpers::SerdePrimeField;
 use crate::poly::Polynomial;
 use crate::SerdeFormat;

@@ -28,13 +28,14 @@ use ff::Field;
 use halo2curves::bn256::Fr;
 
 use super::bases::or_panic;
+use super::convert::{foreign, scalar};
 use super::engine;
 use super::scalars::{spill, OnDisk};
 use crate::arithmetic::eval_polynomial;
 use crate::plonk::Assigned;
 use crate::poly::{Coeff, Polynomial};
 
-pub(crate) use super::scalars::{foreign, prover_session, scalar};
+pub(crate) use super::scalars::prover_session;
 
 /// Values that are handed on at a time where they aren't read from a column.
 const CHUNK_VALUES: usize = 1 << 14;
@@ -165,6 +166,14 @@ impl<F> Values<F> {
             Inner::Memory(_) => None,
             Inner::Shared(stored) => stored.constant(),
         }
+    }
+
+    /// Whether it is known without looking that all values are 0.
+    pub(super) fn is_zero(&self) -> bool
+    where
+        F: Field,
+    {
+        self.constant().is_some_and(|value| *value == F::ZERO)
     }
 
     /// The column behind it.
@@ -424,7 +433,22 @@ pub(crate) fn column<F: Copy + 'static, B>(poly: &Polynomial<F, B>) -> io::Resul
 ///
 /// Panics unless `F` is bn256's `Fr`, the one field of which the engine keeps columns.
 pub(crate) fn from_column<F: 'static, B>(column: Column<Scalar>) -> Polynomial<F, B> {
-    let stored: Box<dyn Any> = Box::new(OnDisk::shared(column));
+    stored(OnDisk::shared(column))
+}
+
+/// The same with its values at some points; without a column, the polynomial that is zero.
+pub(crate) fn evaluated<F: Field, B>(
+    column: Option<&Column<Scalar>>,
+    evaluations: impl Iterator<Item = (Scalar, Scalar)>,
+) -> Polynomial<F, B> {
+    match column {
+        Some(column) => stored(OnDisk::evaluated(column.clone(), evaluations.collect())),
+        None => constant(F::ZERO, 1),
+    }
+}
+
+fn stored<F: 'static, B>(stored: Arc<dyn Stored<Fr>>) -> Polynomial<F, B> {
+    let stored: Box<dyn Any> = Box::new(stored);
     match stored.downcast::<Arc<dyn Stored<F>>>() {
         Ok(stored) => Polynomial::from_backing(Values::shared(*stored)),
         Err(_) => panic!("spillproof: columns hold elements of bn256::Fr only"),

@@ -18,8 +18,8 @@
 //! | what a tier computed | how it is covered |
 //! |---|---|
 //! | commitments, transforms, openings of a proof | here |
-//! | keys, parameters, in the same process | by the first proof with them in a session: it does not verify, nor does the processor's |
-//! | keys that another process wrote to a file | not here; by whoever verifies |
+//! | keys | they remember it, and each proof with them in a session is verified, whether a device takes part in it or not |
+//! | keys that were read from a file | not here: a file does not say it; by whoever verifies |
 //! | a proof without a session, or with a multi-opening that is neither SHPLONK nor GWC | no device takes part |
 //! | `params.commit` and transforms that a program asks for itself | not at all |
 //!
@@ -29,9 +29,11 @@ use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::vec::IntoIter;
 
-use ::spillproof::tier::{self, Pause};
+use ::spillproof::session::{Accelerator, Task};
+use ::spillproof::tier;
 use ::spillproof::Session;
 use ff::Field;
 use halo2curves::bn256::{Bn256, Fr, G1Affine};
@@ -39,7 +41,8 @@ use halo2curves::CurveAffine;
 use pairing::Engine;
 use rand_core::OsRng;
 
-use crate::plonk::{self, verify_proof, VerifyingKey};
+use super::plan::minimum_bytes;
+use crate::plonk::{self, verify_proof, ConstraintSystem, VerifyingKey};
 use crate::poly::commitment::{CommitmentScheme, Verifier};
 use crate::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
 use crate::poly::kzg::msm::DualMSM;
@@ -51,9 +54,9 @@ use crate::transcript::{ChallengeScalar, EncodedChallenge, Transcript, Transcrip
 /// [`plonk::Error::Transcript`]; [`Unverified::of`] finds it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unverified {
-    /// Jobs of this proof that the tier did; those of other proofs that were made meanwhile count too.
+    /// Jobs of this proof that the tier did.
     pub jobs: u64,
-    /// Jobs that were a tier's before in this process: for keys, perhaps.
+    /// Jobs of its keys that a tier did.
     pub jobs_before: u64,
     /// What the verifier said.
     pub reason: String,
@@ -86,9 +89,9 @@ impl fmt::Display for Unverified {
         } else {
             write!(
                 f,
-                "no device took part in this proof, but one did {jobs_before} jobs of this process before, and the proof does not \
-                 verify ({reason}): it is not to be used. Either the keys or the parameters were made wrong (make them again, without \
-                 a device), or the witness does not satisfy the circuit"
+                "no device took part in this proof, but one did {jobs_before} jobs of its keys, and the proof does not verify \
+                 ({reason}): it is not to be used. Either the keys were made wrong (make them again, without a device), or the \
+                 witness does not satisfy the circuit"
             )
         }
     }
@@ -358,37 +361,73 @@ where
     }
 }
 
-/// A proof of a session from its beginning to its verification. Meanwhile no other session's tier is asked (parameters and keys may be
-/// of one); and if nobody knows how to verify what comes, this session's is not either.
-pub(crate) struct Watch<'s> {
-    session: &'s Session,
+/// A proof of a session from its beginning to its verification: admitted, on the session's account, and with the session's device only,
+/// or with none if nobody knows how to verify what comes.
+pub(crate) struct Watch {
+    task: Task,
     can_be_verified: bool,
+    /// Jobs of the keys that were a device's.
     jobs_before: u64,
-    _others: Vec<Pause>,
 }
 
-/// While the guards live, no device takes part: for stock's prover, which verifies nothing, and whose parameters may be of a session.
-pub(crate) fn processor_only() -> Vec<Pause> {
-    tier::pause_all(None)
+/// While the guard lives, no device takes part: for stock's prover, which verifies nothing, and whose parameters may be of a session.
+pub(crate) fn processor_only() -> tier::ProcessorOnly {
+    tier::processor_only()
 }
 
-impl<'s> Watch<'s> {
-    pub(crate) fn begin(session: &'s Session, can_be_verified: bool) -> Self {
+/// Begins a proof of so many circuits, or the making of their keys, when the session has room for it.
+///
+/// # Errors
+/// Those of [`Session::admit`].
+pub(crate) fn admit<F: Field>(
+    session: &Arc<Session>,
+    cs: &ConstraintSystem<F>,
+    k: u32,
+    circuits: usize,
+    accelerator: Accelerator,
+) -> io::Result<Task> {
+    // There are sessions over BN254 only.
+    let cs = (cs as &dyn Any).downcast_ref::<ConstraintSystem<Fr>>().cloned();
+    let threads = session.threads();
+    let minimum_bytes = move || match &cs {
+        Some(cs) => minimum_bytes(cs, k, circuits, threads),
+        None => Ok(u64::MAX),
+    };
+    session
+        .admit(accelerator, minimum_bytes)
+        .map_err(io::Error::other)
+}
+
+impl Watch {
+    /// Begins a proof with keys of which a device did `jobs_before` jobs.
+    ///
+    /// # Errors
+    /// As [`admit`].
+    pub(crate) fn begin<C: CurveAffine>(
+        session: &Arc<Session>,
+        vk: &VerifyingKey<C>,
+        jobs_before: u64,
+        circuits: usize,
+        can_be_verified: bool,
+    ) -> io::Result<Self> {
         if session.tier().is_some() && !can_be_verified {
             tracing::warn!("spillproof: no verifier is known for this multi-opening, so no device takes part in the proof");
         }
-        let _others = tier::pause_all(session.tier().filter(|_| can_be_verified));
-        Self {
-            session,
+        let accelerator = match can_be_verified {
+            true => Accelerator::MayTakePart,
+            false => Accelerator::TakesNoPart,
+        };
+        Ok(Self {
+            task: admit(session, vk.cs(), vk.get_domain().k(), circuits, accelerator)?,
             can_be_verified,
-            jobs_before: tier::jobs_of_all(),
-            _others,
-        }
+            jobs_before,
+        })
     }
 
     /// The transcript that the proof is to be written to.
     pub(crate) fn recording<'t, C: CurveAffine, T>(&self, inner: &'t mut T) -> Recording<'t, C, T> {
-        let may_be_verified = self.can_be_verified && (self.session.tier().is_some() || self.jobs_before > 0);
+        let has_tier = self.task.session().tier().is_some();
+        let may_be_verified = self.can_be_verified && (has_tier || self.jobs_before > 0);
         let record = may_be_verified.then(|| Record {
             entries: Vec::new(),
             common: Vec::new(),
@@ -396,7 +435,7 @@ impl<'s> Watch<'s> {
         Recording { inner, record }
     }
 
-    /// Verifies what was written, if a tier did anything so far in this process.
+    /// Verifies what was written, if a tier did anything for it or for its keys.
     ///
     /// # Errors
     /// [`Unverified`]; and the budget's, if it has no room for a copy of the instances.
@@ -407,30 +446,35 @@ impl<'s> Watch<'s> {
         vk: &VerifyingKey<Scheme::Curve>,
         instances: &[&[&[Scheme::Scalar]]],
         recording: Recording<'_, Scheme::Curve, T>,
-    ) -> Result<(), plonk::Error> {
-        let jobs = tier::jobs_of_all();
-        let (Some(check), Some(record), true) = (check, recording.record, jobs > 0) else {
+    ) -> Result<(), plonk::Error>
+    where
+        Scheme::ParamsProver: Sync,
+    {
+        let jobs = self.task.accelerator_jobs();
+        let (Some(check), Some(record), true) = (check, recording.record, jobs + self.jobs_before > 0) else {
             return Ok(());
         };
         let _span = tracing::info_span!(target: "spillproof::step", "verify").entered();
+        let session = self.task.session();
         let values: usize = instances
             .iter()
             .flat_map(|columns| columns.iter())
             .map(|column| column.len())
             .sum();
         let bytes = (values * size_of::<Fr>()) as u64;
-        let budget = self.session.budget();
-        let _copy = budget
-            .lease(bytes, "instances of a proof to verify")
-            .map_err(io::Error::other)?;
-        check(params, vk, instances, record).map_err(|reason| {
+        // On the session's threads: upstream's verifier computes in parallel, and this thread may be another pool's.
+        let verified = session.workspace().run(|| {
+            let _copy = session.budget().lease(bytes, "instances of a proof to verify")?;
+            Ok(check(params, vk, instances, record))
+        });
+        verified.map_err(io::Error::other)?.map_err(|reason| {
             let unverified = Unverified {
-                jobs: jobs - self.jobs_before,
+                jobs,
                 jobs_before: self.jobs_before,
                 reason: reason.to_string(),
             };
             tracing::warn!("spillproof: {unverified}");
-            if let Some(tier) = self.session.tier() {
+            if let Some(tier) = session.tier() {
                 tier.distrust();
             }
             io::Error::other(unverified).into()

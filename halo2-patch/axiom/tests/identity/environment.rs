@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use halo2_axiom::spillproof::{active, tier};
+use halo2_axiom::spillproof::{active, Session};
 
 use crate::drop_in::prove;
 
@@ -15,7 +15,13 @@ const MEMORY: (&str, &str) = ("SPILLPROOF_MEMORY", "16MiB");
 fn child() {
     if std::env::var_os(CHILD).is_some() {
         let _ = prove::params(4);
-        println!("session: {}, jobs: {}", active(), tier::jobs_of_all());
+        let active = active();
+        let session = Session::current().unwrap();
+        let jobs = session
+            .as_ref()
+            .and_then(|session| session.tier())
+            .map_or(0, |tier| tier.jobs());
+        println!("session: {active}, jobs: {jobs}");
     }
 }
 

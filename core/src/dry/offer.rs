@@ -1,0 +1,61 @@
+//! The jobs that steps offer to an accelerator: the numbers that it decides by. [`crate::tier`] has the jobs with their data.
+
+use serde::Serialize;
+
+/// A job, without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Job {
+    /// Sums over the same points.
+    Sums {
+        /// Terms of each.
+        points: u64,
+        /// How many sums.
+        columns: u64,
+        /// Ranges of the points that are had by themselves begin at multiples of so many; none are, if there is no such number.
+        step: Option<u64>,
+        /// Bytes that the points' end leases.
+        bases_bytes: u64,
+        /// Bytes that the end of each sum's scalars leases.
+        scalars_bytes: u64,
+    },
+    /// A whole transform.
+    Transform {
+        /// log2 of the elements.
+        log_n: u32,
+    },
+    /// A quotient on one coset.
+    Coset {
+        /// log2 of the matrix's rows.
+        log_rows: u32,
+        /// log2 of the elements of a row.
+        log_columns: u32,
+        /// Columns that the program reads, those that are computed among them.
+        columns: u64,
+        /// Bytes that the ends lease, whatever the tiles.
+        ends_bytes: u64,
+    },
+}
+
+/// How often a step offers a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Offer {
+    /// What.
+    #[serde(flatten)]
+    pub job: Job,
+    /// How often.
+    pub count: u64,
+    /// Bytes of the budget that are left when it comes; the fewest, of all times.
+    pub available_bytes: u64,
+}
+
+/// Offers of one job are one.
+pub(crate) fn enter(offers: &mut Vec<Offer>, offer: Offer) {
+    match offers.iter_mut().find(|known| known.job == offer.job) {
+        Some(known) => {
+            known.count += offer.count;
+            known.available_bytes = known.available_bytes.min(offer.available_bytes);
+        }
+        None => offers.push(offer),
+    }
+}

@@ -1,0 +1,645 @@
+//! Montgomery arithmetic in eight lanes of AVX-512 IFMA: a [`Packed52`] holds eight elements as vectors of 52-bit limbs.
+//!
+//! Algorithm: the product of L by L limbs in columns, then L rounds of Montgomery reduction (R = 2^(52 L)), of which all but the last
+//! add m (k p + 1) / 2^52 for the lowest limb m as it is, where k = -1/p modulo 2^52: that saves the multiplication by k that each
+//! round of the textbook starts with (limbs shorter than the words, summed in columns: Gueron and Krasnov, *Software implementation of
+//! modular exponentiation, using advanced vector instructions architectures*, 2012). Primes of 4 words have 5 limbs and of 6 words 8.
+//!
+//! Bounds. A value is *carried* if all limbs but the last are below 2^52 and the whole is below R: what the multiplier takes and
+//! gives. Otherwise limbs are signed words of at most 2^58 in size ("loose"). For carried a and b with a b <= 32 p^2, and
+//! p <= R / 32, the product is a b / R modulo p, below a b / R + 2p <= 3p: the first rounds add less than
+//! (1 + 2^-52 + ..) p, the last less than p. Columns hold at most 4 L terms below 2^52 and a carry: no overflow. They may be negative:
+//! carries are taken with their signs.
+//! [`Prime::canonical`] takes loose values from 0 to 7p whose top limb is not negative and gives the canonical ones.
+//!
+//! Native limbs (N of 64 bits, R = 2^(64 N)) are moved in and out by transposing and shifting. Memory: none.
+// Limbs are walked by index in several arrays at once.
+#![allow(clippy::needless_range_loop)]
+
+mod butterfly;
+mod instructions;
+
+use std::arch::x86_64::__m512i;
+use std::marker::PhantomData;
+
+use ark_ff::{Fp, MontBackend, MontConfig, PrimeField, QuadExtConfig, QuadExtField};
+
+pub(super) use butterfly::forget_buffers;
+pub use instructions::Ifma;
+use instructions::Work;
+
+use super::lanes::{Beside, Kernel, Lanes, WideKernel, WideLanes};
+use super::quadratic::Quadratic;
+use super::radix52::{LIMB_BITS, LIMB_MASK, Radix52, to_radix_52};
+use crate::kernels::field::CoordinateField;
+
+/// Lanes of a vector.
+pub const WIDTH: usize = 8;
+
+/// A field that has lanes here.
+pub trait Packed: Sized {
+    /// Its lanes.
+    type Lanes: Lanes<Self, WIDTH>
+    where
+        Self: CoordinateField;
+
+    /// Its lanes, if its constants are in range.
+    fn lanes(ifma: Ifma) -> Option<Self::Lanes>
+    where
+        Self: CoordinateField;
+}
+
+macro_rules! packed {
+    ($words:literal words in $limbs:literal limbs) => {
+        impl<T: MontConfig<$words>> Packed for Fp<MontBackend<T, $words>, $words> {
+            type Lanes = Prime<T, $words, $limbs>;
+
+            fn lanes(ifma: Ifma) -> Option<Self::Lanes> {
+                Prime::new(ifma)
+            }
+        }
+    };
+}
+
+packed!(4 words in 5 limbs);
+packed!(6 words in 8 limbs);
+
+impl<P> Packed for QuadExtField<P>
+where
+    P: QuadExtConfig<BaseField: CoordinateField<Prime = P::BaseField> + PrimeField>,
+    <P::BaseField as Packed>::Lanes: Lanes<P::BaseField, WIDTH, Prime = <P::BaseField as Packed>::Lanes>,
+{
+    type Lanes = Quadratic<<P::BaseField as Packed>::Lanes>;
+
+    fn lanes(ifma: Ifma) -> Option<Self::Lanes> {
+        P::BaseField::lanes(ifma).and_then(Quadratic::over::<P>)
+    }
+}
+
+/// A loop and its lanes.
+pub(super) struct Loop<F, L, K> {
+    lanes: L,
+    kernel: K,
+    field: PhantomData<F>,
+}
+
+impl<F, L, K> Loop<F, L, K> {
+    pub(super) fn new(lanes: L, kernel: K) -> Self {
+        Self {
+            lanes,
+            kernel,
+            field: PhantomData,
+        }
+    }
+}
+
+impl<F: CoordinateField, L: Lanes<F, WIDTH>, K: Kernel<F>> Work for Loop<F, L, K> {
+    type Output = K::Output;
+
+    #[inline(always)]
+    fn run(self) -> K::Output {
+        self.kernel.run(self.lanes)
+    }
+}
+
+/// A loop and its wide lanes.
+pub(super) struct WideLoop<F, L, K> {
+    lanes: L,
+    kernel: K,
+    field: PhantomData<F>,
+}
+
+impl<F, L, K> WideLoop<F, L, K> {
+    pub(super) fn new(lanes: L, kernel: K) -> Self {
+        Self {
+            lanes,
+            kernel,
+            field: PhantomData,
+        }
+    }
+}
+
+impl<F: CoordinateField, L: WideLanes<F, WIDTH>, K: WideKernel<F>> Work for WideLoop<F, L, K> {
+    type Output = K::Output;
+
+    #[inline(always)]
+    fn run(self) -> K::Output {
+        self.kernel.run(self.lanes)
+    }
+}
+
+/// Eight elements: vector i holds limb i of each.
+#[derive(Clone, Copy)]
+pub struct Packed52<const L: usize>([__m512i; L]);
+
+/// Sums of products in columns of weight 2^(52 i), before their reduction: the lower L and the upper L.
+#[derive(Clone, Copy)]
+pub struct Columns<const L: usize>([[__m512i; L]; 2]);
+
+/// Eight elements in native limbs: vector i holds the 64-bit limb i of each.
+#[derive(Clone, Copy)]
+pub struct Native<const N: usize>([__m512i; N]);
+
+/// Eight elements in native limbs: limbs 0 to 3 of elements 0 and 2, 1 and 3, 4 and 6, 5 and 7; if there are six, limbs 4 and 5 of the
+/// elements with an even number, and with an odd one.
+#[derive(Clone, Copy)]
+pub struct Rows([__m512i; 6]);
+
+/// The arithmetic of a prime field of N words in L limbs.
+pub struct Prime<T, const N: usize, const L: usize> {
+    ifma: Ifma,
+    field: PhantomData<fn() -> T>,
+}
+
+impl<T, const N: usize, const L: usize> Clone for Prime<T, N, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const N: usize, const L: usize> Copy for Prime<T, N, L> {}
+
+impl<const L: usize> Columns<L> {
+    #[inline(always)]
+    fn at(&mut self, column: usize) -> &mut __m512i {
+        &mut self.0[column / L][column % L]
+    }
+}
+
+/// The body for each index below L, which is at most 8: a loop that is certain to be unrolled, whatever the size of its body.
+macro_rules! unrolled {
+    ($i:ident in $body:block) => {
+        unrolled!(@ $i $body 0 1 2 3 4 5 6 7)
+    };
+    (@ $i:ident $body:block $($index:literal)*) => {
+        $(if $index < L { let $i: usize = $index; $body })*
+    };
+}
+
+impl<T: MontConfig<N>, const N: usize, const L: usize> Prime<T, N, L> {
+    const CONSTANTS: Option<Radix52<L>> = Radix52::new(T::MODULUS.0);
+    const P: Radix52<L> = match Self::CONSTANTS {
+        Some(constants) => constants,
+        // Never used: `new` gives no lanes then.
+        None => Radix52::UNUSED,
+    };
+    /// Twice [`Lanes::HALF_SHIFT`].
+    const SHIFT: usize = L * LIMB_BITS - N * 64;
+
+    fn new(ifma: Ifma) -> Option<Self> {
+        Self::CONSTANTS.is_some().then_some(Self {
+            ifma,
+            field: PhantomData,
+        })
+    }
+
+    #[inline(always)]
+    fn zero(self) -> Packed52<L> {
+        Packed52([self.ifma.word(0); L])
+    }
+
+    #[inline(always)]
+    fn words(self, limbs: &[u64; L]) -> Packed52<L> {
+        let mut words = self.zero();
+        for i in 0..L {
+            words.0[i] = self.ifma.word(limbs[i]);
+        }
+        words
+    }
+
+    /// Native limbs times 2^shift as 52-bit limbs.
+    #[inline(always)]
+    fn spread(self, values: &Native<N>, shift: usize) -> Packed52<L> {
+        let ifma = self.ifma;
+        let mask = ifma.word(LIMB_MASK);
+        let mut spread = self.zero();
+        unrolled!(i in {
+            let first = (i * LIMB_BITS).saturating_sub(shift);
+            let (word, bit) = (first / 64, first % 64);
+            let bits = ((i + 1) * LIMB_BITS).saturating_sub(shift + first);
+            if word < N {
+                let mut limb = ifma.shift_right(values.0[word], bit);
+                if bit + bits > 64 && word + 1 < N {
+                    limb = ifma.or(limb, ifma.shift_left(values.0[word + 1], 64 - bit));
+                }
+                // What is shifted in below has no bits.
+                limb = ifma.shift_left(limb, LIMB_BITS - bits);
+                // The last limb of all has no bits above its own.
+                if bit + bits < 64 || word + 1 < N {
+                    limb = ifma.and(limb, mask);
+                }
+                spread.0[i] = limb;
+            }
+        });
+        spread
+    }
+
+    /// A carried value below 2^(64 N) as native limbs.
+    #[inline(always)]
+    fn pack(self, a: &Packed52<L>) -> Native<N> {
+        let ifma = self.ifma;
+        let mut words = Native([ifma.word(0); N]);
+        for word in 0..N {
+            for i in 0..L {
+                let (limb_bit, word_bit) = (i * LIMB_BITS, word * 64);
+                if limb_bit >= word_bit && limb_bit < word_bit + 64 {
+                    let part = ifma.shift_left(a.0[i], limb_bit - word_bit);
+                    words.0[word] = ifma.or(words.0[word], part);
+                } else if limb_bit < word_bit && limb_bit + LIMB_BITS > word_bit {
+                    let part = ifma.shift_right(a.0[i], word_bit - limb_bit);
+                    words.0[word] = ifma.or(words.0[word], part);
+                }
+            }
+        }
+        words
+    }
+
+    /// Limbs 0 to 3 of eight elements, transposed.
+    #[inline(always)]
+    fn transposed_fours(self, from: [&[u64; 4]; WIDTH]) -> [__m512i; 4] {
+        let ifma = self.ifma;
+        let [f0, f1, f2, f3, f4, f5, f6, f7] = from;
+        let (a, b) = (ifma.load_fours(f0, f2), ifma.load_fours(f1, f3));
+        let (c, d) = (ifma.load_fours(f4, f6), ifma.load_fours(f5, f7));
+        let (ab, cd) = (ifma.interleave_low(a, b), ifma.interleave_low(c, d));
+        let (ab_odd, cd_odd) = (ifma.interleave_high(a, b), ifma.interleave_high(c, d));
+        [
+            ifma.even_pairs(ab, cd),
+            ifma.even_pairs(ab_odd, cd_odd),
+            ifma.odd_pairs(ab, cd),
+            ifma.odd_pairs(ab_odd, cd_odd),
+        ]
+    }
+
+    /// Two limbs of eight elements, transposed.
+    #[inline(always)]
+    fn transposed_pairs(self, from: [&[u64; 2]; WIDTH]) -> [__m512i; 2] {
+        let ifma = self.ifma;
+        let [f0, f1, f2, f3, f4, f5, f6, f7] = from;
+        let (even, odd) = (ifma.load_pairs(f0, f2, f4, f6), ifma.load_pairs(f1, f3, f5, f7));
+        [ifma.interleave_low(even, odd), ifma.interleave_high(even, odd)]
+    }
+
+    /// [`Lanes::reduced`], before the last carries.
+    #[inline(always)]
+    fn reduced_loose(self, mut columns: Columns<L>, beside: &mut impl Beside) -> Packed52<L> {
+        let ifma = self.ifma;
+        unrolled!(i in {
+            if i < L - 1 {
+                let lowest = *columns.at(i);
+                let carry = ifma.shift_right_signed::<{ LIMB_BITS as u32 }>(lowest);
+                let first = ifma.low(*columns.at(i + 1), lowest, ifma.word(Self::P.round[0]));
+                *columns.at(i + 1) = ifma.plus(first, carry);
+                for j in 1..L {
+                    let column = columns.at(i + 1 + j);
+                    *column = ifma.low(*column, lowest, ifma.word(Self::P.round[j]));
+                }
+                for j in 0..L {
+                    let column = columns.at(i + 2 + j);
+                    *column = ifma.high(*column, lowest, ifma.word(Self::P.round[j]));
+                }
+                beside.step(L + i, 2 * L);
+            }
+        });
+        let factor = ifma.low(ifma.word(0), *columns.at(L - 1), ifma.word(Self::P.inverse));
+        for j in 0..L {
+            let column = columns.at(L - 1 + j);
+            *column = ifma.low(*column, factor, ifma.word(Self::P.modulus[j]));
+            let column = columns.at(L + j);
+            *column = ifma.high(*column, factor, ifma.word(Self::P.modulus[j]));
+        }
+        beside.step(2 * L - 1, 2 * L);
+        let carry = ifma.shift_right_signed::<{ LIMB_BITS as u32 }>(*columns.at(L - 1));
+        let [_, mut upper] = columns.0;
+        upper[0] = ifma.plus(upper[0], carry);
+        Packed52(upper)
+    }
+
+    #[inline(always)]
+    fn add_product_beside(
+        self,
+        columns: &mut Columns<L>,
+        a: &Packed52<L>,
+        b: &Packed52<L>,
+        beside: &mut impl Beside,
+    ) {
+        let ifma = self.ifma;
+        unrolled!(i in {
+            for j in 0..L {
+                let column = columns.at(i + j);
+                *column = ifma.low(*column, a.0[j], b.0[i]);
+            }
+            for j in 0..L {
+                let column = columns.at(i + j + 1);
+                *column = ifma.high(*column, a.0[j], b.0[i]);
+            }
+            beside.step(i, 2 * L);
+        });
+    }
+}
+
+impl<T: MontConfig<N>, const N: usize, const L: usize> Lanes<Fp<MontBackend<T, N>, N>, WIDTH>
+    for Prime<T, N, L>
+where
+    Fp<MontBackend<T, N>, N>: CoordinateField<Prime = Fp<MontBackend<T, N>, N>>,
+{
+    type Native = Native<N>;
+    type Value = Packed52<L>;
+    type Columns = Columns<L>;
+    type Rows = Rows;
+    type Prime = Self;
+    const CHAINS: usize = 2;
+    const HALF_SHIFT: u32 = Self::SHIFT as u32 / 2;
+    const EXTENSION: bool = false;
+
+    #[inline(always)]
+    fn prime(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn gather(self, from: [&Fp<MontBackend<T, N>, N>; WIDTH]) -> Native<N> {
+        let mut native = Native([self.ifma.word(0); N]);
+        let first = from.map(|element| element.0.0.first_chunk::<4>().unwrap_or(&[0; 4]));
+        native.0[..4].copy_from_slice(&self.transposed_fours(first));
+        if N == 6 {
+            let last = from.map(|element| element.0.0.last_chunk::<2>().unwrap_or(&[0; 2]));
+            native.0[4..].copy_from_slice(&self.transposed_pairs(last));
+        }
+        native
+    }
+
+    #[inline(always)]
+    fn unpack(self, values: &Native<N>) -> Packed52<L> {
+        self.spread(values, 0)
+    }
+
+    #[inline(always)]
+    fn unpack_shifted(self, values: &Native<N>) -> Packed52<L> {
+        self.spread(values, Self::SHIFT)
+    }
+
+    #[inline(always)]
+    fn splat(self, value: &Fp<MontBackend<T, N>, N>) -> Packed52<L> {
+        self.words(&to_radix_52(value.0.0))
+    }
+
+    #[inline(always)]
+    fn rows(self, value: &Packed52<L>) -> Rows {
+        let ifma = self.ifma;
+        let Native(words) = self.pack(value);
+        let first = ifma.load(&[0, 1, 8, 9, 2, 3, 10, 11]);
+        let second = ifma.load(&[4, 5, 12, 13, 6, 7, 14, 15]);
+        let low = ifma.interleave_low(words[0], words[1]);
+        let high = ifma.interleave_low(words[2], words[3]);
+        let low_odd = ifma.interleave_high(words[0], words[1]);
+        let high_odd = ifma.interleave_high(words[2], words[3]);
+        let mut rows = Rows([ifma.word(0); 6]);
+        rows.0[0] = ifma.permute_two(low, first, high);
+        rows.0[1] = ifma.permute_two(low_odd, first, high_odd);
+        rows.0[2] = ifma.permute_two(low, second, high);
+        rows.0[3] = ifma.permute_two(low_odd, second, high_odd);
+        if N == 6 {
+            rows.0[4] = ifma.interleave_low(words[4 % N], words[5 % N]);
+            rows.0[5] = ifma.interleave_high(words[4 % N], words[5 % N]);
+        }
+        rows
+    }
+
+    #[inline(always)]
+    fn store_row(self, rows: &Rows, lane: usize, to: &mut Fp<MontBackend<T, N>, N>) {
+        let vector = rows.0[(lane & 1) + lane / 4 * 2];
+        let words = &mut to.0.0;
+        if let Some(first) = words.first_chunk_mut::<4>() {
+            if lane & 2 == 0 {
+                self.ifma.store_four_low(vector, first);
+            } else {
+                self.ifma.store_four_high(vector, first);
+            }
+        }
+        if N == 6
+            && let Some(last) = words.last_chunk_mut::<2>()
+        {
+            self.ifma.store_pair(rows.0[4 + (lane & 1)], lane / 2, last);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch<V>(self, value: &V) {
+        let first = std::ptr::from_ref(value).cast::<u8>();
+        for line in 0..size_of::<V>().div_ceil(64) {
+            self.ifma.prefetch(first.wrapping_add(64 * line));
+        }
+    }
+
+    #[inline(always)]
+    fn product_beside(self, a: &Packed52<L>, b: &Packed52<L>, beside: &mut impl Beside) -> Packed52<L> {
+        let mut columns = self.no_columns();
+        self.add_product_beside(&mut columns, a, b, beside);
+        self.carried(self.reduced_loose(columns, beside))
+    }
+
+    #[inline(always)]
+    fn square(self, a: &Packed52<L>) -> Packed52<L> {
+        let ifma = self.ifma;
+        let mut columns = self.no_columns();
+        unrolled!(i in {
+            for j in i + 1..L {
+                let column = columns.at(i + j);
+                *column = ifma.low(*column, a.0[i], a.0[j]);
+                let column = columns.at(i + j + 1);
+                *column = ifma.high(*column, a.0[i], a.0[j]);
+            }
+        });
+        for column in columns.0.as_flattened_mut() {
+            *column = ifma.plus(*column, *column);
+        }
+        for i in 0..L {
+            let column = columns.at(2 * i);
+            *column = ifma.low(*column, a.0[i], a.0[i]);
+            let column = columns.at(2 * i + 1);
+            *column = ifma.high(*column, a.0[i], a.0[i]);
+        }
+        self.reduced(&columns)
+    }
+
+    #[inline(always)]
+    fn no_columns(self) -> Columns<L> {
+        Columns([[self.ifma.word(0); L]; 2])
+    }
+
+    #[inline(always)]
+    fn add_product(self, columns: &mut Columns<L>, a: &Packed52<L>, b: &Packed52<L>) {
+        self.add_product_beside(columns, a, b, &mut ());
+    }
+
+    #[inline(always)]
+    fn columns_difference(self, a: &Columns<L>, b: &Columns<L>) -> Columns<L> {
+        let mut difference = *a;
+        for half in 0..2 {
+            for i in 0..L {
+                difference.0[half][i] = self.ifma.minus(a.0[half][i], b.0[half][i]);
+            }
+        }
+        difference
+    }
+
+    #[inline(always)]
+    fn reduced(self, columns: &Columns<L>) -> Packed52<L> {
+        self.carried(self.reduced_loose(*columns, &mut ()))
+    }
+
+    #[inline(always)]
+    fn reduced_above(self, columns: &Columns<L>, multiple: usize) -> Packed52<L> {
+        let mut loose = self.reduced_loose(*columns, &mut ());
+        for i in 0..L {
+            loose.0[i] = self
+                .ifma
+                .plus(loose.0[i], self.ifma.word(Self::P.multiples[i][multiple]));
+        }
+        self.carried(loose)
+    }
+
+    #[inline(always)]
+    fn sum(self, a: &Packed52<L>, b: &Packed52<L>) -> Packed52<L> {
+        let mut sum = *a;
+        for i in 0..L {
+            sum.0[i] = self.ifma.plus(a.0[i], b.0[i]);
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn difference(self, a: &Packed52<L>, b: &Packed52<L>, multiple: usize) -> Packed52<L> {
+        let mut difference = *a;
+        for i in 0..L {
+            let offset = self.ifma.word(Self::P.multiples[i][multiple]);
+            difference.0[i] = self.ifma.plus(self.ifma.minus(a.0[i], b.0[i]), offset);
+        }
+        difference
+    }
+
+    #[inline(always)]
+    fn signed(self, a: &Packed52<L>, mask: u8) -> Packed52<L> {
+        let mut signed = *a;
+        for i in 0..L {
+            let modulus = self.ifma.word(Self::P.modulus[i]);
+            signed.0[i] = self.ifma.minus_where(mask, a.0[i], modulus, a.0[i]);
+        }
+        signed
+    }
+
+    #[inline(always)]
+    fn half_shifted(self, a: &Packed52<L>) -> Packed52<L> {
+        let half = Self::SHIFT / 2;
+        let mut shifted = *a;
+        if half <= 4 {
+            // Loose limbs stay so.
+            for i in 0..L {
+                shifted.0[i] = self.ifma.shift_left(a.0[i], half);
+            }
+            return self.carried(shifted);
+        }
+        let a = self.carried(*a);
+        let mask = self.ifma.word(LIMB_MASK);
+        for i in 0..L {
+            let mut limb = self.ifma.shift_left(a.0[i], half);
+            if i > 0 {
+                let below = self.ifma.shift_right(a.0[i - 1], LIMB_BITS - half);
+                limb = self.ifma.or(limb, below);
+            }
+            shifted.0[i] = if i < L - 1 {
+                self.ifma.and(limb, mask)
+            } else {
+                limb
+            };
+        }
+        shifted
+    }
+
+    #[inline(always)]
+    fn carried(self, mut a: Packed52<L>) -> Packed52<L> {
+        let mask = self.ifma.word(LIMB_MASK);
+        for i in 0..L - 1 {
+            let carry = self.ifma.shift_right_signed::<{ LIMB_BITS as u32 }>(a.0[i]);
+            a.0[i + 1] = self.ifma.plus(a.0[i + 1], carry);
+            a.0[i] = self.ifma.and(a.0[i], mask);
+        }
+        a
+    }
+
+    /// The quotient is estimated from the top limb and rounded to the nearest. Loose lower limbs count for 2^6 of the top limb's 2^16 and
+    /// more, so that what is left lies within 0.6 p of 0.
+    #[inline(always)]
+    fn canonical(self, mut a: Packed52<L>) -> Packed52<L> {
+        let ifma = self.ifma;
+        let bits = Self::P.top_bits as usize - 2;
+        let half = ifma.word(1 << (bits - 1));
+        let quotient = ifma.high(half, a.0[L - 1], ifma.word(Self::P.quotient));
+        let quotient = ifma.shift_right(quotient, bits);
+        for i in 0..L {
+            a.0[i] = ifma.minus(a.0[i], ifma.lookup(quotient, &Self::P.multiples[i]));
+        }
+        let mut a = self.carried(a);
+        let negative = ifma.negative(a.0[L - 1]);
+        for i in 0..L {
+            a.0[i] = ifma.plus_where(negative, a.0[i], ifma.word(Self::P.modulus[i]));
+        }
+        self.carried(a)
+    }
+
+    #[inline(always)]
+    fn norm(self, a: &Packed52<L>) -> Packed52<L> {
+        *a
+    }
+
+    #[inline(always)]
+    fn over_norm(self, _: &Packed52<L>, inverse: &Packed52<L>) -> Packed52<L> {
+        *inverse
+    }
+
+    #[inline(always)]
+    fn zeros(self, a: &Native<N>) -> u8 {
+        let mut any = a.0[0];
+        for i in 1..N {
+            any = self.ifma.or(any, a.0[i]);
+        }
+        self.ifma.zero(any)
+    }
+
+    #[inline(always)]
+    fn equals(self, a: &Native<N>, b: &Native<N>) -> u8 {
+        let mut equal = u8::MAX;
+        for i in 0..N {
+            equal = self.ifma.equal_where(equal, a.0[i], b.0[i]);
+        }
+        equal
+    }
+
+    #[inline(always)]
+    fn unit(self) -> Packed52<L> {
+        let mut unit = self.zero();
+        unit.0[0] = self.ifma.word(1);
+        unit
+    }
+
+    #[inline(always)]
+    fn blend(self, mask: u8, a: &Packed52<L>, b: &Packed52<L>) -> Packed52<L> {
+        let mut blended = *b;
+        for i in 0..L {
+            blended.0[i] = self.ifma.select(mask, a.0[i], b.0[i]);
+        }
+        blended
+    }
+
+    #[inline(always)]
+    fn exchanged(self, a: &Packed52<L>, step: usize) -> Packed52<L> {
+        let index = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane: u64| lane ^ step as u64);
+        let index = self.ifma.load(&index);
+        let mut exchanged = *a;
+        for i in 0..L {
+            exchanged.0[i] = self.ifma.permute_two(a.0[i], index, a.0[i]);
+        }
+        exchanged
+    }
+}

@@ -1,0 +1,223 @@
+//! Lanes of a quadratic extension with u^2 = -1, made of the lanes of its prime field.
+//!
+//! Algorithm: products are Karatsuba's, and their halves are reduced once: with t0 = a0 b0, t1 = a1 b1 and t2 = (a0 + a1)(b0 + b1) as
+//! columns, (a0 + a1 u)(b0 + b1 u) = t0 - t1 + (t2 - t0 - t1) u. Squares: (a0 + a1)(a0 - a1) + 2 a0 a1 u.
+//!
+//! Bounds, in multiples of p <= R / 32, for components of operands below A and B with A B <= 32: t0 - t1 is reduced to more than -1 and
+//! less than 3, and p is added; the other component is below 2 A B / 32 + 2 <= 4. The sums of components, A + A and B + B, have to stay
+//! below R. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both components are below 4. Norms, for
+//! A <= 2: below 8 / 32 + 2 < 3.
+
+use ark_ff::{AdditiveGroup, PrimeField, QuadExtConfig, QuadExtField};
+
+use super::lanes::{Beside, Lanes};
+use crate::kernels::field::CoordinateField;
+
+/// Lanes of the extension over lanes `L` of the prime field.
+#[derive(Clone, Copy)]
+pub struct Quadratic<L>(L);
+
+impl<L> Quadratic<L> {
+    /// The lanes of the extension by `P`, if u^2 = -1 there.
+    pub(super) fn over<P: QuadExtConfig>(base: L) -> Option<Self> {
+        (P::NONRESIDUE == -<P::BaseField as ark_ff::Field>::ONE).then_some(Self(base))
+    }
+}
+
+/// The components of several elements.
+#[inline(always)]
+fn split<'a, P: QuadExtConfig, const W: usize>(from: [&'a QuadExtField<P>; W]) -> [[&'a P::BaseField; W]; 2] {
+    [from.map(|element| &element.c0), from.map(|element| &element.c1)]
+}
+
+impl<P, L, const W: usize> Lanes<QuadExtField<P>, W> for Quadratic<L>
+where
+    P: QuadExtConfig<BaseField: CoordinateField<Prime = P::BaseField> + PrimeField>,
+    QuadExtField<P>: CoordinateField<Prime = P::BaseField>,
+    L: Lanes<P::BaseField, W, Prime = L>,
+{
+    type Native = [L::Native; 2];
+    type Value = [L::Value; 2];
+    type Columns = [L::Columns; 2];
+    type Rows = [L::Rows; 2];
+    type Prime = L;
+    const CHAINS: usize = L::CHAINS;
+    const HALF_SHIFT: u32 = L::HALF_SHIFT;
+    const EXTENSION: bool = true;
+
+    #[inline(always)]
+    fn prime(self) -> L {
+        self.0
+    }
+
+    #[inline(always)]
+    fn gather(self, from: [&QuadExtField<P>; W]) -> Self::Native {
+        let [c0, c1] = split(from);
+        [self.0.gather(c0), self.0.gather(c1)]
+    }
+
+    #[inline(always)]
+    fn unpack(self, [c0, c1]: &Self::Native) -> Self::Value {
+        [self.0.unpack(c0), self.0.unpack(c1)]
+    }
+
+    #[inline(always)]
+    fn unpack_shifted(self, [c0, c1]: &Self::Native) -> Self::Value {
+        [self.0.unpack_shifted(c0), self.0.unpack_shifted(c1)]
+    }
+
+    #[inline(always)]
+    fn splat(self, value: &QuadExtField<P>) -> Self::Value {
+        [self.0.splat(&value.c0), self.0.splat(&value.c1)]
+    }
+
+    #[inline(always)]
+    fn rows(self, [c0, c1]: &Self::Value) -> Self::Rows {
+        [self.0.rows(c0), self.0.rows(c1)]
+    }
+
+    #[inline(always)]
+    fn store_row(self, [c0, c1]: &Self::Rows, lane: usize, to: &mut QuadExtField<P>) {
+        self.0.store_row(c0, lane, &mut to.c0);
+        self.0.store_row(c1, lane, &mut to.c1);
+    }
+
+    #[inline(always)]
+    fn prefetch<T>(self, value: &T) {
+        self.0.prefetch(value);
+    }
+
+    #[inline(always)]
+    fn product_beside(self, a: &Self::Value, b: &Self::Value, beside: &mut impl Beside) -> Self::Value {
+        const STEPS: usize = 10;
+        for step in 0..STEPS {
+            beside.step(step, STEPS);
+        }
+        let mut columns = self.no_columns();
+        self.add_product(&mut columns, a, b);
+        self.reduced_above(&columns, 1)
+    }
+
+    #[inline(always)]
+    fn square(self, [a0, a1]: &Self::Value) -> Self::Value {
+        let base = self.0;
+        let sum = base.carried(base.sum(a0, a1));
+        let difference = base.carried(base.difference(a0, a1, 4));
+        let twice = base.carried(base.sum(a1, a1));
+        [base.product(&sum, &difference), base.product(a0, &twice)]
+    }
+
+    #[inline(always)]
+    fn no_columns(self) -> Self::Columns {
+        [self.0.no_columns(); 2]
+    }
+
+    #[inline(always)]
+    fn add_product(self, columns: &mut Self::Columns, a: &Self::Value, b: &Self::Value) {
+        let base = self.0;
+        let a_sum = base.carried(base.sum(&a[0], &a[1]));
+        let b_sum = base.carried(base.sum(&b[0], &b[1]));
+        let (mut low, mut high, mut mixed) = (base.no_columns(), base.no_columns(), base.no_columns());
+        base.add_product(&mut low, &a[0], &b[0]);
+        base.add_product(&mut high, &a[1], &b[1]);
+        base.add_product(&mut mixed, &a_sum, &b_sum);
+        let less = base.columns_difference(&low, &mixed);
+        let more = base.columns_difference(&high, &low);
+        columns[0] = base.columns_difference(&columns[0], &more);
+        columns[1] = base.columns_difference(&base.columns_difference(&columns[1], &less), &high);
+    }
+
+    #[inline(always)]
+    fn columns_difference(self, a: &Self::Columns, b: &Self::Columns) -> Self::Columns {
+        [
+            self.0.columns_difference(&a[0], &b[0]),
+            self.0.columns_difference(&a[1], &b[1]),
+        ]
+    }
+
+    #[inline(always)]
+    fn reduced(self, columns: &Self::Columns) -> Self::Value {
+        self.reduced_above(columns, 1)
+    }
+
+    #[inline(always)]
+    fn reduced_above(self, [c0, c1]: &Self::Columns, multiple: usize) -> Self::Value {
+        [
+            self.0.reduced_above(c0, multiple),
+            self.0.reduced_above(c1, multiple - 1),
+        ]
+    }
+
+    #[inline(always)]
+    fn sum(self, a: &Self::Value, b: &Self::Value) -> Self::Value {
+        [self.0.sum(&a[0], &b[0]), self.0.sum(&a[1], &b[1])]
+    }
+
+    #[inline(always)]
+    fn difference(self, a: &Self::Value, b: &Self::Value, multiple: usize) -> Self::Value {
+        [
+            self.0.difference(&a[0], &b[0], multiple),
+            self.0.difference(&a[1], &b[1], multiple),
+        ]
+    }
+
+    #[inline(always)]
+    fn signed(self, [c0, c1]: &Self::Value, mask: u8) -> Self::Value {
+        [self.0.signed(c0, mask), self.0.signed(c1, mask)]
+    }
+
+    #[inline(always)]
+    fn half_shifted(self, [c0, c1]: &Self::Value) -> Self::Value {
+        [self.0.half_shifted(c0), self.0.half_shifted(c1)]
+    }
+
+    #[inline(always)]
+    fn carried(self, [c0, c1]: Self::Value) -> Self::Value {
+        [self.0.carried(c0), self.0.carried(c1)]
+    }
+
+    #[inline(always)]
+    fn canonical(self, [c0, c1]: Self::Value) -> Self::Value {
+        [self.0.canonical(c0), self.0.canonical(c1)]
+    }
+
+    #[inline(always)]
+    fn norm(self, [c0, c1]: &Self::Value) -> L::Value {
+        let mut columns = self.0.no_columns();
+        self.0.add_product(&mut columns, c0, c0);
+        self.0.add_product(&mut columns, c1, c1);
+        self.0.reduced(&columns)
+    }
+
+    #[inline(always)]
+    fn over_norm(self, [c0, c1]: &Self::Value, inverse: &L::Value) -> Self::Value {
+        let base = self.0;
+        let negated = base.carried(base.difference(&base.splat(&P::BaseField::ZERO), c1, 2));
+        [base.product(c0, inverse), base.product(&negated, inverse)]
+    }
+
+    #[inline(always)]
+    fn zeros(self, [c0, c1]: &Self::Native) -> u8 {
+        self.0.zeros(c0) & self.0.zeros(c1)
+    }
+
+    #[inline(always)]
+    fn equals(self, a: &Self::Native, b: &Self::Native) -> u8 {
+        self.0.equals(&a[0], &b[0]) & self.0.equals(&a[1], &b[1])
+    }
+
+    #[inline(always)]
+    fn unit(self) -> Self::Value {
+        [self.0.unit(), self.0.splat(&P::BaseField::ZERO)]
+    }
+
+    #[inline(always)]
+    fn blend(self, mask: u8, a: &Self::Value, b: &Self::Value) -> Self::Value {
+        [self.0.blend(mask, &a[0], &b[0]), self.0.blend(mask, &a[1], &b[1])]
+    }
+
+    #[inline(always)]
+    fn exchanged(self, [c0, c1]: &Self::Value, step: usize) -> Self::Value {
+        [self.0.exchanged(c0, step), self.0.exchanged(c1, step)]
+    }
+}

@@ -1,0 +1,83 @@
+//! A process that was forked off without exec has the session's memory and none of its threads: a call is an error there, and ends.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, unsafe_code)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ark_bn254::Fr;
+use spillproof::budget::ByteSize;
+use spillproof::column::{Placement, Writer};
+use spillproof::session::Accelerator;
+use spillproof::storage::Backend;
+use spillproof::{Error, Result, Session, stream};
+
+fn is_refused<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::Forked { maker }) if maker != std::process::id())
+}
+
+/// What the child tries. Each call has to end; the number of the first that is not refused.
+fn child(session: &Arc<Session>, column: &spillproof::column::Column<Fr>) -> i32 {
+    let calls: [&dyn Fn() -> bool; 5] = [
+        &|| is_refused(session.budget().lease(1, "bytes")),
+        &|| {
+            is_refused(Writer::<Fr>::scratch(
+                session.workspace(),
+                "column",
+                8,
+                Placement::Disk,
+            ))
+        },
+        &|| is_refused(stream::evaluate(column, Fr::from(3u64))),
+        &|| is_refused(session.admit(Accelerator::TakesNoPart, || Ok(1))),
+        &|| is_refused(session.run(|| stream::evaluate(column, Fr::from(3u64)))),
+    ];
+    calls
+        .iter()
+        .position(|call| !call())
+        .map_or(0, |at| at as i32 + 1)
+}
+
+#[test]
+fn after_a_fork_calls_are_refused() {
+    for backend in [Backend::Auto, Backend::Pread] {
+        let dir = tempfile::tempdir().unwrap();
+        let builder = Session::builder()
+            .memory(ByteSize::Bytes(4 << 20))
+            .dir(dir.path());
+        let session = Arc::new(builder.backend(backend).build().unwrap());
+        let mut writer = Writer::scratch(session.workspace(), "column", 1 << 14, Placement::Disk).unwrap();
+        writer.push(&vec![Fr::from(2u64); 1 << 14]).unwrap();
+        let column = writer.finish().unwrap();
+        let value = stream::evaluate(&column, Fr::from(1u64)).unwrap();
+
+        // SAFETY: the child calls nothing but the functions under test, and leaves by `_exit`.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0);
+        if pid == 0 {
+            let code = child(&session, &column);
+            drop((column, session));
+            // SAFETY: ends the child, without what the test harness does at its end.
+            unsafe { libc::_exit(code) };
+        }
+        let since = Instant::now();
+        let mut status = 0;
+        // SAFETY: the child of above, and a place for its status.
+        while unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } == 0 {
+            if since.elapsed() > Duration::from_secs(20) {
+                // SAFETY: the child of above, which was not waited for.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+                panic!("{backend:?}: a call in the child hangs");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(libc::WIFEXITED(status), "{backend:?}: {status:#x}");
+        assert_eq!(
+            libc::WEXITSTATUS(status),
+            0,
+            "{backend:?}: this call was not refused"
+        );
+        // The parent goes on.
+        assert_eq!(stream::evaluate(&column, Fr::from(1u64)).unwrap(), value);
+    }
+}

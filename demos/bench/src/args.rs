@@ -1,0 +1,150 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use spillproof::budget::ByteSize;
+use spillproof_circuits::Kind;
+use spillproof_cli::args::{Global, size};
+use spillproof_gpu::Choice;
+
+/// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.
+#[derive(Debug, Parser)]
+#[command(name = "spillproof-bench", version, args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    /// Options that `spillproof` has, too.
+    #[command(flatten)]
+    pub global: Global,
+    /// What is measured.
+    #[command(flatten)]
+    pub bench: Bench,
+    /// Another task than measuring.
+    #[command(subcommand)]
+    pub task: Option<Task>,
+}
+
+/// Tasks besides measuring.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    /// Run a command, and draw its output line by line, with the time of each line, as an animated SVG.
+    Record(Record),
+    /// Run a command of `spillproof` in this program: each prover that is measured is a process of its own.
+    #[command(hide = true, disable_help_flag = true)]
+    Spillproof {
+        /// The command line.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
+}
+
+/// A run of a command as a picture.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The file of the picture.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The title; without it, the command.
+    #[arg(long)]
+    pub title: Option<String>,
+    /// The command, after `--`.
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
+}
+
+/// What is measured, and how often.
+#[derive(Debug, Clone, Args)]
+pub struct Bench {
+    /// MSMs of these sizes (powers of two), from disk in --memory (default 96 MiB; with --gpu 256 MiB, and sizes 20,22,24,26 by default).
+    #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
+    pub msm: Vec<u32>,
+    /// Transforms of these sizes (powers of two), from disk in --memory (default 64 MiB; with --gpu as for --msm).
+    #[arg(long, value_delimiter = ',', value_name = "LOG_N", value_parser = clap::value_parser!(u32).range(0..=28))]
+    pub ntt: Vec<u32>,
+    /// Keys and proofs of these circuits in --memory (32 MiB), beside the unmodified prover without a limit on its memory.
+    #[arg(long, value_delimiter = ',', value_enum, value_name = "CIRCUIT")]
+    pub prove: Vec<Kind>,
+    /// Circuits of 2^K rows each: several values show how time scales.
+    #[arg(long, value_delimiter = ',', requires = "prove", default_value = "16", value_parser = clap::value_parser!(u32).range(8..=28))]
+    pub k: Vec<u32>,
+    /// On N threads each, instead of --threads: several values show how time scales.
+    #[arg(long, value_delimiter = ',', requires = "prove", value_name = "N")]
+    pub cores: Vec<usize>,
+    /// Measure also time against memory: from the smallest budget that works, doubled, up to all available memory.
+    #[arg(long, requires = "prove")]
+    pub curve: bool,
+    /// Measure also the unmodified prover with a swap file, under the limit of spillproof (usually takes root).
+    #[arg(long, requires = "prove")]
+    pub swap: bool,
+    /// A ParamsKZG file (raw bytes) for the proofs; without it, an INSECURE one is made for each K.
+    #[arg(long, requires = "prove", value_name = "FILE")]
+    pub params: Option<PathBuf>,
+    /// Measure a GPU instead: its rates, then MSMs and transforms from disk with it, beside the processor's; auto is the first one.
+    /// Fails if there is none, if it fails, or if a result differs.
+    #[arg(long, value_name = "auto|N", conflicts_with_all = ["prove", "k", "cores", "curve", "swap", "params", "no_ark"])]
+    pub gpu: Option<Choice>,
+    /// Budgets of the GPU's memory; auto is its free memory. Budgets above the free memory are left out.
+    #[arg(long, value_delimiter = ',', requires = "gpu", value_name = "SIZE", default_value = "1GiB,4GiB,16GiB", value_parser = size)]
+    pub vram: Vec<ByteSize>,
+    /// Do not measure the processor; results are then compared between budgets only.
+    #[arg(long, requires = "gpu")]
+    pub no_cpu: bool,
+    /// Runs of each, in turns; medians are printed.
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+    /// Do not measure the MSMs of arkworks (the slowest peer).
+    #[arg(long)]
+    pub no_ark: bool,
+    /// Draw the results into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> clap::error::Result<Arguments> {
+        Arguments::try_parse_from(std::iter::once("spillproof-bench").chain(line.split_whitespace()))
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_measured() {
+        assert!(parse("").unwrap().bench.msm.is_empty());
+        assert!(parse("--prove chain,wide --k 16,18 --cores 1,2 --curve --swap --memory 96MiB").is_ok());
+        let bench = parse("--gpu auto").unwrap().bench;
+        assert_eq!((bench.gpu, bench.vram.len()), (Some(Choice::Auto), 3));
+        assert!(parse("--gpu 1 --vram 1GiB,auto --msm 20 --ntt 20,22 --runs 5 --no-cpu").is_ok());
+        for refused in [
+            "--curve",
+            "--msm 29",
+            "--gpu first",
+            "--vram 1GiB",
+            "--no-cpu",
+            "--gpu 0 --prove chain",
+            "--gpu 0 --no-ark",
+            "--gpu 0 --curve",
+        ] {
+            assert!(parse(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn other_tasks() {
+        let Some(Task::Record(record)) = parse("record --out x -- a --b c").unwrap().task else {
+            panic!("it is a recording");
+        };
+        assert_eq!(record.command, ["a", "--b", "c"]);
+        assert!(parse("record --out x").is_err() && parse("record -- a").is_err());
+        let Some(Task::Spillproof { words }) = parse("spillproof prove --json --k 8").unwrap().task else {
+            panic!("it is a command of the binary");
+        };
+        assert_eq!(words, ["prove", "--json", "--k", "8"]);
+    }
+}

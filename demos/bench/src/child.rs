@@ -1,0 +1,239 @@
+//! `spillproof prove` as a process of its own, whose memory is observed from outside.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use spillproof_cgroup_tests::{Group, cold, watched};
+use spillproof_circuits::Kind;
+use spillproof_cli::args::Global;
+use spillproof_cli::failure::Failure;
+use spillproof_cli::report::table::bytes;
+use spillproof_cli::run::Result;
+
+use crate::median;
+
+const TIMEOUT: Duration = Duration::from_secs(6 * 3600);
+
+/// The prover of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Prover {
+    /// The unmodified crate.
+    Stock,
+    /// A session with this budget in bytes, or with all available memory.
+    Ours(Option<u64>),
+}
+
+/// Time, memory and bytes of keys and a proof.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Taken {
+    /// Both keys.
+    pub keygen_seconds: f64,
+    /// The proof.
+    pub prove_seconds: f64,
+    /// The most resident memory, or the most memory that the group was charged.
+    pub peak_bytes: u64,
+    /// By the proof.
+    pub bytes_read: u64,
+    /// By the proof.
+    pub bytes_written: u64,
+}
+
+impl Taken {
+    /// Medians of seconds, and the highest peak.
+    pub fn median(runs: &[Self]) -> Self {
+        let seconds = |of: fn(&Self) -> f64| median(runs.iter().map(of).collect());
+        let most = |of: fn(&Self) -> u64| runs.iter().map(of).max().unwrap_or(0);
+        Self {
+            keygen_seconds: seconds(|run| run.keygen_seconds),
+            prove_seconds: seconds(|run| run.prove_seconds),
+            peak_bytes: most(|run| run.peak_bytes),
+            bytes_read: most(|run| run.bytes_read),
+            bytes_written: most(|run| run.bytes_written),
+        }
+    }
+
+    /// Keys and proof.
+    pub fn seconds(&self) -> f64 {
+        self.keygen_seconds + self.prove_seconds
+    }
+}
+
+/// How a child in a group ended.
+pub enum Limited {
+    /// With a proof.
+    Finished(Taken),
+    /// The kernel killed it.
+    Killed,
+    /// It ran past its time limit.
+    TimedOut,
+}
+
+/// A circuit, its parameters, and the number of threads.
+pub struct Statement<'a> {
+    pub global: &'a Global,
+    /// The folder of scratch files.
+    pub dir: &'a Path,
+    pub params: PathBuf,
+    pub circuit: Kind,
+    pub k: u32,
+    pub threads: usize,
+}
+
+impl Statement<'_> {
+    /// Proves, with the parameters out of the page cache.
+    pub fn prove(&self, prover: Prover) -> Result<Taken> {
+        let (program, arguments, proof) = self.command("prove", prover)?;
+        let threads = self.threads.to_string();
+        let ended = watched(program, &arguments, &[("RAYON_NUM_THREADS", &threads)], TIMEOUT)?;
+        proof.remove();
+        if !ended.status.success() {
+            return Err(failed(prover, &ended.stderr));
+        }
+        taken(&ended.stdout, ended.peak_bytes).ok_or_else(|| failed(prover, &ended.stdout))
+    }
+
+    /// Proves in a group.
+    pub fn prove_in(&self, group: &Group, prover: Prover, timeout: Duration) -> Result<Limited> {
+        let (program, arguments, proof) = self.command("prove", prover)?;
+        let threads = self.threads.to_string();
+        let ended = group.run(program, &arguments, &[("RAYON_NUM_THREADS", &threads)], timeout)?;
+        proof.remove();
+        if ended.timed_out {
+            return Ok(Limited::TimedOut);
+        }
+        if ended.is_oom_killed() {
+            return Ok(Limited::Killed);
+        }
+        if !ended.status.success() {
+            return Err(failed(prover, &ended.stderr));
+        }
+        let taken = taken(&ended.stdout, ended.figures.peak_bytes);
+        taken
+            .map(Limited::Finished)
+            .ok_or_else(|| failed(prover, &ended.stdout))
+    }
+
+    /// Proves once more, and has the unmodified crate verify the proof.
+    pub fn check(&self, prover: Prover) -> Result<()> {
+        let (program, arguments, proof) = self.command("prove", prover)?;
+        let ended = watched(program, &arguments, &[], TIMEOUT)?;
+        let mut verify = vec!["verify".to_owned(), proof.0.display().to_string()];
+        verify.extend(self.words());
+        let (program, verify) = spillproof(verify)?;
+        let verified = watched(program, &verify, &[], TIMEOUT)?;
+        proof.remove();
+        if ended.status.success() && verified.status.success() {
+            return Ok(());
+        }
+        Err(failed(prover, &format!("{}{}", ended.stderr, verified.stderr)))
+    }
+
+    fn words(&self) -> Vec<String> {
+        let name = clap::ValueEnum::to_possible_value(&self.circuit)
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default();
+        let params = self.params.display().to_string();
+        let k = self.k.to_string();
+        ["--circuit", &name, "--k", &k, "--params", &params]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    fn command(&self, command: &str, prover: Prover) -> Result<(PathBuf, Vec<String>, Proof)> {
+        cold::evict(&self.params).map_err(Failure::file(&self.params))?;
+        let proof = Proof(self.dir.join("proof"));
+        let mut arguments = vec![command.to_owned(), "--json".into()];
+        arguments.extend(self.words());
+        arguments.extend(["--out".into(), proof.0.display().to_string()]);
+        match prover {
+            Prover::Stock => arguments.push("--stock".into()),
+            Prover::Ours(budget) => {
+                let memory = budget.map_or("auto".into(), |bytes| bytes.to_string());
+                arguments.extend(["--memory".into(), memory]);
+                arguments.extend(["--dir".into(), self.dir.display().to_string()]);
+                arguments.extend(["--threads".into(), self.threads.to_string()]);
+                let backend = clap::ValueEnum::to_possible_value(&self.global.backend);
+                arguments.extend(backend.map(|name| format!("--backend={}", name.get_name())));
+            }
+        }
+        let (program, arguments) = spillproof(arguments)?;
+        Ok((program, arguments, proof))
+    }
+}
+
+/// This program as `spillproof` with these arguments.
+pub fn spillproof<A: Into<String>>(arguments: impl IntoIterator<Item = A>) -> Result<(PathBuf, Vec<String>)> {
+    let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
+    let arguments = arguments.into_iter().map(Into::into);
+    Ok((
+        program,
+        std::iter::once("spillproof".to_owned())
+            .chain(arguments)
+            .collect(),
+    ))
+}
+
+struct Proof(PathBuf);
+
+impl Proof {
+    fn remove(&self) {
+        // A prover that failed has written none.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn failed(prover: Prover, said: &str) -> Failure {
+    let name = match prover {
+        Prover::Stock => "the unmodified prover".to_owned(),
+        Prover::Ours(Some(budget)) => format!("the prover with a budget of {}", bytes(budget)),
+        Prover::Ours(None) => "the prover with all available memory".to_owned(),
+    };
+    // Progress goes to standard error too, one JSON object a line.
+    let said: Vec<&str> = said.lines().filter(|line| !line.starts_with('{')).collect();
+    Failure::Demonstration(format!("{name} failed: {}", said.join("\n")))
+}
+
+fn taken(stdout: &str, peak_bytes: u64) -> Option<Taken> {
+    let output: serde_json::Value = serde_json::from_str(stdout).ok()?;
+    let phases = output["report"]["phases"].as_array()?;
+    let phase = |name: &str| {
+        let found = phases
+            .iter()
+            .find(|phase| phase["name"].as_str().is_some_and(|known| known.ends_with(name)));
+        found.cloned()
+    };
+    let seconds = |name: &str| phase(name)?["seconds"].as_f64();
+    let proof = phase("prove")?;
+    Some(Taken {
+        keygen_seconds: seconds("verifying key")? + seconds("proving key")?,
+        prove_seconds: seconds("prove")?,
+        peak_bytes,
+        bytes_read: proof["bytes_read"].as_u64()?,
+        bytes_written: proof["bytes_written"].as_u64()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read() {
+        let phase = |name: &str, seconds: f64| serde_json::json!({ "name": name, "seconds": seconds, "bytes_read": 7, "bytes_written": 8 });
+        let phases = [
+            phase("stock: parameters", 9.0),
+            phase("stock: verifying key", 1.0),
+            phase("stock: proving key", 2.0),
+            phase("stock: prove", 4.0),
+        ];
+        let output = serde_json::json!({ "report": { "phases": phases } });
+        let taken = taken(&output.to_string(), 5).expect("a report");
+        assert_eq!((taken.keygen_seconds, taken.prove_seconds), (3.0, 4.0));
+        assert_eq!(
+            (taken.peak_bytes, taken.bytes_read, taken.bytes_written),
+            (5, 7, 8)
+        );
+        assert!(super::taken("{}", 0).is_none());
+    }
+}

@@ -1,0 +1,96 @@
+//! The circuits as one type: a prover is compiled once for all of them, since provers take most of the time that this crate takes to
+//! build. The parameter of `configure_with_params` is the kind of the circuit.
+
+use super::chain::Chain;
+use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
+use super::halo2::halo2curves::bn256::Fr;
+use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
+use super::lookups::Lookups;
+use super::rows::Builtin;
+use super::wide::Wide;
+use crate::Kind;
+
+/// One of the built-in circuits.
+pub enum Any {
+    /// See [`super::chain`].
+    Chain(Chain),
+    /// See [`super::wide`].
+    Wide(Wide),
+    /// See [`super::lookups`].
+    Lookups(Lookups),
+}
+
+/// Its columns.
+#[derive(Clone)]
+pub enum AnyConfig {
+    /// Of [`Chain`].
+    Chain(<Chain as Circuit<Fr>>::Config),
+    /// Of [`Wide`].
+    Wide(Box<<Wide as Circuit<Fr>>::Config>),
+    /// Of [`Lookups`].
+    Lookups(<Lookups as Circuit<Fr>>::Config),
+}
+
+impl Any {
+    /// See [`Builtin::new`].
+    pub fn new(kind: Kind, k: u32, seed: u64) -> Self {
+        match kind {
+            Kind::Chain => Self::Chain(Chain::new(k, seed)),
+            Kind::Wide => Self::Wide(Wide::new(k, seed)),
+            Kind::Lookups => Self::Lookups(Lookups::new(k, seed)),
+        }
+    }
+
+    /// See [`Builtin::instances`].
+    pub fn instances(&self) -> Vec<Vec<Fr>> {
+        match self {
+            Self::Chain(circuit) => circuit.instances(),
+            Self::Wide(circuit) => circuit.instances(),
+            Self::Lookups(circuit) => circuit.instances(),
+        }
+    }
+}
+
+impl Circuit<Fr> for Any {
+    type Config = AnyConfig;
+    type FloorPlanner = SimpleFloorPlanner;
+    type Params = Option<Kind>;
+
+    fn params(&self) -> Option<Kind> {
+        Some(match self {
+            Self::Chain(_) => Kind::Chain,
+            Self::Wide(_) => Kind::Wide,
+            Self::Lookups(_) => Kind::Lookups,
+        })
+    }
+
+    fn without_witnesses(&self) -> Self {
+        match self {
+            Self::Chain(circuit) => Self::Chain(circuit.without_witnesses()),
+            Self::Wide(circuit) => Self::Wide(circuit.without_witnesses()),
+            Self::Lookups(circuit) => Self::Lookups(circuit.without_witnesses()),
+        }
+    }
+
+    fn configure_with_params(cs: &mut ConstraintSystem<Fr>, kind: Option<Kind>) -> AnyConfig {
+        match kind.unwrap_or(Kind::Chain) {
+            Kind::Chain => AnyConfig::Chain(Chain::configure(cs)),
+            Kind::Wide => AnyConfig::Wide(Box::new(Wide::configure(cs))),
+            Kind::Lookups => AnyConfig::Lookups(Lookups::configure(cs)),
+        }
+    }
+
+    fn configure(cs: &mut ConstraintSystem<Fr>) -> AnyConfig {
+        Self::configure_with_params(cs, None)
+    }
+
+    fn synthesize(&self, config: AnyConfig, layouter: impl Layouter<Fr>) -> Result<(), Error> {
+        match (self, config) {
+            (Self::Chain(circuit), AnyConfig::Chain(config)) => circuit.synthesize(config, layouter),
+            (Self::Wide(circuit), AnyConfig::Wide(config)) => circuit.synthesize(*config, layouter),
+            (Self::Lookups(circuit), AnyConfig::Lookups(config)) => circuit.synthesize(config, layouter),
+            // Columns of another circuit: halo2 has no error that says so.
+            _ => Err(Error::Synthesis),
+        }
+    }
+}

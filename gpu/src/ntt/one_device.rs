@@ -1,0 +1,151 @@
+//! A transform on one device: whole in device memory, or in two steps.
+
+use super::ends::{Ends, ReadElements, WriteElements, input};
+use super::field::NttField;
+use super::launcher::NttLauncher;
+use super::plan::{NttPlan, NttWay};
+use super::tables::Tables;
+use super::transform::Transform;
+use crate::error::{Error, Result};
+use crate::kernels::Kernels;
+use crate::ring::{Ring, RingJob};
+use crate::vram::Vram;
+
+/// A device's memory and kernels for one kind of transform. Runs one transform at a time.
+#[derive(Debug)]
+pub struct Ntt {
+    // The first field: its drop waits for the kernels, and only then may buffers be freed.
+    ring: Ring,
+    launcher: NttLauncher,
+}
+
+impl Ntt {
+    /// Leases the device memory of the plan, and makes the tables.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`];
+    /// [`Error::Invalid`] if the plan is for another length or field.
+    pub fn new<F: NttField>(
+        vram: &Vram,
+        kernels: &Kernels,
+        plan: NttPlan,
+        transform: Transform<F>,
+    ) -> Result<Self> {
+        if plan.log_n() != transform.log_n || plan.element_bytes() != F::ELEMENT_BYTES {
+            return Err(Error::Invalid {
+                what: "plan of a transform",
+                details: format!(
+                    "it is for 2^{} elements of {} bytes, and the transform has 2^{} of {}",
+                    plan.log_n(),
+                    plan.element_bytes(),
+                    transform.log_n,
+                    F::ELEMENT_BYTES
+                ),
+            });
+        }
+        let kernel = kernels.kernel(&format!("spk_ntt_pass_{}", F::NAME))?;
+        let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
+        let array = || vram.buffer(plan.data_bytes(), "NTT arrays");
+        let arrays = (
+            array()?,
+            match plan.way() {
+                NttWay::InDeviceMemory => Some(array()?),
+                NttWay::TwoSteps { .. } => None,
+            },
+        );
+        let mut ring = Ring::new(vram, plan.chunking()?, plan.ring_buffers())?;
+        let mut content = Tables::new();
+        let launcher = NttLauncher::new(plan, transform, (kernel, tables, arrays), &mut content);
+        ring.stream().write((&launcher.tables, 0), &content.bytes())?;
+        ring.finish()?;
+        Ok(Self { ring, launcher })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &NttPlan {
+        &self.launcher.plan
+    }
+
+    /// Transforms the elements of `from` into `to`; a transform in two steps keeps its intermediate elements
+    /// in `between`. All three have the whole length.
+    ///
+    /// # Errors
+    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], [`Error::Invalid`] for slots that are too
+    /// short. After an error nothing is in flight, and the content of `to` is void.
+    pub fn run(
+        &mut self,
+        ends: Ends<'_>,
+        from: &mut dyn ReadElements,
+        between: &mut (impl ReadElements + WriteElements),
+        to: &mut dyn WriteElements,
+    ) -> Result<()> {
+        match self.launcher.plan.way() {
+            NttWay::InDeviceMemory => self.run_in_memory(ends, from, to)?,
+            NttWay::TwoSteps { log_rows } => self.run_in_steps(ends, log_rows, from, between, to)?,
+        }
+        self.ring.finish()
+    }
+
+    fn run_in_memory(
+        &mut self,
+        ends: Ends<'_>,
+        from: &mut dyn ReadElements,
+        to: &mut dyn WriteElements,
+    ) -> Result<()> {
+        let (launcher, plan) = (&self.launcher, self.launcher.plan);
+        let total_bytes = plan.total_bytes();
+        let mut source = input(plan, from);
+        self.ring
+            .fill_buffer(&launcher.array, total_bytes, (ends.upload, &mut source))?;
+        launcher.whole(self.ring.stream())?;
+        let mut sink = |offset: u64, bytes: &[u8]| to.write(offset / plan.element_bytes(), bytes);
+        self.ring
+            .drain_buffer((&launcher.array, 0), total_bytes, (ends.download, &mut sink))
+    }
+
+    fn run_in_steps(
+        &mut self,
+        ends: Ends<'_>,
+        log_rows: u32,
+        from: &mut dyn ReadElements,
+        between: &mut (impl ReadElements + WriteElements),
+        to: &mut dyn WriteElements,
+    ) -> Result<()> {
+        let launcher = &self.launcher;
+        let (rows, columns) = (1u64 << log_rows, 1u64 << (launcher.plan.log_n() - log_rows));
+        let total_bytes = launcher.plan.total_bytes();
+        let column_bytes = rows * launcher.plan.element_bytes();
+        let mut source = input(launcher.plan, from);
+        let mut sink = |offset: u64, bytes: &[u8]| {
+            let first = offset / column_bytes;
+            let width = bytes.len() / rows as usize;
+            let mut lines = (0..rows).zip(bytes.chunks_exact(width));
+            lines.try_for_each(|(row, line)| between.write(row * columns + first, line))
+        };
+        let job = RingJob {
+            total_bytes,
+            upload: Some((&mut *ends.upload, &mut source)),
+            download: Some((&mut *ends.download, &mut sink)),
+        };
+        self.ring
+            .run(job, &mut |chunk| launcher.columns(&chunk, rows, columns))?;
+
+        // Rows are read one after the other, and written as a chunk of columns.
+        let row_bytes = columns * launcher.plan.element_bytes();
+        let mut source =
+            |offset: u64, into: &mut [u8]| between.read(offset / launcher.plan.element_bytes(), into);
+        let mut sink = |offset: u64, bytes: &[u8]| {
+            let first = offset / row_bytes;
+            let width = bytes.len() / columns as usize;
+            let mut lines = (0..columns).zip(bytes.chunks_exact(width));
+            lines.try_for_each(|(column, line)| to.write(column * rows + first, line))
+        };
+        let job = RingJob {
+            total_bytes,
+            upload: Some((ends.upload, &mut source)),
+            download: Some((ends.download, &mut sink)),
+        };
+        self.ring
+            .run(job, &mut |chunk| launcher.rows(&chunk, rows, columns))
+    }
+}

@@ -1,0 +1,89 @@
+//! Which transform: direction, root of unity, coset.
+
+use ark_bn254::Fr;
+
+use super::field::NttField;
+use super::plan::check_length;
+use crate::error::{Error, Result};
+
+/// A transform between coefficients and values on a coset of the roots of unity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transform<F = Fr> {
+    pub(super) root: F,
+    pub(super) log_n: u32,
+    pub(super) inverse: bool,
+    pub(super) shift: Option<F>,
+}
+
+impl Transform<Fr> {
+    /// From coefficients to values at the powers of arkworks' root of order 2^`log_n`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no such root.
+    pub fn forward(log_n: u32) -> Result<Self> {
+        Self::of_field(log_n)
+    }
+}
+
+impl<F: NttField> Transform<F> {
+    /// From coefficients to values at the powers of the root of order 2^`log_n` that arkworks or Plonky3 uses
+    /// for the field.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no such root.
+    pub fn of_field(log_n: u32) -> Result<Self> {
+        check_length::<F>(log_n)?;
+        Self::by_root(F::root(log_n), log_n)
+    }
+
+    /// From coefficients to values at the powers of `root`: libraries use different roots of the same order.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the order of `root` is not 2^`log_n`.
+    pub fn by_root(root: F, log_n: u32) -> Result<Self> {
+        check_length::<F>(log_n)?;
+        if !root.has_order(log_n) {
+            return Err(Error::Invalid {
+                what: "transform",
+                details: format!("the order of {root} is not 2^{log_n}"),
+            });
+        }
+        Ok(Self {
+            root,
+            log_n,
+            inverse: false,
+            shift: None,
+        })
+    }
+
+    /// The inverse: from values to coefficients.
+    #[must_use]
+    pub fn inverse(self) -> Self {
+        Self {
+            inverse: true,
+            ..self
+        }
+    }
+
+    /// The same transform with values at `shift` times the powers of the root.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for 0.
+    pub fn on_coset(self, shift: F) -> Result<Self> {
+        if shift == F::NONE {
+            return Err(Error::Invalid {
+                what: "transform",
+                details: "the shift of a coset is 0".into(),
+            });
+        }
+        Ok(Self {
+            shift: Some(shift),
+            ..self
+        })
+    }
+
+    /// log2 of the number of elements.
+    pub fn log_n(&self) -> u32 {
+        self.log_n
+    }
+}

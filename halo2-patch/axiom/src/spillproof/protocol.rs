@@ -1,0 +1,159 @@
+//! Upstream's transcripts, generators and schemes, for the rounds of `spillproof-halo2`.
+
+use std::io;
+use std::marker::PhantomData;
+
+use ff::Field;
+use group::Curve;
+use halo2curves::CurveAffine;
+use rand_core::RngCore;
+use spillproof_halo2::{Blinded, Opening, Point, Protocol, Randomness, Result, Scalar, Transcript};
+
+use super::convert::{foreign, foreign_point, point, scalar};
+use super::reproducible;
+use super::values::{evaluated, from_column};
+use crate::plonk;
+use crate::poly::commitment::{Blind, CommitmentScheme, Params, ParamsProver, Prover};
+use crate::poly::{Coeff, LagrangeCoeff, Polynomial, ProverQuery};
+use crate::transcript::{EncodedChallenge, TranscriptWrite};
+
+/// A transcript.
+pub(crate) struct Written<'t, C, E, T> {
+    inner: &'t mut T,
+    _marker: PhantomData<(C, E)>,
+}
+
+impl<'t, C, E, T> Written<'t, C, E, T> {
+    pub(crate) fn new(inner: &'t mut T) -> Self {
+        let _marker = PhantomData;
+        Self { inner, _marker }
+    }
+}
+
+impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> Transcript for Written<'_, C, E, T> {
+    fn write_point(&mut self, point: &Point) -> io::Result<()> {
+        self.inner.write_point(foreign_point(point))
+    }
+
+    fn write_scalar(&mut self, scalar: Scalar) -> io::Result<()> {
+        self.inner.write_scalar(foreign(scalar))
+    }
+
+    fn common_point(&mut self, point: &Point) -> io::Result<()> {
+        self.inner.common_point(foreign_point(point))
+    }
+
+    fn common_scalar(&mut self, scalar: Scalar) -> io::Result<()> {
+        self.inner.common_scalar(foreign(scalar))
+    }
+
+    fn challenge(&mut self) -> Scalar {
+        scalar(&*self.inner.squeeze_challenge_scalar::<()>())
+    }
+}
+
+/// All that a proof talks to: `P` opens, over the scheme's parameters.
+pub(crate) struct Outside<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> {
+    params: &'params Scheme::ParamsProver,
+    rng: &'o mut R,
+    transcript: Written<'o, Scheme::Curve, E, T>,
+    _marker: PhantomData<P>,
+}
+
+impl<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> Outside<'o, 'params, Scheme, P, E, R, T> {
+    pub(crate) fn new(params: &'params Scheme::ParamsProver, rng: &'o mut R, transcript: &'o mut T) -> Self {
+        Self {
+            params,
+            rng,
+            transcript: Written::new(transcript),
+            _marker: PhantomData,
+        }
+    }
+}
+
+impl<Scheme: CommitmentScheme, P, E, R: RngCore, T> Randomness for Outside<'_, '_, Scheme, P, E, R, T> {
+    fn scalar(&mut self) -> Scalar {
+        scalar(&Scheme::Scalar::random(&mut *self.rng))
+    }
+
+    /// From the caller's generator if the reproducible switch is on, else from the thread's.
+    fn random_polynomial(&mut self, coefficients: &mut [Scalar]) {
+        fn draw<F: Field>(coefficients: &mut [Scalar], mut rng: impl RngCore) {
+            coefficients
+                .iter_mut()
+                .for_each(|coefficient| *coefficient = scalar(&F::random(&mut rng)));
+        }
+        if reproducible() {
+            draw::<Scheme::Scalar>(coefficients, &mut *self.rng);
+        } else {
+            draw::<Scheme::Scalar>(coefficients, rand::thread_rng());
+        }
+    }
+}
+
+impl<'params, Scheme, P, E, R, T> Protocol for Outside<'_, 'params, Scheme, P, E, R, T>
+where
+    Scheme: CommitmentScheme,
+    P: Prover<'params, Scheme>,
+    E: EncodedChallenge<Scheme::Curve>,
+    R: RngCore,
+    T: TranscriptWrite<Scheme::Curve, E>,
+{
+    fn transcript(&mut self) -> &mut dyn Transcript {
+        &mut self.transcript
+    }
+
+    fn opens_instances(&self) -> bool {
+        P::QUERY_INSTANCE
+    }
+
+    fn commit_lagrange(&mut self, columns: &[Blinded]) -> Result<Vec<Point>> {
+        let polys: Vec<_> = columns.iter().map(blinded::<_, LagrangeCoeff>).collect();
+        let polys: Vec<_> = polys.iter().map(|(poly, blind)| (poly, *blind)).collect();
+        Ok(affine(&self.params.commit_lagrange_many(&polys)))
+    }
+
+    fn commit(&mut self, polynomials: &[Blinded]) -> Result<Vec<Point>> {
+        let polys: Vec<_> = polynomials.iter().map(blinded::<_, Coeff>).collect();
+        let polys: Vec<_> = polys.iter().map(|(poly, blind)| (poly, *blind)).collect();
+        Ok(affine(&self.params.commit_many(&polys)))
+    }
+
+    fn open(&mut self, opening: &Opening<'_>) -> io::Result<()> {
+        let polynomial = |(place, column): (usize, &Option<_>)| {
+            let here = opening.queries.iter().filter(|query| query.polynomial == place);
+            evaluated(*column, here.map(|query| (query.point, query.evaluation)))
+        };
+        let polys: Vec<Polynomial<_, Coeff>> =
+            opening.polynomials.iter().enumerate().map(polynomial).collect();
+        let queries = opening.queries.iter().map(|query| ProverQuery {
+            point: foreign(query.point),
+            poly: &polys[query.polynomial],
+            blind: Blind(foreign(query.blind)),
+        });
+        let queries: Vec<_> = queries.collect();
+        P::new(self.params).create_proof(&mut *self.rng, &mut *self.transcript.inner, queries)
+    }
+}
+
+fn blinded<F: Field, B>(column: &Blinded) -> (Polynomial<F, B>, Blind<F>) {
+    (from_column(column.column.clone()), Blind(foreign(column.blind)))
+}
+
+/// As in stock, an opening that fails is a failure of the constraint system.
+impl From<spillproof_halo2::Error> for plonk::Error {
+    fn from(error: spillproof_halo2::Error) -> Self {
+        match error {
+            spillproof_halo2::Error::Opening(_) => Self::ConstraintSystemFailure,
+            other => io::Error::from(other).into(),
+        }
+    }
+}
+
+/// Commitments, as the engine has points.
+pub(crate) fn affine<C: Curve>(points: &[C]) -> Vec<Point>
+where
+    C::AffineRepr: 'static,
+{
+    points.iter().map(|sum| point(&sum.to_affine())).collect()
+}

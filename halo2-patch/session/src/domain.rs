@@ -1,0 +1,69 @@
+//! The evaluation domains of a circuit, as halo2's `EvaluationDomain` chooses them.
+
+use ark_ff::Field;
+use spillproof::plonkish::CosetDomain;
+
+use crate::curve::Scalar;
+
+/// Constants of the scalar field. Libraries differ in the root of unity that they take, so a drop-in brings its own.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldConstants {
+    /// A primitive root of unity of order `2^two_adicity`.
+    pub root_of_unity: Scalar,
+    /// The largest power of two that divides the order of the multiplicative group.
+    pub two_adicity: u32,
+    /// The factor between the names of cells of neighbouring columns.
+    pub delta: Scalar,
+    /// The shift of the coset on which quotients are evaluated.
+    pub coset_shift: Scalar,
+}
+
+/// The rows of a circuit, and the cosets of its quotient.
+#[derive(Clone, Copy, Debug)]
+pub struct Domain {
+    /// log2 of the rows.
+    pub log_n: u32,
+    /// The root of unity of the rows.
+    pub omega: Scalar,
+    /// The factor between the names of cells of neighbouring columns.
+    pub delta: Scalar,
+    /// What quotients are evaluated on.
+    pub cosets: CosetDomain<Scalar>,
+}
+
+impl Domain {
+    /// That of a circuit of `2^log_n` rows with constraints of this degree.
+    pub fn new(constants: &FieldConstants, log_n: u32, degree: usize) -> Self {
+        let pieces = degree.saturating_sub(1).max(1);
+        let log_cosets = pieces.next_power_of_two().ilog2();
+        let squared = |root: Scalar, times: u32| (0..times).fold(root, |root, _| root.square());
+        let unused = constants.two_adicity.saturating_sub(log_n + log_cosets);
+        let extended_omega = squared(constants.root_of_unity, unused);
+        let omega = squared(extended_omega, log_cosets);
+        Self {
+            log_n,
+            omega,
+            delta: constants.delta,
+            cosets: CosetDomain {
+                log_n,
+                omega,
+                log_cosets,
+                extended_omega,
+                shift: constants.coset_shift,
+                pieces,
+            },
+        }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        1 << self.log_n
+    }
+
+    /// `point`, so many rows further on.
+    pub fn rotate(&self, point: Scalar, rotation: i32) -> Scalar {
+        // omega^-1 is omega^(n - 1).
+        let rows = self.rows() as i64;
+        point * self.omega.pow([i64::from(rotation).rem_euclid(rows) as u64])
+    }
+}

@@ -1,0 +1,263 @@
+//! Keygen: what a circuit assigns, and the columns and commitments that become of it.
+//!
+//! The circuit is synthesised into mapped scratch: fixed cells, selectors (a bit each) and copies. Then, as streams: fixed
+//! columns, columns of selectors (combined or not), sigma columns, commitments, coefficients.
+//!
+//! Which selectors share a column depends on which pairs are on in one row, and on degrees; so a halo2's own function is asked with
+//! the rows of [`activations`]. What it puts in the first of these rows is what each selector adds to each column.
+//!
+//! Memory: what the engine leases; nothing that grows with `n = 2^k`.
+
+use spillproof::column::{Column, Placement, Residency, Workspace};
+use spillproof::plonkish::{Copies, FixedCells, Selectors, indicator};
+use spillproof::step;
+use spillproof::stream::{Transform, ntt};
+
+use crate::circuit::ColumnId;
+use crate::curve::{Point, Scalar};
+use crate::domain::Domain;
+use crate::error::Result;
+use crate::prover::KeyColumns;
+use crate::selectors::{SelectorBits, SelectorWriter, activations};
+
+/// What a circuit assigns for its keys.
+pub struct Assembly {
+    /// Cells of fixed columns.
+    pub fixed: FixedCells<Scalar>,
+    /// Rows in which selectors are on.
+    pub selectors: Selectors,
+    /// Cells that are equal, in columns numbered as in `permuted`.
+    pub copies: Copies,
+    permuted: Vec<ColumnId>,
+}
+
+impl Assembly {
+    /// Nothing assigned yet, in `rows` rows.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn new(
+        workspace: &Workspace,
+        rows: u64,
+        fixed_columns: usize,
+        selectors: usize,
+        permuted: Vec<ColumnId>,
+    ) -> Result<Self> {
+        let columns = permuted.len();
+        let make = || {
+            // The maps of fixed cells and selectors share what one group may keep in memory; copies have a group of their own.
+            let maps = fixed_columns + 1;
+            let share_bytes = Residency::default_share_bytes(workspace, maps);
+            let share = Residency::new(workspace, "fixed cells", share_bytes, maps)?;
+            Ok(Self {
+                fixed: FixedCells::new(workspace, &share, fixed_columns, rows)?,
+                selectors: Selectors::new(workspace, &share, selectors, rows)?,
+                copies: Copies::new(workspace, columns, rows)?,
+                permuted,
+            })
+        };
+        Ok(workspace.run_here(make)?)
+    }
+
+    /// The number of a permuted column.
+    pub fn permuted(&self, column: ColumnId) -> Option<usize> {
+        self.permuted.iter().position(|permuted| *permuted == column)
+    }
+
+    /// Makes the fixed columns. `columns_of` says for each column that takes the place of selectors what each of them adds to it; it
+    /// gets the rows of [`activations`], with the pairs that meet if selectors are to be compressed. Those of compressed ones are
+    /// kept.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn finish<'s>(
+        self,
+        workspace: &'s Workspace,
+        domain: Domain,
+        blinding_factors: usize,
+        compress_selectors: bool,
+        columns_of: impl FnOnce(Vec<Vec<bool>>) -> Vec<Vec<Scalar>>,
+    ) -> Result<(Keygen<'s>, Option<SelectorBits>)> {
+        let Self {
+            fixed,
+            mut selectors,
+            copies,
+            ..
+        } = self;
+        let _step = step!(workspace, "fixed columns");
+        let mut columns = fixed.into_columns()?;
+        let conflicts = match compress_selectors {
+            true => selectors.conflicts()?,
+            false => Vec::new(),
+        };
+        let values = columns_of(activations(selectors.count(), &conflicts));
+        let group = |values: Vec<Scalar>| -> Vec<(usize, Scalar)> {
+            let values = values.into_iter().enumerate();
+            values.filter(|(_, value)| *value != Scalar::from(0u64)).collect()
+        };
+        let groups: Vec<_> = values.into_iter().map(group).collect();
+        columns.extend(selectors.columns(&groups)?);
+        let kept = match compress_selectors {
+            true => Some(kept(workspace, selectors, domain.rows())?),
+            false => None,
+        };
+        let keygen = Keygen {
+            workspace,
+            domain,
+            blinding_factors,
+            fixed: columns,
+            copies,
+        };
+        Ok((keygen, kept))
+    }
+}
+
+/// The selectors as a key keeps them.
+fn kept(workspace: &Workspace, mut selectors: Selectors, rows: u64) -> spillproof::Result<SelectorBits> {
+    workspace.run(|| {
+        let mut writer = SelectorWriter::new(workspace, selectors.count(), rows as usize)?;
+        for selector in 0..selectors.count() {
+            selectors.packed(selector, |bytes| writer.push(bytes))?;
+        }
+        writer.finish()
+    })
+}
+
+/// What both keys begin with.
+pub struct Keygen<'s> {
+    workspace: &'s Workspace,
+    domain: Domain,
+    blinding_factors: usize,
+    /// Selectors' columns are last.
+    fixed: Vec<Column<Scalar>>,
+    copies: Copies,
+}
+
+/// Commitments of a verifying key.
+#[derive(Clone, Debug)]
+pub struct KeyCommitments {
+    /// To fixed columns.
+    pub fixed: Vec<Point>,
+    /// To sigma columns.
+    pub sigmas: Vec<Point>,
+}
+
+/// Columns of a proving key.
+#[derive(Clone, Debug)]
+pub struct ProvingColumns {
+    /// Fixed columns, as values.
+    pub fixed_values: Vec<Column<Scalar>>,
+    /// As coefficients.
+    pub fixed_polynomials: Vec<Column<Scalar>>,
+    /// Sigma columns, as values.
+    pub sigma_values: Vec<Column<Scalar>>,
+    /// As coefficients.
+    pub sigma_polynomials: Vec<Column<Scalar>>,
+    /// The polynomials that are 1 on the first row, on the last usable one, and on all that are usable.
+    pub rows: [Column<Scalar>; 3],
+}
+
+/// Commits to columns of values.
+pub type Commit<'c> = dyn FnMut(&[Column<Scalar>]) -> Result<Vec<Point>> + 'c;
+
+impl Keygen<'_> {
+    /// Commits to what a verifying key holds.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn verifying_key(mut self, commit: &mut Commit<'_>) -> Result<KeyCommitments> {
+        let mut sigmas = Vec::with_capacity(self.copies.columns());
+        {
+            let _step = step!(self.workspace, "sigma");
+            for column in 0..self.copies.columns() {
+                sigmas.extend(commit(&[self.sigma(column)?])?);
+            }
+        }
+        self.commitments(sigmas, commit)
+    }
+
+    /// Makes the columns of a proving key, and commits to what the verifying key holds if there is none yet.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn proving_key(
+        mut self,
+        mut commit: Option<&mut Commit<'_>>,
+    ) -> Result<(ProvingColumns, Option<KeyCommitments>)> {
+        let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
+        let (mut sigma_values, mut sigma_polynomials, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
+        {
+            let _step = step!(self.workspace, "sigma");
+            for column in 0..self.copies.columns() {
+                let sigma = self.sigma(column)?;
+                if let Some(commit) = &mut commit {
+                    commitments.extend(commit(std::slice::from_ref(&sigma))?);
+                }
+                sigma_polynomials.push(ntt(&sigma, &inverse, Placement::Auto)?);
+                sigma_values.push(sigma);
+            }
+        }
+        // The columns are handles: a clone has no values of its own.
+        let fixed_values = self.fixed.clone();
+        let (workspace, domain, blinding_factors) =
+            (self.workspace, self.domain, self.blinding_factors as u64);
+        let commitments = match commit {
+            Some(commit) => Some(self.commitments(commitments, commit)?),
+            None => {
+                drop(self);
+                None
+            }
+        };
+        let _step = step!(workspace, "fixed polynomials");
+        let polynomials = fixed_values
+            .iter()
+            .map(|column| ntt(column, &inverse, Placement::Auto));
+        let fixed_polynomials = polynomials.collect::<spillproof::Result<_>>()?;
+        let last = domain.rows() - blinding_factors - 1;
+        let (zero, one) = (Scalar::from(0u64), Scalar::from(1u64));
+        let indicator =
+            |rows, constant, factor| indicator(workspace, domain.log_n, domain.omega, rows, constant, factor);
+        let rows = [
+            indicator(0..1, zero, one)?,
+            indicator(last..last + 1, zero, one)?,
+            indicator(last..domain.rows(), one, -one)?,
+        ];
+        let columns = ProvingColumns {
+            fixed_values,
+            fixed_polynomials,
+            sigma_values,
+            sigma_polynomials,
+            rows,
+        };
+        Ok((columns, commitments))
+    }
+
+    fn sigma(&mut self, column: usize) -> Result<Column<Scalar>> {
+        let (omega, delta) = (self.domain.omega, self.domain.delta);
+        Ok(self.copies.sigma(column, omega, delta)?)
+    }
+
+    fn commitments(self, sigmas: Vec<Point>, commit: &mut Commit<'_>) -> Result<KeyCommitments> {
+        let _step = step!(self.workspace, "commit fixed columns");
+        let fixed = commit(&self.fixed)?;
+        Ok(KeyCommitments { fixed, sigmas })
+    }
+}
+
+impl KeyColumns for ProvingColumns {
+    fn fixed_values(&self) -> Result<Vec<Column<Scalar>>> {
+        Ok(self.fixed_values.clone())
+    }
+
+    fn fixed_polynomials(&self) -> Result<Vec<Column<Scalar>>> {
+        Ok(self.fixed_polynomials.clone())
+    }
+
+    fn sigma_values(&self) -> Result<Vec<Column<Scalar>>> {
+        Ok(self.sigma_values.clone())
+    }
+
+    fn sigma_polynomials(&self) -> Result<Vec<Column<Scalar>>> {
+        Ok(self.sigma_polynomials.clone())
+    }
+}

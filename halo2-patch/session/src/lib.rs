@@ -1,0 +1,53 @@
+//! A halo2 prover over columns on disk, without a type of any halo2.
+//!
+//! The forks of halo2 have types, traits and random number generators of their own; the protocol is one. It is stated here, once,
+//! over the engine's columns; a drop-in for a fork converts its constraint system, implements [`Protocol`] over its transcript,
+//! generator and parameters, and takes the assignments of circuits.
+//!
+//! ```text
+//!   circuit.rs    columns, expressions, queries: a constraint system
+//!   domain.rs     rows and cosets
+//!   protocol.rs   transcript, randomness, commitment scheme
+//!   keygen.rs     fixed columns, selectors, copies: what both keys begin with, and their columns
+//!   selectors.rs  selectors of a verifying key, a bit each
+//!   witness.rs    instance columns; advice, phase by phase
+//!   prover.rs     the rounds of a proof
+//!   order.rs      which polynomial is opened where
+//!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
+//!   openings.rs   multi-openings: shplonk.rs, gwc.rs
+//!   input.rs      values of another library
+//!   plan.rs       what keys and a proof will take
+//!   curve.rs      the curve
+//! ```
+//!
+//! Nothing in here is generic over a circuit, a scheme or a transcript, so it is compiled once.
+//!
+//! Architecture invariant: no type of a halo2, and of no crate that one of them brings along.
+
+mod circuit;
+pub mod curve;
+mod domain;
+mod error;
+pub mod gwc;
+mod input;
+pub mod keygen;
+mod lower;
+mod numerator;
+mod openings;
+mod order;
+pub mod plan;
+mod protocol;
+mod prover;
+pub mod selectors;
+pub mod shplonk;
+mod witness;
+
+pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
+pub use curve::{Point, Scalar};
+pub use domain::{Domain, FieldConstants};
+pub use error::{Error, Result};
+pub use input::{Values, padded_column};
+pub use openings::{Opening, Query};
+pub use protocol::{Blinded, Protocol, Randomness, Transcript};
+pub use prover::{Committed, KeyColumns, Prover};
+pub use witness::{AdviceCells, AdviceSource, InstanceColumns, Witness, instance_columns};

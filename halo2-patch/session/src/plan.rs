@@ -1,0 +1,312 @@
+//! What a circuit's keys and a proof of it will take, before any work: a dry run of keygen and of the prover.
+//!
+//! The run is that of a proof, over a dry workspace: the same rounds, stages, leases and order. Only what a drop-in brings is
+//! replaced: no circuit is synthesised, and the transcript gives any challenges.
+
+use std::io;
+
+use spillproof::column::{Cell, Column, Draft, Placement, Workspace};
+use spillproof::commit::SRS_FRAME_BYTES;
+use spillproof::plan::{Phase, Plan, Rates};
+use spillproof::plonkish::Program;
+use spillproof::step;
+use spillproof::stream::{Scalars, msm};
+use spillproof::tier::{self, Input, Rows};
+
+use crate::circuit::ConstraintSystem;
+use crate::curve::{Config, Point, Scalar};
+use crate::domain::Domain;
+use crate::error::{Error, Result};
+use crate::input::Values;
+use crate::keygen::{Assembly, Keygen};
+use crate::numerator::{Challenges, numerator};
+use crate::openings::Opening;
+use crate::protocol::{Blinded, Protocol, Randomness, Transcript};
+use crate::prover::{Committed, Prover};
+use crate::witness::{AdviceCells, Witness, instance_columns};
+use crate::{gwc, shplonk};
+
+/// The multi-opening argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpeningScheme {
+    /// Two passes over everything.
+    Shplonk,
+    /// One pass for each point.
+    Gwc,
+}
+
+/// What a plan is of.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// The circuit, with a fixed column in the place of each selector.
+    pub cs: ConstraintSystem,
+    /// How many of the fixed columns, the last ones, took the place of selectors.
+    pub selectors: usize,
+    /// Its rows.
+    pub domain: Domain,
+    /// Circuits in one proof.
+    pub circuits: usize,
+    /// How polynomials are opened.
+    pub scheme: OpeningScheme,
+}
+
+impl Shape {
+    /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet. An advice
+    /// cell is a `T`.
+    ///
+    /// # Errors
+    /// [`BudgetTooSmall`](spillproof::Error::BudgetTooSmall) with the smallest budget that works.
+    pub fn plan<T: Cell>(
+        &self,
+        budget_bytes: u64,
+        threads: usize,
+        rates: &Rates,
+    ) -> spillproof::Result<Plan> {
+        let run = |workspace: &Workspace| match self.run::<T>(workspace) {
+            Ok(()) => Ok(()),
+            Err(Error::Engine(error)) => Err(error),
+            // All that fails in a dry run is the workspace.
+            Err(Error::Protocol(error) | Error::Opening(error)) => Err(engines(error)),
+        };
+        Plan::new(&run, budget_bytes, threads, rates)
+    }
+
+    /// Keys and a proof in a dry workspace.
+    fn run<T: Cell>(&self, workspace: &Workspace) -> Result<()> {
+        let mut protocol = DryProtocol::new(workspace, self)?;
+        workspace.phase(Phase::VerifyingKey);
+        self.keygen(workspace)?
+            .verifying_key(&mut |columns| protocol.committed(columns))?;
+        workspace.phase(Phase::ProvingKey);
+        let (key, _) = self.keygen(workspace)?.proving_key(None)?;
+        workspace.phase(Phase::Proof);
+        let (cs, domain) = (&self.cs, &self.domain);
+        let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values>);
+        let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
+        let instances = instance_columns(workspace, domain, &public)?;
+        let mut challenges = vec![None; cs.challenge_phases.len()];
+        let mut advice = Vec::with_capacity(self.circuits);
+        for (public, instance) in public.iter().zip(&instances) {
+            challenges.fill(None);
+            let _step = step!(workspace, "synthesize");
+            let mut cells = AdviceCells::<T>::new(workspace, cs, domain, |_| Default::default())?;
+            let mut witness = Witness::new(workspace, cs, domain, public, instance);
+            while witness.phase() < cs.phases() {
+                witness.commit_phase(&mut cells, &mut challenges, &mut protocol)?;
+            }
+            advice.push(witness.into_columns());
+        }
+        let circuits = instances.into_iter().zip(advice);
+        let circuits = circuits.map(|(instance, advice)| Committed { instance, advice });
+        let prover = Prover {
+            workspace,
+            quotient_tile_rows: None,
+            cs,
+            domain,
+            key: &key,
+            protocol: &mut protocol,
+        };
+        prover.prove(circuits.collect(), challenges.into_iter().flatten().collect())
+    }
+
+    fn keygen<'s>(&self, workspace: &'s Workspace) -> Result<Keygen<'s>> {
+        let cs = &self.cs;
+        let fixed_columns = cs.fixed_columns - self.selectors;
+        let assembly = {
+            let _step = step!(workspace, "synthesize");
+            let permuted = cs.permuted.clone();
+            Assembly::new(
+                workspace,
+                self.domain.rows(),
+                fixed_columns,
+                self.selectors,
+                permuted,
+            )?
+        };
+        let one_each = |activations: Vec<Vec<bool>>| {
+            let value = |is_on: &bool| Scalar::from(u64::from(*is_on));
+            let columns = activations.iter().map(|rows| rows.iter().map(value).collect());
+            columns.collect()
+        };
+        let made = assembly.finish(workspace, self.domain, cs.blinding_factors, false, one_each);
+        made.map(|(keygen, _)| keygen)
+    }
+
+    /// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
+    pub fn numerator(&self) -> Numerator {
+        let unknown = Challenges::unknown(self.cs.challenge_phases.len());
+        let (program, columns) = numerator(&self.cs, self.domain.delta, self.circuits, &unknown);
+        // X and l_0 come behind the columns, as in the prover.
+        let rows = |column: usize| match column.checked_sub(columns) {
+            None => Rows::Read,
+            Some(0) => Rows::Identity,
+            Some(_) => Rows::FirstLagrange,
+        };
+        let inputs = (0..program.columns()).filter_map(|column| {
+            Some(Input {
+                column,
+                rotations: program.rotations(column)?,
+                rows: rows(column),
+            })
+        });
+        Numerator {
+            inputs: inputs.collect(),
+            program,
+        }
+    }
+}
+
+/// The program of a numerator, and the columns that it reads.
+#[derive(Debug)]
+pub struct Numerator {
+    program: Program<Scalar>,
+    inputs: Vec<Input>,
+}
+
+impl Numerator {
+    /// The program, as jobs have it.
+    pub fn program(&self) -> tier::Program<'_> {
+        tier::Program {
+            queries: self.program.queries(),
+            instructions: self.program.code(),
+            registers: self.program.registers(),
+        }
+    }
+
+    /// Each column that it reads.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+}
+
+/// The engine's error behind an error of a protocol.
+fn engines(error: io::Error) -> spillproof::Error {
+    match error.downcast() {
+        Ok(error) => error,
+        Err(error) => spillproof::Error::Invalid {
+            what: "plan",
+            details: error.to_string(),
+        },
+    }
+}
+
+/// No values: how many there are costs nothing.
+struct NoValues;
+
+impl Values for NoValues {
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn fill(&self, _: usize, _: &mut [Scalar]) {}
+}
+
+/// A transcript that is not kept, draws of zeros, and parameters that are only there.
+struct DryProtocol {
+    workspace: Workspace,
+    scheme: OpeningScheme,
+    monomial: Column<Point>,
+    lagrange: Column<Point>,
+    transcript: DryTranscript,
+}
+
+impl DryProtocol {
+    fn new(workspace: &Workspace, shape: &Shape) -> Result<Self> {
+        let parameters = || {
+            let rows = shape.domain.rows();
+            let draft =
+                Draft::scratch_with_frames(workspace, "parameters", rows, Placement::Disk, SRS_FRAME_BYTES)?;
+            draft.finish_unwritten()
+        };
+        Ok(Self {
+            workspace: workspace.clone(),
+            scheme: shape.scheme,
+            monomial: parameters()?,
+            lagrange: parameters()?,
+            transcript: DryTranscript { challenges: 0 },
+        })
+    }
+
+    fn committed(&self, columns: &[Column<Scalar>]) -> Result<Vec<Point>> {
+        self.sums(&self.lagrange, columns.iter())
+    }
+
+    fn sums<'c>(
+        &self,
+        bases: &Column<Point>,
+        columns: impl Iterator<Item = &'c Column<Scalar>>,
+    ) -> Result<Vec<Point>> {
+        let scalars: Vec<_> = columns.map(Scalars::Column).collect();
+        msm::<Config>(bases, &scalars)?;
+        Ok(vec![Point::INFINITY; scalars.len()])
+    }
+}
+
+impl Randomness for DryProtocol {
+    fn scalar(&mut self) -> Scalar {
+        Scalar::from(0u64)
+    }
+
+    fn random_polynomial(&mut self, coefficients: &mut [Scalar]) {
+        coefficients.fill(Scalar::from(0u64));
+    }
+}
+
+impl Protocol for DryProtocol {
+    fn transcript(&mut self) -> &mut dyn Transcript {
+        &mut self.transcript
+    }
+
+    fn opens_instances(&self) -> bool {
+        false
+    }
+
+    fn commit_lagrange(&mut self, columns: &[Blinded]) -> Result<Vec<Point>> {
+        self.sums(&self.lagrange, columns.iter().map(|column| &column.column))
+    }
+
+    fn commit(&mut self, polynomials: &[Blinded]) -> Result<Vec<Point>> {
+        self.sums(&self.monomial, polynomials.iter().map(|poly| &poly.column))
+    }
+
+    fn open(&mut self, opening: &Opening<'_>) -> io::Result<()> {
+        let open = match self.scheme {
+            OpeningScheme::Shplonk => shplonk::open,
+            OpeningScheme::Gwc => gwc::open,
+        };
+        Ok(open(
+            &self.workspace,
+            &self.monomial,
+            opening,
+            &mut self.transcript,
+        )?)
+    }
+}
+
+/// Challenges that differ from each other, and from 0 and 1.
+struct DryTranscript {
+    challenges: u64,
+}
+
+impl Transcript for DryTranscript {
+    fn write_point(&mut self, _: &Point) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_scalar(&mut self, _: Scalar) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn common_point(&mut self, _: &Point) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn common_scalar(&mut self, _: Scalar) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn challenge(&mut self) -> Scalar {
+        self.challenges += 1;
+        Scalar::from(0x9e37_79b9_7f4a_7c15 + self.challenges)
+    }
+}

@@ -1,0 +1,471 @@
+//! A proof, from committed advice to its end.
+//!
+//! Every round does what halo2's prover does: the same draws, the same points and scalars to the transcript, in the same
+//! order. What lies between is the engine's: columns in, columns out.
+//!
+//! | round | columns that come | columns that go |
+//! |---|---|---|
+//! | advice | instance and advice, Lagrange | the circuit's cells |
+//! | lookups | compressed and permuted input and table of each | |
+//! | permutation | products, as coefficients | |
+//! | lookup products | products and permuted columns, as coefficients | compressed and permuted values |
+//! | vanishing | the random polynomial; advice as coefficients | advice and instance values |
+//! | quotient | the pieces of h | |
+//! | evaluations | h at x^n | the pieces of h |
+//! | opening | the columns of the scheme | everything |
+//!
+//! Memory: what the engine leases, and a few values for each column; nothing that grows with `n = 2^k`.
+
+use std::io;
+
+use ark_ff::Field;
+use spillproof::column::{Column, Placement, Workspace, Writer};
+use spillproof::plonkish::lookup as lookup_argument;
+use spillproof::plonkish::permutation::{ProductSet, grand_product};
+use spillproof::plonkish::{Builder, Program, Source, evaluate_rows, quotient, quotient_in_tiles};
+use spillproof::step;
+use spillproof::stream::{Transform, linear_combination, ntt};
+
+use crate::circuit::{ColumnId, ConstraintSystem, Expression};
+use crate::curve::Scalar;
+use crate::domain::Domain;
+use crate::error::{Error, Result};
+use crate::lower::Lowering;
+use crate::numerator::{Challenges, numerator};
+use crate::openings::powers;
+use crate::order::{Evaluations, Order};
+use crate::protocol::{Blinded, Protocol};
+use crate::witness::{InstanceColumns, draw, scalars};
+
+/// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in memory makes scratch
+/// columns each time.
+pub trait KeyColumns {
+    /// Fixed columns, as values.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn fixed_values(&self) -> Result<Vec<Column<Scalar>>>;
+    /// Fixed columns, as coefficients.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn fixed_polynomials(&self) -> Result<Vec<Column<Scalar>>>;
+    /// Sigma columns, as values.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn sigma_values(&self) -> Result<Vec<Column<Scalar>>>;
+    /// Sigma columns, as coefficients.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn sigma_polynomials(&self) -> Result<Vec<Column<Scalar>>>;
+}
+
+/// What all rounds need.
+pub struct Prover<'a> {
+    /// Where columns live.
+    pub workspace: &'a Workspace,
+    /// The rows of a quotient's tiles; what fits the budget best, if it is not said.
+    pub quotient_tile_rows: Option<u64>,
+    /// The circuit, with columns for selectors.
+    pub cs: &'a ConstraintSystem,
+    /// Its rows.
+    pub domain: &'a Domain,
+    /// The proving key.
+    pub key: &'a dyn KeyColumns,
+    /// Transcript, randomness and scheme.
+    pub protocol: &'a mut dyn Protocol,
+}
+
+/// A circuit's columns after all phases of its witness.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// The instance columns.
+    pub instance: InstanceColumns,
+    /// The advice columns, as values.
+    pub advice: Vec<Blinded>,
+}
+
+/// A lookup whose product is still to be made: columns of values.
+struct Permuted {
+    input: Column<Scalar>,
+    table: Column<Scalar>,
+    permuted: [Blinded; 2],
+}
+
+/// A lookup's polynomials.
+pub(crate) struct Lookup {
+    pub input: Blinded,
+    pub table: Blinded,
+    pub product: Blinded,
+}
+
+/// A circuit's polynomials, after the last product.
+pub(crate) struct Polynomials {
+    pub instance: Vec<Blinded>,
+    pub advice: Vec<Blinded>,
+    pub products: Vec<Blinded>,
+    pub lookups: Vec<Lookup>,
+}
+
+/// A circuit's columns of values, fixed ones first.
+struct ValueColumns<'a> {
+    columns: Vec<Column<Scalar>>,
+    lowering: Lowering<'a>,
+}
+
+impl Prover<'_> {
+    /// Makes the rest of a proof. `challenges` are those of the circuit's phases.
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's.
+    pub fn prove(mut self, circuits: Vec<Committed>, challenges: Vec<Scalar>) -> Result<()> {
+        let fixed = self.key.fixed_values()?;
+        let values: Vec<_> = circuits
+            .iter()
+            .map(|circuit| ValueColumns::new(&fixed, circuit, &challenges))
+            .collect();
+        drop(fixed);
+
+        let theta = self.protocol.transcript().challenge();
+        let lookups = {
+            let _step = step!(self.workspace, "lookups");
+            let permute = |values: &ValueColumns<'_>| self.permute_lookups(values, theta);
+            values.iter().map(permute).collect::<Result<Vec<_>>>()?
+        };
+        let (beta, gamma) = (
+            self.protocol.transcript().challenge(),
+            self.protocol.transcript().challenge(),
+        );
+        let products = {
+            let _step = step!(self.workspace, "permutation");
+            let sigmas = self.key.sigma_values()?;
+            let products =
+                |values: &ValueColumns<'_>| self.permutation_products(values, &sigmas, beta, gamma);
+            values.iter().map(products).collect::<Result<Vec<_>>>()?
+        };
+        drop(values);
+        let lookups = {
+            let _step = step!(self.workspace, "lookup products");
+            let products = |lookups| self.lookup_products(lookups, beta, gamma);
+            lookups.into_iter().map(products).collect::<Result<Vec<_>>>()?
+        };
+        let random = self.random_polynomial()?;
+        let y = self.protocol.transcript().challenge();
+
+        let polynomials = {
+            let _step = step!(self.workspace, "advice polynomials");
+            let parts = circuits.into_iter().zip(products).zip(lookups);
+            parts
+                .map(|((Committed { instance, advice }, products), lookups)| {
+                    Ok(Polynomials {
+                        advice: self.all_to_coefficients(advice)?,
+                        instance: instance.polynomials.into_iter().map(Blinded::unhidden).collect(),
+                        products,
+                        lookups,
+                    })
+                })
+                .collect::<Result<Vec<_>>>()?
+        };
+        let challenges = Challenges {
+            circuit: challenges,
+            theta,
+            beta,
+            gamma,
+            y,
+        };
+        let pieces = self.quotient(&polynomials, &challenges)?;
+        self.open(&polynomials, pieces, random)
+    }
+
+    /// Permutes each lookup's compressed input and table, and commits to both.
+    fn permute_lookups(&mut self, values: &ValueColumns<'_>, theta: Scalar) -> Result<Vec<Permuted>> {
+        let unusable_rows = self.cs.unusable_rows();
+        let rows = self.domain.rows();
+        let usable_rows = rows - unusable_rows as u64;
+        let mut made = Vec::with_capacity(self.cs.lookups.len());
+        for lookup in &self.cs.lookups {
+            let sides = [&lookup.input[..], &lookup.table[..]];
+            let [input, table] = values.compressed(self.workspace, sides, theta, rows)?;
+            let (tails, blinds) = draw(2, unusable_rows, self.protocol);
+            let (permuted_input, permuted_table) =
+                lookup_argument::permute(self.workspace, &input, &table, usable_rows, &tails[0], &tails[1])?;
+            let permuted = [(permuted_input, blinds[0]), (permuted_table, blinds[1])];
+            let permuted = permuted.map(|(column, blind)| Blinded { column, blind });
+            for commitment in self.protocol.commit_lagrange(&permuted)? {
+                self.protocol.transcript().write_point(&commitment)?;
+            }
+            made.push(Permuted {
+                input,
+                table,
+                permuted,
+            });
+        }
+        Ok(made)
+    }
+
+    /// The running products of the permutation, a set of columns at a time: each begins where the one before ended.
+    fn permutation_products(
+        &mut self,
+        values: &ValueColumns<'_>,
+        sigmas: &[Column<Scalar>],
+        beta: Scalar,
+        gamma: Scalar,
+    ) -> Result<Vec<Blinded>> {
+        let set_len = self.cs.permutation_chunk();
+        let (rows, delta) = (self.domain.rows(), self.domain.delta);
+        let (mut first, mut delta_start) = (Scalar::from(1u64), Scalar::from(1u64));
+        let mut products = Vec::with_capacity(self.cs.permutation_products());
+        for (permuted, sigmas) in self.cs.permuted.chunks(set_len).zip(sigmas.chunks(set_len)) {
+            let tail = scalars(self.cs.blinding_factors, self.protocol);
+            let set = ProductSet {
+                values: permuted.iter().map(|column| values.column(*column)).collect(),
+                sigmas: sigmas.iter().collect(),
+                beta,
+                gamma,
+                delta_start,
+                delta,
+                omega: self.domain.omega,
+            };
+            let (product, last) = grand_product(self.workspace, &set, rows, first, &tail)?;
+            first = last;
+            permuted.iter().for_each(|_| delta_start *= delta);
+            products.push(self.commit_values(product)?);
+        }
+        Ok(products)
+    }
+
+    /// The running products of the lookups, and all of their polynomials.
+    fn lookup_products(
+        &mut self,
+        lookups: Vec<Permuted>,
+        beta: Scalar,
+        gamma: Scalar,
+    ) -> Result<Vec<Lookup>> {
+        let mut made = Vec::with_capacity(lookups.len());
+        for lookup in lookups {
+            let tail = scalars(self.cs.blinding_factors, self.protocol);
+            let Permuted {
+                input,
+                table,
+                permuted: [permuted_input, permuted_table],
+            } = lookup;
+            let product = lookup_argument::product(
+                self.workspace,
+                &input,
+                &table,
+                &permuted_input.column,
+                &permuted_table.column,
+                beta,
+                gamma,
+                &tail,
+            )?;
+            drop((input, table));
+            let product = self.commit_values(product)?;
+            made.push(Lookup {
+                input: self.to_coefficients(permuted_input)?,
+                table: self.to_coefficients(permuted_table)?,
+                product,
+            });
+        }
+        Ok(made)
+    }
+
+    /// Draws a blind, commits to the column, hashes the commitment, and goes on to coefficients.
+    fn commit_values(&mut self, column: Column<Scalar>) -> Result<Blinded> {
+        let blind = self.protocol.scalar();
+        let values = [Blinded { column, blind }];
+        for commitment in self.protocol.commit_lagrange(&values)? {
+            self.protocol.transcript().write_point(&commitment)?;
+        }
+        let [values] = values;
+        self.to_coefficients(values)
+    }
+
+    /// Values to coefficients; the values go.
+    fn to_coefficients(&self, values: Blinded) -> Result<Blinded> {
+        let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
+        Ok(Blinded {
+            column: ntt(&values.column, &inverse, Placement::Auto)?,
+            blind: values.blind,
+        })
+    }
+
+    /// [`Self::to_coefficients`] of one column after the other.
+    fn all_to_coefficients(&self, values: Vec<Blinded>) -> Result<Vec<Blinded>> {
+        values
+            .into_iter()
+            .map(|values| self.to_coefficients(values))
+            .collect()
+    }
+
+    /// The vanishing argument's random polynomial.
+    fn random_polynomial(&mut self) -> Result<Blinded> {
+        let _step = step!(self.workspace, "random polynomial");
+        let (workspace, rows) = (self.workspace, self.domain.rows());
+        let column = workspace.run_here(|| {
+            let mut writer = Writer::scratch(workspace, "random polynomial", rows, Placement::Auto)?;
+            let mut tile = vec![Scalar::from(0u64); rows.min(1 << 12) as usize];
+            let mut left = if workspace.is_dry() { 0 } else { rows };
+            while left > 0 {
+                let now = left.min(tile.len() as u64) as usize;
+                self.protocol.random_polynomial(&mut tile[..now]);
+                writer.push(&tile[..now])?;
+                left -= now as u64;
+            }
+            writer.finish()
+        })?;
+        let random = [Blinded {
+            column,
+            blind: self.protocol.scalar(),
+        }];
+        for commitment in self.protocol.commit(&random)? {
+            self.protocol.transcript().write_point(&commitment)?;
+        }
+        let [random] = random;
+        Ok(random)
+    }
+
+    /// The pieces of h, committed to.
+    fn quotient(&mut self, circuits: &[Polynomials], challenges: &Challenges) -> Result<Vec<Blinded>> {
+        let pieces = {
+            let _step = step!(self.workspace, "quotient");
+            let (columns, numerator) = self.numerator(circuits, challenges)?;
+            let mut sources: Vec<Source<'_, Scalar>> = columns.iter().map(Source::Coefficients).collect();
+            sources.extend([Source::Identity, Source::FirstLagrange]);
+            let cosets = &self.domain.cosets;
+            let pieces = match self.quotient_tile_rows {
+                None => quotient(self.workspace, &sources, &numerator, cosets),
+                Some(rows) => quotient_in_tiles(self.workspace, &sources, &numerator, cosets, rows),
+            }?;
+            let blinded = |column| Blinded {
+                column,
+                blind: self.protocol.scalar(),
+            };
+            pieces.into_iter().map(blinded).collect::<Vec<_>>()
+        };
+        let _step = step!(self.workspace, "commit quotient");
+        for commitment in self.protocol.commit(&pieces)? {
+            self.protocol.transcript().write_point(&commitment)?;
+        }
+        Ok(pieces)
+    }
+
+    /// The columns of coefficients that the numerator reads, in the order of its program, and the program.
+    fn numerator(
+        &self,
+        circuits: &[Polynomials],
+        challenges: &Challenges,
+    ) -> Result<(Vec<Column<Scalar>>, Program<Scalar>)> {
+        let (program, columns) = numerator(self.cs, self.domain.delta, circuits.len(), challenges);
+        let mut all = self.key.fixed_polynomials()?;
+        all.extend(self.key.sigma_polynomials()?);
+        for circuit in circuits {
+            let lookups = circuit.lookups.iter();
+            let lookups = lookups.flat_map(|lookup| [&lookup.input, &lookup.table, &lookup.product]);
+            let committed = circuit.advice.iter().chain(&circuit.instance);
+            let committed = committed.chain(&circuit.products).chain(lookups);
+            all.extend(committed.map(|poly| poly.column.clone()));
+        }
+        debug_assert_eq!(all.len(), columns);
+        Ok((all, program))
+    }
+
+    /// Evaluations, and the opening of everything.
+    fn open(self, circuits: &[Polynomials], pieces: Vec<Blinded>, random: Blinded) -> Result<()> {
+        let x = self.protocol.transcript().challenge();
+        let step = step!(self.workspace, "evaluations");
+        let h = self.recombined(pieces, x.pow([self.domain.rows()]))?;
+        let unhidden = |columns: Vec<_>| columns.into_iter().map(Blinded::unhidden).collect::<Vec<_>>();
+        let (fixed, sigmas) = (
+            unhidden(self.key.fixed_polynomials()?),
+            unhidden(self.key.sigma_polynomials()?),
+        );
+        let order = Order::new(self.cs, self.domain, x, self.protocol.opens_instances());
+        let fixed = order.cells(&self.cs.fixed_queries, &fixed);
+        let sigmas: Vec<_> = sigmas.iter().map(|poly| (poly, x)).collect();
+        let [mut evaluated, products] = order.evaluations(circuits);
+        evaluated.extend(&fixed);
+        evaluated.push((&random, x));
+        evaluated.extend(&sigmas);
+        evaluated.extend(products);
+        // The proof does not say what h is at x, but the opening needs it.
+        evaluated.push((&h, x));
+        let evaluations = Evaluations::of(&evaluated)?;
+        evaluated.pop();
+        for at in evaluated {
+            self.protocol.transcript().write_scalar(evaluations.value(at))?;
+        }
+        drop(step);
+
+        let queries = circuits.iter().flat_map(|circuit| order.queries(circuit));
+        let queries = queries.chain(fixed).chain(sigmas).chain([(&h, x), (&random, x)]);
+        let _step = step!(self.workspace, "opening");
+        let opening = evaluations.opening(queries);
+        self.protocol.open(&opening).map_err(Error::Opening)
+    }
+
+    /// `h` from its pieces, at `xn = x^n`: the polynomial that agrees with it at x.
+    fn recombined(&self, pieces: Vec<Blinded>, xn: Scalar) -> Result<Blinded> {
+        let factors = powers(xn);
+        let terms: Vec<_> = factors
+            .zip(&pieces)
+            .map(|(factor, piece)| (factor, &piece.column))
+            .collect();
+        let column = linear_combination(&terms, Placement::Auto)?;
+        let blinds = pieces.iter().rev();
+        let blind = blinds.fold(Scalar::from(0u64), |sum, piece| sum * xn + piece.blind);
+        Ok(Blinded { column, blind })
+    }
+}
+
+impl<'a> ValueColumns<'a> {
+    fn new(fixed: &[Column<Scalar>], circuit: &Committed, challenges: &'a [Scalar]) -> Self {
+        let mut columns = fixed.to_vec();
+        columns.extend(circuit.advice.iter().map(|advice| advice.column.clone()));
+        columns.extend_from_slice(&circuit.instance.values);
+        let (advice, instance) = (fixed.len(), fixed.len() + circuit.advice.len());
+        let lowering = Lowering {
+            fixed: 0,
+            advice,
+            instance,
+            challenges,
+        };
+        Self { columns, lowering }
+    }
+
+    fn column(&self, column: ColumnId) -> &Column<Scalar> {
+        &self.columns[self.lowering.column(column)]
+    }
+
+    /// A lookup's input and table, each compressed to one column. What is a column already is not written again.
+    fn compressed(
+        &self,
+        workspace: &Workspace,
+        sides: [&[Expression]; 2],
+        theta: Scalar,
+        rows: u64,
+    ) -> Result<[Column<Scalar>; 2]> {
+        let plain = sides.map(|expressions| self.lowering.plain_column(expressions));
+        let mut builder = Builder::new();
+        let computed = sides.iter().zip(plain).filter(|(_, plain)| plain.is_none());
+        let outputs: Vec<_> = computed
+            .map(|(expressions, _)| self.lowering.compressed(&mut builder, expressions, theta))
+            .collect();
+        let mut made = if outputs.is_empty() {
+            Vec::new()
+        } else {
+            let program = builder.finish(&outputs);
+            let columns: Vec<&Column<Scalar>> = self.columns.iter().collect();
+            evaluate_rows(workspace, &columns, &program, rows, Placement::Auto)?
+        }
+        .into_iter();
+        let missing = || io::Error::other("a program with fewer columns than outputs");
+        let mut side = |plain: Option<usize>| match plain {
+            Some(column) => Ok(self.columns[column].clone()),
+            None => made.next().ok_or_else(missing),
+        };
+        Ok([side(plain[0])?, side(plain[1])?])
+    }
+}

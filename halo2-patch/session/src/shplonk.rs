@@ -1,0 +1,189 @@
+//! SHPLONK over columns.
+//!
+//! With the rotation sets `i` of polynomials `p_ij`, their interpolations `r_ij` over the set's points `S_i`, and all
+//! points `T`, the proof commits to
+//!
+//! ```text
+//! h(X) = sum over i of v^i * (sum over j of y^j * (p_ij(X) - r_ij(X))) / Z_{S_i}(X)
+//! l(X) = (sum over i, j of v^i * z_i * y^j * (p_ij(X) - r_ij(u)) - Z_T(u) * h(X)) / (z_0 * (X - u)),  z_i = Z_{T \ S_i}(u)
+//! ```
+//!
+//! (Boneh, Drake, Fisch and Gabizon 2020, section 4.1, with the first set's `z` divided out). Each is one pass over all
+//! polynomials; `h` is kept on disk between the two. The transcript sees what it sees from halo2's prover, in the same order:
+//! sets, and the polynomials of a set, stand in the order in which queries first name them.
+
+use std::io;
+
+use ark_ff::Field;
+use spillproof::column::{Column, Workspace};
+use spillproof::commit::multiopen::Combination;
+
+use crate::curve::{Point, Scalar};
+use crate::error::Result;
+use crate::openings::{Opening, divide_and_commit, powers};
+use crate::protocol::Transcript;
+
+/// Polynomials that are opened at the same points.
+struct RotationSet {
+    points: Vec<Scalar>,
+    /// Polynomials by their place, with their values at the points.
+    members: Vec<(usize, Vec<Scalar>)>,
+}
+
+/// Writes the proof of an opening.
+///
+/// # Errors
+/// For two queries of one polynomial at one point; the engine's, and the transcript's.
+pub fn open(
+    workspace: &Workspace,
+    bases: &Column<Point>,
+    opening: &Opening<'_>,
+    transcript: &mut dyn Transcript,
+) -> Result<()> {
+    let y = transcript.challenge();
+    opening.check()?;
+    let (sets, all_points) = rotation_sets(opening);
+    let v = transcript.challenge();
+
+    // For each set: its terms with powers of y, and the interpolation of their sum.
+    let folded: Vec<_> = sets
+        .iter()
+        .map(|set| {
+            let mut evaluations = vec![Scalar::from(0u64); set.points.len()];
+            let mut terms = Vec::with_capacity(set.members.len());
+            for ((polynomial, values), factor) in set.members.iter().zip(powers(y)) {
+                terms.extend(opening.term(factor, *polynomial));
+                let sums = evaluations.iter_mut().zip(values);
+                sums.for_each(|(sum, value)| *sum += factor * value);
+            }
+            (terms, interpolate(&set.points, &evaluations))
+        })
+        .collect();
+    let quotients: Vec<_> = (sets.iter().zip(&folded).zip(powers(v)))
+        .map(|((set, (terms, low)), scale)| Combination {
+            terms: terms.clone(),
+            low: low.clone(),
+            roots: set.points.clone(),
+            scale,
+        })
+        .collect();
+    let (commitment, h) = divide_and_commit(workspace, bases, &quotients, true)?;
+    transcript.write_point(&commitment)?;
+    let u = transcript.challenge();
+
+    let differences: Vec<Scalar> = sets
+        .iter()
+        .map(|set| vanishing(all_points.iter().filter(|point| !set.points.contains(point)), u))
+        .collect();
+    let first = differences.first().and_then(Field::inverse);
+    let scale = first.ok_or_else(|| io::Error::other("the challenge is one of the points"))?;
+    let (mut terms, mut low) = (Vec::new(), Scalar::from(0u64));
+    for (((set_terms, interpolation), weight), z) in folded.iter().zip(powers(v)).zip(&differences) {
+        let weight = weight * z;
+        terms.extend(
+            set_terms
+                .iter()
+                .map(|(factor, column)| (weight * factor, *column)),
+        );
+        low += weight * horner(interpolation, u);
+    }
+    terms.extend(h.as_ref().map(|h| (-vanishing(&all_points, u), h)));
+    let linearisation = Combination {
+        terms,
+        low: vec![low],
+        roots: vec![u],
+        scale,
+    };
+    let (commitment, _) = divide_and_commit(workspace, bases, &[linearisation], false)?;
+    transcript.write_point(&commitment)?;
+    Ok(())
+}
+
+/// The sets, and all points.
+fn rotation_sets(opening: &Opening<'_>) -> (Vec<RotationSet>, Vec<Scalar>) {
+    let mut all_points: Vec<Scalar> = Vec::new();
+    // For each polynomial its points and values, in the order in which queries first name it.
+    let mut opened: Vec<(usize, Vec<(Scalar, Scalar)>)> = Vec::new();
+    for query in &opening.queries {
+        let at = (query.point, query.evaluation);
+        if !all_points.contains(&query.point) {
+            all_points.push(query.point);
+        }
+        match opened.iter_mut().find(|(other, _)| *other == query.polynomial) {
+            Some((_, values)) => values.push(at),
+            None => opened.push((query.polynomial, vec![at])),
+        }
+    }
+    let mut sets: Vec<RotationSet> = Vec::new();
+    for (polynomial, values) in opened {
+        let value_at = |point: &Scalar| values.iter().find(|(at, _)| at == point).map(|(_, value)| *value);
+        // The set with the same points, and the values in the order of its points.
+        let same = sets.iter_mut().find_map(|set| {
+            let in_order: Option<Vec<Scalar>> = set.points.iter().map(value_at).collect();
+            let in_order = in_order.filter(|in_order| in_order.len() == values.len())?;
+            Some((set, in_order))
+        });
+        match same {
+            Some((set, in_order)) => set.members.push((polynomial, in_order)),
+            None => {
+                let (points, values) = values.into_iter().unzip();
+                sets.push(RotationSet {
+                    points,
+                    members: vec![(polynomial, values)],
+                });
+            }
+        }
+    }
+    (sets, all_points)
+}
+
+/// The coefficients of the polynomial that has these values at these points, which differ.
+fn interpolate(points: &[Scalar], values: &[Scalar]) -> Vec<Scalar> {
+    let mut sum = vec![Scalar::from(0u64); points.len()];
+    for (at, (point, value)) in points.iter().zip(values).enumerate() {
+        // The product of (X - other) over all others, and its value at the point.
+        let (mut basis, mut scale) = (vec![Scalar::from(1u64)], Scalar::from(1u64));
+        for other in points[..at].iter().chain(&points[at + 1..]) {
+            scale *= *point - other;
+            basis.insert(0, Scalar::from(0u64));
+            for power in 1..basis.len() {
+                let higher = basis[power];
+                basis[power - 1] -= higher * other;
+            }
+        }
+        let factor = scale.inverse().unwrap_or_default() * value;
+        let terms = sum.iter_mut().zip(basis);
+        terms.for_each(|(sum, coefficient)| *sum += factor * coefficient);
+    }
+    sum
+}
+
+/// The polynomial that vanishes at the points, at `at`.
+fn vanishing<'p>(points: impl IntoIterator<Item = &'p Scalar>, at: Scalar) -> Scalar {
+    points.into_iter().map(|point| at - point).product()
+}
+
+fn horner(coefficients: &[Scalar], at: Scalar) -> Scalar {
+    let zero = Scalar::from(0u64);
+    coefficients
+        .iter()
+        .rev()
+        .fold(zero, |sum, coefficient| sum * at + coefficient)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interpolation_has_the_values() {
+        for count in 0..6u64 {
+            let points: Vec<_> = (0..count).map(|i| Scalar::from(i * i + 3)).collect();
+            let values: Vec<_> = (0..count).map(|i| Scalar::from(7 * i + 1)).collect();
+            let polynomial = interpolate(&points, &values);
+            assert_eq!(polynomial.len() as u64, count);
+            let evaluated: Vec<_> = points.iter().map(|point| horner(&polynomial, *point)).collect();
+            assert_eq!(evaluated, values);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The witness: instance columns, and advice columns phase by phase.
+//!
+//! Advice cells go to mapped scratch. At the end of a phase its columns are inverted and written one by one, blinded, and
+//! committed to together. Draws are halo2's, in its order: for each column of the phase its last rows, then for each column its
+//! blind. The transcript takes the instances before the first phase's commitments, and gives challenges after each phase's.
+//!
+//! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with `n = 2^k`.
+
+use std::io;
+
+use spillproof::column::{Cell, Column, Mapped, Placement, Residency, Workspace};
+use spillproof::plonkish::witness_column;
+use spillproof::step;
+use spillproof::stream::{Transform, ntt};
+
+use crate::circuit::ConstraintSystem;
+use crate::curve::Scalar;
+use crate::domain::Domain;
+use crate::error::Result;
+use crate::input::{Values, padded_column};
+use crate::protocol::{Blinded, Protocol, Randomness};
+
+/// The instance columns of a circuit.
+#[derive(Clone, Debug)]
+pub struct InstanceColumns {
+    /// Their values.
+    pub values: Vec<Column<Scalar>>,
+    /// Their coefficients.
+    pub polynomials: Vec<Column<Scalar>>,
+}
+
+/// The instance columns of each circuit of a proof.
+///
+/// # Errors
+/// The engine's.
+pub fn instance_columns(
+    workspace: &Workspace,
+    domain: &Domain,
+    circuits: &[Vec<Box<dyn Values + '_>>],
+) -> Result<Vec<InstanceColumns>> {
+    let _step = step!(workspace, "instances");
+    let inverse = Transform::inverse(domain.log_n, domain.omega)?;
+    let of_circuit = |instances: &Vec<Box<dyn Values + '_>>| {
+        let columns = instances
+            .iter()
+            .map(|values| padded_column(workspace, domain.rows(), &**values, &[]));
+        let values = columns.collect::<spillproof::Result<Vec<_>>>()?;
+        let polynomials = values.iter().map(|column| ntt(column, &inverse, Placement::Auto));
+        let polynomials = polynomials.collect::<spillproof::Result<_>>()?;
+        Ok(InstanceColumns { values, polynomials })
+    };
+    circuits.iter().map(of_circuit).collect()
+}
+
+/// Where the values of advice columns come from.
+pub trait AdviceSource {
+    /// Nothing more is assigned before the columns of a phase are made.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn assigned(&mut self) -> Result<()>;
+    /// A column with `tail` in its last rows.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>>;
+}
+
+/// The advice of one circuit, committed to phase by phase.
+pub struct Witness<'a> {
+    workspace: &'a Workspace,
+    cs: &'a ConstraintSystem,
+    domain: &'a Domain,
+    public: &'a [Box<dyn Values + 'a>],
+    instance: &'a InstanceColumns,
+    phase: usize,
+    /// Of the phases that have ended.
+    committed: Vec<Option<Blinded>>,
+}
+
+impl<'a> Witness<'a> {
+    /// Before the first phase. `public` are the values of the instance columns.
+    pub fn new(
+        workspace: &'a Workspace,
+        cs: &'a ConstraintSystem,
+        domain: &'a Domain,
+        public: &'a [Box<dyn Values + 'a>],
+        instance: &'a InstanceColumns,
+    ) -> Self {
+        Self {
+            workspace,
+            cs,
+            domain,
+            public,
+            instance,
+            phase: 0,
+            committed: vec![None; cs.advice_columns()],
+        }
+    }
+
+    /// The phase that is being assigned.
+    pub fn phase(&self) -> usize {
+        self.phase
+    }
+
+    /// Ends a phase: commits to its columns, and draws its challenges, which have a place each.
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's.
+    pub fn commit_phase(
+        &mut self,
+        advice: &mut dyn AdviceSource,
+        challenges: &mut [Option<Scalar>],
+        protocol: &mut dyn Protocol,
+    ) -> Result<()> {
+        let (phase, rows) = (self.phase, self.domain.rows());
+        let of_phase = |phases: &[usize]| -> Vec<usize> {
+            let numbered = phases.iter().enumerate();
+            numbered
+                .filter(|(_, of)| **of == phase)
+                .map(|(index, _)| index)
+                .collect()
+        };
+        let columns = of_phase(&self.cs.advice_phases);
+        let _step = step!(
+            self.workspace,
+            "commit advice",
+            phase = phase,
+            columns = columns.len()
+        );
+        advice.assigned()?;
+        if phase == 0 {
+            self.absorb_instances(protocol)?;
+        }
+        let (tails, blinds) = draw(columns.len(), self.cs.unusable_rows(), protocol);
+        let mut made = Vec::with_capacity(columns.len());
+        for ((&index, tail), blind) in columns.iter().zip(tails).zip(blinds) {
+            let column = advice.column(self.workspace, index, &tail)?;
+            debug_assert_eq!(column.len(), rows);
+            made.push(Blinded { column, blind });
+        }
+        for commitment in protocol.commit_lagrange(&made)? {
+            protocol.transcript().write_point(&commitment)?;
+        }
+        for (&index, column) in columns.iter().zip(made) {
+            self.committed[index] = Some(column);
+        }
+        for index in of_phase(&self.cs.challenge_phases) {
+            if challenges[index]
+                .replace(protocol.transcript().challenge())
+                .is_some()
+            {
+                let message =
+                    "a challenge of a phase that several circuits have: it would be drawn once for each";
+                return Err(io::Error::other(message).into());
+            }
+        }
+        self.phase += 1;
+        Ok(())
+    }
+
+    /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them.
+    fn absorb_instances(&self, protocol: &mut dyn Protocol) -> Result<()> {
+        if protocol.opens_instances() {
+            let columns = self.instance.values.iter().cloned().map(Blinded::unhidden);
+            let columns: Vec<_> = columns.collect();
+            for commitment in protocol.commit_lagrange(&columns)? {
+                protocol.transcript().common_point(&commitment)?;
+            }
+            return Ok(());
+        }
+        for values in self.public {
+            values.for_each_tile(|tile| {
+                tile.iter()
+                    .try_for_each(|value| protocol.transcript().common_scalar(*value))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The advice columns, after the last phase.
+    pub fn into_columns(self) -> Vec<Blinded> {
+        self.committed.into_iter().flatten().collect()
+    }
+}
+
+/// Random values for the last rows of `columns` columns, and a blind for each, drawn in halo2's order.
+pub(crate) fn draw(
+    columns: usize,
+    rows: usize,
+    randomness: &mut (impl Randomness + ?Sized),
+) -> (Vec<Vec<Scalar>>, Vec<Scalar>) {
+    let tails = (0..columns).map(|_| scalars(rows, randomness)).collect();
+    (tails, scalars(columns, randomness))
+}
+
+/// The next `count` draws.
+pub(crate) fn scalars(count: usize, randomness: &mut (impl Randomness + ?Sized)) -> Vec<Scalar> {
+    (0..count).map(|_| randomness.scalar()).collect()
+}
+
+/// Advice cells in mapped scratch, with addresses: a circuit keeps a reference to each value that it assigns. They live until this
+/// is dropped. A cell that is never assigned is all zero bytes, and takes no space.
+///
+/// Memory: what the maps keep resident.
+pub struct AdviceCells<T: Cell> {
+    columns: Vec<Mapped<T>>,
+    share: Residency,
+    /// Bytes of the share that stay when cells are only read.
+    reading_bytes: u64,
+    fraction: fn(&T) -> (Scalar, Option<Scalar>),
+}
+
+impl<T: Cell> AdviceCells<T> {
+    /// Cells for a circuit's advice columns. `fraction` gives a cell's numerator, and its denominator if that is not 1.
+    ///
+    /// # Errors
+    /// If there is no room for them.
+    pub fn new(
+        workspace: &Workspace,
+        cs: &ConstraintSystem,
+        domain: &Domain,
+        fraction: fn(&T) -> (Scalar, Option<Scalar>),
+    ) -> Result<Self> {
+        let columns = cs.advice_columns();
+        let make = || {
+            let reading_bytes = Residency::default_share_bytes(workspace, columns);
+            let share_bytes = match cs.phases() {
+                1 => Residency::writing_share_bytes(workspace, columns),
+                // Other columns are committed to between.
+                _ => reading_bytes,
+            };
+            let share = Residency::new(workspace, "advice cells", share_bytes, columns)?;
+            let columns = (0..columns).map(|_| Mapped::zeroed_in(&share, "advice cells", domain.rows()));
+            Ok(Self {
+                columns: columns.collect::<spillproof::Result<_>>()?,
+                share,
+                reading_bytes,
+                fraction,
+            })
+        };
+        Ok(workspace.run_here(make)?)
+    }
+
+    /// Assigns a cell, and gives its address; none if there is no such cell.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    #[inline]
+    pub fn assign(&mut self, column: usize, row: usize, value: T) -> Result<Option<*const T>> {
+        match self.columns.get_mut(column) {
+            Some(column) if (row as u64) < column.len() => Ok(Some(column.set(row as u64, value)?)),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl<T: Cell> AdviceSource for AdviceCells<T> {
+    /// Makes room in memory: cells are read now, column by column.
+    fn assigned(&mut self) -> Result<()> {
+        Ok(self.share.keep_for_reading(self.reading_bytes)?)
+    }
+
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>> {
+        let (cells, fraction) = (&mut self.columns[index], self.fraction);
+        Ok(witness_column(workspace, cells, fraction, tail)?)
+    }
+}
