@@ -15,7 +15,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
 use spillproof::budget::Budget;
 use spillproof::column::{Column, Placement, Workspace, Writer};
-use spillproof::commit::omega;
+use spillproof::commit::{HALO2_ROOT_OF_UNITY, omega};
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::{Copies, lookup};
 use spillproof::storage::Storage;
@@ -122,7 +122,7 @@ fn main() {
         gamma: Fr::rand(&mut rng),
         delta_start: Fr::from(1u64),
         delta: Fr::from(7u64),
-        omega: omega(LOG_ROWS),
+        omega: omega(HALO2_ROOT_OF_UNITY, LOG_ROWS).expect("a root"),
     };
     let product = seconds(|| {
         grand_product(&workspace, &set, ROWS, Fr::from(1u64), &[]).expect("a product");

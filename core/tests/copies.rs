@@ -6,13 +6,12 @@ mod common;
 
 use ark_bn254::Fr;
 use ark_ff::Field;
-use common::{Place, converted, on_one_and_two_threads, place};
+use common::{Place, converted, omega, on_one_and_two_threads, place};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
-use spillproof::commit::omega;
 use spillproof::plonkish::Copies;
 use stock_halo2_axiom::circuit::{Cell, Layouter, SimpleFloorPlanner, Value};
 use stock_halo2_axiom::halo2curves::bn256::{Bn256, Fr as Stock, G1Affine};

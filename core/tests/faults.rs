@@ -12,7 +12,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
 use spillproof::column::{Column, Draft, Placement, Workspace, Writer};
-use spillproof::commit::{Srs, generate, kzg, omega};
+use spillproof::commit::{HALO2_ROOT_OF_UNITY, Srs, generate, kzg, omega};
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::sort::sort_as_planned;
 use spillproof::plonkish::{Builder, CosetDomain, SortPlan, Source, lookup, quotient};
@@ -69,7 +69,7 @@ fn transform(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Fr>> {
     )?);
     writer.push(values)?;
     let column = writer.finish()?;
-    let transform = Transform::forward(LOG_N, omega(LOG_N));
+    let transform = Transform::forward(LOG_N, omega(HALO2_ROOT_OF_UNITY, LOG_N)?);
     ntt_in_tiles(&column, &transform, Placement::Disk, LOG_N - 1)?.to_vec()
 }
 
@@ -135,9 +135,9 @@ fn take_quotient(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Vec<Fr>>> {
     let program = builder.finish(&[difference]);
     let domain = CosetDomain {
         log_n: LOG_N,
-        omega: omega(LOG_N),
+        omega: omega(HALO2_ROOT_OF_UNITY, LOG_N)?,
         log_cosets: 1,
-        extended_omega: omega(LOG_N + 1),
+        extended_omega: omega(HALO2_ROOT_OF_UNITY, LOG_N + 1)?,
         shift: Fr::from(5u64),
         pieces: 2,
     };

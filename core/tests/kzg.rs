@@ -11,7 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
 use spillproof::column::{Column, Element, Placement, Workspace, Writer};
-use spillproof::commit::{Srs, generate, generate_scratch, kzg};
+use spillproof::commit::{HALO2_ROOT_OF_UNITY, Srs, generate, generate_scratch, kzg, omega};
 use spillproof::storage::Storage;
 use spillproof::stream::Scalars;
 use stock_halo2_axiom::halo2curves::bn256 as stock;
@@ -106,7 +106,8 @@ fn generated_and_committed_as_halo2_axiom_does() {
         assert_eq!(ours[0], ours[2]);
         assert_eq!(convert(&lagrange[0]), stock::G1Affine::from(wanted_lagrange));
 
-        let small = srs.downsize(k - 1).expect("smaller");
+        let omega = omega(HALO2_ROOT_OF_UNITY, k - 1).expect("k is small");
+        let small = srs.downsize(k - 1, omega).expect("smaller");
         let mut stock = stock;
         stock.downsize(k - 1);
         let lagrange = small

@@ -8,7 +8,7 @@
 use ark_bn254::Fr;
 use spillproof::budget::{Budget, CountingAlloc};
 use spillproof::column::{Placement, Workspace, Writer};
-use spillproof::commit::{generate_scratch, kzg, omega};
+use spillproof::commit::{HALO2_ROOT_OF_UNITY, generate_scratch, kzg, omega};
 use spillproof::storage::Storage;
 use spillproof::stream::{self, Scalars, Transform};
 
@@ -32,7 +32,7 @@ fn outside_peak_bytes(k: u32) -> u64 {
     let values = writer.finish().expect("written");
     let coefficients = stream::ntt(
         &values,
-        &Transform::inverse(k, omega(k)).expect("a root"),
+        &Transform::inverse(k, omega(HALO2_ROOT_OF_UNITY, k).expect("k is small")).expect("a root"),
         Placement::Disk,
     )
     .expect("NTT");

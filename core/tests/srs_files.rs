@@ -13,13 +13,14 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
 use spillproof::budget::Budget;
 use spillproof::column::{Container, Workspace};
-use spillproof::commit::{SrsProgress, export_params_kzg, import_params_kzg, verify_srs};
+use spillproof::commit::{SrsProgress, add_lagrange, export_params_kzg, import_params_kzg, verify_srs};
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof_format::native::write_point;
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
 use spillproof_format::{FormatError, PointFault};
 use stock_halo2_axiom::SerdeFormat as StockFormat;
 use stock_halo2_axiom::halo2curves::bn256::Bn256;
+use stock_halo2_axiom::poly::commitment::Params as _;
 use stock_halo2_axiom::poly::kzg::commitment::ParamsKZG;
 
 const FORMATS: [(SerdeFormat, StockFormat); 3] = [
@@ -465,4 +466,66 @@ fn kill_9_leaves_no_file_that_opens() {
         whole > 0,
         "no import was done before a kill: the test shows nothing"
     );
+}
+
+/// The source's Lagrange points are not read: they may be those of a larger k, or missing.
+#[test]
+fn lagrange_points_are_stocks_for_any_k_from_any_source() {
+    let place = Place::new();
+    for (format, stock_format) in FORMATS {
+        let params = place.write("params", &stock(7, stock_format));
+        let container = place.path("x.srs");
+        place.import(&params, &container).unwrap();
+        for k in [None, Some(7), Some(6), Some(3), Some(0)] {
+            for source in [&params, &container] {
+                let target = place.path("y.srs");
+                let given = (source == &params).then_some(format);
+                let mut ends = Vec::new();
+                let (made, root) = add_lagrange(&place.workspace, source, &target, k, given, &mut |at| {
+                    assert!(at.points <= at.points_total);
+                    if at.points == at.points_total {
+                        ends.push(at.phase);
+                    }
+                })
+                .unwrap();
+                assert_eq!(made, k.unwrap_or(7));
+                assert_eq!(Container::open(&place.workspace, &target).unwrap().root(), root);
+                assert_eq!(place.verify(&target).unwrap(), made);
+                ends.dedup();
+                if made > 0 {
+                    assert_eq!(ends, ["g", "g_lagrange", "check g", "check g_lagrange"]);
+                }
+                let mut wanted = ParamsKZG::<Bn256>::setup(7, ChaCha8Rng::seed_from_u64(7));
+                wanted.downsize(made);
+                let mut bytes = Vec::new();
+                wanted.write_custom(&mut bytes, StockFormat::RawBytes).unwrap();
+                assert!(
+                    place.export(&target, SerdeFormat::RawBytes).unwrap() == bytes,
+                    "k = {k:?}, {format}"
+                );
+            }
+        }
+        let too_large = add_lagrange(
+            &place.workspace,
+            &container,
+            &place.path("z.srs"),
+            Some(8),
+            None,
+            &mut |_| (),
+        );
+        assert!(matches!(too_large, Err(Error::Invalid { .. })), "{too_large:?}");
+    }
+    // Bytes that are neither.
+    let noise = place.write("noise", &[7; 100]);
+    let refused = add_lagrange(
+        &place.workspace,
+        &noise,
+        &place.path("z.srs"),
+        None,
+        None,
+        &mut |_| (),
+    );
+    assert!(matches!(refused, Err(Error::Format { .. })), "{refused:?}");
+    assert_eq!(place.workspace.budget.held_bytes(), 0);
+    assert_eq!(place.names(), ["exported", "noise", "params", "x.srs", "y.srs"]);
 }

@@ -7,14 +7,14 @@ mod common;
 use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
-use common::{converted, place, scalars};
+use common::{converted, omega, place, scalars};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
 use spillproof::column::{Column, Element, Placement};
-use spillproof::commit::{G1, lagrange_from_monomial, omega};
+use spillproof::commit::{G1, lagrange_from_monomial};
 use spillproof::kernels::curve::normalize;
-use spillproof::stream::{self, NttPlan, Scalars, Transform, ntt, ntt_in_tiles};
+use spillproof::stream::{self, NttPlan, Scalars, Transform, group_ntt_in_tiles, ntt, ntt_in_tiles};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::poly::EvaluationDomain;
 
@@ -212,15 +212,16 @@ fn the_lagrange_form_is_halo2_s() {
         let wanted = stock_halo2_axiom::arithmetic::g_to_lagrange::<stock::G1Affine>(projective, k);
         let inverse = Transform::inverse(k, omega(k)).expect("a root");
         for log_tile in NttPlan::log_tile_min(k, 64)..=k {
-            let lifted = on_disk.cast::<stream::Lifted<g1::Config>>().expect("64 bytes");
-            let ours = ntt_in_tiles(&lifted, &inverse, Placement::Disk, log_tile).expect("transform");
+            let ours = group_ntt_in_tiles::<g1::Config>(&on_disk, &inverse, Placement::Disk, log_tile)
+                .expect("transform");
             let ours = ours
                 .cast::<stock::G1Affine>()
                 .and_then(|c| c.to_vec())
                 .expect("readable");
             assert!(ours == wanted, "k = {k} in tiles of 2^{log_tile}");
         }
-        let ours = lagrange_from_monomial(&on_disk, Placement::Auto).expect("transform");
+        let ours =
+            lagrange_from_monomial(&on_disk, omega(k), Placement::Auto, &mut |_| ()).expect("transform");
         assert!(
             ours.cast::<stock::G1Affine>()
                 .and_then(|c| c.to_vec())

@@ -161,6 +161,20 @@ pub enum Srs {
         #[arg(long, value_enum, default_value_t = FormatName::Raw)]
         format: FormatName,
     },
+    /// Compute the Lagrange points of an SRS from its monomial points, out of core, and write an SRS with both.
+    Lagrange {
+        /// An SRS, or a ParamsKZG file, of which only monomial points are read.
+        file: PathBuf,
+        /// The file to make.
+        #[arg(long)]
+        out: PathBuf,
+        /// Take the first 2^k points; all of them if not given.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(0..=28))]
+        k: Option<u32>,
+        /// How a ParamsKZG file's points are written; found from its length if not given.
+        #[arg(long, value_enum)]
+        format: Option<FormatName>,
+    },
     /// Check every frame of a file against its digest, and the parts of an SRS against each other.
     Verify {
         /// The file.

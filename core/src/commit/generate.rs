@@ -1,7 +1,7 @@
 //! An SRS from a secret that somebody knows. For tests and demonstrations only: whoever knows the secret can forge proofs.
 //!
-//! `g[i] = s^i * G` and `g_lagrange[i] = L_i(s) * G`, with `L_i(s) = (s^n - 1) / n * w^i / (s - w^i)`, both by fixed-base
-//! multiplication, a chunk at a time, written as they come. Memory: a table of multiples of `G` and one chunk.
+//! `g[i] = s^i * G` and `g_lagrange[i] = L_i(s) * G`, with `L_i(s) = (s^n - 1) / n * w^i / (s - w^i)` and halo2's root of unity w,
+//! as containers have it, both by fixed-base multiplication, a chunk at a time, written as they come. Memory: a table of multiples of `G` and one chunk.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use ark_ff::{AdditiveGroup, Field};
 use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT, native, srs as layout};
 
 use super::srs::omega;
-use super::{G1, Scalar, Srs};
+use super::{G1, HALO2_ROOT_OF_UNITY, Scalar, Srs};
 use crate::column::{Container, ContainerWriter, Draft, Placement, Workspace, Writer};
 use crate::kernels::field::CoordinateField;
 use crate::kernels::poly::{invert_chunk, powers};
@@ -178,7 +178,7 @@ impl Powers {
         progress: &mut impl FnMut(u64),
     ) -> Result<crate::column::Column<G1>> {
         let n = 1u64 << self.k;
-        let omega = omega(self.k);
+        let omega = omega(HALO2_ROOT_OF_UNITY, self.k)?;
         let size_inverse = Scalar::from(n).inverse().unwrap_or(Scalar::ONE);
         let multiplier = (self.secret.pow([n]) - Scalar::ONE) * size_inverse;
         self.write(writer, n, progress, |start, scalars| {

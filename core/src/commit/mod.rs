@@ -15,14 +15,17 @@ mod srs;
 mod srs_check;
 mod srs_export;
 mod srs_import;
+mod srs_lagrange;
 
 pub use generate::{generate, generate_scratch};
 pub use multiopen::{Combination, divide_and_commit};
 pub use reading::ReadingRoom;
+pub use spillproof_format::params_kzg::ROOT_OF_UNITY as HALO2_ROOT_OF_UNITY;
 pub use srs::{Engine, G1, Scalar, Srs, lagrange_from_monomial, omega};
 pub use srs_check::{SrsProgress, check_srs, verify_srs};
 pub use srs_export::export_params_kzg;
 pub use srs_import::{ImportedSrs, import_params_kzg};
+pub use srs_lagrange::add_lagrange;
 
 /// Bytes of a frame of an SRS, in containers and in scratch.
 pub const SRS_FRAME_BYTES: usize = spillproof_format::SRS_FRAME_BYTES_DEFAULT as usize;

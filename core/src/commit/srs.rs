@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ark_bn254::{Bn254, Fr, G2Affine, g1, g2};
-use ark_ff::{FftField, Field, PrimeField};
+use ark_ff::FftField;
 use spillproof_format::{FormatError, PointFault, native, srs as layout};
 
 use crate::column::{Column, Container, Placement, Workspace};
@@ -148,11 +148,12 @@ impl Srs {
         self.root
     }
 
-    /// The SRS for `2^k` points: a prefix of the monomial form, and its Lagrange form computed out of core into a scratch column.
+    /// The SRS for `2^k` points: a prefix of the monomial form, and its Lagrange form at the powers of `omega`, computed out of core into a
+    /// scratch column.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a larger `k` or without the monomial form; those of [`lagrange_from_monomial`].
-    pub fn downsize(&self, k: u32) -> Result<Self> {
+    pub fn downsize(&self, k: u32, omega: Scalar) -> Result<Self> {
         if k > self.k {
             return Err(Error::Invalid {
                 what: "SRS",
@@ -163,7 +164,7 @@ impl Srs {
             return Ok(self.clone());
         }
         let monomial = self.monomial()?.prefix(1 << k)?;
-        let lagrange = lagrange_from_monomial(&monomial, Placement::Auto)?;
+        let lagrange = lagrange_from_monomial(&monomial, omega, Placement::Auto, &mut |_| ())?;
         Ok(Self {
             k,
             monomial: Some(monomial),
@@ -174,11 +175,17 @@ impl Srs {
     }
 }
 
-/// `L_i(s) * g` from `s^i * g`: an inverse group transform, in tiles. About `n * log2(n) / 2` multiplications in G1.
+/// `L_i(s) * g` from `s^i * g`, with `L_i` 1 at `omega^i`, a primitive n-th root of unity: an inverse group transform, out of core.
+/// Some `n * log2(n) / 2` multiplications in G1. `progress` gets the points done, of n, from any thread.
 ///
 /// # Errors
-/// [`Error::Invalid`] unless the column has `2^k` points with `k` at most 28; those of [`group_ntt`].
-pub fn lagrange_from_monomial(monomial: &Column<G1>, placement: Placement) -> Result<Column<G1>> {
+/// [`Error::Invalid`] unless the column has `2^k` points with `k` at most 28 and `omega` has that order; those of [`group_ntt`].
+pub fn lagrange_from_monomial(
+    monomial: &Column<G1>,
+    omega: Scalar,
+    placement: Placement,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<Column<G1>> {
     let n = monomial.len();
     if !n.is_power_of_two() || n > 1 << 28 {
         return Err(Error::Invalid {
@@ -186,17 +193,24 @@ pub fn lagrange_from_monomial(monomial: &Column<G1>, placement: Placement) -> Re
             details: format!("{n} points are not 2^k, k at most 28"),
         });
     }
-    let log_n = n.ilog2();
-    group_ntt::<g1::Config>(monomial, &Transform::inverse(log_n, omega(log_n))?, placement)
+    let transform = Transform::inverse(n.ilog2(), omega)?;
+    group_ntt::<g1::Config>(monomial, &transform, placement, progress)
 }
 
-/// The primitive `2^log_n`-th root of unity that halo2 takes, a power of `7^((r - 1) / 2^28)`. arkworks' own is another one.
+/// The primitive `2^log_n`-th root of unity that is a power of `root_of_unity`, a library's root of order 2^28. Libraries differ:
+/// [`HALO2_ROOT_OF_UNITY`] is halo2's, `Fr::TWO_ADIC_ROOT_OF_UNITY` arkworks'. From `log_n` = 6 on they give different domains.
 ///
-/// `log_n` is at most 28.
-pub fn omega(log_n: u32) -> Scalar {
-    let mut omega = Fr::from(7u64).pow(Fr::TRACE);
-    for _ in log_n..Fr::TWO_ADICITY {
-        omega = omega.squared();
+/// # Errors
+/// [`Error::Invalid`] for `log_n` above 28.
+pub fn omega(root_of_unity: Scalar, log_n: u32) -> Result<Scalar> {
+    if log_n > Fr::TWO_ADICITY {
+        return Err(Error::Invalid {
+            what: "root of unity",
+            details: format!(
+                "of order 2^{log_n}; the scalar field has them up to 2^{}",
+                Fr::TWO_ADICITY
+            ),
+        });
     }
-    omega
+    Ok((log_n..Fr::TWO_ADICITY).fold(root_of_unity, |root, _| root.squared()))
 }

@@ -11,7 +11,7 @@
 //! 32 bytes a frame of digests, and what the check takes after that.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ark_bn254::{G2Affine, g1};
 use rayon::prelude::*;
@@ -71,10 +71,8 @@ fn import_in_turn(
         source: error,
     };
     let file = workspace.storage.open_unaligned(source)?;
-    let layout = read_layout(workspace, &file, format).map_err(|error| match error {
-        LayoutError::Format(error) => refuse(error),
-        LayoutError::Other(error) => error,
-    })?;
+    let import = Import::open(workspace, source, file, format)?;
+    let layout = import.layout;
     let sections = sections(layout.k(), true, true).map_err(refuse)?;
     let writer = ContainerWriter::create(
         workspace,
@@ -85,14 +83,9 @@ fn import_in_turn(
         [0; 32],
         &sections,
     )?;
-    let import = Import {
-        workspace,
-        file: &file,
-        source,
-        layout,
-    };
-    let g = import.points(&writer, 0, Region::G, progress)?;
-    let g_lagrange = import.points(&writer, 1, Region::GLagrange, progress)?;
+    let n = 1 << layout.k();
+    let g = import.points(&writer, 0, Region::G, n, progress)?;
+    let g_lagrange = import.points(&writer, 1, Region::GLagrange, n, progress)?;
     let pair = import.pair(&writer, 2)?;
     let srs = Srs::from_columns(layout.k(), Some(g), Some(g_lagrange), pair)?;
     check_srs(workspace, &srs, progress).map_err(|error| match error {
@@ -139,10 +132,11 @@ fn read_layout(
     Ok(layout)
 }
 
-struct Import<'a> {
-    workspace: &'a Workspace,
-    file: &'a File,
-    source: &'a Path,
+/// A `ParamsKZG` file that is being read.
+pub(super) struct Import {
+    workspace: Workspace,
+    file: File,
+    source: PathBuf,
     layout: Layout,
 }
 
@@ -153,10 +147,36 @@ struct Run {
     pending: Pending,
 }
 
-impl Import<'_> {
+impl Import {
+    /// Of `file`, which is `source`; `format` is found from the length if it is not given.
+    pub(super) fn open(
+        workspace: &Workspace,
+        source: &Path,
+        file: File,
+        format: Option<SerdeFormat>,
+    ) -> Result<Self> {
+        let layout = read_layout(workspace, &file, format).map_err(|error| match error {
+            LayoutError::Format(error) => Error::Format {
+                file: source.to_path_buf(),
+                source: error,
+            },
+            LayoutError::Other(error) => error,
+        })?;
+        Ok(Self {
+            workspace: workspace.clone(),
+            file,
+            source: source.to_path_buf(),
+            layout,
+        })
+    }
+
+    pub(super) fn k(&self) -> u32 {
+        self.layout.k()
+    }
+
     fn refuse(&self, source: FormatError) -> Error {
         Error::Format {
-            file: self.source.to_path_buf(),
+            file: self.source.clone(),
             source,
         }
     }
@@ -175,18 +195,18 @@ impl Import<'_> {
         })
     }
 
-    /// A region of G1 to the section at `index`.
-    fn points(
+    /// The first `total` points of a region of G1 to the section at `index`.
+    pub(super) fn points(
         &self,
         writer: &ContainerWriter,
         index: usize,
         region: Region,
+        total: u64,
         progress: &mut dyn FnMut(SrsProgress),
     ) -> Result<Column<G1>> {
         let budget = &self.workspace.budget;
-        let total = self.layout.points(region);
         let mut draft = writer.draft::<G1>(index)?;
-        let chunk = chunk_points(self.workspace, draft.frame_elements());
+        let chunk = chunk_points(&self.workspace, draft.frame_elements());
         let held = chunk.min(total) as usize;
         let mut points = budget.vec(held, G1::INFINITY, "points being imported")?;
         let item_bytes = self.layout.point_bytes(region) as usize;
@@ -249,7 +269,7 @@ impl Import<'_> {
     }
 
     /// g2 and s·g2 to the section at `index`, and back from it.
-    fn pair(&self, writer: &ContainerWriter, index: usize) -> Result<[G2Affine; 2]> {
+    pub(super) fn pair(&self, writer: &ContainerWriter, index: usize) -> Result<[G2Affine; 2]> {
         let item_bytes = self.layout.point_bytes(Region::G2) as usize;
         let buffer = self.workspace.budget.buffer(2 * item_bytes, "import")?;
         let segment = Segment::new(self.layout.offset(Region::G2), 0, 2 * item_bytes);
@@ -262,16 +282,25 @@ impl Import<'_> {
         {
             decode_points(&self.layout, region, 0, bytes, point).map_err(|error| self.refuse(error))?;
         }
-        let native = pair.map(|point| {
-            let mut bytes = [0; G2_BYTES];
-            write_point(&point, &mut bytes);
-            bytes
-        });
-        let span = Elements::Span { start: 0, len: 2 };
-        let mut draft = writer.draft::<[u8; G2_BYTES]>(index)?;
-        draft.write(span, &native)?;
-        // The frame's digest says that it came back as it was.
-        draft.finish()?.read(span, &mut [[0; G2_BYTES]; 2])?;
-        Ok(pair)
+        write_pair(writer, index, pair)
     }
+}
+
+/// g2 and s·g2 to the section at `index`, and back from it.
+pub(super) fn write_pair(
+    writer: &ContainerWriter,
+    index: usize,
+    pair: [G2Affine; 2],
+) -> Result<[G2Affine; 2]> {
+    let native = pair.map(|point| {
+        let mut bytes = [0; G2_BYTES];
+        write_point(&point, &mut bytes);
+        bytes
+    });
+    let span = Elements::Span { start: 0, len: 2 };
+    let mut draft = writer.draft::<[u8; G2_BYTES]>(index)?;
+    draft.write(span, &native)?;
+    // The frame's digest says that it came back as it was.
+    draft.finish()?.read(span, &mut [[0; G2_BYTES]; 2])?;
+    Ok(pair)
 }

@@ -8,6 +8,7 @@
 //! - [`field`]: branchless arithmetic on arkworks' types.
 //! - [`backend`]: the same several elements at a time, with the instructions that the processor has.
 //! - [`curve`]: affine points.
+//! - [`points`]: multiples of many points, sums and differences.
 //! - [`msm`]: streamed multi-scalar multiplication.
 //! - [`ntt`]: number-theoretic transforms of tiles, of their columns and rows; over scalars or group elements.
 //! - [`poly`]: streamed evaluation, division, products, inversion, combination.
@@ -18,5 +19,6 @@ pub mod curve;
 pub mod field;
 pub mod msm;
 pub mod ntt;
+pub mod points;
 pub mod poly;
 pub mod vector;

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::budget::PAGE_BYTES;
 use crate::column::{Workspace, sequential_bytes};
-use crate::commit::omega;
+use crate::commit::{HALO2_ROOT_OF_UNITY, omega};
 use crate::dry::Work;
 use crate::kernels::curve::Point;
 use crate::kernels::msm::{Msm, MsmConfig};
@@ -80,7 +80,7 @@ impl Rates {
         let _lease = workspace.budget.lease(ELEMENT_BYTES << log_len, "rates")?;
         let mut values = vec![Fr::ONE; len];
         powers(&mut values, &Fr::from(3u64), &Fr::from(7u64));
-        let domain = Domain::new(log_len, omega(log_len))?;
+        let domain = Domain::new(log_len, omega(HALO2_ROOT_OF_UNITY, log_len)?)?;
         let transforms = per_second(|| domain.forward(&mut values));
         let factors = values.clone();
         let mut out = vec![Fr::ZERO; len];

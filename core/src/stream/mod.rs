@@ -6,6 +6,7 @@
 //!
 //! Architecture invariant: no arithmetic stands in here that a kernel could do, and no system call.
 
+mod group_ntt;
 mod many;
 mod msm;
 mod ntt;
@@ -14,10 +15,11 @@ mod offload;
 mod poly;
 mod sums;
 
+pub use group_ntt::{group_ntt, group_ntt_in_tiles};
 pub use many::evaluate_all;
 pub use msm::{ForeignScalars, MsmPlan, Scalars, msm};
 pub(crate) use msm::{LeasedMsm, leased_kernel};
-pub use ntt::{Lifted, Transform, Transformable, group_ntt, ntt, ntt_in_tiles};
+pub use ntt::{Transform, ntt, ntt_in_tiles};
 pub use ntt_plan::NttPlan;
 pub use poly::{evaluate, linear_combination, linear_combinations};
 pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};

@@ -1,4 +1,4 @@
-//! Number-theoretic transforms of columns: scalars, or group elements under scalars.
+//! Number-theoretic transforms of columns: of scalars; of points in [`super::group_ntt`], which goes the same way over the disk.
 //!
 //! A column that fits the tile is transformed in memory. A larger one takes Bailey's four steps (*FFTs in external or
 //! hierarchical memory*, 1990) in two passes over the disk, cut as [`NttPlan`] says:
@@ -14,9 +14,6 @@
 //! on disk. Order is natural on both sides. Memory: one tile of values, half of one of raw bytes ([`Slices`]), a band of values
 //! and [`BANDS_BEHIND`] that are being written, each a 32nd of a tile; 32 bytes a frame.
 
-use ark_ec::CurveGroup;
-use ark_ec::short_weierstrass::Projective;
-
 use super::ntt_plan::NttPlan;
 use super::offload;
 use crate::budget::{LeasedVec, PAGE_BYTES};
@@ -24,7 +21,6 @@ use crate::column::{
     Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, Writer, ascending,
 };
 use crate::dry::Work;
-use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{
     Domain, NttElement, Twiddles, Twist, columns, forget_buffers, scale_indexed, transpose_block,
@@ -109,80 +105,63 @@ fn invert<F: KernelField>(value: F) -> Result<F> {
     })
 }
 
-/// What a column to be transformed holds.
-pub trait Transformable<F>: NttElement<F> + Element {
-    /// Brings values into the form in which writing them is cheap.
-    fn normalize(values: &mut [Self]) {
-        let _ = values;
-    }
+/// The arithmetic of a transform's tiles: what stands between reading and writing them.
+pub(super) trait Tiles<F>: Sync {
+    /// What is transformed.
+    type Element: Element;
+    /// What the input is padded with.
+    const ZERO: Self::Element;
+
+    /// Transforms the columns of a panel: [`crate::kernels::ntt::columns`].
+    fn columns(
+        &self,
+        panel: &mut [Self::Element],
+        width: usize,
+        twiddles: &Twiddles<F>,
+        before: &F,
+        twist: Option<&Twist<F>>,
+    );
+
+    /// The whole of a transform, in place. Values from `filled` on are zero.
+    fn whole(&self, values: &mut [Self::Element], filled: usize, transform: &Transform<F>) -> Result<()>;
+
+    /// So many butterflies, in the units of a dry run.
+    fn work(butterflies: f64) -> Work;
 }
 
-impl<F: KernelField + NttElement<F> + Element> Transformable<F> for F {}
+/// Tiles of scalars.
+struct ScalarTiles;
 
-/// A point in Jacobian coordinates whose bytes are those of the affine point.
-#[derive(Debug)]
-pub struct Lifted<P: Curve>(Projective<P>);
+impl<F: KernelField + NttElement<F> + Element> Tiles<F> for ScalarTiles {
+    type Element = F;
+    const ZERO: F = F::ZERO;
 
-// Derived, these would ask the same of the curve's marker type.
-impl<P: Curve> Clone for Lifted<P> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<P: Curve> Copy for Lifted<P> {}
-
-impl<P: Curve<BaseField: Element>> Element for Lifted<P>
-where
-    Point<P>: Element,
-{
-    const BYTES: usize = <Point<P> as Element>::BYTES;
-
-    fn decode(bytes: &[u8]) -> Self {
-        Self(<Point<P> as Element>::decode(bytes).to_projective::<P>())
+    fn columns(
+        &self,
+        panel: &mut [F],
+        width: usize,
+        twiddles: &Twiddles<F>,
+        before: &F,
+        twist: Option<&Twist<F>>,
+    ) {
+        columns(panel, width, twiddles, before, twist);
     }
 
-    fn encode(&self, out: &mut [u8]) {
-        // Quick after `normalize`, which leaves z = 1; right in any case.
-        Coordinates::from_affine::<P>(&self.0.into_affine()).encode(out);
-    }
-}
-
-impl<P: Curve> NttElement<P::ScalarField> for Lifted<P>
-where
-    Projective<P>: NttElement<P::ScalarField>,
-{
-    const FILL: Self = Self(<Projective<P> as NttElement<P::ScalarField>>::FILL);
-
-    fn butterfly(low: &mut Self, high: &mut Self, factor: &P::ScalarField) {
-        NttElement::butterfly(&mut low.0, &mut high.0, factor);
+    fn whole(&self, values: &mut [F], filled: usize, transform: &Transform<F>) -> Result<()> {
+        let domain = Domain::new(transform.log_n, transform.omega)?;
+        if !transform.before.is_one() {
+            scale_indexed(&mut values[..filled], filled.max(1), &transform.before, 0, 0);
+        }
+        domain.forward_scaled(values, transform.scale);
+        if !transform.after.is_one() {
+            let len = values.len();
+            scale_indexed(values, len, &transform.after, 0, 0);
+        }
+        Ok(())
     }
 
-    fn butterfly_one(low: &mut Self, high: &mut Self) {
-        NttElement::<P::ScalarField>::butterfly_one(&mut low.0, &mut high.0);
-    }
-
-    fn scale(&mut self, factor: &P::ScalarField) {
-        self.0.scale(factor);
-    }
-
-    fn reduce(&mut self) {
-        NttElement::<P::ScalarField>::reduce(&mut self.0);
-    }
-}
-
-impl<P: Curve<BaseField: Element>> Transformable<P::ScalarField> for Lifted<P>
-where
-    Projective<P>: NttElement<P::ScalarField>,
-{
-    fn normalize(values: &mut [Self]) {
-        use rayon::prelude::*;
-        values.par_chunks_mut(1024).for_each(|values| {
-            let points: Vec<Projective<P>> = values.iter().map(|value| value.0).collect();
-            for (value, point) in values.iter_mut().zip(Projective::normalize_batch(&points)) {
-                value.0 = point.into();
-            }
-        });
+    fn work(butterflies: f64) -> Work {
+        Work::butterflies(butterflies)
     }
 }
 
@@ -209,28 +188,6 @@ where
     let log_tile = log_tile_within::<F>(input, transform.log_n, available_bytes)?;
     tracing::debug!(log_n = transform.log_n, log_tile, available_bytes, "streamed NTT");
     ntt_in_tiles(input, transform, placement, log_tile)
-}
-
-/// As [`ntt`], for a column of affine points: the same sums, with points for the values. This is what takes an SRS from
-/// monomial to Lagrange form.
-///
-/// # Errors
-/// As [`ntt`].
-pub fn group_ntt<P>(
-    input: &Column<Point<P>>,
-    transform: &Transform<P::ScalarField>,
-    placement: Placement,
-) -> Result<Column<Point<P>>>
-where
-    P: Curve<BaseField: Element>,
-    Projective<P>: NttElement<P::ScalarField>,
-{
-    input.workspace().run(|| {
-        let input = input.cast::<Lifted<P>>()?;
-        let available = input.workspace().budget.available_bytes();
-        let log_tile = log_tile_within::<Lifted<P>>(&input, transform.log_n, available)?;
-        ntt_in_tiles(&input, transform, placement, log_tile)?.cast()
-    })
 }
 
 /// What the choice of a tile has to know of a column.
@@ -316,7 +273,7 @@ impl Slices {
 }
 
 /// log2 of the largest tile whose leases fit `available` bytes.
-fn log_tile_within<E: Element>(input: &Column<E>, log_n: u32, available: u64) -> Result<u32> {
+pub(super) fn log_tile_within<E: Element>(input: &Column<E>, log_n: u32, available: u64) -> Result<u32> {
     let shape = InputShape {
         value_bytes: size_of::<E>() as u64,
         element_bytes: E::BYTES as u64,
@@ -350,31 +307,32 @@ fn largest_tile(shape: &InputShape, log_n: u32, available: u64) -> Result<Result
 ///
 /// # Errors
 /// As [`ntt`]; [`Error::Invalid`] for a tile that is too small for two passes.
-pub fn ntt_in_tiles<F, E>(
-    input: &Column<E>,
+pub fn ntt_in_tiles<F>(
+    input: &Column<F>,
     transform: &Transform<F>,
     placement: Placement,
     log_tile: u32,
-) -> Result<Column<E>>
+) -> Result<Column<F>>
 where
-    F: KernelField,
-    E: Transformable<F>,
+    F: KernelField + NttElement<F> + Element,
 {
-    input
-        .workspace()
-        .run(|| in_tiles_in_turn(input, transform, placement, log_tile))
+    input.workspace().run(|| {
+        let output = in_tiles(&ScalarTiles, input, transform, placement, log_tile);
+        if !input.workspace().is_dry() {
+            forget_buffers();
+        }
+        output
+    })
 }
 
-fn in_tiles_in_turn<F, E>(
-    input: &Column<E>,
+/// As [`ntt_in_tiles`], of whatever `tiles` transforms.
+pub(super) fn in_tiles<F: KernelField, T: Tiles<F>>(
+    tiles: &T,
+    input: &Column<T::Element>,
     transform: &Transform<F>,
     placement: Placement,
     log_tile: u32,
-) -> Result<Column<E>>
-where
-    F: KernelField,
-    E: Transformable<F>,
-{
+) -> Result<Column<T::Element>> {
     let n = 1u64 << transform.log_n;
     if input.len() > n {
         return Err(Error::Invalid {
@@ -382,70 +340,67 @@ where
             details: format!("{} elements for a domain of {n}", input.len()),
         });
     }
-    let output = match NttPlan::new(transform.log_n, log_tile, E::BYTES as u64, input.frame_elements())? {
-        NttPlan::Whole if input.workspace().is_dry() => rehearse_whole(input, n, placement),
-        NttPlan::Whole => whole(input, transform, placement),
+    let (element_bytes, is_dry) = (T::Element::BYTES as u64, input.workspace().is_dry());
+    match NttPlan::new(transform.log_n, log_tile, element_bytes, input.frame_elements())? {
+        NttPlan::Whole if is_dry => rehearse_whole::<F, T>(input, n, placement),
+        NttPlan::Whole => whole(tiles, input, transform, placement),
         NttPlan::FourStep {
             log_tile,
             log_n1,
             log_n2,
         } => {
             let shape = FourStep {
+                tiles,
                 transform,
                 log_tile,
                 log_n1,
                 log_n2,
             };
-            if input.workspace().is_dry() {
+            if is_dry {
                 return shape.rehearse(input, placement);
             }
-            let between = shape.first_pass(input);
-            between.and_then(|between| shape.second_pass(&between, placement))
+            let between = shape.first_pass(input)?;
+            shape.second_pass(&between, placement)
         }
-    };
-    forget_buffers();
-    output
+    }
 }
 
-fn whole<F: KernelField, E: Transformable<F>>(
-    input: &Column<E>,
+fn whole<F: KernelField, T: Tiles<F>>(
+    tiles: &T,
+    input: &Column<T::Element>,
     transform: &Transform<F>,
     placement: Placement,
-) -> Result<Column<E>> {
+) -> Result<Column<T::Element>> {
     let workspace = input.workspace();
     let n = 1usize << transform.log_n;
-    let domain = Domain::new(transform.log_n, transform.omega)?;
     // The first reads are on their way while the tile's pages are touched.
     let mut reader = input.read_ascending(input.sequential_chunk())?;
-    let mut tile = workspace.budget.vec(n, E::FILL, TILE)?;
+    let mut tile = workspace.budget.vec(n, T::ZERO, TILE)?;
     let mut filled = 0usize;
     while let Some(region) = reader.next_into(&mut tile[filled..])? {
         filled += region.len() as usize;
     }
     drop(reader);
-    if !transform.before.is_one() {
-        scale_indexed(&mut tile[..filled], filled.max(1), &transform.before, 0, 0);
-    }
-    domain.forward_scaled(&mut tile, transform.scale);
-    if !transform.after.is_one() {
-        scale_indexed(&mut tile, n, &transform.after, 0, 0);
-    }
-    E::normalize(&mut tile);
+    tiles.whole(&mut tile, filled, transform)?;
     let mut writer = Writer::scratch(workspace, "transform", n as u64, placement)?;
     writer.push(&tile)?;
     writer.finish()
 }
 
 /// The dry run of [`whole`], for a transform of `n` elements.
-fn rehearse_whole<E: Element>(input: &Column<E>, n: u64, placement: Placement) -> Result<Column<E>> {
+fn rehearse_whole<F, T: Tiles<F>>(
+    input: &Column<T::Element>,
+    n: u64,
+    placement: Placement,
+) -> Result<Column<T::Element>> {
     let workspace = input.workspace();
-    let _tile = workspace.hold(n * size_of::<E>() as u64, TILE)?;
+    let _tile = workspace.hold(n * size_of::<T::Element>() as u64, TILE)?;
     {
         let chunk = input.sequential_chunk();
         let _reader = workspace.hold(input.reader_bytes(chunk, 2), TILE)?;
         input.count_read();
     }
-    workspace.passed(1, Work::butterflies(n as f64 * f64::from(n.max(1).ilog2()) / 2.0));
+    workspace.passed(1, T::work(n as f64 * f64::from(n.max(1).ilog2()) / 2.0));
     Writer::scratch(workspace, "transform", n, placement)?.finish()
 }
 
@@ -453,14 +408,18 @@ const TILE: &str = "transform tile";
 const BETWEEN: &str = "transform, between its passes";
 
 /// One four-step transform.
-struct FourStep<'a, F> {
+struct FourStep<'a, F, T> {
+    tiles: &'a T,
     transform: &'a Transform<F>,
     log_tile: u32,
     log_n1: u32,
     log_n2: u32,
 }
 
-impl<F: KernelField> FourStep<'_, F> {
+impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
+    /// Bytes of an element on disk.
+    const ELEMENT_BYTES: u64 = T::Element::BYTES as u64;
+
     /// Columns of a panel of pass 1.
     fn columns1(&self) -> u64 {
         1 << (self.log_tile - self.log_n1)
@@ -471,53 +430,53 @@ impl<F: KernelField> FourStep<'_, F> {
         1 << (self.log_tile - self.log_n2)
     }
 
-    fn slices<E: Element>(&self) -> [Slices; 2] {
-        Slices::of(self.log_tile, self.log_n1, self.log_n2, E::BYTES as u64)
+    fn slices(&self) -> [Slices; 2] {
+        Slices::of(self.log_tile, self.log_n1, self.log_n2, Self::ELEMENT_BYTES)
     }
 
     /// The column between the passes.
-    fn between<E: Element>(&self, workspace: &Workspace) -> Result<Draft<E>> {
-        let band_len = 1u64 << log_band(self.log_tile, E::BYTES as u64);
+    fn between(&self, workspace: &Workspace) -> Result<Draft<T::Element>> {
+        let band_len = 1u64 << log_band(self.log_tile, Self::ELEMENT_BYTES);
         let block = self.columns1() * self.columns2();
-        let frame_bytes = between_frame_bytes(block, band_len, E::BYTES as u64) as usize;
+        let frame_bytes = between_frame_bytes(block, band_len, Self::ELEMENT_BYTES) as usize;
         let len = 1u64 << (self.log_n1 + self.log_n2);
         Draft::scratch_with_frames(workspace, BETWEEN, len, Placement::Disk, frame_bytes)
     }
 
     /// The column that comes out.
-    fn output<E: Element>(&self, workspace: &Workspace, placement: Placement) -> Result<Draft<E>> {
-        let run_bytes = self.columns2() * E::BYTES as u64;
+    fn output(&self, workspace: &Workspace, placement: Placement) -> Result<Draft<T::Element>> {
+        let run_bytes = self.columns2() * Self::ELEMENT_BYTES;
         let frame_bytes = run_bytes.clamp(4096, SCRATCH_FRAME_BYTES as u64) as usize;
         let len = 1u64 << (self.log_n1 + self.log_n2);
         Draft::scratch_with_frames(workspace, "transform", len, placement, frame_bytes)
     }
 
     /// Rows of a slice of the second pass's tile, and of a band of it.
-    fn rows_of_second_pass<E: Element>(&self) -> (u64, u64) {
-        let [_, slices] = self.slices::<E>();
+    fn rows_of_second_pass(&self) -> (u64, u64) {
+        let [_, slices] = self.slices();
         let slice_rows = (1u64 << self.log_n2) / slices.count;
-        let rows_per_band = (1u64 << log_band(self.log_tile, E::BYTES as u64)) / self.columns2();
+        let rows_per_band = (1u64 << log_band(self.log_tile, Self::ELEMENT_BYTES)) / self.columns2();
         (slice_rows, rows_per_band.clamp(1, slice_rows))
     }
 
     /// The dry run of both passes.
-    fn rehearse<E: Element>(&self, input: &Column<E>, placement: Placement) -> Result<Column<E>> {
+    fn rehearse(&self, input: &Column<T::Element>, placement: Placement) -> Result<Column<T::Element>> {
         let workspace = input.workspace();
-        let (log_n, element_bytes) = (self.log_n1 + self.log_n2, E::BYTES as u64);
+        let (log_n, element_bytes) = (self.log_n1 + self.log_n2, Self::ELEMENT_BYTES);
         let band_bytes = element_bytes << log_band(self.log_tile, element_bytes);
-        let tile = || workspace.hold((size_of::<E>() as u64) << self.log_tile, TILE);
-        let [first, second] = self.slices::<E>();
-        workspace.passed(
-            2,
-            Work::butterflies((1u64 << log_n) as f64 * f64::from(log_n) / 2.0),
-        );
+        let tile = || workspace.hold((size_of::<T::Element>() as u64) << self.log_tile, TILE);
+        let [first, second] = self.slices();
+        workspace.passed(2, T::work((1u64 << log_n) as f64 * f64::from(log_n) / 2.0));
 
-        let between = self.between::<E>(workspace)?;
+        let between = self.between(workspace)?;
         let frame_bytes = between.frame_elements() * element_bytes;
         let between = {
             let _tiles = (
                 tile()?,
-                workspace.hold((size_of::<E>() as u64) * (band_bytes / element_bytes), TILE)?,
+                workspace.hold(
+                    (size_of::<T::Element>() as u64) * (band_bytes / element_bytes),
+                    TILE,
+                )?,
             );
             let (read_bytes, all_bytes) = Panels::bytes(self, input, &first);
             let behind = band_bytes.max(frame_bytes).next_multiple_of(PAGE_BYTES as u64);
@@ -526,8 +485,8 @@ impl<F: KernelField> FourStep<'_, F> {
             input.count_read_bytes(all_bytes);
             between.finish()?
         };
-        let output = self.output::<E>(workspace, placement)?;
-        let (slice_rows, rows_per_band) = self.rows_of_second_pass::<E>();
+        let output = self.output(workspace, placement)?;
+        let (slice_rows, rows_per_band) = self.rows_of_second_pass();
         let width = self.columns2();
         let raw = between.reader_bytes(slice_rows * width, second.ahead as u64);
         let band = (rows_per_band * width * element_bytes).next_multiple_of(PAGE_BYTES as u64);
@@ -536,22 +495,22 @@ impl<F: KernelField> FourStep<'_, F> {
         output.finish()
     }
 
-    fn tile<E: Transformable<F>>(&self, column: &Column<E>) -> Result<LeasedVec<E>> {
-        column.workspace().budget.vec(1 << self.log_tile, E::FILL, TILE)
+    fn tile(&self, column: &Column<T::Element>) -> Result<LeasedVec<T::Element>> {
+        column.workspace().budget.vec(1 << self.log_tile, T::ZERO, TILE)
     }
 
-    fn first_pass<E: Transformable<F>>(&self, input: &Column<E>) -> Result<Column<E>> {
+    fn first_pass(&self, input: &Column<T::Element>) -> Result<Column<T::Element>> {
         let workspace = input.workspace();
         let (n1, n2) = (1u64 << self.log_n1, 1u64 << self.log_n2);
         let (width, width2) = (self.columns1(), self.columns2());
-        let band_len = 1u64 << log_band(self.log_tile, E::BYTES as u64);
-        let mut between = self.between::<E>(workspace)?.with_writes_behind(BANDS_BEHIND);
+        let band_len = 1u64 << log_band(self.log_tile, Self::ELEMENT_BYTES);
+        let mut between = self.between(workspace)?.with_writes_behind(BANDS_BEHIND);
         let twiddles = Twiddles::new(self.log_n1, self.transform.omega.pow([n2]))?;
         let mut tile = self.tile(input)?;
         let mut band = workspace
             .budget
-            .vec(band_len as usize, E::FILL, "transform band")?;
-        let [slices, _] = self.slices::<E>();
+            .vec(band_len as usize, T::ZERO, "transform band")?;
+        let [slices, _] = self.slices();
         let slice_rows = n1 / slices.count;
         let mut panels = Panels::new(self, input, slice_rows, slices.ahead)?;
         for (slice, values) in (0..).zip(tile.chunks_mut((slice_rows * width) as usize)) {
@@ -567,8 +526,8 @@ impl<F: KernelField> FourStep<'_, F> {
                 row: F::ONE,
             };
             let before = self.transform.before.pow([n2]);
-            columns(&mut tile, width as usize, &twiddles, &before, Some(&twist));
-            E::normalize(&mut tile);
+            self.tiles
+                .columns(&mut tile, width as usize, &twiddles, &before, Some(&twist));
             for (slice, values) in (0..).zip(tile.chunks_mut((slice_rows * width) as usize)) {
                 let first_group = slice * slice_rows / width2;
                 self.write_blocks(&mut between, values, &mut band, panel, first_group)?;
@@ -580,11 +539,11 @@ impl<F: KernelField> FourStep<'_, F> {
 
     /// Writes blocks of a panel, transposed: block `group` of the panel has rows `group * columns2 ..` of it, and stands at
     /// `(group * panels + panel) * block` of the column. `tile` begins with block `first_group`.
-    fn write_blocks<E: Transformable<F>>(
+    fn write_blocks(
         &self,
-        between: &mut Draft<E>,
-        tile: &[E],
-        band: &mut [E],
+        between: &mut Draft<T::Element>,
+        tile: &[T::Element],
+        band: &mut [T::Element],
         panel: u64,
         first_group: u64,
     ) -> Result<()> {
@@ -630,21 +589,17 @@ impl<F: KernelField> FourStep<'_, F> {
         Ok(())
     }
 
-    fn second_pass<E: Transformable<F>>(
-        &self,
-        between: &Column<E>,
-        placement: Placement,
-    ) -> Result<Column<E>> {
+    fn second_pass(&self, between: &Column<T::Element>, placement: Placement) -> Result<Column<T::Element>> {
         let workspace = between.workspace();
         let (n1, n2) = (1u64 << self.log_n1, 1u64 << self.log_n2);
         let width = self.columns2();
         let mut output = self
-            .output::<E>(workspace, placement)?
+            .output(workspace, placement)?
             .with_writes_behind(BANDS_BEHIND);
         let twiddles = Twiddles::new(self.log_n2, self.transform.omega.pow([n1]))?;
         let mut tile = self.tile(between)?;
-        let [_, slices] = self.slices::<E>();
-        let (slice_rows, rows_per_band) = self.rows_of_second_pass::<E>();
+        let [_, slices] = self.slices();
+        let (slice_rows, rows_per_band) = self.rows_of_second_pass();
         let mut reader = between.reader(ascending(n1 * n2, slice_rows * width), slices.ahead)?;
         for values in tile.chunks_mut((slice_rows * width) as usize) {
             reader.next_into(values)?;
@@ -659,8 +614,8 @@ impl<F: KernelField> FourStep<'_, F> {
                 row: self.transform.after.pow([n1]),
             };
             let twist = (!self.transform.after.is_one()).then_some(&twist);
-            columns(&mut tile, width as usize, &twiddles, &F::ONE, twist);
-            E::normalize(&mut tile);
+            self.tiles
+                .columns(&mut tile, width as usize, &twiddles, &F::ONE, twist);
             for (slice, values) in (0..).zip(tile.chunks_mut((slice_rows * width) as usize)) {
                 let bands = values.chunks((rows_per_band * width) as usize);
                 for (first_row, band) in (slice * slice_rows..).step_by(rows_per_band as usize).zip(bands) {
@@ -682,6 +637,7 @@ impl<F: KernelField> FourStep<'_, F> {
 
 /// The panels of pass 1, slice by slice: what the input is too short for is zero.
 struct Panels<'a, E> {
+    zero: E,
     input: &'a Column<E>,
     reader: Reader<E>,
     row_len: u64,
@@ -691,8 +647,8 @@ struct Panels<'a, E> {
 }
 
 impl<'a, E: Element> Panels<'a, E> {
-    fn new<F: KernelField>(
-        shape: &FourStep<'_, F>,
+    fn new<F: KernelField, T: Tiles<F, Element = E>>(
+        shape: &FourStep<'_, F, T>,
         input: &'a Column<E>,
         slice_rows: u64,
         ahead: usize,
@@ -717,6 +673,7 @@ impl<'a, E: Element> Panels<'a, E> {
                 })
         });
         Ok(Self {
+            zero: T::ZERO,
             input,
             reader: input.reader(regions, ahead)?,
             row_len: n2,
@@ -733,7 +690,11 @@ impl<'a, E: Element> Panels<'a, E> {
     }
 
     /// Bytes of the frames of the largest read, and of all reads, of an input of full length.
-    fn bytes<F: KernelField>(shape: &FourStep<'_, F>, input: &Column<E>, slices: &Slices) -> (u64, u64) {
+    fn bytes<F: KernelField, T: Tiles<F, Element = E>>(
+        shape: &FourStep<'_, F, T>,
+        input: &Column<E>,
+        slices: &Slices,
+    ) -> (u64, u64) {
         let (n1, n2, width) = (1u64 << shape.log_n1, 1u64 << shape.log_n2, shape.columns1());
         let (frame, slice_rows) = (input.frame_elements(), n1 / slices.count);
         let per_read = Self::rows_per_read(slice_rows * width, width, input);
@@ -751,10 +712,7 @@ impl<'a, E: Element> Panels<'a, E> {
     }
 
     /// The slice of a panel; slices come in order. After the last panel there is nothing to do.
-    fn next_into<F>(&mut self, panel: u64, slice: u64, values: &mut [E]) -> Result<()>
-    where
-        E: NttElement<F>,
-    {
+    fn next_into(&mut self, panel: u64, slice: u64, values: &mut [E]) -> Result<()> {
         let (row_len, width) = (self.row_len, self.width);
         let first_column = panel * width;
         if first_column >= row_len {
@@ -767,7 +725,7 @@ impl<'a, E: Element> Panels<'a, E> {
         for part in present.chunks_mut((self.rows_per_read * width) as usize) {
             self.reader.next_into(part)?;
         }
-        absent.fill(E::FILL);
+        absent.fill(self.zero);
         // What the input has of one more row is read apart.
         let holds_ragged = (first_row..first_row + self.slice_rows).contains(&rows);
         if holds_ragged && ragged > first_column {

@@ -10,7 +10,13 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
 use spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof::commit::{self, HALO2_ROOT_OF_UNITY};
 use spillproof::storage::Storage;
+
+/// halo2's root of unity of order `2^log_n`.
+pub fn omega(log_n: u32) -> Fr {
+    commit::omega(HALO2_ROOT_OF_UNITY, log_n).expect("order 2^28 at most")
+}
 
 /// A folder and a ledger; when it goes, nothing may be held.
 pub struct Place {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Placement};
-use spillproof::commit::omega;
+use spillproof::commit::{HALO2_ROOT_OF_UNITY, omega};
 use spillproof::plan::Rates;
 use spillproof::storage::IoStats;
 use spillproof::stream::{Transform, ntt};
@@ -136,7 +136,7 @@ fn transform(session: &Session, log_n: u32, args: &Bench, rates: &Rates) -> Resu
     let progress = Progress::start(&format!("NTT 2^{log_n}"));
     let n = 1usize << log_n;
     let input = scalars_to_disk(session, SEED, n as u64, &progress)?;
-    let omega = omega(log_n);
+    let omega = omega(HALO2_ROOT_OF_UNITY, log_n)?;
     let forward = Transform::forward(log_n, omega);
     let peers_omega = to_halo2curves(&omega);
     let (mut ours, mut theirs, mut disk) = (Vec::new(), Vec::new(), 0.0);

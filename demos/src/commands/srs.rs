@@ -7,7 +7,9 @@ use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof::column::Container;
-use spillproof::commit::{Scalar, SrsProgress, export_params_kzg, generate, import_params_kzg, verify_srs};
+use spillproof::commit::{
+    Scalar, SrsProgress, add_lagrange, export_params_kzg, generate, import_params_kzg, verify_srs,
+};
 use spillproof_format::Kind;
 use spillproof_format::params_kzg::SerdeFormat;
 
@@ -25,6 +27,7 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
         Command::Gen { k, seed, out } => make(global, *k, *seed, out),
         Command::Import { file, out, format } => import(global, file, out, format.map(Into::into)),
         Command::Export { file, out, format } => export(global, file, out, (*format).into()),
+        Command::Lagrange { file, out, k, format } => lagrange(global, file, out, *k, format.map(Into::into)),
         Command::Verify { file } => verify(global, file),
         Command::Inspect { file } => inspect(global, file),
     }
@@ -151,6 +154,28 @@ fn export(global: &Global, file: &Path, out: &Path, format: SerdeFormat) -> Resu
         "srs export",
         &serde_json::json!({ "file": out, "k": k, "format": format!("{format:?}") }),
     )?;
+    Ok(())
+}
+
+fn lagrange(
+    global: &Global,
+    file: &Path,
+    out: &Path,
+    k: Option<u32>,
+    format: Option<SerdeFormat>,
+) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    run.recorder.phase("Lagrange points and check", |progress| {
+        session.run(|| {
+            add_lagrange(session.workspace(), file, out, k, format, &mut |now| {
+                follow(progress, now);
+            })
+        })
+    })?;
+    let contents = Contents::of(&Container::open(session.workspace(), out)?);
+    contents.tell(&run);
+    run.finish("srs lagrange", &contents)?;
     Ok(())
 }
 

@@ -25,7 +25,7 @@ pub const K_BYTES: u64 = 4;
 
 /// halo2curves' root of unity of order 2^28 in the scalar field of BN254: 7^((r-1)/2^28). **Not arkworks' (and iden3's),
 /// which is 5^((r-1)/2^28)**: the same points, in another order, are the Lagrange basis there.
-const ROOT_OF_UNITY: Fr =
+pub const ROOT_OF_UNITY: Fr =
     MontFp!("1748695177688661943023146337482803886740723238769601073607632802312037301404");
 
 /// The root of unity w of order 2^k that `g_lagrange` belongs to: its i-th point is L_i(s)·g with L_i(w^i) = 1.

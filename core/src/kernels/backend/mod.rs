@@ -9,6 +9,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod inverse;
 mod lanes;
 mod portable;
 mod quadratic;
@@ -17,6 +18,7 @@ mod radix52;
 #[cfg(target_arch = "x86_64")]
 mod words;
 
+pub(super) use inverse::invert;
 pub use lanes::{Beside, CHAINS_MAX, Factor, Kernel, Lanes, PrimeValue, WideKernel, WideLanes};
 #[cfg(target_arch = "x86_64")]
 pub(super) use words::Words;

@@ -27,9 +27,9 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use ark_ff::{AdditiveGroup, Zero};
+use ark_ff::Zero;
 
-use crate::kernels::backend::{Backend, Beside, CHAINS_MAX, Kernel, Lanes, PrimeValue};
+use crate::kernels::backend::{Backend, Beside, CHAINS_MAX, Kernel, Lanes, PrimeValue, invert};
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::CoordinateField;
 
@@ -155,7 +155,11 @@ impl<P: Curve, S: Places<P>> Kernel<P::BaseField> for Add<'_, P, S> {
             unreachable!("the groups are those of this backend");
         };
         let products = up::<P, S, W, L>(lanes, queue, places, groups);
-        let mut inverses = invert::<P::BaseField, W, L>(lanes, &products);
+        // C / product, for each chain and lane. Not zero: no factor is.
+        let shift = <P::BaseField as CoordinateField>::Prime::from(1u64 << (3 * L::HALF_SHIFT));
+        let Some(mut inverses) = invert::<P::BaseField, W, L>(lanes, &products, &shift) else {
+            unreachable!("a product of denominators that are not zero");
+        };
         for (number, group) in groups.iter().enumerate().rev() {
             if number >= AHEAD {
                 prefetch::<P, S, W, L>(lanes, chunk::<W>(queue, number - AHEAD), places);
@@ -399,46 +403,6 @@ fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
             lanes.store_row(&y, lane, &mut target.y);
         }
     }
-}
-
-/// C / product, for each chain and lane.
-#[inline(always)]
-fn invert<F: CoordinateField, const W: usize, L: Lanes<F, W>>(
-    lanes: L,
-    products: &[PrimeValue<F, W, L>; CHAINS_MAX],
-) -> [PrimeValue<F, W, L>; CHAINS_MAX] {
-    let lanes = lanes.prime();
-    // Up: across chains, then across lanes, until every lane holds the product of everything.
-    let mut before = [lanes.unit(); CHAINS_MAX];
-    let mut total = products[0];
-    for chain in 1..L::CHAINS {
-        before[chain] = total;
-        total = lanes.product(&total, &products[chain]);
-    }
-    let mut neighbours = [total; 3];
-    for (bit, neighbour) in neighbours[..W.ilog2() as usize].iter_mut().enumerate() {
-        *neighbour = lanes.exchanged(&total, 1 << bit);
-        total = lanes.product(&total, neighbour);
-    }
-
-    let mut scalars = [F::Prime::ZERO; W];
-    lanes.store(&lanes.canonical(total), &mut scalars);
-    // Not zero: no factor is.
-    let inverse = scalars[0].inverted().unwrap_or(F::Prime::ZERO);
-    let shift = F::Prime::from(1u64 << (3 * L::HALF_SHIFT));
-    let mut inverse = lanes.splat(&inverse.times(&shift));
-
-    // Down, the same way.
-    for neighbour in neighbours[..W.ilog2() as usize].iter().rev() {
-        inverse = lanes.product(&inverse, neighbour);
-    }
-    let mut inverses = [inverse; CHAINS_MAX];
-    for chain in (1..L::CHAINS).rev() {
-        inverses[chain] = lanes.product(&inverse, &before[chain]);
-        inverse = lanes.product(&inverse, &products[chain]);
-    }
-    inverses[0] = inverse;
-    inverses
 }
 
 /// The sum, if it needs no inversion; else both parts of lambda.

@@ -1,9 +1,6 @@
-//! What a transform can be taken of: scalars, and group elements that scalars act on. Memory: none.
-
-use ark_ec::short_weierstrass::Projective;
+//! What a transform can be taken of: scalars. Memory: none.
 
 use crate::kernels::backend::{Backend, Factor, Kernel, Lanes};
-use crate::kernels::curve::Curve;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{Twiddles, Twist, strips};
 
@@ -61,27 +58,6 @@ pub trait NttElement<F>: Sized + Copy + Send + Sync {
         let _ = (rows, twiddles, middle);
         false
     }
-}
-
-impl<P: Curve> NttElement<P::ScalarField> for Projective<P> {
-    const FILL: Self = <Self as ark_ff::AdditiveGroup>::ZERO;
-
-    fn butterfly(low: &mut Self, high: &mut Self, factor: &P::ScalarField) {
-        *high *= *factor;
-        Self::butterfly_one(low, high);
-    }
-
-    fn butterfly_one(low: &mut Self, high: &mut Self) {
-        let second = *high;
-        *high = *low - second;
-        *low += second;
-    }
-
-    fn scale(&mut self, factor: &P::ScalarField) {
-        *self *= *factor;
-    }
-
-    fn reduce(&mut self) {}
 }
 
 impl<F: KernelField> NttElement<F> for F {

@@ -12,13 +12,14 @@
 //! [`STRIP_BYTES`] or four columns, plus 16 bytes per 4 to 32 values for the list of row pieces.
 //!
 //! The parts of the split are public, so that a caller can run it over a matrix on disk, panel by panel: [`columns`],
-//! [`rows`], [`twist`], [`transpose_block`]. The same code runs over group elements ([`NttElement`]): an SRS goes from monomial to
-//! Lagrange form with it.
+//! [`rows`], [`twist`], [`transpose_block`]. [`PointTransforms`] does the same with points for the values: an SRS goes from monomial
+//! to Lagrange form with it.
 
 mod domain;
 mod element;
 mod indexed;
 mod panel;
+mod points;
 mod strips;
 mod twiddles;
 
@@ -28,6 +29,7 @@ pub use domain::Domain;
 pub use element::NttElement;
 pub use indexed::{scale_indexed, transpose_block};
 pub use panel::{RowTables, STRIP_BYTES, Twist, columns, each_row, rows, twist};
+pub use points::PointTransforms;
 pub use twiddles::Twiddles;
 
 /// Frees the buffers that threads keep from one small transform to the next: for the end of a large one, since the next step may need

@@ -2,12 +2,16 @@
 
 use ark_ec::PrimeGroup;
 use ark_ec::short_weierstrass::Projective;
-use ark_ff::{FftField, Field};
+use ark_ff::{AdditiveGroup, FftField, Field};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use proptest::prelude::*;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::kernels::backend::Backend;
+use crate::kernels::curve::{Curve, normalize};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::scale_powers;
 
@@ -174,22 +178,73 @@ fn not_a_root_is_refused() {
     assert!(Domain::new(200, three).is_err());
 }
 
-#[test]
-fn group_elements_transform_like_their_logarithms() {
-    fn check_group<P: crate::kernels::curve::Curve>(log_n: u32) {
-        let n = 1usize << log_n;
-        let domain = Domain::new(log_n, root::<P::ScalarField>(log_n)).unwrap();
-        let mut scalars: Vec<P::ScalarField> = random(n, 3);
-        let base = Projective::<P>::generator();
-        let mut points: Vec<_> = scalars.iter().map(|scalar| base * scalar).collect();
-        domain.inverse(&mut points);
-        domain.inverse(&mut scalars);
-        for (point, scalar) in points.iter().zip(&scalars) {
-            assert_eq!(*point, base * scalar);
+/// Transforms of points against the same transforms of their logarithms, whole and by columns.
+fn points_transform_like_their_logarithms<P: Curve>() {
+    for backend in [Backend::Portable, Backend::Avx512] {
+        for log_n in 0..=9u32 {
+            let n = 1usize << log_n;
+            let omega = root::<P::ScalarField>(log_n);
+            let domain = Domain::new(log_n, omega).unwrap();
+            let mut scalars: Vec<P::ScalarField> = random(n, u64::from(log_n));
+            // A transform that is padded, with the same point twice.
+            scalars[n / 2..n - n / 8].fill(P::ScalarField::ZERO);
+            let base = Projective::<P>::generator();
+            let points = |scalars: &[P::ScalarField]| {
+                normalize(&scalars.iter().map(|scalar| base * scalar).collect::<Vec<_>>())
+            };
+            let given = points(&scalars);
+
+            let done = AtomicU64::new(0);
+            let progress = |points| {
+                done.fetch_add(points, Ordering::Relaxed);
+            };
+            let transforms = PointTransforms::<P>::new(backend, 128, &progress);
+            let (one, shift) = (P::ScalarField::ONE, P::ScalarField::GENERATOR);
+            let mut ours = given.clone();
+            transforms.transform(&mut ours, omega, &shift, &one, one).unwrap();
+            let mut wanted = scalars.clone();
+            domain.coset_forward(&mut wanted, &shift);
+            assert_eq!(ours, points(&wanted), "forward, 2^{log_n}");
+            assert_eq!(done.load(Ordering::Relaxed), (n as u64) * u64::from(log_n));
+
+            let scale = P::ScalarField::from(n as u64).inverse().unwrap();
+            let (omega_inverse, shift_inverse) = (omega.inverse().unwrap(), shift.inverse().unwrap());
+            transforms
+                .transform(&mut ours, omega_inverse, &one, &shift_inverse, scale)
+                .unwrap();
+            assert_eq!(ours, given, "there and back, 2^{log_n}");
+
+            for log_width in 0..=log_n {
+                let twiddles =
+                    Twiddles::new(log_n - log_width, root::<P::ScalarField>(log_n - log_width)).unwrap();
+                let factors = Twist {
+                    root: omega,
+                    first_row: 3,
+                    first_column: 5,
+                    scale: shift,
+                    base: shift_inverse,
+                    row: -one,
+                };
+                for twist in [None, Some(&factors)] {
+                    let (mut ours, mut wanted) = (given.clone(), scalars.clone());
+                    transforms.columns(&mut ours, 1 << log_width, &twiddles, &shift, twist);
+                    columns(&mut wanted, 1 << log_width, &twiddles, &shift, twist);
+                    assert_eq!(ours, points(&wanted), "columns, 2^{log_n}, 2^{log_width} wide");
+                }
+            }
+            assert!(
+                transforms
+                    .transform(&mut vec![given[0]; 2 * n], omega, &one, &one, one)
+                    .is_err()
+            );
         }
     }
-    check_group::<ark_bn254::g1::Config>(4);
-    check_group::<ark_pallas::PallasConfig>(3);
+}
+
+#[test]
+fn points_transform_like_scalars() {
+    points_transform_like_their_logarithms::<ark_bn254::g1::Config>();
+    points_transform_like_their_logarithms::<ark_pallas::PallasConfig>();
 }
 
 proptest! {

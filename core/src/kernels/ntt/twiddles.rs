@@ -79,6 +79,11 @@ impl<F: KernelField> Twiddles<F> {
         &self.factors
     }
 
+    /// The factor of a group of butterflies, in any layer.
+    pub(super) fn factor(&self, group: usize) -> &F {
+        &self.table[group]
+    }
+
     /// Index `i` with its bits reversed.
     #[inline(always)]
     pub(super) fn reverse(&self, i: usize) -> usize {

@@ -4,7 +4,7 @@ use ark_bn254::{Fr, G1Affine};
 use ark_ff::AdditiveGroup;
 use spillproof::Session;
 use spillproof::column::{Column, Placement};
-use spillproof::commit::{G1, omega};
+use spillproof::commit::{G1, HALO2_ROOT_OF_UNITY, omega};
 use spillproof::stream::{Transform, ntt};
 
 use spillproof_cli::commands::msm::{msm_from_disk, points_to_disk, scalars_to_disk};
@@ -105,7 +105,7 @@ impl Job {
         match self {
             Self::Sum { bases, scalars, .. } => Ok(Made::Point(msm_from_disk(bases, scalars)?)),
             Self::Transform { log_n, input } => {
-                let transform = Transform::forward(*log_n, omega(*log_n));
+                let transform = Transform::forward(*log_n, omega(HALO2_ROOT_OF_UNITY, *log_n)?);
                 let output = session.run(|| ntt(input, &transform, Placement::Disk))?;
                 Ok(Made::Column(output))
             }

@@ -1,0 +1,584 @@
+//! Double-and-add on a block of affine points, all in step, each step with one inversion for the whole block.
+//!
+//! A doubling or an addition is `lambda = numerator / denominator`, `x3 = lambda^2 - x1 - x2`, `y3 = lambda (x1 - x3) - y1`. One loop
+//! over the block multiplies the denominators up, their product is inverted, a second loop finishes the steps (Montgomery's
+//! trick): 7 multiplications for a doubling, 6 for an addition, and a share of an inversion. In an extension the prime field inverts
+//! norms of denominators.
+//!
+//! Special cases. The fast form of a step looks for none: infinity is kept out of it, and a denominator of zero (equal x, or
+//! y = 0) shows as a product of zero, before anything was written. Then the step is done again in its checked form, which finds
+//! doublings, cancellations and infinity, point by point, by masks. Once a point is infinity, every further step on the block is checked.
+//!
+//! Values are in the Montgomery form of the lanes ([`crate::kernels::backend`]): native ones are multiplied by 2^(2 h) on the way in, and
+//! divided by it on the way out.
+//!
+//! Bounds, in multiples of p <= R / 32, of elements or components. Kept coordinates are below 1. Denominators are at most 2, norms,
+//! prefix products, inverses below 3. Numerators: of additions at most 2; of doublings below 3 * 2.1 + 1, in an extension 3 + 1. lambda < 2.6,
+//! in an extension 3; lambda^2 < 2.3, or 4; less x1 + x2, plus 3: from 1 to 7. x1 - x3 + 1 < 2; its product with lambda below 2.5; less
+//! y1 and plus 2: from 1 to 4.5.
+//!
+//! Memory: [`bytes`].
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use ark_ff::{AdditiveGroup, Field, Zero};
+
+use super::digits::{ENTRIES, Op, Operand, Slots};
+use crate::kernels::backend::{Backend, CHAINS_MAX, Kernel, Lanes, PrimeValue, invert};
+use crate::kernels::curve::{Coordinates, Curve, Point};
+use crate::kernels::field::CoordinateField;
+
+/// Places in a point's table: its odd multiples, and its double.
+const SLOTS: usize = ENTRIES + 1;
+/// Where the double is.
+pub(super) const DOUBLE: u8 = ENTRIES as u8;
+
+/// Bytes of the state of a block, on any backend.
+pub(super) fn bytes<P: Curve>(block: usize) -> u64 {
+    let value = Backend::lane_bytes_max::<P::BaseField>();
+    let prime = Backend::lane_bytes_max::<<P::BaseField as CoordinateField>::Prime>();
+    (block * ((3 + 2 * SLOTS) * value + prime)) as u64
+}
+
+/// A block's state: coordinates in groups of as many points as there are lanes.
+struct State<V, N> {
+    points: Vec<[V; 2]>,
+    denominators: Vec<V>,
+    /// Product of the norms of the chain's denominators before this one.
+    before: Vec<N>,
+    /// Slot after slot, a point for each of the block in each.
+    table: Vec<[V; 2]>,
+}
+
+/// Makes the state of blocks of up to so many points. Which type it is is the backend's.
+pub(super) struct NewState<P>(pub(super) usize, pub(super) PhantomData<P>);
+
+impl<P: Curve> Kernel<P::BaseField> for NewState<P> {
+    type Output = Box<dyn Any + Send>;
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) -> Self::Output {
+        let (groups, unit) = (self.0.div_ceil(W), lanes.unit());
+        Box::new(State {
+            points: Vec::with_capacity(groups),
+            denominators: vec![unit; groups],
+            before: vec![lanes.prime().unit(); groups],
+            table: vec![[unit; 2]; SLOTS * groups],
+        })
+    }
+}
+
+/// Takes the steps of a program with every point of a block: none may be infinity, results may.
+pub(super) struct Walk<'a, P: Curve> {
+    /// Of [`NewState`].
+    pub(super) state: &'a mut (dyn Any + Send),
+    pub(super) points: &'a mut [Point<P>],
+    pub(super) program: &'a [Op<'a>],
+    /// What the endomorphism multiplies x by.
+    pub(super) beta: &'a P::BaseField,
+}
+
+impl<P: Curve> Kernel<P::BaseField> for Walk<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) {
+        Ladder::<P, W, L>::new(lanes, self.state, self.beta).walk(self.points, self.program);
+    }
+}
+
+/// `(low, high) <- (low + high, low - high)`.
+pub(super) struct SumsAndDifferences<'a, P: Curve> {
+    /// Of [`NewState`].
+    pub(super) state: &'a mut (dyn Any + Send),
+    pub(super) low: &'a mut [Point<P>],
+    pub(super) high: &'a mut [Point<P>],
+}
+
+impl<P: Curve> Kernel<P::BaseField> for SumsAndDifferences<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) {
+        Ladder::<P, W, L>::new(lanes, self.state, &P::BaseField::ONE)
+            .sums_and_differences(self.low, self.high);
+    }
+}
+
+/// A block under way.
+struct Ladder<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
+    lanes: L,
+    state: &'a mut State<L::Value, PrimeValue<P::BaseField, W, L>>,
+    /// The curve's a, unless it is zero.
+    a: Option<L::Value>,
+    beta: L::Value,
+    /// What the native form of an element is multiplied by twice to have it in the lanes' own.
+    shift: P::BaseField,
+    inverse_scale: <P::BaseField as CoordinateField>::Prime,
+    /// Some point is infinity, or one in the table is.
+    checked: bool,
+}
+
+/// Where a sum is special.
+#[derive(Clone, Copy)]
+struct Special {
+    /// The first operand is infinity: the sum is the second.
+    first_is_infinity: u8,
+    /// Only the second operand is: the sum is the first.
+    second_is_infinity: u8,
+    /// Equal points.
+    doubling: u8,
+    /// The sum is infinity.
+    cancels: u8,
+}
+
+impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L> {
+    #[inline(always)]
+    fn new(lanes: L, state: &'a mut (dyn Any + Send), beta: &P::BaseField) -> Self {
+        let Some(state) = state.downcast_mut() else {
+            unreachable!("the state is that of this backend");
+        };
+        let shift = lanes.shifted(&P::BaseField::ONE);
+        let prime = lanes.prime();
+        Self {
+            lanes,
+            state,
+            a: (!P::COEFF_A.is_zero()).then(|| lanes.splat(&lanes.shifted(&P::COEFF_A))),
+            beta: lanes.splat(&lanes.shifted(beta)),
+            shift,
+            inverse_scale: prime.shifted(&prime.shifted(&<P::BaseField as CoordinateField>::Prime::ONE)),
+            checked: false,
+        }
+    }
+
+    #[inline(always)]
+    fn walk(&mut self, points: &mut [Point<P>], program: &[Op<'_>]) {
+        self.load(points);
+        for op in program {
+            match op {
+                Op::Save(slot) => {
+                    let len = self.state.points.len();
+                    let first = usize::from(*slot) * len;
+                    self.state.table[first..first + len].copy_from_slice(&self.state.points);
+                }
+                Op::Load(operand) => {
+                    for group in 0..self.state.points.len() {
+                        self.state.points[group] = self.operand(operand, group);
+                    }
+                }
+                Op::Double => {
+                    if self.checked || !self.double::<false>() {
+                        self.double::<true>();
+                    }
+                }
+                Op::Add(operand) => {
+                    if self.checked || operand.may_be_absent || !self.add::<false>(operand) {
+                        self.add::<true>(operand);
+                    }
+                }
+            }
+        }
+        self.store(points);
+    }
+
+    #[inline(always)]
+    fn sums_and_differences(&mut self, low: &mut [Point<P>], high: &mut [Point<P>]) {
+        self.load(low);
+        let groups = self.state.points.len();
+        self.state.table[..groups].copy_from_slice(&self.state.points);
+        self.load(high);
+        self.checked = low.iter().chain(high.iter()).any(Point::<P>::is_infinity);
+        if self.checked || !self.add_and_subtract::<false>() {
+            self.add_and_subtract::<true>();
+        }
+        self.store(high);
+        self.state.points.copy_from_slice(&self.state.table[..groups]);
+        self.store(low);
+    }
+
+    #[inline(always)]
+    fn load(&mut self, points: &[Point<P>]) {
+        let factor = self.lanes.splat(&self.lanes.shifted(&self.shift));
+        self.state.points.clear();
+        for points in points.chunks(W) {
+            // Lanes beyond the last point hold the first of the group.
+            let mut x = [&points[0].x; W];
+            let mut y = [&points[0].y; W];
+            for (lane, point) in points.iter().enumerate() {
+                (x[lane], y[lane]) = (&point.x, &point.y);
+            }
+            let x = self
+                .lanes
+                .product(&self.lanes.unpack(&self.lanes.gather(x)), &factor);
+            let y = self
+                .lanes
+                .product(&self.lanes.unpack(&self.lanes.gather(y)), &factor);
+            let point = [self.lanes.canonical(x), self.lanes.canonical(y)];
+            self.state.points.push(point);
+        }
+    }
+
+    /// Native elements.
+    #[inline(always)]
+    fn elements(&self, value: &L::Value) -> [P::BaseField; W] {
+        let factor = self.lanes.splat(&P::BaseField::ONE);
+        let mut elements = [P::BaseField::ZERO; W];
+        self.lanes.store(
+            &self.lanes.canonical(self.lanes.product(value, &factor)),
+            &mut elements,
+        );
+        elements
+    }
+
+    #[inline(always)]
+    fn store(&self, points: &mut [Point<P>]) {
+        for ([x, y], points) in self.state.points.iter().zip(points.chunks_mut(W)) {
+            let (x, y) = (self.elements(x), self.elements(y));
+            for (lane, point) in points.iter_mut().enumerate() {
+                *point = Coordinates {
+                    x: x[lane],
+                    y: y[lane],
+                };
+            }
+        }
+    }
+
+    /// A group's point in a slot.
+    #[inline(always)]
+    fn entry(&self, slot: u8, group: usize) -> &[L::Value; 2] {
+        &self.state.table[usize::from(slot) * self.state.points.len() + group]
+    }
+
+    #[inline(always)]
+    fn zero(&self) -> L::Value {
+        self.lanes.splat(&P::BaseField::ZERO)
+    }
+
+    /// A coordinate (0 for x, 1 for y) of a group's operands, and the mask of those that are negated.
+    #[inline(always)]
+    fn selected(&self, operand: &Operand<'_>, group: usize, coordinate: usize) -> (L::Value, u8) {
+        match operand.slots {
+            Slots::One { slot, negative } => (
+                self.entry(slot, group)[coordinate],
+                if negative { u8::MAX } else { 0 },
+            ),
+            Slots::Each(digits) => {
+                let first = group * W;
+                let digits = &digits[first..(first + W).min(digits.len())];
+                let (mut negative, mut uniform) = (0u8, true);
+                for (i, digit) in digits.iter().enumerate() {
+                    negative |= u8::from(*digit < 0) << i;
+                    uniform &= digit.unsigned_abs() == digits[0].unsigned_abs();
+                }
+                if uniform && digits[0] != 0 {
+                    let slot = digits[0].unsigned_abs() / 2;
+                    return (self.entry(slot, group)[coordinate], negative);
+                }
+                let mut masks = [0u8; ENTRIES];
+                for (i, digit) in digits.iter().enumerate() {
+                    if *digit != 0 {
+                        masks[usize::from(digit.unsigned_abs() / 2)] |= 1 << i;
+                    }
+                }
+                // Absent operands are infinity: zeros.
+                let mut value = self.zero();
+                for (slot, mask) in (0..).zip(masks) {
+                    value = self
+                        .lanes
+                        .blend(mask, &self.entry(slot, group)[coordinate], &value);
+                }
+                (value, negative)
+            }
+        }
+    }
+
+    /// Canonical.
+    #[inline(always)]
+    fn operand_x(&self, operand: &Operand<'_>, group: usize) -> L::Value {
+        let (x, _) = self.selected(operand, group, 0);
+        if operand.endomorphic {
+            self.lanes.canonical(self.lanes.product(&x, &self.beta))
+        } else {
+            x
+        }
+    }
+
+    /// Loose, at most p.
+    #[inline(always)]
+    fn operand_y(&self, operand: &Operand<'_>, group: usize) -> L::Value {
+        let (y, negative) = self.selected(operand, group, 1);
+        self.lanes.signed(&y, negative)
+    }
+
+    /// Both coordinates, canonical.
+    #[inline(always)]
+    fn operand(&self, operand: &Operand<'_>, group: usize) -> [L::Value; 2] {
+        let (y, negative) = self.selected(operand, group, 1);
+        let point = [self.operand_x(operand, group), y];
+        self.negated_where(negative, &point)
+    }
+
+    /// Denominator `group` into its chain.
+    #[inline(always)]
+    fn multiply_up(
+        &mut self,
+        products: &mut [PrimeValue<P::BaseField, W, L>; CHAINS_MAX],
+        group: usize,
+        denominator: L::Value,
+    ) {
+        let product = &mut products[group % L::CHAINS];
+        self.state.before[group] = *product;
+        *product = self
+            .lanes
+            .prime()
+            .product(product, &self.lanes.norm(&denominator));
+        self.state.denominators[group] = denominator;
+    }
+
+    #[inline(always)]
+    fn inverses(
+        &self,
+        products: &[PrimeValue<P::BaseField, W, L>; CHAINS_MAX],
+    ) -> Option<[PrimeValue<P::BaseField, W, L>; CHAINS_MAX]> {
+        invert::<P::BaseField, W, L>(self.lanes, products, &self.inverse_scale)
+    }
+
+    /// The inverse of denominator `group`, which leaves its chain.
+    #[inline(always)]
+    fn own_inverse(
+        &self,
+        inverses: &mut [PrimeValue<P::BaseField, W, L>; CHAINS_MAX],
+        group: usize,
+    ) -> L::Value {
+        let prime = self.lanes.prime();
+        let inverse = &mut inverses[group % L::CHAINS];
+        let denominator = &self.state.denominators[group];
+        let own = prime.product(inverse, &self.state.before[group]);
+        *inverse = prime.product(inverse, &self.lanes.norm(denominator));
+        self.lanes.over_norm(denominator, &own)
+    }
+
+    /// Slope of a tangent, before its division by 2y: `3 x^2 + a`.
+    #[inline(always)]
+    fn tangent(&self, x: &L::Value) -> L::Value {
+        let lanes = self.lanes;
+        let mut square = lanes.square(x);
+        if L::EXTENSION {
+            square = lanes.canonical(square);
+        }
+        let mut sum = lanes.sum(&lanes.sum(&square, &square), &square);
+        if let Some(a) = &self.a {
+            sum = lanes.sum(&sum, a);
+        }
+        lanes.carried(sum)
+    }
+
+    /// The sum of `(x, y)` and a point on the line of slope `lambda` through it, for both x added up, less `multiple - 3` times p.
+    #[inline(always)]
+    fn third(
+        &self,
+        lambda: &L::Value,
+        [x, y]: &[L::Value; 2],
+        x_sum: &L::Value,
+        multiple: usize,
+    ) -> [L::Value; 2] {
+        let lanes = self.lanes;
+        let x3 = lanes.canonical(lanes.difference(&lanes.square(lambda), x_sum, multiple));
+        let step = lanes.carried(lanes.difference(x, &x3, 1));
+        let rise = lanes.product(lambda, &step);
+        [x3, lanes.canonical(lanes.difference(&rise, y, 2))]
+    }
+
+    /// Doubles every point, or says that a denominator is zero and does nothing.
+    #[inline(always)]
+    fn double<const CHECKED: bool>(&mut self) -> bool {
+        let lanes = self.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..self.state.points.len() {
+            let y = self.state.points[group][1];
+            let mut denominator = lanes.carried(lanes.sum(&y, &y));
+            if CHECKED {
+                lanes.replace_by_unit(&mut denominator, self.zeros(&y));
+            }
+            self.multiply_up(&mut products, group, denominator);
+        }
+        let Some(mut inverses) = self.inverses(&products) else {
+            return false;
+        };
+        for group in (0..self.state.points.len()).rev() {
+            let own = self.own_inverse(&mut inverses, group);
+            let point = self.state.points[group];
+            let lambda = lanes.product(&self.tangent(&point[0]), &own);
+            let mut double = self.third(&lambda, &point, &lanes.sum(&point[0], &point[0]), 3);
+            if CHECKED {
+                // Infinity, or a point of order two.
+                let mask = self.zeros(&point[1]);
+                self.checked |= mask != 0;
+                double = self.infinity_where(mask, &double);
+            }
+            self.state.points[group] = double;
+        }
+        true
+    }
+
+    /// Adds an operand to every point, or says that a denominator is zero and does nothing.
+    #[inline(always)]
+    fn add<const CHECKED: bool>(&mut self, operand: &Operand<'_>) -> bool {
+        let lanes = self.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..self.state.points.len() {
+            let x = self.operand_x(operand, group);
+            let point = self.state.points[group];
+            let mut denominator = lanes.carried(lanes.difference(&x, &point[0], 1));
+            if CHECKED {
+                let special = self.special(&point, &self.operand(operand, group));
+                denominator = self.special_denominator(&special, &point, &denominator);
+            }
+            self.multiply_up(&mut products, group, denominator);
+        }
+        let Some(mut inverses) = self.inverses(&products) else {
+            return false;
+        };
+        for group in (0..self.state.points.len()).rev() {
+            let own = self.own_inverse(&mut inverses, group);
+            let point = self.state.points[group];
+            let y = self.operand_y(operand, group);
+            let rise = lanes.carried(lanes.difference(&y, &point[1], 1));
+            self.state.points[group] = if CHECKED {
+                let other = self.operand(operand, group);
+                self.checked_sum(&point, &other, &rise, &own)
+            } else {
+                // The denominator is the difference of both x, plus p.
+                let twice = lanes.sum(&point[0], &point[0]);
+                let x_sum = lanes.sum(&twice, &self.state.denominators[group]);
+                self.third(&lanes.product(&rise, &own), &point, &x_sum, 4)
+            };
+        }
+        true
+    }
+
+    /// Of the table's first slot and the points: sums to the former, differences to the latter; or says that a denominator is
+    /// zero and does nothing. Both share a denominator.
+    #[inline(always)]
+    fn add_and_subtract<const CHECKED: bool>(&mut self) -> bool {
+        let lanes = self.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..self.state.points.len() {
+            let (low, high) = (self.state.table[group], self.state.points[group]);
+            let mut denominator = lanes.carried(lanes.difference(&high[0], &low[0], 1));
+            if CHECKED {
+                // Of equal and of opposite points, a doubling is either the sum or the difference.
+                let mut special = self.special(&low, &high);
+                let same_x = special.doubling | special.cancels;
+                special.cancels = same_x & self.zeros(&low[1]);
+                special.doubling = same_x & !special.cancels;
+                denominator = self.special_denominator(&special, &low, &denominator);
+            }
+            self.multiply_up(&mut products, group, denominator);
+        }
+        let Some(mut inverses) = self.inverses(&products) else {
+            return false;
+        };
+        for group in (0..self.state.points.len()).rev() {
+            let own = self.own_inverse(&mut inverses, group);
+            let (low, high) = (self.state.table[group], self.state.points[group]);
+            let negated = lanes.signed(&high[1], u8::MAX);
+            let rise = lanes.carried(lanes.difference(&high[1], &low[1], 1));
+            let fall = lanes.carried(lanes.difference(&negated, &low[1], 1));
+            if CHECKED {
+                let negated = self.negated_where(u8::MAX, &high);
+                self.state.table[group] = self.checked_sum(&low, &high, &rise, &own);
+                self.state.points[group] = self.checked_sum(&low, &negated, &fall, &own);
+            } else {
+                let twice = lanes.sum(&low[0], &low[0]);
+                let x_sum = lanes.sum(&twice, &self.state.denominators[group]);
+                self.state.table[group] = self.third(&lanes.product(&rise, &own), &low, &x_sum, 4);
+                self.state.points[group] = self.third(&lanes.product(&fall, &own), &low, &x_sum, 4);
+            }
+        }
+        true
+    }
+
+    /// Where a canonical value is zero. Slow.
+    #[inline(always)]
+    fn zeros(&self, value: &L::Value) -> u8 {
+        self.equals(value, &self.zero())
+    }
+
+    /// Where canonical values are equal. Slow.
+    #[inline(always)]
+    fn equals(&self, a: &L::Value, b: &L::Value) -> u8 {
+        let (a, b) = (self.elements(a), self.elements(b));
+        let mut mask = 0;
+        for lane in 0..W {
+            mask |= u8::from(a[lane] == b[lane]) << lane;
+        }
+        mask
+    }
+
+    /// Canonical, so that zero stays zero.
+    #[inline(always)]
+    fn negated_where(&self, mask: u8, [x, y]: &[L::Value; 2]) -> [L::Value; 2] {
+        let negated = self.lanes.carried(self.lanes.signed(y, mask));
+        // p becomes zero.
+        [*x, self.lanes.canonical(negated)]
+    }
+
+    #[inline(always)]
+    fn special(&self, a: &[L::Value; 2], b: &[L::Value; 2]) -> Special {
+        let first_is_infinity = self.zeros(&a[0]) & self.zeros(&a[1]);
+        let second_is_infinity = self.zeros(&b[0]) & self.zeros(&b[1]) & !first_is_infinity;
+        let same_x = self.equals(&a[0], &b[0]) & !first_is_infinity & !second_is_infinity;
+        let doubling = same_x & self.equals(&a[1], &b[1]) & !self.zeros(&a[1]);
+        Special {
+            first_is_infinity,
+            second_is_infinity,
+            doubling,
+            cancels: same_x & !doubling,
+        }
+    }
+
+    /// 2y for doublings, anything but zero for sums that need none.
+    #[inline(always)]
+    fn special_denominator(&self, special: &Special, a: &[L::Value; 2], denominator: &L::Value) -> L::Value {
+        let lanes = self.lanes;
+        let doubled = lanes.carried(lanes.sum(&a[1], &a[1]));
+        let mut denominator = lanes.blend(special.doubling, &doubled, denominator);
+        let none = special.first_is_infinity | special.second_is_infinity | special.cancels;
+        lanes.replace_by_unit(&mut denominator, none);
+        denominator
+    }
+
+    /// A sum of which nothing is known: `rise` is the difference of both y, `own` the inverse of [`Self::special_denominator`].
+    #[inline(always)]
+    fn checked_sum(
+        &mut self,
+        a: &[L::Value; 2],
+        b: &[L::Value; 2],
+        rise: &L::Value,
+        own: &L::Value,
+    ) -> [L::Value; 2] {
+        let lanes = self.lanes;
+        let special = self.special(a, b);
+        let numerator = lanes.blend(special.doubling, &self.tangent(&a[0]), rise);
+        let lambda = lanes.product(&numerator, own);
+        let sum = self.third(&lambda, a, &lanes.sum(&a[0], &b[0]), 3);
+        let mut sum = self.infinity_where(special.cancels, &sum);
+        for i in 0..2 {
+            sum[i] = lanes.blend(special.first_is_infinity, &b[i], &sum[i]);
+            sum[i] = lanes.blend(special.second_is_infinity, &a[i], &sum[i]);
+        }
+        self.checked |= self.zeros(&sum[0]) & self.zeros(&sum[1]) != 0;
+        sum
+    }
+
+    #[inline(always)]
+    fn infinity_where(&self, mask: u8, point: &[L::Value; 2]) -> [L::Value; 2] {
+        let zero = self.zero();
+        [
+            self.lanes.blend(mask, &zero, &point[0]),
+            self.lanes.blend(mask, &zero, &point[1]),
+        ]
+    }
+}
