@@ -14,38 +14,21 @@
 //! - [`plonkish`]: the arithmetic of a PLONK prover: constraint programs over columns, the quotient, the arguments.
 //! - [`plan`]: what keys and a proof will take, before any work.
 //! - [`session`]: a budget, a directory and threads, put together.
+//! - [`Vector`]: the shortest way: vectors on disk, with arkworks' types at both ends.
 //!
-//! ```
-//! use spillproof::Session;
-//! use spillproof::budget::ByteSize;
-//! use spillproof::column::{Placement, Writer};
-//! use spillproof::commit::{Scalar, generate_scratch, kzg};
-//! use spillproof::stream::Scalars;
+//! ```no_run
+//! use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+//! # use ark_bn254::Fr;
+//! # let (coefficients, z) = (vec![Fr::from(1u64); 256], Fr::from(3u64));
+//! # fn consume(_: impl std::ops::Deref<Target = [Fr]>) {}
 //!
-//! // 8 MiB for everything that follows; the rest is in nameless files under `dir`.
-//! let session = Session::builder()
-//!     .memory(ByteSize::Bytes(8 << 20))
-//!     .dir(std::env::temp_dir())
-//!     .build()?;
-//! let workspace = session.workspace();
-//!
-//! // 2^8 points in both bases. INSECURE: here everybody knows the secret.
-//! let srs = generate_scratch(workspace, 8, Scalar::from(5u64), |_points| ())?;
-//!
-//! let coefficients: Vec<Scalar> = (0..256u64).map(|i| Scalar::from(i * i + 1)).collect();
-//! let mut writer = Writer::scratch(workspace, "polynomial", 256, Placement::Disk)?;
-//! writer.push(&coefficients)?;
-//! let polynomial = writer.finish()?;
-//!
-//! // From disk and from memory: the same point.
-//! let commitment = kzg::commit(&srs, &[Scalars::Column(&polynomial)])?;
-//! assert_eq!(commitment, kzg::commit(&srs, &[Scalars::Slice(&coefficients)])?);
-//!
-//! let z = Scalar::from(3u64);
-//! let opening = kzg::open(&srs, &polynomial, z)?;
-//! let horner = coefficients.iter().rev().fold(Scalar::from(0u64), |sum, c| sum * z + c);
-//! assert_eq!(opening.value, horner);
-//! assert!(session.budget().peak_bytes() <= 8 << 20);
+//! let session = spillproof::Session::builder().memory("2GiB").dir("/nvme").build()?;
+//! let srs = session.open_srs("ceremony.srs")?;
+//! let p = session.column(coefficients)?;            // any iterator of ark_bn254::Fr
+//! let commitment = srs.commit(&p)?;                 // ark_bn254::G1Affine
+//! let opening = srs.open(&p, z)?;
+//! let evals = p.ntt(&Radix2EvaluationDomain::new(p.len()).unwrap())?;    // intt, coset_ntt
+//! for chunk in evals.chunks()? { consume(chunk?); }
 //! # Ok::<(), spillproof::Error>(())
 //! ```
 
@@ -61,6 +44,8 @@ pub mod session;
 pub mod storage;
 pub mod stream;
 pub mod tier;
+mod vector;
 
 pub use error::{Error, Result};
-pub use session::Session;
+pub use session::{Session, SessionBuilder};
+pub use vector::{Chunks, Vector};

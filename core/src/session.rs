@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use crate::budget::{Account, Budget, ByteSize, Entered, ParseSizeError, return_freed_blocks};
+use crate::budget::{Account, Budget, ByteSize, Entered, IntoByteSize, ParseSizeError, return_freed_blocks};
 use crate::column::Workspace;
 use crate::storage::{Backend, FaultPlan, Storage};
 use crate::tier::{Asker, Asking, Tier, Watched};
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Session {
 /// How a [`Session`] is to be made.
 #[derive(Clone, Debug)]
 pub struct SessionBuilder {
-    memory: ByteSize,
+    memory: Result<ByteSize, ParseSizeError>,
     dir: PathBuf,
     backend: Backend,
     direct: bool,
@@ -68,7 +68,7 @@ impl Session {
     /// A builder with `memory` = auto, the system's temporary directory, every core.
     pub fn builder() -> SessionBuilder {
         SessionBuilder {
-            memory: ByteSize::Auto,
+            memory: Ok(ByteSize::Auto),
             dir: std::env::temp_dir(),
             backend: Backend::Auto,
             direct: true,
@@ -235,9 +235,9 @@ impl Session {
 }
 
 impl SessionBuilder {
-    /// The budget.
-    pub fn memory(mut self, memory: ByteSize) -> Self {
-        self.memory = memory;
+    /// The budget: a [`ByteSize`], or text such as `2GiB`, `512M`, `auto`. Text that is no size is an error of [`Self::build`].
+    pub fn memory(mut self, memory: impl IntoByteSize) -> Self {
+        self.memory = memory.into_byte_size();
         self
     }
 
@@ -293,6 +293,10 @@ impl SessionBuilder {
     /// # Errors
     /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started.
     pub fn build(self) -> Result<Session> {
+        let memory = self.memory.map_err(|error| Error::Invalid {
+            what: "memory budget",
+            details: error.to_string(),
+        })?;
         let mut storage = Storage::builder()
             .dir(&self.dir)
             .backend(self.backend)
@@ -301,7 +305,7 @@ impl SessionBuilder {
             storage = storage.faults(faults);
         }
         let storage = storage.build()?;
-        let budget = Budget::new(self.memory.resolve()?);
+        let budget = Budget::new(memory.resolve()?);
         return_freed_blocks();
         let tier = self.tier.map(Watched::new);
         let mut workspace = Workspace::new(storage, budget).with_pool(self.threads)?;

@@ -49,7 +49,7 @@ fn workspace(dir: &Path, backend: Backend, faults: FaultPlan) -> Result<Workspac
 
 /// Opens the SRS, writes a polynomial, commits to it and opens it.
 fn commit(workspace: &Workspace, srs: &Path, values: &[Fr]) -> Result<(G1Affine, kzg::Opening)> {
-    let srs = Srs::open(workspace, srs)?;
+    let srs = Srs::open_container(workspace, srs)?;
     let mut writer = Writer::scratch(workspace, "polynomial", values.len() as u64, Placement::Disk)?;
     writer.push(values)?;
     let column = writer.finish()?;

@@ -53,7 +53,7 @@ fn generated_and_committed_as_halo2_axiom_does() {
             |_| (),
         )
         .expect("SRS");
-        let reopened = Srs::open(&workspace, &dir.path().join("test.srs")).expect("opens");
+        let reopened = Srs::open_container(&workspace, &dir.path().join("test.srs")).expect("opens");
         assert_eq!(srs.root(), reopened.root());
         let monomial = srs
             .monomial()

@@ -36,7 +36,7 @@ pub use buffer::{Buffer, Pool};
 pub use heap::return_freed_blocks;
 pub use leased_vec::LeasedVec;
 pub use pages::PAGE_BYTES;
-pub use size::{ByteSize, ParseSizeError, format_bytes, parse_size};
+pub use size::{ByteSize, IntoByteSize, ParseSizeError, format_bytes, parse_size};
 pub use spare::Spares;
 
 use crate::error::{Error, Result};

@@ -142,6 +142,27 @@ pub fn format_bytes(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
+/// A size, or text that may be one.
+pub trait IntoByteSize {
+    /// The size.
+    ///
+    /// # Errors
+    /// [`ParseSizeError`] for text that is no size.
+    fn into_byte_size(self) -> Result<ByteSize, ParseSizeError>;
+}
+
+impl IntoByteSize for ByteSize {
+    fn into_byte_size(self) -> Result<ByteSize, ParseSizeError> {
+        Ok(self)
+    }
+}
+
+impl IntoByteSize for &str {
+    fn into_byte_size(self) -> Result<ByteSize, ParseSizeError> {
+        self.parse()
+    }
+}
+
 impl FromStr for ByteSize {
     type Err = ParseSizeError;
 

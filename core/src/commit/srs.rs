@@ -34,14 +34,14 @@ impl Srs {
     ///
     /// # Errors
     /// Those of [`Container::open`]; [`Error::Format`] if the container holds no SRS over BN254.
-    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+    pub fn open_container(workspace: &Workspace, path: &Path) -> Result<Self> {
         Self::of(&Container::open(workspace, path)?)
     }
 
     /// The SRS of an open container.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// As [`Self::open_container`].
     pub fn of(container: &Container) -> Result<Self> {
         let format = |source| Error::Format {
             file: container.path().to_path_buf(),

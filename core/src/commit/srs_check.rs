@@ -135,7 +135,7 @@ pub fn verify_srs(
     path: &Path,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> Result<u32> {
-    let srs = Srs::open(workspace, path)?;
+    let srs = Srs::open_container(workspace, path)?;
     check_srs(workspace, &srs, progress)?;
     Ok(srs.k())
 }

@@ -50,7 +50,7 @@ fn export_in_turn(
     format: SerdeFormat,
     progress: &mut dyn FnMut(SrsProgress),
 ) -> Result<u32> {
-    let srs = Srs::open(workspace, source)?;
+    let srs = Srs::open_container(workspace, source)?;
     let refuse = |error| Error::Format {
         file: source.to_path_buf(),
         source: error,

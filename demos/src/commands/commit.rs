@@ -45,7 +45,7 @@ pub fn run(global: &Global, args: &Commit) -> Result<()> {
     // As in `msm`: a GPU that was asked for computes the sums, however small.
     let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
     let session = run.session_on(ByteSize::Auto, gpu.tier())?;
-    let srs = Srs::open(session.workspace(), &args.srs)?;
+    let srs = Srs::open_container(session.workspace(), &args.srs)?;
     let polynomial = run
         .recorder
         .phase("polynomial to disk", |_| read(&session, &args.polynomial))?;

@@ -114,7 +114,7 @@ fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<Used>)> {
     session.run(|| MsmPlan::new::<g1::Config>(n, 1, 1, session.budget().available_bytes()))?;
     let bases = match &args.srs {
         Some(path) => {
-            let srs = Srs::open(session.workspace(), path)?;
+            let srs = Srs::open_container(session.workspace(), path)?;
             if srs.n() < n {
                 let k = srs.k();
                 return Err(Failure::Usage(format!(

@@ -33,6 +33,7 @@ const ROOMS: &[Room] = &[
             "budget", "storage", "dry", "tier", "column", "kernels", "stream", "session",
         ],
     ),
+    ("vector", &["budget", "column", "stream", "session", "commit"]),
     ("plan", &["budget", "dry", "column", "kernels", "commit"]),
 ];
 

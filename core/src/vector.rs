@@ -1,0 +1,218 @@
+//! The library in its shortest form: vectors of scalars on disk, with arkworks' types at both ends. Each method is one call of a stage.
+//!
+//! What flows in: an iterator of scalars, a domain, an SRS. What flows out: vectors, commitments, openings, chunks. Memory: that of the
+//! stage, within the session's budget; a chunk of [`Vector::chunks`] carries its lease.
+
+use std::path::Path;
+
+use ark_bn254::G1Affine;
+use ark_ff::AdditiveGroup;
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+
+use crate::budget::LeasedVec;
+use crate::column::{Column, Placement, Reader, Region, Workspace, Writer};
+use crate::commit::kzg::{self, Opening};
+use crate::commit::{Scalar, Srs};
+use crate::session::Session;
+use crate::stream::{Scalars, Transform, ntt};
+use crate::{Error, Result};
+
+/// Scalars that are collected before a vector's length is known.
+const PIECE: usize = 1 << 13;
+
+/// Scalars of BN254 on disk: coefficients or values. Clones share them; the last one frees their room.
+#[derive(Clone, Debug)]
+pub struct Vector(Column<Scalar>);
+
+impl Session {
+    /// Opens an SRS container. Nothing is copied; each frame is checked when it is read.
+    ///
+    /// # Errors
+    /// Those of [`Srs::open_container`].
+    pub fn open_srs(&self, path: impl AsRef<Path>) -> Result<Srs> {
+        Srs::open_container(self.workspace(), path.as_ref())
+    }
+
+    /// Writes scalars to a scratch file. An iterator that does not know its length is written twice.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`], [`Error::File`], [`Error::Io`].
+    pub fn column(&self, scalars: impl IntoIterator<Item = Scalar>) -> Result<Vector> {
+        let scalars = scalars.into_iter();
+        match scalars.size_hint() {
+            (len, Some(most)) if len == most => write(self.workspace(), len, scalars),
+            _ => self.column_of_unknown_length(scalars),
+        }
+    }
+
+    fn column_of_unknown_length(&self, mut scalars: impl Iterator<Item = Scalar>) -> Result<Vector> {
+        let mut pieces = Vec::new();
+        loop {
+            let piece: Vec<Scalar> = scalars.by_ref().take(PIECE).collect();
+            if piece.is_empty() {
+                break;
+            }
+            pieces.push(write(self.workspace(), piece.len(), piece.into_iter())?);
+        }
+        let len = pieces.iter().map(Vector::len).sum();
+        let mut writer = Writer::scratch(self.workspace(), "vector", len as u64, Placement::Disk)?;
+        for piece in pieces {
+            writer.push(&piece.0.to_vec()?)?;
+        }
+        writer.finish().map(Vector)
+    }
+}
+
+/// Writes `len` scalars.
+fn write(workspace: &Workspace, len: usize, mut scalars: impl Iterator<Item = Scalar>) -> Result<Vector> {
+    let mut writer = Writer::scratch(workspace, "vector", len as u64, Placement::Disk)?;
+    let mut piece = Vec::with_capacity(PIECE.min(len));
+    loop {
+        piece.clear();
+        piece.extend(scalars.by_ref().take(PIECE));
+        if piece.is_empty() {
+            return writer.finish().map(Vector);
+        }
+        writer.push(&piece)?;
+    }
+}
+
+impl Srs {
+    /// Commits to the polynomial with these coefficients, lowest first.
+    ///
+    /// # Errors
+    /// Those of [`kzg::commit`].
+    pub fn commit(&self, coefficients: &Vector) -> Result<G1Affine> {
+        let commitments = kzg::commit(self, &[Scalars::Column(&coefficients.0)])?;
+        Ok(commitments.first().copied().unwrap_or_default())
+    }
+
+    /// The value at `point` of the polynomial with these coefficients, and the proof of it.
+    ///
+    /// # Errors
+    /// Those of [`kzg::open`].
+    pub fn open(&self, coefficients: &Vector, point: Scalar) -> Result<Opening> {
+        kzg::open(self, &coefficients.0, point)
+    }
+}
+
+impl Vector {
+    /// Number of scalars.
+    pub fn len(&self) -> usize {
+        self.0.len() as usize
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The column, for the functions of the other modules.
+    pub fn column(&self) -> &Column<Scalar> {
+        &self.0
+    }
+
+    /// Coefficients to values on `domain`, a subgroup or a coset of it. A shorter vector counts as padded with zeros.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a vector longer than the domain; those of [`ntt()`].
+    pub fn ntt(&self, domain: &Radix2EvaluationDomain<Scalar>) -> Result<Self> {
+        let log_n = domain.size().ilog2();
+        self.transformed(&Transform::coset_forward(
+            log_n,
+            domain.group_gen(),
+            domain.coset_offset(),
+        ))
+    }
+
+    /// Values on `domain`, a subgroup or a coset of it, to coefficients.
+    ///
+    /// # Errors
+    /// As [`Self::ntt`]; [`Error::Invalid`] for a coset of shift 0.
+    pub fn intt(&self, domain: &Radix2EvaluationDomain<Scalar>) -> Result<Self> {
+        let log_n = domain.size().ilog2();
+        self.transformed(&Transform::coset_inverse(
+            log_n,
+            domain.group_gen(),
+            domain.coset_offset(),
+        )?)
+    }
+
+    /// Coefficients to values on the coset `shift * domain`.
+    ///
+    /// # Errors
+    /// As [`Self::ntt`]; [`Error::Invalid`] for a shift of 0.
+    pub fn coset_ntt(&self, domain: &Radix2EvaluationDomain<Scalar>, shift: Scalar) -> Result<Self> {
+        self.ntt(&coset(domain, shift)?)
+    }
+
+    /// Values on the coset `shift * domain` to coefficients.
+    ///
+    /// # Errors
+    /// As [`Self::coset_ntt`].
+    pub fn coset_intt(&self, domain: &Radix2EvaluationDomain<Scalar>, shift: Scalar) -> Result<Self> {
+        self.intt(&coset(domain, shift)?)
+    }
+
+    fn transformed(&self, transform: &Transform<Scalar>) -> Result<Self> {
+        ntt(&self.0, transform, Placement::Disk).map(Self)
+    }
+
+    /// All scalars in order, a chunk at a time, the next ones on their way.
+    ///
+    /// # Errors
+    /// [`Error::OverBudget`]. Each chunk is an error where its frames are damaged, or cannot be read.
+    pub fn chunks(&self) -> Result<Chunks> {
+        let chunk = self.0.sequential_chunk();
+        Ok(Chunks {
+            reader: self.0.read_ascending(chunk)?,
+            workspace: self.0.workspace().clone(),
+            left: self.0.len(),
+            chunk,
+        })
+    }
+}
+
+fn coset(domain: &Radix2EvaluationDomain<Scalar>, shift: Scalar) -> Result<Radix2EvaluationDomain<Scalar>> {
+    domain
+        .get_coset(shift * domain.coset_offset())
+        .ok_or_else(|| Error::Invalid {
+            what: "coset",
+            details: "its shift is 0".into(),
+        })
+}
+
+/// The chunks of a [`Vector`].
+pub struct Chunks {
+    reader: Reader<Scalar>,
+    workspace: Workspace,
+    left: u64,
+    chunk: u64,
+}
+
+impl Iterator for Chunks {
+    type Item = Result<LeasedVec<Scalar>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let len = self.left.min(self.chunk);
+        self.left -= len;
+        let mut read = || {
+            let mut chunk = self
+                .workspace
+                .budget
+                .vec(len as usize, Scalar::ZERO, "chunk of a vector")?;
+            let region = self.reader.next_into(&mut chunk)?;
+            debug_assert_eq!(region.map(|region: Region| region.len()), Some(len));
+            Ok(chunk)
+        };
+        (len > 0).then(|| read())
+    }
+}
+
+impl std::fmt::Debug for Chunks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chunks")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
