@@ -54,7 +54,7 @@ impl Session {
             }
             pieces.push(write(self.workspace(), piece.len(), piece.into_iter())?);
         }
-        let len = pieces.iter().map(Vector::len).sum();
+        let len: usize = pieces.iter().map(Vector::len).sum();
         let mut writer = Writer::scratch(self.workspace(), "vector", len as u64, Placement::Disk)?;
         for piece in pieces {
             writer.push(&piece.0.to_vec()?)?;
@@ -196,7 +196,7 @@ impl Iterator for Chunks {
     fn next(&mut self) -> Option<Self::Item> {
         let len = self.left.min(self.chunk);
         self.left -= len;
-        let mut read = || {
+        let read = || {
             let mut chunk = self
                 .workspace
                 .budget
@@ -205,7 +205,7 @@ impl Iterator for Chunks {
             debug_assert_eq!(region.map(|region: Region| region.len()), Some(len));
             Ok(chunk)
         };
-        (len > 0).then(|| read())
+        (len > 0).then(read)
     }
 }
 

@@ -96,7 +96,7 @@ pub fn add_lagrange(
 
 /// Where the monomial points are.
 enum Monomial {
-    Container(Srs),
+    Container(Box<Srs>),
     ParamsKzg(Import),
 }
 
@@ -112,9 +112,9 @@ impl Monomial {
         if magic != MAGIC {
             return Import::open(workspace, source, file, format).map(Self::ParamsKzg);
         }
-        let srs = Srs::open(workspace, source)?;
+        let srs = Srs::open_container(workspace, source)?;
         srs.monomial()?;
-        Ok(Self::Container(srs))
+        Ok(Self::Container(Box::new(srs)))
     }
 
     fn k(&self) -> u32 {

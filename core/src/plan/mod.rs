@@ -60,7 +60,7 @@ pub struct Step {
 /// let run = |workspace: &Workspace| {
 ///     let _step = step!(workspace, "transform");
 ///     let column = Writer::<Fr>::scratch(workspace, "values", 1 << 20, Placement::Disk)?.finish()?;
-///     ntt(&column, &Transform::forward(20, spillproof::commit::omega(20)), Placement::Disk)?;
+///     ntt(&column, &Transform::forward(20, spillproof::commit::omega(spillproof::commit::HALO2_ROOT_OF_UNITY, 20)?), Placement::Disk)?;
 ///     Ok(())
 /// };
 /// let plan = Plan::new(&run, 8 << 20, 2, &Rates::default())?;

@@ -2,7 +2,6 @@
 
 // Clippy does not take a module behind a feature for a test.
 #![allow(clippy::expect_used)]
-#![allow(clippy::expect_used)]
 
 use super::chain::Chain;
 use super::halo2::dev::MockProver;

@@ -4,7 +4,9 @@ use std::io;
 use std::sync::OnceLock;
 
 use spillproof::column::{Column, Draft, Element, MappedColumn, Placement, Plain, Workspace, Writer};
-use spillproof::commit::{SRS_FRAME_BYTES, generate_scratch, lagrange_from_monomial};
+use spillproof::commit::{
+    HALO2_ROOT_OF_UNITY, SRS_FRAME_BYTES, generate_scratch, lagrange_from_monomial, omega,
+};
 use spillproof::kernels::curve::normalize;
 use spillproof::stream::{Scalars, msm};
 
@@ -103,7 +105,15 @@ impl<C: Element + Plain> StoredBasis<C> {
     /// Where the disk or the budget has no room.
     pub fn to_lagrange(&self, k: u32) -> Result<Self> {
         let monomial = self.column.prefix(1 << k)?.cast()?;
-        Self::new(lagrange_from_monomial(&monomial, Placement::Auto)?.cast()?)
+        Self::new(
+            lagrange_from_monomial(
+                &monomial,
+                omega(HALO2_ROOT_OF_UNITY, k)?,
+                Placement::Auto,
+                &mut |_| (),
+            )?
+            .cast()?,
+        )
     }
 
     /// Hands all points to `take`, in order and in chunks.

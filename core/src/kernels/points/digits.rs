@@ -561,7 +561,7 @@ fn cube_root_of_unity<F: PrimeField>() -> Option<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::field::{CoordinateField, KernelField};
+    use crate::kernels::field::KernelField;
     use ark_ff::{AdditiveGroup, UniformRand};
     use rand_chacha::rand_core::SeedableRng;
 
