@@ -49,9 +49,12 @@ impl Assembly {
             let maps = fixed_columns + 1;
             let share_bytes = Residency::default_share_bytes(workspace, maps);
             let share = Residency::new(workspace, "fixed cells", share_bytes, maps)?;
+            let fixed = FixedCells::new(workspace, &share, fixed_columns, rows)?;
+            let selectors = Selectors::new(workspace, &share, selectors, rows)?;
+            share.assume_written(share_bytes);
             Ok(Self {
-                fixed: FixedCells::new(workspace, &share, fixed_columns, rows)?,
-                selectors: Selectors::new(workspace, &share, selectors, rows)?,
+                fixed,
+                selectors,
                 copies: Copies::new(workspace, columns, rows)?,
                 permuted,
             })

@@ -231,8 +231,10 @@ impl<T: Cell> AdviceCells<T> {
             };
             let share = Residency::new(workspace, "advice cells", share_bytes, columns)?;
             let columns = (0..columns).map(|_| Mapped::zeroed_in(&share, "advice cells", domain.rows()));
+            let columns = columns.collect::<spillproof::Result<_>>()?;
+            share.assume_written(reading_bytes);
             Ok(Self {
-                columns: columns.collect::<spillproof::Result<_>>()?,
+                columns,
                 share,
                 reading_bytes,
                 fraction,
