@@ -139,7 +139,9 @@ impl<F: CoordinateField> Kernel<F> for SumsOfProducts {
         let (mut columns, mut wanted) = (lanes.no_columns(), [F::ZERO; W]);
         for i in 0..64 {
             let run = &values[i * W % (values.len() - W)..][..W];
-            lanes.add_product(&mut columns, &lanes.load_shifted(&run[..1]), &lanes.load(run));
+            // Both operands are below p: 64 products of an unreduced shifted one are more than `canonical` takes.
+            let factor = lanes.splat(&lanes.shifted(&run[0]));
+            lanes.add_product(&mut columns, &factor, &lanes.load(run));
             wanted.iter_mut().zip(run).for_each(|(sum, b)| *sum += run[0] * b);
         }
         let mut got = [F::ZERO; W];
