@@ -29,7 +29,6 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/storage/pread.rs", "buffers that the kernel writes into"),
     ("core/src/storage/transfer.rs", "buffers in flight"),
     ("core/src/storage/uring.rs", "entries of the ring"),
-    ("core/tests/fork.rs", "a child process"),
     (
         "halo2-patch/axiom/src/spillproof/cells.rs",
         "references to advice cells in a map",
