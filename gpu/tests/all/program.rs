@@ -231,14 +231,14 @@ fn the_interpreter_is_the_fallback() {
                 (Broken(Some(b"no image\0".to_vec())), SMALL, "load"),
                 // The tier's own kernels do not contain the program.
                 (Broken(Some(image.to_vec())), SMALL, "spk_compiled_0"),
-                (Broken(None), few, "1 at most"),
+                (Broken(None), few, "at most 1"),
                 (
                     Broken(None),
                     Limits {
                         steps_min: 1000,
                         ..SMALL
                     },
-                    "not worth",
+                    "too few to compile",
                 ),
             ] {
                 driver.reset(1, 4 << 20);
