@@ -399,7 +399,7 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
         job.check_sums(&session, "small");
         job.check_transforms(&session, "small");
         let report = tier.report();
-        assert!(report.to_string().contains("is small"), "{report}");
+        assert!(report.to_string().contains("too small for a device"), "{report}");
         assert_eq!(
             (report.by_the_processor(), driver.calls(Some("cuLaunchKernel"))),
             (10, 0)

@@ -258,7 +258,7 @@ fn shares_and_failures_are_planned_as_they_come() {
             panic!("{lost:?}");
         };
         assert!(
-            why(small).contains("is small") && small.seconds.is_none(),
+            why(small).contains("too small for a device") && small.seconds.is_none(),
             "{small:?}"
         );
         assert!(

@@ -394,7 +394,7 @@ fn small_quotients_stay_with_the_processor_and_larger_ones_are_measured() {
         let small = Case::new(9, 1, 2, 2);
         assert!(small.run(&session, 0).unwrap() == small.by_the_processor(32 << 20, 0));
         assert!(
-            tier.report().to_string().contains("is small"),
+            tier.report().to_string().contains("too small for a device"),
             "{}",
             tier.report()
         );
