@@ -199,7 +199,7 @@ fn a_measurement_does_not_hide_what_failed() {
     assert_eq!(result["failures"].as_array().unwrap().len(), 1, "{result}");
 
     let (result, went_well, said) = bench_result(failing("cuLaunchKernel:75:719:lost"), asked);
-    assert!(!went_well && said.contains("the GPU answers no more"), "{said}");
+    assert!(!went_well && said.contains("the GPU does not answer any more"), "{said}");
     assert_eq!(result["failures"].as_array().unwrap().len(), 2, "{result}");
     assert!(result["jobs"].as_array().unwrap().len() < 6, "{result}");
 
