@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::time::Instant;
+
 use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
@@ -13,7 +15,9 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
 use spillproof::column::{Column, Element, Placement};
 use spillproof::commit::{G1, lagrange_from_monomial};
+use spillproof::kernels::backend::Backend;
 use spillproof::kernels::curve::normalize;
+use spillproof::kernels::points::{BLOCK_POINTS_MAX, Multiplier};
 use spillproof::stream::{self, NttPlan, Scalars, Transform, group_ntt_in_tiles, ntt, ntt_in_tiles};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::poly::EvaluationDomain;
@@ -229,6 +233,47 @@ fn the_lagrange_form_is_halo2_s() {
                 == wanted
         );
     }
+}
+
+/// The figures of multiples and of the group transform, and the latter's result, at 2^18 points.
+#[test]
+#[ignore = "minutes: halo2 transforms 2^18 points in memory; run in release, alone, for the figures"]
+fn the_lagrange_form_of_2_18_points_is_halo2_s_and_takes_so_long() {
+    const K: u32 = 18;
+    let monomial = points(1 << K, 7);
+    let micros_a_point = |started: Instant| started.elapsed().as_secs_f64() * 1e6 / monomial.len() as f64;
+
+    let multiplier = Multiplier::<g1::Config>::new(Backend::detect(), BLOCK_POINTS_MAX);
+    let factors = scalars(1 << K, 3);
+    let (mut by_one, mut by_each) = (monomial.clone(), monomial.clone());
+    let started = Instant::now();
+    multiplier.multiply(&mut by_one, &factors[0]);
+    let one = micros_a_point(started);
+    let started = Instant::now();
+    multiplier.multiply_each(&mut by_each, &factors);
+    let each = micros_a_point(started);
+    assert_eq!(by_one[0], by_each[0]);
+
+    let place = place(256 << 20);
+    let on_disk = place.column(&monomial);
+    let started = Instant::now();
+    let ours = lagrange_from_monomial(&on_disk, omega(K), Placement::Disk, &mut |_| ()).expect("transform");
+    println!(
+        "{} threads: {one:.2} us a point by one scalar, {each:.2} us by one each; group NTT of 2^{K} points {:.2} s",
+        rayon::current_num_threads(),
+        started.elapsed().as_secs_f64()
+    );
+
+    let to_stock_points = |column: &Column<G1>| {
+        let column = column.cast::<stock::G1Affine>().expect("the same bytes");
+        column.to_vec().expect("readable")
+    };
+    let projective = to_stock_points(&on_disk)
+        .iter()
+        .map(|point| (*point).into())
+        .collect();
+    let wanted = stock_halo2_axiom::arithmetic::g_to_lagrange::<stock::G1Affine>(projective, K);
+    assert!(to_stock_points(&ours) == wanted);
 }
 
 #[test]

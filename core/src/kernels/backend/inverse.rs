@@ -5,8 +5,8 @@ use ark_ff::{AdditiveGroup, Zero};
 use super::lanes::{CHAINS_MAX, Lanes, PrimeValue};
 use crate::kernels::field::CoordinateField;
 
-/// For each chain and lane the integer V with V P / (R 2^(2 h))^2 = `scale` 2^(-4 h), where P is the chain's product: for `scale` = 2^(4 h) the
-/// inverse in the lanes' own Montgomery form. None if a product is zero.
+/// For each chain and lane the integer V with V P = `scale` R^2 modulo p, where P is the integer that the chain's product is. With `scale` =
+/// 2^(4 h) that is the inverse in the lanes' own Montgomery form. None if a product is zero.
 #[inline(always)]
 pub(in crate::kernels) fn invert<F: CoordinateField, const W: usize, L: Lanes<F, W>>(
     lanes: L,
