@@ -69,7 +69,7 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
             ""
         };
         let body = format!(
-            "if let Some(session) = crate::spillproof::values::prover_session::<{curve}>()? {{ \
+            "if let Some(session) = crate::spillproof::engine::prover_session::<{curve}>()? {{ \
                  {module}::{ours}(&session, {arguments}) \
              }} else {{ {alone} {rename}{turbofish}({arguments}) }}"
         );

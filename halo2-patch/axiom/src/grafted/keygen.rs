@@ -14,7 +14,7 @@ use spillproof_halo2::keygen::{self, KeyCommitments, Keygen};
 use spillproof_halo2::{Point, Scalar};
 
 use super::*;
-use crate::spillproof::bases::or_panic;
+use crate::spillproof::or_panic;
 use crate::spillproof::circuit::{self, column_id};
 use crate::spillproof::convert::{foreign_point, scalar};
 use crate::spillproof::protocol::affine;

@@ -7,7 +7,7 @@ use ::spillproof::Session;
 use spillproof_halo2::{instance_columns, Blinded, Domain, InstanceColumns, Protocol, Scalar, Values};
 
 use super::*;
-use crate::spillproof::bases::or_panic;
+use crate::spillproof::or_panic;
 use crate::spillproof::cells::AdviceCells;
 use crate::spillproof::circuit;
 use crate::spillproof::convert::{foreign, Foreign};

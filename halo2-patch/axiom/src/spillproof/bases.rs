@@ -16,6 +16,7 @@ use group::Group;
 use pairing::Engine;
 
 use super::engine::{store, Stored};
+use super::or_panic;
 use crate::arithmetic::{best_multiexp, g_to_lagrange, CurveAffine};
 use crate::poly::Polynomial;
 
@@ -143,14 +144,6 @@ where
     match (bases, on_disk) {
         (Bases::Disk(points), Some(columns)) => or_panic(points.commit_columns(&columns)),
         _ => polys.iter().map(|poly| commit::<E, B>(bases, poly)).collect(),
-    }
-}
-
-/// The value, where stock's signature leaves no other way than a panic to report an error of the engine.
-pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("spillproof: {error}"),
     }
 }
 

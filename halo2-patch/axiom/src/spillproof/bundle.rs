@@ -18,7 +18,7 @@ use ::spillproof::commit::Scalar;
 use ::spillproof::{Result, Session};
 use halo2curves::bn256::{Fr, G1Affine};
 
-use super::scalars::prover_session;
+use super::engine::prover_session;
 use super::values::{column, from_column};
 use crate::plonk::{permutation, Circuit, ProvingKey, VerifyingKey};
 use crate::poly::Polynomial;

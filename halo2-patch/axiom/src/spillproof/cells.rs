@@ -16,8 +16,8 @@ use ff::Field;
 use halo2curves::bn256::Fr;
 use spillproof_halo2::{ConstraintSystem, Domain, Scalar};
 
-use super::bases::or_panic;
 use super::convert::scalar;
+use super::or_panic;
 use crate::plonk::Assigned;
 
 /// A cell of an advice column.

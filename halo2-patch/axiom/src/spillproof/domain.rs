@@ -11,8 +11,8 @@ use ::spillproof::stream::{ntt, Transform};
 use ff::{Field, WithSmallOrderMulGroup};
 use spillproof_halo2::once;
 
-use super::bases::or_panic;
 use super::convert::scalar;
+use super::or_panic;
 use super::values::{column, constant, from_column};
 use crate::fft::recursive::FFTData;
 use crate::poly::{Coeff, EvaluationDomain, LagrangeCoeff, Polynomial};

@@ -1,9 +1,9 @@
-//! The only place that talks to the engine: bases as columns of the current session.
+//! The current session, and points of an SRS on its disk.
 //!
 //! The rest of the drop-in is generic over curves, and asks [`store`] whether there is a session and whether its curve is
-//! BN254's G1, the one that the engine keeps columns of. If either is not so, the answer is `None`, and stock it is.
+//! BN254's G1, the one that the engine keeps columns of. If either is not so, the answer is `None`, and the drop-in is stock.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use ::spillproof::stream::Scalars;
 use ::spillproof::Session;
 use group::prime::PrimeCurveAffine;
 use halo2curves::bn256::{Fr, G1Affine, G1};
+use halo2curves::CurveAffine;
 use spillproof_halo2::{Point, Scalar, StoredBasis};
 
 use super::convert::{foreign_point, scalar};
@@ -80,15 +81,29 @@ pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
     session.map_err(io::Error::other)
 }
 
+/// The current session, if the curve is the one that the engine knows.
+///
+/// # Errors
+/// If a session was asked for and can't be made.
+pub(crate) fn prover_session<C: CurveAffine + 'static>() -> io::Result<Option<Arc<Session>>> {
+    if TypeId::of::<C>() != TypeId::of::<G1Affine>() {
+        return Ok(None);
+    }
+    let session = session()?;
+    if let Some(session) = &session {
+        super::announce(session);
+    }
+    Ok(session)
+}
+
 /// The current session's store for this curve.
 ///
 /// # Errors
 /// As for [`session`].
 pub(crate) fn store<C: PrimeCurveAffine>() -> io::Result<Option<Box<dyn Store<C>>>> {
-    let Some(session) = session()? else {
+    let Some(session) = prover_session::<G1Affine>()? else {
         return Ok(None);
     };
-    super::announce(&session);
     let store: Box<dyn Store<G1Affine>> = Box::new(SessionStore { session });
     // The same type if C is BN254's G1, and else none.
     let store: Box<dyn Any> = Box::new(store);

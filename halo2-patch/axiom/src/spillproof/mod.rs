@@ -19,8 +19,8 @@
 //!   plan.rs     what keys and a proof will take
 //!   gpu.rs      a device for a session
 //!   verify.rs   what a device took part in is verified before it is returned
-//!   engine.rs   talks to the engine about points
-//!   scalars.rs  talks to the engine about scalars
+//!   engine.rs   the current session, and points of an SRS on its disk
+//!   stored.rs   values on its disk, or nowhere
 //! ```
 //!
 //! ```no_run
@@ -61,14 +61,14 @@ pub(crate) mod openings;
 pub(crate) mod params;
 mod plan;
 pub(crate) mod protocol;
-#[allow(dead_code)]
-pub(crate) mod scalars;
 pub(crate) mod selectors;
 pub(crate) mod serde;
+mod stored;
 mod switch;
 pub(crate) mod values;
 pub mod verify;
 
+use std::io;
 use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
@@ -113,6 +113,14 @@ fn announce(session: &Arc<Session>) {
             "spillproof: halo2-axiom 0.5.3 proves within a session"
         );
     });
+}
+
+/// The value, where stock's signature leaves no other way than a panic to report an error of the engine.
+pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("spillproof: {error}"),
+    }
 }
 
 /// Is the random polynomial of the vanishing argument to be drawn by one thread, in order? Within a session always; the

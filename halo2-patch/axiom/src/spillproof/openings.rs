@@ -9,8 +9,8 @@ use spillproof_halo2::{Opening, Point, Query, Scalar, Transcript};
 
 use super::bases::Bases;
 use super::convert::scalar;
+use super::engine::prover_session;
 use super::protocol::Written;
-use super::scalars::prover_session;
 use super::values::{column, evaluate, evaluate_all};
 use crate::poly::{Coeff, Polynomial, ProverQuery};
 use crate::transcript::{EncodedChallenge, TranscriptWrite};

@@ -10,8 +10,9 @@ use group::prime::PrimeCurveAffine;
 use pairing::Engine;
 use rand_core::RngCore;
 
-use super::bases::{or_panic, Bases};
+use super::bases::Bases;
 use super::engine::{store, Sink, Store};
+use super::or_panic;
 use crate::arithmetic::parallelize;
 use crate::helpers::SerdeCurveAffine;
 use crate::poly::kzg::commitment::ParamsKZG;

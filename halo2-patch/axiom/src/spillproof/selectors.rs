@@ -7,8 +7,8 @@ use ::spillproof::column::Workspace;
 use ff::Field;
 use spillproof_halo2::selectors::{self, activations, SelectorWriter};
 
-use super::bases::or_panic;
 use super::engine::session;
+use super::or_panic;
 use crate::helpers::pack;
 use crate::plonk::ConstraintSystem;
 

@@ -14,9 +14,9 @@ use ::spillproof::commit::Scalar;
 use ::spillproof::Session;
 use halo2curves::bn256::Fr;
 
-use super::bases::or_panic;
 use super::convert::scalar;
 use super::engine::session;
+use super::or_panic;
 use super::values::from_column;
 use crate::helpers::SerdePrimeField;
 use crate::poly::Polynomial;

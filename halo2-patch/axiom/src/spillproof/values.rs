@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   Memory(Vec<F>)          stock's, and whatever a caller brings along
-//!   Shared(Arc<..>)         Constant: one value, n times        (here)
-//!                           OnDisk:   a column of the engine    (scalars.rs)
+//!   Shared(Arc<..>)         Constant: one value, n times        (stored.rs)
+//!                           OnDisk:   a column of the engine
 //!                           Leased:   memory under a lease, what a `&mut` of the other two becomes
 //! ```
 //!
@@ -19,30 +19,20 @@ use std::fmt;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use ::spillproof::budget::{Budget, Lease, LeasedVec};
-use ::spillproof::column::{Column, Workspace};
-use ::spillproof::commit::Scalar;
+use ::spillproof::column::Column;
 use ff::Field;
 use halo2curves::bn256::Fr;
-use spillproof_halo2::{once, spill};
+use spillproof_halo2::{spill, Scalar};
 
-use super::bases::or_panic;
 use super::convert::{foreign, scalar};
-use super::engine;
-use super::scalars::{on_disk, OnDisk};
+use super::engine::session;
+use super::or_panic;
+use super::stored::{on_disk, Constant, OnDisk, Stored, Take};
 use crate::arithmetic::eval_polynomial;
 use crate::plonk::Assigned;
 use crate::poly::{Coeff, Polynomial};
-
-pub(crate) use super::scalars::prover_session;
-
-/// Takes values, chunk by chunk.
-type Take<'a, F> = dyn FnMut(&[F]) -> io::Result<()> + 'a;
-
-/// Values that are handed on at a time where they aren't read from a column.
-const CHUNK_VALUES: usize = 1 << 14;
 
 /// Backing of a `Polynomial`: dereferences to a slice of its values, wherever they are.
 pub struct Values<F>(Inner<F>);
@@ -51,38 +41,6 @@ enum Inner<F> {
     Memory(Vec<F>),
     // Stock's vector may be looked at after a caught panic, and so may this: nothing in it is left half changed.
     Shared(AssertUnwindSafe<Arc<dyn Stored<F>>>),
-}
-
-/// Values of a session.
-pub(super) trait Stored<F>: Send + Sync {
-    /// How many.
-    fn len(&self) -> usize;
-    /// All of them in memory, or mapped; the first call sees to that.
-    fn as_slice(&self) -> io::Result<&[F]>;
-    /// The first `len`, without a copy where that can be.
-    fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<F>>>;
-    /// A copy in leased memory.
-    fn leased(&self) -> io::Result<Arc<dyn Stored<F>>>;
-    /// A copy that the caller owns. It is leased only while it is made.
-    fn to_vec(&self) -> io::Result<Vec<F>>;
-    /// All values in order, in chunks.
-    fn for_each_chunk(&self, take: &mut dyn FnMut(&[F]) -> io::Result<()>) -> io::Result<()>;
-    /// As a mutable slice, if it is leased memory.
-    fn as_mut_slice(&mut self) -> Option<&mut [F]> {
-        None
-    }
-    /// The value, if all are this one.
-    fn constant(&self) -> Option<&F> {
-        None
-    }
-    /// The column, if it is one. Its elements are bn256's `Fr`, and so is `F`.
-    fn on_disk(&self) -> Option<&OnDisk> {
-        None
-    }
-    /// A column with these values, if one can be made of them without taking it from the caller: the copy is kept.
-    fn spilled(&self) -> Option<io::Result<Column<Scalar>>> {
-        None
-    }
 }
 
 impl<F> Values<F> {
@@ -252,144 +210,13 @@ impl<F: PartialEq> PartialEq for Values<F> {
 
 impl<F: Eq> Eq for Values<F> {}
 
-/// One value, `len` times. Takes no memory until someone asks for a slice.
-struct Constant<F: Copy> {
-    value: F,
-    len: usize,
-    workspace: Workspace,
-    slice: OnceLock<LeasedVec<F>>,
-    column: OnceLock<Column<Scalar>>,
-}
-
-impl<F: Copy + Send + Sync + 'static> Constant<F> {
-    fn shared(value: F, len: usize, workspace: &Workspace) -> Arc<dyn Stored<F>> {
-        Arc::new(Self {
-            value,
-            len,
-            workspace: workspace.clone(),
-            slice: OnceLock::new(),
-            column: OnceLock::new(),
-        })
-    }
-
-    fn filled(&self) -> io::Result<LeasedVec<F>> {
-        let budget = &self.workspace.budget;
-        let values = budget.vec(self.len, self.value, "a constant polynomial as a slice");
-        values.map_err(io::Error::other)
-    }
-}
-
-impl<F: Copy + Send + Sync + 'static> Stored<F> for Constant<F> {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn as_slice(&self) -> io::Result<&[F]> {
-        once(&self.slice, || self.filled()).map(|values| &**values)
-    }
-
-    fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<F>>> {
-        Ok(Self::shared(self.value, len, &self.workspace))
-    }
-
-    fn leased(&self) -> io::Result<Arc<dyn Stored<F>>> {
-        Ok(Leased::shared(self.filled()?, self.value, &self.workspace.budget))
-    }
-
-    fn to_vec(&self) -> io::Result<Vec<F>> {
-        let _lease = lease_of::<F>(&self.workspace.budget, self.len)?;
-        Ok(vec![self.value; self.len])
-    }
-
-    fn for_each_chunk(&self, take: &mut dyn FnMut(&[F]) -> io::Result<()>) -> io::Result<()> {
-        let chunk = vec![self.value; self.len.min(CHUNK_VALUES)];
-        let mut left = self.len;
-        while left > 0 {
-            let now = left.min(chunk.len());
-            take(&chunk[..now])?;
-            left -= now;
-        }
-        Ok(())
-    }
-
-    fn constant(&self) -> Option<&F> {
-        Some(&self.value)
-    }
-
-    fn spilled(&self) -> Option<io::Result<Column<Scalar>>> {
-        // Kept: the empty columns of a proof are asked for in several passes.
-        let column = once(&self.column, || {
-            let feed = &mut |take: &mut Take<'_, F>| self.for_each_chunk(take);
-            spill(&self.workspace, self.len, scalar, feed).map_err(io::Error::from)
-        });
-        Some(column.cloned())
-    }
-}
-
-/// Memory under a lease.
-pub(super) struct Leased<F: Copy> {
-    values: LeasedVec<F>,
-    /// Any value: copies are filled with it first.
-    fill: F,
-    budget: Budget,
-}
-
-impl<F: Copy + Send + Sync + 'static> Leased<F> {
-    pub(super) fn shared(values: LeasedVec<F>, fill: F, budget: &Budget) -> Arc<dyn Stored<F>> {
-        let budget = budget.clone();
-        Arc::new(Self { values, fill, budget })
-    }
-}
-
-impl<F: Copy + Send + Sync + 'static> Stored<F> for Leased<F> {
-    fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    fn as_slice(&self) -> io::Result<&[F]> {
-        Ok(&self.values)
-    }
-
-    fn prefix(&self, len: usize) -> io::Result<Arc<dyn Stored<F>>> {
-        let copy = self.budget.vec(len, self.fill, "a polynomial in memory");
-        let mut copy = copy.map_err(io::Error::other)?;
-        copy.copy_from_slice(&self.values[..len]);
-        Ok(Self::shared(copy, self.fill, &self.budget))
-    }
-
-    fn leased(&self) -> io::Result<Arc<dyn Stored<F>>> {
-        self.prefix(self.values.len())
-    }
-
-    fn to_vec(&self) -> io::Result<Vec<F>> {
-        let _lease = lease_of::<F>(&self.budget, self.values.len())?;
-        Ok(self.values.to_vec())
-    }
-
-    fn for_each_chunk(&self, take: &mut dyn FnMut(&[F]) -> io::Result<()>) -> io::Result<()> {
-        take(&self.values)
-    }
-
-    fn as_mut_slice(&mut self) -> Option<&mut [F]> {
-        Some(&mut self.values)
-    }
-}
-
-/// The right to hold `len` values while they are copied out.
-pub(super) fn lease_of<F>(budget: &Budget, len: usize) -> io::Result<Lease> {
-    let bytes = (len * size_of::<F>()) as u64;
-    budget
-        .lease(bytes, "a polynomial as a vector")
-        .map_err(io::Error::other)
-}
-
 /// `value`, `len` times: in a session without memory, if it is one that the engine knows; else a vector.
 ///
 /// Panics if a session was asked for and can't be made.
 pub(crate) fn constant<F: Copy + Send + Sync + 'static, B>(value: F, len: usize) -> Polynomial<F, B> {
     let kind = TypeId::of::<F>();
     if kind == TypeId::of::<Fr>() || kind == TypeId::of::<Assigned<Fr>>() {
-        if let Some(session) = or_panic(engine::session()) {
+        if let Some(session) = or_panic(session()) {
             return Polynomial::from_backing(Values::shared(Constant::shared(
                 value,
                 len,
@@ -414,8 +241,7 @@ pub(crate) fn column<F: Copy + 'static, B>(poly: &Polynomial<F, B>) -> io::Resul
             return column;
         }
     }
-    let session =
-        engine::session()?.ok_or_else(|| io::Error::other("a column of a polynomial, and no session"))?;
+    let session = session()?.ok_or_else(|| io::Error::other("a column of a polynomial, and no session"))?;
     let feed = &mut |take: &mut Take<'_, F>| values.for_each_chunk(take);
     Ok(spill(session.workspace(), values.len(), scalar, feed)?)
 }
