@@ -222,8 +222,8 @@ pub enum Placement {
     Auto,
 }
 
-/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk. Elements that do not fill
-/// it get frames of [`scratch_frame_bytes`].
+/// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk. Elements whose
+/// length does not divide it get frames of [`spillproof_format::frame_bytes_for`].
 pub const SCRATCH_FRAME_BYTES: usize = 16 * 1024;
 
 /// Bytes that a sequential reader or writer moves at a time, where the budget allows.

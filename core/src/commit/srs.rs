@@ -198,7 +198,7 @@ pub fn lagrange_from_monomial(
 }
 
 /// The primitive `2^log_n`-th root of unity that is a power of `root_of_unity`, a library's root of order 2^28. Libraries differ:
-/// [`HALO2_ROOT_OF_UNITY`] is halo2's, `Fr::TWO_ADIC_ROOT_OF_UNITY` arkworks'. From `log_n` = 6 on they give different domains.
+/// [`HALO2_ROOT_OF_UNITY`](super::HALO2_ROOT_OF_UNITY) is halo2's, `Fr::TWO_ADIC_ROOT_OF_UNITY` arkworks'. From `log_n` = 6 on they give different domains.
 ///
 /// # Errors
 /// [`Error::Invalid`] for `log_n` above 28.

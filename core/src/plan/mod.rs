@@ -1,7 +1,7 @@
 //! What a run will take, before any work: leases, passes, bytes read and written, seconds, and the smallest budget that works.
 //!
 //! Algorithm: a [dry run](crate::dry) of the very code that works. The caller gives a closure over a dry
-//! [`Workspace`](crate::column::Workspace); [`Plan::new`] runs it within the budget, and within others to find the smallest. Each stage cuts
+//! [`Workspace`]; [`Plan::new`] runs it within the budget, and within others to find the smallest. Each stage cuts
 //! its work as in a real run, so a plan refuses what a real run would refuse, and does so before the first byte is read.
 //!
 //! Bytes that maps write out and read back (cells of the witness, of fixed columns, of copies) depend on which cells a circuit assigns,

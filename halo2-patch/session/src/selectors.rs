@@ -4,8 +4,8 @@
 //! column. Which do depends on their degrees and on which pairs meet in some row ([`SelectorBits::conflicts`]), so a halo2's
 //! own compression is asked with a few rows ([`activations`]) instead of `n`.
 //!
-//! Shapes: a selector is `n / 8` bytes, eight rows a byte, the first in the lowest bit, in whole words of [`WORD_BYTES`].
-//! Memory: [`TILE_BYTES`] and a word for each selector, leased; `count^2` flags.
+//! Shapes: a selector is `n / 8` bytes, eight rows a byte, the first in the lowest bit, in whole words of `WORD_BYTES`.
+//! Memory: `TILE_BYTES` and a word for each selector, leased; `count^2` flags.
 
 use std::io;
 

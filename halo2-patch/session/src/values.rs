@@ -17,7 +17,7 @@ const REMEMBERED_MAX: usize = 64;
 
 /// A polynomial's values in a column, as elements `E`. Evaluations are remembered.
 ///
-/// Memory: what the engine leases for a pass; at most [`REMEMBERED_MAX`] evaluations.
+/// Memory: what the engine leases for a pass; at most `REMEMBERED_MAX` evaluations.
 pub struct StoredValues<E: Element> {
     column: Column<Scalar>,
     slice: OnceLock<MappedColumn<E>>,

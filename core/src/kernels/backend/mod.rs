@@ -1,9 +1,9 @@
 //! The one place that knows which instructions the processor has.
 //!
 //! An algorithm is a [`Kernel`]: a loop over [`Lanes`], W elements at a time, written once. A backend is a file that implements the lanes:
-//! [`portable`], one element in plain Rust, whose products are those of [`words`] (MULX and ADX) where the processor has them; and
-//! [`avx512`], eight elements in 52-bit multiply-adds. Lanes of a quadratic extension are made of any backend's lanes ([`quadratic`]). All
-//! backends give the same bits. Another one is another file, a [`Backend`] and a line in [`Backend::run`].
+//! `portable`, one element in plain Rust, whose products are those of `words` (MULX and ADX) where the processor has them; and `avx512`,
+//! eight elements in 52-bit multiply-adds. Lanes of a quadratic extension are made of any backend's lanes (`quadratic`). All backends give
+//! the same bits. Another one is another file, a [`Backend`] and a line in `Backend::run`.
 //!
 //! `SPILLPROOF_CPU=portable`, `avx2` or `avx512` forces a backend, so that one machine can test them all. Memory: none.
 

@@ -1,9 +1,9 @@
 //! Multiples of many affine points at once, and their sums and differences.
 //!
 //! In: points, and a scalar for all or one for each. Out: the multiples, in their places. Every block of points takes the same
-//! steps of a double-and-add, affine, with one inversion a step and block ([`ladder`]); scalars are halved by the curve's endomorphism where it has one ([`digits`]). Of a scalar of 254 bits that is some
-//! 127 doublings of 7 multiplications and 44 to 66 additions of 6. All inputs are taken: infinity, repeated and opposite points, points
-//! of small order, any scalar.
+//! steps of a double-and-add, affine, with one inversion a step and block (`ladder`); scalars are halved by the curve's endomorphism where it
+//! has one (`digits`). Of a scalar of 254 bits that is some 127 doublings of 7 multiplications and 44 to 66 additions of 6. All inputs are
+//! taken: infinity, repeated and opposite points, points of small order, any scalar.
 //!
 //! Blocks are worked on side by side on the rayon pool. Memory: [`Multiplier::bytes`].
 
