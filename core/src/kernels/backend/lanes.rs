@@ -29,6 +29,14 @@ pub trait WideKernel<F: CoordinateField> {
     fn run<const W: usize, L: WideLanes<F, W>>(self, lanes: L) -> Self::Output;
 }
 
+/// A part of a loop. `run` has to be `#[inline(always)]`.
+pub trait Task {
+    /// Its result.
+    type Output;
+    /// The part.
+    fn run(self) -> Self::Output;
+}
+
 /// Work that is done while a product is made. The multiplier is busy then, and a product is longer than the out-of-order window, so
 /// that the processor overlaps both only where their instructions are interleaved.
 pub trait Beside {
@@ -62,6 +70,9 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
 
     /// The lanes of the prime field.
     fn prime(self) -> Self::Prime;
+
+    /// Runs a part of a loop as a function of its own: a long one that stands in many places is compiled once.
+    fn outlined<K: Task>(self, task: K) -> K::Output;
 
     /// Elements from places in any memory.
     fn gather(self, from: [&F; W]) -> Self::Native;
@@ -114,6 +125,8 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     fn zeros(self, a: &Self::Native) -> u8;
     /// The lanes that are equal.
     fn equals(self, a: &Self::Native, b: &Self::Native) -> u8;
+    /// The lanes that are equal, of canonical values.
+    fn same(self, a: &Self::Value, b: &Self::Value) -> u8;
     /// The integer 1 in all lanes: some element that is not zero.
     fn unit(self) -> Self::Value;
     /// `a` in the lanes of `mask`, `b` in the others.

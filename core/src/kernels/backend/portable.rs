@@ -1,6 +1,6 @@
 //! One element at a time, in plain Rust: every value is canonical, and its native form is its form. Memory: none.
 
-use super::lanes::{Beside, Lanes};
+use super::lanes::{Beside, Lanes, Task};
 use crate::kernels::field::CoordinateField;
 
 /// The lanes of every processor.
@@ -20,6 +20,11 @@ impl<F: CoordinateField> Lanes<F, 1> for Portable {
     #[inline(always)]
     fn prime(self) -> Self {
         self
+    }
+
+    #[inline(always)]
+    fn outlined<K: Task>(self, task: K) -> K::Output {
+        task.run()
     }
 
     #[inline(always)]
@@ -141,6 +146,11 @@ impl<F: CoordinateField> Lanes<F, 1> for Portable {
 
     #[inline(always)]
     fn equals(self, a: &F, b: &F) -> u8 {
+        u8::from(a == b)
+    }
+
+    #[inline(always)]
+    fn same(self, a: &F, b: &F) -> u8 {
         u8::from(a == b)
     }
 

@@ -7,10 +7,14 @@
 //! less than 3, and p is added; the other component is below 2 A B / 32 + 2 <= 4. The sums of components, A + A and B + B, have to stay
 //! below R. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both components are below 4. Norms, for
 //! A <= 2: below 8 / 32 + 2 < 3.
+//!
+//! Products are functions of their own: operands go through memory, which costs little beside three products of the prime field.
 
 use ark_ff::{AdditiveGroup, PrimeField, QuadExtConfig, QuadExtField};
 
-use super::lanes::{Beside, Lanes};
+use std::marker::PhantomData;
+
+use super::lanes::{Beside, Lanes, Task};
 use crate::kernels::field::CoordinateField;
 
 /// Lanes of the extension over lanes `L` of the prime field.
@@ -93,18 +97,19 @@ where
         for step in 0..STEPS {
             beside.step(step, STEPS);
         }
-        let mut columns = self.no_columns();
-        self.add_product(&mut columns, a, b);
-        self.reduced_above(&columns, 1)
+        let (lanes, field) = (self, PhantomData::<P>);
+        self.0.outlined(Product { lanes, a, b, field })
     }
 
     #[inline(always)]
-    fn square(self, [a0, a1]: &Self::Value) -> Self::Value {
-        let base = self.0;
-        let sum = base.carried(base.sum(a0, a1));
-        let difference = base.carried(base.difference(a0, a1, 4));
-        let twice = base.carried(base.sum(a1, a1));
-        [base.product(&sum, &difference), base.product(a0, &twice)]
+    fn square(self, a: &Self::Value) -> Self::Value {
+        let (lanes, field) = (self, PhantomData::<P>);
+        self.0.outlined(Square { lanes, a, field })
+    }
+
+    #[inline(always)]
+    fn outlined<K: Task>(self, task: K) -> K::Output {
+        self.0.outlined(task)
     }
 
     #[inline(always)]
@@ -207,6 +212,11 @@ where
     }
 
     #[inline(always)]
+    fn same(self, a: &Self::Value, b: &Self::Value) -> u8 {
+        self.0.same(&a[0], &b[0]) & self.0.same(&a[1], &b[1])
+    }
+
+    #[inline(always)]
     fn unit(self) -> Self::Value {
         [self.0.unit(), self.0.splat(&P::BaseField::ZERO)]
     }
@@ -219,5 +229,54 @@ where
     #[inline(always)]
     fn exchanged(self, [c0, c1]: &Self::Value, step: usize) -> Self::Value {
         [self.0.exchanged(c0, step), self.0.exchanged(c1, step)]
+    }
+}
+
+/// `a * b`.
+struct Product<'a, P, L, V, const W: usize> {
+    lanes: Quadratic<L>,
+    a: &'a [V; 2],
+    b: &'a [V; 2],
+    field: PhantomData<P>,
+}
+
+impl<P, L, const W: usize> Task for Product<'_, P, L, L::Value, W>
+where
+    P: QuadExtConfig<BaseField: CoordinateField<Prime = P::BaseField> + PrimeField>,
+    QuadExtField<P>: CoordinateField<Prime = P::BaseField>,
+    L: Lanes<P::BaseField, W, Prime = L>,
+{
+    type Output = [L::Value; 2];
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let Self { lanes, a, b, .. } = self;
+        let mut columns = Lanes::<QuadExtField<P>, W>::no_columns(lanes);
+        Lanes::<QuadExtField<P>, W>::add_product(lanes, &mut columns, a, b);
+        Lanes::<QuadExtField<P>, W>::reduced_above(lanes, &columns, 1)
+    }
+}
+
+/// `a * a`.
+struct Square<'a, P, L, V, const W: usize> {
+    lanes: Quadratic<L>,
+    a: &'a [V; 2],
+    field: PhantomData<P>,
+}
+
+impl<P, L, const W: usize> Task for Square<'_, P, L, L::Value, W>
+where
+    P: QuadExtConfig<BaseField: CoordinateField<Prime = P::BaseField> + PrimeField>,
+    L: Lanes<P::BaseField, W, Prime = L>,
+{
+    type Output = [L::Value; 2];
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        let (Quadratic(base), [a0, a1]) = (self.lanes, self.a);
+        let sum = base.carried(base.sum(a0, a1));
+        let difference = base.carried(base.difference(a0, a1, 4));
+        let twice = base.carried(base.sum(a1, a1));
+        [base.product(&sum, &difference), base.product(a0, &twice)]
     }
 }

@@ -245,9 +245,7 @@ fn suite<F: CoordinateField>() {
 #[test]
 fn primes_of_four_limbs() {
     suite::<ark_bn254::Fq>();
-    suite::<ark_bn254::Fr>();
     suite::<ark_pallas::Fq>();
-    suite::<ark_pallas::Fr>();
     suite::<ark_bls12_381::Fr>();
 }
 

@@ -45,8 +45,7 @@ pub(super) type Pair = [u32; 2];
 /// What the places of a queue mean. A sum may go where its own first operand is, but where no other operand of the queue is.
 pub(super) trait Places<P: Curve> {
     /// Whether bit 0 of an operand's place says that its negation is meant.
-    const SIGNED: [bool; 2];
-
+    fn signed(&self) -> [bool; 2];
     /// The first operand.
     fn first(&self, place: u32) -> &Point<P>;
     /// The second operand.
@@ -59,7 +58,7 @@ pub(super) trait Places<P: Curve> {
     fn operands(&self, pair: Pair) -> [Point<P>; 2] {
         let signed = |point: &Point<P>, which: usize| Coordinates {
             x: point.x,
-            y: point.y.signed(Self::SIGNED[which] && pair[which] & 1 == 1),
+            y: point.y.signed(self.signed()[which] && pair[which] & 1 == 1),
         };
         [signed(self.first(pair[0]), 0), signed(self.second(pair[1]), 1)]
     }
@@ -356,10 +355,11 @@ fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
         }
         lanes.over_norm(&denominator, &own)
     };
-    if S::SIGNED[0] {
+    let signed = places.signed();
+    if signed[0] {
         a_y = lanes.signed(&a_y, negative(&all, 0));
     }
-    if S::SIGNED[1] {
+    if signed[1] {
         b_y = lanes.signed(&b_y, negative(&all, 1));
     }
     let mut numerator = lanes.carried(lanes.difference(&b_y, &a_y, 1));

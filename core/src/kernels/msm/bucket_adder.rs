@@ -20,9 +20,10 @@ impl<P: Curve> BucketAdder<P> {
     pub fn add(&mut self, pairs: &[[u32; 2]], buckets: &mut [Point<P>], points: &[Point<P>]) {
         self.0.add(
             pairs,
-            &mut Joins::<P, true> {
+            &mut Joins::<P> {
                 to: buckets,
                 from: points,
+                signed: true,
             },
         );
     }

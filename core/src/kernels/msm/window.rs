@@ -160,14 +160,16 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
             joins += (end - begin) % 2;
             begin = end;
         }
-        let mut from_bases = Joins::<P, true> {
+        let mut from_bases = Joins::<P> {
             to: buckets,
             from: bases,
+            signed: true,
         };
         self.adder.add(&self.joins[..joins], &mut from_bases);
-        let mut to_work = IntoWork::<P, true> {
+        let mut to_work = IntoWork::<P> {
             from: bases,
             to: &mut self.work,
+            signed: true,
         };
         self.adder.add(&self.pairs[..paired], &mut to_work);
         runs
@@ -192,9 +194,10 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
             };
             kept += usize::from(half > 0);
         }
-        let mut from_work = Joins::<P, false> {
+        let mut from_work = Joins::<P> {
             to: buckets,
             from: &self.work,
+            signed: false,
         };
         self.adder.add(&self.joins[..joins], &mut from_work);
         self.adder
@@ -205,9 +208,10 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
     /// The places of `pairs` in `source`, for each number below `count` one, are added into the work array, in the same order.
     pub(super) fn add_from(&mut self, source: &[Point<P>], count: usize, pair: impl Fn(usize) -> Pair) {
         self.queue(count, pair);
-        let mut places = IntoWork::<P, false> {
+        let mut places = IntoWork::<P> {
             from: source,
             to: &mut self.work,
+            signed: false,
         };
         self.adder.add(&self.pairs[..count], &mut places);
     }
@@ -226,17 +230,21 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
 }
 
 /// Both operands from one slice, sums to another, in the queue's order. Places of signed points have the sign in bit 0.
-struct IntoWork<'a, P: Curve, const SIGNED: bool> {
+struct IntoWork<'a, P: Curve> {
     from: &'a [Point<P>],
     to: &'a mut [Point<P>],
+    signed: bool,
 }
 
-impl<P: Curve, const SIGNED: bool> Places<P> for IntoWork<'_, P, SIGNED> {
-    const SIGNED: [bool; 2] = [SIGNED; 2];
+impl<P: Curve> Places<P> for IntoWork<'_, P> {
+    #[inline(always)]
+    fn signed(&self) -> [bool; 2] {
+        [self.signed; 2]
+    }
 
     #[inline(always)]
     fn first(&self, place: u32) -> &Point<P> {
-        &self.from[place as usize >> u32::from(SIGNED)]
+        &self.from[place as usize >> u32::from(self.signed)]
     }
 
     #[inline(always)]
@@ -251,13 +259,17 @@ impl<P: Curve, const SIGNED: bool> Places<P> for IntoWork<'_, P, SIGNED> {
 }
 
 /// Points of the second slice to points of the first.
-pub(super) struct Joins<'a, P: Curve, const SIGNED: bool> {
+pub(super) struct Joins<'a, P: Curve> {
     pub(super) to: &'a mut [Point<P>],
     pub(super) from: &'a [Point<P>],
+    pub(super) signed: bool,
 }
 
-impl<P: Curve, const SIGNED: bool> Places<P> for Joins<'_, P, SIGNED> {
-    const SIGNED: [bool; 2] = [false, SIGNED];
+impl<P: Curve> Places<P> for Joins<'_, P> {
+    #[inline(always)]
+    fn signed(&self) -> [bool; 2] {
+        [false, self.signed]
+    }
 
     #[inline(always)]
     fn first(&self, place: u32) -> &Point<P> {
@@ -266,7 +278,7 @@ impl<P: Curve, const SIGNED: bool> Places<P> for Joins<'_, P, SIGNED> {
 
     #[inline(always)]
     fn second(&self, place: u32) -> &Point<P> {
-        &self.from[place as usize >> u32::from(SIGNED)]
+        &self.from[place as usize >> u32::from(self.signed)]
     }
 
     #[inline(always)]
@@ -279,7 +291,10 @@ impl<P: Curve, const SIGNED: bool> Places<P> for Joins<'_, P, SIGNED> {
 struct InPlace<'a, P: Curve>(&'a mut [Point<P>]);
 
 impl<P: Curve> Places<P> for InPlace<'_, P> {
-    const SIGNED: [bool; 2] = [false; 2];
+    #[inline(always)]
+    fn signed(&self) -> [bool; 2] {
+        [false; 2]
+    }
 
     #[inline(always)]
     fn first(&self, place: u32) -> &Point<P> {

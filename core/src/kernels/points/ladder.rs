@@ -500,21 +500,10 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         true
     }
 
-    /// Where a canonical value is zero. Slow.
+    /// Where a canonical value is zero.
     #[inline(always)]
     fn zeros(&self, value: &L::Value) -> u8 {
-        self.equals(value, &self.zero())
-    }
-
-    /// Where canonical values are equal. Slow.
-    #[inline(always)]
-    fn equals(&self, a: &L::Value, b: &L::Value) -> u8 {
-        let (a, b) = (self.elements(a), self.elements(b));
-        let mut mask = 0;
-        for lane in 0..W {
-            mask |= u8::from(a[lane] == b[lane]) << lane;
-        }
-        mask
+        self.lanes.same(value, &self.zero())
     }
 
     /// Canonical, so that zero stays zero.
@@ -529,8 +518,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     fn special(&self, a: &[L::Value; 2], b: &[L::Value; 2]) -> Special {
         let first_is_infinity = self.zeros(&a[0]) & self.zeros(&a[1]);
         let second_is_infinity = self.zeros(&b[0]) & self.zeros(&b[1]) & !first_is_infinity;
-        let same_x = self.equals(&a[0], &b[0]) & !first_is_infinity & !second_is_infinity;
-        let doubling = same_x & self.equals(&a[1], &b[1]) & !self.zeros(&a[1]);
+        let same_x = self.lanes.same(&a[0], &b[0]) & !first_is_infinity & !second_is_infinity;
+        let doubling = same_x & self.lanes.same(&a[1], &b[1]) & !self.zeros(&a[1]);
         Special {
             first_is_infinity,
             second_is_infinity,

@@ -2,22 +2,16 @@
 //!
 //! An [`Ifma`] is the proof that the processor has AVX-512 F, DQ and IFMA: only [`Ifma::detect`] makes one, and every instruction is a
 //! method of it. [`Ifma::run`] is the one place where the compiler is told that the instructions may be used: everything below it is
-//! `inline(always)`, so that it is compiled there. Memory: none.
+//! `inline(always)`, so that it is compiled there, or is another [`Ifma::run`]. Memory: none.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
+use crate::kernels::backend::lanes::Task;
+
 /// Proof that the processor has AVX-512 F, DQ and IFMA.
 #[derive(Clone, Copy)]
 pub struct Ifma(());
-
-/// A loop that uses the instructions. `run` has to be `#[inline(always)]`.
-pub trait Work {
-    /// Its result.
-    type Output;
-    /// The loop.
-    fn run(self) -> Self::Output;
-}
 
 impl Ifma {
     /// The proof, if this processor has the instructions.
@@ -28,14 +22,15 @@ impl Ifma {
         has_all.then_some(Self(()))
     }
 
-    /// Runs a loop, compiled for the instructions.
-    pub fn run<T: Work>(self, work: T) -> T::Output {
+    /// Runs a task, compiled for the instructions, as a function of its own.
+    pub fn run<T: Task>(self, task: T) -> T::Output {
+        #[inline(never)]
         #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-        fn with_features<T: Work>(work: T) -> T::Output {
-            work.run()
+        fn with_features<T: Task>(task: T) -> T::Output {
+            task.run()
         }
         // SAFETY: an `Ifma` exists only where `detect` has found these three features.
-        unsafe { with_features(work) }
+        unsafe { with_features(task) }
     }
 }
 

@@ -25,9 +25,8 @@ use ark_ff::{Fp, MontBackend, MontConfig, PrimeField, QuadExtConfig, QuadExtFiel
 
 pub(super) use butterfly::forget_buffers;
 pub use instructions::Ifma;
-use instructions::Work;
 
-use super::lanes::{Beside, Kernel, Lanes, WideKernel, WideLanes};
+use super::lanes::{Beside, Kernel, Lanes, Task, WideKernel, WideLanes};
 use super::quadratic::Quadratic;
 use super::radix52::{LIMB_BITS, LIMB_MASK, Radix52, to_radix_52};
 use crate::kernels::field::CoordinateField;
@@ -92,7 +91,7 @@ impl<F, L, K> Loop<F, L, K> {
     }
 }
 
-impl<F: CoordinateField, L: Lanes<F, WIDTH>, K: Kernel<F>> Work for Loop<F, L, K> {
+impl<F: CoordinateField, L: Lanes<F, WIDTH>, K: Kernel<F>> Task for Loop<F, L, K> {
     type Output = K::Output;
 
     #[inline(always)]
@@ -118,7 +117,7 @@ impl<F, L, K> WideLoop<F, L, K> {
     }
 }
 
-impl<F: CoordinateField, L: WideLanes<F, WIDTH>, K: WideKernel<F>> Work for WideLoop<F, L, K> {
+impl<F: CoordinateField, L: WideLanes<F, WIDTH>, K: WideKernel<F>> Task for WideLoop<F, L, K> {
     type Output = K::Output;
 
     #[inline(always)]
@@ -354,6 +353,11 @@ where
     #[inline(always)]
     fn prime(self) -> Self {
         self
+    }
+
+    #[inline(always)]
+    fn outlined<K: Task>(self, task: K) -> K::Output {
+        self.ifma.run(task)
     }
 
     #[inline(always)]
@@ -610,6 +614,15 @@ where
     fn equals(self, a: &Native<N>, b: &Native<N>) -> u8 {
         let mut equal = u8::MAX;
         for i in 0..N {
+            equal = self.ifma.equal_where(equal, a.0[i], b.0[i]);
+        }
+        equal
+    }
+
+    #[inline(always)]
+    fn same(self, a: &Packed52<L>, b: &Packed52<L>) -> u8 {
+        let mut equal = u8::MAX;
+        for i in 0..L {
             equal = self.ifma.equal_where(equal, a.0[i], b.0[i]);
         }
         equal
