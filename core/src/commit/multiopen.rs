@@ -13,25 +13,28 @@
 
 use std::ops::Range;
 
-use ark_bn254::{G1Affine, g1};
-use ark_ec::CurveGroup;
+use ark_ec::short_weierstrass::Affine;
+use ark_ec::{AffineRepr, CurveConfig, CurveGroup};
 use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
 
-use super::{G1, Scalar};
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
 use crate::dry::Work;
-use crate::kernels::curve::Point;
-use crate::kernels::field::CoordinateField;
+use crate::kernels::curve::{Curve, Point};
+use crate::kernels::field::KernelField;
 use crate::kernels::msm::MsmConfig;
 use crate::kernels::poly::{add_scaled, divide_chunk};
 use crate::stream::{Sums, beyond, descending_sum, distinct, leased_kernel, merged};
-use crate::tier::{POINT_BYTES, ReadElements, SCALAR_BYTES};
+use crate::tier::ReadElements;
 use crate::{Error, Result};
 
 /// The commitment to a sum of quotients, the sum if it is kept, and of each combination the remainder by its last root.
-type Opened = (G1Affine, Option<Column<Scalar>>, Vec<Scalar>);
+type Opened<P> = (
+    Affine<P>,
+    Option<Column<<P as CurveConfig>::ScalarField>>,
+    Vec<<P as CurveConfig>::ScalarField>,
+);
 
 /// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`, without remainder.
 #[derive(Clone, Debug)]
@@ -71,9 +74,9 @@ pub struct OpeningPlan {
 impl OpeningPlan {
     /// A plan within `available_bytes`, for a pass over distinct `columns` that makes `combinations` quotients of `len`
     /// coefficients, and keeps the sum if `keep`.
-    fn new(
-        bases: &Column<G1>,
-        columns: &[&Column<Scalar>],
+    fn new<P: Curve<ScalarField: Element>>(
+        bases: &Column<Point<P>>,
+        columns: &[&Column<P::ScalarField>],
         combinations: usize,
         len: u64,
         keep: bool,
@@ -83,12 +86,15 @@ impl OpeningPlan {
         let frames: Vec<u64> = columns.iter().map(|column| column.transfer_bytes(1)).collect();
         let threads = rayon::current_num_threads();
         let digests = if keep { len.div_ceil(CHUNK_MIN) * 32 } else { 0 }.next_multiple_of(4096);
+        let scalars = |count: u64| count * size_of::<P::ScalarField>() as u64;
         let chunk_bytes = |chunk: u64| {
-            Sums::<Scalar>::bytes_of(frames.iter().copied(), chunk) + (combinations as u64 * chunk * 32)
+            Sums::<P::ScalarField>::bytes_of(frames.iter().copied(), chunk)
+                + scalars(combinations as u64 * chunk)
         };
         let msm_bytes = |chunk: u64| {
-            let points = chunk * 64 + POINTS_AHEAD * (chunk * 64).max(base_frame_bytes);
-            points + chunk * 32 + if keep { WRITER_CHUNKS * chunk * 32 } else { 0 }
+            let read = POINTS_AHEAD * (chunk * Point::<P>::BYTES as u64).max(base_frame_bytes);
+            let points = chunk * size_of::<Point<P>>() as u64 + read;
+            points + scalars(chunk) + if keep { scalars(WRITER_CHUNKS * chunk) } else { 0 }
         };
         let useful = len.next_power_of_two().max(CHUNK_MIN);
         let largest = |most: u64, bytes: &dyn Fn(u64) -> u64| {
@@ -104,13 +110,13 @@ impl OpeningPlan {
         loop {
             let fixed_bytes = digests + chunk_bytes(chunk) + msm_bytes(msm_chunk);
             let rest_bytes = available_bytes.saturating_sub(fixed_bytes);
-            match MsmConfig::choose::<g1::Config>(len, 1, threads, rest_bytes) {
+            match MsmConfig::choose::<P>(len, 1, threads, rest_bytes) {
                 Ok(config) => {
                     return Ok(Self {
                         chunk,
                         msm_chunk,
                         config,
-                        leased_bytes: fixed_bytes + config.workspace_bytes::<g1::Config>(),
+                        leased_bytes: fixed_bytes + config.workspace_bytes::<P>(),
                     });
                 }
                 Err(_) if msm_chunk > chunk => msm_chunk /= 2,
@@ -147,15 +153,15 @@ impl OpeningPlan {
 }
 
 /// Combinations in terms of their distinct columns.
-struct Resolved<'a> {
-    columns: Vec<&'a Column<Scalar>>,
+struct Resolved<'a, F> {
+    columns: Vec<&'a Column<F>>,
     /// For each combination: (column, factor), each column once.
-    sums: Vec<Vec<(usize, Scalar)>>,
+    sums: Vec<Vec<(usize, F)>>,
     /// The length of the longest.
     len: u64,
 }
 
-fn resolve<'a>(combinations: &[Combination<'a, Scalar>]) -> Resolved<'a> {
+fn resolve<'a, F: KernelField + Element>(combinations: &[Combination<'a, F>]) -> Resolved<'a, F> {
     let all = combinations.iter().flat_map(|combination| &combination.terms);
     let (columns, places) = distinct(all.map(|(_, column)| *column));
     let mut places = places.as_slice();
@@ -167,7 +173,7 @@ fn resolve<'a>(combinations: &[Combination<'a, Scalar>]) -> Resolved<'a> {
             places = others;
             let lens = combination.terms.iter().map(|(_, column)| column.len());
             len = lens.fold(len.max(combination.low.len() as u64), u64::max);
-            let factors: Vec<Scalar> = combination.terms.iter().map(|(factor, _)| *factor).collect();
+            let factors: Vec<F> = combination.terms.iter().map(|(factor, _)| *factor).collect();
             merged(mine, &factors)
         })
         .collect();
@@ -178,15 +184,15 @@ fn resolve<'a>(combinations: &[Combination<'a, Scalar>]) -> Resolved<'a> {
 ///
 /// # Errors
 /// [`Error::BudgetTooSmall`] with the number of bytes that would do.
-pub fn plan(
+pub fn plan<P: Curve<ScalarField: Element>>(
     workspace: &Workspace,
-    bases: &Column<G1>,
-    combinations: &[Combination<'_, Scalar>],
+    bases: &Column<Point<P>>,
+    combinations: &[Combination<'_, P::ScalarField>],
     keep: bool,
 ) -> Result<OpeningPlan> {
     let Resolved { columns, len, .. } = resolve(combinations);
     let available = workspace.budget.available_bytes();
-    OpeningPlan::new(bases, &columns, combinations.len(), len, keep, available)
+    OpeningPlan::new::<P>(bases, &columns, combinations.len(), len, keep, available)
 }
 
 /// Commits to the sum of all combinations, over the monomial form of an SRS, in one descending pass over all columns; and
@@ -195,32 +201,32 @@ pub fn plan(
 /// # Errors
 /// [`Error::Invalid`] for a column longer than `bases`; [`Error::BudgetTooSmall`] before any work;
 /// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
-pub fn divide_and_commit(
+pub fn divide_and_commit<P: Curve<ScalarField: Element>>(
     workspace: &Workspace,
-    bases: &Column<G1>,
-    combinations: &[Combination<'_, Scalar>],
+    bases: &Column<Point<P>>,
+    combinations: &[Combination<'_, P::ScalarField>],
     keep: bool,
-) -> Result<(G1Affine, Option<Column<Scalar>>)> {
-    let (sum, kept, _) = divide(workspace, bases, combinations, keep)?;
+) -> Result<(Affine<P>, Option<Column<P::ScalarField>>)> {
+    let (sum, kept, _) = divide::<P>(workspace, bases, combinations, keep)?;
     Ok((sum, kept))
 }
 
 /// The same, with the remainders.
-pub(super) fn divide(
+pub(super) fn divide<P: Curve<ScalarField: Element>>(
     workspace: &Workspace,
-    bases: &Column<G1>,
-    combinations: &[Combination<'_, Scalar>],
+    bases: &Column<Point<P>>,
+    combinations: &[Combination<'_, P::ScalarField>],
     keep: bool,
-) -> Result<Opened> {
-    workspace.run(|| divide_in_turn(workspace, bases, combinations, keep))
+) -> Result<Opened<P>> {
+    workspace.run(|| divide_in_turn::<P>(workspace, bases, combinations, keep))
 }
 
-fn divide_in_turn(
+fn divide_in_turn<P: Curve<ScalarField: Element>>(
     workspace: &Workspace,
-    bases: &Column<G1>,
-    combinations: &[Combination<'_, Scalar>],
+    bases: &Column<Point<P>>,
+    combinations: &[Combination<'_, P::ScalarField>],
     keep: bool,
-) -> Result<Opened> {
+) -> Result<Opened<P>> {
     let resolved = resolve(combinations);
     let (columns, len) = (&resolved.columns, resolved.len);
     if len > bases.len() {
@@ -230,7 +236,7 @@ fn divide_in_turn(
         });
     }
     let budget = &workspace.budget;
-    let plan = OpeningPlan::new(
+    let plan = OpeningPlan::new::<P>(
         bases,
         columns,
         combinations.len(),
@@ -246,16 +252,20 @@ fn divide_in_turn(
     );
     let bases = bases.prefix(len)?;
     if workspace.is_dry() {
-        let kept = rehearse(&bases, columns, &plan, combinations.len() as u64, keep)?;
-        return Ok((G1Affine::identity(), kept, vec![Scalar::ZERO; combinations.len()]));
+        let kept = rehearse::<P>(&bases, columns, &plan, combinations.len() as u64, keep)?;
+        return Ok((
+            Affine::zero(),
+            kept,
+            vec![P::ScalarField::ZERO; combinations.len()],
+        ));
     }
     let pass = || Pass::new(workspace, combinations, &resolved, &plan, keep);
-    if let Some(done) = on_tier(&bases, &plan, pass)? {
+    if let Some(done) = on_tier::<P>(&bases, &plan, pass)? {
         return Ok(done);
     }
-    let (_msm_bytes, mut msm) = leased_kernel::<g1::Config>(plan.config, budget)?;
+    let (_msm_bytes, mut msm) = leased_kernel::<P>(plan.config, budget)?;
     let msm_chunk = plan.msm_chunk as usize;
-    let mut points = budget.vec(msm_chunk, Point::<g1::Config>::INFINITY, "MSM bases")?;
+    let mut points = budget.vec(msm_chunk, Point::<P>::INFINITY, "MSM bases")?;
     let mut pass = pass()?;
     let mut bases = bases.reader(descending(len, plan.msm_chunk), POINTS_AHEAD as usize)?;
     while let Some(region) = bases.next_into(&mut points)? {
@@ -264,35 +274,35 @@ fn divide_in_turn(
     let sum = msm
         .finish()
         .first()
-        .map_or(G1Affine::identity(), |sum| sum.into_affine());
+        .map_or(Affine::zero(), |sum| sum.into_affine());
     let (kept, remainders) = pass.finish()?;
     Ok((sum, kept, remainders))
 }
 
 /// The dry run of a pass over distinct `columns`.
-fn rehearse(
-    bases: &Column<G1>,
-    columns: &[&Column<Scalar>],
+fn rehearse<P: Curve<ScalarField: Element>>(
+    bases: &Column<Point<P>>,
+    columns: &[&Column<P::ScalarField>],
     plan: &OpeningPlan,
     combinations: u64,
     keep: bool,
-) -> Result<Option<Column<Scalar>>> {
+) -> Result<Option<Column<P::ScalarField>>> {
     let (workspace, len) = (bases.workspace(), bases.len());
     let (chunk, msm_chunk) = (plan.chunk, plan.msm_chunk);
     let hold = |bytes| workspace.hold(bytes, WHAT);
-    let scalars = |count: u64| count * SCALAR_BYTES as u64;
-    let draft = || Draft::<Scalar>::scratch(workspace, KEPT, len, Placement::Disk);
+    let scalars = |count: u64| count * size_of::<P::ScalarField>() as u64;
+    let draft = || Draft::<P::ScalarField>::scratch(workspace, KEPT, len, Placement::Disk);
     let kept = keep.then(draft).transpose()?;
     let _scalars = (hold(scalars(msm_chunk))?, hold(scalars(combinations * chunk))?);
     let _columns = Sums::rehearse(workspace, columns, chunk)?;
-    descending_sum(bases, msm_chunk, &mut |_: u64, _: &mut [u8]| Ok(()))?;
+    descending_sum::<P>(bases, msm_chunk, &mut |_: u64, _: &mut [u8]| Ok(()))?;
     let _msm = (
-        hold(plan.config.workspace_bytes::<g1::Config>())?,
-        hold(msm_chunk * POINT_BYTES as u64)?,
+        hold(plan.config.workspace_bytes::<P>())?,
+        hold(msm_chunk * size_of::<Point<P>>() as u64)?,
         hold(bases.reader_bytes(msm_chunk, POINTS_AHEAD))?,
     );
     bases.count_read();
-    workspace.passed(1, Work::additions(plan.config.cost::<g1::Config>(len)));
+    workspace.passed(1, Work::additions(plan.config.cost::<P>(len)));
     let products = (columns.len() as u64 + 2 * combinations) * len;
     workspace.passed(0, Work::products(products as f64));
     let Some(kept) = kept else { return Ok(None) };
@@ -304,11 +314,11 @@ const WHAT: &str = "opening";
 const KEPT: &str = "sum of quotients";
 
 /// The whole pass with the sum made by the workspace's tier; `None` if there is none, or it declined.
-fn on_tier<'a>(
-    bases: &Column<G1>,
+fn on_tier<'a, P: Curve<ScalarField: Element>>(
+    bases: &Column<Point<P>>,
     plan: &OpeningPlan,
-    pass: impl Fn() -> Result<Pass<'a>>,
-) -> Result<Option<Opened>> {
+    pass: impl Fn() -> Result<Pass<'a, P::ScalarField>>,
+) -> Result<Option<Opened<P>>> {
     if bases.workspace().tier.is_none() || bases.is_empty() {
         return Ok(None);
     }
@@ -321,7 +331,7 @@ fn on_tier<'a>(
         next: 0,
         held: 0..0,
     };
-    let sum = descending_sum(bases, plan.msm_chunk, &mut totals)?;
+    let sum = descending_sum::<P>(bases, plan.msm_chunk, &mut totals)?;
     match (sum, totals.pass) {
         (Some(sum), Some(pass)) => {
             let (kept, remainders) = pass.finish()?;
@@ -338,21 +348,21 @@ fn on_tier<'a>(
 }
 
 /// One pass over all columns, a chunk of the MSM at a time from the top down: the scalars of the sum.
-struct Pass<'a> {
-    combinations: &'a [Combination<'a, Scalar>],
-    numerators: Sums<'a, Scalar>,
-    divisions: Vec<Division<'a>>,
-    quotients: LeasedVec<Scalar>,
-    totals: LeasedVec<Scalar>,
+struct Pass<'a, F: KernelField + Element> {
+    combinations: &'a [Combination<'a, F>],
+    numerators: Sums<'a, F>,
+    divisions: Vec<Division<'a, F>>,
+    quotients: LeasedVec<F>,
+    totals: LeasedVec<F>,
     chunk: u64,
-    kept: Option<Draft<Scalar>>,
+    kept: Option<Draft<F>>,
 }
 
-impl<'a> Pass<'a> {
+impl<'a, F: KernelField + Element> Pass<'a, F> {
     fn new(
         workspace: &Workspace,
-        combinations: &'a [Combination<'a, Scalar>],
-        resolved: &Resolved<'a>,
+        combinations: &'a [Combination<'a, F>],
+        resolved: &Resolved<'a, F>,
         plan: &OpeningPlan,
         keep: bool,
     ) -> Result<Self> {
@@ -363,8 +373,8 @@ impl<'a> Pass<'a> {
         Ok(Self {
             combinations,
             kept: keep.then(draft).transpose()?,
-            totals: budget.vec(plan.msm_chunk as usize, Scalar::ZERO, "MSM scalars")?,
-            quotients: budget.vec(combinations.len() * chunk, Scalar::ZERO, "quotients")?,
+            totals: budget.vec(plan.msm_chunk as usize, F::ZERO, "MSM scalars")?,
+            quotients: budget.vec(combinations.len() * chunk, F::ZERO, "quotients")?,
             divisions: combinations.iter().map(Division::new).collect(),
             numerators: Sums::new(workspace, columns, sums.clone(), len, plan.chunk)?,
             chunk: plan.chunk,
@@ -372,7 +382,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The scalars of `region`, the next one; they are kept if that was asked for.
-    fn step(&mut self, region: Region) -> Result<&[Scalar]> {
+    fn step(&mut self, region: Region) -> Result<&[F]> {
         let Region::Span { start, len } = region else {
             return Ok(&[]);
         };
@@ -391,7 +401,7 @@ impl<'a> Pass<'a> {
                 .with_max_len(1)
                 .for_each(|(values, division)| division.step(start + within as u64, &mut values[..len]));
             let total = &mut totals[within..within + len];
-            total.fill(Scalar::ZERO);
+            total.fill(F::ZERO);
             for (values, combination) in self.quotients.chunks(chunk).zip(self.combinations) {
                 add_scaled(total, &combination.scale, &values[..len]);
             }
@@ -403,9 +413,9 @@ impl<'a> Pass<'a> {
     }
 
     /// What is kept, and the last root's carry of each division.
-    fn finish(self) -> Result<(Option<Column<Scalar>>, Vec<Scalar>)> {
+    fn finish(self) -> Result<(Option<Column<F>>, Vec<F>)> {
         let carries = self.divisions.iter().map(|division| division.carries.last());
-        let remainders = carries.map(|carry| carry.copied().unwrap_or(Scalar::ZERO));
+        let remainders = carries.map(|carry| carry.copied().unwrap_or(F::ZERO));
         Ok((self.kept.map(Draft::finish).transpose()?, remainders.collect()))
     }
 
@@ -419,9 +429,9 @@ impl<'a> Pass<'a> {
 }
 
 /// The scalars of a pass, for a tier: chunk after chunk, the last one first.
-struct Totals<'a, M> {
+struct Totals<'a, F: KernelField + Element, M> {
     make: M,
-    pass: Option<Pass<'a>>,
+    pass: Option<Pass<'a, F>>,
     /// Scalars, and those of a chunk.
     shape: (u64, u64),
     /// Chunks that were not begun.
@@ -431,7 +441,7 @@ struct Totals<'a, M> {
     held: Range<usize>,
 }
 
-impl<'a, M: Fn() -> Result<Pass<'a>>> Totals<'a, M> {
+impl<'a, F: KernelField + Element, M: Fn() -> Result<Pass<'a, F>>> Totals<'a, F, M> {
     fn begin_anew(&mut self) -> Result<()> {
         if let Some(pass) = self.pass.take() {
             pass.abandon();
@@ -444,26 +454,26 @@ impl<'a, M: Fn() -> Result<Pass<'a>>> Totals<'a, M> {
     }
 }
 
-impl<'a, M: Fn() -> Result<Pass<'a>>> ReadElements for Totals<'a, M> {
+impl<'a, F: KernelField + Element, M: Fn() -> Result<Pass<'a, F>>> ReadElements for Totals<'a, F, M> {
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
         if first == 0 && self.next > 0 {
             self.begin_anew()?;
         }
         let pass = match &mut self.pass {
             Some(pass) if first == self.next => pass,
-            _ => return Err(beyond(first, into.len() / Scalar::BYTES)),
+            _ => return Err(beyond(first, into.len() / F::BYTES)),
         };
         let mut into = into;
         while !into.is_empty() {
             if self.held.is_empty() {
                 let region = self.regions.next();
-                let region = region.ok_or_else(|| beyond(first, into.len() / Scalar::BYTES))?;
+                let region = region.ok_or_else(|| beyond(first, into.len() / F::BYTES))?;
                 self.held = 0..pass.step(region)?.len();
             }
-            let count = self.held.len().min(into.len() / Scalar::BYTES);
-            let (now, rest) = into.split_at_mut(count * Scalar::BYTES);
+            let count = self.held.len().min(into.len() / F::BYTES);
+            let (now, rest) = into.split_at_mut(count * F::BYTES);
             let values = &pass.totals[self.held.start..][..count];
-            for (value, out) in values.iter().zip(now.chunks_exact_mut(Scalar::BYTES)) {
+            for (value, out) in values.iter().zip(now.chunks_exact_mut(F::BYTES)) {
                 value.encode(out);
             }
             self.held.start += count;
@@ -475,23 +485,23 @@ impl<'a, M: Fn() -> Result<Pass<'a>>> ReadElements for Totals<'a, M> {
 }
 
 /// The state of one combination's division: what each root has carried down so far.
-struct Division<'a> {
-    low: &'a [Scalar],
-    roots: &'a [Scalar],
-    carries: Vec<Scalar>,
+struct Division<'a, F> {
+    low: &'a [F],
+    roots: &'a [F],
+    carries: Vec<F>,
 }
 
-impl<'a> Division<'a> {
-    fn new(combination: &'a Combination<'_, Scalar>) -> Self {
+impl<'a, F: KernelField> Division<'a, F> {
+    fn new(combination: &'a Combination<'_, F>) -> Self {
         Self {
             low: &combination.low,
             roots: &combination.roots,
-            carries: vec![Scalar::ZERO; combination.roots.len()],
+            carries: vec![F::ZERO; combination.roots.len()],
         }
     }
 
     /// Takes coefficients `start ..` of the numerator to the quotient's, in place.
-    fn step(&mut self, start: u64, values: &mut [Scalar]) {
+    fn step(&mut self, start: u64, values: &mut [F]) {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         let low = self.low.get(start..).unwrap_or(&[]);
         for (value, low) in values.iter_mut().zip(low) {

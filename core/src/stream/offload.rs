@@ -13,7 +13,7 @@
 use std::any::Any;
 use std::ops::Range;
 
-use ark_bn254::{Fr, g1};
+use ark_bn254::Fr;
 use ark_ec::short_weierstrass::Projective;
 use spillproof_format::GroupId;
 
@@ -131,12 +131,15 @@ fn sums_of<'a, F: Element>(
 
 /// The sum by the tier of scalars that are made as they are asked for, over bases in descending chunks, each in its own upward order;
 /// `None` if the processor has to make it.
-pub(crate) fn descending_sum(
-    bases: &Column<Point<g1::Config>>,
+pub(crate) fn descending_sum<P: Curve>(
+    bases: &Column<Point<P>>,
     chunk: u64,
     scalars: &mut dyn ReadElements,
-) -> Result<Option<Projective<g1::Config>>> {
+) -> Result<Option<Projective<P>>> {
     let workspace = bases.workspace();
+    if GroupId::of::<P>() != Some(GroupId::BN254_G1) {
+        return Ok(None);
+    }
     if let Some(dry_run) = workspace.dry_run() {
         let job = Job::Sums {
             points: bases.len(),
@@ -164,7 +167,7 @@ pub(crate) fn descending_sum(
     };
     match tier.sums(&mut job, &workspace.budget)? {
         Answer::Done(sums) => match sums[..] {
-            [sum] => Ok(Some(sum)),
+            [sum] => Ok(same(&sum)),
             _ => Err(wrong_answer(format!("{} sums of one vector", sums.len()))),
         },
         Answer::Declined(why) => Ok(declined("sums", &why)),

@@ -2,13 +2,11 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common::{converted, on_one_and_two_threads, place, scalars};
 use ark_bn254::Fr;
 use ark_ff::{PrimeField, UniformRand};
-use common::{converted, on_one_and_two_threads, place, scalars};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha20Rng;

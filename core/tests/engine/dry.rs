@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-use ark_bn254::Fr;
+use ark_bn254::{Fr, g1};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -143,7 +143,7 @@ fn transforms_and_sums() {
     });
     compare("msm", 5, |_, given| {
         let scalars: Vec<_> = given.columns.iter().map(Scalars::Column).collect();
-        msm::<ark_bn254::g1::Config>(&given.bases, &scalars)
+        msm::<g1::Config>(&given.bases, &scalars)
     });
     compare("evaluate", 7, |_, given| {
         let points = vec![Fr::from(3u64), Fr::from(9u64)];
@@ -178,7 +178,7 @@ fn transforms_and_sums() {
                 roots: vec![root],
                 scale: Fr::ONE,
             });
-            divide_and_commit(workspace, &given.bases, &combinations, keep)
+            divide_and_commit::<g1::Config>(workspace, &given.bases, &combinations, keep)
         });
     }
 }

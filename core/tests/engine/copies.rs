@@ -2,11 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::{Place, converted, omega, on_one_and_two_threads, place};
 use ark_bn254::Fr;
 use ark_ff::Field;
-use common::{Place, converted, omega, on_one_and_two_threads, place};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha20Rng;

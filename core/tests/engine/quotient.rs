@@ -2,11 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::{column_in, converted, place};
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
-use common::{column_in, converted, place};
 use proptest::prelude::*;
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -363,7 +361,7 @@ fn what_does_not_fit_together_is_refused() {
     assert_eq!(place.workspace.budget.held_bytes(), 0);
 }
 
-/// Not a check but a figure: `cargo test --release -p spillproof --test quotient -- --ignored --nocapture full_size`.
+/// Not a check but a figure: `cargo test --release -p spillproof --test engine -- --ignored --nocapture quotient::full_size`.
 #[test]
 #[ignore = "takes a minute: a figure, not a check"]
 fn full_size() {

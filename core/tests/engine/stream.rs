@@ -2,14 +2,12 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
 use std::time::Instant;
 
+use crate::common::{converted, omega, place, scalars};
 use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
-use common::{converted, omega, place, scalars};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;

@@ -2,15 +2,13 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::scalars;
 use ark_bn254::{Fr, G1Affine, G1Projective, G2Affine};
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
 use ark_ff::Field;
 use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
-use common::scalars;
 use spillproof::commit::{Engine, generate};
 use spillproof::{Error, Session, Vector};
 

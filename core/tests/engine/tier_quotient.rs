@@ -4,14 +4,12 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::common::{column_in, place, scalars};
 use ark_bn254::{Fr, G1Projective};
 use ark_ff::{AdditiveGroup, FftField, Field};
-use common::{column_in, place, scalars};
 use spillproof::budget::Budget;
 use spillproof::column::{Column, Element, Placement, Workspace};
 use spillproof::kernels::vector::{Operand, Operation, Target};

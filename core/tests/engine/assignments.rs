@@ -2,11 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::{Place, place};
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, FftField, Field, UniformRand};
-use common::{Place, place};
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;

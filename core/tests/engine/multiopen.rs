@@ -2,18 +2,21 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
-use ark_bn254::Fr;
+use crate::common::{column_in, converted, place};
+use ark_bn254::{Fr, g1};
+use ark_ec::short_weierstrass::Projective;
+use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field as _, UniformRand};
-use common::{column_in, converted, place};
+use ark_poly::DenseUVPolynomial;
+use ark_poly::univariate::DensePolynomial;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
 use spillproof::budget::Budget;
-use spillproof::column::{Column, Placement, Workspace};
+use spillproof::column::{Column, Element, Placement, Workspace};
 use spillproof::commit::multiopen::plan;
 use spillproof::commit::{Combination, G1, Srs, divide_and_commit, generate_scratch};
+use spillproof::kernels::curve::{Curve, Point, normalize};
 use spillproof::stream::evaluate_all;
 use stock_halo2_axiom::arithmetic::{best_multiexp, eval_polynomial, kate_division};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
@@ -124,7 +127,7 @@ fn srs(workspace: &Workspace, k: u32) -> (Srs, Vec<stock::G1Affine>) {
 /// The smallest budget that the plan names.
 fn smallest_bytes(bases: &Column<G1>, combinations: &[Combination<'_, Fr>], keep: bool) -> u64 {
     let none = bases.workspace().clone().with_budget(Budget::new(0));
-    match plan(&none, bases, combinations, keep) {
+    match plan::<g1::Config>(&none, bases, combinations, keep) {
         Err(Error::BudgetTooSmall { needed_bytes, .. }) => needed_bytes,
         other => panic!("{other:?}"),
     }
@@ -166,10 +169,10 @@ fn check(k: u32, lens: &[usize], seed: u64) {
             .lease_map(rest, "others")
             .expect("there is as much");
         for keep in [true, false] {
-            let plan = plan(&place.workspace, bases, &combinations, keep).expect("a plan");
+            let plan = plan::<g1::Config>(&place.workspace, bases, &combinations, keep).expect("a plan");
             let (sum, kept) =
                 divide_and_commit(&place.workspace, bases, &combinations, keep).expect("an opening");
-            let affine = G1::from_affine::<ark_bn254::g1::Config>(&sum);
+            let affine = G1::from_affine::<g1::Config>(&sum);
             assert_eq!(converted::<_, stock::G1Affine>(&affine), commitment, "{plan:?}");
             assert_eq!(kept.is_some(), keep);
             if let Some(kept) = kept {
@@ -242,7 +245,7 @@ fn many_columns_in_a_small_budget() {
         "every column once, and the points"
     );
     let total = expected(&wanted, &values, n);
-    let affine = G1::from_affine::<ark_bn254::g1::Config>(&sum);
+    let affine = G1::from_affine::<g1::Config>(&sum);
     assert_eq!(
         converted::<_, stock::G1Affine>(&affine),
         stock::G1Affine::from(best_multiexp(&total, &points))
@@ -265,7 +268,7 @@ fn nothing_to_open_and_too_much() {
         roots: vec![Fr::ONE],
         scale: Fr::ONE,
     };
-    let refused = divide_and_commit(&place.workspace, bases, &[combination], false);
+    let refused = divide_and_commit::<g1::Config>(&place.workspace, bases, &[combination], false);
     assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
 }
 
@@ -311,4 +314,60 @@ fn evaluations_are_stock_s_and_read_each_column_once() {
             assert!(evaluate_all::<Fr>(&[]).expect("nothing").is_empty());
         });
     }
+}
+
+/// Against arkworks' polynomials and sums, on points of 64, 96 and 192 bytes.
+fn on_curve<P: Curve<ScalarField: Element>>() {
+    let (n, seed) = (1000, 12);
+    let place = place(16 << 20);
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let random = |len: usize, rng: &mut ChaCha20Rng| -> Vec<P::ScalarField> {
+        (0..len).map(|_| P::ScalarField::rand(rng)).collect()
+    };
+    let points: Vec<Projective<P>> = (0..n).map(|_| Projective::rand(&mut rng)).collect();
+    let points: Vec<Point<P>> = normalize::<P>(&points);
+    let bases = column_in(&place.workspace, &points, Placement::Disk);
+    let values: Vec<Vec<P::ScalarField>> = [n, n - 3, 1].map(|len| random(len, &mut rng)).into();
+    let columns: Vec<_> = values
+        .iter()
+        .map(|values| column_in(&place.workspace, values, Placement::Disk))
+        .collect();
+    let (factors, roots) = (random(3, &mut rng), random(2, &mut rng));
+    let scale = P::ScalarField::rand(&mut rng);
+    let combination = Combination {
+        terms: factors.iter().copied().zip(&columns).collect(),
+        low: random(2, &mut rng),
+        roots: roots.clone(),
+        scale,
+    };
+    let mut sum = -DensePolynomial::from_coefficients_slice(&combination.low);
+    for (factor, values) in factors.iter().zip(&values) {
+        sum += (*factor, &DensePolynomial::from_coefficients_slice(values));
+    }
+    for root in &roots {
+        sum = &sum / &DensePolynomial::from_coefficients_slice(&[-*root, P::ScalarField::ONE]);
+    }
+    let mut total = (&sum * scale).coeffs;
+    let affine: Vec<_> = points.iter().map(|point| point.to_affine::<P>()).collect();
+    let expected = Projective::<P>::msm(&affine[..total.len()], &total)
+        .expect("as many")
+        .into_affine();
+    total.resize(n, P::ScalarField::ZERO);
+    let (opened, kept) =
+        divide_and_commit::<P>(&place.workspace, &bases, &[combination], true).expect("an opening");
+    assert_eq!(opened, expected, "seed {seed}");
+    assert_eq!(
+        kept.expect("kept").to_vec().expect("readable"),
+        total,
+        "seed {seed}"
+    );
+}
+
+#[test]
+fn openings_are_arkworks_on_every_curve() {
+    on_curve::<g1::Config>();
+    on_curve::<ark_bn254::g2::Config>();
+    on_curve::<ark_pallas::PallasConfig>();
+    on_curve::<ark_bls12_381::g1::Config>();
+    on_curve::<ark_bls12_381::g2::Config>();
 }

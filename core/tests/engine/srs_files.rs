@@ -432,7 +432,7 @@ fn kill_9_leaves_no_file_that_opens() {
     let mut whole = 0;
     for round in 0..10u64 {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "kill_9_child", "--quiet"])
+            .args(["--exact", "srs_files::kill_9_child", "--quiet"])
             .env("SRS_FILES_KILL_9_DIR", place.dir.path())
             .stdout(std::process::Stdio::null())
             .spawn()

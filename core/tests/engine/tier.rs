@@ -3,16 +3,14 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::common::{Place, column_in, place};
 use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::VariableBaseMSM;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
-use common::{Place, column_in, place};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
@@ -331,7 +329,7 @@ fn openings_are_the_same_whoever_sums() {
         let bases: Vec<G1> = srs.monomial()?.to_vec()?;
         let bases = column_in(workspace, &bases, Placement::Disk);
         let held = workspace.budget.held_bytes();
-        let (sum, kept) = divide_and_commit(workspace, &bases, &combinations, keep)?;
+        let (sum, kept) = divide_and_commit::<g1::Config>(workspace, &bases, &combinations, keep)?;
         let kept = kept.map(|column| column.to_vec()).transpose()?;
         assert_eq!(workspace.budget.held_bytes(), held);
         Ok((sum, kept))

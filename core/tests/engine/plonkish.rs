@@ -2,11 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::{place, scalars};
 use ark_bn254::Fr;
 use ark_ff::AdditiveGroup;
-use common::{place, scalars};
 use spillproof::Error;
 use spillproof::column::{Column, Placement};
 use spillproof::plonkish::{Builder, Program, evaluate_rows};

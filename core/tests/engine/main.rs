@@ -1,0 +1,21 @@
+//! The engine's stages against libraries that we did not write. One binary: each would compile the kernels anew.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod arguments;
+mod assignments;
+mod columns;
+mod copies;
+mod dry;
+mod faults;
+mod kzg;
+mod library;
+mod mapped;
+mod multiopen;
+mod plonkish;
+mod quotient;
+mod srs_files;
+mod stream;
+mod tier;
+mod tier_quotient;
