@@ -14,7 +14,7 @@
 //! on disk. Order is natural on both sides. Memory: one tile of values, half of one of raw bytes ([`Slices`]), a band of values
 //! and [`BANDS_BEHIND`] that are being written, each a 32nd of a tile; 32 bytes a frame.
 
-use super::ntt_plan::NttPlan;
+use super::ntt_plan::{NttPlan, log_run_min, run_frame_bytes};
 use super::offload;
 use crate::budget::{LeasedVec, PAGE_BYTES};
 use crate::column::{
@@ -226,7 +226,7 @@ fn leased_bytes(plan: NttPlan, log_n: u32, log_tile: u32, input: &InputShape) ->
             };
             let raw = raw(first).max(raw(second));
             let band = 1u64 << log_band(log_tile, element_bytes);
-            let output_frame = (run2 * element_bytes).min(SCRATCH_FRAME_BYTES as u64);
+            let output_frame = run_frame_bytes(run2, element_bytes, SCRATCH_FRAME_BYTES as u64);
             (value_bytes << log_tile)
                 + raw
                 + band * (value_bytes + BANDS_BEHIND as u64 * element_bytes)
@@ -237,11 +237,11 @@ fn leased_bytes(plan: NttPlan, log_n: u32, log_tile: u32, input: &InputShape) ->
 }
 
 fn log_band(log_tile: u32, element_bytes: u64) -> u32 {
-    (log_tile - LOG_BANDS_PER_TILE.min(log_tile)).max((4096 / element_bytes).ilog2())
+    (log_tile - LOG_BANDS_PER_TILE.min(log_tile)).max(log_run_min(element_bytes))
 }
 
 fn between_frame_bytes(block: u64, band: u64, element_bytes: u64) -> u64 {
-    (block.min(band) * element_bytes).clamp(4096, BETWEEN_FRAME_BYTES_MAX)
+    run_frame_bytes(block.min(band), element_bytes, BETWEEN_FRAME_BYTES_MAX)
 }
 
 /// How a tile of one of the passes is read and written.
@@ -445,8 +445,8 @@ impl<F: KernelField, T: Tiles<F>> FourStep<'_, F, T> {
 
     /// The column that comes out.
     fn output(&self, workspace: &Workspace, placement: Placement) -> Result<Draft<T::Element>> {
-        let run_bytes = self.columns2() * Self::ELEMENT_BYTES;
-        let frame_bytes = run_bytes.clamp(4096, SCRATCH_FRAME_BYTES as u64) as usize;
+        let frame_bytes =
+            run_frame_bytes(self.columns2(), Self::ELEMENT_BYTES, SCRATCH_FRAME_BYTES as u64) as usize;
         let len = 1u64 << (self.log_n1 + self.log_n2);
         Draft::scratch_with_frames(workspace, "transform", len, placement, frame_bytes)
     }

@@ -23,20 +23,31 @@ pub enum NttPlan {
     },
 }
 
-/// Bytes of the smallest frame: what one run on disk has at least.
-const RUN_BYTES_MIN: u64 = 4096;
+/// Frames are whole blocks of this size.
+const BLOCK_BYTES: u64 = 4096;
+
+/// log2 of the elements of the smallest frame, which one run on disk has at least: together they are whole blocks.
+pub(super) fn log_run_min(element_bytes: u64) -> u32 {
+    BLOCK_BYTES.ilog2().saturating_sub(element_bytes.trailing_zeros())
+}
+
+/// Bytes of a frame of `elements` (a power of two), or of as many as frames of about `most_bytes` take.
+pub(super) fn run_frame_bytes(elements: u64, element_bytes: u64, most_bytes: u64) -> u64 {
+    let most = 1 << (most_bytes / element_bytes).ilog2();
+    elements.min(most).max(1 << log_run_min(element_bytes)) * element_bytes
+}
 
 impl NttPlan {
     /// The plan for a tile of `2^log_tile` elements of `element_bytes` on disk, where the input has frames of
     /// `frame_elements`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the tile is too small for two passes: it has to hold `sqrt(n)` runs of 4096 bytes.
+    /// [`Error::Invalid`] if the tile is too small for two passes: it has to hold `sqrt(n)` frames of the smallest size.
     pub fn new(log_n: u32, log_tile: u32, element_bytes: u64, frame_elements: u64) -> Result<Self> {
         if log_tile >= log_n {
             return Ok(Self::Whole);
         }
-        let log_run_min = (RUN_BYTES_MIN / element_bytes).ilog2();
+        let log_run_min = log_run_min(element_bytes);
         // log2 of columns1 * columns2, of which pass 2 needs a run at least.
         let log_widths = (2 * log_tile)
             .checked_sub(log_n)
@@ -65,9 +76,7 @@ impl NttPlan {
 
     /// log2 of the smallest tile that works for `2^log_n` elements of `element_bytes`.
     pub fn log_tile_min(log_n: u32, element_bytes: u64) -> u32 {
-        (log_n + (RUN_BYTES_MIN / element_bytes).ilog2())
-            .div_ceil(2)
-            .min(log_n)
+        (log_n + log_run_min(element_bytes)).div_ceil(2).min(log_n)
     }
 }
 
