@@ -5,6 +5,7 @@ mod gpu;
 mod gpu_plan;
 mod gpu_support;
 mod plan;
+mod srs;
 
 /// The program under test.
 const BINARY: &str = env!("CARGO_BIN_EXE_spillproof");
