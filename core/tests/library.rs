@@ -12,6 +12,7 @@ use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
 use common::scalars;
 use spillproof::commit::{Engine, generate};
+use spillproof::error::Invalid;
 use spillproof::{Error, Session, Vector};
 
 const LOG_N: u32 = 12;
@@ -97,6 +98,9 @@ fn text_that_is_no_size_is_an_error_of_the_session() {
         .memory("2 parrots")
         .build()
         .expect_err("no size");
-    assert!(matches!(error, Error::Invalid { .. }), "{error}");
+    assert!(
+        matches!(error, Error::Invalid(Invalid::Setting { .. })),
+        "{error}"
+    );
     assert!(error.to_string().contains("parrots"), "{error}");
 }

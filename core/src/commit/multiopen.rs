@@ -22,6 +22,7 @@ use super::{G1, Scalar};
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::curve::Point;
 use crate::kernels::field::CoordinateField;
 use crate::kernels::msm::MsmConfig;
@@ -223,12 +224,7 @@ fn divide_in_turn(
 ) -> Result<Opened> {
     let resolved = resolve(combinations);
     let (columns, len) = (&resolved.columns, resolved.len);
-    if len > bases.len() {
-        return Err(Error::Invalid {
-            what: WHAT,
-            details: format!("{len} coefficients for an SRS of {} points", bases.len()),
-        });
-    }
+    Invalid::unless_at_most("coefficients for the points of an SRS", len, bases.len())?;
     let budget = &workspace.budget;
     let plan = OpeningPlan::new(
         bases,
