@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::budget::{Account, Budget, ByteSize, Entered, IntoByteSize, ParseSizeError, return_freed_blocks};
 use crate::column::Workspace;
+use crate::error::Invalid;
 use crate::storage::{Backend, FaultPlan, Storage};
 use crate::tier::{Asker, Asking, Tier, Watched};
 use crate::{Error, Result};
@@ -189,37 +190,39 @@ impl Session {
         if let Some((_, installed)) = installed().read().unwrap_or_else(PoisonError::into_inner).last() {
             return Ok(installed.clone());
         }
-        static FROM_ENVIRONMENT: OnceLock<std::result::Result<Option<Arc<Session>>, String>> =
+        static FROM_ENVIRONMENT: OnceLock<std::result::Result<Option<Arc<Session>>, Invalid>> =
             OnceLock::new();
-        let made = FROM_ENVIRONMENT.get_or_init(|| Self::from_environment(open).map_err(|e| e.to_string()));
-        match made {
-            Ok(session) => Ok(session.clone()),
-            Err(details) => Err(Error::Invalid {
-                what: "session from the environment",
-                details: details.clone(),
-            }),
-        }
+        let made = FROM_ENVIRONMENT.get_or_init(|| {
+            Self::from_environment(open).map_err(|error| match error {
+                Error::Invalid(invalid) => invalid,
+                other => Invalid::Environment {
+                    reason: other.to_string(),
+                },
+            })
+        });
+        Ok(made.clone()?)
     }
 
     fn from_environment(open: OpenTier) -> Result<Option<Arc<Self>>> {
         let Some(memory) = std::env::var_os(MEMORY_VARIABLE) else {
             return match device_asked_for() {
                 None => Ok(None),
-                Some(asked) => Err(Error::Invalid {
-                    what: GPU_VARIABLE,
-                    details: format!(
+                Some(asked) => Err(Invalid::Setting {
+                    name: GPU_VARIABLE,
+                    reason: format!(
                         "`{asked}`: a device takes part in a session only; set {MEMORY_VARIABLE} too (`auto` will do), or say `off`"
                     ),
-                }),
+                }
+                .into()),
             };
         };
         let memory: ByteSize =
             memory
                 .to_string_lossy()
                 .parse()
-                .map_err(|e: ParseSizeError| Error::Invalid {
-                    what: MEMORY_VARIABLE,
-                    details: e.to_string(),
+                .map_err(|e: ParseSizeError| Invalid::Setting {
+                    name: MEMORY_VARIABLE,
+                    reason: e.to_string(),
                 })?;
         let mut builder = Self::builder().memory(memory);
         if let Some(dir) = std::env::var_os(DIR_VARIABLE) {
@@ -293,9 +296,9 @@ impl SessionBuilder {
     /// # Errors
     /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started.
     pub fn build(self) -> Result<Session> {
-        let memory = self.memory.map_err(|error| Error::Invalid {
-            what: "memory budget",
-            details: error.to_string(),
+        let memory = self.memory.map_err(|error| Invalid::Setting {
+            name: "memory budget",
+            reason: error.to_string(),
         })?;
         let mut storage = Storage::builder()
             .dir(&self.dir)
@@ -333,13 +336,14 @@ fn device_asked_for() -> Option<String> {
 pub fn no_device() -> Result<Option<Arc<dyn Tier>>> {
     match device_asked_for() {
         None => Ok(None),
-        Some(asked) => Err(Error::Invalid {
-            what: GPU_VARIABLE,
-            details: format!(
+        Some(asked) => Err(Invalid::Setting {
+            name: GPU_VARIABLE,
+            reason: format!(
                 "`{asked}`: this program was built without devices; build it with the feature `gpu` of the drop-in `halo2-axiom`, or \
                  say `off`"
             ),
-        }),
+        }
+        .into()),
     }
 }
 

@@ -9,13 +9,14 @@ use ark_bn254::G1Affine;
 use ark_ff::AdditiveGroup;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 
+use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Placement, Reader, Region, Workspace, Writer};
 use crate::commit::kzg::{self, Opening};
 use crate::commit::{Scalar, Srs};
+use crate::error::Invalid;
 use crate::session::Session;
 use crate::stream::{Scalars, Transform, ntt};
-use crate::{Error, Result};
 
 /// Scalars that are collected before a vector's length is known.
 const PIECE: usize = 1 << 13;
@@ -36,7 +37,7 @@ impl Session {
     /// Writes scalars to a scratch file. An iterator that does not know its length is written twice.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::File`], [`Error::Io`].
+    /// [`crate::Error::OverBudget`], [`crate::Error::File`], [`crate::Error::Io`].
     pub fn column(&self, scalars: impl IntoIterator<Item = Scalar>) -> Result<Vector> {
         let scalars = scalars.into_iter();
         match scalars.size_hint() {
@@ -115,7 +116,7 @@ impl Vector {
     /// Coefficients to values on `domain`, a subgroup or a coset of it. A shorter vector counts as padded with zeros.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a vector longer than the domain; those of [`ntt()`].
+    /// [`Invalid::TooLong`] for a vector longer than the domain; those of [`ntt()`].
     pub fn ntt(&self, domain: &Radix2EvaluationDomain<Scalar>) -> Result<Self> {
         let log_n = domain.size().ilog2();
         self.transformed(&Transform::coset_forward(
@@ -128,7 +129,7 @@ impl Vector {
     /// Values on `domain`, a subgroup or a coset of it, to coefficients.
     ///
     /// # Errors
-    /// As [`Self::ntt`]; [`Error::Invalid`] for a coset of shift 0.
+    /// As [`Self::ntt`]; [`Invalid::Zero`] for a coset of shift 0.
     pub fn intt(&self, domain: &Radix2EvaluationDomain<Scalar>) -> Result<Self> {
         let log_n = domain.size().ilog2();
         self.transformed(&Transform::coset_inverse(
@@ -141,7 +142,7 @@ impl Vector {
     /// Coefficients to values on the coset `shift * domain`.
     ///
     /// # Errors
-    /// As [`Self::ntt`]; [`Error::Invalid`] for a shift of 0.
+    /// As [`Self::ntt`]; [`Invalid::Zero`] for a shift of 0.
     pub fn coset_ntt(&self, domain: &Radix2EvaluationDomain<Scalar>, shift: Scalar) -> Result<Self> {
         self.ntt(&coset(domain, shift)?)
     }
@@ -161,7 +162,7 @@ impl Vector {
     /// All scalars in order, a chunk at a time, the next ones on their way.
     ///
     /// # Errors
-    /// [`Error::OverBudget`]. Each chunk is an error where its frames are damaged, or cannot be read.
+    /// [`crate::Error::OverBudget`]. Each chunk is an error where its frames are damaged, or cannot be read.
     pub fn chunks(&self) -> Result<Chunks> {
         let chunk = self.0.sequential_chunk();
         Ok(Chunks {
@@ -174,12 +175,12 @@ impl Vector {
 }
 
 fn coset(domain: &Radix2EvaluationDomain<Scalar>, shift: Scalar) -> Result<Radix2EvaluationDomain<Scalar>> {
-    domain
-        .get_coset(shift * domain.coset_offset())
-        .ok_or_else(|| Error::Invalid {
-            what: "coset",
-            details: "its shift is 0".into(),
-        })
+    domain.get_coset(shift * domain.coset_offset()).ok_or_else(|| {
+        Invalid::Zero {
+            what: "the shift of a coset",
+        }
+        .into()
+    })
 }
 
 /// The chunks of a [`Vector`].

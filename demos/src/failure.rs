@@ -3,6 +3,9 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use halo2_axiom::plonk;
+use spillproof::budget::format_bytes;
+
 /// A run that failed.
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
@@ -81,12 +84,49 @@ impl Failure {
         }
     }
 
+    /// For the drop-in, whose errors may contain the engine's.
+    pub fn drop_in(doing: &'static str) -> impl FnOnce(plonk::Error) -> Self {
+        move |error| match error {
+            plonk::Error::Transcript(error) => match error.downcast() {
+                Ok(engine) => Self::Engine(engine),
+                Err(other) => Self::halo2(doing)(other),
+            },
+            other => Self::halo2(doing)(other),
+        }
+    }
+
     /// 2 for a wrong command line, 1 for everything else.
     pub fn exit_code(&self) -> u8 {
         if matches!(self, Self::Usage(_)) { 2 } else { 1 }
     }
 
-    /// The whole chain of causes, one line each; a cause that is part of its effect's text is left out.
+    /// The flag for the remedy that the engine's error names.
+    fn flag(&self) -> Option<String> {
+        use spillproof::Error::{BudgetTooSmall, File, Io, OverBudget};
+        let engine = match self {
+            Self::Engine(engine) => engine,
+            Self::File { source, .. } => source.get_ref()?.downcast_ref()?,
+            _ => return None,
+        };
+        let needed_bytes = match engine {
+            BudgetTooSmall { needed_bytes, .. } => *needed_bytes,
+            OverBudget {
+                asked_bytes,
+                held_bytes,
+                ..
+            } => asked_bytes.saturating_add(*held_bytes),
+            Io { source, .. } | File { source, .. } => {
+                return is_full(source)
+                    .then(|| "--dir (SPILLPROOF_DIR) for the folder of scratch files".into());
+            }
+            _ => return None,
+        };
+        let whole_bytes = needed_bytes.checked_next_multiple_of(1 << 10);
+        let size = format_bytes(whole_bytes.unwrap_or(needed_bytes));
+        Some(format!("--memory {size} or more"))
+    }
+
+    /// The whole chain of causes, one line each; a cause that is part of its effect's text is left out. Then the flag that helps.
     pub fn explain(&self) -> String {
         let mut lines = vec![format!("error: {self}")];
         let mut cause = self.source();
@@ -97,8 +137,14 @@ impl Failure {
             }
             cause = error.source();
         }
+        lines.extend(self.flag().map(|flag| format!("  flag: {flag}")));
         lines.join("\n")
     }
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 #[cfg(test)]
@@ -118,5 +164,37 @@ mod tests {
             source: std::io::Error::from(std::io::ErrorKind::UnexpectedEof),
         };
         assert_eq!(Failure::from(engine).explain().lines().count(), 1);
+    }
+
+    #[test]
+    fn remedies_have_flags() {
+        let flag = |engine: spillproof::Error| Failure::from(engine).flag();
+        let too_small = || spillproof::Error::BudgetTooSmall {
+            what: "an MSM".into(),
+            needed_bytes: (12 << 20) + 1,
+            limit_bytes: 1 << 20,
+        };
+        let needed = Some("--memory 12289KiB or more".to_owned());
+        assert_eq!(flag(too_small()), needed);
+        let of_a_file = std::io::Error::other(too_small());
+        assert_eq!(Failure::file("x.srs")(of_a_file).flag(), needed);
+        let of_halo2 = plonk::Error::Transcript(std::io::Error::other(too_small()));
+        assert_eq!(Failure::drop_in("the proof")(of_halo2).flag(), needed);
+        let over = spillproof::Error::OverBudget {
+            what: "tile".into(),
+            asked_bytes: 3 << 20,
+            held_bytes: 2 << 20,
+            limit_bytes: 4 << 20,
+            holders: "slots: 2097152".into(),
+        };
+        assert_eq!(flag(over).as_deref(), Some("--memory 5MiB or more"));
+        let full = spillproof::Error::File {
+            operation: "create",
+            file: "scratch".into(),
+            source: std::io::ErrorKind::StorageFull.into(),
+        };
+        assert!(flag(full).is_some_and(|flag| flag.contains("--dir (SPILLPROOF_DIR)")));
+        let mistake = spillproof::error::Invalid::Secret;
+        assert_eq!(flag(mistake.into()), None);
     }
 }

@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_figures_and_the_holders() {
-        let ledger = Ledger::new("device memory", "lower --vram", 4096);
+        let ledger = Ledger::new("device memory", "lower the budget", 4096);
         let buckets = ledger.lease(3000, "buckets").unwrap();
         let scalars = ledger.lease(1000, "scalars").unwrap();
         let refusal = ledger.lease(97, "tile").unwrap_err();
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(
             refusal.to_string(),
             "device memory: 97 bytes requested for tile, 96 free of a budget of 4096 (held: buckets: 3000, scalars: 1000); \
-             lower --vram"
+             lower the budget"
         );
         drop(buckets);
         assert_eq!((ledger.held_bytes(), ledger.peak_bytes()), (1000, 4000));

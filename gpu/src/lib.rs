@@ -103,7 +103,7 @@ mod vram;
 pub use buffer::{DeviceBuffer, GRANULE_BYTES};
 pub use choice::{Choice, Chosen, NotUsed, ParseChoiceError};
 pub use device::{Gpu, Turn};
-pub use error::{BoxedError, Error, Result};
+pub use error::{BoxedError, Error, Invalid, Result};
 pub use ledger::{Lease, Ledger};
 pub use pinned::{Caching, Pinned, PinnedPool, Slot};
 pub use probed::{Device, NoGpu};

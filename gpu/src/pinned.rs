@@ -9,7 +9,7 @@ use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::device::Gpu;
-use crate::error::{Error, Result};
+use crate::error::{Error, Invalid, Result};
 use crate::ledger::{Lease, Ledger};
 use crate::lock::locked;
 use crate::raw::RawSlot;
@@ -57,9 +57,9 @@ impl Pinned {
         let total_bytes = (slot_bytes as u64)
             .checked_mul(count as u64)
             .filter(|&bytes| bytes > 0);
-        let total_bytes = total_bytes.ok_or_else(|| Error::Invalid {
+        let total_bytes = total_bytes.ok_or_else(|| Invalid::Size {
             what: "pool of pinned slots",
-            details: format!("{count} slots of {slot_bytes} bytes"),
+            bytes: (slot_bytes as u64).saturating_mul(count as u64),
         })?;
         let lease = self.ledger.lease(total_bytes, what)?;
         let write_combined = caching == Caching::WriteCombined;

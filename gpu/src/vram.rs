@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::buffer::{DeviceBuffer, GRANULE_BYTES};
 use crate::device::Gpu;
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 use crate::ledger::Ledger;
 use crate::raw::DeviceMemory;
 
@@ -36,7 +36,7 @@ impl Vram {
     /// A budget of the memory that is free now, less a sixteenth.
     ///
     /// # Errors
-    /// [`Error::Driver`].
+    /// [`crate::Error::Driver`].
     pub fn auto(gpu: &Gpu) -> Result<Self> {
         let (free, _) = gpu.memory_bytes()?;
         Ok(Self::new(gpu, free - free / AUTO_LEAVES))
@@ -45,15 +45,15 @@ impl Vram {
     /// A buffer; its initial content is undefined.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`] if the driver has less than the budget says,
-    /// [`Error::Invalid`] for 0 bytes.
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`] if the driver has less than the budget says,
+    /// [`crate::Error::Invalid`] for 0 bytes.
     pub fn buffer(&self, bytes: u64, what: impl Into<Cow<'static, str>>) -> Result<DeviceBuffer> {
         let rounded_bytes = bytes
             .checked_next_multiple_of(GRANULE_BYTES)
             .filter(|_| bytes > 0)
-            .ok_or_else(|| Error::Invalid {
+            .ok_or_else(|| Invalid::Size {
                 what: "buffer of device memory",
-                details: format!("{bytes} bytes"),
+                bytes,
             })?;
         let lease = self.ledger.lease(rounded_bytes, what)?;
         let memory = DeviceMemory::new(self.gpu.context(), bytes)

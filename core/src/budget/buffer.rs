@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::pages::Pages;
 use super::{Backing, Budget, Lease};
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 
 /// Owned bytes, aligned to [`PAGE_BYTES`](super::PAGE_BYTES) and a multiple of it long, always initialised.
 /// Dropping it gives memory and lease back, or returns it to its [`Pool`].
@@ -52,9 +52,13 @@ impl Buffer {
 }
 
 fn rounded(bytes: usize, what: &'static str) -> Result<usize> {
-    Pages::round_up(bytes).ok_or_else(|| Error::Invalid {
-        what,
-        details: format!("{bytes} bytes are more than the address space has"),
+    Pages::round_up(bytes).ok_or_else(|| {
+        Invalid::AddressSpace {
+            what: what.into(),
+            elements: bytes,
+            element_bytes: 1,
+        }
+        .into()
     })
 }
 

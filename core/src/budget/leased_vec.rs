@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::pages::{PAGE_BYTES, Pages};
 use super::{Backing, Budget, Lease};
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 
 /// A fixed number of `T`s on leased pages. `T: Copy`, so there is nothing to drop but the pages.
 ///
@@ -34,12 +34,10 @@ impl<T: Copy> LeasedVec<T> {
             .checked_mul(size_of::<T>())
             .and_then(Pages::round_up)
             .filter(|_| align_of::<T>() <= PAGE_BYTES)
-            .ok_or_else(|| Error::Invalid {
-                what: "leased vector",
-                details: format!(
-                    "{len} elements of {} bytes do not fit the address space",
-                    size_of::<T>()
-                ),
+            .ok_or_else(|| Invalid::AddressSpace {
+                what: what.to_string(),
+                elements: len,
+                element_bytes: size_of::<T>(),
             })?;
         let lease = budget.take(bytes as u64, what.clone(), Backing::Map)?;
         let pages = Pages::new(bytes, &what)?;

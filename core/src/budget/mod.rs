@@ -39,7 +39,7 @@ pub use pages::PAGE_BYTES;
 pub use size::{ByteSize, IntoByteSize, ParseSizeError, format_bytes, parse_size};
 pub use spare::Spares;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Invalid, Result};
 use account::Accounts;
 use spare::Keeper;
 
@@ -431,10 +431,12 @@ impl Lease {
     /// [`Error::Invalid`] if this lease is smaller than that.
     pub fn split(&mut self, bytes: u64) -> Result<Lease> {
         let Some(rest) = self.bytes.checked_sub(bytes) else {
-            return Err(Error::Invalid {
-                what: "split of a lease",
-                details: format!("{bytes} bytes of {}, which holds {}", self.what, self.bytes),
-            });
+            return Err(Invalid::TooLong {
+                what: format!("bytes of the lease {}", self.what),
+                given: bytes,
+                limit: self.bytes,
+            }
+            .into());
         };
         self.bytes = rest;
         Ok(Lease {

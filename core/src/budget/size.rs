@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::process;
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 
 /// What `auto` leaves to others: an eighth of what is there, at least [`AUTO_MARGIN_MIN_BYTES`].
 const AUTO_MARGIN_SHARE: u64 = 8;
@@ -46,7 +46,7 @@ impl ByteSize {
     /// The number of bytes; `Auto` looks at the machine now.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if `Auto` finds neither a cgroup limit nor the available memory, or less than the margin.
+    /// [`Invalid::UnknownMemory`] if `Auto` finds neither a cgroup limit nor the available memory, [`Invalid::LittleMemory`].
     pub fn resolve(self) -> Result<u64> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
@@ -56,17 +56,11 @@ impl ByteSize {
 }
 
 fn auto_bytes(cgroup_limit_bytes: Option<u64>, available_bytes: Option<u64>) -> Result<u64> {
-    let invalid = |details: String| Error::Invalid {
-        what: "memory size `auto`",
-        details,
-    };
     let there_bytes = match (cgroup_limit_bytes, available_bytes) {
         (Some(limit), Some(available)) => limit.min(available),
         (Some(bytes), None) | (None, Some(bytes)) => bytes,
         (None, None) => {
-            return Err(invalid(
-                "neither a cgroup limit nor MemAvailable can be read: give a number of bytes".into(),
-            ));
+            return Err(Invalid::UnknownMemory.into());
         }
     };
     let margin_bytes = (there_bytes / AUTO_MARGIN_SHARE).max(AUTO_MARGIN_MIN_BYTES);
@@ -74,11 +68,11 @@ fn auto_bytes(cgroup_limit_bytes: Option<u64>, available_bytes: Option<u64>) -> 
         .checked_sub(margin_bytes)
         .filter(|&bytes| bytes > 0)
         .ok_or_else(|| {
-            invalid(format!(
-                "{} are there, all of it within the margin of {}: give a number of bytes",
-                format_bytes(there_bytes),
-                format_bytes(margin_bytes)
-            ))
+            Invalid::LittleMemory {
+                available_bytes: there_bytes,
+                margin_bytes,
+            }
+            .into()
         })
 }
 

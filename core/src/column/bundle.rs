@@ -15,6 +15,7 @@ use spillproof_format::{Basis, Content, Curve, Kind, Label, SectionSpec};
 
 use super::draft::Writer;
 use super::{Column, Container, ContainerWriter, Element, SCRATCH_FRAME_BYTES, Workspace};
+use crate::error::Invalid;
 use crate::{Error, Result};
 
 /// Label of the bytes.
@@ -121,34 +122,35 @@ impl BundleWriter {
         polynomials: impl IntoIterator<Item = Result<Column<E>>>,
     ) -> Result<()> {
         let mut polynomials = polynomials.into_iter();
-        let invalid = |details: String| Error::Invalid {
-            what: "group of a bundle",
-            details: format!("{label}: {details}"),
-        };
         let Some(index) = self.groups.iter().position(|group| group.label == label) else {
             return match polynomials.next() {
                 None => Ok(()),
-                Some(_) => Err(invalid("it was not announced".into())),
+                Some(_) => Err(Invalid::UnknownGroup { group: label.into() }.into()),
             };
         };
         let expected = self.groups[index].polynomials;
         let mut writer = Writer::new(self.writer.draft::<E>(index + 1)?);
+        let wrong_count = |given| Invalid::Length {
+            what: format!("polynomials of the group {label}"),
+            given: given as u64,
+            expected: expected as u64,
+        };
         let mut count = 0;
         for polynomial in polynomials {
             let polynomial = polynomial?;
-            if count == expected || polynomial.len() > self.rows {
-                return Err(invalid(format!(
-                    "{} of {expected} have {} scalars, not {}",
-                    count + 1,
-                    polynomial.len(),
-                    self.rows
-                )));
+            if count == expected {
+                return Err(wrong_count(count + 1).into());
             }
+            Invalid::unless_at_most(
+                format!("scalars of polynomial {count} of the group {label}"),
+                polynomial.len(),
+                self.rows,
+            )?;
             copy(&polynomial, &mut writer, stride(self.rows))?;
             count += 1;
         }
         if count < expected {
-            return Err(invalid(format!("{count} of {expected} polynomials")));
+            return Err(wrong_count(count).into());
         }
         writer.finish()?;
         Ok(())
@@ -194,15 +196,12 @@ impl Bundle {
         let container = Container::open(workspace, path)?;
         let header = container.header();
         if header.kind() != Kind::ProvingKeyBundle || header.curve() != Curve::Bn254 {
-            return Err(Error::Invalid {
-                what: "proving key",
-                details: format!(
-                    "{} is a {:?} over {:?}; a bundle over BN254 is needed here",
-                    path.display(),
-                    header.kind(),
-                    header.curve()
-                ),
-            });
+            return Err(Invalid::NotAProvingKey {
+                file: path.display().to_string(),
+                kind: format!("{:?}", header.kind()),
+                curve: format!("{:?}", header.curve()),
+            }
+            .into());
         }
         Ok(Self { container })
     }
@@ -212,8 +211,13 @@ impl Bundle {
     /// # Errors
     /// [`Error::Invalid`] if the file has none.
     pub fn key(&self) -> Result<Column<[u8; 1]>> {
-        self.section(KEY_LABEL)?
-            .ok_or_else(|| self.invalid(format!("it has no section \"{KEY_LABEL}\"")))
+        self.section(KEY_LABEL)?.ok_or_else(|| {
+            Invalid::MissingSection {
+                file: self.file(),
+                section: KEY_LABEL.into(),
+            }
+            .into()
+        })
     }
 
     /// The `polynomials` polynomials of a group, `rows` scalars each, as columns of the file.
@@ -226,9 +230,12 @@ impl Bundle {
         let all = self.section::<E>(label)?;
         let len = all.as_ref().map_or(0, Column::len);
         if len != expected {
-            return Err(self.invalid(format!(
-                "section \"{label}\" has {len} scalars; {polynomials} polynomials of {rows} take {expected}"
-            )));
+            return Err(Invalid::Length {
+                what: format!("{}: scalars of section \"{label}\"", self.file()),
+                given: len,
+                expected,
+            }
+            .into());
         }
         let part = |(all, index): (&Column<E>, usize)| all.part(index as u64 * stride, rows);
         all.iter()
@@ -249,18 +256,16 @@ impl Bundle {
         };
         let column = self.container.column(section);
         column.map(Some).ok_or_else(|| {
-            self.invalid(format!(
-                "the elements of section \"{label}\" have {} bytes, not {}",
-                section.element_bytes(),
-                E::BYTES
-            ))
+            Invalid::ElementBytes {
+                what: format!("{}: section \"{label}\"", self.file()),
+                given: section.element_bytes() as usize,
+                expected: E::BYTES,
+            }
+            .into()
         })
     }
 
-    fn invalid(&self, details: String) -> Error {
-        Error::Invalid {
-            what: "proving key",
-            details: format!("{}: {details}", self.container.path().display()),
-        }
+    fn file(&self) -> String {
+        self.container.path().display().to_string()
     }
 }

@@ -14,6 +14,7 @@ use super::draft::Draft;
 use super::frames::{DIGEST_BYTES, Frames};
 use super::{Column, Element, Workspace};
 use crate::budget::Buffer;
+use crate::error::Invalid;
 use crate::storage::{File, Publish, Segment};
 use crate::{Error, Result};
 
@@ -224,21 +225,27 @@ impl ContainerWriter {
     /// # Errors
     /// [`Error::Invalid`] if there is no such section, or its elements have another size than `E`.
     pub fn draft<E: Element>(&self, index: usize) -> Result<Draft<E>> {
-        match self.header.sections().get(index) {
-            Some(section) if section.element_bytes() as usize == E::BYTES => Ok(Draft::over(
-                &self.workspace,
-                Arc::clone(&self.frames),
-                section.first_frame,
-                section.elements,
-            )),
-            other => Err(Error::Invalid {
-                what: "section of a container",
-                details: format!(
-                    "section {index} is {other:?}, {} bytes an element asked for",
-                    E::BYTES
-                ),
-            }),
+        let sections = self.header.sections();
+        let section = sections.get(index).ok_or(Invalid::Index {
+            what: "section",
+            index: index as u64,
+            count: sections.len() as u64,
+        })?;
+        let element_bytes = section.element_bytes() as usize;
+        if element_bytes != E::BYTES {
+            return Err(Invalid::ElementBytes {
+                what: format!("section {index} of {}", self.frames.name()),
+                given: E::BYTES,
+                expected: element_bytes,
+            }
+            .into());
         }
+        Ok(Draft::over(
+            &self.workspace,
+            Arc::clone(&self.frames),
+            section.first_frame,
+            section.elements,
+        ))
     }
 
     /// Writes digests and header, syncs, and gives the file its name. The root it returns names the content.
@@ -267,10 +274,12 @@ impl ContainerWriter {
                 self.frames.copy_digests(first as u64, &mut digests[..take]);
                 for (i, digest) in digests[..take].iter().enumerate() {
                     if *digest == [0u8; DIGEST_BYTES] {
-                        return Err(Error::Invalid {
-                            what: "container",
-                            details: format!("frame {} of {frames} was never written", first + i),
-                        });
+                        return Err(Invalid::UnwrittenFrame {
+                            container: self.frames.name().to_owned(),
+                            frame: (first + i) as u64,
+                            frames: frames as u64,
+                        }
+                        .into());
                     }
                     root.update(digest);
                     let to = page * HEADER_BYTES + i * DIGEST_BYTES;

@@ -9,9 +9,10 @@ use spillproof_format::FrameKey;
 use super::frames::{DIGEST_BYTES, DryFile, Frames, PendingFrames, Run};
 use super::reader::{JOB_ELEMENTS, run_jobs};
 use super::{Column, Element, Placement, Region, Workspace, scratch_frame_bytes};
+use crate::Result;
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::dry::DryRun;
-use crate::{Error, Result};
+use crate::error::Invalid;
 
 /// Transfers that a draft keeps behind its caller, and so buffers that it has at most, unless it is told otherwise.
 const WRITES_BEHIND: usize = 2;
@@ -80,7 +81,7 @@ impl<E: Element> Draft<E> {
     /// long again.
     ///
     /// # Errors
-    /// [`Error::OverBudget`] for its digests (and its bytes, in memory), [`Error::Io`] where no file can be made.
+    /// [`crate::Error::OverBudget`] for its digests (and its bytes, in memory), [`crate::Error::Io`] where no file can be made.
     pub fn scratch(workspace: &Workspace, what: &str, len: u64, placement: Placement) -> Result<Self> {
         Self::scratch_with_frames(workspace, what, len, placement, scratch_frame_bytes::<E>())
     }
@@ -88,7 +89,7 @@ impl<E: Element> Draft<E> {
     /// As [`Self::scratch`], with frames of `frame_bytes` (a multiple of 4096 and of an element's length).
     ///
     /// # Errors
-    /// As [`Self::scratch`]; [`Error::Invalid`] for other frame sizes.
+    /// As [`Self::scratch`]; [`Invalid::FrameBytes`] for other frame sizes.
     pub fn scratch_with_frames(
         workspace: &Workspace,
         what: &str,
@@ -100,13 +101,11 @@ impl<E: Element> Draft<E> {
             || !frame_bytes.is_multiple_of(PAGE_BYTES)
             || !frame_bytes.is_multiple_of(E::BYTES)
         {
-            return Err(Error::Invalid {
-                what: "frame size",
-                details: format!(
-                    "{frame_bytes} bytes is not a multiple of 4096 and of the {} bytes of an element",
-                    E::BYTES
-                ),
-            });
+            return Err(Invalid::FrameBytes {
+                frame_bytes,
+                element_bytes: E::BYTES,
+            }
+            .into());
         }
         let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);
         let bytes = frames * frame_bytes as u64;
@@ -139,15 +138,15 @@ impl<E: Element> Draft<E> {
     /// The column of a dry run whose elements count as written before it began, as those of parameters.
     ///
     /// # Errors
-    /// [`Error::Invalid`] in a workspace that is not dry.
+    /// [`Invalid::NotADryRun`] in a workspace that is not dry.
     pub fn finish_unwritten(self) -> Result<Column<E>> {
         if self.workspace.is_dry() {
             return Ok(self.into_column());
         }
-        Err(Error::Invalid {
-            what: "column of a dry run",
-            details: format!("{} is a column of a real one", self.frames.name()),
-        })
+        Err(Invalid::NotADryRun {
+            column: self.frames.name().to_owned(),
+        }
+        .into())
     }
 
     /// A draft of `len` elements in frames that were made elsewhere, from `first_frame` on.
@@ -191,15 +190,17 @@ impl<E: Element> Draft<E> {
     /// behind (or as many as the draft was told), and as many buffers of the largest region leased until [`Self::finish`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a region that leaves the column or does not keep to frames, or too few `values`;
-    /// [`Error::OverBudget`]; [`Error::Io`], also from an earlier write.
+    /// [`Invalid::Region`] for a region that leaves the column, [`Invalid::InsideFrame`], [`Invalid::TooShort`];
+    /// [`crate::Error::OverBudget`]; [`crate::Error::Io`], also from an earlier write.
     pub fn write(&mut self, region: Region, values: &[E]) -> Result<()> {
         region.check(self.len)?;
         if (values.len() as u64) < region.len() {
-            return Err(Error::Invalid {
+            return Err(Invalid::TooShort {
                 what: "values for a column",
-                details: format!("{} elements for a region of {}", values.len(), region.len()),
-            });
+                given: values.len() as u64,
+                needed: region.len(),
+            }
+            .into());
         }
         let (runs, pieces, bytes) = self.layout(region)?;
         let mut buffer = self.buffer(bytes)?;
@@ -217,7 +218,7 @@ impl<E: Element> Draft<E> {
     /// Waits for what is on its way and gives the column.
     ///
     /// # Errors
-    /// [`Error::Io`] from a write.
+    /// [`crate::Error::Io`] from a write.
     pub fn finish(mut self) -> Result<Column<E>> {
         while let Some(pending) = self.flying.pop_front() {
             pending.wait()?;
@@ -262,11 +263,14 @@ impl<E: Element> Draft<E> {
         let (mut runs, mut pieces, mut offset) = (Vec::new(), Vec::new(), 0usize);
         for piece in region.pieces() {
             let end = piece.start + piece.len;
-            if piece.start % frame_elements != 0 || (end % frame_elements != 0 && end != self.len) {
-                return Err(Error::Invalid {
-                    what: "region written to a column",
-                    details: format!("{region:?} does not keep to frames of {frame_elements} elements"),
-                });
+            let starts = piece.start.is_multiple_of(frame_elements);
+            if !starts || (end % frame_elements != 0 && end != self.len) {
+                return Err(Invalid::InsideFrame {
+                    what: "a region that is written",
+                    element: if starts { end } else { piece.start },
+                    frame_elements,
+                }
+                .into());
             }
             let frames = piece.len.div_ceil(frame_elements);
             let frame = self.first_frame + piece.start / frame_elements;
@@ -374,18 +378,13 @@ impl<E: Element> Writer<E> {
     /// Appends `values`. In a dry run there are none.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for more values than the column has room for, [`Error::OverBudget`], [`Error::Io`].
+    /// [`Invalid::TooLong`] for more values than the column has room for, [`crate::Error::OverBudget`], [`crate::Error::Io`].
     pub fn push(&mut self, mut values: &[E]) -> Result<()> {
         if self.draft.workspace.is_dry() {
             return Ok(());
         }
         let room = self.draft.len - self.written - self.buffered as u64;
-        if values.len() as u64 > room {
-            return Err(Error::Invalid {
-                what: "values for a column",
-                details: format!("{} elements, and room for {room}", values.len()),
-            });
-        }
+        Invalid::unless_at_most("values for a column", values.len() as u64, room)?;
         while !values.is_empty() {
             let mut buffer = match self.buffer.take() {
                 Some(buffer) => buffer,
@@ -424,7 +423,7 @@ impl<E: Element> Writer<E> {
     /// Waits for what is on its way and gives the column. In a dry run all elements count as written.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if elements are missing, [`Error::Io`] from a write.
+    /// [`Invalid::Unwritten`] if elements are missing, [`crate::Error::Io`] from a write.
     pub fn finish(mut self) -> Result<Column<E>> {
         if self.draft.workspace.is_dry() {
             let _buffers = self.draft.workspace.hold(self.buffers_bytes(), "column writer")?;
@@ -432,10 +431,12 @@ impl<E: Element> Writer<E> {
         }
         self.flush();
         if self.written != self.draft.len {
-            return Err(Error::Invalid {
-                what: "values for a column",
-                details: format!("{} of {} elements were written", self.written, self.draft.len),
-            });
+            return Err(Invalid::Unwritten {
+                column: self.draft.frames.name().to_owned(),
+                written: self.written,
+                len: self.draft.len,
+            }
+            .into());
         }
         self.draft.finish()
     }

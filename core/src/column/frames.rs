@@ -14,6 +14,7 @@ use spillproof_format::FrameKey;
 use super::Workspace;
 use crate::budget::{Budget, Buffer, Lease, LeasedVec};
 use crate::dry::DryRun;
+use crate::error::Invalid;
 use crate::storage::{File, Pending, Segment};
 use crate::{Error, Result};
 
@@ -425,10 +426,10 @@ impl PendingFrames {
             State::Flying(pending) => pending.wait()?,
             State::Done(buffer) => buffer,
             State::Dry => {
-                return Err(Error::Invalid {
-                    what: "column of a dry run",
-                    details: format!("{} has no values to be read or written", self.frames.name),
-                });
+                return Err(Invalid::DryRun {
+                    column: self.frames.name.clone(),
+                }
+                .into());
             }
             State::Failed(error) => return Err(error),
         };

@@ -19,8 +19,9 @@ use ark_ff::{Fp, MontBackend, MontConfig};
 
 use super::residency::{Blocks, DryMap, Touch};
 use super::{Residency, Workspace};
+use crate::Result;
 use crate::budget::PAGE_BYTES;
-use crate::{Error, Result};
+use crate::error::Invalid;
 
 /// Bytes that [`Mapped::read`] has on the way, where the share allows.
 pub(super) const READ_BYTES: usize = 1 << 20;
@@ -92,7 +93,7 @@ impl<T: Cell> Mapped<T> {
     /// `len` zero cells, with a share of their own ([`Residency::default_share_bytes`], no more than the cells need).
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::File`], [`Error::Memory`].
+    /// [`crate::Error::OverBudget`], [`crate::Error::File`], [`crate::Error::Memory`].
     pub fn zeroed(workspace: &Workspace, what: &str, len: u64) -> Result<Self> {
         let cells_bytes = len.saturating_mul(size_of::<T>() as u64);
         let whole_bytes = cells_bytes
@@ -105,7 +106,7 @@ impl<T: Cell> Mapped<T> {
     /// `len` zero cells in the share of a group.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the group is full; else as [`Self::zeroed`].
+    /// [`Invalid::TooLong`] if the group is full; else as [`Self::zeroed`].
     pub fn zeroed_in(residency: &Residency, what: &str, len: u64) -> Result<Self> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE_BYTES) };
         let bytes = len.saturating_mul(size_of::<T>() as u64);
@@ -157,7 +158,7 @@ impl<T: Cell> Mapped<T> {
     /// The value of cell `index`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] outside of the array; [`Error::File`], also from an earlier write-out.
+    /// [`Invalid::OutOfRange`] outside of the array; [`crate::Error::File`], also from an earlier write-out.
     #[inline]
     pub fn get(&self, index: u64) -> Result<T> {
         if index.wrapping_sub(self.hot_first) >= self.hot_len {
@@ -171,7 +172,7 @@ impl<T: Cell> Mapped<T> {
     /// Writes cell `index`; gives its address (see [`Self::address`]).
     ///
     /// # Errors
-    /// [`Error::Invalid`] outside of the array; [`Error::File`] (ENOSPC among them), also from an earlier write-out.
+    /// [`Invalid::OutOfRange`] outside of the array; [`crate::Error::File`] (ENOSPC among them), also from an earlier write-out.
     #[inline]
     pub fn set(&mut self, index: u64, value: T) -> Result<*const T> {
         if index.wrapping_sub(self.hot_first) >= self.hot_len {
@@ -262,7 +263,7 @@ impl<T: Cell> Mapped<T> {
     /// Writes everything out and leaves memory: for a map that is not used for a while. Addresses stay valid.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`crate::Error::File`].
     pub fn release(&mut self) -> Result<()> {
         self.cool_down();
         match &self.place {
@@ -286,10 +287,13 @@ impl<T: Cell> Mapped<T> {
         if range.start <= range.end && range.end <= self.len {
             return Ok(());
         }
-        Err(Error::Invalid {
-            what: "cells of a map",
-            details: format!("{range:?} of {}, which has {} cells", self.name(), self.len),
-        })
+        Err(Invalid::OutOfRange {
+            what: self.name().to_owned(),
+            start: range.start,
+            end: range.end,
+            len: self.len,
+        }
+        .into())
     }
 
     fn name(&self) -> &str {
@@ -302,10 +306,10 @@ impl<T: Cell> Mapped<T> {
     fn blocks(&self) -> Result<&Blocks> {
         match &self.place {
             Place::Blocks(blocks) => Ok(blocks),
-            Place::Dry(map) => Err(Error::Invalid {
-                what: "cells of a dry run",
-                details: format!("{} has no values to be read or written", map.name()),
-            }),
+            Place::Dry(map) => Err(Invalid::DryRun {
+                column: map.name().to_owned(),
+            }
+            .into()),
         }
     }
 

@@ -8,8 +8,9 @@ use rayon::prelude::*;
 
 use super::frames::{Frames, PendingFrames, Run};
 use super::{Element, Region, Workspace, ascending, descending};
+use crate::Result;
 use crate::budget::{Buffer, PAGE_BYTES};
-use crate::{Error, Result};
+use crate::error::Invalid;
 
 /// Elements that one core encodes or decodes at a time.
 pub(super) const JOB_ELEMENTS: usize = 8192;
@@ -126,7 +127,7 @@ impl<E: Element> Column<E> {
     /// The first `len` elements as a column of their own (the SRS of a smaller circuit); shares the frames.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the column is shorter.
+    /// [`Invalid::Region`] if the column is shorter.
     pub fn prefix(&self, len: u64) -> Result<Self> {
         Region::Span { start: 0, len }.check(self.len)?;
         Ok(Self { len, ..self.clone() })
@@ -135,15 +136,17 @@ impl<E: Element> Column<E> {
     /// `len` elements from `start`, which is the start of a frame, as a column of their own; shares the frames.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the column is shorter, or `start` is inside a frame.
+    /// [`Invalid::Region`] if the column is shorter, [`Invalid::InsideFrame`] if `start` is inside a frame.
     pub fn part(&self, start: u64, len: u64) -> Result<Self> {
         Region::Span { start, len }.check(self.len)?;
         let frame_elements = self.frame_elements();
         if !start.is_multiple_of(frame_elements) {
-            return Err(Error::Invalid {
+            return Err(Invalid::InsideFrame {
                 what: "part of a column",
-                details: format!("element {start} is inside a frame of {frame_elements}"),
-            });
+                element: start,
+                frame_elements,
+            }
+            .into());
         }
         let first_frame = self.first_frame + start / frame_elements;
         Ok(Self {
@@ -156,13 +159,15 @@ impl<E: Element> Column<E> {
     /// The same bytes as elements of another type of the same size: arkworks' and halo2curves' forms are one.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the sizes differ.
+    /// [`Invalid::ElementBytes`] if the sizes differ.
     pub fn cast<T: Element>(&self) -> Result<Column<T>> {
         if T::BYTES != E::BYTES {
-            return Err(Error::Invalid {
-                what: "cast of a column",
-                details: format!("its elements have {} bytes, not {}", E::BYTES, T::BYTES),
-            });
+            return Err(Invalid::ElementBytes {
+                what: "cast of a column".into(),
+                given: E::BYTES,
+                expected: T::BYTES,
+            }
+            .into());
         }
         Ok(Column {
             frames: Arc::clone(&self.frames),
@@ -176,8 +181,8 @@ impl<E: Element> Column<E> {
     /// Reads `region` into the start of `out`. One buffer of the region's frames is leased meanwhile.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a region outside the column or an `out` that is too short, [`Error::OverBudget`],
-    /// [`Error::Io`], [`Error::Damaged`].
+    /// [`Invalid::Region`], [`Invalid::TooShort`] for an `out` that is too short, [`crate::Error::OverBudget`],
+    /// [`crate::Error::Io`], [`crate::Error::Damaged`].
     pub fn read(&self, region: Region, out: &mut [E]) -> Result<()> {
         let mut reader = self.reader(std::iter::once(region), 1)?;
         reader.next_into(out)?;
@@ -187,7 +192,7 @@ impl<E: Element> Column<E> {
     /// A reader of `regions`, in order, that keeps `depth` of them on the way. `depth` buffers are leased.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a region outside the column, [`Error::OverBudget`].
+    /// [`Invalid::Region`] for a region outside the column, [`crate::Error::OverBudget`].
     pub fn reader<I>(&self, regions: I, depth: usize) -> Result<Reader<E>>
     where
         I: Iterator<Item = Region> + Clone + Send + 'static,
@@ -306,17 +311,19 @@ impl<E: Element> Reader<E> {
     /// Waits for the next region, checks it, decodes it into the start of `out`; `None` after the last.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if `out` is too short, [`Error::Io`], [`Error::Damaged`].
+    /// [`Invalid::TooShort`] if `out` is too short, [`crate::Error::Io`], [`crate::Error::Damaged`].
     pub fn next_into(&mut self, out: &mut [E]) -> Result<Option<Region>> {
         let Some(flight) = self.flying.pop_front() else {
             return Ok(None);
         };
         let len = flight.region.len() as usize;
         if out.len() < len {
-            return Err(Error::Invalid {
-                what: "buffer of a column reader",
-                details: format!("it holds {} elements, the region has {len}", out.len()),
-            });
+            return Err(Invalid::TooShort {
+                what: "elements of the buffer of a column reader",
+                given: out.len() as u64,
+                needed: len as u64,
+            }
+            .into());
         }
         let buffer = flight.pending.wait()?;
         decode(&self.column.workspace, &buffer, &flight.pieces, &mut out[..len])?;

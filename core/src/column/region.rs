@@ -3,7 +3,8 @@
 //! A region is a list of pieces, each a run of neighbouring elements; a span has one piece, a panel of a row-major
 //! matrix one for each row, a window that passes the end of the column two.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::Invalid;
 
 /// A set of elements, in the order in which they stand in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,10 +123,11 @@ impl Region {
         if fits {
             Ok(())
         } else {
-            Err(Error::Invalid {
-                what: "region of a column",
-                details: format!("{self:?} leaves the column's {column_len} elements"),
-            })
+            Err(Invalid::Region {
+                region: format!("{self:?}"),
+                len: column_len,
+            }
+            .into())
         }
     }
 }

@@ -24,6 +24,7 @@ use super::Workspace;
 use super::frames::DryFile;
 use super::mapped::READ_BYTES;
 use crate::budget::{Lease, PAGE_BYTES};
+use crate::error::Invalid;
 use crate::storage::PagedMap;
 use crate::{Error, Result};
 
@@ -273,15 +274,11 @@ impl Residency {
             .iter()
             .position(Option::is_none)
             .unwrap_or(clock.maps.len());
-        if slot >= *maps_max {
-            return Err(Error::Invalid {
-                what: "group of maps",
-                details: format!(
-                    "{what} would be map {}, and the share is for {maps_max}",
-                    slot + 1
-                ),
-            });
-        }
+        Invalid::unless_at_most(
+            format!("maps in one share of memory, with {what}"),
+            slot as u64 + 1,
+            *maps_max as u64,
+        )?;
         let skew_bytes = self.skew_bytes(slot);
         let mapped_bytes = bytes.saturating_add(skew_bytes as u64);
         let blocks = usize::try_from(mapped_bytes.div_ceil(*block_bytes as u64)).unwrap_or(usize::MAX);

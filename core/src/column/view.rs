@@ -12,8 +12,9 @@ use ark_ff::{Fp, FpConfig, MontBackend, MontConfig};
 
 use super::frames::Frames;
 use super::{Column, Element};
+use crate::Result;
+use crate::error::Invalid;
 use crate::storage::FileMap;
-use crate::{Error, Result};
 
 /// An [`Element`] that lies in memory as its bytes do in a column.
 ///
@@ -79,19 +80,16 @@ impl<E: Plain> Column<E> {
     /// The column as a slice. Reads it once, to check its frames.
     ///
     /// # Errors
-    /// [`Error::Damaged`], [`Error::Io`], [`Error::OverBudget`] from the reading; [`Error::File`] if it cannot be mapped;
-    /// [`Error::Invalid`] where elements do not lie in memory as in the file (a big-endian machine).
+    /// [`crate::Error::Damaged`], [`crate::Error::Io`], [`crate::Error::OverBudget`] from the reading; [`crate::Error::File`] if it cannot be mapped;
+    /// [`Invalid::Unmappable`] where elements do not lie in memory as in the file (a big-endian machine).
     pub fn map(&self) -> Result<MappedColumn<E>> {
         let matches = size_of::<E>() == E::BYTES && align_of::<E>() <= 4096;
         if !matches || cfg!(target_endian = "big") {
-            return Err(Error::Invalid {
-                what: "map of a column",
-                details: format!(
-                    "elements of {} bytes in memory and {} on disk",
-                    size_of::<E>(),
-                    E::BYTES
-                ),
-            });
+            return Err(Invalid::Unmappable {
+                memory_bytes: size_of::<E>(),
+                file_bytes: E::BYTES,
+            }
+            .into());
         }
         let len = self.len as usize;
         let frame_bytes = self.frames.frame_bytes();

@@ -14,6 +14,7 @@ use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT, native, srs as lay
 use super::srs::omega;
 use super::{G1, HALO2_ROOT_OF_UNITY, Scalar, Srs};
 use crate::column::{Container, ContainerWriter, Draft, Placement, Workspace, Writer};
+use crate::error::Invalid;
 use crate::kernels::field::CoordinateField;
 use crate::kernels::poly::{invert_chunk, powers};
 use crate::{Error, Result};
@@ -134,16 +135,14 @@ struct Powers {
 impl Powers {
     fn new(workspace: &Workspace, k: u32, secret: Scalar) -> Result<Self> {
         if k > 28 {
-            return Err(Error::Invalid {
-                what: "k of an SRS",
-                details: format!("{k}; the scalar field has domains of at most 2^28 points"),
-            });
+            return Err(Invalid::DomainSize {
+                log_n: k,
+                log_limit: 28,
+            }
+            .into());
         }
         if secret == Scalar::ZERO || secret.pow([1u64 << k]) == Scalar::ONE {
-            return Err(Error::Invalid {
-                what: "secret of an SRS",
-                details: "it is zero or lies in the domain: take another".into(),
-            });
+            return Err(Invalid::Secret.into());
         }
         // Leave half of what there is to the writers.
         let available = workspace.budget.available_bytes() / 2;

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::kernels::msm::MsmConfig;
@@ -229,12 +230,7 @@ fn divide_in_turn<P: Curve<ScalarField: Element>>(
 ) -> Result<Opened<P>> {
     let resolved = resolve(combinations);
     let (columns, len) = (&resolved.columns, resolved.len);
-    if len > bases.len() {
-        return Err(Error::Invalid {
-            what: WHAT,
-            details: format!("{len} coefficients for an SRS of {} points", bases.len()),
-        });
-    }
+    Invalid::unless_at_most("coefficients for the points of an SRS", len, bases.len())?;
     let budget = &workspace.budget;
     let plan = OpeningPlan::new::<P>(
         bases,

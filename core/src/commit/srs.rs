@@ -7,6 +7,7 @@ use ark_ff::FftField;
 use spillproof_format::{FormatError, PointFault, native, srs as layout};
 
 use crate::column::{Column, Container, Placement, Workspace};
+use crate::error::Invalid;
 use crate::kernels::curve::Point;
 use crate::kernels::field::CoordinateField;
 use crate::stream::{Transform, group_ntt};
@@ -89,12 +90,26 @@ impl Srs {
         lagrange: Option<Column<G1>>,
         pair: [G2Affine; 2],
     ) -> Result<Self> {
-        let mut lens = monomial.iter().chain(&lagrange).map(Column::len).peekable();
-        if k > 28 || lens.peek().is_none() || lens.any(|len| len != 1 << k) {
-            return Err(Error::Invalid {
-                what: "SRS",
-                details: format!("its columns have to have 2^{k} points, and k is at most 28"),
-            });
+        if k > 28 {
+            return Err(Invalid::DomainSize {
+                log_n: k,
+                log_limit: 28,
+            }
+            .into());
+        }
+        if monomial.is_none() && lagrange.is_none() {
+            return Err(Self::missing("monomial or Lagrange"));
+        }
+        let expected = 1 << k;
+        let mut lens = monomial.iter().chain(&lagrange).map(Column::len);
+        if let Some(given) = lens.find(|&len| len != expected) {
+            let what = "points of an SRS".into();
+            return Err(Invalid::Length {
+                what,
+                given,
+                expected,
+            }
+            .into());
         }
         Ok(Self {
             k,
@@ -131,11 +146,8 @@ impl Srs {
         self.lagrange.as_ref().ok_or_else(|| Self::missing("Lagrange"))
     }
 
-    fn missing(basis: &str) -> Error {
-        Error::Invalid {
-            what: "SRS",
-            details: format!("it has no points in {basis} form; import one that has"),
-        }
+    fn missing(basis: &'static str) -> Error {
+        Invalid::MissingBasis { basis }.into()
     }
 
     /// `(g2, s * g2)`.
@@ -155,10 +167,12 @@ impl Srs {
     /// [`Error::Invalid`] for a larger `k` or without the monomial form; those of [`lagrange_from_monomial`].
     pub fn downsize(&self, k: u32, omega: Scalar) -> Result<Self> {
         if k > self.k {
-            return Err(Error::Invalid {
-                what: "SRS",
-                details: format!("it has k = {}, not {k}", self.k),
-            });
+            return Err(Invalid::SrsSize {
+                srs: "the SRS".into(),
+                k,
+                limit: self.k,
+            }
+            .into());
         }
         if k == self.k {
             return Ok(self.clone());
@@ -188,10 +202,12 @@ pub fn lagrange_from_monomial(
 ) -> Result<Column<G1>> {
     let n = monomial.len();
     if !n.is_power_of_two() || n > 1 << 28 {
-        return Err(Error::Invalid {
-            what: "SRS",
-            details: format!("{n} points are not 2^k, k at most 28"),
-        });
+        return Err(Invalid::PowerOfTwo {
+            what: "points of an SRS",
+            given: n,
+            log_limit: 28,
+        }
+        .into());
     }
     let transform = Transform::inverse(n.ilog2(), omega)?;
     group_ntt::<g1::Config>(monomial, &transform, placement, progress)
@@ -204,13 +220,11 @@ pub fn lagrange_from_monomial(
 /// [`Error::Invalid`] for `log_n` above 28.
 pub fn omega(root_of_unity: Scalar, log_n: u32) -> Result<Scalar> {
     if log_n > Fr::TWO_ADICITY {
-        return Err(Error::Invalid {
-            what: "root of unity",
-            details: format!(
-                "of order 2^{log_n}; the scalar field has them up to 2^{}",
-                Fr::TWO_ADICITY
-            ),
-        });
+        return Err(Invalid::DomainSize {
+            log_n,
+            log_limit: Fr::TWO_ADICITY,
+        }
+        .into());
     }
     Ok((log_n..Fr::TWO_ADICITY).fold(root_of_unity, |root, _| root.squared()))
 }

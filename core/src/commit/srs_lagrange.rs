@@ -23,6 +23,7 @@ use super::srs::{G1, Srs, lagrange_from_monomial};
 use super::srs_check::{SrsProgress, check_srs, chunk_points};
 use super::srs_import::{Import, write_pair};
 use crate::column::{Column, ContainerWriter, Draft, Placement, Workspace, Writer};
+use crate::error::Invalid;
 use crate::storage::Segment;
 use crate::{Error, Result};
 
@@ -49,14 +50,12 @@ pub fn add_lagrange(
     let monomial = Monomial::open(workspace, source, format)?;
     let k = match k {
         Some(k) if k > monomial.k() => {
-            return Err(Error::Invalid {
-                what: "k of an SRS",
-                details: format!(
-                    "{k}; {} has points for k = {} at most",
-                    source.display(),
-                    monomial.k()
-                ),
-            });
+            return Err(Invalid::SrsSize {
+                srs: source.display().to_string(),
+                k,
+                limit: monomial.k(),
+            }
+            .into());
         }
         Some(k) => k,
         None => monomial.k(),

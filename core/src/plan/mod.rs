@@ -24,6 +24,7 @@ pub use rates::Rates;
 use crate::budget::Budget;
 use crate::column::Workspace;
 use crate::dry::{StepRecord, enter};
+use crate::error::Invalid;
 use crate::{Error, Result};
 
 /// One step.
@@ -100,9 +101,8 @@ impl Plan {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
-            .map_err(|error| Error::Invalid {
-                what: "compute threads",
-                details: error.to_string(),
+            .map_err(|error| Error::Threads {
+                source: std::io::Error::other(error),
             })?;
         pool.install(|| {
             let smallest_budget_bytes = smallest_above(run, 0)?;
@@ -225,10 +225,10 @@ fn smallest_above(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<u64> {
     let mut enough = below + 1;
     while !works(enough)? {
         if enough * GRAIN_BYTES > BUDGET_BYTES_MAX {
-            return Err(Error::Invalid {
-                what: "plan",
-                details: format!("no budget up to {BUDGET_BYTES_MAX} bytes works"),
-            });
+            return Err(Invalid::NoBudget {
+                limit_bytes: BUDGET_BYTES_MAX,
+            }
+            .into());
         }
         (below, enough) = (enough, enough + (enough / 32).max(1));
     }

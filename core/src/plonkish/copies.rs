@@ -21,14 +21,16 @@
 use rayon::prelude::*;
 
 use super::product::chunk_elements;
+use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Mapped, Placement, Residency, Workspace, Writer};
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::{PIECE, gathered_products, powers};
-use crate::{Error, Result};
 
 const WHAT: &str = "copies";
+const COLUMN: &str = "column of a permutation";
 const SIGMA: &str = "sigma column";
 
 /// What is known of the permutation so far: the identity, and every copy since.
@@ -61,15 +63,17 @@ impl Copies {
     /// The identity on `columns` columns of `rows` rows. Takes no time: the files are sparse.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for more than 2^62 cells; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::File`],
-    /// [`Error::Memory`].
+    /// [`Invalid::TooLong`] for more than 2^62 cells; [`crate::Error::BudgetTooSmall`], [`crate::Error::OverBudget`], [`crate::Error::File`],
+    /// [`crate::Error::Memory`].
     pub fn new(workspace: &Workspace, columns: usize, rows: u64) -> Result<Self> {
         let cells = rows.checked_mul(columns as u64).filter(|cells| *cells <= 1 << 62);
         let Some(cells) = cells else {
-            return Err(Error::Invalid {
-                what: WHAT,
-                details: format!("{columns} columns of {rows} rows are more than 2^62 cells"),
-            });
+            return Err(Invalid::TooLong {
+                what: "cells of a permutation".into(),
+                given: rows.saturating_mul(columns as u64),
+                limit: 1 << 62,
+            }
+            .into());
         };
         // Links are below twice the number of cells.
         Self::in_cells(workspace, columns, rows, cells > 1 << 31)
@@ -104,7 +108,7 @@ impl Copies {
     /// Constrains two cells, (column, row) each, to be equal.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a cell outside; [`Error::File`]. After an error of a file the permutation is not to be used.
+    /// [`Invalid::Index`] for a cell outside; [`crate::Error::File`]. After an error of a file the permutation is not to be used.
     pub fn copy(&mut self, left: (usize, u64), right: (usize, u64)) -> Result<()> {
         let (left, right) = (self.index(left)?, self.index(right)?);
         let (kept, joined) = (self.cycle(left)?, self.cycle(right)?);
@@ -126,7 +130,7 @@ impl Copies {
     /// The image of a cell: itself, if nothing was copied from or to it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a cell outside; [`Error::File`].
+    /// [`Invalid::Index`] for a cell outside; [`crate::Error::File`].
     pub fn mapping(&self, column: usize, row: u64) -> Result<(usize, u64)> {
         let image = self.image(self.index((column, row))?)?;
         Ok(((image / self.rows) as usize, image % self.rows))
@@ -136,8 +140,8 @@ impl Copies {
     /// back most of the memory; copies that come later are slower.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a column that there is not; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::File`],
-    /// [`Error::Io`].
+    /// [`Invalid::Index`] for a column that there is not; [`crate::Error::BudgetTooSmall`], [`crate::Error::OverBudget`], [`crate::Error::File`],
+    /// [`crate::Error::Io`].
     pub fn sigma<F: KernelField + Element>(
         &mut self,
         column: usize,
@@ -154,12 +158,7 @@ impl Copies {
         omega: F,
         delta: F,
     ) -> Result<Column<F>> {
-        if column >= self.columns {
-            return Err(Error::Invalid {
-                what: WHAT,
-                details: format!("column {column} of {}", self.columns),
-            });
-        }
+        Invalid::unless_below(COLUMN, column as u64, self.columns as u64)?;
         // From here on images are read, one after the other, and links are not: others may have the memory.
         let share_bytes = self.share.share_bytes();
         if self.dry_sigmas == 0 {
@@ -222,15 +221,8 @@ impl Copies {
     }
 
     fn index(&self, (column, row): (usize, u64)) -> Result<u64> {
-        if column >= self.columns || row >= self.rows {
-            return Err(Error::Invalid {
-                what: WHAT,
-                details: format!(
-                    "cell ({column}, {row}) is outside of {} columns of {} rows",
-                    self.columns, self.rows
-                ),
-            });
-        }
+        Invalid::unless_below(COLUMN, column as u64, self.columns as u64)?;
+        Invalid::unless_below("row", row, self.rows)?;
         Ok(column as u64 * self.rows + row)
     }
 

@@ -9,11 +9,12 @@
 use rayon::prelude::*;
 
 use super::quotient_plan::{BANDS_BEHIND, QuotientPlan};
+use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, RowTables, Twiddles, Twist, columns};
-use crate::{Error, Result};
 
 /// Elements that one core copies at a time.
 const COPY_ELEMENTS: usize = 8192;
@@ -219,8 +220,10 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
 
 /// The inverse of a root or a shift.
 pub(super) fn inverse<F: KernelField>(value: F) -> Result<F> {
-    value.inverse().ok_or(Error::Invalid {
-        what: "domain of a quotient",
-        details: "a root of unity or a shift is zero".into(),
-    })
+    inverse_of("a root of unity, or the shift of a coset,", value)
+}
+
+/// The inverse of `value`, whose name is `what`.
+pub(super) fn inverse_of<F: KernelField>(what: &'static str, value: F) -> Result<F> {
+    Ok(value.inverse().ok_or(Invalid::Zero { what })?)
 }

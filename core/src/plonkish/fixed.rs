@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::Result;
 use crate::column::{Cell, Column, Element, Mapped, Placement, Residency, Workspace, Writer};
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 
@@ -110,11 +111,8 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
     }
 
     fn column(&mut self, column: usize) -> Result<&mut Mapped<F>> {
-        let columns = self.columns.len();
-        self.columns.get_mut(column).ok_or_else(|| crate::Error::Invalid {
-            what: "fixed column",
-            details: format!("column {column} of {columns}"),
-        })
+        Invalid::unless_below("fixed column", column as u64, self.columns.len() as u64)?;
+        Ok(&mut self.columns[column])
     }
 
     /// Carries out what waits.

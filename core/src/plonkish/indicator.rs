@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use crate::Result;
 use crate::column::{Column, Element, Placement, Workspace, Writer};
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::PIECE;
 
@@ -50,9 +51,8 @@ fn indicator_in_turn<F: KernelField + Element>(
         workspace.passed(0, Work::products((count + 2) as f64 * n as f64));
         return column.finish();
     }
-    let invalid = || crate::Error::Invalid {
-        what: "root of unity",
-        details: "0 is none".into(),
+    let invalid = || Invalid::Zero {
+        what: "a root of unity",
     };
     let back = omega.inverse().ok_or_else(invalid)?;
     let shift = back.pow([rows.start]);

@@ -18,12 +18,13 @@ use super::product::{
     PRODUCT_TILES, READER_BUFFERS, chunk_elements, computed_rows, rehearse_product, running_product,
 };
 use super::sort::sort;
+use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Workspace, Writer};
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::multiply_shifted;
-use crate::{Error, Result};
 
 const PERMUTE: &str = "permuted lookup table";
 const PRODUCT: &str = "lookup product";
@@ -31,8 +32,8 @@ const PRODUCT: &str = "lookup product";
 /// `(A', S')` of the first `usable_rows` rows of the compressed input and table, with their tails.
 ///
 /// # Errors
-/// [`Error::Invalid`] if a column has fewer rows; [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::Io`],
-/// [`Error::Damaged`].
+/// [`Invalid::Region`] if a column has fewer rows; [`crate::Error::BudgetTooSmall`], [`crate::Error::OverBudget`], [`crate::Error::Io`],
+/// [`crate::Error::Damaged`].
 pub fn permute<F: KernelField + Element>(
     workspace: &Workspace,
     input: &Column<F>,
@@ -189,8 +190,8 @@ impl Cursor {
 /// zero, as in stock.
 ///
 /// # Errors
-/// [`Error::Invalid`] for columns of different lengths or a tail that leaves no row; [`Error::BudgetTooSmall`],
-/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+/// [`Invalid::Length`] for columns of different lengths, [`Invalid::Tail`] for a tail that leaves no row; [`crate::Error::BudgetTooSmall`],
+/// [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
 #[allow(clippy::too_many_arguments)]
 pub fn product<F: KernelField + Element>(
     workspace: &Workspace,
@@ -216,13 +217,12 @@ fn product_in_turn<F: KernelField + Element>(
     let [input, ..] = columns;
     let rows = input.len();
     if let Some(other) = columns.iter().find(|column| column.len() != rows) {
-        return Err(Error::Invalid {
-            what: PRODUCT,
-            details: format!(
-                "columns of {rows} and of {} rows: all have to be as long",
-                other.len()
-            ),
-        });
+        return Err(Invalid::Length {
+            what: "rows of the columns of a lookup".into(),
+            given: other.len(),
+            expected: rows,
+        }
+        .into());
     }
     let computed = computed_rows(PRODUCT, rows, tail.len())?;
     let chunk = chunk_elements(workspace, PRODUCT, &columns, rows, PRODUCT_TILES + 2)?;

@@ -19,6 +19,7 @@ use super::integer::Integer;
 use super::product::READER_BUFFERS;
 use crate::Result;
 use crate::column::{Column, Reader, Region, ascending};
+use crate::error::Invalid;
 
 /// Chunks that a merge holds for each run: the reader's, two in memory, and two of the merged tile.
 pub(super) const MERGE_CHUNKS: u64 = READER_BUFFERS + 4;
@@ -105,10 +106,10 @@ fn open<'a>(
     tile: &'a mut [Integer],
 ) -> Result<Run<'a>> {
     let Region::Span { start, len } = span else {
-        return Err(crate::Error::Invalid {
-            what: "run to be merged",
-            details: format!("{span:?} is not a span"),
-        });
+        return Err(Invalid::NotASpan {
+            region: format!("{span:?}"),
+        }
+        .into());
     };
     let regions = ascending(len, chunk).map(move |region| match region {
         Region::Span { start: at, len } => Region::Span {

@@ -10,10 +10,11 @@
 //! memory: `32 * c * (4 * columns + 8)` bytes, and the digests of `z`.
 
 use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, rehearse_product, running_product};
+use crate::Result;
 use crate::column::{Column, Element, Reader, Region, Workspace};
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::{PermutationChallenges, multiply_permutation_factors, powers};
-use crate::{Error, Result};
 
 const WHAT: &str = "permutation product";
 
@@ -40,8 +41,8 @@ pub struct ProductSet<'a, F> {
 /// `z[rows - tail.len() - 1]`, the next set's first value. A zero denominator inverts to zero, as in stock.
 ///
 /// # Errors
-/// [`Error::Invalid`] for columns shorter than `rows`, as many values as sigmas missing, or a tail that leaves no row;
-/// [`Error::BudgetTooSmall`], [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+/// [`Invalid::Length`] for columns shorter than `rows`, or another number of sigmas than of values; [`Invalid::Tail`];
+/// [`crate::Error::BudgetTooSmall`], [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
 pub fn grand_product<F: KernelField + Element>(
     workspace: &Workspace,
     set: &ProductSet<'_, F>,
@@ -60,14 +61,12 @@ fn product_in_turn<F: KernelField + Element>(
     tail: &[F],
 ) -> Result<(Column<F>, F)> {
     if set.values.len() != set.sigmas.len() {
-        return Err(Error::Invalid {
-            what: WHAT,
-            details: format!(
-                "{} columns and {} sigmas: each column needs one",
-                set.values.len(),
-                set.sigmas.len()
-            ),
-        });
+        return Err(Invalid::Length {
+            what: "sigmas of a permutation".into(),
+            given: set.sigmas.len() as u64,
+            expected: set.values.len() as u64,
+        }
+        .into());
     }
     let computed = computed_rows(WHAT, rows, tail.len())?;
     let columns: Vec<&Column<F>> = set.values.iter().chain(&set.sigmas).copied().collect();

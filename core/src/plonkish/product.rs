@@ -15,6 +15,7 @@ use crate::column::{
     ascending,
 };
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::fraction_product_chunk;
 use crate::{Error, Result};
@@ -86,11 +87,13 @@ pub(super) fn running_product<F: KernelField + Element>(
 pub(super) fn computed_rows(what: &'static str, rows: u64, tail: usize) -> Result<u64> {
     rows.checked_sub(tail as u64)
         .filter(|&computed| computed > 0)
-        .ok_or_else(|| Error::Invalid {
-            what,
-            details: format!(
-                "{rows} rows, and {tail} values for the last of them: one row at least has to be left"
-            ),
+        .ok_or_else(|| {
+            Invalid::Tail {
+                what,
+                tail: tail as u64,
+                rows,
+            }
+            .into()
         })
 }
 

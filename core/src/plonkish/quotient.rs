@@ -18,13 +18,14 @@
 //! What comes out is, coefficient by coefficient, what an extended transform gives. All sums are exact, so tile heights
 //! and panels don't matter. Memory, reads and writes: [`QuotientPlan`].
 
-use super::coset::{Matrix, inverse};
+use super::coset::{Matrix, inverse, inverse_of};
 use super::evaluate::register_scalars;
 use super::offload;
 use super::program::Program;
 pub use super::quotient_plan::{QuotientPlan, QuotientShape};
 use super::tile::{Coset, Job, Rows, Window, run_jobs};
 use crate::column::{Column, Draft, Element, Region, Workspace};
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, forget_buffers, twist};
 use crate::kernels::poly::powers;
@@ -97,7 +98,10 @@ pub fn quotient_in_tiles<F: KernelField + NttElement<F> + Element>(
     tile_rows: u64,
 ) -> Result<Vec<Column<F>>> {
     if tile_rows == 0 {
-        return Err(invalid("tiles need a row at least".into()));
+        return Err(Invalid::Empty {
+            what: "rows of a tile",
+        }
+        .into());
     }
     workspace.run(|| planned(workspace, sources, numerator, domain, Some(tile_rows)))
 }
@@ -169,10 +173,6 @@ fn rehearse<F: KernelField + Element>(
 
 const WHAT: &str = "quotient";
 
-fn invalid(details: String) -> Error {
-    Error::Invalid { what: WHAT, details }
-}
-
 fn check<F: KernelField + Element>(
     sources: &[Source<'_, F>],
     numerator: &Program<F>,
@@ -182,43 +182,54 @@ fn check<F: KernelField + Element>(
         log_n, log_cosets, ..
     } = *domain;
     if numerator.outputs() != 1 {
-        return Err(invalid(format!(
-            "a numerator has one output, not {}",
-            numerator.outputs()
-        )));
+        return Err(Invalid::Length {
+            what: "outputs of a numerator".into(),
+            given: numerator.outputs() as u64,
+            expected: 1,
+        }
+        .into());
     }
-    if numerator.columns() > sources.len() {
-        return Err(invalid(format!(
-            "the numerator reads column {} of {}",
-            numerator.columns() - 1,
-            sources.len()
-        )));
-    }
+    Invalid::unless_at_most(
+        "columns that a numerator reads",
+        numerator.columns() as u64,
+        sources.len() as u64,
+    )?;
     if log_n > 40 || log_cosets > 16 || domain.pieces > 1 << log_cosets {
-        return Err(invalid(format!(
-            "{} pieces of 2^{log_n} coefficients from 2^{log_cosets} cosets",
-            domain.pieces
-        )));
+        return Err(Invalid::QuotientShape {
+            pieces: domain.pieces,
+            log_n,
+            log_cosets,
+        }
+        .into());
     }
     for (index, source) in sources.iter().enumerate() {
         if let Source::Coefficients(column) = source
             && numerator.rotations(index).is_some()
             && column.len() != 1 << log_n
         {
-            return Err(invalid(format!(
-                "column {index} has {} coefficients, not 2^{log_n}",
-                column.len()
-            )));
+            return Err(Invalid::Length {
+                what: format!("coefficients of column {index}"),
+                given: column.len(),
+                expected: 1 << log_n,
+            }
+            .into());
         }
     }
     let primitive = match log_n {
         0 => domain.omega.is_one(),
         _ => domain.omega.pow([1 << (log_n - 1)]) == F::ONE.negated(),
     };
-    if !primitive || domain.extended_omega.pow([1 << log_cosets]) != domain.omega {
-        return Err(invalid(
-            "the roots of unity do not have the orders that the domain says".into(),
-        ));
+    if !primitive {
+        let omega = domain.omega.to_string();
+        return Err(Invalid::RootOfUnity { omega, log_n }.into());
+    }
+    if domain.extended_omega.pow([1 << log_cosets]) != domain.omega {
+        let extended_omega = domain.extended_omega.to_string();
+        return Err(Invalid::ExtendedRoot {
+            extended_omega,
+            log_cosets,
+        }
+        .into());
     }
     Ok(())
 }
@@ -294,9 +305,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
         let n = 1u64 << self.domain.log_n;
         let vanishing = shift.pow([n]).minus(&F::ONE);
         let n_inverse = inverse(F::from(n))?;
-        let scale = inverse(vanishing)
-            .map_err(|_| invalid("the vanishing polynomial is zero on a coset".into()))?
-            .times(&n_inverse);
+        let scale = inverse_of("the vanishing polynomial on a coset", vanishing)?.times(&n_inverse);
 
         let used: Vec<_> = self.used().collect();
         let on_coset = (shift, scale);

@@ -10,6 +10,7 @@
 
 use crate::Result;
 use crate::column::{Column, Element, Mapped, Placement, Residency, Workspace, Writer};
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 
 /// Columns that are written in one pass.
@@ -54,15 +55,8 @@ impl Selectors {
     /// # Errors
     /// [`crate::Error::Invalid`] for a selector or a row that is not there; [`crate::Error::File`].
     pub fn enable(&mut self, selector: usize, row: u64) -> Result<()> {
-        if selector >= self.count || row >= self.rows {
-            return Err(crate::Error::Invalid {
-                what: "selector",
-                details: format!(
-                    "selector {selector} of {} in row {row} of {}",
-                    self.count, self.rows
-                ),
-            });
-        }
+        Invalid::unless_below("selector", selector as u64, self.count as u64)?;
+        Invalid::unless_below("row", row, self.rows)?;
         let word = row / WORD * self.count as u64 + selector as u64;
         let bits = self.words.get(word)?;
         self.words.set(word, bits | 1 << (row % WORD))?;

@@ -18,6 +18,7 @@ use crate::column::{
     Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace, Writer, ascending,
 };
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::{Error, Result};
 
@@ -184,10 +185,14 @@ fn as_planned_in_turn<F: KernelField + Element>(
     if !chunked
         || (plan.runs() > 1 && (!plan.run.is_multiple_of(plan.run_chunk) || !plan.run.is_multiple_of(frame)))
     {
-        return Err(Error::Invalid {
-            what: WHAT,
-            details: format!("{plan:?}: runs have to be whole chunks and whole frames of {frame} elements"),
-        });
+        return Err(Invalid::SortPlan {
+            run: plan.run,
+            run_chunk: plan.run_chunk,
+            merge_chunk: plan.merge_chunk,
+            write_chunk: plan.write_chunk,
+            frame_elements: frame,
+        }
+        .into());
     }
     if workspace.is_dry() {
         return rehearse_sort(workspace, &values.prefix(plan.len)?, plan, tail.len() as u64);

@@ -18,6 +18,7 @@ use super::program::Program;
 use crate::budget::{LeasedVec, PAGE_BYTES};
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace};
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::{Error, Result};
 
@@ -145,10 +146,12 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
             let column = columns.get(index).filter(|column| column.len() == rows);
             let Some(column) = column else {
                 let held = columns.get(index).map_or(0, |column| column.len());
-                return Err(Error::Invalid {
-                    what: "columns of a program",
-                    details: format!("it reads column {index} of {rows} rows, which has {held}"),
-                });
+                return Err(Invalid::Length {
+                    what: format!("rows of column {index} of a program"),
+                    given: held,
+                    expected: rows,
+                }
+                .into());
             };
             windows.push(Window {
                 column,

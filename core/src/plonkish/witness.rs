@@ -6,6 +6,7 @@
 
 use crate::Result;
 use crate::column::{Cell, Column, Element, Mapped, Placement, Workspace, Writer};
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 
@@ -35,9 +36,10 @@ fn column_in_turn<T: Cell, F: KernelField + Element>(
     let rows = cells.len();
     let assigned = rows
         .checked_sub(tail.len() as u64)
-        .ok_or_else(|| crate::Error::Invalid {
-            what: "rows of a witness column",
-            details: format!("{} for blinding, and {rows} in all", tail.len()),
+        .ok_or_else(|| Invalid::TooLong {
+            what: "values for the last rows of a witness column".into(),
+            given: tail.len() as u64,
+            limit: rows,
         })?;
     let tile_len = TILE_CELLS.min(rows as usize);
     if workspace.is_dry() {

@@ -14,7 +14,7 @@ use super::rooms::{Room, Rooms};
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
 use crate::budget::{Buffer, PAGE_BYTES};
-use crate::error::{Error, Result};
+use crate::error::{Error, Invalid, Result};
 
 /// A stretch of a file and the stretch of a buffer that it goes to or comes from.
 ///
@@ -320,21 +320,26 @@ impl File {
     }
 
     fn check_map(&self, offset: u64, bytes: u64) -> Result<()> {
-        let inside = offset
-            .checked_add(bytes)
-            .is_some_and(|end| end <= self.len_bytes());
-        if inside && offset.is_multiple_of(PAGE_BYTES as u64) {
-            return Ok(());
+        let (end, len) = (offset.checked_add(bytes), self.len_bytes());
+        if end.is_none_or(|end| end > len) {
+            return Err(Invalid::OutOfRange {
+                what: self.name().to_owned(),
+                start: offset,
+                end: end.unwrap_or(u64::MAX),
+                len,
+            }
+            .into());
         }
-        let details = format!(
-            "{bytes} bytes at offset {offset} of {}, which has {} bytes",
-            self.name(),
-            self.len_bytes()
-        );
-        Err(Error::Invalid {
-            what: "map of a file",
-            details,
-        })
+        let alignment = PAGE_BYTES as u64;
+        if !offset.is_multiple_of(alignment) {
+            return Err(Invalid::MapOffset {
+                file: self.name().to_owned(),
+                offset,
+                alignment,
+            }
+            .into());
+        }
+        Ok(())
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -408,16 +413,16 @@ impl File {
                 && buffer_offset.is_multiple_of(alignment)
                 && bytes.is_multiple_of(alignment);
             if !in_buffer || !in_file || !aligned {
-                let details = format!(
-                    "segment {index} of a transfer with {} has {bytes} bytes at file offset {file_offset} and buffer \
-                     offset {buffer_offset}: the buffer has {} bytes, and all three must be multiples of {alignment}",
-                    self.name(),
-                    buffer.len(),
-                );
-                return Err(Error::Invalid {
-                    what: "transfer",
-                    details,
-                });
+                return Err(Invalid::Segment {
+                    index,
+                    file: self.name().to_owned(),
+                    bytes,
+                    file_offset,
+                    buffer_offset,
+                    buffer_bytes: buffer.len(),
+                    alignment,
+                }
+                .into());
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::file::{self, Access, File};
 use super::{FaultPlan, Storage, scratch};
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 
 /// How often a partial file that a sweep of another process took away is made anew.
 const PARTIAL_ATTEMPTS_MAX: usize = 16;
@@ -33,11 +33,7 @@ impl Publish {
     pub(super) fn new(storage: &Storage, path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let Some(name) = path.file_name() else {
-            let details = format!("`{shown}` names no file");
-            return Err(Error::Invalid {
-                what: "path to publish",
-                details,
-            });
+            return Err(Invalid::NotAFileName { path: shown }.into());
         };
         let dir = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -80,7 +76,7 @@ impl Publish {
     /// Makes the file durable and gives it its name. All writes must have been waited for. The file stays open.
     ///
     /// # Errors
-    /// [`Error::File`]: the name then still means what it meant before, except if only the last step, the fsync of the
+    /// [`crate::Error::File`]: the name then still means what it meant before, except if only the last step, the fsync of the
     /// folder, failed: then the file is there, and may be gone after a power failure.
     pub fn commit(mut self) -> Result<File> {
         let faults = self.file.storage().inner.faults.clone();

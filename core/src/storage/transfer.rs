@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use super::file::{Handle, Segment};
 use super::{Counters, Fault};
 use crate::budget::{Budget, Buffer, PAGE_BYTES};
-use crate::error::{Error, Result};
+use crate::error::{Error, Invalid, Result};
 
 /// The kernel says "try again" for want of resources; past this many times in a row it is an error.
 const AGAIN_ATTEMPTS_MAX: u32 = 10_000;
@@ -467,10 +467,7 @@ impl Pending {
         match (outcome.error.take(), buffer) {
             (None, Some(buffer)) => Ok(buffer),
             (Some(error), _) => Err(error),
-            (None, None) => Err(Error::Invalid {
-                what: "transfer",
-                details: "its buffer was taken twice".into(),
-            }),
+            (None, None) => Err(Invalid::BufferTaken.into()),
         }
     }
 }

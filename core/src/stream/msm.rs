@@ -10,6 +10,7 @@ use super::offload;
 use crate::budget::{Budget, Lease, LeasedVec};
 use crate::column::{Column, Element, SCRATCH_FRAME_BYTES, ascending};
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::{Msm, MsmConfig};
 use crate::{Error, Result};
@@ -168,10 +169,12 @@ impl MsmPlan {
                 Err(other) => return Err(other),
             }
         }
-        Err(refused.unwrap_or(Error::Invalid {
-            what: "MSM plan",
-            details: "no chunk was tried".into(),
-        }))
+        Err(refused.unwrap_or(
+            Invalid::Empty {
+                what: "chunk sizes of an MSM",
+            }
+            .into(),
+        ))
     }
 
     /// Additions for a column. A chunk that is smaller than a block is one.
@@ -290,16 +293,11 @@ where
     Point<P>: Element,
 {
     let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
-    if points > bases.len() {
-        return Err(Error::Invalid {
-            what: "MSM",
-            details: format!(
-                "{points} scalars for the {} bases of {}",
-                bases.len(),
-                bases.name()
-            ),
-        });
-    }
+    Invalid::unless_at_most(
+        format!("scalars for the bases {}", bases.name()),
+        points,
+        bases.len(),
+    )?;
     if points == 0 {
         return Ok(vec![Projective::default(); scalars.len()]);
     }

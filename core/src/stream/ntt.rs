@@ -21,6 +21,7 @@ use crate::column::{
     Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, Writer, ascending,
 };
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{
     Domain, NttElement, Twiddles, Twist, columns, forget_buffers, scale_indexed, transpose_block,
@@ -68,10 +69,10 @@ impl<F: KernelField> Transform<F> {
     /// # Errors
     /// [`Error::Invalid`] for `omega` = 0.
     pub fn inverse(log_n: u32, omega: F) -> Result<Self> {
-        let scale = invert(F::from(2u64).pow([u64::from(log_n)]))?;
+        let scale = invert("the length of a transform", F::from(2u64).pow([u64::from(log_n)]))?;
         Ok(Self {
             log_n,
-            omega: invert(omega)?,
+            omega: invert("a root of unity", omega)?,
             before: F::ONE,
             after: F::ONE,
             scale,
@@ -92,17 +93,14 @@ impl<F: KernelField> Transform<F> {
     /// [`Error::Invalid`] for `omega` or `shift` = 0.
     pub fn coset_inverse(log_n: u32, omega: F, shift: F) -> Result<Self> {
         Ok(Self {
-            after: invert(shift)?,
+            after: invert("the shift of a coset", shift)?,
             ..Self::inverse(log_n, omega)?
         })
     }
 }
 
-fn invert<F: KernelField>(value: F) -> Result<F> {
-    value.inverse().ok_or(Error::Invalid {
-        what: "transform",
-        details: "a root of unity or a coset's shift is zero".into(),
-    })
+fn invert<F: KernelField>(what: &'static str, value: F) -> Result<F> {
+    Ok(value.inverse().ok_or(Invalid::Zero { what })?)
 }
 
 /// The arithmetic of a transform's tiles: what stands between reading and writing them.
@@ -334,12 +332,7 @@ pub(super) fn in_tiles<F: KernelField, T: Tiles<F>>(
     log_tile: u32,
 ) -> Result<Column<T::Element>> {
     let n = 1u64 << transform.log_n;
-    if input.len() > n {
-        return Err(Error::Invalid {
-            what: "transform",
-            details: format!("{} elements for a domain of {n}", input.len()),
-        });
-    }
+    Invalid::unless_at_most("elements of a transform", input.len(), n)?;
     let (element_bytes, is_dry) = (T::Element::BYTES as u64, input.workspace().is_dry());
     match NttPlan::new(transform.log_n, log_tile, element_bytes, input.frame_elements())? {
         NttPlan::Whole if is_dry => rehearse_whole::<F, T>(input, n, placement),

@@ -5,7 +5,8 @@
 //! what pass 1 left; a panel is one tile, `n1 * columns1 = n2 * columns2 = tile` elements. The product of the two widths is
 //! `tile^2 / n` whatever the split, so the split only decides which pass gets the longer runs on disk.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::error::Invalid;
 
 /// The shape of a transform of `2^log_n` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl NttPlan {
     /// `frame_elements`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the tile is too small for two passes: it has to hold `sqrt(n)` frames of the smallest size.
+    /// [`Invalid::Tile`] if the tile is too small for two passes: it has to hold `sqrt(n)` frames of the smallest size.
     pub fn new(log_n: u32, log_tile: u32, element_bytes: u64, frame_elements: u64) -> Result<Self> {
         if log_tile >= log_n {
             return Ok(Self::Whole);
@@ -53,13 +54,12 @@ impl NttPlan {
             .checked_sub(log_n)
             .filter(|widths| *widths >= log_run_min);
         let Some(log_widths) = log_widths else {
-            return Err(Error::Invalid {
-                what: "tile of a transform",
-                details: format!(
-                    "2^{log_tile} elements for 2^{log_n}: the smallest that works is 2^{}",
-                    (log_n + log_run_min).div_ceil(2)
-                ),
-            });
+            return Err(Invalid::Tile {
+                log_tile,
+                log_n,
+                log_needed: (log_n + log_run_min).div_ceil(2),
+            }
+            .into());
         };
         // Whole frames of the input if that can be had, else half of what there is; the rest is pass 2's.
         let log_columns1 = frame_elements

@@ -26,6 +26,7 @@ use super::ntt::Transform;
 use crate::budget::{Budget, LeasedVec};
 use crate::column::{Column, Element, InPlace, Placement, Reader, Region, Writer, ascending, descending};
 use crate::dry::Job;
+use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::tier::{self, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, Tier, WriteElements};
@@ -254,11 +255,8 @@ pub(crate) fn declined<T>(what: &str, why: &str) -> Option<T> {
 }
 
 /// For an answer that cannot be.
-pub(crate) fn wrong_answer(details: String) -> Error {
-    Error::Invalid {
-        what: "a compute tier's answer",
-        details,
-    }
+pub(crate) fn wrong_answer(answer: String) -> Error {
+    Invalid::TierAnswer { answer }.into()
 }
 
 /// The same value, whose type has two names here; none if they are not one type after all.
@@ -314,10 +312,7 @@ fn encode<F: Element>(values: &[F], out: &mut [u8]) {
 
 /// For elements that there are not, or not in this order.
 pub(crate) fn beyond(first: u64, count: usize) -> Error {
-    Error::Invalid {
-        what: "elements for a compute tier",
-        details: format!("{count} from {first} on: so many there are not, or not in this order"),
-    }
+    Invalid::TierElements { first, count }.into()
 }
 
 /// A range of another library's scalars, through a tile.

@@ -4,17 +4,18 @@
 //! coefficient. Memory: one tile of [`Column::sequential_chunk`] scalars
 //! for each column that is read, its read-ahead and write-behind buffers; nothing that grows with n.
 
+use crate::Result;
 use crate::budget::PAGE_BYTES;
 use crate::column::{Column, Draft, Element, Placement, Reader, SCRATCH_FRAME_BYTES, Writer, ascending};
 use crate::dry::Work;
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
-use crate::{Error, Result};
 
 /// The value at `point` of the polynomial with these coefficients.
 ///
 /// # Errors
-/// [`Error::OverBudget`], [`Error::Io`], [`Error::Damaged`].
+/// [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
 pub fn evaluate<F: KernelField + Element>(coefficients: &Column<F>, point: F) -> Result<F> {
     coefficients
         .workspace()
@@ -39,7 +40,7 @@ fn evaluate_in_turn<F: KernelField + Element>(coefficients: &Column<F>, point: F
 /// once, all at the same pace.
 ///
 /// # Errors
-/// [`Error::Invalid`] without any column; else as [`evaluate`].
+/// [`Invalid::Empty`] without any column; else as [`evaluate`].
 pub fn linear_combination<F: KernelField + Element>(
     terms: &[(F, &Column<F>)],
     placement: Placement,
@@ -49,10 +50,10 @@ pub fn linear_combination<F: KernelField + Element>(
         .map(|(_, column)| *column)
         .max_by_key(|column| column.len())
     else {
-        return Err(Error::Invalid {
-            what: "linear combination",
-            details: "of no columns, so of no length".into(),
-        });
+        return Err(Invalid::Empty {
+            what: "columns of a linear combination",
+        }
+        .into());
     };
     longest
         .workspace()
@@ -122,7 +123,7 @@ fn rehearse_combination<F: KernelField + Element>(
 /// `factors[i][j] * columns[j]`, as long as the longest column; shorter ones count as padded with zeros.
 ///
 /// # Errors
-/// As [`linear_combination`]; [`Error::Invalid`] for a row of factors of another length.
+/// As [`linear_combination`]; [`Invalid::Length`] for a row of factors of another length.
 pub fn linear_combinations<F: KernelField + Element>(
     columns: &[&Column<F>],
     factors: &[Vec<F>],
@@ -170,16 +171,18 @@ pub(crate) fn linear_combinations_in_chunks<F: KernelField + Element>(
     chunk: u64,
 ) -> Result<Vec<Column<F>>> {
     let Some(longest) = columns.iter().max_by_key(|column| column.len()) else {
-        return Err(Error::Invalid {
-            what: "linear combinations",
-            details: "of no columns, so of no length".into(),
-        });
+        return Err(Invalid::Empty {
+            what: "columns of linear combinations",
+        }
+        .into());
     };
     if let Some(row) = factors.iter().find(|row| row.len() != columns.len()) {
-        return Err(Error::Invalid {
-            what: "linear combinations",
-            details: format!("{} factors for {} columns", row.len(), columns.len()),
-        });
+        return Err(Invalid::Length {
+            what: "factors of a linear combination".into(),
+            given: row.len() as u64,
+            expected: columns.len() as u64,
+        }
+        .into());
     }
     let (workspace, len) = (longest.workspace(), longest.len());
     let mut drafts: Vec<Draft<F>> = Vec::with_capacity(factors.len());

@@ -9,11 +9,12 @@
 
 use rayon::prelude::*;
 
+use crate::Result;
 use crate::budget::{Lease, LeasedVec};
 use crate::column::{Column, Element, Reader, Region, Workspace, descending};
+use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::add_linear_combination;
-use crate::{Error, Result};
 
 /// From so many columns on, one chunk of each on its way keeps the disk busy.
 const COLUMNS_OF_DEPTH_1: usize = 4;
@@ -131,10 +132,10 @@ impl<'a, F: KernelField + Element> Sums<'a, F> {
             return Ok(None);
         };
         let Region::Span { start, len } = region else {
-            return Err(Error::Invalid {
-                what: "pass over columns",
-                details: format!("{region:?} is no span"),
-            });
+            return Err(Invalid::NotASpan {
+                region: format!("{region:?}"),
+            }
+            .into());
         };
         let (chunk, len) = (self.chunk, len as usize);
         for sum in out.chunks_mut(chunk).take(self.sums.len()) {

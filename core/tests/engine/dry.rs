@@ -6,11 +6,11 @@ use ark_bn254::{Fr, g1};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use spillproof::Result;
 use spillproof::budget::Budget;
 use spillproof::column::{Column, Draft, Mapped, Placement, Residency, Workspace, Writer};
 use spillproof::commit::multiopen::divide_and_commit;
 use spillproof::commit::{Combination, G1, SRS_FRAME_BYTES, generate_scratch};
+use spillproof::error::Invalid;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::{
     Builder, Copies, CosetDomain, FixedCells, Program, Selectors, Source, evaluate_rows, indicator, lookup,
@@ -19,6 +19,7 @@ use spillproof::plonkish::{
 use spillproof::step;
 use spillproof::storage::Storage;
 use spillproof::stream::{Scalars, Transform, evaluate_all, linear_combination, msm, ntt};
+use spillproof::{Error, Result};
 
 const LOG_N: u32 = 15;
 const ROWS: u64 = 1 << LOG_N;
@@ -307,8 +308,11 @@ fn a_column_of_a_dry_run_has_no_values() {
     let workspace = Workspace::dry(Budget::new(1 << 20));
     let column = Writer::<Fr>::scratch(&workspace, "values", 100, Placement::Disk);
     let column = column.and_then(Writer::finish).unwrap();
-    let error = column.to_vec().unwrap_err().to_string();
-    assert!(error.contains("values"), "{error}");
+    let error = column.to_vec().unwrap_err();
+    assert!(
+        matches!(&error, Error::Invalid(Invalid::DryRun { column }) if column.contains("values")),
+        "{error}"
+    );
     let share = Residency::new(&workspace, "cells", 256 << 10, 1).unwrap();
     let mut cells = Mapped::<u64>::zeroed_in(&share, "cells", 100).unwrap();
     assert!(cells.set(3, 4).is_err() && cells.get(3).is_err() && cells.address(3).is_null());

@@ -10,6 +10,7 @@ use ark_ff::Field;
 use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
 use spillproof::commit::{Engine, generate};
+use spillproof::error::Invalid;
 use spillproof::{Error, Session, Vector};
 
 const LOG_N: u32 = 12;
@@ -95,6 +96,9 @@ fn text_that_is_no_size_is_an_error_of_the_session() {
         .memory("2 parrots")
         .build()
         .expect_err("no size");
-    assert!(matches!(error, Error::Invalid { .. }), "{error}");
+    assert!(
+        matches!(error, Error::Invalid(Invalid::Setting { .. })),
+        "{error}"
+    );
     assert!(error.to_string().contains("parrots"), "{error}");
 }

@@ -11,6 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
 use spillproof::column::{Cell, Mapped, Placement, Plain, Residency, Workspace, Writer};
+use spillproof::error::Invalid;
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof::{Error, Result};
 
@@ -164,20 +165,31 @@ fn small_cells_and_odd_lengths() {
     }
     assert_eq!(numbers.get(0).unwrap(), 7);
     assert!(empty.is_empty() && empty.address(0).is_null());
-    assert!(matches!(bytes.get(100_001), Err(Error::Invalid { .. })));
-    assert!(matches!(bytes.set(u64::MAX, 0), Err(Error::Invalid { .. })));
-    assert!(matches!(bytes.fill(5..100_002, 0), Err(Error::Invalid { .. })));
+    assert!(matches!(
+        bytes.get(100_001),
+        Err(Error::Invalid(Invalid::OutOfRange {
+            start: 100_001,
+            len: 100_001,
+            ..
+        }))
+    ));
+    assert!(matches!(bytes.set(u64::MAX, 0), Err(Error::Invalid(_))));
+    assert!(matches!(bytes.fill(5..100_002, 0), Err(Error::Invalid(_))));
     assert!(matches!(
         numbers.read(0..2, |_, _| Ok(())),
-        Err(Error::Invalid { .. })
+        Err(Error::Invalid(_))
     ));
     let refused = bytes.read(0..100_001, |first, _| {
-        Err(Error::Invalid {
+        Err(Invalid::ProofSystem {
             what: "caller",
-            details: first.to_string(),
-        })
+            reason: first.to_string(),
+        }
+        .into())
     });
-    assert!(matches!(refused, Err(Error::Invalid { what: "caller", .. })));
+    assert!(matches!(
+        refused,
+        Err(Error::Invalid(Invalid::ProofSystem { what: "caller", .. }))
+    ));
 }
 
 /// 64 MiB of cells in a share of 4 MiB: what is in memory stays within the share, and old addresses read what was written.
@@ -251,7 +263,7 @@ fn many_maps_in_lockstep() {
         .collect();
     assert!(matches!(
         Mapped::<u8>::zeroed_in(&share, "one more", 1),
-        Err(Error::Invalid { .. })
+        Err(Error::Invalid(_))
     ));
     for row in 0..rows {
         for (column, map) in maps.iter_mut().enumerate() {

@@ -269,7 +269,7 @@ fn nothing_to_open_and_too_much() {
         scale: Fr::ONE,
     };
     let refused = divide_and_commit::<g1::Config>(&place.workspace, bases, &[combination], false);
-    assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
 }
 
 #[test]

@@ -92,6 +92,6 @@ fn columns_that_are_not_there_are_refused() {
     let short = place.column(&[Fr::ZERO; 7]);
     for columns in [&[][..], &[&short, &short, &short, &short]] {
         let refused = evaluate_rows(&place.workspace, columns, &program(), 8, Placement::Disk);
-        assert!(matches!(refused, Err(Error::Invalid { .. })));
+        assert!(matches!(refused, Err(Error::Invalid(_))));
     }
 }

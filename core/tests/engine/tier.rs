@@ -16,6 +16,7 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
 use spillproof::column::{Element, Placement, Workspace, Writer};
 use spillproof::commit::{Combination, G1, divide_and_commit, generate_scratch};
+use spillproof::error::Invalid;
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof::stream::{Scalars, Transform, msm, ntt};
 use spillproof::tier::{self, Answer, ReadElements, Tier};
@@ -216,6 +217,10 @@ fn with(place: &Place, way: Way) -> (Workspace, Arc<Arkworks>) {
     (workspace, tier)
 }
 
+fn is_an_impossible_answer(error: &Error) -> bool {
+    matches!(error, Error::Invalid(Invalid::TierAnswer { .. }))
+}
+
 fn random(n: usize, seed: u64) -> Vec<Fr> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     (0..n).map(|_| Fr::rand(&mut rng)).collect()
@@ -264,7 +269,7 @@ fn sums_are_the_same_whoever_makes_them() {
     let (workspace, _) = with(&place, Way::AnswersNonsense);
     let bases = column_in(&workspace, &bases, Placement::Disk);
     let refused = msm::<g1::Config>(&bases, &[Scalars::Slice(&few)]).unwrap_err();
-    assert!(refused.to_string().contains("0 sums of 1 vectors"), "{refused}");
+    assert!(is_an_impossible_answer(&refused), "{refused}");
 }
 
 #[test]
@@ -300,7 +305,7 @@ fn transforms_are_the_same_whoever_makes_them() {
     let (workspace, _) = with(&place, Way::AnswersNonsense);
     let input = column_in(&workspace, &random(n, 1), Placement::Disk);
     let refused = ntt(&input, &Transform::forward(log_n, omega), Placement::Auto).unwrap_err();
-    assert!(refused.to_string().contains("nothing was written"), "{refused}");
+    assert!(is_an_impossible_answer(&refused), "{refused}");
 }
 
 #[test]
@@ -345,7 +350,7 @@ fn openings_are_the_same_whoever_sums() {
     }
     let (workspace, _) = with(&place, Way::AnswersNonsense);
     let refused = opened(&workspace, true).unwrap_err();
-    assert!(refused.to_string().contains("0 sums of one vector"), "{refused}");
+    assert!(is_an_impossible_answer(&refused), "{refused}");
 }
 
 #[test]
@@ -356,10 +361,10 @@ fn what_is_wrong_with_a_job_is_an_error_and_no_reason_to_decline() {
     let five = random(5, 1);
     // Refused before anybody is asked.
     let refused = msm::<g1::Config>(&bases, &[Scalars::Slice(&five)]).unwrap_err();
-    assert!(matches!(refused, Error::Invalid { .. }), "{refused}");
+    assert!(matches!(refused, Error::Invalid(_)), "{refused}");
     let column = column_in(&workspace, &five, Placement::Disk);
     let too_long = ntt(&column, &Transform::forward(2, Fr::ONE), Placement::Auto);
-    assert!(matches!(too_long, Err(Error::Invalid { .. })));
+    assert!(matches!(too_long, Err(Error::Invalid(_))));
     assert_eq!(tier.jobs.load(Ordering::Relaxed), 0);
     // Other curves know no tier.
     let scalars = [ark_pallas::Fr::from(3u64); 2];

@@ -110,7 +110,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
 fn not_proved(error: halo2_axiom::plonk::Error) -> Failure {
     match Unverified::of(&error) {
         Some(unverified) => Failure::Unverified(unverified.reason.clone()),
-        None => Failure::halo2("the proof")(error),
+        None => Failure::drop_in("the proof")(error),
     }
 }
 
@@ -131,10 +131,10 @@ pub fn prove_phases(
         Some(path) => read_dropin(path, k),
     })?;
     let key = recorder.phase(&name("verifying key"), |_| {
-        proof::verifying_key(&params, circuit, k).map_err(Failure::halo2("the verifying key"))
+        proof::verifying_key(&params, circuit, k).map_err(Failure::drop_in("the verifying key"))
     })?;
     let key = recorder.phase(&name("proving key"), |_| {
-        prover::proving_key(&params, key, circuit, k).map_err(Failure::halo2("the proving key"))
+        prover::proving_key(&params, key, circuit, k).map_err(Failure::drop_in("the proving key"))
     })?;
     let proof = recorder.phase(&name("prove"), |_| {
         prover::prove(&params, &key, circuit, k, seed, scheme).map_err(not_proved)

@@ -23,7 +23,7 @@ pub use nvrtc::Nvrtc;
 
 use crate::buffer::DeviceBuffer;
 use crate::device::Gpu;
-use crate::error::{Error, Result};
+use crate::error::{Error, Invalid, Result};
 use crate::raw::{Function, Module, Value};
 use crate::stream::Stream;
 use crate::trace::Trace;
@@ -145,12 +145,9 @@ impl Grid {
         let blocks = blocks.filter(|&blocks| blocks <= i32::MAX as u64);
         let blocks = blocks
             .and_then(|blocks| u32::try_from(blocks).ok())
-            .ok_or_else(|| {
-                let details = format!("{count} threads in blocks of {threads_per_block}");
-                Error::Invalid {
-                    what: "grid",
-                    details,
-                }
+            .ok_or(Invalid::Grid {
+                threads: count,
+                threads_per_block,
             })?;
         Ok(Self {
             blocks: (blocks, 1, 1),

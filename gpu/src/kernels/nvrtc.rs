@@ -10,7 +10,7 @@ use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 
 use super::find::{self, FOLDER_VARIABLE};
 use super::{Compiler, IMAGE_VARIABLE, Text};
-use crate::error::{Error, Result};
+use crate::error::{Error, Invalid, Result};
 
 /// NVRTC. [`Nvrtc::find`] fails where it is missing.
 #[derive(Debug, Clone, Copy)]
@@ -178,10 +178,7 @@ impl Drop for Program {
 }
 
 fn c_string(text: &str) -> Result<CString> {
-    CString::new(text).map_err(|_| Error::Invalid {
-        what: "text of kernels",
-        details: "the text contains a zero byte".into(),
-    })
+    CString::new(text).map_err(|_| Invalid::ZeroByte.into())
 }
 
 fn check(operation: &'static str, result: nvrtcResult) -> Result<()> {

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::buffer::DeviceBuffer;
-use crate::error::Result;
+use crate::error::{Invalid, Result};
 use crate::kernels::{Argument, Grid, Kernel};
 use crate::stream::Stream;
 
@@ -48,10 +48,7 @@ impl Chains {
                 elements,
                 blocks_max,
             }),
-            false => Err(crate::Error::Invalid {
-                what: "chains of operations",
-                details: format!("the buffers are too short for {threads} threads over {elements} elements"),
-            }),
+            false => Err(Invalid::ShortBuffers { threads, elements }.into()),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::msm::{POINT_BYTES, SCALAR_BYTES, SUM_BYTES, point};
 use crate::ring::{Chunking, Download, Ring, RingJob, Upload};
 use crate::tier::{bytes_of, points};
 use crate::vram::Vram;
-use crate::{Caching, Error, Gpu, Pinned, Result};
+use crate::{Caching, Error, Gpu, Invalid, Pinned, Result};
 
 /// The shortest time that is measured.
 const MEASURED_SECONDS: f64 = 0.02;
@@ -200,9 +200,8 @@ fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
     let slots = 2 * SLOTS as u64;
     let room_bytes = (budget.available_bytes() / 2 / slots).min(CHUNK_BYTES_MAX);
     let chunk_bytes = room_bytes.checked_ilog2().map_or(0, |log| 1u64 << log);
-    let no_room = |error: spillproof::Error| Error::Invalid {
-        what: "slots of measured copies",
-        details: error.to_string(),
+    let no_room = |error: spillproof::Error| Invalid::NoRoom {
+        reason: error.to_string(),
     };
     let _lease = budget
         .lease_map(slots * chunk_bytes, "rates of copies")

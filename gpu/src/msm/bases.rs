@@ -2,7 +2,7 @@
 
 use super::plan::POINT_BYTES;
 use crate::buffer::{DeviceBuffer, GRANULE_BYTES, leased_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Result, Values};
 use crate::ring::{Chunking, Ring, Source, Upload};
 use crate::vram::Vram;
 
@@ -22,7 +22,7 @@ impl Bases {
     /// Leases memory for points, which a run with [`Points::Stay`](super::Points) fills.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`]; [`Error::Invalid`] for no points.
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`]; [`crate::Error::Invalid`] for no points.
     pub fn reserve(vram: &Vram, points: u64) -> Result<Self> {
         let bytes = points
             .checked_mul(POINT_BYTES)
@@ -34,8 +34,8 @@ impl Bases {
     /// Uploads `points` points in chunks of `chunk_points`, through a ring of two more buffers.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`]: sums can then stream their bases. [`Error::Source`],
-    /// [`Error::Driver`]; [`Error::Invalid`] for no points, or slots that are too short.
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`]: sums can then stream their bases. [`crate::Error::Source`],
+    /// [`crate::Error::Driver`]; [`crate::Error::Invalid`] for no points, or slots that are too short.
     pub fn upload(
         vram: &Vram,
         upload: &mut Upload,
@@ -59,15 +59,7 @@ impl Bases {
 
     /// The buffer, if it has enough points for the sum.
     pub(super) fn for_points(&self, points: u64) -> Result<&DeviceBuffer> {
-        if points > self.points {
-            return Err(Error::Invalid {
-                what: "bases of an MSM",
-                details: format!(
-                    "{} points are on the device, and the sum has {points}",
-                    self.points
-                ),
-            });
-        }
+        Values::unless_at_most("points of a sum over resident bases", points, self.points)?;
         Ok(&self.buffer)
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use ark_bn254::G1Projective;
 
 use super::Msm;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Values};
 use crate::lock::locked;
 use crate::ring::{Source, Upload};
 
@@ -88,8 +88,8 @@ where
     E: From<Error> + From<D>,
 {
     if share_points == 0 {
-        let details = format!("{points} points in shares of 0 points");
-        return Err(E::from(Error::Invalid { what: "MSM", details }));
+        let what = "points of a share of an MSM";
+        return Err(Error::from(Values::Empty { what }).into());
     }
     let deck = Deck {
         share_points,

@@ -34,9 +34,10 @@ pub use bases::Bases;
 pub use devices::{DeviceError, Share, ShareWorker, Shared, Worked, over_devices, share_worker};
 pub(crate) use plan::SUM_BYTES;
 pub use plan::{BasesAre, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
+use plan::{POINTS, check_count};
 
 use crate::buffer::DeviceBuffer;
-use crate::error::{BoxedError, Error, Result};
+use crate::error::{BoxedError, Error, Invalid, Result};
 use crate::kernels::{Argument, Kernels};
 use crate::ring::{Chunk, Ring, RingJob, Source, Upload};
 use crate::stream::Stream;
@@ -196,13 +197,11 @@ impl Msm {
         source: &mut dyn Source,
     ) -> Result<G1Projective> {
         if self.work.plan.columns() != 1 {
-            return Err(Error::Invalid {
-                what: "run of an MSM",
-                details: format!(
-                    "its plan is for {} sums: call run_columns",
-                    self.work.plan.columns()
-                ),
-            });
+            return Err(Invalid::OtherPlan {
+                plan: format!("{} sums", self.work.plan.columns()),
+                job: "one sum (call run_columns for several)".into(),
+            }
+            .into());
         }
         let sums = self.run_with(points, Points::Pass, upload, source)?;
         sums.first().copied().ok_or(Error::Unusable { what: "an MSM" })
@@ -270,16 +269,14 @@ impl Msm {
     ) -> Result<()> {
         let work = &self.work;
         let resident = work.plan.bases() == BasesAre::Resident;
-        if resident != matches!(bases, Points::There(_)) || points == 0 || points > work.plan.points() {
-            return Err(Error::Invalid {
-                what: "run of an MSM",
-                details: format!(
-                    "{points} points, and its plan is for {} points that are {:?}",
-                    work.plan.points(),
-                    work.plan.bases()
-                ),
-            });
+        if resident != matches!(bases, Points::There(_)) {
+            return Err(Invalid::OtherPlan {
+                plan: format!("{:?} bases", work.plan.bases()),
+                job: "other bases".into(),
+            }
+            .into());
         }
+        check_count(POINTS, points, work.plan.points())?;
         let buffer = match bases {
             Points::Pass => None,
             Points::Stay(bases) | Points::There(bases) => Some(bases.for_points(points)?),

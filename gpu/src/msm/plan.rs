@@ -1,7 +1,7 @@
 //! How an MSM is cut: the width of windows, the points of a chunk, and the bytes of device memory.
 
 use crate::buffer::leased_bytes;
-use crate::error::{A_PINNED_SLOT, Error, Result};
+use crate::error::{A_PINNED_SLOT, Error, Invalid, Result, Values};
 use crate::fit::largest;
 use crate::ring::Chunking;
 
@@ -29,6 +29,8 @@ const CHUNK_FRAMES: u64 = 1 << 10;
 const CHUNK_PAGES: u64 = 1 << 7;
 /// The most sums over one upload: more would leave no memory for their buckets.
 const COLUMNS_MAX: u64 = 1 << 16;
+pub(super) const POINTS: &str = "points of an MSM";
+const SUMS: &str = "sums at one time";
 /// The points of a bucket are cut into pieces of at least this many.
 const SPLIT_MIN: u64 = 16;
 const SPLIT_MAX: u64 = 1 << 15;
@@ -126,14 +128,8 @@ impl MsmPlan {
         vram_bytes: u64,
         slot_bytes: u64,
     ) -> Result<Self> {
-        if points == 0 || columns == 0 || columns > COLUMNS_MAX {
-            return Err(Error::Invalid {
-                what: "MSM",
-                details: format!(
-                    "{columns} sums of {points} points: both must be positive, and sums at most {COLUMNS_MAX}"
-                ),
-            });
-        }
+        check_count(POINTS, points, u64::MAX)?;
+        check_count(SUMS, columns, COLUMNS_MAX)?;
         let element_bytes = element_bytes(columns, bases);
         let what = || match columns {
             1 => format!("an MSM of {points} points"),
@@ -241,10 +237,11 @@ impl MsmPlan {
             && shape.split.is_power_of_two()
             && shape.split <= SPLIT_MAX;
         if !possible {
-            return Err(Error::Invalid {
-                what: "shape of an MSM",
-                details: format!("{points} points, {shape:?}"),
-            });
+            return Err(Invalid::MsmShape {
+                points,
+                shape: format!("{shape:?}"),
+            }
+            .into());
         }
         Ok(Self {
             points,
@@ -259,12 +256,7 @@ impl MsmPlan {
     /// # Errors
     /// [`Error::Invalid`] for no columns, or more than 65536.
     pub fn with_columns(self, columns: u64, bases: BasesAre) -> Result<Self> {
-        if columns == 0 || columns > COLUMNS_MAX {
-            return Err(Error::Invalid {
-                what: "MSM",
-                details: format!("{columns} sums at one time: must be from 1 to {COLUMNS_MAX}"),
-            });
-        }
+        check_count(SUMS, columns, COLUMNS_MAX)?;
         Ok(Self {
             columns,
             bases,
@@ -462,6 +454,14 @@ fn element_bytes(columns: u64, bases: BasesAre) -> u64 {
         BasesAre::Resident => 0,
     };
     of_point + columns * SCALAR_BYTES
+}
+
+/// Refuses no things, and more than `limit`.
+pub(super) fn check_count(what: &'static str, given: u64, limit: u64) -> Result<()> {
+    if given == 0 {
+        return Err(Values::Empty { what }.into());
+    }
+    Ok(Values::unless_at_most(what, given, limit)?)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use super::plan::{ELEMENT_BYTES, NttPlan, check_length};
 use super::tables::Tables;
 use super::transform::Transform;
 use crate::buffer::{DeviceBuffer, leased_bytes};
-use crate::error::{BoxedError, Error, Result};
+use crate::error::{BoxedError, Error, Invalid, Result, Values};
 use crate::fit::JobMemory;
 use crate::kernels::Kernels;
 use crate::lock::locked;
@@ -69,6 +69,14 @@ impl Failed {
         }
     }
 
+    /// A mistake that was found before any device began.
+    fn before(mistake: impl Into<Error>) -> Self {
+        Self {
+            devices: Vec::new(),
+            error: Box::new(mistake.into()),
+        }
+    }
+
     /// The failures of several devices as one: an error of the job comes first, then the error of the first
     /// device.
     fn of(said: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
@@ -104,10 +112,7 @@ impl DevicesPlan {
     pub fn new(log_n: u32, log_devices: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         check_length::<Fr>(log_n)?;
         if log_devices > log_n / 2 {
-            return Err(Error::Invalid {
-                what: "transform over devices",
-                details: format!("2^{log_n} elements have fewer rows than 2^{log_devices} devices"),
-            });
+            return Err(Invalid::Devices { log_n, log_devices }.into());
         }
         let with = |lines: u64, ring_buffers| {
             let mut plan = Self {
@@ -215,13 +220,10 @@ impl NttDevices {
         transform: Transform,
     ) -> Result<Self, Failed> {
         if devices.len() as u64 != plan.devices() || transform.log_n() != plan.log_n {
-            return Err(invalid(format!(
-                "2^{} elements on {} devices, and the plan is for 2^{} on {}",
-                transform.log_n(),
-                devices.len(),
-                plan.log_n,
-                plan.devices()
-            )));
+            return Err(Failed::before(Invalid::OtherPlan {
+                plan: format!("2^{} elements on {} devices", plan.log_n, plan.devices()),
+                job: format!("2^{} elements on {} devices", transform.log_n(), devices.len()),
+            }));
         }
         for (number, (vram, _)) in (0..).zip(devices) {
             for (other, _) in devices {
@@ -270,11 +272,11 @@ impl NttDevices {
         to: &mut (dyn WriteElements + Send),
     ) -> Result<(), Failed> {
         if ends.len() != self.parts.len() {
-            return Err(invalid(format!(
-                "{} ends for {} devices",
-                ends.len(),
-                self.parts.len()
-            )));
+            return Err(Failed::before(Values::Length {
+                what: "ends of the devices of a transform".into(),
+                given: ends.len() as u64,
+                expected: self.parts.len() as u64,
+            }));
         }
         let done = self.run_parts(ends, from, to);
         // Copies between devices run in streams that the other device's ring does not wait for.
@@ -331,16 +333,6 @@ impl NttDevices {
             }
         }
         Ok(())
-    }
-}
-
-fn invalid(details: String) -> Failed {
-    Failed {
-        devices: Vec::new(),
-        error: Box::new(Error::Invalid {
-            what: "transform over devices",
-            details,
-        }),
     }
 }
 

@@ -11,7 +11,7 @@
 use super::devices::{DevicesPlan, Failed, NttDevices};
 use super::ends::{Ends, ReadElements, WriteElements};
 use super::transform::Transform;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Values};
 use crate::kernels::Kernels;
 use crate::vram::Vram;
 
@@ -51,10 +51,9 @@ pub fn over_devices(
     let mut members: Vec<(usize, Member<'_>)> = members.into_iter().enumerate().collect();
     members.sort_by_key(|(_, member)| std::cmp::Reverse(member.vram.ledger().free_bytes()));
     let mut stopped = Vec::new();
-    let mut last = Error::Invalid {
-        what: "transform over devices",
-        details: "no device is given".into(),
-    };
+    let mut last = Error::from(Values::Empty {
+        what: "devices of a transform",
+    });
     while let Some(log_members) = members.len().checked_ilog2() {
         let log_devices = log_members.min(transform.log_n() / 2);
         let taken = &mut members[..1 << log_devices];

@@ -11,7 +11,7 @@ use super::ends::{Ends, ReadElements, WriteElements};
 use super::field::NttField;
 use super::one_device::Ntt;
 use super::transform::Transform;
-use crate::error::{BoxedError, Error, Result};
+use crate::error::{BoxedError, Invalid, Result, Values};
 
 /// The processor transforms up to 2^11 elements: 16 KiB, which fit its first cache, and less work than the
 /// launches on a device. Estimated, not measured.
@@ -39,26 +39,23 @@ impl GoldilocksTransform {
     /// Transforms `values` in place.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a wrong number of values, or a device without `ends`; errors of [`Ntt::run`],
+    /// [`crate::Error::Invalid`] for a wrong number of values, or a device without `ends`; errors of [`Ntt::run`],
     /// after which `values` are unchanged.
     pub fn run(&mut self, ends: Option<Ends<'_>>, values: &mut Vec<u64>) -> Result<()> {
         if values.len() as u64 != 1 << self.transform.log_n() {
-            return Err(Error::Invalid {
-                what: "transform of Goldilocks",
-                details: format!(
-                    "{} values, and the transform has 2^{}",
-                    values.len(),
-                    self.transform.log_n()
-                ),
-            });
+            return Err(Values::Length {
+                what: "values of a transform".into(),
+                given: values.len() as u64,
+                expected: 1 << self.transform.log_n(),
+            }
+            .into());
         }
         let Some(device) = &mut self.device else {
             *values = self.transform.by_processor(values)?;
             return Ok(());
         };
-        let ends = ends.ok_or_else(|| Error::Invalid {
-            what: "transform of Goldilocks",
-            details: "it runs on a device and needs slots".into(),
+        let ends = ends.ok_or_else(|| Values::Empty {
+            what: "slots of a transform on a device",
         })?;
         let room = || GoldilocksElements(vec![0; values.len()]);
         let (mut between, mut to) = (room(), room());
@@ -73,16 +70,14 @@ impl Transform<Goldilocks> {
     /// The transform with Plonky3, on the processor.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for another root than Plonky3's.
+    /// [`crate::Error::Invalid`] for another root than Plonky3's.
     pub fn by_processor(&self, values: &[u64]) -> Result<Vec<u64>> {
         if self.root != <Goldilocks as NttField>::root(self.log_n) {
-            return Err(Error::Invalid {
-                what: "transform of Goldilocks",
-                details: format!(
-                    "the processor uses Plonky3's root of order 2^{}, not {}",
-                    self.log_n, self.root
-                ),
-            });
+            return Err(Invalid::NotPlonky3s {
+                root: self.root.to_string(),
+                log_n: self.log_n,
+            }
+            .into());
         }
         let values = values.iter().map(|&value| Goldilocks::from_u64(value)).collect();
         let dft = Radix2DitParallel::default();

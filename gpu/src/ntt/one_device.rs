@@ -6,7 +6,7 @@ use super::launcher::NttLauncher;
 use super::plan::{NttPlan, NttWay};
 use super::tables::Tables;
 use super::transform::Transform;
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 use crate::kernels::Kernels;
 use crate::ring::{Ring, RingJob};
 use crate::vram::Vram;
@@ -23,8 +23,8 @@ impl Ntt {
     /// Leases the device memory of the plan, and makes the tables.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::NoKernel`], [`Error::Driver`];
-    /// [`Error::Invalid`] if the plan is for another length or field.
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`], [`crate::Error::NoKernel`], [`crate::Error::Driver`];
+    /// [`crate::Error::Invalid`] if the plan is for another length or field.
     pub fn new<F: NttField>(
         vram: &Vram,
         kernels: &Kernels,
@@ -32,16 +32,11 @@ impl Ntt {
         transform: Transform<F>,
     ) -> Result<Self> {
         if plan.log_n() != transform.log_n || plan.element_bytes() != F::ELEMENT_BYTES {
-            return Err(Error::Invalid {
-                what: "plan of a transform",
-                details: format!(
-                    "it is for 2^{} elements of {} bytes, and the transform has 2^{} of {}",
-                    plan.log_n(),
-                    plan.element_bytes(),
-                    transform.log_n,
-                    F::ELEMENT_BYTES
-                ),
-            });
+            return Err(Invalid::OtherPlan {
+                plan: format!("2^{} elements of {} bytes", plan.log_n(), plan.element_bytes()),
+                job: format!("2^{} elements of {} bytes", transform.log_n, F::ELEMENT_BYTES),
+            }
+            .into());
         }
         let kernel = kernels.kernel(&format!("spk_ntt_pass_{}", F::NAME))?;
         let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
@@ -70,7 +65,7 @@ impl Ntt {
     /// in `between`. All three have the whole length.
     ///
     /// # Errors
-    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], [`Error::Invalid`] for slots that are too
+    /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], [`crate::Error::Invalid`] for slots that are too
     /// short. After an error nothing is in flight, and the content of `to` is void.
     pub fn run(
         &mut self,

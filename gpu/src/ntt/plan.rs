@@ -6,7 +6,7 @@ use super::field::NttField;
 use super::radices::{LOG_TILE, log_radices};
 use super::tables::{power_elements, step_elements};
 use crate::buffer::leased_bytes;
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result, Values};
 use crate::fit::{JobMemory, largest};
 use crate::ring::Chunking;
 
@@ -46,7 +46,7 @@ impl NttPlan {
     /// Chunks fit pinned slots of `slot_bytes`.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for more than 2^28
+    /// [`crate::Error::TooSmall`] with the smallest budget that works; [`crate::Error::Invalid`] for more than 2^28
     /// elements.
     pub fn new(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         Self::of::<Fr>(log_n, vram_bytes, slot_bytes)
@@ -112,13 +112,14 @@ impl NttPlan {
     /// two passes, beyond the square in three, and so on. The tables are no larger.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a tile of 1 element, or of more than 2^10.
+    /// [`crate::Error::Invalid`] for a tile of 1 element, or of more than 2^10.
     pub fn with_tile(self, log_tile: u32) -> Result<Self> {
         if log_tile == 0 || log_tile > LOG_TILE {
-            return Err(Error::Invalid {
-                what: "plan of a transform",
-                details: format!("a tile of 2^{log_tile} elements: must be from 2^1 to 2^{LOG_TILE}"),
-            });
+            return Err(Invalid::Tile {
+                log_tile,
+                log_limit: LOG_TILE,
+            }
+            .into());
         }
         Ok(Self { log_tile, ..self })
     }
@@ -247,13 +248,11 @@ impl NttPlan {
 
 pub(super) fn check_length<F: NttField>(log_n: u32) -> Result<()> {
     if log_n > F::LOG_N_MAX {
-        return Err(Error::Invalid {
-            what: "transform",
-            details: format!(
-                "2^{log_n} elements, and the field has roots up to order 2^{}",
-                F::LOG_N_MAX
-            ),
-        });
+        return Err(Values::DomainSize {
+            log_n,
+            log_limit: F::LOG_N_MAX,
+        }
+        .into());
     }
     Ok(())
 }
@@ -279,7 +278,7 @@ mod tests {
                             assert!(in_memory || !was_in_memory, "{plan:?}");
                             was_in_memory |= in_memory;
                         }
-                        Err(Error::TooSmall { smallest_bytes, .. }) => {
+                        Err(crate::Error::TooSmall { smallest_bytes, .. }) => {
                             assert!(smallest_bytes > 1 << log);
                             NttPlan::new(log_n, smallest_bytes, slot_bytes).unwrap();
                             assert!(NttPlan::new(log_n, smallest_bytes - 1, slot_bytes).is_err());

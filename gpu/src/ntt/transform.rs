@@ -4,7 +4,7 @@ use ark_bn254::Fr;
 
 use super::field::NttField;
 use super::plan::check_length;
-use crate::error::{Error, Result};
+use crate::error::{Result, Values};
 
 /// A transform between coefficients and values on a coset of the roots of unity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Transform<Fr> {
     /// From coefficients to values at the powers of arkworks' root of order 2^`log_n`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no such root.
+    /// [`crate::Error::Invalid`] if there is no such root.
     pub fn forward(log_n: u32) -> Result<Self> {
         Self::of_field(log_n)
     }
@@ -30,7 +30,7 @@ impl<F: NttField> Transform<F> {
     /// for the field.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no such root.
+    /// [`crate::Error::Invalid`] if there is no such root.
     pub fn of_field(log_n: u32) -> Result<Self> {
         check_length::<F>(log_n)?;
         Self::by_root(F::root(log_n), log_n)
@@ -39,14 +39,15 @@ impl<F: NttField> Transform<F> {
     /// From coefficients to values at the powers of `root`: libraries use different roots of the same order.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the order of `root` is not 2^`log_n`.
+    /// [`crate::Error::Invalid`] if the order of `root` is not 2^`log_n`.
     pub fn by_root(root: F, log_n: u32) -> Result<Self> {
         check_length::<F>(log_n)?;
         if !root.has_order(log_n) {
-            return Err(Error::Invalid {
-                what: "transform",
-                details: format!("the order of {root} is not 2^{log_n}"),
-            });
+            return Err(Values::RootOfUnity {
+                omega: root.to_string(),
+                log_n,
+            }
+            .into());
         }
         Ok(Self {
             root,
@@ -68,13 +69,13 @@ impl<F: NttField> Transform<F> {
     /// The same transform with values at `shift` times the powers of the root.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for 0.
+    /// [`crate::Error::Invalid`] for 0.
     pub fn on_coset(self, shift: F) -> Result<Self> {
         if shift == F::NONE {
-            return Err(Error::Invalid {
-                what: "transform",
-                details: "the shift of a coset is 0".into(),
-            });
+            return Err(Values::Zero {
+                what: "the shift of a coset",
+            }
+            .into());
         }
         Ok(Self {
             shift: Some(shift),

@@ -1,7 +1,7 @@
 //! Columns on the host, by rows, and columns that stay on the device.
 
 use crate::buffer::{DeviceBuffer, leased_bytes};
-use crate::error::{BoxedError, Error, Result};
+use crate::error::{BoxedError, Invalid, Result};
 use crate::ring::{Chunking, Ring, Upload};
 use crate::vram::Vram;
 
@@ -10,7 +10,7 @@ pub trait ReadColumns {
     /// Fills `into` with elements of `column` from row `first` on. Never past the last row.
     ///
     /// # Errors
-    /// Any error; the job ends with [`Error::Source`].
+    /// Any error; the job ends with [`crate::Error::Source`].
     fn read(&mut self, column: u32, first: u64, into: &mut [u8]) -> Result<(), BoxedError>;
 }
 
@@ -19,7 +19,7 @@ pub trait WriteColumns {
     /// Takes elements of `output` from row `first` on.
     ///
     /// # Errors
-    /// Any error; the job ends with [`Error::Sink`].
+    /// Any error; the job ends with [`crate::Error::Sink`].
     fn write(&mut self, output: u32, first: u64, bytes: &[u8]) -> Result<(), BoxedError>;
 }
 
@@ -42,8 +42,8 @@ impl Resident {
     /// Uploads columns `0 .. columns`, in chunks of `chunk_rows`.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`], [`Error::Source`], [`Error::Driver`];
-    /// [`Error::Invalid`] for slots that are too short, or empty columns.
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`], [`crate::Error::Source`], [`crate::Error::Driver`];
+    /// [`crate::Error::Invalid`] for slots that are too short, or empty columns.
     pub fn upload(
         vram: &Vram,
         upload: &mut Upload,
@@ -77,14 +77,16 @@ impl Resident {
     pub(super) fn address(&self, column: u32, rows: u64, element_bytes: u64) -> Result<u64> {
         let here = self.columns.get(column as usize);
         let right = (rows, element_bytes) == (self.rows, self.element_bytes);
-        here.filter(|_| right).map(DeviceBuffer::address).ok_or_else(|| Error::Invalid {
-            what: "resident columns",
-            details: format!(
-                "{} columns of {} elements of {} bytes are resident; the program reads column {column}, of {rows} elements of {element_bytes}",
-                self.columns.len(),
-                self.rows,
-                self.element_bytes
-            ),
+        here.filter(|_| right).map(DeviceBuffer::address).ok_or_else(|| {
+            Invalid::ResidentColumn {
+                column,
+                rows,
+                element_bytes,
+                resident_columns: self.columns.len(),
+                resident_rows: self.rows,
+                resident_element_bytes: self.element_bytes,
+            }
+            .into()
         })
     }
 }

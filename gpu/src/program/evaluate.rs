@@ -6,7 +6,7 @@ use super::engine::Engine;
 use super::plan::{Columns, Halo, ProgramPlan};
 use super::strips::{Addresses, NEVER_WRAPS, Strips, run_strips};
 use crate::buffer::DeviceBuffer;
-use crate::error::{BoxedError, Error, Result};
+use crate::error::{BoxedError, Error, Invalid, Result};
 use crate::ring::{Chunk, Download, Ring, RingJob, Upload};
 use crate::vram::Vram;
 
@@ -50,10 +50,11 @@ impl Evaluate {
             plan.ring_buffers(),
         );
         if same.ok().as_ref() != Some(&plan) {
-            return Err(Error::Invalid {
-                what: "plan of a constraint program",
-                details: format!("it is for another program or engine: {plan:?}"),
-            });
+            return Err(Invalid::OtherPlan {
+                plan: format!("{plan:?}"),
+                job: "another program or engine".into(),
+            }
+            .into());
         }
         let tables = vram.buffer(plan.table_bytes(), "program tables")?;
         let scratch = match plan.scratch_bytes() {
@@ -109,15 +110,15 @@ impl Evaluate {
     ) -> Result<()> {
         let plan = &self.work.plan;
         if plan.columns() != Columns::Streamed || upload.is_some() != plan.is_streamed() {
-            return Err(Error::Invalid {
-                what: "run of a constraint program",
-                details: format!(
-                    "columns are {:?}, the program reads {} of them, and an upload is {}",
+            return Err(Invalid::OtherPlan {
+                plan: format!(
+                    "{:?} columns, of which the program reads {}",
                     plan.columns(),
-                    plan.halos().len(),
-                    if upload.is_some() { "given" } else { "not given" }
+                    plan.halos().len()
                 ),
-            });
+                job: format!("{} upload", if upload.is_some() { "an" } else { "no" }),
+            }
+            .into());
         }
         run_tiles(&mut self.ring, &self.work, upload, from, download, to)
     }
@@ -133,10 +134,11 @@ impl Evaluate {
         to: &mut dyn WriteColumns,
     ) -> Result<()> {
         if self.work.plan.columns() != Columns::Resident {
-            return Err(Error::Invalid {
-                what: "run of a constraint program",
-                details: "its plan is for streamed columns".into(),
-            });
+            return Err(Invalid::OtherPlan {
+                plan: "streamed columns".into(),
+                job: "resident columns".into(),
+            }
+            .into());
         }
         let content = self.work.tables(&self.ring, Some(columns))?;
         self.ring.stream().write((&self.work.tables, 0), &content)?;

@@ -1,6 +1,6 @@
 //! A constraint program: straight-line code over columns, the same for every row.
 
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result, Values};
 
 /// The number of a constant has 24 bits in an instruction.
 const CONSTANTS_MAX: usize = 1 << 24;
@@ -158,7 +158,7 @@ impl Program {
     /// columns as its result.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a number that refers to nothing, a register that is read before it is written,
+    /// [`crate::Error::Invalid`] for a number that refers to nothing, a register that is read before it is written,
     /// an output that is not written exactly once.
     pub fn new(
         field: ProgramField,
@@ -168,15 +168,27 @@ impl Program {
         outputs: u32,
     ) -> Result<Self> {
         let count = constants.len() as u64 / field.element_bytes();
-        if !(constants.len() as u64).is_multiple_of(field.element_bytes()) || count > CONSTANTS_MAX as u64 {
-            return invalid(format!(
-                "{} bytes of constants of {} bytes each: must be whole constants, 2^24 at most",
-                constants.len(),
-                field.element_bytes()
-            ));
+        let bytes = constants.len() as u64;
+        if !bytes.is_multiple_of(field.element_bytes()) {
+            return Err(Invalid::PartOfAnElement {
+                what: "constants of a program",
+                bytes,
+                element_bytes: field.element_bytes(),
+            }
+            .into());
         }
-        if outputs == 0 || queries.len() >= NUMBERS_MAX || outputs as usize >= NUMBERS_MAX {
-            return invalid(format!("{outputs} outputs, {} queries", queries.len()));
+        if outputs == 0 {
+            return Err(Values::Empty {
+                what: "outputs of a program",
+            }
+            .into());
+        }
+        for (what, given, limit) in [
+            ("constants of a program", count, CONSTANTS_MAX),
+            ("outputs of a program", outputs.into(), NUMBERS_MAX - 1),
+            ("queries of a program", queries.len() as u64, NUMBERS_MAX - 1),
+        ] {
+            Values::unless_at_most(what, given, limit as u64)?;
         }
         let mut program = Self {
             field,
@@ -203,15 +215,15 @@ impl Program {
                     Operand::Query(number) => (number as usize) < self.queries.len(),
                 };
                 if !known {
-                    return invalid(format!(
-                        "instruction {at} reads {operand:?}, which is not written or does not exist"
-                    ));
+                    return Err(Invalid::Operand {
+                        instruction: at,
+                        operand: format!("{operand:?}"),
+                    }
+                    .into());
                 }
             }
-            if let Some(number) = constant.filter(|&number| u64::from(number) >= constants) {
-                return invalid(format!(
-                    "instruction {at} reads constant {number}, and there are {constants}"
-                ));
+            if let Some(number) = constant {
+                Values::unless_below("constant", number.into(), constants)?;
             }
             match instruction.to {
                 Target::Register(number) if (number as usize) < NUMBERS_MAX => {
@@ -222,14 +234,16 @@ impl Program {
                     given[number as usize] = true;
                 }
                 to => {
-                    return invalid(format!(
-                        "instruction {at} writes {to:?} a second time or beyond the last one"
-                    ));
+                    return Err(Invalid::Target {
+                        instruction: at,
+                        target: format!("{to:?}"),
+                    }
+                    .into());
                 }
             }
         }
         match given.iter().position(|given| !given) {
-            Some(output) => invalid(format!("output {output} is never written")),
+            Some(output) => Err(Invalid::Output { output }.into()),
             None => Ok(registers),
         }
     }
@@ -292,13 +306,6 @@ impl Program {
     }
 }
 
-fn invalid<T>(details: String) -> Result<T> {
-    Err(Error::Invalid {
-        what: "constraint program",
-        details,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,7 +338,7 @@ mod tests {
         ] {
             let refusal = made(&instructions, constants).unwrap_err();
             assert!(
-                matches!(refusal, Error::Invalid { .. }),
+                matches!(refusal, crate::Error::Invalid(_)),
                 "{instructions:?}: {refusal}"
             );
         }

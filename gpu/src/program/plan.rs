@@ -11,7 +11,7 @@
 use super::engine::{Engine, Way};
 use super::instructions::Program;
 use crate::buffer::leased_bytes;
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 use crate::fit::{JobMemory, largest};
 use crate::kernels::Grid;
 use crate::ring::Chunking;
@@ -76,7 +76,7 @@ impl ProgramPlan {
     /// `slot_bytes`.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no rows, or a rotation
+    /// [`crate::Error::TooSmall`] with the smallest budget that works; [`crate::Error::Invalid`] for no rows, or a rotation
     /// that is not less than their number.
     pub fn new(
         engine: &Engine,
@@ -116,7 +116,7 @@ impl ProgramPlan {
     /// The plan with tiles of `tile_rows` rows, whatever its bytes.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a number out of range.
+    /// [`crate::Error::Invalid`] for a number out of range.
     pub fn of_tiles(
         engine: &Engine,
         columns: Columns,
@@ -131,16 +131,20 @@ impl ProgramPlan {
             .find(|query| u64::from(query.rotation.unsigned_abs()) >= rows);
         if rows == 0 || rows > u64::from(u32::MAX) || tile_rows == 0 || tile_rows > rows || ring_buffers == 0
         {
-            return Err(Error::Invalid {
-                what: "plan of a constraint program",
-                details: format!("{rows} rows in tiles of {tile_rows} with {ring_buffers} buffers"),
-            });
+            return Err(Invalid::ProgramTiles {
+                rows,
+                tile_rows,
+                ring_buffers,
+            }
+            .into());
         }
         if let Some(query) = turned {
-            return Err(Error::Invalid {
-                what: "plan of a constraint program",
-                details: format!("{query:?} rotates by {rows} rows or more"),
-            });
+            return Err(Invalid::Rotation {
+                column: query.column,
+                rotation: query.rotation,
+                rows,
+            }
+            .into());
         }
         let element_bytes = program.field().element_bytes();
         let (scratch, instructions) = match engine.way() {

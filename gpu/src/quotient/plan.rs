@@ -16,7 +16,7 @@
 use spillproof::tier::{Input, Rows};
 
 use crate::buffer::leased_bytes;
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result, Values};
 use crate::fit::JobMemory;
 use crate::ntt::{ELEMENT_BYTES, LOG_TILE, log_radices, power_elements, step_elements};
 use crate::program::{Engine, Strips};
@@ -61,7 +61,7 @@ impl CosetPlan {
     /// pinned slots of `slot_bytes`.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for a shape out of range.
+    /// [`crate::Error::TooSmall`] with the smallest budget that works; [`crate::Error::Invalid`] for a shape out of range.
     pub fn new(shape: &Shape, engine: &Engine, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         check(shape, engine)?;
         let longest = shape
@@ -264,30 +264,37 @@ impl CosetPlan {
 }
 
 fn check(shape: &Shape, engine: &Engine) -> Result<()> {
-    let invalid = |details: String| {
-        Err(Error::Invalid {
-            what: "plan of a quotient",
-            details,
-        })
-    };
     if shape.log_columns > LOG_COLUMNS_MAX || shape.log_rows > 28 || shape.log_rows + shape.log_columns > 28 {
-        return invalid(format!(
-            "2^{} rows of 2^{} elements",
-            shape.log_rows, shape.log_columns
-        ));
+        return Err(Invalid::Coset {
+            log_rows: shape.log_rows,
+            log_columns: shape.log_columns,
+        }
+        .into());
     }
     if engine.program().outputs() != 1 {
-        return invalid(format!("{} outputs", engine.program().outputs()));
+        return Err(Values::Length {
+            what: "outputs of a numerator".into(),
+            given: engine.program().outputs().into(),
+            expected: 1,
+        }
+        .into());
     }
     for query in engine.program().queries() {
         let has = |input: &&Input| input.column == query.column as usize;
         let reached = |input: &Input| (input.rotations.0..=input.rotations.1).contains(&query.rotation);
         if !shape.inputs.iter().find(has).is_some_and(reached) {
-            return invalid(format!("no input covers {query:?}"));
+            return Err(Invalid::Query {
+                column: query.column,
+                rotation: query.rotation,
+            }
+            .into());
         }
     }
     match shape.inputs.iter().any(|input| input.rows == Rows::Read) {
         true => Ok(()),
-        false => invalid("no input is read".into()),
+        false => Err(Values::Empty {
+            what: "columns that a quotient reads",
+        }
+        .into()),
     }
 }

@@ -15,7 +15,7 @@ use ark_ff::{AdditiveGroup, Field, batch_inversion};
 use spillproof::tier::Rows;
 
 use super::plan::CosetPlan;
-use crate::error::{Error, Result};
+use crate::error::{Result, Values};
 use crate::ntt::{ELEMENT_BYTES, LOG_TILE, Powers, Step, Tables};
 
 /// The numbers that define a coset and the scale of its quotient.
@@ -54,9 +54,8 @@ pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Pla
     let (log_rows, log_columns) = (plan.shape().log_rows, plan.shape().log_columns);
     let (log_n, n1, n2) = (log_rows + log_columns, 1u64 << log_rows, 1u64 << log_columns);
     let inverted = |value: Fr| {
-        value.inverse().ok_or_else(|| Error::Invalid {
-            what: "quotient",
-            details: "a root or a shift is 0".into(),
+        value.inverse().ok_or_else(|| Values::Zero {
+            what: "a root of unity, or the shift of a coset,",
         })
     };
     let (omega_inverse, shift_inverse) = (inverted(omega)?, inverted(shift)?);
@@ -88,10 +87,10 @@ pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Pla
             q *= step;
         }
         if factors.contains(&Fr::ZERO) {
-            return Err(Error::Invalid {
-                what: "quotient",
-                details: "the vanishing polynomial is 0 on the coset".into(),
-            });
+            return Err(Values::Zero {
+                what: "the vanishing polynomial on a coset",
+            }
+            .into());
         }
         batch_inversion(&mut factors);
         factors.iter_mut().for_each(|value| *value *= factor);

@@ -8,7 +8,7 @@ use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr};
 
 use super::{Context, failed};
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result, Values};
 
 /// An allocation on a device. Only copies and kernels access its content.
 #[derive(Debug)]
@@ -48,10 +48,13 @@ impl DeviceMemory {
     pub(crate) fn at(&self, offset: u64, bytes: u64) -> Result<CUdeviceptr> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.bytes => Ok(self.start + offset),
-            _ => Err(Error::Invalid {
-                what: "range of device memory",
-                details: format!("{bytes} bytes at {offset} of a buffer of {}", self.bytes),
-            }),
+            _ => Err(Values::OutOfRange {
+                what: "buffer of device memory".into(),
+                start: offset,
+                end: offset.saturating_add(bytes),
+                len: self.bytes,
+            }
+            .into()),
         }
     }
 }
@@ -84,10 +87,11 @@ impl HostMemory {
     pub(crate) fn new(context: &Arc<Context>, bytes: usize, write_combined: bool) -> Result<Self> {
         // The limit of a slice.
         if bytes == 0 || isize::try_from(bytes).is_err() {
-            return Err(Error::Invalid {
+            return Err(Invalid::Size {
                 what: "pinned memory",
-                details: format!("{bytes} bytes"),
-            });
+                bytes: bytes as u64,
+            }
+            .into());
         }
         context.bind()?;
         // All devices of the process can copy from it.
@@ -97,10 +101,7 @@ impl HostMemory {
         }
         // SAFETY: released once, in `drop`.
         let start = unsafe { result::malloc_host(bytes, flags) }.map_err(failed("allocate pinned memory"))?;
-        let start = NonNull::new(start.cast::<u8>()).ok_or(Error::Invalid {
-            what: "pinned memory",
-            details: "the driver returned a null address without an error".into(),
-        })?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or(Invalid::NullAddress)?;
         // SAFETY: `bytes` bytes from `start` are ours; after this they are initialised.
         unsafe { start.write_bytes(0, bytes) };
         Ok(Self {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cudarc::driver::result;
 
 use super::{Context, DeviceMemory, Event, HostMemory, RawStream, failed};
-use crate::error::{Error, Result};
+use crate::error::{Error, Invalid, Result, Values};
 
 #[derive(Debug)]
 pub(crate) struct RawSlot {
@@ -115,10 +115,7 @@ impl RawSlot {
     fn idle(&self) -> Result<()> {
         match self.state {
             State::Idle => Ok(()),
-            State::InFlight => Err(Error::Invalid {
-                what: "bytes of a pinned slot",
-                details: "a copy is in flight: wait for it first".into(),
-            }),
+            State::InFlight => Err(Invalid::InFlight.into()),
             State::Unknown => Err(Error::Unusable {
                 what: "a pinned slot",
             }),
@@ -127,12 +124,8 @@ impl RawSlot {
 
     fn prefix(&self, bytes: usize) -> Result<std::ops::RangeTo<usize>> {
         self.idle()?;
-        if bytes > self.memory.bytes() {
-            return Err(Error::Invalid {
-                what: "copy of a pinned slot",
-                details: format!("{bytes} bytes of a slot of {}", self.memory.bytes()),
-            });
-        }
+        let limit = self.memory.bytes() as u64;
+        Values::unless_at_most("bytes of a copy of a pinned slot", bytes as u64, limit)?;
         Ok(..bytes)
     }
 

@@ -7,7 +7,7 @@ use cudarc::driver::result::{self, stream::StreamKind};
 use cudarc::driver::sys::{CUevent_wait_flags, CUstream};
 
 use super::{Context, DeviceMemory, Event, failed};
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 
 #[derive(Debug)]
 pub(crate) struct RawStream {
@@ -89,14 +89,11 @@ impl RawStream {
             return Ok(());
         }
         if to.0.context().ordinal() != self.context.ordinal() {
-            return Err(Error::Invalid {
-                what: "copy between devices",
-                details: format!(
-                    "the stream is of device {}, the destination of device {}: use a stream of the destination",
-                    self.context.ordinal(),
-                    to.0.context().ordinal()
-                ),
-            });
+            return Err(Invalid::OtherDevice {
+                stream: self.context.ordinal(),
+                destination: to.0.context().ordinal(),
+            }
+            .into());
         }
         self.context.bind()?;
         let copied = if Arc::ptr_eq(to.0.context(), from.0.context()) {

@@ -4,7 +4,7 @@
 //! A pipeline starts when its first chunk has arrived, so a short first copy is worth a few more chunks:
 //! `first`, twice `first`, and so on up to the full length.
 
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 
 /// Lengths of chunks, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Chunking {
     /// Equal chunks of `chunk_bytes`, in elements of `element_bytes`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if a chunk is empty or not a multiple of an element.
+    /// [`crate::Error::Invalid`] if a chunk is empty or not a multiple of an element.
     pub fn new(chunk_bytes: u64, element_bytes: u64) -> Result<Self> {
         Self {
             chunk_bytes,
@@ -42,7 +42,7 @@ impl Chunking {
     /// The same with a first chunk of `first_bytes`, a second of twice as many, up to the full length.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if that is more than a chunk, or not a multiple of an element.
+    /// [`crate::Error::Invalid`] if that is more than a chunk, or not a multiple of an element.
     pub fn growing_from(self, first_bytes: u64) -> Result<Self> {
         Self { first_bytes, ..self }.checked()
     }
@@ -55,16 +55,15 @@ impl Chunking {
     /// The chunks of a job of `total_bytes`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if that is not a multiple of an element.
+    /// [`crate::Error::Invalid`] if that is not a multiple of an element.
     pub fn pieces(&self, total_bytes: u64) -> Result<Pieces> {
         if !total_bytes.is_multiple_of(self.element_bytes) {
-            return Err(Error::Invalid {
-                what: "length of a job",
-                details: format!(
-                    "{total_bytes} bytes are not a multiple of an element, {} bytes",
-                    self.element_bytes
-                ),
-            });
+            return Err(Invalid::PartOfAnElement {
+                what: "a job",
+                bytes: total_bytes,
+                element_bytes: self.element_bytes,
+            }
+            .into());
         }
         Ok(Pieces {
             chunk_bytes: self.chunk_bytes,
@@ -83,14 +82,12 @@ impl Chunking {
         if whole(self.chunk_bytes) && whole(self.first_bytes) && self.first_bytes <= self.chunk_bytes {
             Ok(self)
         } else {
-            Err(Error::Invalid {
-                what: "chunks",
-                details: format!(
-                    "chunks of {} bytes, the first of {}, with elements of {}: both must be positive multiples of an \
-                     element, and the first no longer than the others",
-                    self.chunk_bytes, self.first_bytes, self.element_bytes
-                ),
-            })
+            Err(Invalid::Chunks {
+                chunk_bytes: self.chunk_bytes,
+                first_bytes: self.first_bytes,
+                element_bytes: self.element_bytes,
+            }
+            .into())
         }
     }
 }
@@ -141,7 +138,7 @@ mod tests {
         ] {
             let chunking = Chunking::new(chunk, element).and_then(|chunking| chunking.growing_from(first));
             assert!(
-                matches!(chunking, Err(Error::Invalid { .. })),
+                matches!(chunking, Err(crate::Error::Invalid(_))),
                 "{chunk} {first} {element}"
             );
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::chunks::{Chunking, Piece, Pieces};
 use super::fault::Fault;
-use crate::error::{BoxedError, Error, Result};
+use crate::error::{BoxedError, Error, Invalid, Result, Values};
 use crate::pinned::{Caching, Slot};
 use crate::raw::{DeviceMemory, RawSlot, RawStream};
 use crate::trace::{Kind, Trace};
@@ -105,10 +105,7 @@ impl Upload {
     /// slots.
     pub fn stage(&mut self, chunking: &Chunking, total_bytes: u64, source: &mut dyn Source) -> Result<u64> {
         if self.rest.is_some() {
-            return Err(Error::Invalid {
-                what: "staging",
-                details: "another job is staged in these slots: run it first".into(),
-            });
+            return Err(Invalid::Staged.into());
         }
         self.fits(chunking)?;
         let mut pieces = chunking.pieces(total_bytes)?;
@@ -142,10 +139,12 @@ impl Upload {
             }
             Some((staged_bytes, rest)) => {
                 self.rest = Some((staged_bytes, rest));
-                return Err(Error::Invalid {
-                    what: "job",
-                    details: format!("{total_bytes} bytes, where a job of {staged_bytes} is staged"),
-                });
+                return Err(Values::Length {
+                    what: "bytes of a job, whose first part is staged".into(),
+                    given: total_bytes,
+                    expected: staged_bytes,
+                }
+                .into());
             }
         }
         self.running = true;
@@ -223,10 +222,7 @@ impl Download {
     /// times slower.
     pub fn new(slots: Vec<Slot>, trace: &Trace) -> Result<Self> {
         if slots.iter().any(|slot| slot.caching() == Caching::WriteCombined) {
-            return Err(Error::Invalid {
-                what: "slots of a download",
-                details: "the slots are write-combined, and the host reads them: use a cached pool".into(),
-            });
+            return Err(Invalid::WriteCombined.into());
         }
         Ok(Self {
             slots: some(slots)?,
@@ -312,10 +308,10 @@ fn wait_until_idle(slot: &mut RawSlot, trace: &Trace) -> Result<()> {
 
 fn some(slots: Vec<Slot>) -> Result<Vec<Slot>> {
     if slots.is_empty() {
-        return Err(Error::Invalid {
-            what: "an end of a ring",
-            details: "an end needs at least one pinned slot".into(),
-        });
+        return Err(Values::Empty {
+            what: "pinned slots of an end of a ring",
+        }
+        .into());
     }
     Ok(slots)
 }
@@ -325,15 +321,10 @@ fn slot_bytes(slots: &[Slot]) -> u64 {
 }
 
 fn fits(slots: &[Slot], chunking: &Chunking) -> Result<()> {
-    let smallest_bytes = slot_bytes(slots);
-    if smallest_bytes >= chunking.chunk_bytes() {
-        return Ok(());
-    }
-    Err(Error::Invalid {
-        what: "chunks of a ring",
-        details: format!(
-            "chunks of {} bytes do not fit the smallest slot, of {smallest_bytes} bytes",
-            chunking.chunk_bytes()
-        ),
-    })
+    let what = "bytes of a chunk for the smallest slot";
+    Ok(Values::unless_at_most(
+        what,
+        chunking.chunk_bytes(),
+        slot_bytes(slots),
+    )?)
 }

@@ -37,7 +37,7 @@ pub use ends::{Download, Sink, Source, Upload};
 
 use crate::buffer::DeviceBuffer;
 use crate::device::Gpu;
-use crate::error::{Error, Result};
+use crate::error::{Result, Values};
 use crate::raw::{Event, RawStream};
 use crate::stream::Stream;
 use crate::trace::Kind;
@@ -101,7 +101,7 @@ impl Ring {
     /// A ring of `buffers` device buffers, each as long as a chunk.
     ///
     /// # Errors
-    /// [`Error::OverBudget`], [`Error::OutOfMemory`]; [`Error::Invalid`] without buffers; [`Error::Driver`].
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`]; [`crate::Error::Invalid`] without buffers; [`crate::Error::Driver`].
     pub fn new(vram: &Vram, chunking: Chunking, buffers: usize) -> Result<Self> {
         Self::made(vram, chunking, None, buffers)
     }
@@ -111,7 +111,7 @@ impl Ring {
     /// (chunk_bytes + result_bytes)`.
     ///
     /// # Errors
-    /// As [`Ring::new`]; [`Error::Invalid`] for 0 bytes.
+    /// As [`Ring::new`]; [`crate::Error::Invalid`] for 0 bytes.
     pub fn with_results(vram: &Vram, chunking: Chunking, result_bytes: u64, buffers: usize) -> Result<Self> {
         let results = Chunking::new(result_bytes, result_bytes)?;
         Self::made(vram, chunking, Some(results), buffers)
@@ -119,10 +119,10 @@ impl Ring {
 
     fn made(vram: &Vram, chunking: Chunking, results: Option<Chunking>, buffers: usize) -> Result<Self> {
         if buffers == 0 {
-            return Err(Error::Invalid {
-                what: "a ring",
-                details: "a ring needs at least one device buffer".into(),
-            });
+            return Err(Values::Empty {
+                what: "device buffers of a ring",
+            }
+            .into());
         }
         let gpu = vram.gpu();
         let place = |_| {
@@ -175,7 +175,7 @@ impl Ring {
     /// [`Ring::finish`].
     ///
     /// # Errors
-    /// [`Error::Source`], [`Error::Sink`], [`Error::Driver`], errors of `kernel`, [`Error::Invalid`] for a
+    /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], errors of `kernel`, [`crate::Error::Invalid`] for a
     /// job that does not fit. After an error nothing is in flight, and the ring can be used again unless the
     /// device is lost.
     pub fn run(
@@ -184,10 +184,10 @@ impl Ring {
         kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>,
     ) -> Result<()> {
         if job.upload.is_none() && job.download.is_none() {
-            return Err(Error::Invalid {
-                what: "a job",
-                details: "the job has neither a source nor a sink".into(),
-            });
+            return Err(Values::Empty {
+                what: "ends of a job (a source or a sink)",
+            }
+            .into());
         }
         let done = self.run_chunks(&mut job, kernel);
         if let Some((upload, _)) = &mut job.upload {
@@ -248,7 +248,7 @@ impl Ring {
     /// Waits until all kernels are done: the one hard synchronisation, after any number of jobs.
     ///
     /// # Errors
-    /// [`Error::Driver`], also of a kernel.
+    /// [`crate::Error::Driver`], also of a kernel.
     pub fn finish(&mut self) -> Result<()> {
         // Each copy to the device is before a kernel, each copy back before `free`.
         for place in &self.buffers {

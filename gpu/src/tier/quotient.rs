@@ -12,7 +12,7 @@ use spillproof::tier::{self, Coset, Input, Tiles};
 use super::device::Device;
 use super::host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
-use crate::error::{BoxedError, Error};
+use crate::error::{BoxedError, Error, Values};
 use crate::program::{Engine, Instruction, Operand, Operation, Program, ProgramField, Query, Target};
 use crate::quotient::{CosetPlan, DeviceCoset, Numbers, Shape, element_at};
 
@@ -108,9 +108,10 @@ pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> 
 /// depend on which constants are equal.
 pub(super) fn program_of(program: &tier::Program<'_>) -> Result<Program, Error> {
     let number = |number: usize| {
-        u32::try_from(number).map_err(|_| Error::Invalid {
-            what: "constraint program",
-            details: format!("the number {number} is 2^32 or more"),
+        u32::try_from(number).map_err(|_| Values::TooLong {
+            what: "numbers of a constraint program".into(),
+            given: number as u64,
+            limit: u64::from(u32::MAX),
         })
     };
     let operand = |operand: vector::Operand| {

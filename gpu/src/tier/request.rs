@@ -10,7 +10,8 @@ use spillproof::budget::ByteSize;
 use spillproof::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_VARIABLE};
 
 use super::{GpuTier, Offload};
-use crate::{Caching, Choice, Error, Result};
+use crate::error::Values;
+use crate::{Caching, Choice, Result};
 
 /// A request for devices: which ones, how much of their memory, for which jobs, and how data is staged. By
 /// default none.
@@ -55,7 +56,7 @@ impl Request {
     /// default for a variable that is not set.
     ///
     /// # Errors
-    /// [`Error::Invalid`], which names the variable, for a value that does not parse.
+    /// [`crate::Error::Invalid`], which names the variable, for a value that does not parse.
     pub fn from_environment() -> Result<Self> {
         Self::from_variables(|name| std::env::var_os(name))
     }
@@ -103,9 +104,12 @@ fn parsed<T: FromStr<Err: fmt::Display>>(
         return Ok(None);
     };
     let value = value.to_string_lossy().parse();
-    value.map(Some).map_err(|error: T::Err| Error::Invalid {
-        what: name,
-        details: error.to_string(),
+    value.map(Some).map_err(|error: T::Err| {
+        Values::Setting {
+            name,
+            reason: error.to_string(),
+        }
+        .into()
     })
 }
 

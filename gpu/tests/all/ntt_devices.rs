@@ -131,7 +131,7 @@ fn what_cannot_be_is_refused() {
         driver.reset(2, 1 << 20);
         assert!(matches!(
             DevicesPlan::new(3, 2, 1 << 20, 1 << 20),
-            Err(Error::Invalid { .. })
+            Err(Error::Invalid(_))
         ));
         assert!(DevicesPlan::new(29, 2, 1 << 40, 1 << 20).is_err());
         let short = DevicesPlan::new(8, 1, 1 << 20, 16).unwrap_err();
@@ -140,7 +140,7 @@ fn what_cannot_be_is_refused() {
         let opened = open(0, image, &plan).unwrap();
         let forward = Transform::forward(6).unwrap();
         let alone = NttDevices::new(&[(&opened.vram, &opened.kernels)], plan, forward);
-        assert!(matches!(alone, Err(Error::Invalid { .. })));
+        assert!(matches!(alone, Err(Error::Invalid(_))));
         drop((alone, opened));
         driver.assert_clean("after refusals");
     });
@@ -341,7 +341,7 @@ fn what_the_others_have_no_room_for_is_the_processors() {
         let refused = over_devices(members(&mut opened), transform, &mut short, &mut to).unwrap_err();
         assert!(matches!(refused, Error::Source { .. }), "{refused}");
         let none = over_devices(Vec::new(), transform, &mut short, &mut to).unwrap_err();
-        assert!(matches!(none, Error::Invalid { .. }), "{none}");
+        assert!(matches!(none, Error::Invalid(_)), "{none}");
         drop(opened);
         driver.assert_clean("a short input");
     });

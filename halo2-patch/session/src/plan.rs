@@ -7,6 +7,7 @@ use std::io;
 
 use spillproof::column::{Cell, Column, Draft, Placement, Workspace};
 use spillproof::commit::SRS_FRAME_BYTES;
+use spillproof::error::Invalid;
 use spillproof::plan::{Phase, Plan, Rates};
 use spillproof::plonkish::Program;
 use spillproof::step;
@@ -183,10 +184,11 @@ impl Numerator {
 fn engines(error: io::Error) -> spillproof::Error {
     match error.downcast() {
         Ok(error) => error,
-        Err(error) => spillproof::Error::Invalid {
+        Err(error) => Invalid::ProofSystem {
             what: "plan",
-            details: error.to_string(),
-        },
+            reason: error.to_string(),
+        }
+        .into(),
     }
 }
 

@@ -9,8 +9,9 @@
 
 use std::io;
 
+use spillproof::Result;
 use spillproof::column::{Column, Placement, Region, Workspace, Writer};
-use spillproof::{Error, Result};
+use spillproof::error::Invalid;
 
 /// Bytes of a column's element.
 const WORD_BYTES: usize = 32;
@@ -158,10 +159,12 @@ impl SelectorWriter {
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
         let whole = self.rows.div_ceil(8);
         if self.bytes + bytes.len() > whole {
-            return Err(Error::Invalid {
-                what: "selector",
-                details: format!("{} bytes for {} rows", self.bytes + bytes.len(), self.rows),
-            });
+            return Err(Invalid::TooLong {
+                what: "bytes of a selector".into(),
+                given: (self.bytes + bytes.len()) as u64,
+                limit: whole as u64,
+            }
+            .into());
         }
         self.bytes += bytes.len();
         let at_end = self.bytes == whole;

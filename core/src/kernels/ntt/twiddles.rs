@@ -3,7 +3,7 @@
 //! Table: omega^bitrev(j) for j < n/2, where bitrev reverses k - 1 bits: group g of any layer uses entry g, and the prefix of
 //! length m/2 is the table of the m-point transform. Memory: 32 * n/2 bytes, and 80 * n/2 where there are wide lanes.
 
-use crate::error::{Error, Result};
+use crate::error::{Invalid, Result};
 use crate::kernels::backend::Factor;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, strips};
@@ -28,7 +28,7 @@ pub struct Twiddles<F> {
 impl<F: KernelField> Twiddles<F> {
     /// The table for n = 2^`log_n` and a primitive n-th root `omega`.
     ///
-    /// Errors: [`Error::Invalid`] if `omega` is not a primitive n-th root of unity.
+    /// Errors: [`Invalid::RootOfUnity`] if `omega` is not a primitive n-th root of unity.
     pub fn new(log_n: u32, omega: F) -> Result<Self> {
         check_root(log_n, &omega)?;
         let half = 1usize << log_n.saturating_sub(1);
@@ -173,9 +173,10 @@ pub(super) fn check_root<F: KernelField>(log_n: u32, omega: &F) -> Result<()> {
     if primitive {
         Ok(())
     } else {
-        Err(Error::Invalid {
-            what: "root of unity of a transform",
-            details: format!("{omega} is not a primitive root of order 2^{log_n}"),
-        })
+        Err(Invalid::RootOfUnity {
+            omega: omega.to_string(),
+            log_n,
+        }
+        .into())
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use ::spillproof::budget::LeasedVec;
 use ::spillproof::column::{Bundle, BundleWriter, Column, Group, Reader, Writer};
 use ::spillproof::commit::Scalar;
+use ::spillproof::error::Invalid;
 use ::spillproof::{Result, Session};
 use halo2curves::bn256::{Fr, G1Affine};
 
@@ -151,10 +152,11 @@ fn needed() -> io::Result<Arc<Session>> {
 
 /// An error of halo2's side, for the engine.
 fn outside(error: io::Error) -> ::spillproof::Error {
-    ::spillproof::Error::Invalid {
+    Invalid::ProofSystem {
         what: "proving key",
-        details: error.to_string(),
+        reason: error.to_string(),
     }
+    .into()
 }
 
 /// How many bytes were written.

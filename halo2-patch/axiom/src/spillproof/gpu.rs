@@ -13,9 +13,10 @@
 
 use std::sync::Arc;
 
+use ::spillproof::error::Invalid;
 use ::spillproof::session::GPU_VARIABLE;
 use ::spillproof::tier::Tier;
-use ::spillproof::{Error, Result};
+use ::spillproof::Result;
 
 pub use ::spillproof_gpu::tier::{GpuTier, Offload, Request as GpuRequest};
 pub use ::spillproof_gpu::{Caching, Choice};
@@ -47,17 +48,16 @@ pub(super) fn from_environment() -> Result<Option<Arc<dyn Tier>>> {
 }
 
 fn open(request: &GpuRequest) -> Result<Option<Arc<dyn Tier>>> {
-    let tier = request.open().map_err(|error| Error::Invalid {
-        what: GPU_VARIABLE,
-        details: format!("`{}`: {error}", request.choice),
+    let tier = request.open().map_err(|error| Invalid::Setting {
+        name: GPU_VARIABLE,
+        reason: format!("`{}`: {error}", request.choice),
     })?;
     Ok(tier.map(|tier| tier as Arc<dyn Tier>))
 }
 
 /// The variable is named in the error's own words.
-fn refused(error: ::spillproof_gpu::Error) -> Error {
-    Error::Invalid {
-        what: "a device",
-        details: error.to_string(),
+fn refused(error: ::spillproof_gpu::Error) -> Invalid {
+    Invalid::Environment {
+        reason: error.to_string(),
     }
 }

@@ -1,6 +1,11 @@
 //! The error type of the crate. Each variant gives the request, the figures, and a remedy.
 
+mod invalid;
+
 use std::path::PathBuf;
+
+pub use invalid::Invalid;
+pub(crate) use spillproof::error::Invalid as Values;
 
 use crate::probed::NoGpu;
 
@@ -111,14 +116,9 @@ pub enum Error {
         /// Slots of the pool.
         count: usize,
     },
-    /// Invalid arguments.
-    #[error("{what}: {details}")]
-    Invalid {
-        /// The object or operation.
-        what: &'static str,
-        /// The mistake, with the values.
-        details: String,
-    },
+    /// A mistake in a call or a setting.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// The source of a job failed.
     #[error("reading {bytes} bytes at {offset} for the device: {source}")]
     Source {
@@ -184,6 +184,12 @@ pub enum Error {
     },
 }
 
+impl From<Values> for Error {
+    fn from(values: Values) -> Self {
+        Self::Invalid(values.into())
+    }
+}
+
 impl Error {
     /// Whether the context of the device is lost: nothing on it works any more, and everything has to be
     /// opened again.
@@ -211,7 +217,7 @@ impl Error {
     pub fn leaves_the_processor(&self) -> bool {
         !matches!(
             self,
-            Error::Source { .. } | Error::Sink { .. } | Error::Invalid { .. }
+            Error::Source { .. } | Error::Sink { .. } | Error::Invalid(_)
         )
     }
 }

@@ -1,7 +1,11 @@
 //! One error type for the engine. Every variant names what a person needs to act: file, offset, bytes asked and
 //! held, and what would help.
 
+mod invalid;
+
 use std::path::PathBuf;
+
+pub use invalid::Invalid;
 
 /// `Result` with the engine's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -99,7 +103,7 @@ pub enum Error {
     },
     /// The budget is below the smallest that works.
     #[error(
-        "{what} needs at least {needed_bytes} bytes, the budget is {limit_bytes}: raise --memory to at least {needed_bytes}"
+        "{what} needs at least {needed_bytes} bytes, the memory budget has {limit_bytes}: raise the memory budget"
     )]
     BudgetTooSmall {
         /// What was planned.
@@ -132,23 +136,16 @@ pub enum Error {
         /// The budget.
         limit_bytes: u64,
     },
-    /// Lengths, degrees or sizes that do not fit together.
-    #[error("{what}: {details}")]
-    Invalid {
-        /// What was asked for.
-        what: &'static str,
-        /// The values, and what would be right.
-        details: String,
-    },
+    /// A mistake in a call or a setting.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
 }
 
 /// What would help, where the kernel's words alone do not say it.
 fn hint(source: &std::io::Error) -> &'static str {
     use std::io::ErrorKind;
     match source.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            ": free space there, or choose another folder with --dir (SPILLPROOF_DIR)"
-        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ": free space there, or choose another folder",
         ErrorKind::PermissionDenied => ": choose a folder that this user may write to",
         ErrorKind::UnexpectedEof => ": the file is shorter than it should be; restore it, or import it again",
         _ => "",
