@@ -17,14 +17,12 @@ use std::sync::Arc;
 
 use ark_ff::{Fp, MontBackend, MontConfig};
 
-use super::residency::{Blocks, DryMap, Touch};
+use super::residency::{Blocks, DryMap, READ_BYTES, Touch};
 use super::{Residency, Workspace};
 use crate::Result;
 use crate::budget::PAGE_BYTES;
 use crate::error::Invalid;
 
-/// Bytes that [`Mapped::read`] has on the way, where the share allows.
-pub(super) const READ_BYTES: usize = 1 << 20;
 
 /// What a [`Mapped`] may hold.
 ///

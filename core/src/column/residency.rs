@@ -22,11 +22,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Workspace;
 use super::frames::DryFile;
-use super::mapped::READ_BYTES;
 use crate::budget::{Lease, PAGE_BYTES};
 use crate::error::Invalid;
 use crate::storage::PagedMap;
 use crate::{Error, Result};
+
+/// Bytes that a walk over a map ([`super::Mapped::read`]) has on the way, where the share allows.
+pub(super) const READ_BYTES: usize = 1 << 20;
 
 /// Blocks that each map has room for if all are used alike: the current one, its successor, and two on their way out.
 const BLOCKS_PER_MAP: u64 = 4;

@@ -20,7 +20,8 @@
 //! The constraints come in this order, which is halo2's: it decides which power of the challenge each gets in
 //! [`Builder::fold`]. Memory: none but the builder's.
 
-use super::program::{Builder, Value};
+use super::builder::Builder;
+use super::program::Value;
 use crate::kernels::field::KernelField;
 
 /// The rows that constraints tell apart.

@@ -20,31 +20,29 @@
 //! Architecture invariant: nothing in here knows which proof system asks, and no memory grows with n.
 
 pub mod arguments;
+pub mod builder;
 pub mod copies;
-mod coset;
 pub(crate) mod evaluate;
 mod fixed;
 pub(crate) mod indicator;
 mod integer;
 pub mod lookup;
 mod merge;
-mod offload;
 pub mod permutation;
 pub(crate) mod product;
 pub mod program;
 pub mod quotient;
-mod quotient_plan;
 mod schedule;
 pub(crate) mod selectors;
 pub mod sort;
-mod tile;
 pub mod windows;
 pub(crate) mod witness;
 
 pub use copies::Copies;
 pub use fixed::FixedCells;
 pub use indicator::indicator;
-pub use program::{Builder, Program, Value};
+pub use builder::Builder;
+pub use program::{Program, Value};
 pub use quotient::{CosetDomain, QuotientPlan, QuotientShape, Source, quotient, quotient_in_tiles};
 pub use selectors::Selectors;
 pub use sort::SortPlan;

@@ -9,107 +9,19 @@ use rustix::fs::{Mode, OFlags, fstat, fsync, ftruncate};
 use rustix::io::Errno;
 
 use super::direct::{self, CachePolicy};
-use super::map::{FileMap, FileMapMut};
+use super::map::FileMap;
+use super::handle::{Access, Handle, Segment, error};
 use super::rooms::{Room, Rooms};
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::error::{Error, Invalid, Result};
 
-/// A stretch of a file and the stretch of a buffer that it goes to or comes from.
-///
-/// With direct I/O all three numbers are multiples of 4096; see [`File::alignment_bytes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Where in the file, in bytes.
-    pub file_offset: u64,
-    /// Where in the buffer, in bytes.
-    pub buffer_offset: usize,
-    /// How many bytes; none is allowed, and does nothing.
-    pub bytes: usize,
-}
-
-impl Segment {
-    /// `bytes` at `file_offset` of the file and `buffer_offset` of the buffer.
-    pub fn new(file_offset: u64, buffer_offset: usize, bytes: usize) -> Self {
-        Self {
-            file_offset,
-            buffer_offset,
-            bytes,
-        }
-    }
-}
-
-/// Which transfers a file takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Aligned ones only, on every file system, so that the same code runs on all; direct if the storage is.
-    Aligned,
-    /// Any, through the page cache.
-    Any,
-}
-
-/// What a transfer needs of a file; it outlives the [`File`]s if a transfer does.
-pub(super) struct Handle {
-    fd: Arc<OwnedFd>,
-    name: String,
-    len_bytes: AtomicU64,
-    access: Access,
-    pub(super) cache: CachePolicy,
-    /// Of a scratch file that had its room from the start.
-    room: Option<Room>,
-}
-
-impl Handle {
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn is_direct(&self) -> bool {
-        self.cache.is_direct()
-    }
-
-    /// A write ended at `end`.
-    pub(super) fn grown_to(&self, end: u64) {
-        self.len_bytes.fetch_max(end, Relaxed);
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        let len_bytes = *self.len_bytes.get_mut();
-        // Through the page cache, blocks are noted as written later, and all at once.
-        if let Some(room) = &mut self.room
-            && self.cache.is_direct()
-            && room.bytes() == len_bytes
-        {
-            room.keep(self.fd.clone());
-        }
-    }
-}
-
 /// An open file. Clones share it; it is closed with the last clone and the last transfer.
 #[derive(Clone)]
 pub struct File {
     handle: Arc<Handle>,
     storage: Storage,
-}
-
-/// A failed operation on a whole file.
-pub(super) fn error(
-    operation: &'static str,
-    file: impl Into<String>,
-    source: impl Into<std::io::Error>,
-) -> Error {
-    Error::File {
-        operation,
-        file: file.into(),
-        source: source.into(),
-    }
 }
 
 pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<File> {
@@ -308,15 +220,6 @@ impl File {
     pub fn map_read_range(&self, offset: u64, bytes: u64) -> Result<FileMap> {
         self.check_map(offset, bytes)?;
         FileMap::new(&self.handle, offset, bytes)
-    }
-
-    /// Maps `bytes` from `offset` (a multiple of 4096) for reading and writing. The range must be inside the file.
-    ///
-    /// # Errors
-    /// [`Error::File`]; [`Error::Invalid`] if the range is not inside the file.
-    pub fn map_write(&self, offset: u64, bytes: u64) -> Result<FileMapMut> {
-        self.check_map(offset, bytes)?;
-        FileMapMut::new(&self.handle, offset, bytes)
     }
 
     fn check_map(&self, offset: u64, bytes: u64) -> Result<()> {

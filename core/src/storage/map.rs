@@ -2,13 +2,13 @@
 //! callers lease it, and it goes with the map.
 #![allow(unsafe_code)]
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::Arc;
 
-use memmap2::{Mmap, MmapMut, MmapOptions, UncheckedAdvice};
+use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
 use super::direct;
-use super::file::{self, Handle};
+use super::handle::{self, Handle};
 use crate::error::Result;
 
 /// A stretch of a file, mapped for reading. Its pages leave memory when it is dropped.
@@ -17,14 +17,7 @@ pub struct FileMap {
     range: Range,
 }
 
-/// A stretch of a file, mapped for reading and writing. Its clean pages leave memory when it is dropped; changed ones when
-/// they have been written out, or with their file if that is a scratch file.
-pub struct FileMapMut {
-    map: Option<MmapMut>,
-    range: Range,
-}
-
-/// What of which file is mapped.
+/// The stretch.
 struct Range {
     handle: Arc<Handle>,
     offset: u64,
@@ -49,7 +42,7 @@ impl Range {
     }
 
     fn error(&self, operation: &'static str, source: std::io::Error) -> crate::Error {
-        file::error(operation, self.handle.name(), source)
+        handle::error(operation, self.handle.name(), source)
     }
 
     /// Drops the page cache under the range, where no map holds it.
@@ -84,48 +77,7 @@ impl FileMap {
     }
 }
 
-impl FileMapMut {
-    pub(super) fn new(handle: &Arc<Handle>, offset: u64, bytes: u64) -> Result<Self> {
-        let range = Range::new(handle, offset, bytes);
-        let map = if bytes == 0 {
-            None
-        } else {
-            // SAFETY: as in `FileMap::new`.
-            let map = unsafe { range.options()?.map_mut(&handle.fd()) };
-            Some(map.map_err(|source| range.error("map", source))?)
-        };
-        Ok(Self { map, range })
-    }
-
-    /// Writes changed pages out. They stay in memory: see [`FileMapMut::release`].
-    ///
-    /// # Errors
-    /// [`Error::File`](crate::Error::File).
-    pub fn flush(&self) -> Result<()> {
-        let Some(map) = &self.map else { return Ok(()) };
-        map.flush()
-            .map_err(|source| self.range.error("write out the map of", source))
-    }
-
-    /// Lets pages that are written out go from memory (so [`FileMapMut::flush`] first); the map stays usable and reads
-    /// them back.
-    pub fn release(&self) {
-        if let Some(map) = &self.map {
-            // SAFETY: as in `FileMap::release`; changed pages stay changed in the page cache.
-            let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
-        }
-        self.range.forget();
-    }
-}
-
 impl Drop for FileMap {
-    fn drop(&mut self) {
-        drop(self.map.take());
-        self.range.forget();
-    }
-}
-
-impl Drop for FileMapMut {
     fn drop(&mut self) {
         drop(self.map.take());
         self.range.forget();
@@ -137,19 +89,5 @@ impl Deref for FileMap {
 
     fn deref(&self) -> &[u8] {
         self.map.as_deref().unwrap_or_default()
-    }
-}
-
-impl Deref for FileMapMut {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.map.as_deref().unwrap_or_default()
-    }
-}
-
-impl DerefMut for FileMapMut {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        self.map.as_deref_mut().unwrap_or_default()
     }
 }

@@ -27,6 +27,7 @@
 mod direct;
 mod fault;
 mod file;
+mod handle;
 mod map;
 mod measure;
 mod paged;
@@ -43,8 +44,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use fault::{Fault, FaultPlan};
-pub use file::{File, Segment};
-pub use map::{FileMap, FileMapMut};
+pub use file::File;
+pub use handle::Segment;
+pub use map::FileMap;
 pub use paged::PagedMap;
 pub use publish::Publish;
 pub use transfer::Pending;
@@ -287,7 +289,7 @@ impl Storage {
     /// # Errors
     /// [`Error::File`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<File> {
-        file::open(self, path.as_ref(), file::Access::Aligned)
+        file::open(self, path.as_ref(), handle::Access::Aligned)
     }
 
     /// An existing file of any shape, to read at any offset: goes through the page cache and leaves nothing in it.
@@ -295,7 +297,7 @@ impl Storage {
     /// # Errors
     /// [`Error::File`].
     pub fn open_unaligned(&self, path: impl AsRef<Path>) -> Result<File> {
-        file::open(self, path.as_ref(), file::Access::Any)
+        file::open(self, path.as_ref(), handle::Access::Any)
     }
 
     /// A new file that gets its name on [`Publish::commit`], whole or not at all; a file that has the name is replaced

@@ -20,7 +20,8 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-use super::file::{self, File};
+use super::file::File;
+use super::handle;
 use super::{Storage, direct, scratch};
 use crate::budget::PAGE_BYTES;
 use crate::error::{Error, Result};
@@ -111,7 +112,7 @@ impl PagedMap {
             result => result,
         });
         match reserved {
-            Err(errno) if !scratch::is_unsupported(errno) => Err(file::error(
+            Err(errno) if !scratch::is_unsupported(errno) => Err(handle::error(
                 "reserve room for",
                 format!("{}, {bytes} bytes at offset {offset}", self.name()),
                 errno,
@@ -158,7 +159,7 @@ impl PagedMap {
         self.file
             .faults()
             .run(|| self.sync(&range, flags))
-            .map_err(|errno| file::error("write out the map of", self.name(), errno))?;
+            .map_err(|errno| handle::error("write out the map of", self.name(), errno))?;
         self.file.count_map_write(range.len() as u64);
         Ok(())
     }
@@ -177,8 +178,8 @@ impl PagedMap {
             // EINVAL: before Linux 5.14. Pages then come in when they are touched.
             Ok(()) | Err(Errno::INVAL | Errno::INTR | Errno::AGAIN) => Ok(()),
             // EFAULT stands for the SIGBUS that touching would have been: the read failed.
-            Err(Errno::FAULT) => Err(file::error("bring in the map of", self.name(), Errno::IO)),
-            Err(errno) => Err(file::error("bring in the map of", self.name(), errno)),
+            Err(Errno::FAULT) => Err(handle::error("bring in the map of", self.name(), Errno::IO)),
+            Err(errno) => Err(handle::error("bring in the map of", self.name(), errno)),
         }
     }
 

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use rustix::io::{Errno, preadv2, pwritev2};
 
 use super::transfer::{Attempt, Batch, Direction, Step, Transfer};
-use super::{Engine, file};
+use super::{Engine, handle};
 use crate::error::Result;
 
 /// Enough for a disk's bandwidth with transfers of 64 KiB and more.
@@ -58,7 +58,7 @@ impl Threads {
                 let thread = std::thread::Builder::new()
                     .name(name.into())
                     .spawn(move || lane.work(count))
-                    .map_err(|source| file::error("start a thread for", name, source))?;
+                    .map_err(|source| handle::error("start a thread for", name, source))?;
                 engine.threads.push(thread);
             }
         }

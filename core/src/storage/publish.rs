@@ -12,7 +12,8 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, fsync, linkat, rename, unlink};
 use rustix::io::Errno;
 
-use super::file::{self, Access, File};
+use super::file::File;
+use super::handle::{self, Access};
 use super::{FaultPlan, Storage, scratch};
 use crate::error::{Invalid, Result};
 
@@ -50,7 +51,7 @@ impl Publish {
             }
             Err(errno) => Err(errno),
         };
-        let (fd, partial) = created.map_err(|errno| file::error("create", shown.clone(), errno))?;
+        let (fd, partial) = created.map_err(|errno| handle::error("create", shown.clone(), errno))?;
         // A file that stays may need the room.
         storage.inner.rooms.forget();
         let file = File::new(storage, Arc::new(fd), shown, Access::Aligned, None)?;
@@ -80,7 +81,7 @@ impl Publish {
     /// folder, failed: then the file is there, and may be gone after a power failure.
     pub fn commit(mut self) -> Result<File> {
         let faults = self.file.storage().inner.faults.clone();
-        let failed = |operation, errno: Errno| file::error(operation, self.path.display().to_string(), errno);
+        let failed = |operation, errno: Errno| handle::error(operation, self.path.display().to_string(), errno);
         self.file.sync()?;
         let partial = match self.partial.take() {
             Some(partial) => partial,
@@ -106,7 +107,7 @@ impl Publish {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 fsync(rustix::fs::open(&self.dir, flags, Mode::empty())?)
             })
-            .map_err(|errno| file::error("fsync", self.dir.display().to_string(), errno))?;
+            .map_err(|errno| handle::error("fsync", self.dir.display().to_string(), errno))?;
         Ok(self.file.clone())
     }
 }

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::Errno;
 
-use super::file::{self, Access, File};
+use super::file::File;
+use super::handle::{self, Access};
 use super::rooms::Room;
 use super::{FaultPlan, Storage};
 use crate::error::{Error, Result};
@@ -46,7 +47,7 @@ impl ScratchDir {
                 Ok(()) => dir.made.push(folder.to_owned()),
                 Err(Errno::EXIST) => {}
                 Err(errno) => {
-                    return Err(file::error(
+                    return Err(handle::error(
                         "create the folder",
                         folder.display().to_string(),
                         errno,
@@ -78,7 +79,7 @@ impl ScratchDir {
         if let Some(fd) = room.as_mut().and_then(Room::take_file) {
             faults
                 .run(|| Ok(()))
-                .map_err(|errno| file::error("create", name.clone(), errno))?;
+                .map_err(|errno| handle::error("create", name.clone(), errno))?;
             faults
                 .run(|| Ok(()))
                 .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
@@ -105,7 +106,7 @@ impl ScratchDir {
     /// A new file without a name in the folder, called `name` in errors.
     fn make(&self, name: &str, faults: &FaultPlan) -> Result<OwnedFd> {
         let mode = Mode::RUSR | Mode::WUSR;
-        let failed = |errno| file::error("create", name, errno);
+        let failed = |errno| handle::error("create", name, errno);
         match nameless(&self.path, mode, faults) {
             Err(errno) if is_unsupported(errno) => {}
             result => return result.map_err(failed),
@@ -117,13 +118,13 @@ impl ScratchDir {
                 Ok(()) => Ok(()),
                 Err(_) => Err(errno),
             })
-            .map_err(|errno| file::error("unlink", path.display().to_string(), errno))?;
+            .map_err(|errno| handle::error("unlink", path.display().to_string(), errno))?;
         Ok(fd)
     }
 }
 
 fn reserve_error(name: &str, bytes: u64, errno: Errno) -> Error {
-    file::error("reserve room for", format!("{name}, {bytes} bytes"), errno)
+    handle::error("reserve room for", format!("{name}, {bytes} bytes"), errno)
 }
 
 impl Drop for ScratchDir {

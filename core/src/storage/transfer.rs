@@ -21,7 +21,7 @@ use std::time::Instant;
 use rustix::fs::ftruncate;
 use rustix::io::Errno;
 
-use super::file::{Handle, Segment};
+use super::handle::{Handle, Segment};
 use super::{Counters, Fault};
 use crate::budget::{Budget, Buffer, PAGE_BYTES};
 use crate::error::{Error, Invalid, Result};

@@ -23,7 +23,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
 use super::transfer::{Batch, Direction, Step, Transfer};
-use super::{Engine, file};
+use super::{Engine, handle};
 use crate::error::{Error, Result};
 
 /// How many segments of one direction are in flight at most.
@@ -68,7 +68,7 @@ impl Uring {
             remedy: "use the pread backend, or allow io_uring (kernel.io_uring_disabled, the container's seccomp profile)",
         };
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|errno| file::error("create", "an eventfd", errno))?;
+            .map_err(|errno| handle::error("create", "an eventfd", errno))?;
         let desk = Arc::new(Desk {
             inbox: Mutex::default(),
             asleep: AtomicBool::new(false),
@@ -90,7 +90,7 @@ impl Uring {
                     }
                 }
             })
-            .map_err(|source| file::error("start a thread for", "io_uring", source))?;
+            .map_err(|source| handle::error("start a thread for", "io_uring", source))?;
         let engine = Self {
             desk,
             driver: Some(driver),

@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::current_num_threads;
 
-use super::ntt::{Tiles, Transform, in_tiles, log_tile_within};
+use super::ntt::{Tiles, in_tiles, log_tile_within};
+use super::transform::Transform;
 use crate::Result;
 use crate::budget::{Budget, Lease};
 use crate::column::{Column, Element, Placement};

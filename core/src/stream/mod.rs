@@ -13,15 +13,19 @@ mod ntt;
 mod ntt_plan;
 mod offload;
 mod poly;
+mod scalars;
 mod sums;
+mod transform;
 
 pub use group_ntt::{group_ntt, group_ntt_in_tiles};
 pub use many::evaluate_all;
-pub use msm::{ForeignScalars, MsmPlan, Scalars, msm};
+pub use msm::{MsmPlan, msm};
 pub(crate) use msm::{LeasedMsm, leased_kernel};
-pub use ntt::{Transform, ntt, ntt_in_tiles};
+pub use ntt::{ntt, ntt_in_tiles};
 pub use ntt_plan::NttPlan;
 pub use poly::{evaluate, linear_combination, linear_combinations};
+pub use scalars::{ForeignScalars, Scalars};
+pub use transform::Transform;
 pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
 
 pub(crate) use many::merged;

@@ -16,6 +16,7 @@
 
 use super::ntt_plan::{NttPlan, log_run_min, run_frame_bytes};
 use super::offload;
+use super::transform::Transform;
 use crate::budget::{LeasedVec, PAGE_BYTES};
 use crate::column::{
     Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, Writer, ascending,
@@ -36,72 +37,6 @@ const LOG_BANDS_PER_TILE: u32 = 5;
 const SLICES_MAX: u64 = 4;
 /// Frames of what passes between the two passes.
 const BETWEEN_FRAME_BYTES_MAX: u64 = 64 * 1024;
-
-/// A transform of `2^log_n` elements: `output[i] = scale * after^i * sum over j of omega^(i * j) * before^j * input[j]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transform<F> {
-    /// log2 of the number of elements. A shorter input counts as padded with zeros.
-    pub log_n: u32,
-    /// A primitive `2^log_n`-th root of unity.
-    pub omega: F,
-    /// Goes to the power of the input's index: the shift of a coset, or 1.
-    pub before: F,
-    /// Goes to the power of the output's index: the inverse shift of a coset, or 1.
-    pub after: F,
-    /// Multiplies everything.
-    pub scale: F,
-}
-
-impl<F: KernelField> Transform<F> {
-    /// Coefficients to values at `1, omega, omega^2, ...`.
-    pub fn forward(log_n: u32, omega: F) -> Self {
-        Self {
-            log_n,
-            omega,
-            before: F::ONE,
-            after: F::ONE,
-            scale: F::ONE,
-        }
-    }
-
-    /// Values at `1, omega, omega^2, ...` to coefficients.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for `omega` = 0.
-    pub fn inverse(log_n: u32, omega: F) -> Result<Self> {
-        let scale = invert("the length of a transform", F::from(2u64).pow([u64::from(log_n)]))?;
-        Ok(Self {
-            log_n,
-            omega: invert("a root of unity", omega)?,
-            before: F::ONE,
-            after: F::ONE,
-            scale,
-        })
-    }
-
-    /// Coefficients to values on the coset `shift * <omega>`.
-    pub fn coset_forward(log_n: u32, omega: F, shift: F) -> Self {
-        Self {
-            before: shift,
-            ..Self::forward(log_n, omega)
-        }
-    }
-
-    /// Values on the coset `shift * <omega>` to coefficients.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for `omega` or `shift` = 0.
-    pub fn coset_inverse(log_n: u32, omega: F, shift: F) -> Result<Self> {
-        Ok(Self {
-            after: invert("the shift of a coset", shift)?,
-            ..Self::inverse(log_n, omega)?
-        })
-    }
-}
-
-fn invert<F: KernelField>(what: &'static str, value: F) -> Result<F> {
-    Ok(value.inverse().ok_or(Invalid::Zero { what })?)
-}
 
 /// The arithmetic of a transform's tiles: what stands between reading and writing them.
 pub(super) trait Tiles<F>: Sync {

@@ -21,8 +21,8 @@ mod steps;
 
 use steps::{Parts, Steps};
 
-use super::msm::{ForeignScalars, Scalars};
-use super::ntt::Transform;
+use super::scalars::{ForeignScalars, Scalars};
+use super::transform::Transform;
 use crate::budget::{Budget, LeasedVec};
 use crate::column::{Column, Element, InPlace, Placement, Reader, Region, Writer, ascending, descending};
 use crate::dry::Job;

@@ -21,11 +21,12 @@ use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::{Field, PrimeField, Zero};
 use num_bigint::{BigInt, BigUint, Sign};
 
-use super::ladder::DOUBLE;
 use crate::kernels::curve::Curve;
 
 /// Odd multiples in a point's table: 1, 3, ..., 15.
 pub(super) const ENTRIES: usize = 8;
+/// The slot of a point's double, behind the odd multiples.
+const DOUBLE: u8 = ENTRIES as u8;
 /// Bits of a window.
 const WINDOW_BITS: usize = 4;
 /// The least power of two that no digit reaches.

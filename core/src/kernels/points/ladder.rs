@@ -31,8 +31,6 @@ use crate::kernels::field::CoordinateField;
 
 /// Places in a point's table: its odd multiples, and its double.
 const SLOTS: usize = ENTRIES + 1;
-/// Where the double is.
-pub(super) const DOUBLE: u8 = ENTRIES as u8;
 
 /// Bytes of the state of a block, on any backend.
 pub(super) fn bytes<P: Curve>(block: usize) -> u64 {

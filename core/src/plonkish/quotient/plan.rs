@@ -1,6 +1,6 @@
 //! How a quotient is cut, and what that takes: memory, and bytes read and written, before any work.
 //!
-//! Three passes over each coset ([`super::quotient`]) share one matrix of `n1` rows and `n2` columns, `n = n1 * n2`:
+//! Three passes over each coset ([`super`]) share one matrix of `n1` rows and `n2` columns, `n = n1 * n2`:
 //! panels of `width` columns on the way to the coset and back, tiles of `tile_rows` rows in between. A panel's runs on
 //! disk are `width` scalars, a tile's are whole rows. Few large pieces are better than many small ones; what decides is
 //! the memory, of which a panel takes `n1 * width` scalars twice, and a tile `tile_rows` rows twice and its halo for
@@ -18,13 +18,13 @@
 //! pieces:          M * d + pieces * digests + 32 * chunk * (2 * M + 3 * pieces)
 //! ```
 
-use super::evaluate::register_scalars;
-use super::program::Program;
-use super::quotient::{CosetDomain, Source};
+use super::domain::{CosetDomain, Source};
 use crate::budget::PAGE_BYTES;
 use crate::column::{Placement, SCRATCH_FRAME_BYTES};
 use crate::dry::{Job, Work};
 use crate::kernels::field::KernelField;
+use crate::plonkish::evaluate::register_scalars;
+use crate::plonkish::program::Program;
 use crate::stream::linear_combinations_bytes;
 use crate::{Error, Result};
 

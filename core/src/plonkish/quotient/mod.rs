@@ -18,12 +18,19 @@
 //! What comes out is, coefficient by coefficient, what an extended transform gives. All sums are exact, so tile heights
 //! and panels don't matter. Memory, reads and writes: [`QuotientPlan`].
 
-use super::coset::{Matrix, inverse, inverse_of};
+mod coset;
+mod domain;
+mod offload;
+mod plan;
+mod tile;
+
+pub use domain::{CosetDomain, Source};
+pub use plan::{QuotientPlan, QuotientShape};
+
+use self::coset::{Matrix, inverse, inverse_of};
+use self::tile::{Coset, Job, Rows, Window, run_jobs};
 use super::evaluate::register_scalars;
-use super::offload;
 use super::program::Program;
-pub use super::quotient_plan::{QuotientPlan, QuotientShape};
-use super::tile::{Coset, Job, Rows, Window, run_jobs};
 use crate::column::{Column, Draft, Element, Region, Workspace};
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
@@ -31,44 +38,6 @@ use crate::kernels::ntt::{NttElement, forget_buffers, twist};
 use crate::kernels::poly::powers;
 use crate::stream::linear_combinations_in_chunks;
 use crate::{Error, Result};
-
-/// What stands for a column of the program.
-#[derive(Debug)]
-pub enum Source<'a, F> {
-    /// A polynomial by its n coefficients, lowest first.
-    Coefficients(&'a Column<F>),
-    /// X itself; computed, not read.
-    Identity,
-    /// The Lagrange polynomial that is 1 at 1 and 0 at all other powers of omega; computed, not read. Its rotation by -i
-    /// is the one that is 1 at `omega^i`.
-    FirstLagrange,
-}
-
-// Derived, these would ask the same of the field.
-impl<F> Clone for Source<'_, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<F> Copy for Source<'_, F> {}
-
-/// The cosets on which a quotient is evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CosetDomain<F> {
-    /// log2 of n, the number of rows.
-    pub log_n: u32,
-    /// A primitive n-th root of unity.
-    pub omega: F,
-    /// log2 of the number of cosets.
-    pub log_cosets: u32,
-    /// A primitive root of order `2^(log_n + log_cosets)` whose power `2^log_cosets` is `omega`.
-    pub extended_omega: F,
-    /// What all cosets are shifted by (halo2's zeta).
-    pub shift: F,
-    /// Columns of n coefficients to give, at most `2^log_cosets`.
-    pub pieces: usize,
-}
 
 /// The quotient of `numerator` (a program with one output, whose column i stands for `sources[i]`) by `X^n - 1`, in
 /// pieces of n coefficients, lowest first. The best cut that the budget has room for is taken.

@@ -1,7 +1,7 @@
 //! The step on a coset for a second compute tier, if the workspace has one: rows of the scratch columns as ends of a
 //! [`tier::Coset`].
 //!
-//! What the tier declines, [`super::quotient`] does from the coset's first row; a column that was half written is dropped. Memory while
+//! What the tier declines, [`super`] does from the coset's first row; a column that was half written is dropped. Memory while
 //! a job runs: a buffer of a tile's rows for each column that is read, and three for the quotient's, where a tile is the processor's;
 //! so less than the processor takes. It is leased when the tier asks for the ends, and given back before the processor goes on.
 
@@ -10,12 +10,12 @@ use std::any::Any;
 use ark_bn254::Fr;
 
 use super::coset::Matrix;
-use super::program::Program;
-use super::quotient::Source;
+use super::domain::Source;
 use crate::Result;
 use crate::column::{Column, Draft, Element, Reader, Region, Writer};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::NttElement;
+use crate::plonkish::program::Program;
 use crate::stream::{beyond, declined, wrong_answer};
 use crate::tier::{
     self, Answer, InTiles, Input, Order, ReadElements, Rows, Run, SCALAR_BYTES, TileEnds, Tiles,

@@ -4,11 +4,11 @@
 //! polynomial at `c * omega^k`, in row k1, column k2 (Bailey, *FFTs in external or hierarchical memory*, 1990). Between
 //! the passes a column holds, in row k1, what an n2-point transform of that row turns into values. The shift is shared:
 //! `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2` goes with the twist. Memory:
-//! [`super::quotient_plan`].
+//! [`super::plan`].
 
 use rayon::prelude::*;
 
-use super::quotient_plan::{BANDS_BEHIND, QuotientPlan};
+use super::plan::{BANDS_BEHIND, QuotientPlan};
 use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};

@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 
 use super::coset::Matrix;
-use super::quotient_plan::halo;
+use super::plan::halo;
 use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Element, Reader, Region};
