@@ -57,9 +57,8 @@ fn refusals_name_the_holders_largest_first() {
     let _turn = turn();
     let budget = Budget::new(10 << 20);
     let _window = budget.lease(1 << 20, "window").unwrap();
-    let mut tile = budget.lease(6 << 20, "tile").unwrap();
-    let part = tile.split(2 << 20).unwrap();
-    assert!(tile.split(5 << 20).is_err());
+    let mut tile = budget.lease(4 << 20, "tile").unwrap();
+    let part = budget.lease(2 << 20, "tile").unwrap();
     let error = budget.lease(4 << 20, "buckets").unwrap_err();
     let Error::OverBudget {
         asked_bytes,

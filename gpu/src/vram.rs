@@ -51,7 +51,7 @@ impl Vram {
         let rounded_bytes = bytes
             .checked_next_multiple_of(GRANULE_BYTES)
             .filter(|_| bytes > 0)
-            .ok_or_else(|| Invalid::Size {
+            .ok_or(Invalid::Size {
                 what: "buffer of device memory",
                 bytes,
             })?;

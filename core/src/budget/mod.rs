@@ -2,8 +2,7 @@
 //! what would go over the limit, and says who holds the rest. Nothing falls back to "just hold it in memory".
 //!
 //! What flows in: a limit ([`Budget::new`], or [`ByteSize`] from a user). What flows out: leases, and memory that carries
-//! its lease inside: [`Buffer`] (aligned bytes for I/O), [`Pool`] (a fixed number of equal buffers), [`LeasedVec`] (typed
-//! tiles). All three live in anonymous maps of their own, not in the heap: what they take is exact, and what they give
+//! its lease inside: [`Buffer`] (aligned bytes for I/O), [`LeasedVec`] (typed tiles). Both live in anonymous maps of their own, not in the heap: what they take is exact, and what they give
 //! back goes to the system at once.
 //!
 //! What is slow to make may be kept between two uses as long as nobody needs the room: [`Spares`]. Several tasks share a ledger by
@@ -32,14 +31,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 pub use account::{Account, Entered, Minimum};
 pub(crate) use account::{Opening, Turn};
 pub use alloc::CountingAlloc;
-pub use buffer::{Buffer, Pool};
+pub use buffer::Buffer;
 pub use heap::return_freed_blocks;
 pub use leased_vec::LeasedVec;
 pub use pages::PAGE_BYTES;
 pub use size::{ByteSize, IntoByteSize, ParseSizeError, format_bytes, parse_size};
 pub use spare::Spares;
 
-use crate::error::{Error, Invalid, Result};
+use crate::error::{Error, Result};
 use account::Accounts;
 use spare::Keeper;
 
@@ -152,14 +151,6 @@ impl Budget {
     /// [`Error::OverBudget`]; [`Error::Memory`] if the system has no pages.
     pub fn buffer(&self, bytes: usize, what: impl Into<Cow<'static, str>>) -> Result<Buffer> {
         Buffer::new(self, bytes, what.into())
-    }
-
-    /// `count` buffers of `bytes` each, rounded up to whole pages, that come back to the pool when dropped.
-    ///
-    /// # Errors
-    /// As [`Budget::buffer`].
-    pub fn pool(&self, count: usize, bytes: usize, what: impl Into<Cow<'static, str>>) -> Result<Pool> {
-        Pool::new(self, count, bytes, what.into())
     }
 
     /// `len` values, all equal to `fill`, page-aligned, with their lease inside.
@@ -423,30 +414,6 @@ impl Lease {
         let surplus_bytes = self.bytes.saturating_sub(bytes);
         self.give_back(surplus_bytes);
         self.bytes -= surplus_bytes;
-    }
-
-    /// Cuts off a lease of `bytes` under the same name.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if this lease is smaller than that.
-    pub fn split(&mut self, bytes: u64) -> Result<Lease> {
-        let Some(rest) = self.bytes.checked_sub(bytes) else {
-            return Err(Invalid::TooLong {
-                what: format!("bytes of the lease {}", self.what),
-                given: bytes,
-                limit: self.bytes,
-            }
-            .into());
-        };
-        self.bytes = rest;
-        Ok(Lease {
-            ledger: self.ledger.clone(),
-            what: self.what.clone(),
-            bytes,
-            backing: self.backing,
-            account: self.account,
-            spare: self.spare,
-        })
     }
 
     fn becomes_spare(&mut self) {

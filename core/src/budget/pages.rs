@@ -126,10 +126,6 @@ impl Pages {
         NonNull::new(ptr::without_provenance_mut(PAGE_BYTES)).unwrap_or(NonNull::dangling())
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     pub(super) fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }

@@ -23,7 +23,6 @@ use crate::Result;
 use crate::budget::PAGE_BYTES;
 use crate::error::Invalid;
 
-
 /// What a [`Mapped`] may hold.
 ///
 /// # Safety

@@ -38,10 +38,10 @@ pub mod sort;
 pub mod windows;
 pub(crate) mod witness;
 
+pub use builder::Builder;
 pub use copies::Copies;
 pub use fixed::FixedCells;
 pub use indicator::indicator;
-pub use builder::Builder;
 pub use program::{Program, Value};
 pub use quotient::{CosetDomain, QuotientPlan, QuotientShape, Source, quotient, quotient_in_tiles};
 pub use selectors::Selectors;

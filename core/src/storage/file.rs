@@ -9,8 +9,8 @@ use rustix::fs::{Mode, OFlags, fstat, fsync, ftruncate};
 use rustix::io::Errno;
 
 use super::direct::{self, CachePolicy};
-use super::map::FileMap;
 use super::handle::{Access, Handle, Segment, error};
+use super::map::FileMap;
 use super::rooms::{Room, Rooms};
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};

@@ -81,7 +81,8 @@ impl Publish {
     /// folder, failed: then the file is there, and may be gone after a power failure.
     pub fn commit(mut self) -> Result<File> {
         let faults = self.file.storage().inner.faults.clone();
-        let failed = |operation, errno: Errno| handle::error(operation, self.path.display().to_string(), errno);
+        let failed =
+            |operation, errno: Errno| handle::error(operation, self.path.display().to_string(), errno);
         self.file.sync()?;
         let partial = match self.partial.take() {
             Some(partial) => partial,

@@ -19,14 +19,14 @@ mod transform;
 
 pub use group_ntt::{group_ntt, group_ntt_in_tiles};
 pub use many::evaluate_all;
-pub use msm::{MsmPlan, msm};
 pub(crate) use msm::{LeasedMsm, leased_kernel};
+pub use msm::{MsmPlan, msm};
 pub use ntt::{ntt, ntt_in_tiles};
 pub use ntt_plan::NttPlan;
 pub use poly::{evaluate, linear_combination, linear_combinations};
+pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
 pub use scalars::{ForeignScalars, Scalars};
 pub use transform::Transform;
-pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
 
 pub(crate) use many::merged;
 pub(crate) use offload::{beyond, declined, descending_sum, wrong_answer};

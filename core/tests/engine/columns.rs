@@ -12,6 +12,7 @@ use spillproof::column::{
     Bundle, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region, SectionSpec,
     Workspace, Writer,
 };
+use spillproof::error::Invalid;
 use spillproof::storage::Storage;
 use spillproof::{Error, Result};
 use spillproof_format::{Basis, Content, Curve, Kind, Label};
@@ -142,7 +143,10 @@ fn a_draft_takes_regions_in_any_order() {
 
     let mut draft = Draft::<Fr>::scratch(&workspace, "misaligned", 2048, Placement::Disk).expect("draft");
     let misaligned = draft.write(Region::Span { start: 1, len: 512 }, &values);
-    assert!(matches!(misaligned, Err(Error::Invalid(_))), "{misaligned:?}");
+    assert!(
+        matches!(misaligned, Err(Error::Invalid(Invalid::InsideFrame { .. }))),
+        "{misaligned:?}"
+    );
     draft
         .write(
             Region::Span {
@@ -258,7 +262,10 @@ fn an_unpublished_container_leaves_nothing() {
     assert_eq!(std::fs::read_dir(dir.path()).expect("listing").count(), 0);
     // Frames that were never written are refused.
     let unwritten = create().expect("started").publish();
-    assert!(matches!(unwritten, Err(Error::Invalid(_))), "{unwritten:?}");
+    assert!(
+        matches!(unwritten, Err(Error::Invalid(Invalid::UnwrittenFrame { .. }))),
+        "{unwritten:?}"
+    );
     assert_eq!(std::fs::read_dir(dir.path()).expect("listing").count(), 0);
 }
 

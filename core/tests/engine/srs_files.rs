@@ -14,6 +14,7 @@ use spillproof::Error;
 use spillproof::budget::Budget;
 use spillproof::column::{Container, Workspace};
 use spillproof::commit::{SrsProgress, add_lagrange, export_params_kzg, import_params_kzg, verify_srs};
+use spillproof::error::Invalid;
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof_format::native::write_point;
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
@@ -513,7 +514,10 @@ fn lagrange_points_are_stocks_for_any_k_from_any_source() {
             None,
             &mut |_| (),
         );
-        assert!(matches!(too_large, Err(Error::Invalid(_))), "{too_large:?}");
+        assert!(
+            matches!(too_large, Err(Error::Invalid(Invalid::SrsSize { .. }))),
+            "{too_large:?}"
+        );
     }
     // Bytes that are neither.
     let noise = place.write("noise", &[7; 100]);

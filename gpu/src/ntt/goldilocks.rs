@@ -54,7 +54,7 @@ impl GoldilocksTransform {
             *values = self.transform.by_processor(values)?;
             return Ok(());
         };
-        let ends = ends.ok_or_else(|| Values::Empty {
+        let ends = ends.ok_or(Values::Empty {
             what: "slots of a transform on a device",
         })?;
         let room = || GoldilocksElements(vec![0; values.len()]);

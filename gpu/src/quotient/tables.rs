@@ -54,7 +54,7 @@ pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Pla
     let (log_rows, log_columns) = (plan.shape().log_rows, plan.shape().log_columns);
     let (log_n, n1, n2) = (log_rows + log_columns, 1u64 << log_rows, 1u64 << log_columns);
     let inverted = |value: Fr| {
-        value.inverse().ok_or_else(|| Values::Zero {
+        value.inverse().ok_or(Values::Zero {
             what: "a root of unity, or the shift of a coset,",
         })
     };

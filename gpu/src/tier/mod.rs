@@ -2,7 +2,7 @@
 //! offers, or declines them with a reason.
 //!
 //! ```text
-//! a job -> too small? measured rates -> a plan within --vram -> pinned slots, leased from the session's budget -> ring -> answer
+//! a job -> too small? measured rates -> a plan within VRAM -> pinned slots, leased from the session's budget -> ring -> answer
 //!              |                            |                         |                                            |
 //!              '----------------------------'-- declined with a reason '---------------- the device failed ---------'
 //! ```
@@ -23,8 +23,9 @@
 //! Memory of the host: [`UPLOAD_SLOTS`] pinned slots of a chunk for a sum; for a transform and a quotient
 //! [`DOWNLOAD_SLOTS`] more. A slot takes at most an eighth of the free bytes of the budget (a sixth of what
 //! the ends of a quotient leave), and 16 MiB. Slots are kept for the next job while neither the session's
-//! budget nor that of pinned memory ([`Staging`]) needs their bytes. A transform that does not fit `--vram`
-//! goes in two steps, through a scratch column, and the engine leases a tile for its lines. Device memory:
+//! budget nor that of pinned memory ([`Staging`]) needs their bytes. A transform that does not fit the budget
+//! of device memory goes in two steps, through a scratch column, and the engine leases a tile for its lines.
+//! Device memory:
 //! the plans [`crate::msm::MsmPlan`], [`crate::ntt::NttPlan`] and that of the quotient, within the given
 //! budget.
 

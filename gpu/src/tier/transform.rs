@@ -1,4 +1,4 @@
-//! Whole transforms: in device memory, or in two steps if they do not fit `--vram`.
+//! Whole transforms: in device memory, or in two steps if they do not fit the budget of device memory.
 //!
 //! In two steps the data crosses to the device twice and to the disk once more, through the ends of
 //! [`spillproof::tier::InSteps`], which gather and scatter the lines of chunks. Chunks then have a power of

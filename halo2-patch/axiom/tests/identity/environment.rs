@@ -16,7 +16,7 @@ fn child() {
     if std::env::var_os(CHILD).is_some() {
         let _ = prove::params(4);
         let active = active();
-        let session = Session::current().unwrap();
+        let session = Session::current().unwrap_or_else(|error| panic!("{error}"));
         let jobs = session
             .as_ref()
             .and_then(|session| session.tier())

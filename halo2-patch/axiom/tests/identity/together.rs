@@ -84,7 +84,7 @@ fn prove_with_rng(
     Ok(transcript.finalize())
 }
 
-/// A proof begins in a session without a device; then somebody installs one whose device lies. The proof stays in its own.
+/// A proof begins in a session without a device; then another thread makes and installs one whose device lies. The proof stays in its own.
 #[test]
 fn a_proof_has_the_session_in_which_it_began() {
     let _turn = turn(true);
@@ -106,12 +106,14 @@ fn a_proof_has_the_session_in_which_it_began() {
                 };
                 Arc::new(builder.build().unwrap())
             };
-            let (own, other) = (session(None), session(Some(&tier)));
+            let own = session(None);
             tier.lie_after(lie);
             let installed: Mutex<Option<SessionGuard>> = Mutex::default();
             let own_is_current = own.install();
             let install = || {
-                let guard = std::thread::scope(|scope| scope.spawn(|| other.install()).join().unwrap());
+                let guard = std::thread::scope(|scope| {
+                    scope.spawn(|| session(Some(&tier)).install()).join().unwrap()
+                });
                 *installed.lock().unwrap() = Some(guard);
             };
             let rng = Hook {
@@ -138,7 +140,7 @@ fn a_proof_has_the_session_in_which_it_began() {
     }
 }
 
-/// From threads, and from pools of 1 to 4, with less room than all want together: everybody waits, nobody is refused.
+/// From threads, and from pools of 1 to 4, with less room than all want together: each waits, and none is refused.
 #[test]
 fn proofs_at_the_same_time_wait_for_room() {
     watchdog::within(400, "proofs at the same time", || {
@@ -170,7 +172,7 @@ fn proofs_at_the_same_time_wait_for_room() {
                     pool.install(|| (0..6).into_par_iter().for_each(|_| check((&params, &pk))));
                 }
                 std::thread::scope(|scope| {
-                    for _ in 0..4 {
+                    for _ in 0..8 {
                         scope.spawn(|| check((&params, &pk)));
                     }
                     // And keys besides.
