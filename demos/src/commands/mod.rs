@@ -9,6 +9,7 @@ mod oom_proof;
 pub mod plan;
 mod plan_on_gpu;
 pub mod prove;
+mod shape;
 mod srs;
 
 use crate::args::{Arguments, Command, Which};

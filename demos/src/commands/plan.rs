@@ -1,6 +1,5 @@
 //! `spillproof plan`: memory, bytes and seconds of keys and a proof of a built-in circuit, step by step, before the work.
 
-use halo2_axiom::spillproof::OpeningScheme;
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
@@ -8,11 +7,12 @@ use spillproof::plan::{Plan, Rates, Step};
 
 use super::on_gpu::OnGpu;
 use super::plan_on_gpu::{self, OnGpus};
+use super::shape::halo2_shape;
 use crate::args::{self, Global, Shape};
 use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use spillproof_circuits::{Kind, Scheme, dropin};
+use spillproof_circuits::{Kind, Scheme};
 
 const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
 
@@ -87,16 +87,6 @@ pub fn expect(session: &Session, shape: Shape, is_watched: bool) -> Result<()> {
 /// As [`run`].
 pub fn planned(session: &Session, shape: Shape, rates: &Rates) -> Result<Plan> {
     Ok(halo2_shape(shape).plan(session.budget().limit_bytes(), session.threads(), rates)?)
-}
-
-/// The shape of a built-in circuit's proofs.
-pub fn halo2_shape(shape: Shape) -> halo2_axiom::spillproof::Shape {
-    let Shape { k, circuit, scheme } = shape;
-    let scheme = match scheme {
-        Scheme::Shplonk => OpeningScheme::Shplonk,
-        Scheme::Gwc => OpeningScheme::Gwc,
-    };
-    halo2_axiom::spillproof::shape(&dropin::proof::constraint_system(circuit), k, 1, scheme)
 }
 
 fn render(plan: &Plan) -> String {

@@ -8,7 +8,7 @@ use spillproof_gpu::program::Way;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};
 
 use super::on_gpu::{OnGpu, Used};
-use super::plan::halo2_shape;
+use super::shape::halo2_shape;
 use crate::args::Shape;
 use crate::report::table::{bytes, grid};
 use crate::run::Result;

@@ -12,7 +12,7 @@ use spillproof::stream::{Scalars, msm};
 
 use crate::curve::{Config, Point, Scalar};
 use crate::error::Result;
-use crate::values::once;
+use crate::once::once;
 
 /// One basis of an SRS, as points `C`. Reading it as a slice maps its file, which is checked first and takes page cache that the
 /// kernel may have back; nothing else does that.

@@ -10,7 +10,21 @@ use crate::domain::Domain;
 use crate::error::Result;
 use crate::openings::{Opening, Query};
 use crate::protocol::Blinded;
-use crate::prover::{Lookup, Polynomials};
+
+/// A lookup's polynomials.
+pub(crate) struct Lookup {
+    pub input: Blinded,
+    pub table: Blinded,
+    pub product: Blinded,
+}
+
+/// A circuit's polynomials, after the last product.
+pub(crate) struct Polynomials {
+    pub instance: Vec<Blinded>,
+    pub advice: Vec<Blinded>,
+    pub products: Vec<Blinded>,
+    pub lookups: Vec<Lookup>,
+}
 
 /// A polynomial, and a point.
 pub(crate) type At<'p> = (&'p Blinded, Scalar);

@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::lower::Lowering;
 use crate::numerator::{Challenges, numerator};
 use crate::openings::powers;
-use crate::order::{Evaluations, Order};
+use crate::order::{Evaluations, Lookup, Order, Polynomials};
 use crate::protocol::{Blinded, Protocol};
 use crate::witness::{InstanceColumns, draw, scalars};
 
@@ -92,21 +92,6 @@ struct Permuted {
     input: Column<Scalar>,
     table: Column<Scalar>,
     permuted: [Blinded; 2],
-}
-
-/// A lookup's polynomials.
-pub(crate) struct Lookup {
-    pub input: Blinded,
-    pub table: Blinded,
-    pub product: Blinded,
-}
-
-/// A circuit's polynomials, after the last product.
-pub(crate) struct Polynomials {
-    pub instance: Vec<Blinded>,
-    pub advice: Vec<Blinded>,
-    pub products: Vec<Blinded>,
-    pub lookups: Vec<Lookup>,
 }
 
 /// A circuit's columns of values, fixed ones first.

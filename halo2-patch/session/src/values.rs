@@ -11,6 +11,7 @@ use spillproof::stream;
 use crate::bases::for_each_chunk;
 use crate::curve::Scalar;
 use crate::error::Result;
+use crate::once::once;
 
 /// Evaluations that a column remembers, the latest: more than a proof asks of one, and a key outlives many proofs.
 const REMEMBERED_MAX: usize = 64;
@@ -190,23 +191,4 @@ pub fn spill<F>(
     });
     fed?;
     Ok(spilled?)
-}
-
-/// The value of the cell; else makes it. Two callers may both make it, and one of the two results is then dropped: to wait
-/// for each other, on threads that steal work, they would have to hold a lock while they compute.
-///
-/// # Errors
-/// Those of `make`.
-pub fn once<T, E>(
-    cell: &OnceLock<T>,
-    make: impl FnOnce() -> std::result::Result<T, E>,
-) -> std::result::Result<&T, E> {
-    if let Some(value) = cell.get() {
-        return Ok(value);
-    }
-    match make() {
-        Ok(value) => Ok(cell.get_or_init(|| value)),
-        // There was no room for two, perhaps.
-        Err(error) => cell.get().ok_or(error),
-    }
 }
