@@ -116,7 +116,7 @@ impl Session {
         self.quotient_tile_rows
     }
 
-    /// Runs `work` on the session's threads, after whoever else computes there. What computes with columns goes there by itself; this is
+    /// Runs `work` on the session's threads, after other tasks that compute there. What computes with columns goes there by itself; this is
     /// for the caller's own arithmetic, or several stages of which none may come between. After a fork `work` runs where it is, and
     /// what it asks of the session is refused.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {

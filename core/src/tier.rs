@@ -7,7 +7,7 @@
 //!
 //! Memory: the engine's ends lease what they read and write through; what a tier holds of the host's memory it leases from the
 //! budget that it is given with the job. Before it answers it gives that back, or keeps it for the next job as
-//! [`Spares`](crate::budget::Spares) of that budget, which whoever needs the room takes back.
+//! [`Spares`](crate::budget::Spares) of that budget, which are given up when their memory is needed.
 //!
 //! Where a tier's own memory is such that the host reads it as fast as any, and begins at a page, whole frames of a column on disk land in it
 //! and leave from it, past all other memory ([`ReadElements::read_in_place`]); for the tier it makes no difference.
@@ -65,7 +65,7 @@ pub trait Tier: Debug + Send + Sync {
 
 /// Where elements come from.
 pub trait ReadElements {
-    /// Fills `into` with elements `first ..`. They are asked for in ascending order without gaps, and as often as somebody begins anew
+    /// Fills `into` with elements `first ..`. They are asked for in ascending order without gaps, and as often as a reader begins anew
     /// at 0.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl<R: FnMut(u64, &mut [u8]) -> Result<()>> ReadElements for R {
 
 /// Where elements go.
 pub trait WriteElements {
-    /// Takes elements `first ..`, in ascending order without gaps, and as often as somebody begins anew at 0: what came before is void.
+    /// Takes elements `first ..`, in ascending order without gaps, and as often as a reader begins anew at 0: what came before is void.
     ///
     /// # Errors
     /// As [`ReadElements::read`].

@@ -137,7 +137,7 @@ impl Accounts {
         }
     }
 
-    /// Whether somebody waits for it.
+    /// Whether a task waits for it.
     pub fn give_back(&mut self, account: Option<u64>, bytes: u64) -> bool {
         if let Some(open) = account.and_then(|account| self.open.get_mut(&account)) {
             open.held_bytes = open.held_bytes.saturating_sub(bytes);
@@ -442,9 +442,9 @@ mod tests {
             assert!(budget.lease(1, "tile").is_err());
             drop(_half);
         }
-        // What belongs to no task may take what nobody needs.
+        // A lease outside of all tasks may take memory that no task has reserved.
         assert_eq!(budget.available_bytes(), 1000 - 400 - 200 - 300);
-        // What outlives its task is nobody's.
+        // A lease that outlives its task belongs to no account.
         drop(first);
         drop(keys);
         let _second = second.enter();

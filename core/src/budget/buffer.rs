@@ -1,7 +1,7 @@
 //! Aligned bytes for I/O that carry their lease.
 //!
 //! A transfer takes a buffer by value and gives it back from [`Pending::wait`](crate::storage::Pending::wait): while the
-//! kernel has it, nobody else can.
+//! kernel has it, no other code can.
 
 use std::borrow::Cow;
 use std::fmt;

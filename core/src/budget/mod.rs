@@ -5,7 +5,7 @@
 //! its lease inside: [`Buffer`] (aligned bytes for I/O), [`LeasedVec`] (typed tiles). Both live in anonymous maps of their own, not in the heap: what they take is exact, and what they give
 //! back goes to the system at once.
 //!
-//! What is slow to make may be kept between two uses as long as nobody needs the room: [`Spares`]. Several tasks share a ledger by
+//! What is slow to make may be kept between two uses until its memory is needed: [`Spares`]. Several tasks share a ledger by
 //! way of [`Account`]s.
 //!
 //! A lease counts what the kernel would charge: whole pages, and page cache where a map is planned. The few bytes that the
@@ -178,7 +178,7 @@ impl Budget {
         self.ledger.state().wanted_bytes()
     }
 
-    /// What is held besides, and given back as soon as somebody needs the room: see [`Spares`].
+    /// What is held besides, and given back as soon as its memory is needed: see [`Spares`].
     pub fn spare_bytes(&self) -> u64 {
         self.ledger.state().spare_bytes
     }
@@ -237,7 +237,7 @@ impl Budget {
         })
     }
 
-    /// As [`Ledger::try_take`], where what is spare has to go first: nobody is refused while anything is.
+    /// As [`Ledger::try_take`], where spare memory goes first: no lease is refused while there is any.
     // The name is kept, and a clone of most is no allocation.
     #[allow(clippy::ptr_arg)]
     fn take_spare(&self, bytes: u64, what: &Cow<'static, str>) -> Result<Option<u64>> {
@@ -252,7 +252,7 @@ impl Budget {
         }
     }
 
-    /// Lets somebody's spare memory go; `false` if nobody has any.
+    /// Gives up some spare memory; `false` if there is none.
     fn give_back_one(&self) -> bool {
         let keepers: Vec<_> = {
             let mut state = self.ledger.state();
@@ -374,7 +374,7 @@ impl State {
             text.push(format!("and {} more", held.len() - HOLDERS_NAMED_MAX));
         }
         if text.is_empty() {
-            "nobody holds any".into()
+            "none is held".into()
         } else {
             text.join(", ")
         }

@@ -131,7 +131,7 @@ impl Pages {
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
-        // SAFETY: `bytes` initialised bytes that live as long as `self`; nobody writes through a shared borrow.
+        // SAFETY: `bytes` initialised bytes that live as long as `self`; no code writes through a shared borrow.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 

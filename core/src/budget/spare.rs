@@ -1,7 +1,7 @@
-//! Values that are kept for their next use, with their leases, for as long as nobody needs the room.
+//! Values that are kept for their next use, with their leases, until their memory is needed.
 //!
 //! Some memory is slow to make: pages that are locked for a device. Its owner [keeps](Spares::keep) it between two uses. The ledger goes
-//! on counting it ([`Budget::spare_bytes`]), and counts it as available too: whoever asks for more than is free gets it, and the oldest
+//! on counting it ([`Budget::spare_bytes`]), and counts it as available too: a lease of more than is free gets it, and the oldest
 //! of what is spare goes first. Nobody is refused while anything is spare. What was taken back is no longer spare, and stays.
 //!
 //! Locks: that of the values before that of the ledger, and neither while a value is dropped.

@@ -305,7 +305,7 @@ impl<E: Element> Draft<E> {
     }
 }
 
-/// Encodes piece after piece of `values` to its place in `out`, `(offset, len)`, in ascending order; what is left of a piece's
+/// Encodes piece after piece of `values` to its place in `out`, `(offset, len)`, in ascending order; the rest of a piece's
 /// last frame is zero.
 fn encode_pieces<E: Element>(
     workspace: &Workspace,
@@ -469,7 +469,7 @@ impl<E: Element> Writer<E> {
 
 impl<const N: usize> Writer<[u8; N]> {
     /// Appends elements as bytes: whole frames straight from where they are, if the disk takes them from there, the rest as
-    /// [`Self::push`] does. When it returns, nobody needs `bytes` any more.
+    /// [`Self::push`] does. When it returns, `bytes` are free again.
     ///
     /// # Errors
     /// As [`Self::push`].

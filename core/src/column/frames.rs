@@ -198,7 +198,7 @@ impl Frames {
         }
     }
 
-    /// Where frame 0 is, if the frames are in memory, else null. Reading there is sound as soon as nobody writes frames any more.
+    /// Where frame 0 is, if the frames are in memory, else null. Reading there is sound once no thread writes frames.
     pub fn memory_start(&self) -> *const u8 {
         match &self.backing {
             Backing::File { .. } | Backing::Dry { .. } => std::ptr::null(),

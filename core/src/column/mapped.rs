@@ -6,7 +6,7 @@
 //! costs a look at its state; one that is not is brought in whole, after the oldest has gone out.
 //!
 //! Unlike frames, mapped cells have no digests: pages that the kernel reads back on its own cannot be checked before
-//! somebody sees them. Results that leave a map for good go to a [`Column`](super::Column), where they are.
+//! they are read. Results that leave a map for good go to a [`Column`](super::Column), where they are.
 //!
 //! Shapes: cell i is at byte `i * size_of::<T>()`; cells may straddle blocks. Memory: that of the [`Residency`].
 #![allow(unsafe_code)]

@@ -85,7 +85,7 @@ pub struct Workspace {
     pub storage: Storage,
     /// The ledger.
     pub budget: Budget,
-    /// Who may do whole jobs instead of the processor, if there is anybody.
+    /// The accelerator that may do whole jobs instead of the processor, if there is one.
     pub tier: Option<Arc<dyn Tier>>,
     dry_run: Option<Arc<DryRun>>,
     workers: Arc<Workers>,

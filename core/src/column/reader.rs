@@ -342,9 +342,9 @@ impl<E: Element> Reader<E> {
     }
 
     /// Waits for what is on its way, whatever becomes of it: when this returns, the reader's leases are given back.
-    pub(crate) fn settle(self) {
+    pub(crate) fn abandon(self) {
         for flight in self.flying {
-            let _nobody_wants_it = flight.pending.wait();
+            let _dropped = flight.pending.wait();
         }
     }
 

@@ -99,7 +99,7 @@ impl<E: Plain> Column<E> {
             let map = file.map_read_range(base_offset + skipped_bytes, self.len * E::BYTES as u64)?;
             (map.as_ptr().cast::<E>(), Owner::File(map))
         } else {
-            // A column's frames are not written any more, so the buffer stays as it is while somebody holds the frames.
+            // A column's frames are not written any more, so the buffer stays as it is while the frames are held.
             let start = self.frames.memory_start().wrapping_add(skipped_bytes as usize);
             (start.cast::<E>(), Owner::Memory(self.frames.clone()))
         };
@@ -133,7 +133,7 @@ impl<E: Plain> Deref for MappedColumn<E> {
     type Target = [E];
 
     fn deref(&self) -> &[E] {
-        // SAFETY: `len` elements that `owner` keeps in place and nobody writes; `Plain` says that their bytes are values. The
+        // SAFETY: `len` elements that `owner` keeps in place and no thread writes; `Plain` says that their bytes are values. The
         // start is a page's, plus whole frames, so it is aligned.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }

@@ -1,7 +1,7 @@
 //! Where a workspace computes: on the threads of its session, one stage at a time.
 //!
 //! A stage plans with all that the budget has left, so [`Workspace::run`] lets one caller in after the other. Whoever waits there,
-//! waits for stages only, and stages wait for nobody: a stage asks for no turn (from the pool's threads work runs at once), and what a
+//! waits for stages only, and a stage waits for no other: a stage asks for no turn (from the pool's threads work runs at once), and what a
 //! thread outside of the pool does meanwhile, such as that of an accelerator, never needs the pool. So:
 //!
 //! - a caller that is a worker of some other rayon pool takes on no other work of that pool while it waits: that could be the next caller;
@@ -170,7 +170,7 @@ impl Workspace {
         std::ptr::eq(HOLDS_TURN_OF.get(), Arc::as_ptr(&self.workers))
     }
 
-    /// Runs `work`, which waits for nobody, where its parallel parts find threads, whatever those of the pool wait for.
+    /// Runs `work`, which waits for no stage, where its parallel parts find threads, whatever those of the pool wait for.
     ///
     /// # Errors
     /// [`Error::Forked`], [`Error::Threads`].

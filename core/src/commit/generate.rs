@@ -1,4 +1,4 @@
-//! An SRS from a secret that somebody knows. For tests and demonstrations only: whoever knows the secret can forge proofs.
+//! An SRS from a known secret. For tests and demonstrations only: the secret is enough to forge proofs.
 //!
 //! `g[i] = s^i * G` and `g_lagrange[i] = L_i(s) * G`, with `L_i(s) = (s^n - 1) / n * w^i / (s - w^i)` and halo2's root of unity w,
 //! as containers have it, both by fixed-base multiplication, a chunk at a time, written as they come. Memory: a table of multiples of `G` and one chunk.

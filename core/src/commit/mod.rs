@@ -19,7 +19,7 @@ mod srs_lagrange;
 
 pub use generate::{generate, generate_scratch};
 pub use multiopen::{Combination, divide_and_commit};
-pub use reading::ReadingRoom;
+pub use reading::PointsInFlight;
 pub use spillproof_format::params_kzg::ROOT_OF_UNITY as HALO2_ROOT_OF_UNITY;
 pub use srs::{Engine, G1, Scalar, Srs, lagrange_from_monomial, omega};
 pub use srs_check::{SrsProgress, check_srs, verify_srs};

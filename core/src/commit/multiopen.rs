@@ -26,7 +26,7 @@ use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::kernels::msm::MsmConfig;
 use crate::kernels::poly::{add_scaled, divide_chunk};
-use crate::stream::{Sums, beyond, descending_sum, distinct, leased_kernel, merged};
+use crate::stream::{Combinations, beyond, descending_sum, distinct, leased_kernel, merged};
 use crate::tier::ReadElements;
 use crate::{Error, Result};
 
@@ -89,7 +89,7 @@ impl OpeningPlan {
         let digests = if keep { len.div_ceil(CHUNK_MIN) * 32 } else { 0 }.next_multiple_of(4096);
         let scalars = |count: u64| count * size_of::<P::ScalarField>() as u64;
         let chunk_bytes = |chunk: u64| {
-            Sums::<P::ScalarField>::bytes_of(frames.iter().copied(), chunk)
+            Combinations::<P::ScalarField>::bytes_of(frames.iter().copied(), chunk)
                 + scalars(combinations as u64 * chunk)
         };
         let msm_bytes = |chunk: u64| {
@@ -290,7 +290,7 @@ fn rehearse<P: Curve<ScalarField: Element>>(
     let draft = || Draft::<P::ScalarField>::scratch(workspace, KEPT, len, Placement::Disk);
     let kept = keep.then(draft).transpose()?;
     let _scalars = (hold(scalars(msm_chunk))?, hold(scalars(combinations * chunk))?);
-    let _columns = Sums::rehearse(workspace, columns, chunk)?;
+    let _columns = Combinations::rehearse(workspace, columns, chunk)?;
     descending_sum::<P>(bases, msm_chunk, &mut |_: u64, _: &mut [u8]| Ok(()))?;
     let _msm = (
         hold(plan.config.workspace_bytes::<P>())?,
@@ -346,7 +346,7 @@ fn on_tier<'a, P: Curve<ScalarField: Element>>(
 /// One pass over all columns, a chunk of the MSM at a time from the top down: the scalars of the sum.
 struct Pass<'a, F: KernelField + Element> {
     combinations: &'a [Combination<'a, F>],
-    numerators: Sums<'a, F>,
+    numerators: Combinations<'a, F>,
     divisions: Vec<Division<'a, F>>,
     quotients: LeasedVec<F>,
     totals: LeasedVec<F>,
@@ -372,7 +372,7 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
             totals: budget.vec(plan.msm_chunk as usize, F::ZERO, "MSM scalars")?,
             quotients: budget.vec(combinations.len() * chunk, F::ZERO, "quotients")?,
             divisions: combinations.iter().map(Division::new).collect(),
-            numerators: Sums::new(workspace, columns, sums.clone(), len, plan.chunk)?,
+            numerators: Combinations::new(workspace, columns, sums.clone(), len, plan.chunk)?,
             chunk: plan.chunk,
         })
     }
@@ -417,7 +417,7 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
 
     /// Lets everything go: when this returns, its leases are given back.
     fn abandon(self) {
-        self.numerators.settle();
+        self.numerators.abandon();
         if let Some(draft) = self.kept {
             draft.abandon();
         }

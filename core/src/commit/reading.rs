@@ -1,4 +1,4 @@
-//! How many points of parameters are read at a time by somebody who knows their format: as many as the budget has room for.
+//! How many points of parameters a caller that knows their format reads at a time: as many as the budget has room for.
 //!
 //! The two columns are on disk, and are filled one after the other. Memory:
 //!
@@ -19,12 +19,12 @@ const COLUMNS: u64 = 2;
 
 /// Room for points that are being read.
 #[derive(Debug)]
-pub struct ReadingRoom {
+pub struct PointsInFlight {
     points: u64,
     _lease: Lease,
 }
 
-impl ReadingRoom {
+impl PointsInFlight {
     /// What `budget` has left beside the two columns and the writer, for up to `points_max` of their `n` points at a time, each of which
     /// takes `point_bytes` on its way: as it is encoded, as it is decoded, and whatever else the reader wants.
     ///
@@ -81,7 +81,7 @@ mod tests {
     /// Encoded, decoded, and once more.
     const POINT_BYTES: u64 = 200;
 
-    fn needed(refused: Result<ReadingRoom>) -> u64 {
+    fn needed(refused: Result<PointsInFlight>) -> u64 {
         match refused {
             Err(Error::BudgetTooSmall { needed_bytes, .. }) => needed_bytes,
             other => panic!("{other:?}"),
@@ -96,7 +96,7 @@ mod tests {
                 let room = |limit_bytes| {
                     let budget = Budget::new(limit_bytes);
                     let _held = budget.lease(held_bytes, "others").unwrap();
-                    ReadingRoom::new(&budget, 1 << log_n, POINT_BYTES, 1 << 14)
+                    PointsInFlight::new(&budget, 1 << log_n, POINT_BYTES, 1 << 14)
                 };
                 let smallest = needed(room(held_bytes));
                 assert_eq!(room(smallest).unwrap().points(), POINTS_MIN.min(1 << log_n));
@@ -109,7 +109,7 @@ mod tests {
     fn more_memory_reads_more_at_a_time_up_to_what_is_asked() {
         let points = |limit_bytes| {
             let budget = Budget::new(limit_bytes);
-            let room = ReadingRoom::new(&budget, 1 << 20, POINT_BYTES, 1 << 14).unwrap();
+            let room = PointsInFlight::new(&budget, 1 << 20, POINT_BYTES, 1 << 14).unwrap();
             assert_eq!(budget.held_bytes(), room.points() * POINT_BYTES);
             room.points()
         };

@@ -197,7 +197,7 @@ impl DryRun {
         });
     }
 
-    /// An accelerator is offered `job` with what is left of the budget now, less `held_bytes`.
+    /// An accelerator is offered `job` with the budget's free bytes, less `held_bytes`.
     pub(crate) fn offered(&self, job: Job, held_bytes: u64) {
         let offer = Offer {
             job,

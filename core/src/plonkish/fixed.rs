@@ -68,7 +68,7 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
             denominator,
         });
         if self.waiting.len() == WAITING {
-            self.settle()?;
+            self.flush()?;
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
         numerator: F,
         denominator: Option<F>,
     ) -> Result<()> {
-        self.settle()?;
+        self.flush()?;
         let mut value = [F::ZERO];
         poly::quotients(&[(numerator, denominator)], |cell| *cell, &mut value);
         self.column(column)?.fill(rows, value[0])
@@ -100,7 +100,7 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
     }
 
     fn into_columns_in_turn(mut self) -> Result<Vec<Column<F>>> {
-        self.settle()?;
+        self.flush()?;
         let (workspace, rows) = (self.workspace, self.rows);
         let to_column = |mut cells: Mapped<F>| {
             let mut writer = Writer::scratch(&workspace, "fixed column", rows, Placement::Auto)?;
@@ -115,8 +115,8 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
         Ok(&mut self.columns[column])
     }
 
-    /// Carries out what waits.
-    fn settle(&mut self) -> Result<()> {
+    /// Inverts the denominators of the cells that wait, and writes the cells.
+    fn flush(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let mut values = vec![F::ZERO; waiting.len()];
         poly::quotients(&waiting, |cell| (cell.numerator, cell.denominator), &mut values);

@@ -80,7 +80,7 @@ fn fused<F: KernelField>(nodes: &[Node<F>], outputs: &[Value]) -> (Vec<Step<F>>,
         Step::Node(*node)
     });
     let steps: Vec<Step<F>> = steps.collect();
-    // A product that went into its sum is used by nobody; its own operand now is the sum's.
+    // A product that became a part of its sum is not used any more; its own operand now is the sum's.
     (steps, uses)
 }
 
@@ -187,7 +187,7 @@ impl<F: KernelField> Scheduler<F> {
         }
     }
 
-    /// Where a value is that was computed. (A constant is nowhere, and nobody asks.)
+    /// Where a value is that was computed. (A constant has no place, and needs none.)
     fn place(&self, value: Value) -> Operand {
         self.places.get(&value).copied().unwrap_or(Operand::Input(0))
     }
@@ -198,7 +198,7 @@ impl<F: KernelField> Scheduler<F> {
         if *uses == 0
             && let Some(Operand::Register(register)) = self.places.get(&value)
         {
-            // It stays known, at a place that is no longer its own: nobody uses it again.
+            // It stays known, at a place that is no longer its own: it is not used again.
             self.free.push(*register);
         }
     }

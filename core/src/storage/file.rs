@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::direct::{self, CachePolicy};
 use super::handle::{Access, Handle, Segment, error};
 use super::map::FileMap;
-use super::rooms::{Room, Rooms};
+use super::recycler::{Blocks, Recycler};
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
 use crate::budget::{Buffer, PAGE_BYTES};
@@ -35,13 +35,13 @@ pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<Fil
 }
 
 impl File {
-    /// Takes an open file over, and the room that it has.
+    /// Takes an open file over, and its blocks.
     pub(super) fn new(
         storage: &Storage,
         fd: Arc<OwnedFd>,
         name: String,
         access: Access,
-        room: Option<Room>,
+        blocks: Option<Blocks>,
     ) -> Result<Self> {
         let stat = fstat(&fd).map_err(|errno| error("stat", name.clone(), errno))?;
         let cache =
@@ -52,7 +52,7 @@ impl File {
             len_bytes: AtomicU64::new(u64::try_from(stat.st_size).unwrap_or(0)),
             access,
             cache,
-            room,
+            blocks,
         };
         Ok(Self {
             handle: Arc::new(handle),
@@ -116,7 +116,7 @@ impl File {
     /// and the bytes of every piece, in order, while later ones are on their way.
     ///
     /// `false`: transfers do not reach this memory, whose address or length is not a multiple of [`File::alignment_bytes`], or that the
-    /// kernel refused (a driver's own pages may be such; nobody asks again then). What it holds is undefined.
+    /// kernel refused (a driver's own pages may be such; they are not tried again then). What it holds is undefined.
     ///
     /// # Errors
     /// [`Error::Io`]; those of `each`. Nothing is on its way then.
@@ -249,8 +249,8 @@ impl File {
         self.handle.fd()
     }
 
-    pub(super) fn rooms(&self) -> &Rooms {
-        &self.storage.inner.rooms
+    pub(super) fn recycler(&self) -> &Recycler {
+        &self.storage.inner.recycler
     }
 
     pub(super) fn faults(&self) -> &FaultPlan {

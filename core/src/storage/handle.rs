@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::direct::CachePolicy;
-use super::rooms::Room;
+use super::recycler::Blocks;
 use crate::error::Error;
 
 /// A stretch of a file and the stretch of a buffer that it goes to or comes from.
@@ -48,8 +48,8 @@ pub(super) struct Handle {
     pub(super) len_bytes: AtomicU64,
     pub(super) access: Access,
     pub(super) cache: CachePolicy,
-    /// Of a scratch file that had its room from the start.
-    pub(super) room: Option<Room>,
+    /// Of a scratch file whose length was given from the start.
+    pub(super) blocks: Option<Blocks>,
 }
 
 impl Handle {
@@ -75,11 +75,11 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let len_bytes = *self.len_bytes.get_mut();
         // Through the page cache, blocks are noted as written later, and all at once.
-        if let Some(room) = &mut self.room
+        if let Some(blocks) = &mut self.blocks
             && self.cache.is_direct()
-            && room.bytes() == len_bytes
+            && blocks.bytes() == len_bytes
         {
-            room.keep(self.fd.clone());
+            blocks.keep(self.fd.clone());
         }
     }
 }

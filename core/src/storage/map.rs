@@ -59,7 +59,7 @@ impl FileMap {
         let map = if bytes == 0 {
             None
         } else {
-            // SAFETY: scratch files are nameless, so nobody else can cut or change them; files opened by name are not
+            // SAFETY: scratch files are nameless, so no other process can cut or change them; files opened by name are not
             // changed or cut while a proof runs, which the documentation asks of users (and every map of a file needs).
             let map = unsafe { range.options()?.map(&handle.fd()) };
             Some(map.map_err(|source| range.error("map", source))?)

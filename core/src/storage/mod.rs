@@ -15,7 +15,7 @@
 //! They return when the kernel is done with it.
 //!
 //! What every backend keeps, because it is kept above them: short transfers go on with the rest, EINTR is tried again,
-//! any other error is final and typed, a buffer lives until the kernel is done with it even if nobody waits, and the
+//! any other error is final and typed, a buffer lives until the kernel is done with it even if no thread waits, and the
 //! [`FaultPlan`] hits all backends alike.
 //!
 //! Streams leave no page cache behind: O_DIRECT where the file system takes it, else buffered with RWF_DONTCACHE, else
@@ -33,7 +33,7 @@ mod measure;
 mod paged;
 mod pread;
 mod publish;
-mod rooms;
+mod recycler;
 mod scratch;
 mod transfer;
 mod uring;
@@ -106,7 +106,7 @@ struct Inner {
     /// For files that go through the page cache, if `engine` is the ring: made when the first is used.
     cached_engine: Mutex<Option<Arc<pread::Threads>>>,
     scratch: scratch::ScratchDir,
-    rooms: Arc<rooms::Rooms>,
+    recycler: Arc<recycler::Recycler>,
     direct: bool,
     faults: FaultPlan,
     counters: Arc<Counters>,
@@ -127,7 +127,7 @@ pub struct IoStats {
     pub reads: u64,
     /// Segments written.
     pub writes: u64,
-    /// Of the bytes read, those that went straight to where a caller wanted them: [`File::read_in_place`].
+    /// Of the bytes read, those that landed in the caller's memory directly: [`File::read_in_place`].
     pub bytes_read_in_place: u64,
     /// Of the bytes written, those that came straight from where a caller had them: [`File::write_in_place`].
     pub bytes_written_in_place: u64,
@@ -264,7 +264,7 @@ impl Storage {
                 engine,
                 cached_engine: Mutex::default(),
                 scratch,
-                rooms: Arc::default(),
+                recycler: Arc::default(),
                 direct,
                 faults,
                 counters: Arc::default(),

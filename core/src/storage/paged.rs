@@ -57,7 +57,7 @@ impl PagedMap {
             .ok_or_else(|| no_room(Errno::NOMEM))?;
         let file = storage.scratch(what, 0)?;
         file.set_len(bytes as u64)?;
-        // SAFETY: a new map at an address of the kernel's choice touches no existing memory; the file is nameless, so nobody
+        // SAFETY: a new map at an address of the kernel's choice touches no existing memory; the file is nameless, so no process
         // else can cut it off.
         let map = unsafe {
             mmap(
@@ -103,12 +103,12 @@ impl PagedMap {
     /// [`Error::File`], ENOSPC among them.
     pub fn reserve(&self, range: Range<usize>) -> Result<()> {
         let (offset, bytes) = (range.start as u64, range.len() as u64);
-        let rooms = self.file.rooms();
-        rooms.charge(bytes);
+        let recycler = self.file.recycler();
+        recycler.charge(bytes);
         self.reserved_bytes.fetch_add(bytes, Relaxed);
         let reserve = || fallocate(self.file.fd(), FallocateFlags::KEEP_SIZE, offset, bytes);
         let reserved = self.file.faults().run(|| match reserve() {
-            Err(Errno::NOSPC | Errno::DQUOT) if rooms.forget() => reserve(),
+            Err(Errno::NOSPC | Errno::DQUOT) if recycler.forget() => reserve(),
             result => result,
         });
         match reserved {
@@ -214,6 +214,6 @@ impl Drop for PagedMap {
         // SAFETY: the map made in `scratch`, unmapped once; pointers into it are documented to end with `self`.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok());
-        self.file.rooms().discharge(*self.reserved_bytes.get_mut());
+        self.file.recycler().discharge(*self.reserved_bytes.get_mut());
     }
 }

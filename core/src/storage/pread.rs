@@ -36,7 +36,7 @@ struct Lane {
 
 #[derive(Default)]
 struct Queue {
-    /// Batches with the first of their segments that nobody has claimed.
+    /// Batches with the first of their segments that no thread has claimed.
     batches: VecDeque<(Arc<Batch>, usize)>,
     closing: bool,
 }
@@ -174,7 +174,7 @@ fn perform(transfer: &Transfer, attempt: &Attempt) -> Result<usize, Errno> {
                 preadv2(fd, &mut [IoSliceMut::new(bytes)], attempt.file_offset, flags)
             }
             Direction::Write => {
-                // SAFETY: as above; nobody writes to the bytes of a batch that is being written to a file.
+                // SAFETY: as above; no code writes to the bytes of a batch that is being written to a file.
                 let bytes = unsafe { std::slice::from_raw_parts(attempt.start, attempt.bytes) };
                 pwritev2(fd, &[IoSlice::new(bytes)], attempt.file_offset, flags)
             }

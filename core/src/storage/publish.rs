@@ -3,7 +3,7 @@
 //! The bytes go to a nameless file in the target's folder (O_TMPFILE), or where the file system has none, to
 //! `.NAME.spillproof-partial-PID-N` beside it. Commit: fsync the file, link it to such a name if it has none, rename it over
 //! the target, fsync the folder. A crash at any point leaves the old file or the new one under the name, and at most a
-//! partial file beside it, which the next publication of that name sweeps away: it belongs to nobody when its lock is free.
+//! partial file beside it, which the next publication of that name sweeps away: no process owns it when its lock is free.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ impl Publish {
         };
         let (fd, partial) = created.map_err(|errno| handle::error("create", shown.clone(), errno))?;
         // A file that stays may need the room.
-        storage.inner.rooms.forget();
+        storage.inner.recycler.forget();
         let file = File::new(storage, Arc::new(fd), shown, Access::Aligned, None)?;
         Ok(Self {
             file,

@@ -1,6 +1,6 @@
 //! Scratch files without a name: O_TMPFILE in the user's folder, else a file that is unlinked as soon as it is made. The
 //! kernel frees them with their last handle, however the process ends, so there is nothing to clean up. One that has gone may come
-//! again under another name in errors, with what it held: [`Rooms`](super::rooms::Rooms) keeps some.
+//! again under another name in errors, with what it held: [`Recycler`](super::recycler::Recycler) keeps some.
 //!
 //! The folder itself is made with mode 0700 if it is missing, and removed at the end if it was made here and is empty.
 
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::file::File;
 use super::handle::{self, Access};
-use super::rooms::Room;
+use super::recycler::Blocks;
 use super::{FaultPlan, Storage};
 use crate::error::{Error, Result};
 
@@ -71,12 +71,12 @@ impl ScratchDir {
     }
 
     pub(super) fn create(&self, storage: &Storage, what: String, bytes_hint: u64) -> Result<File> {
-        let (faults, rooms) = (&storage.inner.faults, &storage.inner.rooms);
+        let (faults, recycler) = (&storage.inner.faults, &storage.inner.recycler);
         let name = format!("scratch file `{what}` in {}", self.path.display());
-        let mut room = (bytes_hint > 0).then(|| rooms.take(bytes_hint));
+        let mut blocks = (bytes_hint > 0).then(|| recycler.take(bytes_hint));
         let counters = &storage.inner.counters;
         // For faults, taking one that was kept is what making one is.
-        if let Some(fd) = room.as_mut().and_then(Room::take_file) {
+        if let Some(fd) = blocks.as_mut().and_then(Blocks::take_file) {
             faults
                 .run(|| Ok(()))
                 .map_err(|errno| handle::error("create", name.clone(), errno))?;
@@ -84,7 +84,7 @@ impl ScratchDir {
                 .run(|| Ok(()))
                 .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
             counters.scratch_reused.fetch_add(1, Relaxed);
-            return File::new(storage, fd, name, Access::Aligned, room);
+            return File::new(storage, fd, name, Access::Aligned, blocks);
         }
         let fd = self.make(&name, faults)?;
         if bytes_hint > 0 {
@@ -94,13 +94,13 @@ impl ScratchDir {
             };
             faults
                 .run(|| match reserve() {
-                    Err(Errno::NOSPC | Errno::DQUOT) if rooms.forget() => reserve(),
+                    Err(Errno::NOSPC | Errno::DQUOT) if recycler.forget() => reserve(),
                     result => result,
                 })
                 .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
         }
         counters.scratch_made.fetch_add(1, Relaxed);
-        File::new(storage, Arc::new(fd), name, Access::Aligned, room)
+        File::new(storage, Arc::new(fd), name, Access::Aligned, blocks)
     }
 
     /// A new file without a name in the folder, called `name` in errors.

@@ -117,7 +117,7 @@ impl Batch {
     /// One segment of a caller's memory.
     ///
     /// # Safety
-    /// `memory` is valid for `segment.bytes` bytes (to be written too, if they are read from the file), and nobody else uses them, until
+    /// `memory` is valid for `segment.bytes` bytes (to be written too, if they are read from the file), and no other code uses them, until
     /// the batch is finished.
     unsafe fn in_place(order: &Order<'_>, direction: Direction, memory: *mut u8, segment: Segment) -> Self {
         Self {
@@ -549,7 +549,7 @@ pub(super) fn read_pieces<'a>(
         }
         let (order, segment) = (order(), Segment::new(file_offset + offset as u64, 0, bytes));
         // SAFETY: inside `into`, which is borrowed exclusively; pieces do not overlap; `under_way` waits for the batch before the
-        // function ends in any way, and a batch that was refused is seen by nobody.
+        // function ends in any way, and a batch that was refused is never seen.
         let batch = unsafe { Batch::in_place(&order, Direction::Read, memory.add(offset), segment) };
         let batch = Arc::new(batch);
         (order.submit)(batch.clone())?;
@@ -587,7 +587,7 @@ pub(super) fn write_pieces<'a>(
                 Batch::new(Direction::Write, handle, copy, vec![segment], faults, counters)
             }
             // SAFETY: inside `from`, which is borrowed and only read; `under_way` waits for the batch before the function ends in any
-            // way, and a batch that was refused is seen by nobody.
+            // way, and a batch that was refused is never seen.
             _ => unsafe { Batch::in_place(&order, Direction::Write, piece.as_ptr().cast_mut(), segment) },
         };
         let batch = Arc::new(batch);

@@ -3,7 +3,7 @@
 //! Callers put batches into an inbox and ring a bell (an eventfd that the ring polls) if the driver sleeps. The driver takes
 //! segments from two queues, reads and writes, each with a limit on what is in flight, so that neither starves the other and
 //! the completion queue (twice the sum) cannot overflow; what is over the limit waits in the queue. All that can be
-//! submitted goes in with the system call that waits, and the driver wakes only when enough is done to be of use to somebody:
+//! submitted goes in with the system call that waits, and the driver wakes only when enough is done to be of use to a waiting thread:
 //! when a batch can be finished, or a good part of the depth can be filled again.
 //!
 //! A [`Transfer`] stays in its slot until the kernel reports it, and the ring is not left before all slots are empty.

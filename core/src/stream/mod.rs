@@ -30,4 +30,4 @@ pub use transform::Transform;
 
 pub(crate) use many::merged;
 pub(crate) use offload::{beyond, declined, descending_sum, wrong_answer};
-pub(crate) use sums::{Sums, distinct};
+pub(crate) use sums::{Combinations, distinct};

@@ -1,6 +1,6 @@
 //! Whole jobs for a second compute tier, if the workspace has one: columns as ends that a [`Tier`] reads from and writes to.
 //!
-//! Only BN254's types go there. What a tier declines the caller does, as if nobody had been asked; a column that was half written is
+//! Only BN254's types go there. What a tier declines the caller does, as if there were no tier; a column that was half written is
 //! dropped. Memory while a job runs: two chunks for each column that is read, a third where the tier asks for parts of chunks, and
 //! what a [`Writer`] takes; for a transform in two steps what [`steps`] says. They are leased when the first element is asked for, so a
 //! tier that declines at once costs nothing; and all is given back before the processor plans with what the budget has left.
@@ -400,7 +400,7 @@ impl<const N: usize> Walk<N> {
 
     /// Begins with what is asked for as element `first`: 0, or where upwards it goes on by way of buffers.
     fn begin(&mut self, first: u64) -> Result<()> {
-        self.settle();
+        self.abandon();
         let (len, chunk) = (self.column.len(), self.chunk);
         self.reader = Some(if self.downwards {
             self.regions = Box::new(descending(len, chunk));
@@ -492,16 +492,16 @@ impl<const N: usize> Walk<N> {
     }
 
     /// Read-ahead that is still under way holds its leases.
-    fn settle(&mut self) {
+    fn abandon(&mut self) {
         if let Some(reader) = self.reader.take() {
-            reader.settle();
+            reader.abandon();
         }
     }
 }
 
 impl<const N: usize> Drop for Walk<N> {
     fn drop(&mut self) {
-        self.settle();
+        self.abandon();
     }
 }
 
@@ -520,7 +520,7 @@ impl<const N: usize> ReadElements for Walk<N> {
 
     fn read_in_place(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
         if first == 0 && !self.downwards {
-            self.settle();
+            self.abandon();
             self.next = 0;
             self.in_place = InPlace::of(&self.column, into);
         }

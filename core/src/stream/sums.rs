@@ -4,7 +4,7 @@
 //! added to all sums that want them; meanwhile the next chunk of every column is on its way. So with many columns the
 //! disk is always busy, and one chunk of read-ahead a column is enough.
 //!
-//! Shapes: columns may differ in length; shorter ones count as padded with zeros. Memory: [`Sums::bytes_of`] =
+//! Shapes: columns may differ in length; shorter ones count as padded with zeros. Memory: [`Combinations::bytes_of`] =
 //! `columns * depth * chunk + tiles * chunk` scalars, whatever n; the sums themselves are the caller's.
 
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ const COLUMNS_OF_DEPTH_1: usize = 4;
 const TILES_PER_THREAD: usize = 2;
 
 /// A running pass over several columns.
-pub(crate) struct Sums<'a, F: Copy> {
+pub(crate) struct Combinations<'a, F: Copy> {
     columns: Vec<Source<'a, F>>,
     /// For each sum, its factors: (column, factor).
     sums: Vec<Vec<(usize, F)>>,
@@ -68,7 +68,7 @@ fn depth(columns: usize) -> usize {
     if columns < COLUMNS_OF_DEPTH_1 { 2 } else { 1 }
 }
 
-impl<'a, F: KernelField + Element> Sums<'a, F> {
+impl<'a, F: KernelField + Element> Combinations<'a, F> {
     /// Bytes that [`Self::new`] leases for columns with frames of so many bytes each.
     pub fn bytes_of(frame_bytes: impl ExactSizeIterator<Item = u64>, chunk: u64) -> u64 {
         let (columns, chunk_bytes) = (frame_bytes.len(), chunk * F::BYTES as u64);
@@ -120,9 +120,9 @@ impl<'a, F: KernelField + Element> Sums<'a, F> {
     }
 
     /// Ends the pass, wherever it is: when this returns, its leases are given back.
-    pub fn settle(self) {
+    pub fn abandon(self) {
         for source in self.columns {
-            source.reader.settle();
+            source.reader.abandon();
         }
     }
 

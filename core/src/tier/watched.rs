@@ -1,4 +1,4 @@
-//! A session's tier, and what is known of it: how many jobs it did, and for whom.
+//! A session's tier, and the count of its jobs for each task.
 //!
 //! What a tier did is believed until something that can be checked came of it. So a task that is going to be verified asks no tier but
 //! its own session's, and counts the jobs that were done for it ([`Asker`]); a task that cannot be verified asks none. If a check fails,
@@ -41,7 +41,7 @@ pub struct Asker {
 }
 
 /// While it lives, stages that this thread begins or works on are the asker's.
-#[must_use = "the thread's stages are nobody's when this is dropped"]
+#[must_use = "the thread's stages belong to no task when this is dropped"]
 #[derive(Debug)]
 pub struct Asking {
     before: Option<Asker>,
@@ -54,7 +54,7 @@ pub struct Asking {
 #[derive(Debug)]
 pub struct ProcessorOnly(());
 
-/// A proof outside of all sessions: nobody verifies it, and its stages may begin on any thread. So tiers are left out of what belongs
+/// A proof outside of all sessions: it is not verified, and its stages may begin on any thread. So tiers are left out of what belongs
 /// to no task until the guard goes.
 pub fn processor_only() -> ProcessorOnly {
     OUTSIDE.fetch_add(1, Ordering::SeqCst);

@@ -1,5 +1,5 @@
-//! The seam to a second compute tier, with a tier over arkworks: what it does is taken, what it declines the processor does, and
-//! nobody sees a difference.
+//! The seam to a second compute tier, with a tier over arkworks: what it does is taken, what it declines the processor does, with the
+//! same result.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
 //! A quotient's cosets through the seam to a second compute tier, with a tier that does them by arkworks' arithmetic from the
-//! formulas in the seam's documentation: what it does is taken, what it declines the processor does, and nobody sees a difference.
+//! formulas in the seam's documentation: what it does is taken, what it declines the processor does, with the same result.
 //! That the processor's quotients are the extended domain's, `quotient.rs` holds.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]

@@ -1,6 +1,6 @@
 //! Build-time grafting: a patch without a fork.
 //!
-//! A build script names a pinned release of somebody else's crate ([`Upstream`]), this library finds its pristine
+//! A build script names a pinned release of a crate of others ([`Upstream`]), this library finds its pristine
 //! source, refuses it if one byte of one file differs from what was pinned, applies *grafts* to items named by their
 //! path, and writes the result to `OUT_DIR`, from where `src/lib.rs` includes it. No line of upstream is kept in the
 //! repository that does this.

@@ -7,10 +7,7 @@ use std::sync::OnceLock;
 ///
 /// # Errors
 /// Those of `make`.
-pub fn once<T, E>(
-    cell: &OnceLock<T>,
-    make: impl FnOnce() -> Result<T, E>,
-) -> Result<&T, E> {
+pub fn once<T, E>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
     if let Some(value) = cell.get() {
         return Ok(value);
     }

@@ -89,7 +89,7 @@ impl<P: Curve> Adder<P> {
     pub(super) fn new(backend: Backend) -> Self {
         Self {
             backend,
-            groups: backend.run(Room(PhantomData::<P>)),
+            groups: backend.run(NewGroups(PhantomData::<P>)),
             curve: PhantomData,
         }
     }
@@ -116,9 +116,9 @@ impl<P: Curve> Adder<P> {
 }
 
 /// Makes room for the groups of [`CAPACITY`] additions.
-struct Room<P>(PhantomData<P>);
+struct NewGroups<P>(PhantomData<P>);
 
-impl<P: Curve> Kernel<P::BaseField> for Room<P> {
+impl<P: Curve> Kernel<P::BaseField> for NewGroups<P> {
     type Output = Box<dyn Any + Send>;
 
     #[inline(always)]

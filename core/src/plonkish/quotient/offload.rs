@@ -80,7 +80,7 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
         Ok(Answer::Done(())) => ends.writer.take(),
         _ => None,
     };
-    ends.settle();
+    ends.abandon();
     match (answer?, writer) {
         (Answer::Done(()), Some(writer)) => writer.finish()?.cast().map(Some),
         (Answer::Done(()), None) => Err(wrong_answer("a quotient of which nothing was written".into())),
@@ -104,8 +104,8 @@ struct Ends<'a, F> {
 
 impl<F> Ends<'_, F> {
     /// Lets all of it go: read-ahead and writes that are still under way hold their leases.
-    fn settle(&mut self) {
-        self.readers.drain(..).for_each(Reader::settle);
+    fn abandon(&mut self) {
+        self.readers.drain(..).for_each(Reader::abandon);
         self.writer.take().into_iter().for_each(Writer::abandon);
     }
 }
@@ -124,8 +124,8 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
         if log_tile_rows > plan.log_n1 || chunk_rows == 0 {
             return Err(wrong_answer(format!("{tiles:?} of 2^{} rows", plan.log_n1)));
         }
-        // Of somebody who began before, and did not come to the end.
-        self.settle();
+        // Of an attempt that began before and did not finish.
+        self.abandon();
         let order = Order::new(self.rotations.iter().copied(), plan.log_n1, log_tile_rows);
         let cut = Cut {
             chunk_rows,

@@ -46,7 +46,7 @@ const TRANSFER_BYTES: u64 = 8 << 10;
 /// A tile or panel costs as much as this many bytes more would, for its start and end on all threads.
 const STEP_BYTES: u64 = 128 << 10;
 /// This part of what is available stays free where that is possible: a quotient writes more files, and in more places, than all
-/// else, and what the file system notes about them is in memory too (6 MiB at k = 22), in nobody's lease.
+/// else, and what the file system notes about them is in memory too (6 MiB at k = 22), in no lease.
 const RESERVED_SHARE: u64 = 16;
 /// Buffers that a draft has at most: what is behind.
 const WRITE_BUFFERS: u64 = 2;

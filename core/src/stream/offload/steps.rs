@@ -117,20 +117,20 @@ impl Parts {
 
     /// The output, if all of it was written.
     pub fn finish(mut self) -> Result<Column<Scalar>> {
-        self.settle();
+        self.release();
         self.output.finish()
     }
 
     /// Waits for what is on its way, and lets all of it go.
     pub fn abandon(mut self) {
-        self.settle();
+        self.release();
         self.output.abandon();
     }
 
     /// What is on its way holds its leases.
-    fn settle(&mut self) {
+    fn release(&mut self) {
         let readers = [self.columns.take(), self.between.reader.take()];
-        readers.into_iter().flatten().for_each(Reader::settle);
+        readers.into_iter().flatten().for_each(Reader::abandon);
         if let Some(writer) = self.between.writer.take() {
             writer.abandon();
         }

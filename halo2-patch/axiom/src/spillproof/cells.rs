@@ -71,7 +71,7 @@ impl<F: Field> AdviceCells<F> {
         };
         let address = address.cast::<Assigned<F>>();
         // SAFETY: `F` is `Fr`, or the downcast had failed, and `AdviceCell` is a transparent `Assigned<Fr>`. The map stays
-        // where it is while it lives, and holds a value here. That nobody reads through the reference after the map is gone,
+        // where it is while it lives, and holds a value here. That no code reads through the reference after the map is gone,
         // or while the cell is assigned once more, is the caller's bargain as it is stock's: synthesis has then returned.
         unsafe { &*address }
     }

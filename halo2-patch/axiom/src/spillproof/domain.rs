@@ -1,4 +1,4 @@
-//! `EvaluationDomain` in a session: transforms of polynomials that are on disk, and twiddles that nobody asked for.
+//! `EvaluationDomain` in a session: transforms of polynomials that are on disk, and twiddles that are made when they are asked for.
 //!
 //! Stock makes the twiddles of every transform up to the extended domain when a domain is made, `2 * 32 * 2^k` bytes and more
 //! for each size. Here they are made when they are first asked for; without a session at once, as stock.

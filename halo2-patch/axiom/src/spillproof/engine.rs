@@ -52,8 +52,8 @@ pub(crate) trait Sink<C: PrimeCurveAffine> {
 /// A basis that the engine made.
 pub(crate) type Shared<C> = Arc<dyn Stored<C>>;
 
-/// Room for points on their way, until it is dropped.
-pub(crate) struct Room {
+/// PointsInFlight for points on their way, until it is dropped.
+pub(crate) struct PointsInFlight {
     /// How many.
     pub(crate) points: usize,
     _lease: Box<dyn Any>,
@@ -63,9 +63,14 @@ pub(crate) struct Room {
 pub(crate) trait Store<C: PrimeCurveAffine> {
     /// A new column of `len` points.
     fn sink(&self, what: &'static str, len: usize) -> io::Result<Box<dyn Sink<C>>>;
-    /// Room for as many of `len` points at a time as the budget has beside two columns of them, up to `points_max`.
-    fn reading_room(&self, len: usize, point_bytes: usize, points_max: usize) -> io::Result<Room>;
-    /// `s^i * g` and `L_i(s) * g` for `2^k` rows. Insecure: whoever knows `s` can forge proofs.
+    /// PointsInFlight for as many of `len` points at a time as the budget has beside two columns of them, up to `points_max`.
+    fn points_in_flight(
+        &self,
+        len: usize,
+        point_bytes: usize,
+        points_max: usize,
+    ) -> io::Result<PointsInFlight>;
+    /// `s^i * g` and `L_i(s) * g` for `2^k` rows. Insecure: `s` is enough to forge proofs.
     fn generate(&self, k: u32, s: C::Scalar) -> io::Result<[Shared<C>; 2]>;
 }
 
@@ -121,11 +126,16 @@ impl Store<G1Affine> for SessionStore {
         Ok(Box::new(ColumnSink { writer }))
     }
 
-    fn reading_room(&self, len: usize, point_bytes: usize, points_max: usize) -> io::Result<Room> {
+    fn points_in_flight(
+        &self,
+        len: usize,
+        point_bytes: usize,
+        points_max: usize,
+    ) -> io::Result<PointsInFlight> {
         let budget = self.session.budget();
-        let room = || commit::ReadingRoom::new(budget, len as u64, point_bytes as u64, points_max as u64);
+        let room = || commit::PointsInFlight::new(budget, len as u64, point_bytes as u64, points_max as u64);
         let room = self.session.workspace().run(room).map_err(io::Error::other)?;
-        Ok(Room {
+        Ok(PointsInFlight {
             points: room.points() as usize,
             _lease: Box::new(room),
         })

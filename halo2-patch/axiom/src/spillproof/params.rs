@@ -73,7 +73,7 @@ where
     let n = 1u64 << k;
     let point_bytes = encoded_bytes::<E::G1Affine>(format);
     let on_its_way = point_bytes + size_of::<Option<E::G1Affine>>() + size_of::<E::G1Affine>();
-    let room = store.reading_room(n as usize, on_its_way, CHUNK_POINTS)?;
+    let room = store.points_in_flight(n as usize, on_its_way, CHUNK_POINTS)?;
     let mut chunk = Chunk {
         bytes: vec![0; room.points * point_bytes],
         decoded: vec![None; room.points],

@@ -237,7 +237,7 @@ impl<C: CurveAffine> Transcript<C, Given<C>> for Replay<C> {
         match self.entries.next() {
             Some(Entry::Challenge(challenge)) => Given(challenge),
             // After the proof, GWC's verifier wants one more to add up equations with, which no prover asks for. Any will do that
-            // nobody foresaw.
+            // no rule foresees.
             None => Given(C::Scalar::random(OsRng)),
             Some(_) => {
                 self.is_out_of_step = true;
@@ -362,7 +362,7 @@ where
 }
 
 /// A proof of a session from its beginning to its verification: admitted, on the session's account, and with the session's device only,
-/// or with none if nobody knows how to verify what comes.
+/// or with none if no verifier for the proof is known.
 pub(crate) struct Watch {
     task: Task,
     can_be_verified: bool,

@@ -1,8 +1,8 @@
-//! The room on disk that scratch files take, and what is left of those that went.
+//! Recycles the disk blocks of closed scratch files.
 //!
 //! Writing over a file that has its blocks is quicker than filling a new one: file systems note for every block that is written
 //! for the first time that it is (ext4, 128 MiB in transfers of 256 KiB: 0.07 s beside 0.1 s, and 0.03 s more to free them). So a
-//! file that nobody needs any more is kept for the next of its length, as long as all files together take no more room than
+//! closed file is kept for the next of its length, as long as all files together take no more room than
 //! they did at one time already. What is kept goes with the last file that is in use.
 
 use std::os::fd::OwnedFd;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The ledger of a storage's scratch files.
 #[derive(Default)]
-pub(super) struct Rooms {
+pub(super) struct Recycler {
     state: Mutex<State>,
 }
 
@@ -30,16 +30,16 @@ struct Spare {
 }
 
 /// The room of one file, as long as it is in use.
-pub(super) struct Room {
-    rooms: Arc<Rooms>,
+pub(super) struct Blocks {
+    recycler: Arc<Recycler>,
     bytes: u64,
     /// A file that has it, and that may be kept.
     fd: Option<Arc<OwnedFd>>,
 }
 
-impl Rooms {
-    /// Room of `bytes`, and a file that has it already if there is one.
-    pub(super) fn take(self: &Arc<Self>, bytes: u64) -> Room {
+impl Recycler {
+    /// Blocks of `bytes`, and a file that has it already if there is one.
+    pub(super) fn take(self: &Arc<Self>, bytes: u64) -> Blocks {
         let mut state = self.state();
         // The one that went last is the likeliest to be in the disk's own cache.
         let found = state.spare.iter().rposition(|spare| spare.bytes == bytes);
@@ -50,8 +50,8 @@ impl Rooms {
         let crowded_out = state.charge(bytes);
         drop(state);
         drop(crowded_out);
-        Room {
-            rooms: self.clone(),
+        Blocks {
+            recycler: self.clone(),
             bytes,
             fd,
         }
@@ -79,7 +79,7 @@ impl Rooms {
         !spare.is_empty()
     }
 
-    // Freeing a file takes milliseconds, so nobody does that under this lock.
+    // Freeing a file takes milliseconds: never under this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,7 +108,7 @@ impl State {
     }
 }
 
-impl Room {
+impl Blocks {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -124,9 +124,9 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for Blocks {
     fn drop(&mut self) {
-        let mut state = self.rooms.state();
+        let mut state = self.recycler.state();
         if let Some(fd) = self.fd.take() {
             state.spare_bytes += self.bytes;
             state.spare.push(Spare {
