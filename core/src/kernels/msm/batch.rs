@@ -25,6 +25,7 @@
 //! 2^h (X1 - X3 + 1) < 8, its product with MU < 2.6, or 4.2; y3 = that - Y1 + 2 in 1 .. 6.2. Memory: [`Adder::bytes`].
 
 use std::any::Any;
+use std::array::from_fn;
 use std::marker::PhantomData;
 
 use ark_ff::Zero;
@@ -201,6 +202,18 @@ fn filled<const W: usize>(pairs: &[Pair]) -> [Pair; W] {
     all
 }
 
+/// Both operands of W pairs. Not by `map`, which is called where its closure may panic.
+#[inline(always)]
+fn both<'s, P: Curve, S: Places<P>, const W: usize>(
+    pairs: &[Pair; W],
+    places: &'s S,
+) -> [[&'s Point<P>; W]; 2] {
+    [
+        from_fn(|lane| places.first(pairs[lane][0])),
+        from_fn(|lane| places.second(pairs[lane][1])),
+    ]
+}
+
 /// The lanes whose operand `which` is meant negated.
 #[inline(always)]
 fn negative<const W: usize>(pairs: &[Pair; W], which: usize) -> u8 {
@@ -277,8 +290,7 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
         }
         let pairs = chunk::<W>(queue, number);
         let all = filled::<W>(pairs);
-        let a = all.map(|pair| places.first(pair[0]));
-        let b = all.map(|pair| places.second(pair[1]));
+        let [a, b] = both::<P, S, W>(&all, places);
         let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
         let product = &mut products[(number + L::CHAINS - 1) % L::CHAINS];
         *product = prime.product_beside(product, &last, &mut x);
@@ -340,8 +352,7 @@ fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
 ) {
     let prime = lanes.prime();
     let all = filled::<W>(pairs);
-    let a = all.map(|pair| places.first(pair[0]));
-    let b = all.map(|pair| places.second(pair[1]));
+    let [a, b] = both::<P, S, W>(&all, places);
     let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
     let mut y = Read::new(lanes, a.map(|a| &a.y), b.map(|b| &b.y));
     let own = prime.product_beside(inverse, &group.before, &mut y);

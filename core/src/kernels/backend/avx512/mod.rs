@@ -19,6 +19,7 @@ mod butterfly;
 mod instructions;
 
 use std::arch::x86_64::__m512i;
+use std::array::from_fn;
 use std::marker::PhantomData;
 
 use ark_ff::{Fp, MontBackend, MontConfig, PrimeField, QuadExtConfig, QuadExtField};
@@ -363,10 +364,10 @@ where
     #[inline(always)]
     fn gather(self, from: [&Fp<MontBackend<T, N>, N>; WIDTH]) -> Native<N> {
         let mut native = Native([self.ifma.word(0); N]);
-        let first = from.map(|element| element.0.0.first_chunk::<4>().unwrap_or(&[0; 4]));
+        let first = from_fn(|lane| from[lane].0.0.first_chunk::<4>().unwrap_or(&[0; 4]));
         native.0[..4].copy_from_slice(&self.transposed_fours(first));
         if N == 6 {
-            let last = from.map(|element| element.0.0.last_chunk::<2>().unwrap_or(&[0; 2]));
+            let last = from_fn(|lane| from[lane].0.0.last_chunk::<2>().unwrap_or(&[0; 2]));
             native.0[4..].copy_from_slice(&self.transposed_pairs(last));
         }
         native
