@@ -30,6 +30,9 @@ use crate::stream::{Combinations, beyond, descending_sum, distinct, leased_kerne
 use crate::tier::ReadElements;
 use crate::{Error, Result};
 
+/// The commitment to a sum of quotients, and the sum if it is kept.
+pub type Commitment<P> = (Affine<P>, Option<Column<<P as CurveConfig>::ScalarField>>);
+
 /// The commitment to a sum of quotients, the sum if it is kept, and of each combination the remainder by its last root.
 type Opened<P> = (
     Affine<P>,
@@ -207,7 +210,7 @@ pub fn divide_and_commit<P: Curve<ScalarField: Element>>(
     bases: &Column<Point<P>>,
     combinations: &[Combination<'_, P::ScalarField>],
     keep: bool,
-) -> Result<(Affine<P>, Option<Column<P::ScalarField>>)> {
+) -> Result<Commitment<P>> {
     let (sum, kept, _) = divide::<P>(workspace, bases, combinations, keep)?;
     Ok((sum, kept))
 }

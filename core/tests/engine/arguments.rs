@@ -1,7 +1,5 @@
 //! Sorting, permuted lookups and grand products over columns against their definitions, on one thread and on two.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{converted, on_one_and_two_threads, place, scalars};

@@ -1,7 +1,5 @@
 //! What a circuit assigns, and the columns that become of it, against vectors in memory; on small budgets.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use crate::common::{Place, place};
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, FftField, Field, UniformRand};

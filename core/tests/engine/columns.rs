@@ -1,7 +1,5 @@
 //! Columns against vectors: what was written comes back, through every region, placement and container.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use ark_bn254::Fr;
 use ark_ff::UniformRand;
 use proptest::prelude::*;

@@ -1,7 +1,5 @@
 //! The permutation in files against the same algorithm in memory, and its sigma columns against those of the stock crate.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use crate::common::{Place, converted, omega, on_one_and_two_threads, place};
 use ark_bn254::Fr;
 use ark_ff::Field;

@@ -1,7 +1,5 @@
 //! A dry run records what a real run of the same stage takes: its peak, the bytes that it reads and writes; and it moves nothing.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use ark_bn254::{Fr, g1};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rand::{RngCore, SeedableRng};

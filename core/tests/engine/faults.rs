@@ -1,8 +1,6 @@
 //! Every storage operation of a commitment, of a transform and of a quotient, failing in every way: the right answer or a typed error,
 //! and nothing left behind.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 

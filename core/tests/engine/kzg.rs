@@ -1,7 +1,5 @@
 //! KZG over an SRS on disk against arkworks' `KZG10` and halo2-axiom's `ParamsKZG`.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use ark_bn254::{Bn254, Fr};
 use ark_ff::UniformRand;
 use ark_poly::univariate::DensePolynomial;

@@ -1,7 +1,5 @@
 //! The library's front page: vectors, commitments, openings and transforms by their shortest names are arkworks' values.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use crate::common::scalars;
 use ark_bn254::{Fr, G1Affine, G1Projective, G2Affine};
 use ark_ec::pairing::Pairing;

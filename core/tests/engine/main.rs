@@ -1,5 +1,7 @@
 //! The engine's stages against libraries that we did not write. One binary: each would compile the kernels anew.
 
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 #[path = "../common/mod.rs"]
 mod common;
 

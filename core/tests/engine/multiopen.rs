@@ -1,7 +1,5 @@
 //! Many polynomials in one pass, against halo2-axiom's arithmetic on vectors.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use crate::common::{column_in, converted, place};
 use ark_bn254::{Fr, g1};
 use ark_ec::short_weierstrass::Projective;

@@ -1,7 +1,5 @@
 //! Programs over columns on disk against the same programs over vectors, row by row.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use crate::common::{place, scalars};
 use ark_bn254::Fr;
 use ark_ff::AdditiveGroup;

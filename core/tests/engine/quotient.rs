@@ -1,7 +1,5 @@
 //! Quotients in tiles against halo2's own extended domain, coefficient by coefficient.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use crate::common::{column_in, converted, place};
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field, UniformRand};

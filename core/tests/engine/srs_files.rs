@@ -1,8 +1,6 @@
 //! SRS files in and out: the points and bytes of the unmodified halo2-axiom, every corruption refused by name, every
 //! fault of the storage either harmless or a typed error, and nothing left behind.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 //! Streamed transforms, sums and scans against libraries that we did not write, bit for bit.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use std::time::Instant;
 
 use crate::common::{converted, omega, place, scalars};

@@ -1,8 +1,6 @@
 //! The seam to a second compute tier, with a tier over arkworks: what it does is taken, what it declines the processor does, with the
 //! same result.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -2,8 +2,6 @@
 //! formulas in the seam's documentation: what it does is taken, what it declines the processor does, with the same result.
 //! That the processor's quotients are the extended domain's, `quotient.rs` holds.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
