@@ -64,7 +64,7 @@ pub(crate) fn writer_bytes(bytes: u64, chunk_bytes: u64, frame_bytes: u64) -> u6
 }
 
 /// A column that is being written. Every element has to be written once; a frame that was not is found
-/// [damaged](Error::Damaged) when it is read.
+/// [damaged](crate::Error::Damaged) when it is read.
 pub struct Draft<E> {
     frames: Arc<Frames>,
     first_frame: u64,

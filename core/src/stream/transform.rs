@@ -34,7 +34,7 @@ impl<F: KernelField> Transform<F> {
     /// Values at `1, omega, omega^2, ...` to coefficients.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for `omega` = 0.
+    /// [`Invalid::Zero`] for `omega` = 0.
     pub fn inverse(log_n: u32, omega: F) -> Result<Self> {
         let scale = invert("the length of a transform", F::from(2u64).pow([u64::from(log_n)]))?;
         Ok(Self {
@@ -57,7 +57,7 @@ impl<F: KernelField> Transform<F> {
     /// Values on the coset `shift * <omega>` to coefficients.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for `omega` or `shift` = 0.
+    /// [`Invalid::Zero`] for `omega` or `shift` = 0.
     pub fn coset_inverse(log_n: u32, omega: F, shift: F) -> Result<Self> {
         Ok(Self {
             after: invert("the shift of a coset", shift)?,
