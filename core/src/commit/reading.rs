@@ -17,7 +17,7 @@ use crate::{Error, Result};
 const POINTS_MIN: u64 = 128;
 const COLUMNS: u64 = 2;
 
-/// Room for points that are being read.
+/// The lease of points that are being read.
 #[derive(Debug)]
 pub struct PointsInFlight {
     points: u64,
@@ -93,14 +93,14 @@ mod tests {
         for log_n in [0, 1, 6, 7, 8, 10, 14, 20, 28] {
             // Held by others: nothing, or so much that the writer's buffers grow on the way to a budget that works.
             for held_bytes in [0, 8 << 20] {
-                let room = |limit_bytes| {
+                let in_flight = |limit_bytes| {
                     let budget = Budget::new(limit_bytes);
                     let _held = budget.lease(held_bytes, "others").unwrap();
                     PointsInFlight::new(&budget, 1 << log_n, POINT_BYTES, 1 << 14)
                 };
-                let smallest = needed(room(held_bytes));
-                assert_eq!(room(smallest).unwrap().points(), POINTS_MIN.min(1 << log_n));
-                assert_eq!(needed(room(smallest - 1)), smallest);
+                let smallest = needed(in_flight(held_bytes));
+                assert_eq!(in_flight(smallest).unwrap().points(), POINTS_MIN.min(1 << log_n));
+                assert_eq!(needed(in_flight(smallest - 1)), smallest);
             }
         }
     }
@@ -109,9 +109,9 @@ mod tests {
     fn more_memory_reads_more_at_a_time_up_to_what_is_asked() {
         let points = |limit_bytes| {
             let budget = Budget::new(limit_bytes);
-            let room = PointsInFlight::new(&budget, 1 << 20, POINT_BYTES, 1 << 14).unwrap();
-            assert_eq!(budget.held_bytes(), room.points() * POINT_BYTES);
-            room.points()
+            let in_flight = PointsInFlight::new(&budget, 1 << 20, POINT_BYTES, 1 << 14).unwrap();
+            assert_eq!(budget.held_bytes(), in_flight.points() * POINT_BYTES);
+            in_flight.points()
         };
         let chunks: Vec<u64> = (1..64).map(|eighths| points(eighths << 18)).collect();
         assert!(chunks.is_sorted() && chunks[0] < chunks[1], "{chunks:?}");

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::direct::{self, CachePolicy};
 use super::handle::{Access, Handle, Segment, error};
 use super::map::FileMap;
-use super::recycler::{Blocks, Recycler};
+use super::recycler::{Extent, Recycler};
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
 use crate::budget::{Buffer, PAGE_BYTES};
@@ -35,13 +35,13 @@ pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<Fil
 }
 
 impl File {
-    /// Takes an open file over, and its blocks.
+    /// Takes an open file over, and the extent that it fills.
     pub(super) fn new(
         storage: &Storage,
         fd: Arc<OwnedFd>,
         name: String,
         access: Access,
-        blocks: Option<Blocks>,
+        extent: Option<Extent>,
     ) -> Result<Self> {
         let stat = fstat(&fd).map_err(|errno| error("stat", name.clone(), errno))?;
         let cache =
@@ -52,7 +52,7 @@ impl File {
             len_bytes: AtomicU64::new(u64::try_from(stat.st_size).unwrap_or(0)),
             access,
             cache,
-            blocks,
+            extent,
         };
         Ok(Self {
             handle: Arc::new(handle),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::direct::CachePolicy;
-use super::recycler::Blocks;
+use super::recycler::Extent;
 use crate::error::Error;
 
 /// A stretch of a file and the stretch of a buffer that it goes to or comes from.
@@ -49,7 +49,7 @@ pub(super) struct Handle {
     pub(super) access: Access,
     pub(super) cache: CachePolicy,
     /// Of a scratch file whose length was given from the start.
-    pub(super) blocks: Option<Blocks>,
+    pub(super) extent: Option<Extent>,
 }
 
 impl Handle {
@@ -75,11 +75,11 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let len_bytes = *self.len_bytes.get_mut();
         // Through the page cache, blocks are noted as written later, and all at once.
-        if let Some(blocks) = &mut self.blocks
+        if let Some(extent) = &mut self.extent
             && self.cache.is_direct()
-            && blocks.bytes() == len_bytes
+            && extent.bytes() == len_bytes
         {
-            blocks.keep(self.fd.clone());
+            extent.keep(self.fd.clone());
         }
     }
 }

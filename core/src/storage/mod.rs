@@ -127,13 +127,13 @@ pub struct IoStats {
     pub reads: u64,
     /// Segments written.
     pub writes: u64,
-    /// Of the bytes read, those that landed in the caller's memory directly: [`File::read_in_place`].
+    /// Bytes that [`File::read_in_place`] read into the caller's memory; [`Self::bytes_read`] contains them.
     pub bytes_read_in_place: u64,
-    /// Of the bytes written, those that came straight from where a caller had them: [`File::write_in_place`].
+    /// Bytes that [`File::write_in_place`] wrote from the caller's memory; [`Self::bytes_written`] contains them.
     pub bytes_written_in_place: u64,
     /// Scratch files that were made.
     pub scratch_made: u64,
-    /// Scratch files that took over the room of one that had gone.
+    /// Scratch files that took over the disk blocks of a closed one.
     pub scratch_reused: u64,
     /// How long threads were blocked in [`Pending::wait`] for reads, summed.
     pub read_wait: Duration,

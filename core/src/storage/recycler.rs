@@ -29,8 +29,8 @@ struct Spare {
     bytes: u64,
 }
 
-/// The room of one file, as long as it is in use.
-pub(super) struct Blocks {
+/// The disk blocks of one file, as long as it is in use.
+pub(super) struct Extent {
     recycler: Arc<Recycler>,
     bytes: u64,
     /// A file that has it, and that may be kept.
@@ -38,8 +38,8 @@ pub(super) struct Blocks {
 }
 
 impl Recycler {
-    /// Blocks of `bytes`, and a file that has it already if there is one.
-    pub(super) fn take(self: &Arc<Self>, bytes: u64) -> Blocks {
+    /// An extent of `bytes`, and a file that has it already if there is one.
+    pub(super) fn take(self: &Arc<Self>, bytes: u64) -> Extent {
         let mut state = self.state();
         // The one that went last is the likeliest to be in the disk's own cache.
         let found = state.spare.iter().rposition(|spare| spare.bytes == bytes);
@@ -50,7 +50,7 @@ impl Recycler {
         let crowded_out = state.charge(bytes);
         drop(state);
         drop(crowded_out);
-        Blocks {
+        Extent {
             recycler: self.clone(),
             bytes,
             fd,
@@ -108,7 +108,7 @@ impl State {
     }
 }
 
-impl Blocks {
+impl Extent {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -124,7 +124,7 @@ impl Blocks {
     }
 }
 
-impl Drop for Blocks {
+impl Drop for Extent {
     fn drop(&mut self) {
         let mut state = self.recycler.state();
         if let Some(fd) = self.fd.take() {

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::file::File;
 use super::handle::{self, Access};
-use super::recycler::Blocks;
+use super::recycler::Extent;
 use super::{FaultPlan, Storage};
 use crate::error::{Error, Result};
 
@@ -73,10 +73,10 @@ impl ScratchDir {
     pub(super) fn create(&self, storage: &Storage, what: String, bytes_hint: u64) -> Result<File> {
         let (faults, recycler) = (&storage.inner.faults, &storage.inner.recycler);
         let name = format!("scratch file `{what}` in {}", self.path.display());
-        let mut blocks = (bytes_hint > 0).then(|| recycler.take(bytes_hint));
+        let mut extent = (bytes_hint > 0).then(|| recycler.take(bytes_hint));
         let counters = &storage.inner.counters;
         // For faults, taking one that was kept is what making one is.
-        if let Some(fd) = blocks.as_mut().and_then(Blocks::take_file) {
+        if let Some(fd) = extent.as_mut().and_then(Extent::take_file) {
             faults
                 .run(|| Ok(()))
                 .map_err(|errno| handle::error("create", name.clone(), errno))?;
@@ -84,7 +84,7 @@ impl ScratchDir {
                 .run(|| Ok(()))
                 .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
             counters.scratch_reused.fetch_add(1, Relaxed);
-            return File::new(storage, fd, name, Access::Aligned, blocks);
+            return File::new(storage, fd, name, Access::Aligned, extent);
         }
         let fd = self.make(&name, faults)?;
         if bytes_hint > 0 {
@@ -100,7 +100,7 @@ impl ScratchDir {
                 .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
         }
         counters.scratch_made.fetch_add(1, Relaxed);
-        File::new(storage, Arc::new(fd), name, Access::Aligned, blocks)
+        File::new(storage, Arc::new(fd), name, Access::Aligned, extent)
     }
 
     /// A new file without a name in the folder, called `name` in errors.

@@ -30,7 +30,7 @@ pub trait WideKernel<F: CoordinateField> {
 }
 
 /// A part of a loop. `run` has to be `#[inline(always)]`.
-pub trait Task {
+pub trait LoopPart {
     /// Its result.
     type Output;
     /// The part.
@@ -72,7 +72,7 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     fn prime(self) -> Self::Prime;
 
     /// Runs a part of a loop as a function of its own: a long one that stands in many places is compiled once.
-    fn outlined<K: Task>(self, task: K) -> K::Output;
+    fn outlined<K: LoopPart>(self, part: K) -> K::Output;
 
     /// Elements from places in any memory.
     fn gather(self, from: [&F; W]) -> Self::Native;

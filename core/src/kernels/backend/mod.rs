@@ -19,7 +19,7 @@ mod radix52;
 mod words;
 
 pub(super) use inverse::invert;
-pub use lanes::{Beside, CHAINS_MAX, Factor, Kernel, Lanes, PrimeValue, Task, WideKernel, WideLanes};
+pub use lanes::{Beside, CHAINS_MAX, Factor, Kernel, Lanes, LoopPart, PrimeValue, WideKernel, WideLanes};
 #[cfg(target_arch = "x86_64")]
 pub(super) use words::Words;
 

@@ -1,6 +1,6 @@
 //! One element at a time, in plain Rust: every value is canonical, and its native form is its form. Memory: none.
 
-use super::lanes::{Beside, Lanes, Task};
+use super::lanes::{Beside, Lanes, LoopPart};
 use crate::kernels::field::CoordinateField;
 
 /// The lanes of every processor.
@@ -23,8 +23,8 @@ impl<F: CoordinateField> Lanes<F, 1> for Portable {
     }
 
     #[inline(always)]
-    fn outlined<K: Task>(self, task: K) -> K::Output {
-        task.run()
+    fn outlined<K: LoopPart>(self, part: K) -> K::Output {
+        part.run()
     }
 
     #[inline(always)]

@@ -14,7 +14,7 @@ use ark_ff::{AdditiveGroup, PrimeField, QuadExtConfig, QuadExtField};
 
 use std::marker::PhantomData;
 
-use super::lanes::{Beside, Lanes, Task};
+use super::lanes::{Beside, Lanes, LoopPart};
 use crate::kernels::field::CoordinateField;
 
 /// Lanes of the extension over lanes `L` of the prime field.
@@ -108,8 +108,8 @@ where
     }
 
     #[inline(always)]
-    fn outlined<K: Task>(self, task: K) -> K::Output {
-        self.0.outlined(task)
+    fn outlined<K: LoopPart>(self, part: K) -> K::Output {
+        self.0.outlined(part)
     }
 
     #[inline(always)]
@@ -240,7 +240,7 @@ struct Product<'a, P, L, V, const W: usize> {
     field: PhantomData<P>,
 }
 
-impl<P, L, const W: usize> Task for Product<'_, P, L, L::Value, W>
+impl<P, L, const W: usize> LoopPart for Product<'_, P, L, L::Value, W>
 where
     P: QuadExtConfig<BaseField: CoordinateField<Prime = P::BaseField> + PrimeField>,
     QuadExtField<P>: CoordinateField<Prime = P::BaseField>,
@@ -264,7 +264,7 @@ struct Square<'a, P, L, V, const W: usize> {
     field: PhantomData<P>,
 }
 
-impl<P, L, const W: usize> Task for Square<'_, P, L, L::Value, W>
+impl<P, L, const W: usize> LoopPart for Square<'_, P, L, L::Value, W>
 where
     P: QuadExtConfig<BaseField: CoordinateField<Prime = P::BaseField> + PrimeField>,
     L: Lanes<P::BaseField, W, Prime = L>,

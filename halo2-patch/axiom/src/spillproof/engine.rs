@@ -133,11 +133,11 @@ impl Store<G1Affine> for SessionStore {
         points_max: usize,
     ) -> io::Result<PointsInFlight> {
         let budget = self.session.budget();
-        let room = || commit::PointsInFlight::new(budget, len as u64, point_bytes as u64, points_max as u64);
-        let room = self.session.workspace().run(room).map_err(io::Error::other)?;
+        let lease = || commit::PointsInFlight::new(budget, len as u64, point_bytes as u64, points_max as u64);
+        let in_flight = self.session.workspace().run(lease).map_err(io::Error::other)?;
         Ok(PointsInFlight {
-            points: room.points() as usize,
-            _lease: Box::new(room),
+            points: in_flight.points() as usize,
+            _lease: Box::new(in_flight),
         })
     }
 

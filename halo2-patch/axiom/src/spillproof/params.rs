@@ -73,11 +73,11 @@ where
     let n = 1u64 << k;
     let point_bytes = encoded_bytes::<E::G1Affine>(format);
     let on_its_way = point_bytes + size_of::<Option<E::G1Affine>>() + size_of::<E::G1Affine>();
-    let room = store.points_in_flight(n as usize, on_its_way, CHUNK_POINTS)?;
+    let in_flight = store.points_in_flight(n as usize, on_its_way, CHUNK_POINTS)?;
     let mut chunk = Chunk {
-        bytes: vec![0; room.points * point_bytes],
-        decoded: vec![None; room.points],
-        points: vec![E::G1Affine::identity(); room.points],
+        bytes: vec![0; in_flight.points * point_bytes],
+        decoded: vec![None; in_flight.points],
+        points: vec![E::G1Affine::identity(); in_flight.points],
         format,
     };
     let mut points = |what| chunk.read_all(store.sink(what, n as usize)?, (what, n as usize), reader);

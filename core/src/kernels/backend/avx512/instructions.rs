@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernels::backend::lanes::Task;
+use crate::kernels::backend::lanes::LoopPart;
 
 /// Proof that the processor has AVX-512 F, DQ and IFMA.
 #[derive(Clone, Copy)]
@@ -22,15 +22,15 @@ impl Ifma {
         has_all.then_some(Self(()))
     }
 
-    /// Runs a task, compiled for the instructions, as a function of its own.
-    pub fn run<T: Task>(self, task: T) -> T::Output {
+    /// Runs a part of a loop, or all of it, compiled for the instructions, as a function of its own.
+    pub fn run<T: LoopPart>(self, part: T) -> T::Output {
         #[inline(never)]
         #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-        fn with_features<T: Task>(task: T) -> T::Output {
-            task.run()
+        fn with_features<T: LoopPart>(part: T) -> T::Output {
+            part.run()
         }
         // SAFETY: an `Ifma` exists only where `detect` has found these three features.
-        unsafe { with_features(task) }
+        unsafe { with_features(part) }
     }
 }
 

@@ -27,7 +27,7 @@ use ark_ff::{Fp, MontBackend, MontConfig, PrimeField, QuadExtConfig, QuadExtFiel
 pub(super) use butterfly::forget_buffers;
 pub use instructions::Ifma;
 
-use super::lanes::{Beside, Kernel, Lanes, Task, WideKernel, WideLanes};
+use super::lanes::{Beside, Kernel, Lanes, LoopPart, WideKernel, WideLanes};
 use super::quadratic::Quadratic;
 use super::radix52::{LIMB_BITS, LIMB_MASK, Radix52, to_radix_52};
 use crate::kernels::field::CoordinateField;
@@ -92,7 +92,7 @@ impl<F, L, K> Loop<F, L, K> {
     }
 }
 
-impl<F: CoordinateField, L: Lanes<F, WIDTH>, K: Kernel<F>> Task for Loop<F, L, K> {
+impl<F: CoordinateField, L: Lanes<F, WIDTH>, K: Kernel<F>> LoopPart for Loop<F, L, K> {
     type Output = K::Output;
 
     #[inline(always)]
@@ -118,7 +118,7 @@ impl<F, L, K> WideLoop<F, L, K> {
     }
 }
 
-impl<F: CoordinateField, L: WideLanes<F, WIDTH>, K: WideKernel<F>> Task for WideLoop<F, L, K> {
+impl<F: CoordinateField, L: WideLanes<F, WIDTH>, K: WideKernel<F>> LoopPart for WideLoop<F, L, K> {
     type Output = K::Output;
 
     #[inline(always)]
@@ -163,6 +163,16 @@ impl<const L: usize> Columns<L> {
     fn at(&mut self, column: usize) -> &mut __m512i {
         &mut self.0[column / L][column % L]
     }
+}
+
+/// The lanes in which all limbs are equal.
+#[inline(always)]
+fn equal_limbs<const K: usize>(ifma: Ifma, a: &[__m512i; K], b: &[__m512i; K]) -> u8 {
+    let mut equal = u8::MAX;
+    for i in 0..K {
+        equal = ifma.equal_where(equal, a[i], b[i]);
+    }
+    equal
 }
 
 /// The body for each index below L, which is at most 8: a loop that is certain to be unrolled, whatever the size of its body.
@@ -357,8 +367,8 @@ where
     }
 
     #[inline(always)]
-    fn outlined<K: Task>(self, task: K) -> K::Output {
-        self.ifma.run(task)
+    fn outlined<K: LoopPart>(self, part: K) -> K::Output {
+        self.ifma.run(part)
     }
 
     #[inline(always)]
@@ -613,20 +623,12 @@ where
 
     #[inline(always)]
     fn equals(self, a: &Native<N>, b: &Native<N>) -> u8 {
-        let mut equal = u8::MAX;
-        for i in 0..N {
-            equal = self.ifma.equal_where(equal, a.0[i], b.0[i]);
-        }
-        equal
+        equal_limbs(self.ifma, &a.0, &b.0)
     }
 
     #[inline(always)]
     fn same(self, a: &Packed52<L>, b: &Packed52<L>) -> u8 {
-        let mut equal = u8::MAX;
-        for i in 0..L {
-            equal = self.ifma.equal_where(equal, a.0[i], b.0[i]);
-        }
-        equal
+        equal_limbs(self.ifma, &a.0, &b.0)
     }
 
     #[inline(always)]
