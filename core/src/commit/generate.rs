@@ -11,7 +11,7 @@ use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::{AdditiveGroup, Field};
 use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT, native, srs as layout};
 
-use super::srs::omega;
+use super::srs::{K_MAX, omega};
 use super::{G1, HALO2_ROOT_OF_UNITY, Scalar, Srs};
 use crate::column::{Container, ContainerWriter, Draft, Placement, Workspace, Writer};
 use crate::error::Invalid;
@@ -134,10 +134,10 @@ struct Powers {
 
 impl Powers {
     fn new(workspace: &Workspace, k: u32, secret: Scalar) -> Result<Self> {
-        if k > 28 {
+        if k > K_MAX {
             return Err(Invalid::DomainSize {
                 log_n: k,
-                log_limit: 28,
+                log_limit: K_MAX,
             }
             .into());
         }

@@ -13,6 +13,9 @@ use crate::kernels::field::CoordinateField;
 use crate::stream::{Transform, group_ntt};
 use crate::{Error, Result};
 
+/// The largest k of an SRS: the scalar field has domains of at most `2^K_MAX` points.
+pub(super) const K_MAX: u32 = Fr::TWO_ADICITY;
+
 /// A point of BN254's G1 as it lies on disk.
 pub type G1 = Point<g1::Config>;
 /// A scalar of BN254.
@@ -90,10 +93,10 @@ impl Srs {
         lagrange: Option<Column<G1>>,
         pair: [G2Affine; 2],
     ) -> Result<Self> {
-        if k > 28 {
+        if k > K_MAX {
             return Err(Invalid::DomainSize {
                 log_n: k,
-                log_limit: 28,
+                log_limit: K_MAX,
             }
             .into());
         }
@@ -201,11 +204,11 @@ pub fn lagrange_from_monomial(
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Column<G1>> {
     let n = monomial.len();
-    if !n.is_power_of_two() || n > 1 << 28 {
+    if !n.is_power_of_two() || n > 1 << K_MAX {
         return Err(Invalid::PowerOfTwo {
             what: "points of an SRS",
             given: n,
-            log_limit: 28,
+            log_limit: K_MAX,
         }
         .into());
     }
@@ -219,12 +222,12 @@ pub fn lagrange_from_monomial(
 /// # Errors
 /// [`Error::Invalid`] for `log_n` above 28.
 pub fn omega(root_of_unity: Scalar, log_n: u32) -> Result<Scalar> {
-    if log_n > Fr::TWO_ADICITY {
+    if log_n > K_MAX {
         return Err(Invalid::DomainSize {
             log_n,
-            log_limit: Fr::TWO_ADICITY,
+            log_limit: K_MAX,
         }
         .into());
     }
-    Ok((log_n..Fr::TWO_ADICITY).fold(root_of_unity, |root, _| root.squared()))
+    Ok((log_n..K_MAX).fold(root_of_unity, |root, _| root.squared()))
 }

@@ -2,7 +2,7 @@
 //! monomial to Lagrange form.
 //!
 //! The way over the disk is that of scalars: whole where the column fits a tile, else in four steps, two reads and two writes.
-//! Memory: the same with 64 bytes for an element, and the multiplier's blocks: [`PointTransforms::bytes`], 1.3 KiB for each point of a
+//! Memory: the same with a point for an element, and the multiplier's blocks: [`PointTransforms::bytes`], 1.3 KiB for each point of a
 //! block on each thread. Blocks are as large as an eighth of the free budget allows.
 
 use std::sync::{Mutex, PoisonError};

@@ -27,6 +27,7 @@ pub use poly::{evaluate, linear_combination, linear_combinations};
 pub(crate) use poly::{linear_combinations_bytes, linear_combinations_in_chunks};
 pub use scalars::{ForeignScalars, Scalars};
 pub use transform::Transform;
+pub(crate) use transform::invert;
 
 pub(crate) use many::merged;
 pub(crate) use offload::{beyond, declined, descending_sum, wrong_answer};

@@ -5,6 +5,8 @@
 //! what pass 1 left; a panel is one tile, `n1 * columns1 = n2 * columns2 = tile` elements. The product of the two widths is
 //! `tile^2 / n` whatever the split, so the split only decides which pass gets the longer runs on disk.
 
+use spillproof_format::header::FRAME_BYTES_MIN;
+
 use crate::Result;
 use crate::error::Invalid;
 
@@ -24,12 +26,11 @@ pub enum NttPlan {
     },
 }
 
-/// Frames are whole blocks of this size.
-const BLOCK_BYTES: u64 = 4096;
-
-/// log2 of the elements of the smallest frame, which one run on disk has at least: together they are whole blocks.
+/// log2 of the elements of the smallest frame, which one run on disk has at least: they fill whole blocks of [`FRAME_BYTES_MIN`].
 pub(super) fn log_run_min(element_bytes: u64) -> u32 {
-    BLOCK_BYTES.ilog2().saturating_sub(element_bytes.trailing_zeros())
+    FRAME_BYTES_MIN
+        .ilog2()
+        .saturating_sub(element_bytes.trailing_zeros())
 }
 
 /// Bytes of a frame of `elements` (a power of two), or of as many as frames of about `most_bytes` take.

@@ -66,6 +66,10 @@ impl<F: KernelField> Transform<F> {
     }
 }
 
-fn invert<F: KernelField>(what: &'static str, value: F) -> Result<F> {
+/// The inverse of `value`, whose name is `what`.
+///
+/// # Errors
+/// [`Invalid::Zero`].
+pub(crate) fn invert<F: KernelField>(what: &'static str, value: F) -> Result<F> {
     Ok(value.inverse().ok_or(Invalid::Zero { what })?)
 }

@@ -12,9 +12,9 @@ use super::plan::{BANDS_BEHIND, QuotientPlan};
 use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};
-use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, RowTables, Twiddles, Twist, columns};
+use crate::stream::invert;
 
 /// Elements that one core copies at a time.
 const COPY_ELEMENTS: usize = 8192;
@@ -220,10 +220,5 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
 
 /// The inverse of a root or a shift.
 pub(super) fn inverse<F: KernelField>(value: F) -> Result<F> {
-    inverse_of("a root of unity, or the shift of a coset,", value)
-}
-
-/// The inverse of `value`, whose name is `what`.
-pub(super) fn inverse_of<F: KernelField>(what: &'static str, value: F) -> Result<F> {
-    Ok(value.inverse().ok_or(Invalid::Zero { what })?)
+    invert("a root of unity, or the shift of a coset,", value)
 }

@@ -27,7 +27,7 @@ mod tile;
 pub use domain::{CosetDomain, Source};
 pub use plan::{QuotientPlan, QuotientShape};
 
-use self::coset::{Matrix, inverse, inverse_of};
+use self::coset::{Matrix, inverse};
 use self::tile::{Coset, Job, Rows, Window, run_jobs};
 use super::evaluate::register_scalars;
 use super::program::Program;
@@ -36,7 +36,7 @@ use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, forget_buffers, twist};
 use crate::kernels::poly::powers;
-use crate::stream::linear_combinations_in_chunks;
+use crate::stream::{invert, linear_combinations_in_chunks};
 use crate::{Error, Result};
 
 /// The quotient of `numerator` (a program with one output, whose column i stands for `sources[i]`) by `X^n - 1`, in
@@ -274,7 +274,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
         let n = 1u64 << self.domain.log_n;
         let vanishing = shift.pow([n]).minus(&F::ONE);
         let n_inverse = inverse(F::from(n))?;
-        let scale = inverse_of("the vanishing polynomial on a coset", vanishing)?.times(&n_inverse);
+        let scale = invert("the vanishing polynomial on a coset", vanishing)?.times(&n_inverse);
 
         let used: Vec<_> = self.used().collect();
         let on_coset = (shift, scale);
