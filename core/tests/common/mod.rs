@@ -64,6 +64,12 @@ pub fn column_in<E: Element>(workspace: &Workspace, values: &[E], placement: Pla
     writer.finish().expect("written")
 }
 
+/// A column on disk for each vector.
+pub fn columns_on_disk<E: Element>(workspace: &Workspace, values: &[Vec<E>]) -> Vec<Column<E>> {
+    let on_disk = |values: &Vec<E>| column_in(workspace, values, Placement::Disk);
+    values.iter().map(on_disk).collect()
+}
+
 pub fn scalars(len: usize, seed: u64) -> Vec<Fr> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     (0..len).map(|_| Fr::rand(&mut rng)).collect()

@@ -1,6 +1,6 @@
 //! Many polynomials in one pass, against halo2-axiom's arithmetic on vectors.
 
-use crate::common::{column_in, converted, place};
+use crate::common::{column_in, columns_on_disk, converted, place};
 use ark_bn254::{Fr, g1};
 use ark_ec::short_weierstrass::Projective;
 use ark_ec::{CurveGroup, VariableBaseMSM};
@@ -228,10 +228,7 @@ fn many_columns_in_a_small_budget() {
     let (srs, points) = srs(&place.workspace, 12);
     let n = 1 << 12;
     let values: Vec<Vec<Fr>> = (0..60).map(|_| scalars(n, &mut rng)).collect();
-    let columns: Vec<_> = values
-        .iter()
-        .map(|values| column_in(&place.workspace, values, Placement::Disk))
-        .collect();
+    let columns = columns_on_disk(&place.workspace, &values);
     let wanted = sets(&values, &mut rng);
     let combinations: Vec<_> = wanted.iter().map(|wanted| wanted.over(&columns)).collect();
     let read = place.workspace.storage.stats().bytes_read;
@@ -330,10 +327,7 @@ fn on_curve<P: Curve<ScalarField: Element>>() {
     let points: Vec<Point<P>> = normalize::<P>(&points);
     let bases = column_in(&place.workspace, &points, Placement::Disk);
     let values: Vec<Vec<P::ScalarField>> = [n, n - 3, 1].map(|len| random(len, &mut rng)).into();
-    let columns: Vec<_> = values
-        .iter()
-        .map(|values| column_in(&place.workspace, values, Placement::Disk))
-        .collect();
+    let columns = columns_on_disk(&place.workspace, &values);
     let (factors, roots) = (random(3, &mut rng), random(2, &mut rng));
     let scale = P::ScalarField::rand(&mut rng);
     let combination = Combination {

@@ -1,6 +1,6 @@
 //! Quotients in tiles against halo2's own extended domain, coefficient by coefficient.
 
-use crate::common::{column_in, converted, place};
+use crate::common::{columns_on_disk, converted, place};
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use proptest::prelude::*;
@@ -189,11 +189,7 @@ impl Case {
     }
 
     fn on<T>(&self, workspace: &Workspace, work: impl FnOnce(&[Source<Fr>], &Program<Fr>) -> T) -> T {
-        let columns: Vec<Column<Fr>> = self
-            .columns
-            .iter()
-            .map(|values| column_in(workspace, values, Placement::Disk))
-            .collect();
+        let columns = columns_on_disk(workspace, &self.columns);
         let mut sources = vec![Source::Identity, Source::FirstLagrange];
         sources.extend(columns.iter().map(Source::Coefficients));
         work(&sources, &program(&self.steps))

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{column_in, place, scalars};
+use crate::common::{columns_on_disk, place, scalars};
 use ark_bn254::{Fr, G1Projective};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use spillproof::budget::Budget;
@@ -286,11 +286,7 @@ impl Case {
 
     /// `tile_rows` 0: as the plan says.
     fn run(&self, workspace: &Workspace, tile_rows: u64) -> Result<Vec<Vec<Fr>>> {
-        let columns: Vec<Column<Fr>> = self
-            .columns
-            .iter()
-            .map(|values| column_in(workspace, values, Placement::Disk))
-            .collect();
+        let columns = columns_on_disk(workspace, &self.columns);
         let mut sources = vec![Source::Identity, Source::FirstLagrange];
         sources.extend(columns.iter().map(Source::Coefficients));
         let held = workspace.budget.held_bytes();
