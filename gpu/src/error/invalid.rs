@@ -183,9 +183,9 @@ pub enum Invalid {
         element_bytes: u64,
         /// The number of resident columns.
         resident_columns: usize,
-        /// The elements of each.
+        /// The elements of a resident column.
         resident_rows: u64,
-        /// The bytes of an element of theirs.
+        /// The bytes of an element of a resident column.
         resident_element_bytes: u64,
     },
     /// An instruction that reads what does not exist yet, or at all.

@@ -5,8 +5,8 @@
 //! they are read, and shared by every process that opens it. The file is a container (see `disk-format/FORMAT.md`):
 //! the verifying key as [`SerdeFormat::RawBytes`], then five groups of polynomials.
 //!
-//! Memory: 32 bytes for each 16 KiB of the file; buffers. Trust: as for [`SerdeFormat::RawBytesUnchecked`], whoever made the
-//! file vouches for the polynomials; the digests say that it is the file that was made.
+//! Memory: 32 bytes for each 16 KiB of the file; buffers. Trust: as for [`SerdeFormat::RawBytesUnchecked`], the maker of
+//! the file vouches for the polynomials; the digests say that it is the file that was made.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

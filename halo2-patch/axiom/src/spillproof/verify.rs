@@ -19,7 +19,7 @@
 //! |---|---|
 //! | commitments, transforms, openings of a proof | here |
 //! | keys | they remember it, and each proof with them in a session is verified, whether a device takes part in it or not |
-//! | keys that were read from a file | not here: a file does not say it; by whoever verifies |
+//! | keys that were read from a file | not here, since a file does not say it: verify such proofs yourself |
 //! | a proof without a session, or with a multi-opening that is neither SHPLONK nor GWC | no device takes part |
 //! | `params.commit` and transforms that a program asks for itself | not at all |
 //!
