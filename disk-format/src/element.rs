@@ -4,6 +4,8 @@
 //! c0, then c1; an affine point is x, then y (`FORMAT.md`). arkworks and halo2curves keep the same limbs in memory, so reading is a copy
 //! and never a conversion.
 
+use std::array::from_fn;
+
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig, QuadExtConfig, QuadExtField};
 
 /// A value with a fixed number of bytes on disk.
@@ -21,14 +23,14 @@ pub trait Element: Copy + Send + Sync + 'static {
     fn encode(&self, out: &mut [u8]);
 }
 
-/// `N` limbs from 8 N little-endian bytes.
+/// `N` limbs from the first 8 N little-endian bytes. Panics if there are fewer.
 #[inline]
 pub fn limbs_from_bytes<const N: usize>(bytes: &[u8]) -> [u64; N] {
-    let mut limbs = [0u64; N];
-    for (limb, chunk) in limbs.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *limb = u64::from_le_bytes(*chunk);
-    }
-    limbs
+    // The length is known before the loop: so it is one copy.
+    let Some(chunks) = bytes.as_chunks::<8>().0.first_chunk::<N>() else {
+        panic!("{} bytes are fewer than {N} limbs", bytes.len());
+    };
+    from_fn(|limb| u64::from_le_bytes(chunks[limb]))
 }
 
 /// 8 N little-endian bytes of `N` limbs.

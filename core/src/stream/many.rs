@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use super::sums::distinct;
+use super::combinations::distinct;
 use crate::Result;
 use crate::budget::PAGE_BYTES;
 use crate::column::{Column, Element, Workspace};

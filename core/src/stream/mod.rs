@@ -6,6 +6,7 @@
 //!
 //! Architecture invariant: no arithmetic stands in here that a kernel could do, and no system call.
 
+mod combinations;
 mod group_ntt;
 mod many;
 mod msm;
@@ -14,7 +15,6 @@ mod ntt_plan;
 mod offload;
 mod poly;
 mod scalars;
-mod sums;
 mod transform;
 
 pub use group_ntt::{group_ntt, group_ntt_in_tiles};
@@ -29,6 +29,6 @@ pub use scalars::{ForeignScalars, Scalars};
 pub use transform::Transform;
 pub(crate) use transform::invert;
 
+pub(crate) use combinations::{Combinations, distinct};
 pub(crate) use many::merged;
 pub(crate) use offload::{beyond, declined, descending_sum, wrong_answer};
-pub(crate) use sums::{Combinations, distinct};

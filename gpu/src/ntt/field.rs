@@ -5,12 +5,10 @@ use std::ops::MulAssign;
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, FftField, Field};
-use p3_field::{Field as _, PrimeCharacteristicRing, PrimeField64, TwoAdicField};
-use p3_goldilocks::Goldilocks;
 
 /// A field with roots of unity of order 2^[`NttField::LOG_N_MAX`]. Tables are made with it.
 ///
-/// Implemented for [`Fr`] and [`Goldilocks`]; another field needs kernels of its own.
+/// Implemented for [`Fr`], and with the feature `goldilocks` for Plonky3's type; another field needs kernels of its own.
 pub trait NttField: Copy + PartialEq + fmt::Display + fmt::Debug + MulAssign + Send + Sync + 'static {
     /// Its name in the names of kernels.
     const NAME: &'static str;
@@ -76,34 +74,5 @@ impl NttField for Fr {
 
     fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.extend(self.0.0.into_iter().flat_map(u64::to_le_bytes));
-    }
-}
-
-impl NttField for Goldilocks {
-    const NAME: &'static str = "goldilocks";
-    const ELEMENT_BYTES: u64 = 8;
-    // The field has roots up to order 2^32; a grid has at most 2^16 - 1 rows of a matrix.
-    const LOG_N_MAX: u32 = 30;
-    const NONE: Self = <Goldilocks as PrimeCharacteristicRing>::ZERO;
-    const UNIT: Self = <Goldilocks as PrimeCharacteristicRing>::ONE;
-
-    fn root(log_n: u32) -> Self {
-        Goldilocks::two_adic_generator(log_n as usize)
-    }
-
-    fn two_to(log: u32) -> Self {
-        Goldilocks::TWO.exp_u64(log.into())
-    }
-
-    fn to_the(self, exponent: u64) -> Self {
-        self.exp_u64(exponent)
-    }
-
-    fn inverted(self) -> Self {
-        self.try_inverse().unwrap_or(Self::UNIT)
-    }
-
-    fn append_to(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(self.as_canonical_u64().to_le_bytes());
     }
 }

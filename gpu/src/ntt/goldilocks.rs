@@ -4,7 +4,7 @@
 //! Elements are `u64` below p = 2^64 - 2^32 + 1. Both give the same bits.
 
 use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
-use p3_field::{PrimeCharacteristicRing, PrimeField64};
+use p3_field::{Field, PrimeCharacteristicRing, PrimeField64, TwoAdicField};
 use p3_goldilocks::Goldilocks;
 
 use super::ends::{Ends, ReadElements, WriteElements};
@@ -16,6 +16,35 @@ use crate::error::{BoxedError, Invalid, Result, Values};
 /// The processor transforms up to 2^11 elements: 16 KiB, which fit its first cache, and less work than the
 /// launches on a device. Estimated, not measured.
 pub const HOST_LOG_N_MAX: u32 = 11;
+
+impl NttField for Goldilocks {
+    const NAME: &'static str = "goldilocks";
+    const ELEMENT_BYTES: u64 = 8;
+    // The field has roots up to order 2^32; a grid has at most 2^16 - 1 rows of a matrix.
+    const LOG_N_MAX: u32 = 30;
+    const NONE: Self = <Goldilocks as PrimeCharacteristicRing>::ZERO;
+    const UNIT: Self = <Goldilocks as PrimeCharacteristicRing>::ONE;
+
+    fn root(log_n: u32) -> Self {
+        Goldilocks::two_adic_generator(log_n as usize)
+    }
+
+    fn two_to(log: u32) -> Self {
+        Goldilocks::TWO.exp_u64(log.into())
+    }
+
+    fn to_the(self, exponent: u64) -> Self {
+        self.exp_u64(exponent)
+    }
+
+    fn inverted(self) -> Self {
+        self.try_inverse().unwrap_or(Self::UNIT)
+    }
+
+    fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.as_canonical_u64().to_le_bytes());
+    }
+}
 
 /// A transform of `u64`s, on a device if it is large and a device is given.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Number-theoretic transforms over BN254's scalar field and over Goldilocks, of any length: whole in device
+//! Number-theoretic transforms over BN254's scalar field and (feature `goldilocks`) over Goldilocks, of any length: whole in device
 //! memory where they fit the budget, in two steps where they do not.
 //!
 //! ```text
@@ -20,6 +20,7 @@ mod devices;
 mod ends;
 mod failover;
 mod field;
+#[cfg(feature = "goldilocks")]
 mod goldilocks;
 mod launcher;
 mod one_device;
@@ -33,6 +34,7 @@ pub use devices::{DevicesPlan, NttDevices};
 pub use ends::{Ends, ReadElements, WriteElements, stage};
 pub use failover::{Member, Participants, over_devices};
 pub use field::NttField;
+#[cfg(feature = "goldilocks")]
 pub use goldilocks::{GoldilocksElements, GoldilocksTransform, HOST_LOG_N_MAX};
 pub use one_device::Ntt;
 pub(crate) use passes::{Layout, Route, RowBatch, copy_scaled, transform_to};

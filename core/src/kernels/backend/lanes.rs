@@ -58,7 +58,7 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     /// W sums of products, before their reduction.
     type Columns: Copy;
     /// W canonical elements on their way to memory.
-    type Rows: Copy;
+    type Transposed: Copy;
     /// The lanes of the prime field.
     type Prime: Lanes<F::Prime, W>;
     /// Chains of products side by side that hide a product's latency; at most [`CHAINS_MAX`].
@@ -83,9 +83,9 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     /// The same native element in all lanes.
     fn splat(self, value: &F) -> Self::Value;
     /// Canonical values, ready to be stored.
-    fn rows(self, value: &Self::Value) -> Self::Rows;
+    fn rows(self, value: &Self::Value) -> Self::Transposed;
     /// Row `lane` (below W) to its place in memory.
-    fn store_row(self, rows: &Self::Rows, lane: usize, to: &mut F);
+    fn store_row(self, rows: &Self::Transposed, lane: usize, to: &mut F);
     /// Asks for the cache lines of `value`.
     fn prefetch<T>(self, value: &T);
 

@@ -11,7 +11,7 @@ impl<F: CoordinateField> Lanes<F, 1> for Portable {
     type Native = F;
     type Value = F;
     type Columns = F;
-    type Rows = F;
+    type Transposed = F;
     type Prime = Self;
     const CHAINS: usize = 4;
     const HALF_SHIFT: u32 = 0;
@@ -22,7 +22,7 @@ impl<F: CoordinateField> Lanes<F, 1> for Portable {
         self
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn outlined<K: LoopPart>(self, part: K) -> K::Output {
         part.run()
     }

@@ -43,7 +43,7 @@ where
     type Native = [L::Native; 2];
     type Value = [L::Value; 2];
     type Columns = [L::Columns; 2];
-    type Rows = [L::Rows; 2];
+    type Transposed = [L::Transposed; 2];
     type Prime = L;
     const CHAINS: usize = L::CHAINS;
     const HALF_SHIFT: u32 = L::HALF_SHIFT;
@@ -76,12 +76,12 @@ where
     }
 
     #[inline(always)]
-    fn rows(self, [c0, c1]: &Self::Value) -> Self::Rows {
+    fn rows(self, [c0, c1]: &Self::Value) -> Self::Transposed {
         [self.0.rows(c0), self.0.rows(c1)]
     }
 
     #[inline(always)]
-    fn store_row(self, [c0, c1]: &Self::Rows, lane: usize, to: &mut QuadExtField<P>) {
+    fn store_row(self, [c0, c1]: &Self::Transposed, lane: usize, to: &mut QuadExtField<P>) {
         self.0.store_row(c0, lane, &mut to.c0);
         self.0.store_row(c1, lane, &mut to.c1);
     }

@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 use ark_ff::{AdditiveGroup, Field, Zero};
 
 use super::digits::{ENTRIES, Op, Operand, Slots};
-use crate::kernels::backend::{Backend, CHAINS_MAX, Kernel, Lanes, PrimeValue, invert};
+use crate::kernels::backend::{Backend, CHAINS_MAX, Kernel, Lanes, LoopPart, PrimeValue, invert};
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::CoordinateField;
 
@@ -101,6 +101,22 @@ impl<P: Curve> Kernel<P::BaseField> for SumsAndDifferences<'_, P> {
     fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) {
         Ladder::<P, W, L>::new(lanes, self.state, &P::BaseField::ONE)
             .sums_and_differences(self.low, self.high);
+    }
+}
+
+/// A product that is a function of its own.
+struct Product<'a, F: CoordinateField, const W: usize, L: Lanes<F, W>> {
+    lanes: L,
+    a: &'a L::Value,
+    b: &'a L::Value,
+}
+
+impl<F: CoordinateField, const W: usize, L: Lanes<F, W>> LoopPart for Product<'_, F, W, L> {
+    type Output = L::Value;
+
+    #[inline(always)]
+    fn run(self) -> L::Value {
+        self.lanes.product(self.a, self.b)
     }
 }
 
@@ -195,6 +211,24 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         self.store(low);
     }
 
+    /// A product, which on plain words is a function of its own: inlined in all its places it would be most of this kernel.
+    #[inline(always)]
+    fn product(&self, a: &L::Value, b: &L::Value) -> L::Value {
+        let lanes = self.lanes;
+        match W {
+            1 => lanes.outlined(Product::<P::BaseField, W, L> { lanes, a, b }),
+            _ => lanes.product(a, b),
+        }
+    }
+
+    #[inline(always)]
+    fn square(&self, a: &L::Value) -> L::Value {
+        match W {
+            1 => self.product(a, a),
+            _ => self.lanes.square(a),
+        }
+    }
+
     #[inline(always)]
     fn load(&mut self, points: &[Point<P>]) {
         let factor = self.lanes.splat(&self.lanes.shifted(&self.shift));
@@ -206,12 +240,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
             for (lane, point) in points.iter().enumerate() {
                 (x[lane], y[lane]) = (&point.x, &point.y);
             }
-            let x = self
-                .lanes
-                .product(&self.lanes.unpack(&self.lanes.gather(x)), &factor);
-            let y = self
-                .lanes
-                .product(&self.lanes.unpack(&self.lanes.gather(y)), &factor);
+            let x = self.product(&self.lanes.unpack(&self.lanes.gather(x)), &factor);
+            let y = self.product(&self.lanes.unpack(&self.lanes.gather(y)), &factor);
             let point = [self.lanes.canonical(x), self.lanes.canonical(y)];
             self.state.points.push(point);
         }
@@ -222,10 +252,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     fn elements(&self, value: &L::Value) -> [P::BaseField; W] {
         let factor = self.lanes.splat(&P::BaseField::ONE);
         let mut elements = [P::BaseField::ZERO; W];
-        self.lanes.store(
-            &self.lanes.canonical(self.lanes.product(value, &factor)),
-            &mut elements,
-        );
+        self.lanes
+            .store(&self.lanes.canonical(self.product(value, &factor)), &mut elements);
         elements
     }
 
@@ -296,7 +324,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     fn operand_x(&self, operand: &Operand<'_>, group: usize) -> L::Value {
         let (x, _) = self.selected(operand, group, 0);
         if operand.endomorphic {
-            self.lanes.canonical(self.lanes.product(&x, &self.beta))
+            self.lanes.canonical(self.product(&x, &self.beta))
         } else {
             x
         }
@@ -361,7 +389,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     #[inline(always)]
     fn tangent(&self, x: &L::Value) -> L::Value {
         let lanes = self.lanes;
-        let mut square = lanes.square(x);
+        let mut square = self.square(x);
         if L::EXTENSION {
             square = lanes.canonical(square);
         }
@@ -382,9 +410,9 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         multiple: usize,
     ) -> [L::Value; 2] {
         let lanes = self.lanes;
-        let x3 = lanes.canonical(lanes.difference(&lanes.square(lambda), x_sum, multiple));
+        let x3 = lanes.canonical(lanes.difference(&self.square(lambda), x_sum, multiple));
         let step = lanes.carried(lanes.difference(x, &x3, 1));
-        let rise = lanes.product(lambda, &step);
+        let rise = self.product(lambda, &step);
         [x3, lanes.canonical(lanes.difference(&rise, y, 2))]
     }
 
@@ -407,7 +435,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         for group in (0..self.state.points.len()).rev() {
             let own = self.own_inverse(&mut inverses, group);
             let point = self.state.points[group];
-            let lambda = lanes.product(&self.tangent(&point[0]), &own);
+            let lambda = self.product(&self.tangent(&point[0]), &own);
             let mut double = self.third(&lambda, &point, &lanes.sum(&point[0], &point[0]), 3);
             if CHECKED {
                 // Infinity, or a point of order two.
@@ -450,7 +478,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
                 // The denominator is the difference of both x, plus p.
                 let twice = lanes.sum(&point[0], &point[0]);
                 let x_sum = lanes.sum(&twice, &self.state.denominators[group]);
-                self.third(&lanes.product(&rise, &own), &point, &x_sum, 4)
+                self.third(&self.product(&rise, &own), &point, &x_sum, 4)
             };
         }
         true
@@ -491,8 +519,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
             } else {
                 let twice = lanes.sum(&low[0], &low[0]);
                 let x_sum = lanes.sum(&twice, &self.state.denominators[group]);
-                self.state.table[group] = self.third(&lanes.product(&rise, &own), &low, &x_sum, 4);
-                self.state.points[group] = self.third(&lanes.product(&fall, &own), &low, &x_sum, 4);
+                self.state.table[group] = self.third(&self.product(&rise, &own), &low, &x_sum, 4);
+                self.state.points[group] = self.third(&self.product(&fall, &own), &low, &x_sum, 4);
             }
         }
         true
@@ -549,7 +577,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         let lanes = self.lanes;
         let special = self.special(a, b);
         let numerator = lanes.blend(special.doubling, &self.tangent(&a[0]), rise);
-        let lambda = lanes.product(&numerator, own);
+        let lambda = self.product(&numerator, own);
         let sum = self.third(&lambda, a, &lanes.sum(&a[0], &b[0]), 3);
         let mut sum = self.infinity_where(special.cancels, &sum);
         for i in 0..2 {

@@ -142,7 +142,7 @@ pub struct Native<const N: usize>([__m512i; N]);
 /// Eight elements in native limbs: limbs 0 to 3 of elements 0 and 2, 1 and 3, 4 and 6, 5 and 7; if there are six, limbs 4 and 5 of the
 /// elements with an even number, and with an odd one.
 #[derive(Clone, Copy)]
-pub struct Rows([__m512i; 6]);
+pub struct Transposed([__m512i; 6]);
 
 /// The arithmetic of a prime field of N words in L limbs.
 pub struct Prime<T, const N: usize, const L: usize> {
@@ -355,7 +355,7 @@ where
     type Native = Native<N>;
     type Value = Packed52<L>;
     type Columns = Columns<L>;
-    type Rows = Rows;
+    type Transposed = Transposed;
     type Prime = Self;
     const CHAINS: usize = 2;
     const HALF_SHIFT: u32 = Self::SHIFT as u32 / 2;
@@ -399,7 +399,7 @@ where
     }
 
     #[inline(always)]
-    fn rows(self, value: &Packed52<L>) -> Rows {
+    fn rows(self, value: &Packed52<L>) -> Transposed {
         let ifma = self.ifma;
         let Native(words) = self.pack(value);
         let first = ifma.load(&[0, 1, 8, 9, 2, 3, 10, 11]);
@@ -408,7 +408,7 @@ where
         let high = ifma.interleave_low(words[2], words[3]);
         let low_odd = ifma.interleave_high(words[0], words[1]);
         let high_odd = ifma.interleave_high(words[2], words[3]);
-        let mut rows = Rows([ifma.word(0); 6]);
+        let mut rows = Transposed([ifma.word(0); 6]);
         rows.0[0] = ifma.permute_two(low, first, high);
         rows.0[1] = ifma.permute_two(low_odd, first, high_odd);
         rows.0[2] = ifma.permute_two(low, second, high);
@@ -421,7 +421,7 @@ where
     }
 
     #[inline(always)]
-    fn store_row(self, rows: &Rows, lane: usize, to: &mut Fp<MontBackend<T, N>, N>) {
+    fn store_row(self, rows: &Transposed, lane: usize, to: &mut Fp<MontBackend<T, N>, N>) {
         let vector = rows.0[(lane & 1) + lane / 4 * 2];
         let words = &mut to.0.0;
         if let Some(first) = words.first_chunk_mut::<4>() {
