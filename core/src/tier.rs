@@ -23,7 +23,7 @@ pub use watched::{Asker, Asking, ProcessorOnly, Watched, processor_only};
 
 use ark_bn254::{Fr, G1Projective};
 
-pub use quotient::{Coset, InTiles, Input, Order, Program, Rows, Run, TileEnds, Tiles};
+pub use quotient::{Coset, InTiles, Input, Order, Program, RowSource, Run, TileEnds, Tiles};
 
 use crate::Result;
 use crate::budget::Budget;

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use super::pages::Pages;
-use super::{Backing, Budget, Lease};
+use super::Budget;
+use super::pages::{LeasedPages, Pages};
 use crate::error::{Invalid, Result};
 
 /// Owned bytes, aligned to [`PAGE_BYTES`](super::PAGE_BYTES) and a multiple of it long, always initialised.
@@ -23,23 +23,27 @@ use crate::error::{Invalid, Result};
 /// # Ok::<(), spillproof::Error>(())
 /// ```
 pub struct Buffer {
-    // Goes before the lease on it.
-    pages: Pages,
-    _lease: Lease,
+    pages: LeasedPages,
 }
 
 impl Buffer {
-    pub(super) fn new(budget: &Budget, bytes: usize, what: Cow<'static, str>) -> Result<Self> {
+    /// Zeroed, or of any content.
+    pub(super) fn new(
+        budget: &Budget,
+        bytes: usize,
+        what: Cow<'static, str>,
+        is_zeroed: bool,
+    ) -> Result<Self> {
         let bytes = Pages::round_up(bytes).ok_or_else(|| Invalid::AddressSpace {
             what: "buffer".into(),
             elements: bytes,
             element_bytes: 1,
         })?;
-        let lease = budget.take(bytes as u64, what.clone(), Backing::Map)?;
-        Ok(Self {
-            pages: Pages::new(bytes, &what)?,
-            _lease: lease,
-        })
+        let mut pages = LeasedPages::new(budget, bytes, what)?;
+        if is_zeroed {
+            pages.clear();
+        }
+        Ok(Self { pages })
     }
 
     /// The first byte, for a transfer that owns the buffer. Never null; valid for `len` bytes until the buffer is dropped.

@@ -7,8 +7,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use super::pages::{PAGE_BYTES, Pages};
-use super::{Backing, Budget, Lease};
+use super::Budget;
+use super::pages::{LeasedPages, PAGE_BYTES, Pages};
 use crate::error::{Invalid, Result};
 
 /// A fixed number of `T`s on leased pages. `T: Copy`, so there is nothing to drop but the pages.
@@ -22,9 +22,8 @@ use crate::error::{Invalid, Result};
 /// # Ok::<(), spillproof::Error>(())
 /// ```
 pub struct LeasedVec<T: Copy> {
-    pages: Pages,
+    pages: LeasedPages,
     len: usize,
-    _lease: Lease,
     _elements: PhantomData<T>,
 }
 
@@ -39,8 +38,7 @@ impl<T: Copy> LeasedVec<T> {
                 elements: len,
                 element_bytes: size_of::<T>(),
             })?;
-        let lease = budget.take(bytes as u64, what.clone(), Backing::Map)?;
-        let pages = Pages::new(bytes, &what)?;
+        let pages = LeasedPages::new(budget, bytes, what)?;
         let start = pages.as_ptr().cast::<T>();
         for i in 0..len {
             // SAFETY: `i < len`, and the pages hold `len` elements; their start is aligned to a page, hence to `T`.
@@ -49,7 +47,6 @@ impl<T: Copy> LeasedVec<T> {
         Ok(Self {
             pages,
             len,
-            _lease: lease,
             _elements: PhantomData,
         })
     }

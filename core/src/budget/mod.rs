@@ -2,8 +2,9 @@
 //! what would go over the limit, and says who holds the rest. Nothing falls back to "just hold it in memory".
 //!
 //! What flows in: a limit ([`Budget::new`], or [`ByteSize`] from a user). What flows out: leases, and memory that carries
-//! its lease inside: [`Buffer`] (aligned bytes for I/O), [`LeasedVec`] (typed tiles). Both live in anonymous maps of their own, not in the heap: what they take is exact, and what they give
-//! back goes to the system at once.
+//! its lease inside: [`Buffer`] (aligned bytes for I/O), [`LeasedVec`] (typed tiles). Both live in anonymous maps of their own, not in the
+//! heap: what they take is exact. What they give back is kept for the next of them, but never more of it than makes up for the most
+//! that leases took.
 //!
 //! What is slow to make may be kept between two uses until its memory is needed: [`Spares`]. Several tasks share a ledger by
 //! way of [`Account`]s.
@@ -17,6 +18,7 @@ mod account;
 mod alloc;
 mod buffer;
 mod heap;
+mod idle;
 mod leased_vec;
 mod pages;
 pub mod process;
@@ -40,6 +42,8 @@ pub use spare::Spares;
 
 use crate::error::{Error, Result};
 use account::Accounts;
+use idle::Idle;
+use pages::Pages;
 use spare::Keeper;
 
 /// The ledger: a limit in bytes, and who holds how much of it. Clones share one ledger.
@@ -79,6 +83,8 @@ struct State {
     /// Part of that.
     spare_bytes: u64,
     keepers: Vec<Weak<dyn Keeper>>,
+    /// Beside what is held.
+    idle: Idle,
     peak_bytes: u64,
     holders: BTreeMap<Cow<'static, str>, Holder>,
     accounts: Accounts,
@@ -150,7 +156,15 @@ impl Budget {
     /// # Errors
     /// [`Error::OverBudget`]; [`Error::Memory`] if the system has no pages.
     pub fn buffer(&self, bytes: usize, what: impl Into<Cow<'static, str>>) -> Result<Buffer> {
-        Buffer::new(self, bytes, what.into())
+        Buffer::new(self, bytes, what.into(), true)
+    }
+
+    /// As [`Self::buffer`], of any content: for a caller that writes every byte before it reads it.
+    ///
+    /// # Errors
+    /// As [`Self::buffer`].
+    pub(crate) fn buffer_to_fill(&self, bytes: usize, what: impl Into<Cow<'static, str>>) -> Result<Buffer> {
+        Buffer::new(self, bytes, what.into(), false)
     }
 
     /// `len` values, all equal to `fill`, page-aligned, with their lease inside.
@@ -192,6 +206,9 @@ impl Budget {
     pub fn restart_peak(&self) {
         let mut state = self.ledger.state();
         state.peak_bytes = state.held_bytes;
+        let given_up = state.idle.trim(0);
+        drop(state);
+        drop(given_up);
     }
 
     /// What is left for the task that asks, what is spare included.
@@ -303,7 +320,23 @@ impl Ledger {
         let holder = state.holders.entry(what.clone()).or_default();
         holder.held_bytes += bytes;
         holder.peak_bytes = holder.peak_bytes.max(holder.held_bytes);
+        let room_bytes = Idle::room(held_bytes, state.peak_bytes, self.limit_bytes);
+        let given_up = state.idle.trim(room_bytes);
+        drop(state);
+        // Before the lease is used, and outside of the lock.
+        drop(given_up);
         Some(account)
+    }
+
+    /// Pages of a lease that is given back next.
+    fn leave(&self, pages: Pages, lease: &Lease) {
+        let mut state = self.state();
+        let held_bytes = state.held_bytes - lease.bytes;
+        let room_bytes = Idle::room(held_bytes, state.peak_bytes, self.limit_bytes);
+        state.idle.keep(pages);
+        let given_up = state.idle.trim(room_bytes);
+        drop(state);
+        drop(given_up);
     }
 
     /// Wakes tasks that wait for their accounts.

@@ -1,11 +1,14 @@
 //! Whole pages straight from the system: zeroed, touched once, and given back on drop. The only memory that large buffers
-//! come from. Peak memory = what was asked for, rounded up to [`PAGE_BYTES`].
+//! come from ([`super::idle`] keeps them between two buffers). Peak memory = what was asked for, rounded up to [`PAGE_BYTES`].
 #![allow(unsafe_code)]
 
+use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
+use super::{Backing, Budget, Lease};
 use crate::error::{Error, Result};
 
 /// The unit that buffers are aligned to and rounded up to: pages, and the alignment that direct I/O asks for at most.
@@ -42,10 +45,7 @@ impl Pages {
     pub(super) fn new(bytes: usize, what: &str) -> Result<Self> {
         debug_assert!(bytes.is_multiple_of(PAGE_BYTES));
         if bytes == 0 {
-            return Ok(Self {
-                start: Self::dangling(),
-                bytes,
-            });
+            return Ok(Self::none());
         }
         let failed = |source: rustix::io::Errno| Error::Memory {
             what: what.to_owned(),
@@ -121,9 +121,33 @@ impl Pages {
         });
     }
 
-    fn dangling() -> NonNull<u8> {
-        // An address that satisfies every alignment up to a page, never read through.
-        NonNull::new(ptr::without_provenance_mut(PAGE_BYTES)).unwrap_or(NonNull::dangling())
+    /// No page.
+    fn none() -> Self {
+        Self {
+            // An address that satisfies every alignment up to a page, never read through.
+            start: NonNull::new(ptr::without_provenance_mut(PAGE_BYTES)).unwrap_or(NonNull::dangling()),
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Cuts off what is behind the first `bytes` (a multiple of [`PAGE_BYTES`]), if there is any.
+    pub(super) fn split_off(&mut self, bytes: usize) -> Option<Self> {
+        debug_assert!(bytes.is_multiple_of(PAGE_BYTES));
+        let rest_bytes = self
+            .bytes
+            .checked_sub(bytes)
+            .filter(|&rest_bytes| rest_bytes > 0)?;
+        // SAFETY: `bytes` is inside of the map, whose pages each part unmaps by itself.
+        let start = unsafe { self.start.add(bytes) };
+        self.bytes = bytes;
+        Some(Self {
+            start,
+            bytes: rest_bytes,
+        })
     }
 
     pub(super) fn as_ptr(&self) -> *mut u8 {
@@ -160,5 +184,60 @@ impl Drop for Pages {
             let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
             debug_assert!(unmapped.is_ok());
         }
+    }
+}
+
+/// Pages and the lease on them. Dropped, the pages stay for the next ones, as far as the ledger has room for that.
+pub(super) struct LeasedPages {
+    pages: Pages,
+    /// They are zeros.
+    are_fresh: bool,
+    lease: Lease,
+}
+
+impl LeasedPages {
+    /// `bytes` (a multiple of [`PAGE_BYTES`]) of any content, leased as `what`.
+    pub(super) fn new(budget: &Budget, bytes: usize, what: Cow<'static, str>) -> Result<Self> {
+        // Before the lease, which may let idle pages go.
+        let idle = budget.ledger.state().idle.take(bytes);
+        let lease = budget.take(bytes as u64, what, Backing::Map)?;
+        let are_fresh = idle.is_none();
+        let pages = match idle {
+            Some(pages) => pages,
+            None => Pages::new(bytes, lease.what())?,
+        };
+        Ok(Self {
+            pages,
+            are_fresh,
+            lease,
+        })
+    }
+
+    /// Makes them zeros.
+    pub(super) fn clear(&mut self) {
+        if !std::mem::replace(&mut self.are_fresh, true) {
+            self.pages.as_mut_slice().fill(0);
+        }
+    }
+}
+
+impl Deref for LeasedPages {
+    type Target = Pages;
+
+    fn deref(&self) -> &Pages {
+        &self.pages
+    }
+}
+
+impl DerefMut for LeasedPages {
+    fn deref_mut(&mut self) -> &mut Pages {
+        &mut self.pages
+    }
+}
+
+impl Drop for LeasedPages {
+    fn drop(&mut self) {
+        let pages = std::mem::replace(&mut self.pages, Pages::none());
+        self.lease.ledger.leave(pages, &self.lease);
     }
 }

@@ -117,12 +117,12 @@ impl<E: Element> Draft<E> {
         let digests = workspace
             .budget
             .vec(frames as usize, [0u8; DIGEST_BYTES], "frame digests")?;
+        // Frames that were not written are not read.
+        let buffer = || (workspace.budget).buffer_to_fill(bytes as usize, what.to_string());
         let in_memory = match placement {
             Placement::Disk => None,
-            Placement::Memory => Some(workspace.budget.buffer(bytes as usize, what.to_string())?),
-            Placement::Auto if is_small(workspace, bytes) => {
-                workspace.budget.buffer(bytes as usize, what.to_string()).ok()
-            }
+            Placement::Memory => Some(buffer()?),
+            Placement::Auto if is_small(workspace, bytes) => buffer().ok(),
             Placement::Auto => None,
         };
         let frames = match in_memory {
@@ -297,7 +297,9 @@ impl<E: Element> Draft<E> {
                 return Ok(buffer);
             }
         }
-        self.workspace.budget.buffer(bytes.max(4096), "column writer")
+        self.workspace
+            .budget
+            .buffer_to_fill(bytes.max(4096), "column writer")
     }
 
     fn launch(&mut self, buffer: Buffer, runs: Vec<Run>) {

@@ -206,6 +206,25 @@ impl Frames {
         }
     }
 
+    /// Refuses `frames` frames in memory, from `first` on, if one of them was not written.
+    pub fn check_written(&self, first: u64, frames: u64) -> Result<()> {
+        let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
+        let unwritten = (first..first + frames).find(|frame| digests[*frame as usize] != WRITTEN);
+        unwritten.map_or(Ok(()), |frame| Err(self.damaged(frame)))
+    }
+
+    fn damaged(&self, frame: u64) -> Error {
+        let base_offset = match &self.backing {
+            Backing::File { base_offset, .. } => *base_offset,
+            Backing::Memory(_) | Backing::Dry { .. } => 0,
+        };
+        Error::Damaged {
+            file: self.name.clone(),
+            frame,
+            offset: base_offset + frame * self.frame_bytes as u64,
+        }
+    }
+
     /// Copies of the digests of frames `first ..`, as many as `out` holds.
     pub fn copy_digests(&self, first: u64, out: &mut [[u8; DIGEST_BYTES]]) {
         let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
@@ -376,17 +395,7 @@ impl Frames {
             .find(|(frame, digest)| digests[*frame as usize] != *digest)
         {
             None => Ok(()),
-            Some(&(frame, _)) => {
-                let base_offset = match &self.backing {
-                    Backing::File { base_offset, .. } => *base_offset,
-                    Backing::Memory(_) | Backing::Dry { .. } => 0,
-                };
-                Err(Error::Damaged {
-                    file: self.name.clone(),
-                    frame,
-                    offset: base_offset + frame * self.frame_bytes as u64,
-                })
-            }
+            Some(&(frame, _)) => Err(self.damaged(frame)),
         }
     }
 }

@@ -73,7 +73,7 @@ impl<const N: usize> InPlace<N> {
                     Some((_, buffer)) => buffer,
                     None => {
                         let budget = &self.column.workspace.budget;
-                        budget.buffer(frame_bytes, "column reader")?
+                        budget.buffer_to_fill(frame_bytes, "column reader")?
                     }
                 };
                 let run = Run {

@@ -212,7 +212,10 @@ impl<E: Element> Column<E> {
         };
         for _ in 0..depth.min(count) {
             // An empty region still needs a buffer to be a transfer.
-            let buffer = self.workspace.budget.buffer(bytes.max(4096), "column reader")?;
+            let buffer = self
+                .workspace
+                .budget
+                .buffer_to_fill(bytes.max(4096), "column reader")?;
             reader.launch(buffer);
         }
         Ok(reader)

@@ -1,7 +1,7 @@
 //! A column as a slice, for callers that must have one (`get_g()`, indexing a polynomial).
 //!
 //! All frames are checked once, by streaming; then the column's stretch of its file is mapped for reading. A column in memory
-//! gives its buffer. What is touched of a map is page cache, clean, which the kernel takes back when a control group is full;
+//! gives its buffer, all of whose frames were written. What is touched of a map is page cache, clean, which the kernel takes back when a control group is full;
 //! [`MappedColumn::release`] gives it back at once.
 #![allow(unsafe_code)]
 
@@ -99,6 +99,8 @@ impl<E: Plain> Column<E> {
             let map = file.map_read_range(base_offset + skipped_bytes, self.len * E::BYTES as u64)?;
             (map.as_ptr().cast::<E>(), Owner::File(map))
         } else {
+            let frames = self.len.div_ceil(self.frame_elements());
+            self.frames.check_written(self.first_frame, frames)?;
             // A column's frames are not written any more, so the buffer stays as it is while the frames are held.
             let start = self.frames.memory_start().wrapping_add(skipped_bytes as usize);
             (start.cast::<E>(), Owner::Memory(self.frames.clone()))

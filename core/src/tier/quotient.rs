@@ -64,12 +64,12 @@ pub struct Input {
     /// Its smallest and its largest rotation.
     pub rotations: (i32, i32),
     /// Where its rows are had.
-    pub rows: Rows,
+    pub rows: RowSource,
 }
 
 /// Where rows are had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum RowSource {
     /// They are read.
     Read,
     /// They are computed: value(r, k) is the point `c w^(r + n1 k)` itself.
@@ -110,7 +110,7 @@ pub struct TileEnds<'a> {
 impl Coset<'_> {
     /// The order in which rows come in such tiles.
     pub fn order(&self, log_tile_rows: u32) -> Order {
-        let read = self.inputs.iter().filter(|input| input.rows == Rows::Read);
+        let read = self.inputs.iter().filter(|input| input.rows == RowSource::Read);
         Order::new(read.map(|input| input.rotations), self.log_rows, log_tile_rows)
     }
 }

@@ -14,7 +14,7 @@ use spillproof::error::Invalid;
 use spillproof::kernels::vector::{Operand, Operation, Target};
 use spillproof::plonkish::{Builder, CosetDomain, Program, Source, quotient, quotient_in_tiles};
 use spillproof::storage::{Fault, FaultPlan, Storage};
-use spillproof::tier::{self, Answer, Coset, Rows, Tier, TileEnds, Tiles};
+use spillproof::tier::{self, Answer, Coset, RowSource, Tier, TileEnds, Tiles};
 use spillproof::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,12 +92,15 @@ impl Formulas {
                         .unwrap();
                     let earlier = &job.inputs[..at];
                     match job.inputs[at].rows {
-                        Rows::Read => {
-                            let at = earlier.iter().filter(|input| input.rows == Rows::Read).count();
+                        RowSource::Read => {
+                            let at = earlier
+                                .iter()
+                                .filter(|input| input.rows == RowSource::Read)
+                                .count();
                             values[at][&row][k]
                         }
-                        Rows::Identity => x,
-                        Rows::FirstLagrange => vanishing * inverse_n * (x - Fr::ONE).inverse().unwrap(),
+                        RowSource::Identity => x,
+                        RowSource::FirstLagrange => vanishing * inverse_n * (x - Fr::ONE).inverse().unwrap(),
                     }
                 };
                 run(&job.program, query)

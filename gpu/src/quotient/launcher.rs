@@ -1,6 +1,6 @@
 //! The launches over the rows of a coset, in the order of one stream.
 
-use spillproof::tier::{Input, Order, Rows};
+use spillproof::tier::{Input, Order, RowSource};
 
 use super::plan::{CosetPlan, LOG_BATCH_MAX, halo};
 use super::tables::{Numbers, Places, tables};
@@ -81,7 +81,7 @@ impl CosetLauncher {
             window
         });
         let columns: Vec<Window> = columns.collect();
-        let is_read = |&at: &usize| columns[at].input.rows == Rows::Read;
+        let is_read = |&at: &usize| columns[at].input.rows == RowSource::Read;
         let read: Vec<usize> = (0..columns.len()).filter(is_read).collect();
         let rotations = read.iter().map(|&at| columns[at].input.rotations);
         let order = Order::new(rotations, plan.shape().log_rows, plan.log_tile_rows());
@@ -222,9 +222,9 @@ impl CosetLauncher {
                 }
             };
             match column.input.rows {
-                Rows::Read => {}
-                Rows::Identity => self.identity(place, first, rows, stream)?,
-                Rows::FirstLagrange => self.first_lagrange(place, first, rows, stream)?,
+                RowSource::Read => {}
+                RowSource::Identity => self.identity(place, first, rows, stream)?,
+                RowSource::FirstLagrange => self.first_lagrange(place, first, rows, stream)?,
             }
         }
         let place = (tile % self.plan.results()) as usize;

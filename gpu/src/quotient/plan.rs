@@ -13,7 +13,7 @@
 //! Tiles of 2^18 elements keep a device busy, and there are enough of them to copy one while another is
 //! computed.
 
-use spillproof::tier::{Input, Rows};
+use spillproof::tier::{Input, RowSource};
 
 use crate::buffer::leased_bytes;
 use crate::error::{Invalid, Result, Values};
@@ -173,7 +173,11 @@ impl CosetPlan {
 
     /// Rows that cross to the device.
     pub fn total_rows(&self) -> u64 {
-        let read = self.shape.inputs.iter().filter(|input| input.rows == Rows::Read);
+        let read = self
+            .shape
+            .inputs
+            .iter()
+            .filter(|input| input.rows == RowSource::Read);
         read.map(|input| (1 << self.shape.log_rows) + halo(input)).sum()
     }
 
@@ -228,7 +232,7 @@ impl CosetPlan {
         }
     }
 
-    pub(super) fn has(&self, rows: Rows) -> bool {
+    pub(super) fn has(&self, rows: RowSource) -> bool {
         self.shape.inputs.iter().any(|input| input.rows == rows)
     }
 
@@ -241,7 +245,7 @@ impl CosetPlan {
         } = self.shape;
         let log_n = log_rows + log_columns;
         let if_has = |rows, elements: u64| if self.has(rows) { elements } else { 0 };
-        let points = match self.has(Rows::Identity) || self.has(Rows::FirstLagrange) {
+        let points = match self.has(RowSource::Identity) || self.has(RowSource::FirstLagrange) {
             true => power_elements(log_n + 1),
             false => 0,
         };
@@ -249,8 +253,8 @@ impl CosetPlan {
             + power_elements(log_n)
             + power_elements(log_columns)
             + points
-            + if_has(Rows::Identity, 1)
-            + if_has(Rows::FirstLagrange, (1 << log_columns) + (1 << log_rows))
+            + if_has(RowSource::Identity, 1)
+            + if_has(RowSource::FirstLagrange, (1 << log_columns) + (1 << log_rows))
     }
 
     /// Bytes of the tables and of the program's code behind them.
@@ -290,7 +294,7 @@ fn check(shape: &Shape, engine: &Engine) -> Result<()> {
             .into());
         }
     }
-    match shape.inputs.iter().any(|input| input.rows == Rows::Read) {
+    match shape.inputs.iter().any(|input| input.rows == RowSource::Read) {
         true => Ok(()),
         false => Err(Values::Empty {
             what: "columns that a quotient reads",

@@ -12,7 +12,7 @@
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field, batch_inversion};
-use spillproof::tier::Rows;
+use spillproof::tier::RowSource;
 
 use super::plan::CosetPlan;
 use crate::error::{Result, Values};
@@ -63,7 +63,7 @@ pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Pla
     let steps = [omega, omega_inverse].map(|root| tables.step(root.pow([n1]), log_columns, LOG_TILE));
     let twist = tables.powers(omega_inverse, log_n, Fr::ONE);
     let shift_back = tables.powers(shift_inverse, log_columns, scale);
-    let computed = plan.has(Rows::Identity) || plan.has(Rows::FirstLagrange);
+    let computed = plan.has(RowSource::Identity) || plan.has(RowSource::FirstLagrange);
     let mut places = Places {
         steps,
         twist,
@@ -73,10 +73,10 @@ pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Pla
         shift_row: 0,
         lagrange: 0,
     };
-    if plan.has(Rows::Identity) {
+    if plan.has(RowSource::Identity) {
         places.shift = tables.list(vec![shift]);
     }
-    if plan.has(Rows::FirstLagrange) {
+    if plan.has(RowSource::FirstLagrange) {
         places.shift_row = tables.run(shift, n2, Fr::ONE);
         let n = Fr::from(1u64 << log_n);
         let factor = (shift.pow([1 << log_n]) - Fr::ONE) * inverted(n)?;

@@ -3,7 +3,7 @@
 
 use ark_bn254::Fr;
 use ark_ff::{FftField, Field};
-use spillproof::tier::{Input, Order, Rows};
+use spillproof::tier::{Input, Order, RowSource};
 
 use super::{CosetPlan, DeviceCoset, Numbers, Shape};
 use crate::kernels::Kernels;
@@ -30,9 +30,9 @@ fn inputs(random: &Random<Fr>) -> Vec<Input> {
                 column,
                 rotations: (query.rotation, query.rotation),
                 rows: match column {
-                    0 => Rows::Identity,
-                    1 => Rows::FirstLagrange,
-                    _ => Rows::Read,
+                    0 => RowSource::Identity,
+                    1 => RowSource::FirstLagrange,
+                    _ => RowSource::Read,
                 },
             }),
         }
@@ -43,7 +43,7 @@ fn inputs(random: &Random<Fr>) -> Vec<Input> {
 /// All rows of the output, within `vram_bytes` of device memory.
 fn rows(engine: Engine, gpu: &Gpu, kernels: &Kernels, shape: &Shape, vram_bytes: u64) -> Vec<u8> {
     let plan = CosetPlan::new(shape, &engine, vram_bytes, 1 << 14).unwrap();
-    let read = shape.inputs.iter().filter(|input| input.rows == Rows::Read);
+    let read = shape.inputs.iter().filter(|input| input.rows == RowSource::Read);
     let rotations = read.map(|input| input.rotations);
     let order = Order::new(rotations, shape.log_rows, plan.log_tile_rows());
     let slot_bytes = plan.slot_bytes() as usize;

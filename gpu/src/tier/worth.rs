@@ -20,7 +20,7 @@ use spillproof::kernels::curve::Point;
 use spillproof::kernels::msm::{Msm, MsmConfig};
 use spillproof::kernels::ntt::{Domain, Twiddles, each_row};
 use spillproof::kernels::vector::{SCALARS_PER_EIGHT, evaluate};
-use spillproof::tier::{Coset, InTiles, Rows, TileEnds, Tiles};
+use spillproof::tier::{Coset, InTiles, RowSource, TileEnds, Tiles};
 
 use super::device::Device;
 use super::quotient::CosetShape;
@@ -354,7 +354,7 @@ fn measure_quotients(device: &mut Device, job: &CosetShape<'_>, budget: &Budget)
     let mut result = vec![Fr::ZERO; values.len()];
     let ((), processor) = seconds(|| {
         // The rows of each column forward, and the rows of the quotient back.
-        let read = job.inputs.iter().filter(|input| input.rows == Rows::Read);
+        let read = job.inputs.iter().filter(|input| input.rows == RowSource::Read);
         for _ in 0..=read.count() {
             each_row(values.chunks_mut(1 << log_columns).collect(), &twiddles);
         }

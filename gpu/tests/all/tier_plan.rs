@@ -9,7 +9,7 @@ use spillproof::column::{Element, Placement};
 use spillproof::plan::{Job as Offered, Offer};
 use spillproof::plonkish::{Builder, Program};
 use spillproof::stream::{Scalars, Transform, msm, ntt};
-use spillproof::tier::{self, Input, Rows};
+use spillproof::tier::{self, Input, RowSource};
 use spillproof_fake_driver::Code;
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, Offload, Planned, PlannedJob, Request};
@@ -28,7 +28,7 @@ fn numerator() -> (Program<Fr>, Vec<Input>) {
     let input = |column: usize, at: i32| Input {
         column,
         rotations: (at, at),
-        rows: Rows::Read,
+        rows: RowSource::Read,
     };
     (builder.finish(&[product]), vec![input(0, 0), input(1, 1)])
 }

@@ -12,7 +12,7 @@ use spillproof::plan::{Phase, Plan, Rates};
 use spillproof::plonkish::Program;
 use spillproof::step;
 use spillproof::stream::{Scalars, msm};
-use spillproof::tier::{self, Input, Rows};
+use spillproof::tier::{self, Input, RowSource};
 
 use crate::circuit::ConstraintSystem;
 use crate::curve::{Config, Point, Scalar};
@@ -139,9 +139,9 @@ impl Shape {
         let (program, columns) = numerator(&self.cs, self.domain.delta, self.circuits, &unknown);
         // X and l_0 come behind the columns, as in the prover.
         let rows = |column: usize| match column.checked_sub(columns) {
-            None => Rows::Read,
-            Some(0) => Rows::Identity,
-            Some(_) => Rows::FirstLagrange,
+            None => RowSource::Read,
+            Some(0) => RowSource::Identity,
+            Some(_) => RowSource::FirstLagrange,
         };
         let inputs = (0..program.columns()).filter_map(|column| {
             Some(Input {

@@ -1,6 +1,7 @@
 //! The inputs of a quotient: columns by their polynomials, and the cosets to evaluate on.
 
 use crate::column::Column;
+use crate::tier::RowSource;
 
 /// What stands for a column of the program.
 #[derive(Debug)]
@@ -12,6 +13,17 @@ pub enum Source<'a, F> {
     /// The Lagrange polynomial that is 1 at 1 and 0 at all other powers of omega; computed, not read. Its rotation by -i
     /// is the one that is 1 at `omega^i`.
     FirstLagrange,
+}
+
+impl<F> Source<'_, F> {
+    /// Where its rows on a coset come from.
+    pub(super) fn rows(&self) -> RowSource {
+        match self {
+            Self::Coefficients(_) => RowSource::Read,
+            Self::Identity => RowSource::Identity,
+            Self::FirstLagrange => RowSource::FirstLagrange,
+        }
+    }
 }
 
 // Derived, these would ask the same of the field.

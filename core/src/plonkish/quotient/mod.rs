@@ -28,7 +28,7 @@ pub use domain::{CosetDomain, Source};
 pub use plan::{QuotientPlan, QuotientShape};
 
 use self::coset::{Matrix, inverse};
-use self::tile::{Coset, Job, Rows, Window, run_jobs};
+use self::tile::{Coset, Window, slide_all};
 use super::evaluate::register_scalars;
 use super::program::Program;
 use crate::column::{Column, Draft, Element, Region, Workspace};
@@ -97,7 +97,7 @@ fn planned<F: KernelField + NttElement<F> + Element>(
         })?;
     tracing::debug!(?plan, leased_bytes = plan.leased_bytes(), "quotient");
     if workspace.is_dry() {
-        return rehearse(workspace, sources, numerator, &plan);
+        return rehearse(workspace, numerator, &plan);
     }
     let quotient = Quotient {
         matrix: Matrix::new(workspace, &plan, domain.omega)?,
@@ -113,7 +113,6 @@ fn planned<F: KernelField + NttElement<F> + Element>(
 /// The dry run of a quotient that is cut like this.
 fn rehearse<F: KernelField + Element>(
     workspace: &Workspace,
-    sources: &[Source<'_, F>],
     numerator: &Program<F>,
     plan: &QuotientPlan,
 ) -> Result<Vec<Column<F>>> {
@@ -122,11 +121,7 @@ fn rehearse<F: KernelField + Element>(
             dry_run.offered(plan.offered_coset(), plan.held_on_coset_bytes());
         }
         let _held = workspace.hold(plan.leased_bytes(), WHAT)?;
-        let read = (sources.iter().enumerate())
-            .filter(|(index, _)| numerator.rotations(*index).is_some())
-            .filter(|(_, source)| matches!(source, Source::Coefficients(column) if !column.on_disk()));
-        let in_memory = read.count() as u64;
-        dry_run.moved(plan.bytes_read_beside(in_memory), plan.bytes_written());
+        dry_run.moved(plan.bytes_read(), plan.bytes_written());
         dry_run.disk_taken(plan.disk_bytes());
         dry_run.disk_freed(plan.disk_bytes());
         workspace.passed(plan.passes(), plan.work(numerator.instructions()));
@@ -298,12 +293,11 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
         let mut windows = Vec::new();
         let mut columns = transformed.iter();
         for (index, rotations, source) in used {
-            let rows = match source {
-                Source::Coefficients(_) => columns.next().map_or(Rows::Identity, Rows::Column),
-                Source::Identity => Rows::Identity,
-                Source::FirstLagrange => Rows::FirstLagrange,
+            let read = match source {
+                Source::Coefficients(_) => columns.next(),
+                Source::Identity | Source::FirstLagrange => None,
             };
-            windows.push(Window::new(matrix, index, &rows, rotations)?);
+            windows.push(Window::new(matrix, index, (source.rows(), read), rotations)?);
         }
         self.tiles(windows, &coset, inverse(shift)?, scale)
     }
@@ -324,11 +318,7 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
         let mut registers = matrix.vec(scalars as u64, "program registers")?;
         for first_row in (0..plan.rows()).step_by(plan.tile_rows as usize) {
             let tile_rows = plan.tile_rows.min(plan.rows() - first_row);
-            let mut jobs: Vec<Job<F>> = Vec::new();
-            for window in &mut windows {
-                jobs.extend(window.slide(plan.tile_rows, tile_rows)?);
-            }
-            run_jobs(jobs, coset);
+            slide_all(&mut windows, plan.tile_rows, tile_rows, coset)?;
 
             let inputs: Vec<&[F]> = self
                 .numerator

@@ -18,7 +18,7 @@ use crate::kernels::ntt::NttElement;
 use crate::plonkish::program::Program;
 use crate::stream::{beyond, declined, wrong_answer};
 use crate::tier::{
-    self, Answer, InTiles, Input, Order, ReadElements, Rows, Run, SCALAR_BYTES, TileEnds, Tiles,
+    self, Answer, InTiles, Input, Order, ReadElements, RowSource, Run, SCALAR_BYTES, TileEnds, Tiles,
     WriteElements,
 };
 
@@ -45,14 +45,10 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     let inputs = used.iter().map(|&(column, rotations, source)| Input {
         column,
         rotations,
-        rows: match source {
-            Source::Coefficients(_) => Rows::Read,
-            Source::Identity => Rows::Identity,
-            Source::FirstLagrange => Rows::FirstLagrange,
-        },
+        rows: source.rows(),
     });
     let inputs: Vec<Input> = inputs.collect();
-    let read = inputs.iter().filter(|input| input.rows == Rows::Read);
+    let read = inputs.iter().filter(|input| input.rows == RowSource::Read);
     let mut ends = Ends {
         matrix,
         columns: transformed.iter().map(Column::cast).collect::<Result<_>>()?,

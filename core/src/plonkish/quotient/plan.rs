@@ -35,6 +35,7 @@ const LOG_RUN_MIN: u32 = 7;
 const PANEL_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a column's part of a tile from where on it is not made larger.
 const TILE_BYTES_MAX: u64 = 1 << 20;
+
 /// Bytes of a band, in which a panel is written.
 const BAND_BYTES: u64 = 1 << 20;
 /// Bands that a panel has at least, where it has the rows.
@@ -66,6 +67,8 @@ pub struct QuotientShape {
     pub pieces: usize,
     /// Smallest and largest rotation of each column that is read as coefficients.
     pub read: Vec<(i32, i32)>,
+    /// Of these, columns that are on disk.
+    pub read_on_disk: u64,
     /// Smallest and largest rotation of each column that is computed.
     pub computed: Vec<(i32, i32)>,
     /// Registers of the program.
@@ -82,6 +85,7 @@ impl QuotientShape {
         domain: &CosetDomain<F>,
     ) -> Self {
         let (mut read, mut computed, mut frame_elements) = (Vec::new(), Vec::new(), 1);
+        let mut read_on_disk = 0;
         for (index, source) in sources.iter().enumerate() {
             let Some(rotations) = numerator.rotations(index) else {
                 continue;
@@ -89,6 +93,7 @@ impl QuotientShape {
             match source {
                 Source::Coefficients(column) => {
                     read.push(rotations);
+                    read_on_disk += u64::from(column.on_disk());
                     frame_elements = column.frame_elements().max(frame_elements);
                 }
                 Source::Identity | Source::FirstLagrange => computed.push(rotations),
@@ -99,6 +104,7 @@ impl QuotientShape {
             log_cosets: domain.log_cosets,
             pieces: domain.pieces,
             read,
+            read_on_disk,
             computed,
             registers: numerator.registers(),
             frame_elements,
@@ -295,14 +301,6 @@ impl QuotientPlan {
         }
     }
 
-    /// Bytes read from disk, where so many of the columns of coefficients are in memory.
-    pub(super) fn bytes_read_beside(&self, in_memory: u64) -> u64 {
-        let frame_bytes = self.shape.frame_elements * SCALAR_BYTES;
-        let input_bytes = (SCALAR_BYTES << self.shape.log_n).next_multiple_of(frame_bytes);
-        let unread = self.input_passes() * input_bytes * in_memory.min(self.shape.read.len() as u64);
-        self.bytes_read().saturating_sub(unread)
-    }
-
     /// Bytes that the columns between the passes take on disk, at most.
     pub(super) fn disk_bytes(&self) -> u64 {
         let cosets = 1u64 << self.shape.log_cosets;
@@ -344,7 +342,7 @@ impl QuotientPlan {
     /// Bytes read from disk.
     pub fn bytes_read(&self) -> u64 {
         let cosets = 1u64 << self.shape.log_cosets;
-        let inputs = self.shape.read.len() as u64 * self.input_bytes();
+        let inputs = self.shape.read_on_disk * self.input_bytes();
         if self.scratch != Placement::Disk {
             return self.input_passes() * inputs;
         }
@@ -399,7 +397,9 @@ impl QuotientPlan {
         let transfers = (columns + 2) * panels * self.rows() + (columns + 1) * tiles;
         let steps = (columns + 1) * panels + tiles;
         let first = self.input_passes() * columns * panels * self.rows();
-        self.bytes_read()
+        // The first touch of memory costs about as much as a transfer.
+        self.leased_bytes()
+            + self.bytes_read()
             + self.bytes_written()
             + cosets * (transfers * TRANSFER_BYTES + steps * STEP_BYTES)
             + first * TRANSFER_BYTES

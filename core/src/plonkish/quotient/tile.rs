@@ -15,16 +15,7 @@ use crate::column::{Column, Element, Reader, Region};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, Twiddles, each_row};
 use crate::kernels::poly;
-
-/// Where a window's rows come from.
-pub(super) enum Rows<'a, F> {
-    /// A column that [`Matrix::coset_rows`] made.
-    Column(&'a Column<F>),
-    /// The points themselves.
-    Identity,
-    /// The first Lagrange polynomial, times what [`Coset::first_lagrange`] says.
-    FirstLagrange,
-}
+use crate::tier::RowSource;
 
 /// What all windows over a coset share.
 pub(super) struct Coset<'a, F> {
@@ -38,12 +29,6 @@ pub(super) struct Coset<'a, F> {
     pub rows: u64,
 }
 
-enum Kind<F> {
-    Read(Reader<F>),
-    Identity,
-    FirstLagrange,
-}
-
 pub(super) struct Window<F: Copy> {
     /// The program's name for it.
     pub column: usize,
@@ -51,7 +36,9 @@ pub(super) struct Window<F: Copy> {
     first: i64,
     halo: u64,
     row_len: usize,
-    kind: Kind<F>,
+    source: RowSource,
+    /// Of a column that [`Matrix::coset_rows`] made, if rows are read.
+    reader: Option<Reader<F>>,
     values: LeasedVec<F>,
     /// Row of the walk that comes next.
     next: i64,
@@ -60,42 +47,35 @@ pub(super) struct Window<F: Copy> {
 }
 
 /// A row that has come, and has to be made values.
-pub(super) struct Job<'a, F> {
+pub(super) struct NewRow<'a, F> {
     values: &'a mut [F],
     row: i64,
-    kind: JobKind,
-}
-
-#[derive(Clone, Copy)]
-enum JobKind {
-    Transform,
-    Identity,
-    FirstLagrange,
+    source: RowSource,
 }
 
 impl<F: KernelField + NttElement<F> + Element> Window<F> {
-    /// A window on `rows` for the rotations `(smallest, largest)`, before the first tile.
-    pub fn new(matrix: &Matrix<F>, column: usize, rows: &Rows<F>, rotations: (i32, i32)) -> Result<Self> {
+    /// A window for the rotations `(smallest, largest)`, before the first tile: on the rows of `read`, or on rows that are computed.
+    pub fn new(
+        matrix: &Matrix<F>,
+        column: usize,
+        (source, read): (RowSource, Option<&Column<F>>),
+        rotations: (i32, i32),
+    ) -> Result<Self> {
         let (tile_rows, n1, n2) = (matrix.plan.tile_rows, matrix.plan.rows(), matrix.plan.row_len());
         let (first, halo) = (i64::from(rotations.0), halo(rotations));
-        let kind = match rows {
-            Rows::Column(column) => {
-                let regions = pieces(halo, n1, tile_rows).map(move |(start, len)| Region::Wrapped {
-                    start: (first + start as i64).rem_euclid(n1 as i64) as u64 * n2,
-                    len: len * n2,
-                    modulus: n1 * n2,
-                });
-                Kind::Read(column.reader(regions, 1)?)
-            }
-            Rows::Identity => Kind::Identity,
-            Rows::FirstLagrange => Kind::FirstLagrange,
-        };
+        let regions = pieces(halo, n1, tile_rows).map(move |(start, len)| Region::Wrapped {
+            start: (first + start as i64).rem_euclid(n1 as i64) as u64 * n2,
+            len: len * n2,
+            modulus: n1 * n2,
+        });
+        let reader = read.map(|column| column.reader(regions, 1)).transpose()?;
         Ok(Self {
             column,
             first,
             halo,
             row_len: n2 as usize,
-            kind,
+            source,
+            reader,
             values: matrix.vec((tile_rows + halo) * n2, "rows on a coset")?,
             next: first,
             held: 0,
@@ -104,7 +84,7 @@ impl<F: KernelField + NttElement<F> + Element> Window<F> {
 
     /// Goes on to the next tile, of `rows` rows (all but the last have `tile_rows`): reads what is missing, and gives it to
     /// be made values.
-    pub fn slide(&mut self, tile_rows: u64, rows: u64) -> Result<Vec<Job<'_, F>>> {
+    pub fn slide(&mut self, tile_rows: u64, rows: u64) -> Result<Vec<NewRow<'_, F>>> {
         let (row_len, halo) = (self.row_len, self.halo as usize);
         let mut first_new = self.held;
         if first_new > halo {
@@ -120,22 +100,18 @@ impl<F: KernelField + NttElement<F> + Element> Window<F> {
         while held < target {
             let missing = if held < halo { halo - held } else { target - held };
             let len = missing.min(tile_rows as usize);
-            if let Kind::Read(reader) = &mut self.kind {
+            if let Some(reader) = &mut self.reader {
                 reader.next_into(&mut self.values[held * row_len..(held + len) * row_len])?;
             }
             held += len;
         }
         self.held = held;
         self.next += (held - first_new) as i64;
-        let kind = match self.kind {
-            Kind::Read(_) => JobKind::Transform,
-            Kind::Identity => JobKind::Identity,
-            Kind::FirstLagrange => JobKind::FirstLagrange,
-        };
+        let source = self.source;
         let new = self.values[first_new * row_len..held * row_len].chunks_exact_mut(row_len);
         Ok(new
             .zip(first_row..)
-            .map(|(values, row)| Job { values, row, kind })
+            .map(|(values, row)| NewRow { values, row, source })
             .collect())
     }
 
@@ -156,30 +132,44 @@ fn pieces(halo: u64, rows: u64, tile_rows: u64) -> impl Iterator<Item = (u64, u6
     cut(0, halo).chain(cut(halo, halo + rows))
 }
 
+/// All windows go on to the next tile, side by side: each waits for its own transfer.
+pub(super) fn slide_all<'a, F: KernelField + NttElement<F> + Element>(
+    windows: &'a mut [Window<F>],
+    tile_rows: u64,
+    rows: u64,
+    coset: &Coset<F>,
+) -> Result<()> {
+    let new: Vec<Vec<NewRow<'a, F>>> = windows
+        .par_iter_mut()
+        .map(|window| window.slide(tile_rows, rows))
+        .collect::<Result<_>>()?;
+    make_values(new.into_iter().flatten().collect(), coset);
+    Ok(())
+}
+
 /// Makes row values, on the rayon pool.
-pub(super) fn run_jobs<F: KernelField + NttElement<F>>(jobs: Vec<Job<F>>, coset: &Coset<F>) {
-    let (mut transformed, computed): (Vec<_>, Vec<_>) = jobs
-        .into_iter()
-        .partition(|job| matches!(job.kind, JobKind::Transform));
-    computed.into_par_iter().for_each(|job| job.compute(coset));
-    let rows = transformed.iter_mut().map(|job| &mut *job.values).collect();
-    each_row(rows, coset.along);
-    for job in transformed {
-        let around = job.row.div_euclid(coset.rows as i64);
-        let around = around.rem_euclid(job.values.len() as i64) as usize;
+fn make_values<F: KernelField + NttElement<F>>(rows: Vec<NewRow<F>>, coset: &Coset<F>) {
+    let (mut read, computed): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|row| row.source == RowSource::Read);
+    computed.into_par_iter().for_each(|row| row.compute(coset));
+    let transformed = read.iter_mut().map(|row| &mut *row.values).collect();
+    each_row(transformed, coset.along);
+    for row in read {
+        let around = row.row.div_euclid(coset.rows as i64);
+        let around = around.rem_euclid(row.values.len() as i64) as usize;
         if around > 0 {
-            job.values.rotate_left(around);
+            row.values.rotate_left(around);
         }
     }
 }
 
-impl<F: KernelField + NttElement<F>> Job<'_, F> {
+impl<F: KernelField + NttElement<F>> NewRow<'_, F> {
     /// Makes the row values of a column that is computed, on this thread.
     fn compute(mut self, coset: &Coset<F>) {
-        match self.kind {
-            JobKind::Transform => {}
-            JobKind::Identity => self.points(coset, F::ZERO),
-            JobKind::FirstLagrange => {
+        match self.source {
+            RowSource::Read => {}
+            RowSource::Identity => self.points(coset, F::ZERO),
+            RowSource::FirstLagrange => {
                 self.points(coset, F::ONE);
                 // No point of a coset is 1, or the vanishing polynomial would be zero on it.
                 poly::invert_chunk(self.values);

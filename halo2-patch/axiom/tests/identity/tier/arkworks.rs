@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use ark_bn254::{g1, Fr as Scalar, G1Affine as Point, G1Projective};
 use ark_ec::{AffineRepr, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field};
-use halo2_axiom::spillproof::tier::{self, Answer, Coset, ReadElements, Rows, Tier, Tiles};
+use halo2_axiom::spillproof::tier::{self, Answer, Coset, ReadElements, RowSource, Tier, Tiles};
 use spillproof::budget::Budget;
 use spillproof::column::Element;
 use spillproof::commit::G1;
@@ -164,7 +164,7 @@ struct Matrix<'a> {
     scale: Scalar,
     program: tier::Program<'a>,
     /// Of each query of the program: where its rows are had, which of the inputs that are read it is, and its rotation.
-    queries: Vec<(Rows, usize, i64)>,
+    queries: Vec<(RowSource, usize, i64)>,
 }
 
 /// Values of rows that came, by input and row.
@@ -176,7 +176,7 @@ impl<'a> Matrix<'a> {
             let at = job.inputs.iter().position(|input| input.column == column);
             let at = at.unwrap();
             let before = job.inputs[..at].iter();
-            let read_before = before.filter(|input| input.rows == Rows::Read).count();
+            let read_before = before.filter(|input| input.rows == RowSource::Read).count();
             (job.inputs[at].rows, read_before, i64::from(rotation))
         });
         Self {
@@ -213,9 +213,9 @@ impl<'a> Matrix<'a> {
             self.shift * self.omega.pow([exponent.rem_euclid(n) as u64])
         };
         match rows {
-            Rows::Read => values[&(input, row)][point],
-            Rows::Identity => x(),
-            Rows::FirstLagrange => {
+            RowSource::Read => values[&(input, row)][point],
+            RowSource::Identity => x(),
+            RowSource::FirstLagrange => {
                 let n = n as u64;
                 (self.shift.pow([n]) - Scalar::ONE) / (Scalar::from(n) * (x() - Scalar::ONE))
             }

@@ -1,0 +1,125 @@
+//! Pages that buffers have left, for the buffers that come next.
+//!
+//! Fresh pages are slow: the system clears each of them at its first use, and on a virtual machine may have to get it from its host. A
+//! proof makes and drops the same few sizes over and over. So the pages of a dropped buffer stay mapped, and the next buffer of their size
+//! or less takes them. They are in no lease: [`Idle::trim`] lets them go as soon as leases and idle pages together would pass the most that
+//! leases alone took so far, or [`SHARE_MAX`] of the limit.
+
+use std::collections::BTreeMap;
+
+use super::pages::Pages;
+
+/// Leases and idle pages together take at most this part of the limit, so that the system has room beside a tight budget.
+const SHARE_MAX: (u64, u64) = (7, 8);
+
+/// Idle maps by length.
+#[derive(Default)]
+pub(super) struct Idle {
+    maps: BTreeMap<usize, Vec<Pages>>,
+    bytes: u64,
+}
+
+impl Idle {
+    /// The most bytes of idle pages beside `held_bytes` of leases.
+    pub fn room(held_bytes: u64, peak_bytes: u64, limit_bytes: u64) -> u64 {
+        let (part, whole) = SHARE_MAX;
+        let share_bytes = (u128::from(limit_bytes) * u128::from(part) / u128::from(whole)) as u64;
+        peak_bytes.min(share_bytes).saturating_sub(held_bytes)
+    }
+
+    /// Keeps the pages of a buffer.
+    pub fn keep(&mut self, pages: Pages) {
+        let bytes = pages.bytes();
+        self.bytes += bytes as u64;
+        self.maps.entry(bytes).or_default().push(pages);
+    }
+
+    /// `bytes` of any content, of the smallest map that is long enough.
+    pub fn take(&mut self, bytes: usize) -> Option<Pages> {
+        let (&found, _) = self.maps.range(bytes..).next()?;
+        let mut pages = self.remove(found)?;
+        if let Some(rest) = pages.split_off(bytes) {
+            self.keep(rest);
+        }
+        Some(pages)
+    }
+
+    /// Gives up maps, the largest first, until at most `room_bytes` are left.
+    pub fn trim(&mut self, room_bytes: u64) -> Vec<Pages> {
+        let mut given_up = Vec::new();
+        while self.bytes > room_bytes
+            && let Some((&largest, _)) = self.maps.last_key_value()
+        {
+            given_up.extend(self.remove(largest));
+        }
+        given_up
+    }
+
+    fn remove(&mut self, bytes: usize) -> Option<Pages> {
+        let maps = self.maps.get_mut(&bytes)?;
+        let pages = maps.pop();
+        if maps.is_empty() {
+            self.maps.remove(&bytes);
+        }
+        self.bytes -= pages.as_ref().map_or(0, |pages| pages.bytes() as u64);
+        pages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::budget::{Budget, PAGE_BYTES};
+
+    const PAGE: u64 = PAGE_BYTES as u64;
+
+    fn idle_bytes(budget: &Budget) -> u64 {
+        budget.ledger.state().idle.bytes
+    }
+
+    #[test]
+    fn pages_of_a_dropped_buffer_are_taken_again() {
+        let budget = Budget::new(1 << 20);
+        let mut buffer = budget.buffer(8 * PAGE_BYTES, "first").unwrap();
+        let start = buffer.as_ptr();
+        buffer.fill(7);
+        drop(buffer);
+        assert_eq!((budget.held_bytes(), idle_bytes(&budget)), (0, 8 * PAGE));
+        let small = budget.buffer(3 * PAGE_BYTES, "second").unwrap();
+        assert_eq!((small.as_ptr(), small.len()), (start, 3 * PAGE_BYTES));
+        assert!(small.iter().all(|byte| *byte == 0), "zeroed");
+        assert_eq!((budget.held_bytes(), idle_bytes(&budget)), (3 * PAGE, 5 * PAGE));
+        let rest = budget.vec(5 * PAGE_BYTES, 1u8, "third").unwrap();
+        assert_eq!(rest.as_ptr(), start.wrapping_add(3 * PAGE_BYTES));
+        assert!(rest.iter().all(|byte| *byte == 1));
+        assert_eq!((idle_bytes(&budget), budget.peak_bytes()), (0, 8 * PAGE));
+    }
+
+    #[test]
+    fn idle_pages_never_raise_the_peak() {
+        let budget = Budget::new(100 * PAGE);
+        let buffers = [1, 2, 4, 8].map(|pages| budget.buffer(pages * PAGE_BYTES, "buffers").unwrap());
+        drop(buffers);
+        assert_eq!((idle_bytes(&budget), budget.peak_bytes()), (15 * PAGE, 15 * PAGE));
+        // Memory of another kind: the largest maps make room.
+        let lease = budget.lease(6 * PAGE, "heap").unwrap();
+        assert_eq!((idle_bytes(&budget), budget.peak_bytes()), (7 * PAGE, 15 * PAGE));
+        let more = budget.lease(10 * PAGE, "heap").unwrap();
+        assert_eq!((idle_bytes(&budget), budget.peak_bytes()), (0, 16 * PAGE));
+        drop((lease, more));
+        let buffer = budget.buffer(8 * PAGE_BYTES, "buffer").unwrap();
+        drop(buffer);
+        assert_eq!(idle_bytes(&budget), 8 * PAGE);
+        budget.restart_peak();
+        assert_eq!((idle_bytes(&budget), budget.peak_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_tight_budget_keeps_an_eighth_free() {
+        let budget = Budget::new(16 * PAGE);
+        drop(budget.buffer(16 * PAGE_BYTES, "all").unwrap());
+        assert_eq!(idle_bytes(&budget), 0, "one map of more than the share");
+        let halves = [0, 1].map(|_| budget.buffer(8 * PAGE_BYTES, "halves").unwrap());
+        drop(halves);
+        assert_eq!(idle_bytes(&budget), 8 * PAGE);
+    }
+}
