@@ -10,7 +10,7 @@ use ark_bn254::G1Projective;
 use halo2_axiom::spillproof::OpeningScheme;
 use spillproof::Session;
 use spillproof::budget::{Budget, ByteSize};
-use spillproof::plan::{Job, Offer, Phase, Plan, Rates};
+use spillproof::plan::{GRAIN_BYTES, Job, Offer, Phase, Plan, Rates};
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 use spillproof_circuits::dropin::{proof, prover};
 use spillproof_circuits::{Kind, Scheme};
@@ -233,6 +233,40 @@ fn the_smallest_budget_works_and_a_quarter_less_is_refused() {
             Err(spillproof::Error::BudgetTooSmall { needed_bytes, .. }) if needed_bytes == smallest
         ));
         happens(kind, k, Scheme::Shplonk, smallest);
+    }
+}
+
+/// Columns that are kept in memory leave what later steps need: a short circuit of many columns works in its smallest budget and in all
+/// larger ones, and a smaller one is refused before anything is written.
+#[test]
+fn every_budget_from_the_smallest_on_works() {
+    let _alone = alone();
+    for (kind, k) in [(Kind::Wide, 9), (Kind::Lookups, 8), (Kind::Chain, 8)] {
+        let smallest = planned(kind, k, Scheme::Gwc, 1 << 30)
+            .unwrap()
+            .smallest_budget_bytes
+            .max(
+                planned(kind, k, Scheme::Shplonk, 1 << 30)
+                    .unwrap()
+                    .smallest_budget_bytes,
+            );
+        for sixteenths in [16, 17, 20, 24, 32, 48, 80, 200] {
+            let budget_bytes = smallest / 16 * sixteenths;
+            println!("{kind:?} {k}: {budget_bytes} bytes");
+            happens(kind, k, Scheme::Shplonk, budget_bytes.max(smallest));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let session = Session::builder()
+            .memory(ByteSize::Bytes(smallest - GRAIN_BYTES))
+            .dir(dir.path());
+        let session = Arc::new(session.threads(THREADS).build().unwrap());
+        let _current = session.install();
+        let params = proof::insecure_params(k, 1);
+        let written = session.storage().stats().bytes_written;
+        let refusal = proof::verifying_key(&params, kind, k).unwrap_err().to_string();
+        let needed = spillproof::budget::format_bytes(smallest);
+        assert!(refusal.contains(&needed), "{refusal} does not name {needed}");
+        assert_eq!(session.storage().stats().bytes_written, written);
     }
 }
 

@@ -8,9 +8,10 @@
 //!   sum of needed(all tasks, this one too) + what no task holds <= limit
 //! ```
 //!
-//! Then each may take up to its share, `needed + an equal part of the rest`, and keeps no more small columns in memory: with all
+//! Then each may take up to its share, `needed + an equal part of the rest`, and keeps no more columns in memory: with all
 //! columns on disk, a task works in every budget from its minimum on. Tasks are admitted in the order in which they came. Shares only
-//! change between stages: the caller holds the workspace's turn when it opens an account.
+//! change between stages: the caller holds the workspace's turn when it opens an account. A task that is alone keeps columns in memory as
+//! long as so much stays free as its [dry run](crate::plan::reserve_bytes) said ([`Account::reserve`]).
 //!
 //! A lease belongs to the account of its thread: the one that the thread has [entered](Account::enter), and on threads of the
 //! session's pool the one whose turn it is. Leases that outlive their account, and those of no account, count as held by no task.
@@ -24,6 +25,9 @@ use crate::error::Result;
 
 /// Computes the smallest budget in which a task works.
 pub type Minimum = Box<dyn Fn() -> Result<u64> + Send + Sync>;
+
+/// A column is kept in memory if it takes at most this part of what is left.
+const COLUMN_SHARE: u64 = 32;
 
 thread_local! {
     /// Ledger and account that this thread has entered.
@@ -77,6 +81,8 @@ struct Open {
     held_bytes: u64,
     needed_bytes: u64,
     share_bytes: u64,
+    /// Columns that may be in memory or on disk leave so much free.
+    reserve_bytes: u64,
     /// Was not alone at all times.
     has_shared: bool,
 }
@@ -127,8 +133,12 @@ impl Accounts {
         self.share(holder).map_or(u64::MAX, |open| open.share_bytes)
     }
 
-    pub fn has_shared(&self, holder: Holder) -> bool {
-        self.share(holder).is_some_and(|open| open.has_shared)
+    /// What columns that may be in memory or on disk leave free; everything, once several tasks share the budget.
+    pub fn column_reserve_bytes(&self, holder: Holder) -> u64 {
+        self.share(holder).map_or(0, |open| match open.has_shared {
+            true => u64::MAX,
+            false => open.reserve_bytes,
+        })
     }
 
     pub fn take(&mut self, account: Option<u64>, bytes: u64) {
@@ -204,6 +214,7 @@ impl Accounts {
             held_bytes: 0,
             needed_bytes,
             share_bytes: u64::MAX,
+            reserve_bytes: 0,
             has_shared: !self.open.is_empty(),
         };
         self.open.insert(id, open);
@@ -284,12 +295,15 @@ impl Budget {
         POOL_OF.set(Some(self.ledger.id));
     }
 
-    /// Whether small columns may stay in memory ([`Placement::Auto`](crate::column::Placement::Auto)): not once several tasks share the
-    /// budget, since what is kept in memory is missing later.
-    pub(crate) fn keeps_small_columns(&self) -> bool {
+    /// Whether a column of `bytes` that may be in memory or on disk ([`Placement::Auto`](crate::column::Placement::Auto)) is kept in memory:
+    /// if it is a small part of what is left, and leaves what later steps need.
+    pub(crate) fn keeps_column(&self, bytes: u64) -> bool {
         let state = self.ledger.state();
         let holder = state.accounts.holder(self.ledger.id);
-        !state.accounts.has_shared(holder)
+        let available_bytes = self.ledger.available_bytes(&state);
+        let of_task = state.accounts.column_reserve_bytes(holder);
+        let reserve_bytes = of_task.max(self.ledger.column_reserve_bytes);
+        bytes <= available_bytes / COLUMN_SHARE && available_bytes - bytes >= reserve_bytes
     }
 }
 
@@ -362,6 +376,24 @@ impl Task {
 }
 
 impl Account {
+    /// From now on, columns that may be in memory or on disk leave at least `bytes` free.
+    pub(crate) fn reserve(&self, bytes: u64) {
+        let mut state = self.budget.ledger.state();
+        if let Some(open) = state.accounts.open.get_mut(&self.id) {
+            open.reserve_bytes = open.reserve_bytes.max(bytes);
+        }
+    }
+
+    /// Whether it was not alone at all times.
+    pub(crate) fn has_shared(&self) -> bool {
+        let state = self.budget.ledger.state();
+        state
+            .accounts
+            .open
+            .get(&self.id)
+            .is_some_and(|open| open.has_shared)
+    }
+
     /// Makes leases of this thread the account's.
     pub fn enter(&self) -> Entered {
         Entered {
@@ -421,7 +453,9 @@ mod tests {
         let columns = {
             let _first = first.enter();
             assert_eq!((budget.limit_bytes(), budget.available_bytes()), (1000, 900));
-            assert!(budget.keeps_small_columns());
+            assert!(budget.keeps_column(28) && !budget.keeps_column(29));
+            first.reserve(880);
+            assert!(budget.keeps_column(20) && !budget.keeps_column(21));
             budget.lease(300, "columns").unwrap()
         };
         // 100 + (300 + 200) + 401 > 1000.
@@ -430,7 +464,7 @@ mod tests {
         {
             // 500 and 300 are needed, and 100 are left for both.
             let _first = first.enter();
-            assert!(!budget.keeps_small_columns());
+            assert!(!budget.keeps_column(1));
             assert_eq!((budget.limit_bytes(), budget.available_bytes()), (550, 250));
             let refused = budget.lease(251, "tile").unwrap_err().to_string();
             assert!(refused.contains("other tasks"), "{refused}");
@@ -453,7 +487,7 @@ mod tests {
         assert_eq!(budget.available_bytes(), 700);
         drop(columns);
         assert_eq!(budget.available_bytes(), 1000);
-        assert!(!budget.keeps_small_columns());
+        assert!(!budget.keeps_column(1));
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub struct Budget {
 struct Ledger {
     id: u64,
     limit_bytes: u64,
+    /// Columns that may be in memory or on disk leave so much free.
+    column_reserve_bytes: u64,
     /// The process that made it.
     process: u32,
     state: Mutex<State>,
@@ -110,10 +112,16 @@ pub struct LeaseReport {
 impl Budget {
     /// A ledger of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Self {
+        Self::with_reserve(limit_bytes, 0)
+    }
+
+    /// As [`Self::new`], for a dry run: columns that may be in memory or on disk leave `column_reserve_bytes` free.
+    pub(crate) fn with_reserve(limit_bytes: u64, column_reserve_bytes: u64) -> Self {
         Self {
             ledger: Arc::new(Ledger {
                 id: account::next_id(),
                 limit_bytes,
+                column_reserve_bytes,
                 process: std::process::id(),
                 state: Mutex::default(),
                 asking: Mutex::default(),

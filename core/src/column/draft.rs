@@ -17,11 +17,6 @@ use crate::error::Invalid;
 /// Transfers that a draft keeps behind its caller, and so buffers that it has at most, unless it is told otherwise.
 const WRITES_BEHIND: usize = 2;
 
-/// Whether [`Placement::Auto`] keeps a column of `bytes` in memory.
-fn is_small(workspace: &Workspace, bytes: u64) -> bool {
-    workspace.budget.keeps_small_columns() && bytes <= workspace.budget.available_bytes() / 32
-}
-
 /// The frames of a draft in a dry run: leases are those of a real one.
 fn dry_frames(
     workspace: &Workspace,
@@ -35,7 +30,9 @@ fn dry_frames(
     let buffer = match placement {
         Placement::Disk => None,
         Placement::Memory => Some(workspace.hold(bytes, "column in memory")?),
-        Placement::Auto if is_small(workspace, bytes) => workspace.hold(bytes, "column in memory").ok(),
+        Placement::Auto if workspace.budget.keeps_column(bytes) => {
+            workspace.hold(bytes, "column in memory").ok()
+        }
         Placement::Auto => None,
     };
     let file = match buffer {
@@ -122,7 +119,7 @@ impl<E: Element> Draft<E> {
         let in_memory = match placement {
             Placement::Disk => None,
             Placement::Memory => Some(buffer()?),
-            Placement::Auto if is_small(workspace, bytes) => buffer().ok(),
+            Placement::Auto if workspace.budget.keeps_column(bytes) => buffer().ok(),
             Placement::Auto => None,
         };
         let frames = match in_memory {

@@ -86,6 +86,8 @@ pub struct Plan {
 
 /// Budgets are searched in steps of so many bytes.
 pub const GRAIN_BYTES: u64 = 64 << 10;
+/// Reserves that are tried, besides none and all: a half of the budget, three quarters, and so on.
+const RESERVES_LOG: u32 = 4;
 /// No circuit needs more than this.
 const BUDGET_BYTES_MAX: u64 = 1 << 46;
 
@@ -106,22 +108,7 @@ impl Plan {
             })?;
         pool.install(|| {
             let smallest_budget_bytes = smallest_above(run, 0)?;
-            let workspace = match dry_run(run, budget_bytes) {
-                Ok(workspace) => workspace,
-                Err(Error::BudgetTooSmall { what, .. }) => {
-                    // More memory is not always enough: what is small for it is kept in it.
-                    let needed_bytes = match smallest_budget_bytes > budget_bytes {
-                        true => smallest_budget_bytes,
-                        false => smallest_above(run, budget_bytes)?,
-                    };
-                    return Err(Error::BudgetTooSmall {
-                        what,
-                        needed_bytes,
-                        limit_bytes: budget_bytes,
-                    });
-                }
-                Err(other) => return Err(other),
-            };
+            let (workspace, _) = with_least_reserve(run, budget_bytes)?;
             let record = workspace.dry_run();
             let steps = record.map(|record| record.steps()).unwrap_or_default();
             Ok(Self {
@@ -181,12 +168,48 @@ impl Step {
     }
 }
 
-/// Runs dry within `budget_bytes`.
+/// What columns that may be in memory or on disk have to leave free, so that `run` ends well within `limit_bytes`, of which `held_bytes` are
+/// held by others, or by what an earlier part of `run` left. The more they leave, the more of them are on disk. On the threads of the
+/// rayon pool that this is called from.
+///
+/// # Errors
+/// [`Error::BudgetTooSmall`] with the smallest budget that works; other errors of `run`.
+pub fn reserve_bytes(run: &DryRunOf<'_>, limit_bytes: u64, held_bytes: u64) -> Result<u64> {
+    // Part of what is held may be what the run would hold: then the limit decides.
+    let beside = with_least_reserve(run, limit_bytes.saturating_sub(held_bytes));
+    let found = match beside {
+        Err(Error::BudgetTooSmall { .. }) if held_bytes > 0 => with_least_reserve(run, limit_bytes),
+        other => other,
+    };
+    found.map(|(_, reserve_bytes)| reserve_bytes)
+}
+
+/// The dry run with the least reserve that ends well, and the reserve.
+fn with_least_reserve(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<(Workspace, u64)> {
+    let reserves = std::iter::once(0)
+        .chain((1..=RESERVES_LOG).map(|log| budget_bytes - (budget_bytes >> log)))
+        .chain([budget_bytes]);
+    let mut refused = String::new();
+    for reserve_bytes in reserves {
+        match dry_run(run, budget_bytes, reserve_bytes) {
+            Ok(workspace) => return Ok((workspace, reserve_bytes)),
+            Err(Error::BudgetTooSmall { what, .. }) => refused = what,
+            Err(other) => return Err(other),
+        }
+    }
+    Err(Error::BudgetTooSmall {
+        what: refused,
+        needed_bytes: smallest_above(run, budget_bytes)?,
+        limit_bytes: budget_bytes,
+    })
+}
+
+/// Runs dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free.
 ///
 /// # Errors
 /// Those of the run; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
-fn dry_run(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<Workspace> {
-    let workspace = Workspace::dry(Budget::new(budget_bytes));
+fn dry_run(run: &DryRunOf<'_>, budget_bytes: u64, reserve_bytes: u64) -> Result<Workspace> {
+    let workspace = Workspace::dry(Budget::with_reserve(budget_bytes, reserve_bytes));
     let step = || {
         workspace
             .dry_run()
@@ -213,10 +236,10 @@ fn dry_run(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<Workspace> {
     }
 }
 
-/// The smallest budget above `budget_bytes` with which a dry run ends well: the first one on the way up, in steps of a 32nd,
-/// and then the end of that step.
+/// The smallest budget above `budget_bytes` with which a dry run ends well that keeps no column in memory: the first one on the way up,
+/// in steps of a 32nd, and then the end of that step.
 fn smallest_above(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<u64> {
-    let works = |grains: u64| match dry_run(run, grains * GRAIN_BYTES) {
+    let works = |grains: u64| match dry_run(run, grains * GRAIN_BYTES, grains * GRAIN_BYTES) {
         Ok(_) => Ok(true),
         Err(Error::BudgetTooSmall { .. }) => Ok(false),
         Err(other) => Err(other),

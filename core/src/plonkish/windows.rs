@@ -15,7 +15,7 @@
 
 use super::evaluate::register_scalars;
 use super::program::Program;
-use crate::budget::{LeasedVec, PAGE_BYTES};
+use crate::budget::{Budget, LeasedVec, PAGE_BYTES};
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace};
 use crate::dry::Work;
 use crate::error::Invalid;
@@ -57,7 +57,7 @@ fn evaluate_in_turn<F: KernelField + Element>(
     let mut chunk = CHUNK_ROWS_MAX.min(rows.next_power_of_two()).max(chunk_min);
     let needed = loop {
         let windows = Windows::new(columns, program, rows, chunk)?;
-        let needed = windows.leased_bytes(placement, available);
+        let needed = windows.leased_bytes(placement, &workspace.budget);
         if needed <= available {
             return match workspace.is_dry() {
                 true => windows.rehearse(workspace, placement),
@@ -173,7 +173,7 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
     }
 
     /// Bytes that are leased, at most.
-    fn leased_bytes(&self, placement: Placement, available: u64) -> u64 {
+    fn leased_bytes(&self, placement: Placement, budget: &Budget) -> u64 {
         let element_bytes = F::BYTES as u64;
         let window = |window: &Window<'_, F>| {
             let (len, frame) = (self.chunk + window.halo, window.column.frame_elements());
@@ -187,7 +187,7 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
         let in_memory = match placement {
             Placement::Disk => 0,
             Placement::Memory => column_bytes,
-            Placement::Auto if column_bytes <= available / 32 => column_bytes,
+            Placement::Auto if budget.keeps_column(column_bytes) => column_bytes,
             Placement::Auto => 0,
         };
         let tile = pages(self.chunk * element_bytes);

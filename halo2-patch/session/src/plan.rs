@@ -10,6 +10,7 @@ use spillproof::commit::SRS_FRAME_BYTES;
 use spillproof::error::Invalid;
 use spillproof::plan::{Phase, Plan, Rates};
 use spillproof::plonkish::Program;
+use spillproof::session::Task;
 use spillproof::step;
 use spillproof::stream::{Scalars, msm};
 use spillproof::tier::{self, Input, RowSource};
@@ -63,13 +64,24 @@ impl Shape {
         threads: usize,
         rates: &Rates,
     ) -> spillproof::Result<Plan> {
-        let run = |workspace: &Workspace| match self.run::<T>(workspace) {
+        Plan::new(&self.dry_run::<T>(), budget_bytes, threads, rates)
+    }
+
+    /// Says what the task has to leave free of the budget while it runs: see [`Task::rehearse`].
+    ///
+    /// # Errors
+    /// As [`Self::plan`].
+    pub fn rehearse<T: Cell>(&self, task: &Task) -> spillproof::Result<()> {
+        task.rehearse(&self.dry_run::<T>())
+    }
+
+    fn dry_run<T: Cell>(&self) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {
+        |workspace| match self.run::<T>(workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),
             // All that fails in a dry run is the workspace.
             Err(Error::Protocol(error) | Error::Opening(error)) => Err(engines(error)),
-        };
-        Plan::new(&run, budget_bytes, threads, rates)
+        }
     }
 
     /// Keys and a proof in a dry workspace.

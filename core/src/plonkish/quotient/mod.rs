@@ -85,8 +85,9 @@ fn planned<F: KernelField + NttElement<F> + Element>(
     check(sources, numerator, domain)?;
     let shape = QuotientShape::new(sources, numerator, domain);
     let (available, held) = (workspace.budget.available_bytes(), workspace.budget.held_bytes());
-    let plan =
-        QuotientPlan::choose(&shape, available, tile_rows).map_err(|needed| Error::BudgetTooSmall {
+    let results = shape.results_in(&workspace.budget);
+    let plan = QuotientPlan::choose(&shape, available, results, tile_rows).map_err(|needed| {
+        Error::BudgetTooSmall {
             what: format!(
                 "the quotient of {} columns of 2^{} beside {held} bytes held",
                 shape.read.len(),
@@ -94,7 +95,8 @@ fn planned<F: KernelField + NttElement<F> + Element>(
             ),
             needed_bytes: needed + held,
             limit_bytes: workspace.budget.limit_bytes(),
-        })?;
+        }
+    })?;
     tracing::debug!(?plan, leased_bytes = plan.leased_bytes(), "quotient");
     if workspace.is_dry() {
         return rehearse(workspace, numerator, &plan);

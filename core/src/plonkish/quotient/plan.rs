@@ -19,7 +19,7 @@
 //! ```
 
 use super::domain::{CosetDomain, Source};
-use crate::budget::PAGE_BYTES;
+use crate::budget::{Budget, PAGE_BYTES};
 use crate::column::{Placement, SCRATCH_FRAME_BYTES};
 use crate::dry::{Job, Work};
 use crate::kernels::field::KernelField;
@@ -112,6 +112,16 @@ impl QuotientShape {
     }
 }
 
+impl QuotientShape {
+    /// Where the pieces are put.
+    pub(super) fn results_in(&self, budget: &Budget) -> Placement {
+        match budget.keeps_column(self.pieces as u64 * (SCALAR_BYTES << self.log_n)) {
+            true => Placement::Memory,
+            false => Placement::Disk,
+        }
+    }
+}
+
 /// Rows of a window beyond the tile's own.
 pub(super) fn halo((first, last): (i32, i32)) -> u64 {
     (i64::from(last) - i64::from(first)) as u64
@@ -146,7 +156,8 @@ impl QuotientPlan {
     /// # Errors
     /// [`Error::BudgetTooSmall`] with the smallest number of bytes that works.
     pub fn new(shape: &QuotientShape, available_bytes: u64) -> Result<Self> {
-        Self::choose(shape, available_bytes, None).map_err(|needed_bytes| Error::BudgetTooSmall {
+        let results = shape.results_in(&Budget::new(available_bytes));
+        Self::choose(shape, available_bytes, results, None).map_err(|needed_bytes| Error::BudgetTooSmall {
             what: format!(
                 "the quotient of {} columns of 2^{}",
                 shape.read.len(),
@@ -157,15 +168,16 @@ impl QuotientPlan {
         })
     }
 
-    /// The best plan, with tiles of `tile_rows` if that is given; else the bytes that would do.
+    /// The best plan, with tiles of `tile_rows` if that is given, and the pieces in `results`; else the bytes that would do.
     pub(super) fn choose(
         shape: &QuotientShape,
         available_bytes: u64,
+        results: Placement,
         tile_rows: Option<u64>,
     ) -> Result<Self, u64> {
         let (mut best, mut needed) = (None::<((bool, u64), Self)>, u64::MAX);
         let roomy_bytes = available_bytes - available_bytes / RESERVED_SHARE;
-        for plan in Self::candidates(shape, available_bytes, tile_rows) {
+        for plan in Self::candidates(shape, available_bytes, results, tile_rows) {
             let bytes = plan.leased_bytes();
             needed = needed.min(bytes);
             let cost = (bytes > roomy_bytes, plan.cost());
@@ -179,6 +191,7 @@ impl QuotientPlan {
     fn candidates(
         shape: &QuotientShape,
         available_bytes: u64,
+        results: Placement,
         forced_rows: Option<u64>,
     ) -> impl Iterator<Item = Self> {
         let log_n = shape.log_n;
@@ -186,10 +199,6 @@ impl QuotientPlan {
         let columns = shape.read.len() as u64 + 1 + (1 << shape.log_cosets);
         // Without a file, where that is a small part of what there is.
         let scratch = match columns * column_bytes.max(PAGE_BYTES as u64) <= available_bytes / 8 {
-            true => Placement::Memory,
-            false => Placement::Disk,
-        };
-        let results = match shape.pieces as u64 * column_bytes <= available_bytes / 32 {
             true => Placement::Memory,
             false => Placement::Disk,
         };

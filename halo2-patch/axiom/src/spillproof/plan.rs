@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 pub use ::spillproof::plan::{Plan, Rates};
+use ::spillproof::session::Task;
 use ::spillproof::{Result, Session};
 use halo2curves::bn256::Fr;
 use spillproof_halo2::plan;
@@ -59,6 +60,16 @@ pub(crate) fn minimum_bytes(
             let plan = shape(cs, k, circuits, scheme).plan(ENOUGH, threads, &Rates::default())?;
             Ok(plan.smallest_budget_bytes.max(most))
         })
+}
+
+/// Runs keys and a proof of `circuits` such circuits dry, by whichever scheme, for the task that is to make them.
+///
+/// # Errors
+/// Those of [`Task::rehearse`].
+pub(crate) fn rehearse(task: &Task, cs: &ConstraintSystem<Fr>, k: u32, circuits: usize) -> Result<()> {
+    [OpeningScheme::Shplonk, OpeningScheme::Gwc]
+        .into_iter()
+        .try_for_each(|scheme| shape(cs, k, circuits, scheme).0.rehearse::<AdviceCell>(task))
 }
 
 /// What a plan is of.

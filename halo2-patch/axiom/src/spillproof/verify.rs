@@ -41,7 +41,7 @@ use halo2curves::CurveAffine;
 use pairing::Engine;
 use rand_core::OsRng;
 
-use super::plan::minimum_bytes;
+use super::plan::{minimum_bytes, rehearse};
 use crate::plonk::{self, verify_proof, ConstraintSystem, VerifyingKey};
 use crate::poly::commitment::{CommitmentScheme, Verifier};
 use crate::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
@@ -378,7 +378,7 @@ pub(crate) fn processor_only() -> tier::ProcessorOnly {
 /// Begins a proof of so many circuits, or the making of their keys, when the session has room for it.
 ///
 /// # Errors
-/// Those of [`Session::admit`].
+/// Those of [`Session::admit`] and [`Task::rehearse`].
 pub(crate) fn admit<F: Field>(
     session: &Arc<Session>,
     cs: &ConstraintSystem<F>,
@@ -389,13 +389,20 @@ pub(crate) fn admit<F: Field>(
     // There are sessions over BN254 only.
     let cs = (cs as &dyn Any).downcast_ref::<ConstraintSystem<Fr>>().cloned();
     let threads = session.threads();
-    let minimum_bytes = move || match &cs {
-        Some(cs) => minimum_bytes(cs, k, circuits, threads),
-        None => Ok(u64::MAX),
+    let minimum_bytes = {
+        let cs = cs.clone();
+        move || match &cs {
+            Some(cs) => minimum_bytes(cs, k, circuits, threads),
+            None => Ok(u64::MAX),
+        }
     };
-    session
+    let task = session
         .admit(accelerator, minimum_bytes)
-        .map_err(io::Error::other)
+        .map_err(io::Error::other)?;
+    if let Some(cs) = &cs {
+        rehearse(&task, cs, k, circuits).map_err(io::Error::other)?;
+    }
+    Ok(task)
 }
 
 impl Watch {
