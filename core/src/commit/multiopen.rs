@@ -62,7 +62,9 @@ const MSM_CHUNK_MAX: u64 = 1 << 14;
 /// With one column there is little to read for each chunk of points, and both may be so many times longer.
 const LONE_TIMES: u64 = 8;
 /// Points on their way: chunks.
-const POINTS_AHEAD: u64 = 2;
+const POINTS_AHEAD: u64 = 1;
+/// Chunks of points and scalars in memory: one is summed while the next is made.
+const CHUNKS: u64 = 2;
 /// Chunks that a kept column's writer holds.
 const WRITER_CHUNKS: u64 = 3;
 
@@ -97,8 +99,8 @@ impl OpeningPlan {
         };
         let msm_bytes = |chunk: u64| {
             let read = POINTS_AHEAD * (chunk * Point::<P>::BYTES as u64).max(base_frame_bytes);
-            let points = chunk * size_of::<Point<P>>() as u64 + read;
-            points + scalars(chunk) + if keep { scalars(WRITER_CHUNKS * chunk) } else { 0 }
+            let points = CHUNKS * chunk * size_of::<Point<P>>() as u64 + read;
+            points + scalars(CHUNKS * chunk) + if keep { scalars(WRITER_CHUNKS * chunk) } else { 0 }
         };
         let useful = len.next_power_of_two().max(CHUNK_MIN);
         let largest = |most: u64, bytes: &dyn Fn(u64) -> u64| {
@@ -264,11 +266,28 @@ fn divide_in_turn<P: Curve<ScalarField: Element>>(
     }
     let (_msm_bytes, mut msm) = leased_kernel::<P>(plan.config, budget)?;
     let msm_chunk = plan.msm_chunk as usize;
-    let mut points = budget.vec(msm_chunk, Point::<P>::INFINITY, "MSM bases")?;
+    let chunk = || -> Result<_> {
+        let points = budget.vec(msm_chunk, Point::<P>::INFINITY, "MSM bases")?;
+        Ok((points, totals(workspace, &plan)?, 0))
+    };
+    let (mut now, mut next) = (chunk()?, chunk()?);
     let mut pass = pass()?;
     let mut bases = bases.reader(descending(len, plan.msm_chunk), POINTS_AHEAD as usize)?;
-    while let Some(region) = bases.next_into(&mut points)? {
-        msm.update(&points[..region.len() as usize], &[pass.step(region)?]);
+    let mut fill =
+        |(points, totals, filled): &mut (LeasedVec<Point<P>>, LeasedVec<P::ScalarField>, usize)| {
+            *filled = match bases.next_into(points)? {
+                Some(region) => pass.step(region, totals)?,
+                None => 0,
+            };
+            Ok::<_, Error>(())
+        };
+    fill(&mut now)?;
+    while now.2 > 0 {
+        let (points, totals, filled) = &now;
+        let update = || msm.update(&points[..*filled], &[&totals[..*filled]]);
+        let ((), filled) = rayon::join(update, || fill(&mut next));
+        filled?;
+        std::mem::swap(&mut now, &mut next);
     }
     let sum = msm
         .finish()
@@ -297,7 +316,8 @@ fn rehearse<P: Curve<ScalarField: Element>>(
     descending_sum::<P>(bases, msm_chunk, &mut |_: u64, _: &mut [u8]| Ok(()))?;
     let _msm = (
         hold(plan.config.workspace_bytes::<P>())?,
-        hold(msm_chunk * size_of::<Point<P>>() as u64)?,
+        hold(CHUNKS * msm_chunk * size_of::<Point<P>>() as u64)?,
+        hold(scalars((CHUNKS - 1) * msm_chunk))?,
         hold(bases.reader_bytes(msm_chunk, POINTS_AHEAD))?,
     );
     bases.count_read();
@@ -323,6 +343,7 @@ fn on_tier<'a, P: Curve<ScalarField: Element>>(
     }
     // Made now: what the tier leases comes out of the rest.
     let mut totals = Totals {
+        values: totals(bases.workspace(), plan)?,
         pass: Some(pass()?),
         make: pass,
         shape: (bases.len(), plan.msm_chunk),
@@ -346,13 +367,17 @@ fn on_tier<'a, P: Curve<ScalarField: Element>>(
     }
 }
 
+/// The scalars of a chunk of the sum.
+fn totals<F: KernelField>(workspace: &Workspace, plan: &OpeningPlan) -> Result<LeasedVec<F>> {
+    (workspace.budget).vec(plan.msm_chunk as usize, F::ZERO, "MSM scalars")
+}
+
 /// One pass over all columns, a chunk of the MSM at a time from the top down: the scalars of the sum.
 struct Pass<'a, F: KernelField + Element> {
     combinations: &'a [Combination<'a, F>],
     numerators: Combinations<'a, F>,
     divisions: Vec<Division<'a, F>>,
     quotients: LeasedVec<F>,
-    totals: LeasedVec<F>,
     chunk: u64,
     kept: Option<Draft<F>>,
 }
@@ -372,7 +397,6 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
         Ok(Self {
             combinations,
             kept: keep.then(draft).transpose()?,
-            totals: budget.vec(plan.msm_chunk as usize, F::ZERO, "MSM scalars")?,
             quotients: budget.vec(combinations.len() * chunk, F::ZERO, "quotients")?,
             divisions: combinations.iter().map(Division::new).collect(),
             numerators: Combinations::new(workspace, columns, sums.clone(), len, plan.chunk)?,
@@ -380,12 +404,12 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
         })
     }
 
-    /// The scalars of `region`, the next one; they are kept if that was asked for.
-    fn step(&mut self, region: Region) -> Result<&[F]> {
+    /// The scalars of `region`, the next one, to the start of `totals`, and how many those are; they are kept if that was asked for.
+    fn step(&mut self, region: Region, totals: &mut [F]) -> Result<usize> {
         let Region::Span { start, len } = region else {
-            return Ok(&[]);
+            return Ok(0);
         };
-        let totals = &mut self.totals[..len as usize];
+        let totals = &mut totals[..len as usize];
         let chunk = self.chunk as usize;
         for at in descending(len, self.chunk) {
             let Region::Span { start: within, len } = at else {
@@ -408,7 +432,7 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
         if let Some(draft) = &mut self.kept {
             draft.write(region, totals)?;
         }
-        Ok(totals)
+        Ok(totals.len())
     }
 
     /// What is kept, and the last root's carry of each division.
@@ -431,12 +455,14 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
 struct Totals<'a, F: KernelField + Element, M> {
     make: M,
     pass: Option<Pass<'a, F>>,
+    /// Those of the pass's current chunk.
+    values: LeasedVec<F>,
     /// Scalars, and those of a chunk.
     shape: (u64, u64),
     /// Chunks that were not begun.
     regions: Box<dyn Iterator<Item = Region>>,
     next: u64,
-    /// Of the pass's current chunk, what was not passed on.
+    /// Of these, what was not passed on.
     held: Range<usize>,
 }
 
@@ -467,11 +493,11 @@ impl<'a, F: KernelField + Element, M: Fn() -> Result<Pass<'a, F>>> ReadElements 
             if self.held.is_empty() {
                 let region = self.regions.next();
                 let region = region.ok_or_else(|| beyond(first, into.len() / F::BYTES))?;
-                self.held = 0..pass.step(region)?.len();
+                self.held = 0..pass.step(region, &mut self.values)?;
             }
             let count = self.held.len().min(into.len() / F::BYTES);
             let (now, rest) = into.split_at_mut(count * F::BYTES);
-            let values = &pass.totals[self.held.start..][..count];
+            let values = &self.values[self.held.start..][..count];
             for (value, out) in values.iter().zip(now.chunks_exact_mut(F::BYTES)) {
                 value.encode(out);
             }
