@@ -1,7 +1,7 @@
 //! Multi-scalar multiplication over bases on disk, which are read once for as many scalar columns as memory takes.
 //!
-//! Bases and scalars arrive in chunks: while the kernel works on one, the next is checked and decoded on the threads that it leaves idle,
-//! and the one after that is on its way; buckets stay. Memory: [`MsmPlan::leased_bytes`], whatever n.
+//! Bases and scalars arrive in chunks, two of each on the way while the kernel works on a third; buckets stay. Memory:
+//! [`MsmPlan::leased_bytes`], whatever n.
 
 use ark_ec::short_weierstrass::Projective;
 use spillproof_format::{SRS_FRAME_BYTES_DEFAULT, frame_bytes_for};
@@ -9,7 +9,7 @@ use spillproof_format::{SRS_FRAME_BYTES_DEFAULT, frame_bytes_for};
 use super::offload;
 use super::scalars::Scalars;
 use crate::budget::{Budget, Lease, LeasedVec};
-use crate::column::{Column, Element, Reader, SCRATCH_FRAME_BYTES, ascending};
+use crate::column::{Column, Element, SCRATCH_FRAME_BYTES, ascending};
 use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
@@ -21,9 +21,7 @@ const LOG_CHUNKS: std::ops::RangeInclusive<u32> = 8..=16;
 /// What it costs to read, check and decode a base, in batched additions.
 const SHARED_READ_COST: f64 = 0.5;
 /// Chunks on the way for each reader.
-const READ_AHEAD: usize = 1;
-/// Chunks in memory: one that the kernel works on, one that is decoded.
-const CHUNKS: usize = 2;
+const READ_AHEAD: usize = 2;
 
 /// How a streamed MSM uses its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,15 +125,14 @@ impl MsmPlan {
         )
     }
 
-    /// Bytes of chunks: points and scalars, decoded [`CHUNKS`] times and raw [`READ_AHEAD`] times.
+    /// Bytes of chunks: points and scalars, decoded once and raw [`READ_AHEAD`] times.
     fn io_bytes<P: Curve>(&self) -> u64 {
         let raw = READ_AHEAD as u64;
         // A chunk that is smaller than a frame brings a frame along.
         let point_frame = frame_bytes_for(Point::<P>::BYTES, SRS_FRAME_BYTES_DEFAULT as usize) as u64;
         let raw_points = (self.chunk * Point::<P>::BYTES as u64).max(point_frame);
-        let decoded = CHUNKS as u64 * self.chunk;
-        let points = decoded * size_of::<Point<P>>() as u64 + raw * raw_points;
-        let scalars = self.config.columns() as u64 * decoded * 32;
+        let points = self.chunk * size_of::<Point<P>>() as u64 + raw * raw_points;
+        let scalars = self.config.columns() as u64 * self.chunk * 32;
         let raw_scalars = self.columns_on_disk * raw * (self.chunk * 32).max(SCRATCH_FRAME_BYTES as u64);
         points + scalars + raw_scalars
     }
@@ -156,17 +153,16 @@ impl MsmPlan {
         Point<P>: Element,
     {
         let (workspace, chunk, ahead) = (bases.workspace(), self.chunk, READ_AHEAD as u64);
-        let decoded = CHUNKS as u64 * chunk;
         let per_pass = self.columns_per_pass(scalars.len());
         let scalar_bytes = <P::ScalarField as Element>::BYTES as u64;
         let hold = |bytes| workspace.hold(bytes, "MSM");
         let mut held = vec![
             hold(self.config_for(per_pass).workspace_bytes::<P>())?,
-            hold(decoded * <Point<P> as Element>::BYTES as u64)?,
+            hold(chunk * <Point<P> as Element>::BYTES as u64)?,
             hold(bases.reader_bytes(chunk, ahead))?,
         ];
         for scalars in scalars.iter().take(per_pass) {
-            held.push(hold(decoded * scalar_bytes)?);
+            held.push(hold(chunk * scalar_bytes)?);
             if let Scalars::Column(column) = scalars {
                 held.push(hold(column.reader_bytes(chunk, ahead))?);
             }
@@ -286,70 +282,9 @@ pub(crate) fn leased_kernel<P: Curve>(config: MsmConfig, budget: &Budget) -> Res
 struct Workspace<P: Curve> {
     kernel: LeasedMsm<P>,
     chunk: u64,
-    chunks: [Chunk<P>; CHUNKS],
-    _kernel_bytes: Lease,
-}
-
-/// Points, and as many scalars of each column.
-struct Chunk<P: Curve> {
     points: LeasedVec<Point<P>>,
     scalars: Vec<LeasedVec<P::ScalarField>>,
-    len: usize,
-}
-
-/// Where chunks come from.
-struct Sources<'a, P: Curve<ScalarField: Element>> {
-    bases: Reader<Point<P>>,
-    /// With a reader for each column on disk.
-    scalars: Vec<(Scalars<'a, P::ScalarField>, Option<Reader<P::ScalarField>>)>,
-    /// Where the next chunk begins.
-    start: usize,
-}
-
-impl<P> Chunk<P>
-where
-    P: Curve<ScalarField: Element>,
-    Point<P>: Element,
-{
-    fn new(chunk: usize, columns: usize, budget: &Budget) -> Result<Self> {
-        let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
-        Ok(Self {
-            points: budget.vec(chunk, Point::<P>::INFINITY, "MSM bases")?,
-            scalars: (0..columns)
-                .map(|_| budget.vec(chunk, zero, "MSM scalars"))
-                .collect::<Result<_>>()?,
-            len: 0,
-        })
-    }
-
-    /// Waits for the next chunk and decodes it; of no length after the last.
-    fn fill(&mut self, sources: &mut Sources<'_, P>) -> Result<()> {
-        let region = sources.bases.next_into(&mut self.points)?;
-        let len = region.map_or(0, |region| region.len() as usize);
-        let start = sources.start;
-        for ((scalars, reader), values) in sources.scalars.iter_mut().zip(&mut self.scalars) {
-            let filled = match (scalars, reader) {
-                (Scalars::Slice(slice), _) => {
-                    let part = slice.get(start..slice.len().min(start + len)).unwrap_or(&[]);
-                    values[..part.len()].copy_from_slice(part);
-                    part.len()
-                }
-                (Scalars::Column(_), Some(reader)) => reader
-                    .next_into(values)?
-                    .map_or(0, |region| region.len() as usize),
-                (Scalars::Foreign(foreign), _) => {
-                    let count = foreign.count().saturating_sub(start).min(len);
-                    foreign.fill(start, &mut values[..count]);
-                    count
-                }
-                (Scalars::Column(_), None) => 0,
-            };
-            values[filled..len].fill(<P::ScalarField as ark_ff::AdditiveGroup>::ZERO);
-        }
-        self.len = len;
-        sources.start += len;
-        Ok(())
-    }
+    _kernel_bytes: Lease,
 }
 
 impl<P> Workspace<P>
@@ -359,13 +294,17 @@ where
 {
     fn new(plan: &MsmPlan, columns: usize, budget: &Budget) -> Result<Self> {
         let config = plan.config_for(columns);
+        let chunk = plan.chunk as usize;
+        let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
         let (kernel_bytes, kernel) = leased_kernel(config, budget)?;
-        let chunk = || Chunk::new(plan.chunk as usize, columns, budget);
         Ok(Self {
             kernel,
             _kernel_bytes: kernel_bytes,
             chunk: plan.chunk,
-            chunks: [chunk()?, chunk()?],
+            points: budget.vec(chunk, Point::<P>::INFINITY, "MSM bases")?,
+            scalars: (0..columns)
+                .map(|_| budget.vec(chunk, zero, "MSM scalars"))
+                .collect::<Result<_>>()?,
         })
     }
 
@@ -376,29 +315,42 @@ where
         scalars: &[Scalars<'_, P::ScalarField>],
     ) -> Result<Vec<Projective<P>>> {
         let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
+        let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
         let readers = scalars.iter().map(|scalars| match scalars {
             Scalars::Column(column) => column
                 .reader(ascending(column.len(), self.chunk), READ_AHEAD)
                 .map(Some),
             Scalars::Slice(_) | Scalars::Foreign(_) => Ok(None),
         });
-        let readers = readers.collect::<Result<Vec<_>>>()?;
-        let mut sources = Sources {
-            bases: bases
-                .prefix(points)?
-                .reader(ascending(points, self.chunk), READ_AHEAD)?,
-            scalars: scalars.iter().copied().zip(readers).collect(),
-            start: 0,
-        };
-        let [mut now, mut next] = self.chunks.each_mut();
-        now.fill(&mut sources)?;
-        while now.len > 0 {
-            let columns: Vec<&[P::ScalarField]> =
-                now.scalars.iter().map(|values| &values[..now.len]).collect();
-            let (kernel, points) = (&mut self.kernel, &now.points[..now.len]);
-            let ((), filled) = rayon::join(|| kernel.update(points, &columns), || next.fill(&mut sources));
-            filled?;
-            std::mem::swap(&mut now, &mut next);
+        let mut readers = readers.collect::<Result<Vec<_>>>()?;
+        let mut bases = bases
+            .prefix(points)?
+            .reader(ascending(points, self.chunk), READ_AHEAD)?;
+        let mut start = 0usize;
+        while let Some(region) = bases.next_into(&mut self.points)? {
+            let len = region.len() as usize;
+            for ((scalars, reader), values) in scalars.iter().zip(&mut readers).zip(&mut self.scalars) {
+                let filled = match (scalars, reader) {
+                    (Scalars::Slice(slice), _) => {
+                        let part = slice.get(start..slice.len().min(start + len)).unwrap_or(&[]);
+                        values[..part.len()].copy_from_slice(part);
+                        part.len()
+                    }
+                    (Scalars::Column(_), Some(reader)) => reader
+                        .next_into(values)?
+                        .map_or(0, |region| region.len() as usize),
+                    (Scalars::Foreign(foreign), _) => {
+                        let count = foreign.count().saturating_sub(start).min(len);
+                        foreign.fill(start, &mut values[..count]);
+                        count
+                    }
+                    (Scalars::Column(_), None) => 0,
+                };
+                values[filled..len].fill(zero);
+            }
+            let columns: Vec<&[P::ScalarField]> = self.scalars.iter().map(|values| &values[..len]).collect();
+            self.kernel.update(&self.points[..len], &columns);
+            start += len;
         }
         Ok(self.kernel.drain())
     }
