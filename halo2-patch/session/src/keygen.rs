@@ -20,6 +20,9 @@ use crate::error::Result;
 use crate::prover::KeyColumns;
 use crate::selectors::{SelectorBits, SelectorWriter, activations};
 
+/// Sigma columns that are on disk at a time while they are committed to.
+const SIGMAS_TOGETHER: usize = 8;
+
 /// What a circuit assigns for its keys.
 pub struct Assembly {
     /// Cells of fixed columns.
@@ -172,8 +175,10 @@ impl Keygen<'_> {
         let mut sigmas = Vec::with_capacity(self.copies.columns());
         {
             let _step = step!(self.workspace, "sigma");
-            for column in 0..self.copies.columns() {
-                sigmas.extend(commit(&[self.sigma(column)?])?);
+            let columns: Vec<usize> = (0..self.copies.columns()).collect();
+            for columns in columns.chunks(SIGMAS_TOGETHER) {
+                let made = columns.iter().map(|column| self.sigma(*column));
+                sigmas.extend(commit(&made.collect::<Result<Vec<_>>>()?)?);
             }
         }
         self.commitments(sigmas, commit)

@@ -169,24 +169,28 @@ impl Prover<'_> {
         let unusable_rows = self.cs.unusable_rows();
         let rows = self.domain.rows();
         let usable_rows = rows - unusable_rows as u64;
-        let mut made = Vec::with_capacity(self.cs.lookups.len());
+        let mut compressed = Vec::with_capacity(self.cs.lookups.len());
+        let mut permuted = Vec::with_capacity(2 * self.cs.lookups.len());
         for lookup in &self.cs.lookups {
             let sides = [&lookup.input[..], &lookup.table[..]];
             let [input, table] = values.compressed(self.workspace, sides, theta, rows)?;
             let (tails, blinds) = draw(2, unusable_rows, self.protocol);
             let (permuted_input, permuted_table) =
                 lookup_argument::permute(self.workspace, &input, &table, usable_rows, &tails[0], &tails[1])?;
-            let permuted = [(permuted_input, blinds[0]), (permuted_table, blinds[1])];
-            let permuted = permuted.map(|(column, blind)| Blinded { column, blind });
-            let commitments = self.protocol.commit_lagrange(&permuted)?;
-            self.protocol.write_points(&commitments)?;
-            made.push(Permuted {
+            let sides = [(permuted_input, blinds[0]), (permuted_table, blinds[1])];
+            permuted.extend(sides.map(|(column, blind)| Blinded { column, blind }));
+            compressed.push((input, table));
+        }
+        self.commit_values(&permuted)?;
+        let mut permuted = permuted.into_iter();
+        let with_permuted = |(input, table)| {
+            Some(Permuted {
                 input,
                 table,
-                permuted,
-            });
-        }
-        Ok(made)
+                permuted: [permuted.next()?, permuted.next()?],
+            })
+        };
+        Ok(compressed.into_iter().filter_map(with_permuted).collect())
     }
 
     /// The running products of the permutation, a set of columns at a time: each begins where the one before ended.
@@ -215,9 +219,10 @@ impl Prover<'_> {
             let (product, last) = grand_product(self.workspace, &set, rows, first, &tail)?;
             first = last;
             permuted.iter().for_each(|_| delta_start *= delta);
-            products.push(self.commit_values(product)?);
+            products.push(self.blinded(product));
         }
-        Ok(products)
+        self.commit_values(&products)?;
+        self.all_to_coefficients(products)
     }
 
     /// The running products of the lookups, and all of their polynomials.
@@ -227,43 +232,56 @@ impl Prover<'_> {
         beta: Scalar,
         gamma: Scalar,
     ) -> Result<Vec<Lookup>> {
-        let mut made = Vec::with_capacity(lookups.len());
+        let (mut products, mut permuted) = (
+            Vec::with_capacity(lookups.len()),
+            Vec::with_capacity(lookups.len()),
+        );
         for lookup in lookups {
             let tail = scalars(self.cs.blinding_factors, self.protocol);
             let Permuted {
                 input,
                 table,
-                permuted: [permuted_input, permuted_table],
+                permuted: sides,
             } = lookup;
             let product = lookup_argument::product(
                 self.workspace,
                 &input,
                 &table,
-                &permuted_input.column,
-                &permuted_table.column,
+                &sides[0].column,
+                &sides[1].column,
                 beta,
                 gamma,
                 &tail,
             )?;
-            drop((input, table));
-            let product = self.commit_values(product)?;
-            made.push(Lookup {
-                input: self.to_coefficients(permuted_input)?,
-                table: self.to_coefficients(permuted_table)?,
-                product,
-            });
+            products.push(self.blinded(product));
+            permuted.push(sides);
         }
-        Ok(made)
+        self.commit_values(&products)?;
+        let to_coefficients = |(product, [input, table]): (Blinded, [Blinded; 2])| {
+            Ok(Lookup {
+                input: self.to_coefficients(input)?,
+                table: self.to_coefficients(table)?,
+                product: self.to_coefficients(product)?,
+            })
+        };
+        products.into_iter().zip(permuted).map(to_coefficients).collect()
     }
 
-    /// Draws a blind, commits to the column, hashes the commitment, and goes on to coefficients.
-    fn commit_values(&mut self, column: Column<Scalar>) -> Result<Blinded> {
-        let blind = self.protocol.scalar();
-        let values = [Blinded { column, blind }];
-        let commitments = self.protocol.commit_lagrange(&values)?;
-        self.protocol.write_points(&commitments)?;
-        let [values] = values;
-        self.to_coefficients(values)
+    /// Draws a blind.
+    fn blinded(&mut self, column: Column<Scalar>) -> Blinded {
+        Blinded {
+            column,
+            blind: self.protocol.scalar(),
+        }
+    }
+
+    /// Commits to columns of values together, as many at a time as the budget has room for, and hashes the commitments.
+    fn commit_values(&mut self, values: &[Blinded]) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let commitments = self.protocol.commit_lagrange(values)?;
+        Ok(self.protocol.write_points(&commitments)?)
     }
 
     /// Values to coefficients; the values go.
