@@ -141,6 +141,11 @@ fn memory_under_leases_is_not_outside_of_them() {
     );
     drop(unleased);
     assert!(
+        process::anonymous_bytes().unwrap() >= 2 * BIG as u64,
+        "pages stay for the next buffers"
+    );
+    drop(budget);
+    assert!(
         process::anonymous_bytes().unwrap() < BIG as u64,
         "all pages went back to the system"
     );

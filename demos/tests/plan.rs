@@ -264,7 +264,7 @@ fn every_budget_from_the_smallest_on_works() {
         let params = proof::insecure_params(k, 1);
         let written = session.storage().stats().bytes_written;
         let refusal = proof::verifying_key(&params, kind, k).unwrap_err().to_string();
-        let needed = spillproof::budget::format_bytes(smallest);
+        let needed = smallest.to_string();
         assert!(refusal.contains(&needed), "{refusal} does not name {needed}");
         assert_eq!(session.storage().stats().bytes_written, written);
     }

@@ -408,7 +408,13 @@ impl Drop for Account {
         let mut state = self.budget.ledger.state();
         state.accounts.open.remove(&self.id);
         let is_awaited = state.accounts.changed();
+        // A program that has its proof goes on without the proof's pages.
+        let given_up = match state.accounts.open.is_empty() {
+            true => state.idle.trim(0),
+            false => Vec::new(),
+        };
         drop(state);
+        drop(given_up);
         self.budget.ledger.tell(is_awaited);
     }
 }

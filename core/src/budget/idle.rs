@@ -3,7 +3,7 @@
 //! Fresh pages are slow: the system clears each of them at its first use, and on a virtual machine may have to get it from its host. A
 //! proof makes and drops the same few sizes over and over. So the pages of a dropped buffer stay mapped, and the next buffer of their size
 //! or less takes them. They are in no lease: [`Idle::trim`] lets them go as soon as leases and idle pages together would pass the most that
-//! leases alone took so far, or [`SHARE_MAX`] of the limit.
+//! leases alone took so far, or [`SHARE_MAX`] of the limit. The end of the last task, and of the ledger, lets all of them go.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ impl Idle {
 
 #[cfg(test)]
 mod tests {
-    use crate::budget::{Budget, PAGE_BYTES};
+    use crate::budget::{Budget, Opening, PAGE_BYTES};
 
     const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -111,6 +111,19 @@ mod tests {
         assert_eq!(idle_bytes(&budget), 8 * PAGE);
         budget.restart_peak();
         assert_eq!((idle_bytes(&budget), budget.peak_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn the_last_task_leaves_no_pages() {
+        let budget = Budget::new(1 << 20);
+        let queued = budget.queue(Box::new(|| Ok(0)));
+        let Opening::Opened(account) = queued.try_open() else {
+            panic!("alone, and not admitted");
+        };
+        drop(budget.buffer(8 * PAGE_BYTES, "buffer").unwrap());
+        assert_eq!(idle_bytes(&budget), 8 * PAGE);
+        drop(account);
+        assert_eq!(idle_bytes(&budget), 0);
     }
 
     #[test]
