@@ -13,7 +13,6 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use crate::budget::{Account, Budget, ByteSize, Entered, IntoByteSize, ParseSizeError, return_freed_blocks};
 use crate::column::Workspace;
 use crate::error::Invalid;
-use crate::plan::{self, DryRunOf};
 use crate::storage::{Backend, FaultPlan, Storage};
 use crate::tier::{Asker, Asking, Tier, Watched};
 use crate::{Error, Result};
@@ -371,20 +370,9 @@ pub struct Task {
 }
 
 impl Task {
-    /// Runs the task dry before it begins: columns that may be in memory or on disk will leave as much free as its later steps need. Of
-    /// several dry runs the one that needs most counts. Beside other tasks nothing is run: there, all columns are on disk.
-    ///
-    /// # Errors
-    /// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; other errors of `run`.
-    pub fn rehearse(&self, run: &DryRunOf<'_>) -> Result<()> {
-        if self.account.has_shared() {
-            return Ok(());
-        }
-        let workspace = self.session.workspace();
-        let (limit_bytes, held_bytes) = (workspace.budget.limit_bytes(), workspace.budget.held_bytes());
-        let reserve_bytes = workspace.spread(|| plan::reserve_bytes(run, limit_bytes, held_bytes))??;
-        self.account.reserve(reserve_bytes);
-        Ok(())
+    /// Its place on the ledger.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Its session.

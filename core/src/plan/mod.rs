@@ -25,6 +25,7 @@ use crate::budget::Budget;
 use crate::column::Workspace;
 use crate::dry::{StepRecord, enter};
 use crate::error::Invalid;
+use crate::session::Task;
 use crate::{Error, Result};
 
 /// One step.
@@ -166,6 +167,22 @@ impl Step {
             offers: record.offers,
         }
     }
+}
+
+/// Runs a task dry before it begins: columns that may be in memory or on disk will leave as much free as its later steps need. Of several
+/// dry runs the one that needs most counts. Beside other tasks nothing is run: there, all columns are on disk.
+///
+/// # Errors
+/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; other errors of `run`.
+pub fn rehearse(task: &Task, run: &DryRunOf<'_>) -> Result<()> {
+    if task.account().has_shared() {
+        return Ok(());
+    }
+    let workspace = task.session().workspace();
+    let (limit_bytes, held_bytes) = (workspace.budget.limit_bytes(), workspace.budget.held_bytes());
+    let reserve_bytes = workspace.spread(|| reserve_bytes(run, limit_bytes, held_bytes))??;
+    task.account().reserve(reserve_bytes);
+    Ok(())
 }
 
 /// What columns that may be in memory or on disk have to leave free, so that `run` ends well within `limit_bytes`, of which `held_bytes` are

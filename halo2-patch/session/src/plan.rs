@@ -8,7 +8,7 @@ use std::io;
 use spillproof::column::{Cell, Column, Draft, Placement, Workspace};
 use spillproof::commit::SRS_FRAME_BYTES;
 use spillproof::error::Invalid;
-use spillproof::plan::{Phase, Plan, Rates};
+use spillproof::plan::{self, Phase, Plan, Rates};
 use spillproof::plonkish::Program;
 use spillproof::session::Task;
 use spillproof::step;
@@ -67,12 +67,12 @@ impl Shape {
         Plan::new(&self.dry_run::<T>(), budget_bytes, threads, rates)
     }
 
-    /// Says what the task has to leave free of the budget while it runs: see [`Task::rehearse`].
+    /// Says what the task has to leave free of the budget while it runs: see [`plan::rehearse`].
     ///
     /// # Errors
     /// As [`Self::plan`].
     pub fn rehearse<T: Cell>(&self, task: &Task) -> spillproof::Result<()> {
-        task.rehearse(&self.dry_run::<T>())
+        plan::rehearse(task, &self.dry_run::<T>())
     }
 
     fn dry_run<T: Cell>(&self) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {

@@ -34,7 +34,10 @@ const ROOMS: &[Room] = &[
         ],
     ),
     ("vector", &["budget", "column", "stream", "session", "commit"]),
-    ("plan", &["budget", "dry", "column", "kernels", "commit"]),
+    (
+        "plan",
+        &["budget", "dry", "column", "kernels", "session", "commit"],
+    ),
 ];
 
 /// Rooms that own system calls.

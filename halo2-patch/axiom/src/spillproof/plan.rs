@@ -65,7 +65,7 @@ pub(crate) fn minimum_bytes(
 /// Runs keys and a proof of `circuits` such circuits dry, by whichever scheme, for the task that is to make them.
 ///
 /// # Errors
-/// Those of [`Task::rehearse`].
+/// [`BudgetTooSmall`](::spillproof::Error::BudgetTooSmall), with the smallest budget in which the task works.
 pub(crate) fn rehearse(task: &Task, cs: &ConstraintSystem<Fr>, k: u32, circuits: usize) -> Result<()> {
     [OpeningScheme::Shplonk, OpeningScheme::Gwc]
         .into_iter()

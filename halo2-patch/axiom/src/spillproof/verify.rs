@@ -378,7 +378,7 @@ pub(crate) fn processor_only() -> tier::ProcessorOnly {
 /// Begins a proof of so many circuits, or the making of their keys, when the session has room for it.
 ///
 /// # Errors
-/// Those of [`Session::admit`] and [`Task::rehearse`].
+/// Those of [`Session::admit`] and [`rehearse`].
 pub(crate) fn admit<F: Field>(
     session: &Arc<Session>,
     cs: &ConstraintSystem<F>,
