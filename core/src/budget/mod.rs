@@ -244,32 +244,43 @@ impl Budget {
     }
 
     fn take(&self, bytes: u64, what: Cow<'static, str>, backing: Backing) -> Result<Lease> {
+        self.take_with_idle(bytes, what, backing).map(|(lease, _)| lease)
+    }
+
+    /// A lease, and for pages the idle ones that it may have.
+    fn take_with_idle(
+        &self,
+        bytes: u64,
+        what: Cow<'static, str>,
+        backing: Backing,
+    ) -> Result<(Lease, Option<Pages>)> {
         self.check_process()?;
-        let account = match self.ledger.try_take(bytes, &what) {
-            Some(account) => account,
-            None => self.take_spare(bytes, &what)?,
+        let Taken { account, idle } = match self.ledger.try_take(bytes, &what, backing) {
+            Some(taken) => taken,
+            None => self.take_spare(bytes, &what, backing)?,
         };
         if backing == Backing::Heap {
             alloc::heap_leased(bytes);
         }
-        Ok(Lease {
+        let lease = Lease {
             ledger: self.ledger.clone(),
             what,
             bytes,
             backing,
             account,
             spare: false,
-        })
+        };
+        Ok((lease, idle))
     }
 
     /// As [`Ledger::try_take`], where spare memory goes first: no lease is refused while there is any.
     // The name is kept, and a clone of most is no allocation.
     #[allow(clippy::ptr_arg)]
-    fn take_spare(&self, bytes: u64, what: &Cow<'static, str>) -> Result<Option<u64>> {
+    fn take_spare(&self, bytes: u64, what: &Cow<'static, str>, backing: Backing) -> Result<Taken> {
         let _in_turn = self.ledger.asking.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(account) = self.ledger.try_take(bytes, what) {
-                return Ok(account);
+            if let Some(taken) = self.ledger.try_take(bytes, what, backing) {
+                return Ok(taken);
             }
             if !self.give_back_one() {
                 return Err(self.ledger.refusal(bytes, what.clone()));
@@ -312,9 +323,9 @@ impl Ledger {
             .min(state.accounts.left_bytes(holder))
     }
 
-    /// Takes `bytes`, if they are free, and says for which account.
+    /// Takes `bytes`, if they are free.
     #[allow(clippy::ptr_arg)]
-    fn try_take(&self, bytes: u64, what: &Cow<'static, str>) -> Option<Option<u64>> {
+    fn try_take(&self, bytes: u64, what: &Cow<'static, str>, backing: Backing) -> Option<Taken> {
         let mut state = self.state();
         let held_bytes = state.held_bytes.checked_add(bytes);
         let held_bytes = held_bytes.filter(|&held_bytes| held_bytes <= self.limit_bytes)?;
@@ -328,12 +339,16 @@ impl Ledger {
         let holder = state.holders.entry(what.clone()).or_default();
         holder.held_bytes += bytes;
         holder.peak_bytes = holder.peak_bytes.max(holder.held_bytes);
+        let idle = match backing {
+            Backing::Pages => state.idle.take(bytes as usize),
+            Backing::Heap | Backing::Map => None,
+        };
         let room_bytes = Idle::room(held_bytes, state.peak_bytes, self.limit_bytes);
         let given_up = state.idle.trim(room_bytes);
         drop(state);
         // Before the lease is used, and outside of the lock.
         drop(given_up);
-        Some(account)
+        Some(Taken { account, idle })
     }
 
     /// Pages of a lease that is given back next.
@@ -427,6 +442,16 @@ impl State {
 enum Backing {
     Heap,
     Map,
+    /// Anonymous maps of the ledger's own, which may be idle ones.
+    Pages,
+}
+
+/// Bytes that were taken.
+struct Taken {
+    /// Whose they are.
+    account: Option<u64>,
+    /// Pages for them.
+    idle: Option<Pages>,
 }
 
 /// The right to hold a number of bytes, given back on drop.

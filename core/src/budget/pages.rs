@@ -198,9 +198,7 @@ pub(super) struct LeasedPages {
 impl LeasedPages {
     /// `bytes` (a multiple of [`PAGE_BYTES`]) of any content, leased as `what`.
     pub(super) fn new(budget: &Budget, bytes: usize, what: Cow<'static, str>) -> Result<Self> {
-        // Before the lease, which may let idle pages go.
-        let idle = budget.ledger.state().idle.take(bytes);
-        let lease = budget.take(bytes as u64, what, Backing::Map)?;
+        let (lease, idle) = budget.take_with_idle(bytes as u64, what, Backing::Pages)?;
         let are_fresh = idle.is_none();
         let pages = match idle {
             Some(pages) => pages,

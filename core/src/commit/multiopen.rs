@@ -267,24 +267,25 @@ fn divide_in_turn<P: Curve<ScalarField: Element>>(
     let (_msm_bytes, mut msm) = leased_kernel::<P>(plan.config, budget)?;
     let msm_chunk = plan.msm_chunk as usize;
     let chunk = || -> Result<_> {
-        let points = budget.vec(msm_chunk, Point::<P>::INFINITY, "MSM bases")?;
-        Ok((points, totals(workspace, &plan)?, 0))
+        Ok(Chunk::<P> {
+            points: budget.vec(msm_chunk, Point::<P>::INFINITY, "MSM bases")?,
+            totals: totals(workspace, &plan)?,
+            len: 0,
+        })
     };
     let (mut now, mut next) = (chunk()?, chunk()?);
     let mut pass = pass()?;
     let mut bases = bases.reader(descending(len, plan.msm_chunk), POINTS_AHEAD as usize)?;
-    let mut fill =
-        |(points, totals, filled): &mut (LeasedVec<Point<P>>, LeasedVec<P::ScalarField>, usize)| {
-            *filled = match bases.next_into(points)? {
-                Some(region) => pass.step(region, totals)?,
-                None => 0,
-            };
-            Ok::<_, Error>(())
+    let mut fill = |chunk: &mut Chunk<P>| {
+        chunk.len = match bases.next_into(&mut chunk.points)? {
+            Some(region) => pass.step(region, &mut chunk.totals)?,
+            None => 0,
         };
+        Ok::<_, Error>(())
+    };
     fill(&mut now)?;
-    while now.2 > 0 {
-        let (points, totals, filled) = &now;
-        let update = || msm.update(&points[..*filled], &[&totals[..*filled]]);
+    while now.len > 0 {
+        let update = || msm.update(&now.points[..now.len], &[&now.totals[..now.len]]);
         let ((), filled) = rayon::join(update, || fill(&mut next));
         filled?;
         std::mem::swap(&mut now, &mut next);
@@ -365,6 +366,13 @@ fn on_tier<'a, P: Curve<ScalarField: Element>>(
             Ok(None)
         }
     }
+}
+
+/// Points of the SRS, and the scalars that they are multiplied with.
+struct Chunk<P: Curve> {
+    points: LeasedVec<Point<P>>,
+    totals: LeasedVec<P::ScalarField>,
+    len: usize,
 }
 
 /// The scalars of a chunk of the sum.

@@ -170,7 +170,7 @@ impl Prover<'_> {
         let rows = self.domain.rows();
         let usable_rows = rows - unusable_rows as u64;
         let mut compressed = Vec::with_capacity(self.cs.lookups.len());
-        let mut permuted = Vec::with_capacity(2 * self.cs.lookups.len());
+        let mut permuted = Vec::with_capacity(self.cs.lookups.len());
         for lookup in &self.cs.lookups {
             let sides = [&lookup.input[..], &lookup.table[..]];
             let [input, table] = values.compressed(self.workspace, sides, theta, rows)?;
@@ -178,19 +178,17 @@ impl Prover<'_> {
             let (permuted_input, permuted_table) =
                 lookup_argument::permute(self.workspace, &input, &table, usable_rows, &tails[0], &tails[1])?;
             let sides = [(permuted_input, blinds[0]), (permuted_table, blinds[1])];
-            permuted.extend(sides.map(|(column, blind)| Blinded { column, blind }));
+            permuted.push(sides.map(|(column, blind)| Blinded { column, blind }));
             compressed.push((input, table));
         }
-        self.commit_values(&permuted)?;
-        let mut permuted = permuted.into_iter();
-        let with_permuted = |(input, table)| {
-            Some(Permuted {
-                input,
-                table,
-                permuted: [permuted.next()?, permuted.next()?],
-            })
-        };
-        Ok(compressed.into_iter().filter_map(with_permuted).collect())
+        self.commit_values(permuted.as_flattened())?;
+        let both = compressed.into_iter().zip(permuted);
+        let made = both.map(|((input, table), permuted)| Permuted {
+            input,
+            table,
+            permuted,
+        });
+        Ok(made.collect())
     }
 
     /// The running products of the permutation, a set of columns at a time: each begins where the one before ended.
