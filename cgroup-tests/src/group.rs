@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cgroups_rs::cgroup::get_cgroups_relative_paths;
+use cgroups_rs::cpu::CpuController;
 use cgroups_rs::hierarchies::auto;
 use cgroups_rs::memory::MemController;
 use cgroups_rs::{Cgroup, Controller};
@@ -49,11 +50,11 @@ impl Group {
     }
 
     fn new(limit_bytes: u64, may_swap: bool) -> Result<Self> {
-        let (version, parents) = parents()?;
+        let (version, parents) = parents(MEMORY)?;
         let mut reasons = Vec::new();
         for parent in parents {
             let path = parent.join(fresh_name());
-            let (handle, folder) = match create(&path) {
+            let (handle, folder) = match create(&path, MEMORY) {
                 Ok(made) => made,
                 Err(reason) => {
                     reasons.push(reason);
@@ -176,16 +177,20 @@ impl Drop for Group {
 }
 
 /// The interface, and the paths in the hierarchy below which a group may be made: our own group's, then the top.
-fn parents() -> Result<(Version, Vec<PathBuf>)> {
+pub(crate) fn parents(controller: &str) -> Result<(Version, Vec<PathBuf>)> {
     let hierarchy = auto();
     let version = if hierarchy.v2() { Version::V2 } else { Version::V1 };
-    let top = Cgroup::load_with_specified_controllers(hierarchy, "", vec![MEMORY.into()]);
-    let mount = folder_of(&top)
+    let top = Cgroup::load_with_specified_controllers(hierarchy, "", vec![controller.into()]);
+    let mount = folder_of(&top, controller)
         .filter(|mount| mount.is_dir())
-        .ok_or_else(|| Refusal::Unsupported("no mounted cgroup hierarchy has a memory controller".into()))?;
+        .ok_or_else(|| {
+            Refusal::Unsupported(format!(
+                "no mounted cgroup hierarchy has a {controller} controller"
+            ))
+        })?;
     let own = get_cgroups_relative_paths().map_err(|error| Refusal::Unsupported(error.to_string()))?;
     let own = match version {
-        Version::V1 => own.get(MEMORY),
+        Version::V1 => own.get(controller),
         Version::V2 => own.get(""),
     };
     let own = PathBuf::from(own.map_or("", |own| own.trim_start_matches('/')));
@@ -199,24 +204,29 @@ fn parents() -> Result<(Version, Vec<PathBuf>)> {
 }
 
 /// Makes a group, and gives its folder; or says why it cannot be made.
-fn create(path: &Path) -> std::result::Result<(Cgroup, PathBuf), String> {
-    let handle = Cgroup::new_with_specified_controllers(auto(), path, Some(vec![MEMORY.into()]))
+pub(crate) fn create(path: &Path, controller: &str) -> std::result::Result<(Cgroup, PathBuf), String> {
+    let handle = Cgroup::new_with_specified_controllers(auto(), path, Some(vec![controller.into()]))
         .map_err(|error| format!("{}: {error}", path.display()))?;
     // The crate reports no error of a v1 hierarchy.
-    match folder_of(&handle) {
+    match folder_of(&handle, controller) {
         Some(folder) if folder.is_dir() => Ok((handle, folder)),
         _ => Err(format!("{}: the group cannot be made", path.display())),
     }
 }
 
-fn folder_of(group: &Cgroup) -> Option<PathBuf> {
+fn folder_of(group: &Cgroup, controller: &str) -> Option<PathBuf> {
+    if controller == CPU {
+        let cpu: &CpuController = group.controller_of()?;
+        return Some(cpu.path().to_owned());
+    }
     let memory: &MemController = group.controller_of()?;
     Some(memory.path().to_owned())
 }
 
 const MEMORY: &str = "memory";
+pub(crate) const CPU: &str = "cpu";
 
-fn fresh_name() -> String {
+pub(crate) fn fresh_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!(
         "spillproof-{}-{}",

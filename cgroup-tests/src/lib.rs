@@ -7,6 +7,7 @@
 //! drop(group)                   kill what is left, remove the group
 //! watched(command, timeout)     without a group: its resident memory, measured from outside       run.rs
 //! SwapFile::on(folder, bytes)   a swap file that is removed, however the process ends             swap.rs, keeper.rs
+//! SlowCores::of(cores)          each thread of a program gets a share of a core, as on a machine with more and slower cores  slow_cores.rs
 //! ```
 //!
 //! `cgroups-rs` makes and removes the group. Every limit is read back from the kernel's own files, and every figure is parsed from them; a
@@ -25,12 +26,14 @@ mod figures;
 mod group;
 mod keeper;
 mod run;
+mod slow_cores;
 mod swap;
 
 pub use figures::Figures;
 pub use group::{Group, Version};
 pub use keeper::Keeper;
-pub use run::{Ended, Outcome, watched};
+pub use run::{Ended, Outcome, watched, watched_with};
+pub use slow_cores::SlowCores;
 pub use swap::SwapFile;
 
 use std::io::Write;
@@ -58,6 +61,9 @@ pub enum Refusal {
     /// This machine, or this user, cannot limit memory.
     #[error("memory cannot be limited here: {0}")]
     Unsupported(String),
+    /// This machine, or this user, cannot limit the processor's time of a thread.
+    #[error("more cores cannot be emulated here: {0}")]
+    NoSlowCores(String),
     /// This machine, or this user, cannot turn swap on.
     #[error("no swap file can be used here: {0}")]
     NoSwap(String),

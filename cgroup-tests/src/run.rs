@@ -99,12 +99,29 @@ pub fn watched<A: AsRef<OsStr>>(
     environment: &[(&str, &str)],
     timeout: Duration,
 ) -> Result<Ended> {
+    watched_with(program, arguments, environment, timeout, |_| ())
+}
+
+/// The same, and calls `look` with the program's process id every few milliseconds.
+///
+/// # Errors
+/// As [`watched`].
+pub fn watched_with<A: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    arguments: impl IntoIterator<Item = A>,
+    environment: &[(&str, &str)],
+    timeout: Duration,
+    mut look: impl FnMut(u32),
+) -> Result<Ended> {
     let program = program.as_ref();
     let mut command = Command::new(program);
     command.args(arguments).envs(environment.iter().copied());
     let mut peak_bytes = 0;
     // A program may reset its own high-water mark, so the highest of all readings counts.
-    let look = |id: u32| peak_bytes = high_water_bytes(id).unwrap_or(0).max(peak_bytes);
+    let look = |id: u32| {
+        peak_bytes = high_water_bytes(id).unwrap_or(0).max(peak_bytes);
+        look(id);
+    };
     let ended = to_its_end(command, timeout, look).map_err(|source| Refusal::Program {
         program: program.to_string_lossy().into_owned(),
         source,

@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use spillproof_cgroup_tests::{Group, Outcome, SwapFile, cold, group_or_skip, watched};
+use spillproof_cgroup_tests::{
+    Group, Outcome, SlowCores, SwapFile, cold, group_or_skip, watched, watched_with,
+};
 
 const HOG: &str = env!("CARGO_BIN_EXE_memory-hog");
 const MIB: u64 = 1 << 20;
@@ -40,6 +42,37 @@ fn a_process_below_the_limit_is_left_alone_and_its_peak_is_seen() {
     assert_eq!(outcome.stdout.trim(), (32 * MIB).to_string());
     let peak_bytes = outcome.figures.peak_bytes;
     assert!((32 * MIB..40 * MIB).contains(&peak_bytes), "peak {peak_bytes}");
+}
+
+#[test]
+fn a_thread_gets_a_share_of_a_core() {
+    let here = std::thread::available_parallelism().expect("a number").get();
+    let mut cores = match SlowCores::of(16 * here) {
+        Ok(cores) => cores,
+        Err(refusal) => {
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {refusal}");
+            return;
+        }
+    };
+    assert_eq!(cores.share(), 1.0 / 16.0);
+    // The shell counts, and says how much of a processor's time it used.
+    let script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; times";
+    let hold = |process| cores.hold(process).expect("its thread can be limited");
+    let ended = watched_with("/bin/sh", ["-c", script], &[], TIMEOUT, hold).expect("runs");
+    let used = ended
+        .stdout
+        .lines()
+        .next()
+        .and_then(|line| line.split('m').nth(1)?.split('s').next()?.parse::<f64>().ok());
+    let used = used.expect("minutes and seconds");
+    // A few milliseconds at full speed come before the limit.
+    assert!(
+        ended.seconds > 6.0 * used,
+        "{used} s of a processor in {} s",
+        ended.seconds
+    );
+    assert!(SlowCores::of(0).is_err() && SlowCores::of(here * 100_000).is_err());
 }
 
 #[test]

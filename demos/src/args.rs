@@ -322,9 +322,12 @@ pub struct Prove {
     /// Prove with a GPU.
     #[command(flatten)]
     pub on: ProofOn,
-    /// Write a page into this file: memory against the budget over time, disk rates, phases.
+    /// Write a page into this file: memory against the budget over time, disk rates, busy cores, phases.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Write memory, bytes and processors' time into this file, sampled every few milliseconds, as comma-separated values.
+    #[arg(long, value_name = "FILE")]
+    pub samples: Option<PathBuf>,
     /// Draw the memory curve into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

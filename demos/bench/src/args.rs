@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use spillproof::budget::ByteSize;
 use spillproof_circuits::Kind;
-use spillproof_cli::args::{Global, Statement, size};
+use spillproof_cli::args::{Global, Shape, Statement, size};
 use spillproof_gpu::Choice;
 
 /// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.
@@ -31,6 +31,8 @@ pub enum Task {
     Stock(Stock),
     /// Run a command, and draw its output line by line, with the time of each line, as an animated SVG.
     Record(Record),
+    /// Measure how keys and a proof scale with cores, step by step: speed-up, work, and the time in which one thread ran or none.
+    Scaling(Scaling),
     /// Run a command of `spillproof` in this program: each prover that is measured is a process of its own.
     #[command(hide = true, disable_help_flag = true)]
     Spillproof {
@@ -49,6 +51,27 @@ pub struct Stock {
     /// The file for the proof.
     #[arg(long)]
     pub out: PathBuf,
+}
+
+/// How a proof scales.
+#[derive(Debug, Args)]
+pub struct Scaling {
+    /// Which circuit, how large.
+    #[command(flatten)]
+    pub shape: Shape,
+    /// Numbers of cores, the first of which the others are compared with; by default 1, those of this machine, and 16. More than this
+    /// machine has are emulated (takes root and cgroup v1): each thread gets a share of a core, and seconds are scaled back.
+    #[arg(long, value_delimiter = ',', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub cores: Vec<u16>,
+    /// A ParamsKZG file (raw bytes) of this k; without it, an INSECURE one is made.
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
+    /// Runs for each number of cores; medians are printed.
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+    /// Draw the busy cores over time of the last run for each number of cores into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 /// A run of a command as a picture.
@@ -154,6 +177,12 @@ mod tests {
             panic!("it is a recording");
         };
         assert_eq!(record.command, ["a", "--b", "c"]);
+        let Some(Task::Scaling(scaling)) = parse("scaling --circuit wide --k 16 --cores 1,64").unwrap().task
+        else {
+            panic!("it is a report");
+        };
+        assert_eq!((scaling.cores, scaling.runs), (vec![1, 64], 3));
+        assert!(parse("scaling --k 16 --cores 0").is_err());
         assert!(parse("stock --k 8 --json --circuit wide --out x").is_ok());
         assert!(parse("record --out x").is_err() && parse("record -- a").is_err());
         let Some(Task::Spillproof { words }) = parse("spillproof prove --json --k 8").unwrap().task else {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use spillproof_cgroup_tests::{Group, cold, watched};
+use spillproof_cgroup_tests::{Group, SlowCores, cold, watched, watched_with};
 use spillproof_circuits::Kind;
 use spillproof_cli::args::Global;
 use spillproof_cli::failure::Failure;
@@ -93,6 +93,32 @@ impl Statement<'_> {
         taken(&ended.stdout, ended.peak_bytes).ok_or_else(|| failed(prover, &ended.stdout))
     }
 
+    /// Proves, on slow cores if there are any, and gives the report (JSON) and samples (comma-separated values) of the run.
+    pub fn sampled(&self, prover: Prover, mut cores: Option<SlowCores>) -> Result<(String, String)> {
+        let (program, mut arguments, proof) = self.command(prover)?;
+        let samples = Made(self.dir.join("samples.csv"));
+        arguments.extend(["--samples".into(), samples.0.display().to_string()]);
+        let threads = self.threads.to_string();
+        let mut refused = None;
+        let hold = |process: u32| {
+            if let Some(Err(refusal)) = cores.as_mut().map(|cores| cores.hold(process)) {
+                refused = Some(refusal);
+            }
+        };
+        let environment = [("RAYON_NUM_THREADS", &*threads)];
+        let ended = watched_with(program, &arguments, &environment, TIMEOUT, hold)?;
+        let csv = std::fs::read_to_string(&samples.0);
+        proof.remove();
+        samples.remove();
+        if !ended.status.success() {
+            return Err(failed(prover, &ended.stderr));
+        }
+        if let Some(refusal) = refused {
+            return Err(refusal.into());
+        }
+        Ok((ended.stdout, csv.map_err(Failure::file(&samples.0))?))
+    }
+
     /// Proves in a group.
     pub fn prove_in(&self, group: &Group, prover: Prover, timeout: Duration) -> Result<Limited> {
         let (program, arguments, proof) = self.command(prover)?;
@@ -140,9 +166,9 @@ impl Statement<'_> {
     }
 
     /// The program, its arguments, and the file of the proof; the parameters are evicted from the page cache.
-    fn command(&self, prover: Prover) -> Result<(PathBuf, Vec<String>, Proof)> {
+    fn command(&self, prover: Prover) -> Result<(PathBuf, Vec<String>, Made)> {
         cold::evict(&self.params).map_err(Failure::file(&self.params))?;
-        let proof = Proof(self.dir.join("proof"));
+        let proof = Made(self.dir.join("proof"));
         let mut arguments = vec!["--json".into(), "--out".into(), proof.0.display().to_string()];
         arguments.extend(self.words());
         let Prover::Ours(budget) = prover else {
@@ -173,11 +199,12 @@ pub fn this_program<const N: usize>(
     ))
 }
 
-struct Proof(PathBuf);
+/// A file of a run.
+struct Made(PathBuf);
 
-impl Proof {
+impl Made {
     fn remove(&self) {
-        // A prover that failed has written none.
+        // A prover that failed has made none.
         let _ = std::fs::remove_file(&self.0);
     }
 }

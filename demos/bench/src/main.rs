@@ -9,6 +9,8 @@
 //! | [`stock`] | a proof by the unmodified halo2-axiom, which `spillproof` itself has for verification only |
 //! | [`device`] | with `--gpu`: the rates of a device, and MSM and NTT with it, beside the processor's |
 //! | [`peers`] | halo2curves with assembly, which `spillproof` itself does not contain |
+//! | [`scaling`] | `spillproof-bench scaling`: keys and a proof on several numbers of cores, step by step |
+//! | [`timeline`] | busy cores over time, from the samples of a run |
 //! | [`picture`], [`chart`] | the results as an SVG |
 //! | [`record`] | a run of any command as an animated SVG |
 
@@ -21,7 +23,9 @@ mod peers;
 mod picture;
 mod prover;
 mod record;
+mod scaling;
 mod stock;
+mod timeline;
 
 use std::fs;
 use std::process::ExitCode;
@@ -42,6 +46,7 @@ fn main() -> ExitCode {
         match task {
             None => measure(&global, bench),
             Some(Task::Record(record)) => record::run(&record),
+            Some(Task::Scaling(scaling)) => scaling::run(&global, &scaling),
             Some(Task::Stock(stock)) => stock::run(&global, &stock),
             Some(Task::Spillproof { words }) => {
                 let words = std::iter::once("spillproof".into()).chain(words);

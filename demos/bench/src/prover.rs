@@ -108,7 +108,10 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Compared>> {
     };
     let mut all = Vec::new();
     for &k in &args.k {
-        let params = bencher.params(k)?;
+        let params = match &args.params {
+            Some(file) => file.clone(),
+            None => bencher.dir.params(k)?,
+        };
         for &circuit in &args.prove {
             for &threads in &cores {
                 let statement = Statement {
@@ -132,33 +135,6 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Compared>> {
 }
 
 impl Bencher<'_> {
-    /// The file of parameters, made before anything is measured.
-    fn params(&self, k: u32) -> Result<PathBuf> {
-        if let Some(file) = &self.args.params {
-            return Ok(file.clone());
-        }
-        let _line = Progress::start(&format!("insecure parameters of 2^{k}"));
-        let file = self.dir.path.join(format!("{k}.params"));
-        let srs = self.dir.path.join(format!("{k}.srs"));
-        let (k, srs_text, text) = (
-            k.to_string(),
-            srs.display().to_string(),
-            file.display().to_string(),
-        );
-        for arguments in [
-            vec!["gen", "--k", &k, "--out", &srs_text],
-            vec!["export", &srs_text, "--out", &text],
-        ] {
-            let (program, arguments) = this_program(["spillproof", "srs"], arguments)?;
-            let ended = watched(program, arguments, &[], TIMEOUT)?;
-            if !ended.status.success() {
-                return Err(Failure::Demonstration(ended.stderr));
-            }
-        }
-        std::fs::remove_file(&srs).map_err(Failure::file(&srs))?;
-        Ok(file)
-    }
-
     fn compare(&self, statement: &Statement<'_>) -> Result<Compared> {
         let Statement {
             circuit, k, threads, ..
@@ -341,13 +317,15 @@ fn render(compared: &Compared) -> String {
 }
 
 /// A folder that is removed on drop, and if the process is interrupted.
-struct Folder {
-    path: PathBuf,
+pub struct Folder {
+    /// Where.
+    pub path: PathBuf,
     _keeper: Keeper,
 }
 
 impl Folder {
-    fn new(parent: &Path) -> Result<Self> {
+    /// In `parent`.
+    pub fn new(parent: &Path) -> Result<Self> {
         let path = parent.join(format!("spillproof-bench-{}", std::process::id()));
         let keeper = Keeper::new(r#"rm -rf "$0""#, &path)?;
         std::fs::create_dir_all(&path).map_err(Failure::file(&path))?;
@@ -355,5 +333,29 @@ impl Folder {
             path,
             _keeper: keeper,
         })
+    }
+
+    /// A file of INSECURE parameters.
+    pub fn params(&self, k: u32) -> Result<PathBuf> {
+        let _line = Progress::start(&format!("insecure parameters of 2^{k}"));
+        let file = self.path.join(format!("{k}.params"));
+        let srs = self.path.join(format!("{k}.srs"));
+        let (k, srs_text, text) = (
+            k.to_string(),
+            srs.display().to_string(),
+            file.display().to_string(),
+        );
+        for arguments in [
+            vec!["gen", "--k", &k, "--out", &srs_text],
+            vec!["export", &srs_text, "--out", &text],
+        ] {
+            let (program, arguments) = this_program(["spillproof", "srs"], arguments)?;
+            let ended = watched(program, arguments, &[], TIMEOUT)?;
+            if !ended.status.success() {
+                return Err(Failure::Demonstration(ended.stderr));
+            }
+        }
+        std::fs::remove_file(&srs).map_err(Failure::file(&srs))?;
+        Ok(file)
     }
 }

@@ -85,6 +85,9 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     if let Some(path) = &args.svg {
         fs::write(path, svg::render(&report, &title)).map_err(Failure::file(path))?;
     }
+    if let Some(path) = &args.samples {
+        fs::write(path, report.curve.csv()).map_err(Failure::file(path))?;
+    }
     if let Some(path) = &args.report {
         let mut facts = vec![
             ("circuit", format!("{:?}", outcome.circuit)),

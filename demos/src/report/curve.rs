@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use spillproof::budget::Budget;
 use spillproof::storage::Storage;
 
+use super::spent::Spent;
 use super::table::bytes;
 
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -28,6 +29,8 @@ pub struct Sample {
     pub bytes_read: u64,
     /// Bytes that the engine had written to files by then.
     pub bytes_written: u64,
+    /// Time of processors that the process had used by then, all threads together.
+    pub processor_seconds: f64,
 }
 
 /// When a phase began.
@@ -85,6 +88,7 @@ impl Sampler {
                         leased_bytes,
                         bytes_read: moved.bytes_read,
                         bytes_written: moved.bytes_written,
+                        processor_seconds: Spent::now(moved).processor.as_secs_f64(),
                     });
                     if samples.len() == SAMPLES_MAX {
                         halve(&mut samples);
@@ -119,6 +123,11 @@ impl Sampler {
         self.started.elapsed().as_secs_f64()
     }
 
+    /// From the start to a moment.
+    pub fn seconds_at(&self, moment: Instant) -> f64 {
+        moment.saturating_duration_since(self.started).as_secs_f64()
+    }
+
     /// A phase began at `seconds`.
     pub fn mark(&mut self, name: &str, seconds: f64) {
         self.marks.push(Mark {
@@ -139,8 +148,7 @@ impl Sampler {
 
     /// The highest sample between two moments.
     pub fn peak_between(&self, from: Instant, to: Instant) -> u64 {
-        let [from, to] =
-            [from, to].map(|moment| moment.saturating_duration_since(self.started).as_secs_f64());
+        let [from, to] = [from, to].map(|moment| self.seconds_at(moment));
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let within = samples
             .iter()
@@ -238,22 +246,53 @@ impl Curve {
 
     /// Bytes a second that were read and written in each of `columns` equal spans of time.
     pub fn rates(&self, columns: usize) -> Vec<[f64; 2]> {
+        self.slopes(columns, |sample| {
+            [sample.bytes_read as f64, sample.bytes_written as f64]
+        })
+    }
+
+    /// Cores that were busy in each of `columns` equal spans of time.
+    pub fn cores(&self, columns: usize) -> Vec<f64> {
+        let slopes = self.slopes(columns, |sample| [sample.processor_seconds]);
+        slopes.into_iter().map(|[cores]| cores).collect()
+    }
+
+    /// Growth of sums, by second, in each of `columns` equal spans of time.
+    fn slopes<const N: usize>(&self, columns: usize, sums: impl Fn(&Sample) -> [f64; N]) -> Vec<[f64; N]> {
         let end = self.end_seconds();
-        let mut moved: Vec<Option<[u64; 2]>> = vec![None; columns];
+        let mut reached: Vec<Option<[f64; N]>> = vec![None; columns];
         for sample in &self.samples {
             let column = ((sample.seconds / end * columns as f64) as usize).min(columns - 1);
-            moved[column] = Some([sample.bytes_read, sample.bytes_written]);
+            reached[column] = Some(sums(sample));
         }
         let span_seconds = end / columns as f64;
-        let mut before = [0; 2];
-        let rate = |moved: Option<[u64; 2]>| {
-            // A span without a sample gets nothing; the next one gets the bytes of both.
-            let now = moved.unwrap_or(before);
-            let rates = [0, 1].map(|way| now[way].saturating_sub(before[way]) as f64 / span_seconds);
+        let mut before = [0.0; N];
+        let slopes = |reached: Option<[f64; N]>| {
+            // A span without a sample gets nothing; the next one gets the growth of both.
+            let now = reached.unwrap_or(before);
+            let slopes = std::array::from_fn(|sum| (now[sum] - before[sum]).max(0.0) / span_seconds);
             before = now;
-            rates
+            slopes
         };
-        moved.into_iter().map(rate).collect()
+        reached.into_iter().map(slopes).collect()
+    }
+
+    /// The samples as comma-separated values, with names in the first line.
+    pub fn csv(&self) -> String {
+        let mut text =
+            String::from("seconds,resident_bytes,leased_bytes,bytes_read,bytes_written,processor_seconds\n");
+        for sample in &self.samples {
+            text.push_str(&format!(
+                "{:.6},{},{},{},{},{:.6}\n",
+                sample.seconds,
+                sample.resident_bytes,
+                sample.leased_bytes,
+                sample.bytes_read,
+                sample.bytes_written,
+                sample.processor_seconds
+            ));
+        }
+        text
     }
 
     /// The curve in `rows` lines of `columns` characters, with a scale; phases are numbered below it.
@@ -317,6 +356,7 @@ mod tests {
             leased_bytes: 7,
             bytes_read: 0,
             bytes_written: 0,
+            processor_seconds: f64::from(i) / 5.0,
         });
         Curve {
             samples: samples.collect(),
@@ -331,6 +371,12 @@ mod tests {
     fn peaks_survive_columns_and_halving() {
         assert_eq!(curve().columns(10).iter().max(), Some(&80));
         assert_eq!(curve().leased(10), [7; 10]);
+        assert!(
+            curve().cores(10)[1..]
+                .iter()
+                .all(|cores| (cores - 2.0).abs() < 0.1)
+        );
+        assert_eq!(curve().csv().lines().count(), 101);
         let mut samples = curve().samples;
         halve(&mut samples);
         assert_eq!(samples.len(), 50);

@@ -1,4 +1,4 @@
-//! A run as one self-contained page: memory against the budget, disk rates, and the table of phases and steps.
+//! A run as one self-contained page: memory against the budget, disk rates, busy cores, and the table of phases and steps.
 
 use std::fmt::Write;
 
@@ -45,11 +45,12 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
         ));
     }
     put(format_args!(
-        "</table>\n<h2>Memory</h2>\n{}<h2>Disk</h2>\n{}<h2>Phases</h2>\n<table>\n<tr><th>phase</th><th>seconds</th>\
+        "</table>\n<h2>Memory</h2>\n{}<h2>Disk</h2>\n{}<h2>Processors</h2>\n{}<h2>Phases</h2>\n<table>\n<tr><th>phase</th><th>seconds</th>\
          <th>read</th><th>written</th><th>peak memory</th><th>processors, s</th><th>waited for the disk, s</th>\
          <th>idle, s</th><th>bound by</th></tr>\n",
         svg::render(report, "resident memory over time"),
-        svg::render_rates(report, "disk, bytes a second")
+        svg::render_rates(report, "disk, bytes a second"),
+        svg::render_cores(report, "busy cores")
     ));
     for phase in &report.phases {
         put(format_args!("{}", row(phase, total.seconds, "")));
@@ -98,9 +99,9 @@ mod tests {
         let page = render(&recorder.finish(), "title", &[("circuit", "chain & co".into())]);
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
         assert!(page.contains("a &lt; b") && page.contains("chain &amp; co"));
-        assert_eq!(page.matches("<svg ").count(), 2);
+        assert_eq!(page.matches("<svg ").count(), 3);
         // Nothing is fetched: the only address is the name of SVG's namespace.
-        assert_eq!(page.matches("http").count(), 2);
+        assert_eq!(page.matches("http").count(), 3);
         assert!(!page.contains("NaN") && !page.contains("<script") && !page.contains("src="));
     }
 }

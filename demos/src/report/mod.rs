@@ -35,6 +35,8 @@ pub enum Bound {
 pub struct Phase {
     /// Its name.
     pub name: String,
+    /// From the start of the run to its own.
+    pub started_seconds: f64,
     /// From start to end.
     pub seconds: f64,
     /// Bytes that the engine read from files.
@@ -57,13 +59,19 @@ pub struct Phase {
 }
 
 impl Phase {
-    fn of(name: &str, seconds: f64, before: &Spent, after: &Spent, peak_bytes: u64) -> Self {
+    fn of(
+        name: &str,
+        [started_seconds, seconds]: [f64; 2],
+        [before, after]: [&Spent; 2],
+        peak_bytes: u64,
+    ) -> Self {
         let processor_seconds = (after.processor - before.processor).as_secs_f64();
         let (before, after) = (&before.io, &after.io);
         let waited = (after.read_wait - before.read_wait) + (after.write_wait - before.write_wait);
         let idle_seconds = seconds - processor_seconds / cores() - waited.as_secs_f64();
         Self {
             name: name.to_owned(),
+            started_seconds,
             seconds,
             bytes_read: after.bytes_read - before.bytes_read,
             bytes_written: after.bytes_written - before.bytes_written,
@@ -111,6 +119,7 @@ impl Report {
             .sum();
         Phase {
             name: "total".into(),
+            started_seconds: 0.0,
             seconds,
             bytes_read: sum(|phase| phase.bytes_read),
             bytes_written: sum(|phase| phase.bytes_written),
@@ -181,7 +190,7 @@ impl Recorder {
         let peak_bytes = curve::peak_bytes()
             .unwrap_or(0)
             .max(self.sampler.peak_since(started_seconds));
-        let mut phase = Phase::of(name, seconds, &before, &after, peak_bytes);
+        let mut phase = Phase::of(name, [started_seconds, seconds], [&before, &after], peak_bytes);
         phase.steps = steps::take().iter().map(|step| self.step(step)).collect();
         self.phases.push(phase);
         self.sampler.mark(name, started_seconds);
@@ -190,8 +199,14 @@ impl Recorder {
 
     fn step(&self, step: &steps::Step) -> Phase {
         let seconds = (step.ended - step.started).as_secs_f64();
+        let started_seconds = self.sampler.seconds_at(step.started);
         let peak_bytes = self.sampler.peak_between(step.started, step.ended);
-        Phase::of(step.name, seconds, &step.before, &step.after, peak_bytes)
+        Phase::of(
+            step.name,
+            [started_seconds, seconds],
+            [&step.before, &step.after],
+            peak_bytes,
+        )
     }
 
     /// Seconds of the last phase.

@@ -63,7 +63,7 @@ impl Picture {
     }
 
     /// The area between `base` and points.
-    fn area(&mut self, colour: &str, base: f64, points: impl Iterator<Item = (f64, f64)>) {
+    pub fn area(&mut self, colour: &str, base: f64, points: impl Iterator<Item = (f64, f64)>) {
         self.put(format_args!(
             "<polygon fill=\"{colour}\" fill-opacity=\"0.75\" points=\"{LEFT:.1},{base:.1}"
         ));
@@ -74,7 +74,7 @@ impl Picture {
     }
 
     /// Seconds at the lower right.
-    fn end(&mut self, seconds: f64) {
+    pub fn end(&mut self, seconds: f64) {
         self.put(format_args!(
             "<text x=\"{RIGHT:.1}\" y=\"{:.1}\" text-anchor=\"end\">{seconds:.1} s</text>\n",
             TOP + PLOT_HEIGHT + 18.0
@@ -207,6 +207,28 @@ pub fn render_rates(report: &Report, title: &str) -> String {
     Picture::stack(&[picture])
 }
 
+/// Busy cores over time.
+pub fn render_cores(report: &Report, title: &str) -> String {
+    let cores = report.curve.cores(RATES_MAX);
+    let top = cores.iter().fold(1.0f64, |most, cores| most.max(*cores)).ceil();
+    let bottom = TOP + PLOT_HEIGHT;
+    let mut picture = Picture::new(title);
+    let points = cores.iter().enumerate().map(|(column, cores)| {
+        let x = LEFT + (column as f64 + 0.5) / RATES_MAX as f64 * PLOT_WIDTH;
+        (x, bottom - cores / top * PLOT_HEIGHT)
+    });
+    picture.area("#aa3377", bottom, points);
+    for quarter in 0..=4 {
+        let value = top * f64::from(quarter) / 4.0;
+        picture.level(
+            bottom - f64::from(quarter) / 4.0 * PLOT_HEIGHT,
+            &format!("{value:.1}"),
+        );
+    }
+    picture.end(report.curve.end_seconds());
+    Picture::stack(&[picture])
+}
+
 /// As text of a page.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
@@ -228,6 +250,7 @@ mod tests {
                 leased_bytes: 1 << (i % 19),
                 bytes_read: 0,
                 bytes_written: 0,
+                processor_seconds: 0.0,
             })
             .collect();
         let marks = vec![
