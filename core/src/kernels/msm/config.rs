@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::digits::{self, Digits};
-use crate::kernels::msm::window::Worker;
+use crate::kernels::msm::window::{Sorted, Worker};
 
 /// Digits are kept in 16 bits.
 const WINDOW_BITS_MAX: u32 = 16;
@@ -18,8 +18,10 @@ const BLOCK_POINTS_MAX: usize = 1 << 16;
 const BLOCK_POINTS_MIN: usize = 1 << 8;
 /// What memory comes in.
 const PAGE_BYTES: usize = 4096;
-/// Tasks per thread that even out the threads' shares.
-const TASKS_PER_THREAD: usize = 8;
+/// Tasks per thread that even out the threads' shares. Few threads have a window each, whose additions share inversions best.
+const TASKS_PER_THREAD_MAX: usize = 4;
+/// Fewer points share too few inversions.
+const TASK_POINTS_MIN: usize = 1 << 10;
 
 /// Window, block and split of a streamed MSM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +98,7 @@ impl MsmConfig {
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
         self.block_bytes::<P>()
             + Digits::bytes(self.windows::<P>(), self.block_points)
-            + self.threads as u64 * Worker::<P, Vec<Point<P>>>::bytes(self)
+            + self.threads as u64 * (Sorted::bytes(self) + Worker::<P, Vec<Point<P>>>::bytes(self))
     }
 
     /// Bytes of its blocks of points, each in whole pages: buckets (columns * windows * 2^(window_bits - 1) points), and per thread the
@@ -137,14 +139,15 @@ impl MsmConfig {
         1 << (self.window_bits - 1)
     }
 
-    /// Buckets of one task: windows are cut until there are enough tasks for the threads to share evenly.
-    pub(super) fn segment_buckets<P: Curve>(&self) -> usize {
-        if self.threads == 1 {
-            return self.buckets_per_window();
-        }
-        let cuts = (self.threads * TASKS_PER_THREAD)
-            .div_ceil(self.windows::<P>())
-            .next_power_of_two();
-        (self.buckets_per_window() / cuts).max(1)
+    /// How many windows are sorted before their points are added: one a thread, in equal groups.
+    pub(super) fn windows_together<P: Curve>(&self) -> usize {
+        let windows = self.windows::<P>();
+        windows.div_ceil(windows.div_ceil(self.threads))
+    }
+
+    /// Points of one task of a group that has so many: enough tasks for the threads to share evenly.
+    pub(super) fn task_points(&self, points: usize) -> usize {
+        let tasks = self.threads * (self.threads / 2).clamp(1, TASKS_PER_THREAD_MAX);
+        points.div_ceil(tasks).max(TASK_POINTS_MIN)
     }
 }

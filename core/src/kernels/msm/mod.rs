@@ -9,7 +9,8 @@
 //! Scalars above r/2 are negated with their base: -1 is as cheap as 1, and windows above a small scalar cost nothing.
 //!
 //! Shapes: bases as [`super::curve::Point`], scalars in Montgomery form, one slice of scalars per column; several columns
-//! share one pass over the bases. Work is split by (window, range of buckets) over the rayon pool; a chunk's
+//! share one pass over the bases. Over the rayon pool, some windows are sorted, then ranges of their buckets with equal shares of the
+//! points are added to; a chunk's
 //! [`Msm::update`] may run while another thread reads the next chunk.
 //!
 //! Memory: [`MsmConfig::workspace_bytes`], of which columns * windows * 2^(window_bits - 1) points are buckets; nothing else is
@@ -28,10 +29,11 @@ use std::sync::{Mutex, PoisonError};
 
 use ark_ec::short_weierstrass::Projective;
 use ark_ff::AdditiveGroup;
+use rayon::prelude::*;
 
 use super::curve::{Curve, Point};
 use digits::Digits;
-use window::Worker;
+use window::{Sorted, Worker};
 
 pub use bucket_adder::BucketAdder;
 pub use config::MsmConfig;
@@ -42,6 +44,8 @@ pub struct Msm<P: Curve, B = Vec<Point<P>>> {
     /// Column after column, window after window, bucket after bucket (of digits 1, 2, ...).
     buckets: B,
     digits: Digits,
+    /// One for each window of a group.
+    sorted: Vec<Sorted>,
     workers: Vec<Worker<P, B>>,
 }
 
@@ -68,6 +72,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
             workers: (0..config.threads())
                 .map(|_| worker())
                 .collect::<Result<_, E>>()?,
+            sorted: (0..config.threads()).map(|_| Sorted::new(&config)).collect(),
             buckets: block(buckets)?,
             digits: Digits::new(config.windows::<P>(), config.window_bits(), config.block_points()),
             config,
@@ -92,11 +97,14 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
             let end = (first + self.config.block_points()).min(bases.len());
             for (column, buckets) in scalars.iter().zip(self.buckets.chunks_mut(column_buckets)) {
                 self.digits.fill(&column[first..end]);
+                let sorted = &mut self.sorted;
+                let bases = &bases[first..end];
                 add_block(
                     &self.config,
-                    &bases[first..end],
+                    bases,
                     &self.digits,
                     buckets,
+                    sorted,
                     &mut self.workers,
                 );
             }
@@ -142,21 +150,29 @@ fn add_block<P: Curve, B: DerefMut<Target = [Point<P>]> + Send>(
     bases: &[Point<P>],
     digits: &Digits,
     buckets: &mut [Point<P>],
+    sorted: &mut [Sorted],
     workers: &mut [Worker<P, B>],
 ) {
-    let segment = config.segment_buckets::<P>();
-    let tasks = buckets
-        .chunks_mut(config.buckets_per_window())
-        .enumerate()
-        .flat_map(|(window, buckets)| {
-            buckets
-                .chunks_mut(segment)
-                .enumerate()
-                .map(move |(i, part)| (window, i * segment, part))
+    let together = config.windows_together::<P>();
+    let windows = buckets.chunks_mut(config.buckets_per_window() * together);
+    for (group, buckets) in windows.enumerate() {
+        let windows = buckets.len() / config.buckets_per_window();
+        let sorted = &mut sorted[..windows];
+        (sorted.par_iter_mut().enumerate()).for_each(|(i, sorted)| sorted.sort(digits, group * together + i));
+        let task_points = config.task_points(sorted.iter().map(Sorted::points).sum());
+        let windows = buckets.chunks_mut(config.buckets_per_window()).zip(&*sorted);
+        let tasks = windows.flat_map(|(buckets, sorted)| {
+            let mut rest = buckets;
+            sorted.ranges(task_points).map(move |range| {
+                let (buckets, behind) = std::mem::take(&mut rest).split_at_mut(range.len());
+                rest = behind;
+                (sorted, range, buckets)
+            })
         });
-    for_each_task(workers, tasks, |worker, (window, first_bucket, buckets)| {
-        worker.add(bases, digits, window, first_bucket, buckets);
-    });
+        for_each_task(workers, tasks, |worker, (sorted, range, buckets)| {
+            worker.add(bases, sorted, range, buckets);
+        });
+    }
 }
 
 /// Hands the tasks, as they come, to the workers, one thread each.

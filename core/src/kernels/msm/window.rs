@@ -1,7 +1,7 @@
-//! One window of one block of bases into one range of its buckets.
+//! One window of one block of bases into its buckets.
 //!
-//! Counting sort of base indices by digit, then, for one strip of buckets after the other, rounds, each two queues of
-//! additions. Of every bucket's run of points the last one, if their number is odd, is added to the resident bucket; the
+//! Counting sort of base indices by digit ([`Sorted`]), then, for one range of buckets with about as many points as the others
+//! (a [`Worker`] each), strip of buckets after strip, rounds, each two queues of additions. Of every bucket's run of points the last one, if their number is odd, is added to the resident bucket; the
 //! others are added in pairs, into half as many points of the work array. The first round takes points from the bases, later ones from the work array, where the
 //! upper half of a run is added to the lower half in place. Queues are made without branches on the length of
 //! runs as far as it is short. Memory per worker: [`Worker::bytes`] and a block of points.
@@ -27,85 +27,29 @@ struct Run {
     len: u32,
 }
 
-/// The memory of one thread.
-pub(super) struct Worker<P: Curve, B> {
-    adder: Adder<P>,
+/// The base indices of a block, sorted by their digit in one window.
+pub(super) struct Sorted {
     /// Ends of the buckets' runs in `order`.
     ends: Vec<u32>,
     /// Base index * 2 + whether its digit is negative, sorted by bucket.
     order: Vec<u32>,
-    /// Additions into the work array.
-    pairs: Vec<Pair>,
-    /// Additions into buckets.
-    joins: Vec<Pair>,
-    runs: Vec<Run>,
-    pub(super) work: B,
 }
 
-/// Runs of 2 and more in a block.
-fn runs_max(config: &MsmConfig) -> usize {
-    config.buckets_per_window().min(config.block_points() / 2)
-}
-
-/// Pairs of a block, or of half a window in the reduction at the end.
-fn pairs_max(config: &MsmConfig) -> usize {
-    (config.block_points() / 2).max(config.buckets_per_window() / 2)
-}
-
-impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
-    /// `work` has [`Self::work_points`] points.
-    pub(super) fn new(config: &MsmConfig, work: B) -> Self {
-        let buckets = config.buckets_per_window();
+impl Sorted {
+    pub(super) fn new(config: &MsmConfig) -> Self {
         Self {
-            adder: Adder::new(config.backend()),
-            ends: vec![0; buckets],
+            ends: vec![0; config.buckets_per_window()],
             order: vec![0; config.block_points() + COPIED],
-            pairs: vec![[0; 2]; pairs_max(config) + COPIED / 2],
-            joins: vec![[0; 2]; buckets + 1],
-            runs: vec![Run::default(); runs_max(config) + 1],
-            work,
         }
     }
 
-    /// Points of the work array.
-    pub(super) fn work_points(config: &MsmConfig) -> usize {
-        pairs_max(config)
-    }
-
-    /// Bytes without the work array.
     pub(super) fn bytes(config: &MsmConfig) -> u64 {
-        let buckets = config.buckets_per_window();
-        let order = (buckets + config.block_points() + COPIED) * size_of::<u32>();
-        let queues = (pairs_max(config) + COPIED / 2 + buckets + 1) * size_of::<Pair>();
-        let runs = (runs_max(config) + 1) * size_of::<Run>();
-        Adder::<P>::bytes() + (order + queues + runs) as u64
+        ((config.buckets_per_window() + config.block_points() + COPIED) * size_of::<u32>()) as u64
     }
 
-    /// Adds the block's bases whose digit in `window` has a magnitude in `first_bucket + 1 ..= first_bucket + buckets.len()`.
-    pub(super) fn add(
-        &mut self,
-        bases: &[Point<P>],
-        digits: &Digits,
-        window: usize,
-        first_bucket: usize,
-        buckets: &mut [Point<P>],
-    ) {
-        self.sort(digits, window, first_bucket, buckets.len());
-        let mut begin = 0;
-        for (strip, buckets) in buckets.chunks_mut(STRIP_BUCKETS).enumerate() {
-            let ends = strip * STRIP_BUCKETS..strip * STRIP_BUCKETS + buckets.len();
-            let end = self.ends[ends.end - 1] as usize;
-            let mut runs = self.first_round(bases, buckets, ends, begin);
-            while runs > 0 {
-                runs = self.next_round(runs, buckets);
-            }
-            begin = end;
-        }
-    }
-
-    fn sort(&mut self, digits: &Digits, window: usize, first_bucket: usize, buckets: usize) {
-        let bucket_of = |digit: i16| usize::from(digit.unsigned_abs()).wrapping_sub(first_bucket + 1);
-        let ends = &mut self.ends[..buckets];
+    pub(super) fn sort(&mut self, digits: &Digits, window: usize) {
+        let bucket_of = |digit: i16| usize::from(digit.unsigned_abs()).wrapping_sub(1);
+        let ends = &mut self.ends;
         ends.fill(0);
         for (_, piece) in digits.pieces(window) {
             for digit in piece {
@@ -130,21 +74,115 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
         }
     }
 
+    /// Bases whose digit is not zero.
+    pub(super) fn points(&self) -> usize {
+        self.ends.last().map_or(0, |end| *end as usize)
+    }
+
+    /// The first place in `order` of a bucket.
+    fn begin(&self, bucket: usize) -> usize {
+        bucket
+            .checked_sub(1)
+            .map_or(0, |before| self.ends[before] as usize)
+    }
+
+    /// Ranges of buckets, in order, each with `points` points or a bucket more, but for the last. Buckets behind the last point are in
+    /// none.
+    pub(super) fn ranges(&self, points: usize) -> impl Iterator<Item = Range<usize>> {
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            let begin = self.begin(start);
+            let enough = (begin + points.max(1)).min(self.points());
+            let full = begin < enough;
+            let end = self.ends.partition_point(|end| (*end as usize) < enough) + 1;
+            full.then(|| std::mem::replace(&mut start, end)..end)
+        })
+    }
+}
+
+/// The memory of one thread.
+pub(super) struct Worker<P: Curve, B> {
+    adder: Adder<P>,
+    /// Additions into the work array.
+    pairs: Vec<Pair>,
+    /// Additions into buckets.
+    joins: Vec<Pair>,
+    runs: Vec<Run>,
+    pub(super) work: B,
+}
+
+/// Runs of 2 and more in a block.
+fn runs_max(config: &MsmConfig) -> usize {
+    config.buckets_per_window().min(config.block_points() / 2)
+}
+
+/// Pairs of a block, or of half a window in the reduction at the end.
+fn pairs_max(config: &MsmConfig) -> usize {
+    (config.block_points() / 2).max(config.buckets_per_window() / 2)
+}
+
+impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
+    /// `work` has [`Self::work_points`] points.
+    pub(super) fn new(config: &MsmConfig, work: B) -> Self {
+        let buckets = config.buckets_per_window();
+        Self {
+            adder: Adder::new(config.backend()),
+            pairs: vec![[0; 2]; pairs_max(config) + COPIED / 2],
+            joins: vec![[0; 2]; buckets + 1],
+            runs: vec![Run::default(); runs_max(config) + 1],
+            work,
+        }
+    }
+
+    /// Points of the work array.
+    pub(super) fn work_points(config: &MsmConfig) -> usize {
+        pairs_max(config)
+    }
+
+    /// Bytes without the work array.
+    pub(super) fn bytes(config: &MsmConfig) -> u64 {
+        let buckets = config.buckets_per_window();
+        let queues = (pairs_max(config) + COPIED / 2 + buckets + 1) * size_of::<Pair>();
+        let runs = (runs_max(config) + 1) * size_of::<Run>();
+        Adder::<P>::bytes() + (queues + runs) as u64
+    }
+
+    /// Adds the bases of the buckets in `range` to them.
+    pub(super) fn add(
+        &mut self,
+        bases: &[Point<P>],
+        sorted: &Sorted,
+        range: Range<usize>,
+        buckets: &mut [Point<P>],
+    ) {
+        let mut begin = sorted.begin(range.start);
+        for (strip, buckets) in buckets.chunks_mut(STRIP_BUCKETS).enumerate() {
+            let start = range.start + strip * STRIP_BUCKETS;
+            let ends = &sorted.ends[start..start + buckets.len()];
+            let mut runs = self.first_round(bases, sorted, buckets, ends, begin);
+            while runs > 0 {
+                runs = self.next_round(runs, buckets);
+            }
+            begin = ends.last().map_or(begin, |end| *end as usize);
+        }
+    }
+
     /// Adds the bases in pairs, the odd ones to buckets, whose runs end at `ends`, the first one beginning at `begin`. Gives the
     /// number of runs that are left.
     fn first_round(
         &mut self,
         bases: &[Point<P>],
+        sorted: &Sorted,
         buckets: &mut [Point<P>],
-        ends: Range<usize>,
+        ends: &[u32],
         mut begin: usize,
     ) -> usize {
         let (mut paired, mut joins, mut runs) = (0, 0, 0);
-        for (bucket, end) in self.ends[ends].iter().enumerate() {
+        for (bucket, end) in ends.iter().enumerate() {
             let end = *end as usize;
             let half = (end - begin) / 2;
             for copied in (0..half.max(1)).step_by(COPIED / 2) {
-                let from = &self.order[begin + 2 * copied..][..COPIED];
+                let from = &sorted.order[begin + 2 * copied..][..COPIED];
                 let to = &mut self.pairs[paired + copied..][..COPIED / 2];
                 to.as_flattened_mut().copy_from_slice(from);
             }
@@ -154,7 +192,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
                 start: paired as u32,
                 len: half as u32,
             };
-            self.joins[joins] = [bucket as u32, self.order[end.max(1) - 1]];
+            self.joins[joins] = [bucket as u32, sorted.order[end.max(1) - 1]];
             paired += half;
             runs += usize::from(half > 0);
             joins += (end - begin) % 2;
