@@ -276,7 +276,9 @@ fn what_the_verification_costs() {
         for _ in 0..5 {
             let alone = prove_circuit(Command::new(BINARY), circuit, k, "");
             let mut lost = under(&device);
-            lost.env("FAKE_CUDA_FAIL", "cuLaunchKernel:500:719:lost");
+            // Behind the first sum, which takes launches for each window and chunk.
+            let launches = 500 << (k - 12);
+            lost.env("FAKE_CUDA_FAIL", format!("cuLaunchKernel:{launches}:719:lost"));
             let verified = prove_circuit(lost, circuit, k, "--gpu 0 --offload always");
             assert!(
                 verified.proof == alone.proof,
