@@ -233,7 +233,7 @@ fn medians(runs: &[Vec<Measured>]) -> Vec<Step> {
 /// The phase of the proof.
 fn picture(title: &str, timeline: &Timeline, steps: &[Measured], cores: usize) -> Option<Picture> {
     let phases = || steps.iter().filter(|measured| measured.step.step.is_empty());
-    let (first, last) = (phases().next()?, phases().last()?);
+    let (first, last) = (phases().next()?, phases().next_back()?);
     let marks = steps.iter().filter(|measured| !measured.step.step.is_empty());
     let marks: Vec<(String, f64)> = marks
         .map(|measured| (measured.step.step.clone(), measured.started_seconds))
