@@ -46,8 +46,10 @@ impl SlowCores {
             );
             return Err(Refusal::NoSlowCores(reason));
         }
-        let unsupported = |refusal: Refusal| Refusal::NoSlowCores(refusal.to_string());
-        let (version, parents) = parents(CPU).map_err(unsupported)?;
+        let (version, parents) = parents(CPU).map_err(|refusal| match refusal {
+            Refusal::Unsupported(reason) => Refusal::NoSlowCores(reason),
+            other => other,
+        })?;
         if version == Version::V2 {
             return Err(Refusal::NoSlowCores(
                 "threads are limited through cgroup v1, and this machine has v2".into(),
@@ -105,8 +107,18 @@ impl SlowCores {
     fn limit(&self, thread: u32) -> std::io::Result<()> {
         let folder = self.folder.join(thread.to_string());
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join("cpu.cfs_period_us"), self.period_us.to_string())?;
-        fs::write(folder.join("cpu.cfs_quota_us"), QUOTA_US.to_string())?;
+        for (name, wrote) in [
+            ("cpu.cfs_period_us", self.period_us),
+            ("cpu.cfs_quota_us", QUOTA_US),
+        ] {
+            let file = folder.join(name);
+            fs::write(&file, wrote.to_string())?;
+            let reads = fs::read_to_string(&file)?;
+            if reads.trim() != wrote.to_string() {
+                let reason = format!("{}: wrote {wrote}, reads back {}", file.display(), reads.trim());
+                return Err(std::io::Error::other(reason));
+            }
+        }
         fs::write(folder.join("tasks"), thread.to_string())
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use spillproof::budget::ByteSize;
 use spillproof_circuits::Kind;
-use spillproof_cli::args::{Global, Shape, Statement, size};
+use spillproof_cli::args::{Global, Statement, size};
 use spillproof_gpu::Choice;
 
 /// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.
@@ -56,9 +56,12 @@ pub struct Stock {
 /// How a proof scales.
 #[derive(Debug, Args)]
 pub struct Scaling {
-    /// Which circuit, how large.
-    #[command(flatten)]
-    pub shape: Shape,
+    /// Which circuit.
+    #[arg(long, value_enum, default_value_t = Kind::Chain)]
+    pub circuit: Kind,
+    /// 2^K rows.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(8..=28))]
+    pub k: u32,
     /// Numbers of cores, the first of which the others are compared with; by default 1, those of this machine, and 16. More than this
     /// machine has are emulated (takes root and cgroup v1): each thread gets a share of a core, and seconds are scaled back.
     #[arg(long, value_delimiter = ',', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
@@ -182,7 +185,7 @@ mod tests {
             panic!("it is a report");
         };
         assert_eq!((scaling.cores, scaling.runs), (vec![1, 64], 3));
-        assert!(parse("scaling --k 16 --cores 0").is_err());
+        assert!(parse("scaling --k 16 --cores 0").is_err() && parse("scaling --k 16 --scheme gwc").is_err());
         assert!(parse("stock --k 8 --json --circuit wide --out x").is_ok());
         assert!(parse("record --out x").is_err() && parse("record -- a").is_err());
         let Some(Task::Spillproof { words }) = parse("spillproof prove --json --k 8").unwrap().task else {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof_cgroup_tests::{Refusal, SlowCores};
 use spillproof_circuits::Kind;
-use spillproof_cli::args::{Global, Shape};
+use spillproof_cli::args::Global;
 use spillproof_cli::failure::Failure;
 use spillproof_cli::report::progress::Progress;
 use spillproof_cli::report::svg::Picture;
@@ -73,7 +73,7 @@ pub fn run(global: &Global, args: &Scaling) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(MEMORY)?;
     let dir = Folder::new(session.dir())?;
-    let Shape { k, circuit, .. } = args.shape;
+    let (circuit, k) = (args.circuit, args.k);
     let params = match &args.params {
         Some(file) => file.clone(),
         None => dir.params(k)?,

@@ -1,6 +1,6 @@
 //! Busy cores over time: the samples of a run (`spillproof prove --samples`), read back.
 
-use spillproof_cli::report::svg::{LEFT, PLOT_HEIGHT, PLOT_WIDTH, Picture, TOP, escaped};
+use spillproof_cli::report::svg::{LEFT, PLOT_WIDTH, Picture};
 
 /// Shorter spans say nothing: samples come every 10 ms, and an emulated core works a millisecond at a time.
 const WINDOW_SECONDS: f64 = 0.05;
@@ -85,38 +85,16 @@ impl Timeline {
         let mut picture = Picture::new(title);
         let span = (to - from).max(1e-9);
         let x = |seconds: f64| LEFT + (seconds - from) / span * PLOT_WIDTH;
-        let bottom = TOP + PLOT_HEIGHT;
         for (index, (name, start)) in steps.iter().enumerate() {
             let end = steps.get(index + 1).map_or(to, |next| next.1);
-            let fill = if index % 2 == 0 { "#f2f2f2" } else { "#e6e6e6" };
-            picture.put(format_args!(
-                "<rect x=\"{:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{PLOT_HEIGHT}\" fill=\"{fill}\"/>\n",
-                x(*start),
-                x(end) - x(*start)
-            ));
-            // Three lines of names, so that short steps stay legible.
-            picture.put(format_args!(
-                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\">{}</text>\n",
-                x(*start),
-                bottom + 28.0 + 12.0 * (index % 3) as f64,
-                escaped(name)
-            ));
+            picture.band(index, [x(*start), x(end)], name, 3);
         }
         let width = span / COLUMNS as f64;
-        let points = (0..COLUMNS).map(|column| {
+        let busy = (0..COLUMNS).map(|column| {
             let at = from + column as f64 * width;
-            let busy = (self.processor_at(at + width) - self.processor_at(at)) / width;
-            (
-                x(at + width / 2.0),
-                bottom - (busy / cores).min(1.05) * PLOT_HEIGHT,
-            )
+            (self.processor_at(at + width) - self.processor_at(at)) / width
         });
-        picture.area("#aa3377", bottom, points);
-        for quarter in 0..=4 {
-            let share = f64::from(quarter) / 4.0;
-            picture.level(bottom - share * PLOT_HEIGHT, &format!("{:.1}", cores * share));
-        }
-        picture.end(span);
+        picture.cores(&busy.collect::<Vec<_>>(), cores, span);
         picture
     }
 }

@@ -62,8 +62,40 @@ impl Picture {
         ));
     }
 
+    /// A stretch of the plot, the `index`th; its name is below the plot, in one of `lines` lines, so that short ones stay legible.
+    pub fn band(&mut self, index: usize, [from, to]: [f64; 2], name: &str, lines: usize) {
+        let fill = if index.is_multiple_of(2) {
+            "#f2f2f2"
+        } else {
+            "#e6e6e6"
+        };
+        let label_y = TOP + PLOT_HEIGHT + 34.0 + 14.0 * (index % lines) as f64;
+        self.put(format_args!(
+            "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{PLOT_HEIGHT}\" fill=\"{fill}\"/>\n\
+             <text x=\"{from:.1}\" y=\"{label_y:.1}\" font-size=\"11\">{}</text>\n",
+            to - from,
+            escaped(name)
+        ));
+    }
+
+    /// Busy cores, up to `top`, in equal spans of `seconds`.
+    pub fn cores(&mut self, busy: &[f64], top: f64, seconds: f64) {
+        let bottom = TOP + PLOT_HEIGHT;
+        let points = busy.iter().enumerate().map(|(span, cores)| {
+            let x = LEFT + (span as f64 + 0.5) / busy.len() as f64 * PLOT_WIDTH;
+            // A little more than there are, between two samples.
+            (x, bottom - (cores / top).min(1.05) * PLOT_HEIGHT)
+        });
+        self.area("#aa3377", bottom, points);
+        for quarter in 0..=4 {
+            let share = f64::from(quarter) / 4.0;
+            self.level(bottom - share * PLOT_HEIGHT, &format!("{:.1}", top * share));
+        }
+        self.end(seconds);
+    }
+
     /// The area between `base` and points.
-    pub fn area(&mut self, colour: &str, base: f64, points: impl Iterator<Item = (f64, f64)>) {
+    fn area(&mut self, colour: &str, base: f64, points: impl Iterator<Item = (f64, f64)>) {
         self.put(format_args!(
             "<polygon fill=\"{colour}\" fill-opacity=\"0.75\" points=\"{LEFT:.1},{base:.1}"
         ));
@@ -74,7 +106,7 @@ impl Picture {
     }
 
     /// Seconds at the lower right.
-    pub fn end(&mut self, seconds: f64) {
+    fn end(&mut self, seconds: f64) {
         self.put(format_args!(
             "<text x=\"{RIGHT:.1}\" y=\"{:.1}\" text-anchor=\"end\">{seconds:.1} s</text>\n",
             TOP + PLOT_HEIGHT + 18.0
@@ -126,19 +158,8 @@ pub fn render(report: &Report, title: &str) -> String {
 
     let mut picture = Picture::new(title);
     for (index, mark) in curve.marks.iter().enumerate() {
-        let from = x(mark.seconds);
         let to = curve.marks.get(index + 1).map_or(RIGHT, |next| x(next.seconds));
-        let fill = if index % 2 == 0 { "#f2f2f2" } else { "#e6e6e6" };
-        picture.put(format_args!(
-            "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{PLOT_HEIGHT}\" fill=\"{fill}\"/>\n",
-            to - from
-        ));
-        // Every second name a line lower, so that short phases stay legible.
-        let label_y = bottom + 34.0 + 14.0 * (index % 2) as f64;
-        picture.put(format_args!(
-            "<text x=\"{from:.1}\" y=\"{label_y:.1}\" font-size=\"11\">{}</text>\n",
-            escaped(&mark.name)
-        ));
+        picture.band(index, [x(mark.seconds), to], &mark.name, 2);
     }
     let columns = curve.columns(POINTS_MAX);
     let middle = |column: usize| x((column as f64 + 0.5) / POINTS_MAX as f64 * end);
@@ -211,21 +232,8 @@ pub fn render_rates(report: &Report, title: &str) -> String {
 pub fn render_cores(report: &Report, title: &str) -> String {
     let cores = report.curve.cores(RATES_MAX);
     let top = cores.iter().fold(1.0f64, |most, cores| most.max(*cores)).ceil();
-    let bottom = TOP + PLOT_HEIGHT;
     let mut picture = Picture::new(title);
-    let points = cores.iter().enumerate().map(|(column, cores)| {
-        let x = LEFT + (column as f64 + 0.5) / RATES_MAX as f64 * PLOT_WIDTH;
-        (x, bottom - cores / top * PLOT_HEIGHT)
-    });
-    picture.area("#aa3377", bottom, points);
-    for quarter in 0..=4 {
-        let value = top * f64::from(quarter) / 4.0;
-        picture.level(
-            bottom - f64::from(quarter) / 4.0 * PLOT_HEIGHT,
-            &format!("{value:.1}"),
-        );
-    }
-    picture.end(report.curve.end_seconds());
+    picture.cores(&cores, top, report.curve.end_seconds());
     Picture::stack(&[picture])
 }
 
