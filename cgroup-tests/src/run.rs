@@ -83,7 +83,8 @@ pub struct Ended {
     pub stderr: String,
     /// From start to end.
     pub seconds: f64,
-    /// The highest resident memory (`VmHWM`), read from outside every few milliseconds.
+    /// The highest resident memory (`VmHWM`), read from outside every few milliseconds: the last growth before the end can be missed
+    /// if it lasts less than that.
     pub peak_bytes: u64,
     /// It ran past its timeout and was stopped.
     pub timed_out: bool,

@@ -1,11 +1,13 @@
-//! Takes memory: `memory-hog heap BYTES` touches that much of the heap, `memory-hog file BYTES PATH` writes that much through the
-//! page cache and reads it back. Prints the bytes when it got there.
+//! Takes memory: `memory-hog heap BYTES` touches that much of the heap and holds it for a moment, `memory-hog file BYTES PATH`
+//! writes that much through the page cache and reads it back. Prints the bytes when it got there.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 const CHUNK_BYTES: usize = 1 << 20;
+const HOLD: Duration = Duration::from_millis(250);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,6 +39,8 @@ fn heap(bytes: usize) -> usize {
     let chunks: Vec<Vec<u8>> = (0..bytes / CHUNK_BYTES)
         .map(|i| vec![i as u8 | 1; CHUNK_BYTES])
         .collect();
+    // A reader from outside comes every few milliseconds.
+    std::thread::sleep(HOLD);
     // What is never read could be optimised away.
     std::hint::black_box(&chunks).iter().map(Vec::len).sum()
 }
