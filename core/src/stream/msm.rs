@@ -1,7 +1,10 @@
 //! Multi-scalar multiplication over bases on disk, which are read once for as many scalar columns as memory takes.
 //!
-//! Bases and scalars arrive in chunks, two of each on the way while the kernel works on a third; buckets stay. Memory:
-//! [`MsmPlan::leased_bytes`], whatever n.
+//! Bases and scalars arrive in chunks, of which some are in memory at a time, and one more of each of these is on its way; buckets
+//! stay. Reading and recoding of chunks go on beside the additions ([`Msm`]'s pipeline). Memory: [`MsmPlan::leased_bytes`],
+//! whatever n.
+
+use std::sync::{Mutex, PoisonError};
 
 use ark_ec::short_weierstrass::Projective;
 use spillproof_format::{SRS_FRAME_BYTES_DEFAULT, frame_bytes_for};
@@ -9,31 +12,38 @@ use spillproof_format::{SRS_FRAME_BYTES_DEFAULT, frame_bytes_for};
 use super::offload;
 use super::scalars::Scalars;
 use crate::budget::{Budget, Lease, LeasedVec};
-use crate::column::{Column, Element, SCRATCH_FRAME_BYTES, ascending};
+use crate::column::{Column, Element, Reader, SCRATCH_FRAME_BYTES, ascending};
 use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
-use crate::kernels::msm::{Msm, MsmConfig};
+use crate::kernels::msm::{Digits, Msm, MsmConfig};
 use crate::{Error, Result};
 
-/// Chunks of points that are tried, largest first.
+/// Chunks of points that are tried, by their log2.
 const LOG_CHUNKS: std::ops::RangeInclusive<u32> = 8..=16;
-/// What it costs to read, check and decode a base, in batched additions.
-const SHARED_READ_COST: f64 = 0.5;
-/// Chunks on the way for each reader.
-const READ_AHEAD: usize = 2;
+/// Numbers of chunks in memory that are tried.
+const CHUNKS: [usize; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
+/// Bits of a window that are tried.
+const WINDOW_BITS: std::ops::RangeInclusive<u32> = 2..=16;
+/// Reading, checking and decoding a base, or doing so with a scalar and recoding it, in batched additions.
+const FILL_COST: f64 = 1.0;
+/// Sorting a base into a window's buckets once more, in batched additions.
+const SORT_COST: f64 = 0.1;
+/// The first touch of a byte, in batched additions, on one thread.
+const TOUCH_COST: f64 = 0.02;
 
 /// How a streamed MSM uses its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MsmPlan {
     config: MsmConfig,
-    chunk: u64,
+    /// Chunks in memory.
+    chunks: usize,
     columns_on_disk: u64,
 }
 
 impl MsmPlan {
-    /// The fastest plan within `available_bytes` for sums over `points` bases: as many of `columns` columns of scalars at a time as
-    /// do not cost more additions than it saves to read the bases less often.
+    /// The fastest plan within `available_bytes` for sums of `columns` columns of scalars, `columns_on_disk` of them on disk, over
+    /// `points` bases, on the threads of the rayon pool that this is called from.
     ///
     /// # Errors
     /// [`Error::BudgetTooSmall`] with the smallest that works for one column.
@@ -43,70 +53,77 @@ impl MsmPlan {
         columns_on_disk: usize,
         available_bytes: u64,
     ) -> Result<Self> {
-        let single = Self::with_columns::<P>(points, 1, columns_on_disk.min(1), available_bytes)?;
-        let mut columns = columns.max(1);
-        while columns > 1 {
-            let on_disk = columns_on_disk.min(columns);
-            match Self::with_columns::<P>(points, columns, on_disk, available_bytes) {
-                Ok(plan)
-                    if plan.cost::<P>(points)
-                        <= single.cost::<P>(points) + SHARED_READ_COST * points as f64 =>
-                {
-                    return Ok(plan);
-                }
-                _ => columns = columns.div_ceil(2),
-            }
-        }
-        Ok(single)
-    }
-
-    fn with_columns<P: Curve>(points: u64, columns: usize, on_disk: usize, available: u64) -> Result<Self> {
+        let columns = columns.max(1);
         let threads = rayon::current_num_threads();
-        let mut refused = None;
-        for log_chunk in LOG_CHUNKS.rev() {
-            let plan = Self {
-                config: MsmConfig::new(2, 0, columns, threads),
-                chunk: 1 << log_chunk,
-                columns_on_disk: on_disk as u64,
-            };
-            let smallest = log_chunk == *LOG_CHUNKS.start();
-            // A chunk larger than the sum, or than a third of what there is, buys nothing.
-            let useful = plan.chunk < 2 * points && plan.io_bytes::<P>() <= available / 3;
-            if !(useful || smallest) {
-                continue;
-            }
-            match MsmConfig::choose::<P>(
-                points,
-                columns,
-                threads,
-                available.saturating_sub(plan.io_bytes::<P>()),
-            ) {
-                Ok(config) => return Ok(Self { config, ..plan }),
-                Err(Error::BudgetTooSmall {
-                    what, needed_bytes, ..
-                }) => {
-                    refused = Some(Error::BudgetTooSmall {
-                        what,
-                        needed_bytes: needed_bytes + plan.io_bytes::<P>(),
-                        limit_bytes: available,
-                    });
+        let mut best: Option<(f64, Self)> = None;
+        let together = std::iter::successors(Some(columns), |columns| {
+            (*columns > 1).then(|| columns.div_ceil(2))
+        });
+        for together in together {
+            for plan in Self::candidates(points, together, columns_on_disk.min(together), threads) {
+                if plan.leased_bytes::<P>() <= available_bytes {
+                    let cost = plan.cost::<P>(points, columns);
+                    if best.is_none_or(|(least, _)| cost < least) {
+                        best = Some((cost, plan));
+                    }
                 }
-                Err(other) => return Err(other),
             }
         }
-        Err(refused.unwrap_or(
-            Invalid::Empty {
-                what: "chunk sizes of an MSM",
+        best.map(|(_, plan)| plan).ok_or_else(|| {
+            let on_disk = columns_on_disk.min(1);
+            let needed = Self::candidates(points, 1, on_disk, threads).map(|plan| plan.leased_bytes::<P>());
+            Error::BudgetTooSmall {
+                what: format!("a sum over {points} bases with {threads} threads"),
+                needed_bytes: needed.min().unwrap_or(u64::MAX),
+                limit_bytes: available_bytes,
             }
-            .into(),
-        ))
+        })
     }
 
-    /// Additions for a column. A chunk that is smaller than a block is one.
-    fn cost<P: Curve>(&self, points: u64) -> f64 {
-        let block_points = self.config.block_points().min(self.chunk as usize);
-        let config = MsmConfig::new(self.config.window_bits(), block_points, 1, 1);
-        config.cost::<P>(points)
+    /// Plans for a pass with so many columns. A chunk larger than the sum buys nothing.
+    fn candidates(
+        points: u64,
+        columns: usize,
+        columns_on_disk: usize,
+        threads: usize,
+    ) -> impl Iterator<Item = Self> {
+        let useful = move |log_chunk: &u32| *log_chunk == *LOG_CHUNKS.start() || 1 << log_chunk < 2 * points;
+        LOG_CHUNKS.filter(useful).flat_map(move |log_chunk| {
+            let chunks = CHUNKS.into_iter().filter(move |chunks| {
+                *chunks == 1 || *chunks <= threads + 1 && *chunks as u64 <= points.div_ceil(1 << log_chunk)
+            });
+            chunks.flat_map(move |chunks| {
+                WINDOW_BITS.map(move |window_bits| {
+                    let config = MsmConfig::new(window_bits, 1 << log_chunk, columns, threads);
+                    Self {
+                        config: config.in_chunks(chunks),
+                        chunks,
+                        columns_on_disk: columns_on_disk as u64,
+                    }
+                })
+            })
+        })
+    }
+
+    /// The time of `columns` columns, in batched additions of one thread.
+    fn cost<P: Curve>(&self, points: u64, columns: usize) -> f64 {
+        let per_pass = self.columns_per_pass(columns);
+        let config = self.config_for(per_pass);
+        let (bases, columns_in_pass) = (points as f64, per_pass as f64);
+        let threads = config.threads() as f64;
+        let again = (config.window_parts::<P>() - 1) as f64 * SORT_COST;
+        let adding =
+            columns_in_pass * (config.cost::<P>(points) + again * bases * config.windows::<P>() as f64);
+        let fill_cost = FILL_COST * (1.0 + columns_in_pass);
+        let filling = fill_cost * bases;
+        let pass = match self.chunks {
+            1 => adding / threads + filling,
+            chunks => ((adding + filling) / threads).max(filling / (chunks - 1) as f64),
+        };
+        // Nothing else goes on beside the first chunk's filling, and little beside a window's last addition.
+        let ends = self.chunk() as f64 * (1.0 + fill_cost);
+        let touched = self.leased_bytes::<P>() as f64 * TOUCH_COST / threads;
+        columns.div_ceil(per_pass) as f64 * (pass + ends) + touched
     }
 
     /// How many of `columns` columns go into a pass (the last may have fewer): as even as they go.
@@ -123,23 +140,23 @@ impl MsmPlan {
             columns,
             config.threads(),
         )
+        .in_chunks(self.chunks)
     }
 
-    /// Bytes of chunks: points and scalars, decoded once and raw [`READ_AHEAD`] times.
-    fn io_bytes<P: Curve>(&self) -> u64 {
-        let raw = READ_AHEAD as u64;
+    /// Bytes of the chunks: points, raw points, scalars of one column, and raw scalars of each column on disk.
+    fn chunks_bytes<P: Curve>(&self) -> u64 {
+        let chunk = self.chunk();
         // A chunk that is smaller than a frame brings a frame along.
         let point_frame = frame_bytes_for(Point::<P>::BYTES, SRS_FRAME_BYTES_DEFAULT as usize) as u64;
-        let raw_points = (self.chunk * Point::<P>::BYTES as u64).max(point_frame);
-        let points = self.chunk * size_of::<Point<P>>() as u64 + raw * raw_points;
-        let scalars = self.config.columns() as u64 * self.chunk * 32;
-        let raw_scalars = self.columns_on_disk * raw * (self.chunk * 32).max(SCRATCH_FRAME_BYTES as u64);
-        points + scalars + raw_scalars
+        let raw_points = (chunk * Point::<P>::BYTES as u64).max(point_frame);
+        let raw_scalars = self.columns_on_disk * (chunk * 32).max(SCRATCH_FRAME_BYTES as u64);
+        let points = chunk * size_of::<Point<P>>() as u64;
+        self.chunks as u64 * (points + raw_points + chunk * 32 + raw_scalars)
     }
 
     /// Bytes that [`msm`] leases.
     pub fn leased_bytes<P: Curve>(&self) -> u64 {
-        self.io_bytes::<P>() + self.config.workspace_bytes::<P>()
+        self.chunks_bytes::<P>() + self.config.workspace_bytes::<P>()
     }
 
     /// The dry run of [`msm`] over bases as many as the longest vector has scalars.
@@ -152,19 +169,18 @@ impl MsmPlan {
         P: Curve<ScalarField: Element>,
         Point<P>: Element,
     {
-        let (workspace, chunk, ahead) = (bases.workspace(), self.chunk, READ_AHEAD as u64);
+        let (workspace, chunk, chunks) = (bases.workspace(), self.chunk(), self.chunks as u64);
         let per_pass = self.columns_per_pass(scalars.len());
         let scalar_bytes = <P::ScalarField as Element>::BYTES as u64;
         let hold = |bytes| workspace.hold(bytes, "MSM");
         let mut held = vec![
             hold(self.config_for(per_pass).workspace_bytes::<P>())?,
-            hold(chunk * <Point<P> as Element>::BYTES as u64)?,
-            hold(bases.reader_bytes(chunk, ahead))?,
+            hold(chunks * chunk * (<Point<P> as Element>::BYTES as u64 + scalar_bytes))?,
+            hold(bases.reader_bytes(chunk, chunks))?,
         ];
         for scalars in scalars.iter().take(per_pass) {
-            held.push(hold(chunk * scalar_bytes)?);
             if let Scalars::Column(column) = scalars {
-                held.push(hold(column.reader_bytes(chunk, ahead))?);
+                held.push(hold(column.reader_bytes(chunk, chunks))?);
             }
         }
         for _ in 0..scalars.len().div_ceil(per_pass) {
@@ -187,7 +203,12 @@ impl MsmPlan {
 
     /// Points of a chunk.
     pub fn chunk(&self) -> u64 {
-        self.chunk
+        self.config.block_points() as u64
+    }
+
+    /// Chunks in memory.
+    pub fn chunks(&self) -> usize {
+        self.chunks
     }
 
     /// The kernel's configuration.
@@ -239,7 +260,8 @@ where
         points,
         columns = plan.columns(),
         window_bits = plan.config.window_bits(),
-        chunk = plan.chunk,
+        chunk = plan.chunk(),
+        chunks = plan.chunks,
         leased_bytes = plan.leased_bytes::<P>(),
         "streamed MSM"
     );
@@ -282,9 +304,32 @@ pub(crate) fn leased_kernel<P: Curve>(config: MsmConfig, budget: &Budget) -> Res
 struct Workspace<P: Curve> {
     kernel: LeasedMsm<P>,
     chunk: u64,
-    points: LeasedVec<Point<P>>,
-    scalars: Vec<LeasedVec<P::ScalarField>>,
+    buffers: Vec<Buffers<P>>,
     _kernel_bytes: Lease,
+}
+
+/// A chunk, and the scalars of one column.
+struct Buffers<P: Curve> {
+    points: LeasedVec<Point<P>>,
+    scalars: LeasedVec<P::ScalarField>,
+}
+
+/// A place for each of every so many chunks.
+struct Slot<'a, P: Curve>
+where
+    P::ScalarField: Element,
+    Point<P>: Element,
+{
+    buffers: &'a mut Buffers<P>,
+    len: usize,
+    // Behind a lock that is never waited for: readers are not to be shared, and slots are.
+    readers: Mutex<Readers<P>>,
+}
+
+struct Readers<P: Curve> {
+    bases: Reader<Point<P>>,
+    /// Of columns on disk.
+    scalars: Vec<Option<Reader<P::ScalarField>>>,
 }
 
 impl<P> Workspace<P>
@@ -294,17 +339,20 @@ where
 {
     fn new(plan: &MsmPlan, columns: usize, budget: &Budget) -> Result<Self> {
         let config = plan.config_for(columns);
-        let chunk = plan.chunk as usize;
+        let chunk = plan.chunk() as usize;
         let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
         let (kernel_bytes, kernel) = leased_kernel(config, budget)?;
+        let buffers = || -> Result<_> {
+            Ok(Buffers {
+                points: budget.vec(chunk, Point::<P>::INFINITY, "MSM bases")?,
+                scalars: budget.vec(chunk, zero, "MSM scalars")?,
+            })
+        };
         Ok(Self {
             kernel,
             _kernel_bytes: kernel_bytes,
-            chunk: plan.chunk,
-            points: budget.vec(chunk, Point::<P>::INFINITY, "MSM bases")?,
-            scalars: (0..columns)
-                .map(|_| budget.vec(chunk, zero, "MSM scalars"))
-                .collect::<Result<_>>()?,
+            chunk: plan.chunk(),
+            buffers: (0..plan.chunks).map(|_| buffers()).collect::<Result<_>>()?,
         })
     }
 
@@ -314,44 +362,84 @@ where
         bases: &Column<Point<P>>,
         scalars: &[Scalars<'_, P::ScalarField>],
     ) -> Result<Vec<Projective<P>>> {
+        let (chunk, slots) = (self.chunk, self.buffers.len());
         let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
-        let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
-        let readers = scalars.iter().map(|scalars| match scalars {
-            Scalars::Column(column) => column
-                .reader(ascending(column.len(), self.chunk), READ_AHEAD)
-                .map(Some),
-            Scalars::Slice(_) | Scalars::Foreign(_) => Ok(None),
-        });
-        let mut readers = readers.collect::<Result<Vec<_>>>()?;
-        let mut bases = bases
-            .prefix(points)?
-            .reader(ascending(points, self.chunk), READ_AHEAD)?;
-        let mut start = 0usize;
-        while let Some(region) = bases.next_into(&mut self.points)? {
-            let len = region.len() as usize;
-            for ((scalars, reader), values) in scalars.iter().zip(&mut readers).zip(&mut self.scalars) {
-                let filled = match (scalars, reader) {
-                    (Scalars::Slice(slice), _) => {
-                        let part = slice.get(start..slice.len().min(start + len)).unwrap_or(&[]);
-                        values[..part.len()].copy_from_slice(part);
-                        part.len()
-                    }
-                    (Scalars::Column(_), Some(reader)) => reader
-                        .next_into(values)?
-                        .map_or(0, |region| region.len() as usize),
-                    (Scalars::Foreign(foreign), _) => {
-                        let count = foreign.count().saturating_sub(start).min(len);
-                        foreign.fill(start, &mut values[..count]);
-                        count
-                    }
-                    (Scalars::Column(_), None) => 0,
-                };
-                values[filled..len].fill(zero);
-            }
-            let columns: Vec<&[P::ScalarField]> = self.scalars.iter().map(|values| &values[..len]).collect();
-            self.kernel.update(&self.points[..len], &columns);
-            start += len;
-        }
+        let bases = bases.prefix(points)?;
+        // Each slot reads every so many chunks, one ahead.
+        let every = |slot: usize, len: u64| ascending(len, chunk).skip(slot).step_by(slots);
+        let slot = |(index, buffers)| -> Result<Slot<'_, P>> {
+            let readers = scalars.iter().map(|scalars| match scalars {
+                Scalars::Column(column) => column.reader(every(index, column.len()), 1).map(Some),
+                Scalars::Slice(_) | Scalars::Foreign(_) => Ok(None),
+            });
+            Ok(Slot {
+                buffers,
+                len: 0,
+                readers: Mutex::new(Readers {
+                    bases: bases.reader(every(index, points), 1)?,
+                    scalars: readers.collect::<Result<_>>()?,
+                }),
+            })
+        };
+        let mut slots = (self.buffers.iter_mut().enumerate())
+            .map(slot)
+            .collect::<Result<Vec<_>>>()?;
+        let fill = |index: usize, slot: &mut Slot<'_, P>, digits: &mut [Digits]| {
+            slot.fill(index * chunk as usize, scalars, digits)
+        };
+        let chunks = points.div_ceil(chunk) as usize;
+        self.kernel
+            .run(chunks, &mut slots, fill, |slot| &slot.buffers.points[..slot.len])?;
+        drop(slots);
         Ok(self.kernel.drain())
+    }
+}
+
+impl<P> Slot<'_, P>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    /// Fills in the chunk at `start`, the next of its readers.
+    fn fill(
+        &mut self,
+        start: usize,
+        scalars: &[Scalars<'_, P::ScalarField>],
+        digits: &mut [Digits],
+    ) -> Result<()> {
+        let zero = <P::ScalarField as ark_ff::AdditiveGroup>::ZERO;
+        let Buffers {
+            points,
+            scalars: values,
+        } = &mut *self.buffers;
+        let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.len = readers
+            .bases
+            .next_into(points)?
+            .map_or(0, |region| region.len() as usize);
+        let values = &mut values[..self.len];
+        for ((scalars, reader), digits) in scalars.iter().zip(&mut readers.scalars).zip(digits) {
+            let filled = match (scalars, reader) {
+                (Scalars::Slice(slice), _) => {
+                    let part = slice
+                        .get(start..slice.len().min(start + values.len()))
+                        .unwrap_or(&[]);
+                    values[..part.len()].copy_from_slice(part);
+                    part.len()
+                }
+                (Scalars::Column(_), Some(reader)) => reader
+                    .next_into(values)?
+                    .map_or(0, |region| region.len() as usize),
+                (Scalars::Foreign(foreign), _) => {
+                    let count = foreign.count().saturating_sub(start).min(values.len());
+                    foreign.fill(start, &mut values[..count]);
+                    count
+                }
+                (Scalars::Column(_), None) => 0,
+            };
+            values[filled..].fill(zero);
+            digits.fill(values);
+        }
+        Ok(())
     }
 }

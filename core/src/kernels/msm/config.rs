@@ -29,6 +29,7 @@ pub struct MsmConfig {
     window_bits: u32,
     block_points: usize,
     columns: usize,
+    chunks: usize,
     threads: usize,
     backend: Backend,
 }
@@ -40,6 +41,7 @@ impl MsmConfig {
             window_bits: window_bits.clamp(WINDOW_BITS_MIN, WINDOW_BITS_MAX),
             block_points: block_points.clamp(BLOCK_POINTS_MIN, 1 << 20),
             columns: columns.max(1),
+            chunks: 0,
             threads: threads.max(1),
             backend: Backend::detect(),
         }
@@ -48,6 +50,16 @@ impl MsmConfig {
     /// The same on another backend than the machine's best. One that the machine lacks counts as portable.
     pub fn on(self, backend: Backend) -> Self {
         Self { backend, ..self }
+    }
+
+    /// The same for [`super::Msm::run`] with so many chunks (of at most a block) in memory.
+    pub fn in_chunks(self, chunks: usize) -> Self {
+        Self { chunks, ..self }
+    }
+
+    /// Blocks of digits of one column that are kept.
+    pub(super) fn digit_sets(&self) -> usize {
+        (self.chunks * self.columns).max(1)
     }
 
     /// The instructions that additions use.
@@ -92,12 +104,13 @@ impl MsmConfig {
         windows * (points as f64 + buckets * (2.2 + 0.02 * blocks) + 200.0 * blocks)
     }
 
-    /// Bytes that [`super::Msm::new`] allocates: [`Self::block_bytes`], digits (block * windows * 2), and per thread the sort
+    /// Bytes that [`super::Msm::new`] allocates: [`Self::block_bytes`], digits (block * windows * 2, for each chunk and column of
+    /// [`Self::in_chunks`]), and per thread the sort
     /// (block * 4 + 2^(window_bits - 1) * 4), the queues (block * 4 + 2^(window_bits - 1) * 8 and up to 12 a bucket) and the adder
     /// (4096 * 88 with coordinates of four limbs, 4096 * 136 with six).
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
         self.block_bytes::<P>()
-            + Digits::bytes(self.windows::<P>(), self.block_points)
+            + self.digit_sets() as u64 * Digits::bytes(self.windows::<P>(), self.block_points)
             + self.threads as u64 * (Sorted::bytes(self) + Worker::<P, Vec<Point<P>>>::bytes(self))
     }
 
@@ -143,6 +156,12 @@ impl MsmConfig {
     pub(super) fn windows_together<P: Curve>(&self) -> usize {
         let windows = self.windows::<P>();
         windows.div_ceil(windows.div_ceil(self.threads))
+    }
+
+    /// Parts of a window in [`super::Msm::run`], a power of two: so many that each thread has one.
+    pub(crate) fn window_parts<P: Curve>(&self) -> usize {
+        let parts = self.threads.div_ceil(self.columns * self.windows::<P>());
+        parts.next_power_of_two().min(self.buckets_per_window())
     }
 
     /// Points of one task of a group that has so many: enough tasks for the threads to share evenly.

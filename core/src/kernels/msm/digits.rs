@@ -13,7 +13,7 @@ use crate::kernels::field::KernelField;
 const PIECE: usize = 1024;
 
 /// The digits of one block of scalars.
-pub(super) struct Digits {
+pub(crate) struct Digits {
     windows: usize,
     window_bits: u32,
     len: usize,
@@ -45,8 +45,8 @@ impl Digits {
         (windows * block.next_multiple_of(PIECE) * size_of::<i16>()) as u64
     }
 
-    /// Recodes one block of scalars.
-    pub(super) fn fill<F: KernelField>(&mut self, scalars: &[F]) {
+    /// Recodes one block of scalars, on the rayon pool.
+    pub(crate) fn fill<F: KernelField>(&mut self, scalars: &[F]) {
         self.len = scalars.len();
         let window_bits = self.window_bits;
         self.digits

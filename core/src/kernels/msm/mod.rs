@@ -20,6 +20,7 @@ mod batch;
 mod bucket_adder;
 mod config;
 mod digits;
+mod pipeline;
 mod reduce;
 mod window;
 
@@ -32,19 +33,20 @@ use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
 
 use super::curve::{Curve, Point};
-use digits::Digits;
 use window::{Sorted, Worker};
 
 pub use bucket_adder::BucketAdder;
 pub use config::MsmConfig;
+pub(crate) use digits::Digits;
 
 /// The state of a streamed MSM over one or more columns of scalars. `B` holds its blocks of points.
 pub struct Msm<P: Curve, B = Vec<Point<P>>> {
     config: MsmConfig,
     /// Column after column, window after window, bucket after bucket (of digits 1, 2, ...).
     buckets: B,
-    digits: Digits,
-    /// One for each window of a group.
+    /// Those of [`Msm::update`], and of the chunks of [`Msm::run`], column after column.
+    digits: Vec<Digits>,
+    /// One for each window of a group, or for each thread.
     sorted: Vec<Sorted>,
     workers: Vec<Worker<P, B>>,
 }
@@ -74,7 +76,9 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
                 .collect::<Result<_, E>>()?,
             sorted: (0..config.threads()).map(|_| Sorted::new(&config)).collect(),
             buckets: block(buckets)?,
-            digits: Digits::new(config.windows::<P>(), config.window_bits(), config.block_points()),
+            digits: (0..config.digit_sets())
+                .map(|_| Digits::new(config.windows::<P>(), config.window_bits(), config.block_points()))
+                .collect(),
             config,
         })
     }
@@ -93,20 +97,16 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
             assert_eq!(column.len(), bases.len(), "one scalar per base");
         }
         let column_buckets = self.config.windows::<P>() * self.config.buckets_per_window();
+        let Some(digits) = self.digits.first_mut() else {
+            return;
+        };
         for first in (0..bases.len()).step_by(self.config.block_points()) {
             let end = (first + self.config.block_points()).min(bases.len());
             for (column, buckets) in scalars.iter().zip(self.buckets.chunks_mut(column_buckets)) {
-                self.digits.fill(&column[first..end]);
+                digits.fill(&column[first..end]);
                 let sorted = &mut self.sorted;
                 let bases = &bases[first..end];
-                add_block(
-                    &self.config,
-                    bases,
-                    &self.digits,
-                    buckets,
-                    sorted,
-                    &mut self.workers,
-                );
+                add_block(&self.config, bases, digits, buckets, sorted, &mut self.workers);
             }
         }
     }
@@ -158,7 +158,9 @@ fn add_block<P: Curve, B: DerefMut<Target = [Point<P>]> + Send>(
     for (group, buckets) in windows.enumerate() {
         let windows = buckets.len() / config.buckets_per_window();
         let sorted = &mut sorted[..windows];
-        (sorted.par_iter_mut().enumerate()).for_each(|(i, sorted)| sorted.sort(digits, group * together + i));
+        (sorted.par_iter_mut().enumerate()).for_each(|(i, sorted)| {
+            sorted.sort(digits, group * together + i, 0, config.buckets_per_window())
+        });
         let task_points = config.task_points(sorted.iter().map(Sorted::points).sum());
         let windows = buckets.chunks_mut(config.buckets_per_window()).zip(&*sorted);
         let tasks = windows.flat_map(|(buckets, sorted)| {

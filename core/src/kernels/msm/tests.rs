@@ -227,6 +227,104 @@ fn columns_share_a_pass_and_the_state_can_be_used_again() {
     assert!(msm.finish().iter().all(Zero::is_zero));
 }
 
+/// A sum of `columns` by [`Msm::run`] over slices, with a parallel part in each filling, on a pool of `threads`.
+fn in_a_pipeline<P: Curve>(
+    config: MsmConfig,
+    slots: usize,
+    threads: usize,
+    bases: &[Point<P>],
+    columns: &[Vec<P::ScalarField>],
+) -> Vec<Projective<P>> {
+    let chunk = config.block_points();
+    let chunks: Vec<&[Point<P>]> = bases.chunks(chunk).collect();
+    let mut msm = Msm::<P>::new(config.in_chunks(slots));
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap();
+    pool.install(|| {
+        let mut slots = vec![Vec::new(); slots];
+        let fill = |index: usize, slot: &mut Vec<Point<P>>, digits: &mut [Digits]| {
+            *slot = chunks[index].par_iter().map(|point| *point).collect();
+            for (digits, column) in digits.iter_mut().zip(columns) {
+                digits.fill(&column[index * chunk..][..slot.len()]);
+            }
+            Ok::<_, ()>(())
+        };
+        msm.run(chunks.len(), &mut slots, fill, |slot| slot).unwrap();
+    });
+    msm.finish()
+}
+
+#[test]
+fn a_pipeline_gives_the_same_sums() {
+    let (n, most) = (3000, 3);
+    let bases = points::<Pallas>(n, 6);
+    let columns: Vec<Vec<_>> = (0..most).map(|i| scalars(n, 20 + i)).collect();
+    let wanted: Vec<_> = columns.iter().map(|column| arkworks(&bases, column)).collect();
+    for (threads, slots) in [(1, 1), (1, 2), (2, 1), (2, 2), (5, 3), (64, 4)] {
+        for (columns_count, window_bits, n) in [(1, 7, n), (3, 5, n), (2, 9, 1), (1, 4, 257)] {
+            let config = MsmConfig::new(window_bits, 256, columns_count, threads);
+            let columns = &columns[..columns_count];
+            let sums = in_a_pipeline::<Pallas>(config, slots, threads, &bases[..n], columns);
+            let short: Vec<_> = (columns.iter())
+                .map(|column| arkworks(&bases[..n], &column[..n]))
+                .collect();
+            let wanted = if n == 3000 {
+                &wanted[..columns_count]
+            } else {
+                &short[..]
+            };
+            assert!(
+                sums == wanted,
+                "{threads} threads, {slots} slots, {window_bits} bits"
+            );
+        }
+    }
+    assert!(in_a_pipeline::<Pallas>(MsmConfig::new(4, 256, 1, 2), 2, 2, &[], &[vec![]])[0].is_zero());
+}
+
+/// A filling whose parallel part meets the loops of other threads: this ended never while a loop ran above a filling.
+#[test]
+fn fillings_and_loops_do_not_wait_for_each_other() {
+    let n = 4096;
+    let bases = points::<Pallas>(n, 7);
+    let columns = vec![scalars(n, 30)];
+    let wanted = arkworks(&bases, &columns[0]);
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for round in 0..200 {
+            let config = MsmConfig::new(6, 256, 1, 16);
+            let sums = in_a_pipeline::<Pallas>(config, 1 + round % 4, 16, &bases, &columns);
+            assert_eq!(sums[0], wanted);
+        }
+        done.send(()).unwrap();
+    });
+    let limit = std::time::Duration::from_secs(120);
+    ended.recv_timeout(limit).expect("all rounds end, and are right");
+}
+
+#[test]
+fn a_pipeline_stops_at_an_error_and_at_a_panic() {
+    let bases = points::<Pallas>(2048, 8);
+    let mut msm = Msm::<Pallas>::new(MsmConfig::new(6, 256, 1, 4).in_chunks(2));
+    let mut slots = [0, 1];
+    let fill = |index: usize, _: &mut i32, digits: &mut [Digits]| {
+        digits[0].fill(&scalars::<<Pallas as ark_ec::CurveConfig>::ScalarField>(256, 1));
+        if index == 3 { Err("the third") } else { Ok(()) }
+    };
+    let points = |_: &i32| &bases[..256];
+    assert_eq!(msm.run(8, &mut slots, fill, points), Err("the third"));
+    let panicking = |index: usize, slot: &mut i32, digits: &mut [Digits]| {
+        assert!(index != 2, "a panic on purpose");
+        fill(index, slot, digits)
+    };
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        msm.run(8, &mut slots, panicking, points)
+    }));
+    assert!(result.is_err());
+}
+
 #[test]
 fn the_choice_respects_the_lease() {
     let mut last = u64::MAX;

@@ -29,6 +29,8 @@ struct Run {
 
 /// The base indices of a block, sorted by their digit in one window.
 pub(super) struct Sorted {
+    /// Buckets that it was sorted into.
+    buckets: usize,
     /// Ends of the buckets' runs in `order`.
     ends: Vec<u32>,
     /// Base index * 2 + whether its digit is negative, sorted by bucket.
@@ -38,6 +40,7 @@ pub(super) struct Sorted {
 impl Sorted {
     pub(super) fn new(config: &MsmConfig) -> Self {
         Self {
+            buckets: 0,
             ends: vec![0; config.buckets_per_window()],
             order: vec![0; config.block_points() + COPIED],
         }
@@ -47,9 +50,12 @@ impl Sorted {
         ((config.buckets_per_window() + config.block_points() + COPIED) * size_of::<u32>()) as u64
     }
 
-    pub(super) fn sort(&mut self, digits: &Digits, window: usize) {
-        let bucket_of = |digit: i16| usize::from(digit.unsigned_abs()).wrapping_sub(1);
-        let ends = &mut self.ends;
+    /// Sorts the bases whose digit in `window` has a magnitude in `first_bucket + 1 ..= first_bucket + buckets`: bucket 0 is then
+    /// `first_bucket`.
+    pub(super) fn sort(&mut self, digits: &Digits, window: usize, first_bucket: usize, buckets: usize) {
+        let bucket_of = |digit: i16| usize::from(digit.unsigned_abs()).wrapping_sub(first_bucket + 1);
+        self.buckets = buckets;
+        let ends = &mut self.ends[..buckets];
         ends.fill(0);
         for (_, piece) in digits.pieces(window) {
             for digit in piece {
@@ -74,12 +80,12 @@ impl Sorted {
         }
     }
 
-    /// Bases whose digit is not zero.
+    /// Bases that have a bucket.
     pub(super) fn points(&self) -> usize {
-        self.ends.last().map_or(0, |end| *end as usize)
+        self.begin(self.buckets)
     }
 
-    /// The first place in `order` of a bucket.
+    /// The first place in `order` of a bucket, or the end.
     fn begin(&self, bucket: usize) -> usize {
         bucket
             .checked_sub(1)
@@ -94,7 +100,7 @@ impl Sorted {
             let begin = self.begin(start);
             let enough = (begin + points.max(1)).min(self.points());
             let full = begin < enough;
-            let end = self.ends.partition_point(|end| (*end as usize) < enough) + 1;
+            let end = self.ends[..self.buckets].partition_point(|end| (*end as usize) < enough) + 1;
             full.then(|| std::mem::replace(&mut start, end)..end)
         })
     }
