@@ -306,21 +306,19 @@ fn fillings_and_loops_do_not_wait_for_each_other() {
 
 #[test]
 fn a_pipeline_stops_at_an_error_and_at_a_panic() {
-    let bases = points::<Pallas>(2048, 8);
     let mut msm = Msm::<Pallas>::new(MsmConfig::new(6, 256, 1, 4).in_chunks(2));
-    let mut slots = [0, 1];
-    let fill = |index: usize, _: &mut i32, digits: &mut [Digits]| {
-        digits[0].fill(&scalars::<<Pallas as ark_ec::CurveConfig>::ScalarField>(256, 1));
+    let mut slots = [0, 1].map(|seed| points::<Pallas>(256, seed));
+    let fill = |index: usize, _: &mut Vec<Point<Pallas>>, digits: &mut [Digits]| {
+        digits[0].fill(&scalars::<ark_pallas::Fr>(256, 1));
         if index == 3 { Err("the third") } else { Ok(()) }
     };
-    let points = |_: &i32| &bases[..256];
-    assert_eq!(msm.run(8, &mut slots, fill, points), Err("the third"));
-    let panicking = |index: usize, slot: &mut i32, digits: &mut [Digits]| {
+    assert_eq!(msm.run(8, &mut slots, fill, |slot| slot), Err("the third"));
+    let panicking = |index: usize, slot: &mut Vec<Point<Pallas>>, digits: &mut [Digits]| {
         assert!(index != 2, "a panic on purpose");
         fill(index, slot, digits)
     };
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        msm.run(8, &mut slots, panicking, points)
+        msm.run(8, &mut slots, panicking, |slot| slot)
     }));
     assert!(result.is_err());
 }
