@@ -29,8 +29,8 @@ const WINDOW_BITS: std::ops::RangeInclusive<u32> = 2..=16;
 const FILL_COST: f64 = 1.0;
 /// Sorting a base into a window's buckets once more, in batched additions.
 const SORT_COST: f64 = 0.1;
-/// The first touch of a byte, in batched additions, on one thread.
-const TOUCH_COST: f64 = 0.02;
+/// The first touch of a byte, in batched additions: on average, since most pages were used before.
+const TOUCH_COST: f64 = 0.004;
 
 /// How a streamed MSM uses its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl MsmPlan {
         };
         // Nothing else goes on beside the first chunk's filling, and little beside a window's last addition.
         let ends = self.chunk() as f64 * (1.0 + fill_cost);
-        let touched = self.leased_bytes::<P>() as f64 * TOUCH_COST / threads;
+        let touched = self.leased_bytes::<P>() as f64 * TOUCH_COST;
         columns.div_ceil(per_pass) as f64 * (pass + ends) + touched
     }
 
