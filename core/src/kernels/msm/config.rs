@@ -101,8 +101,8 @@ impl MsmConfig {
         let buckets = self.buckets_per_window() as f64;
         let blocks = points.div_ceil(self.block_points as u64) as f64;
         // Short rounds share an inversion among few, and queues are begun and ended: about 200 additions' worth each, some four per
-        // window and block.
-        windows * (points as f64 + buckets * (2.2 + 0.02 * blocks) + 800.0 * blocks)
+        // window and block. Bases that share a bucket meet in the cache; the first of a block in a bucket meets the resident sum.
+        windows * (points as f64 + buckets * (2.2 + 0.4 * blocks) + 800.0 * blocks)
     }
 
     /// Bytes that [`super::Msm::new`] allocates: [`Self::block_bytes`], digits (block * windows * 2, for each chunk and column of

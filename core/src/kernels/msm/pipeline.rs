@@ -5,26 +5,20 @@
 //! time; different windows may be at different chunks, as far as there are slots. So reading, decoding and recoding of later chunks
 //! go on beside the additions, and the only serial stretches are the first chunk's filling and the last windows' additions.
 //!
-//! What a filling computes in parallel is helped by threads that find no job. A thread that helps and meets another of these loops
-//! leaves it at once: the loop could wait for the filling that stands below it on the same stack.
+//! A thread that finds no job does not wait: it ends, and a job that makes others possible starts threads for them. So a loop that
+//! rayon puts on top of a part of a filling, in a thread that waits for another part, never waits for what is below it on its stack; and
+//! threads without a job help with parts of fillings.
 
-use std::cell::Cell;
 use std::ops::DerefMut;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use rayon::Scope;
 
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::Msm;
+use crate::kernels::msm::config::MsmConfig;
 use crate::kernels::msm::digits::Digits;
 use crate::kernels::msm::window::{Sorted, Worker};
-
-/// How long a thread without a job waits until it looks for something to help with.
-const HELP_INTERVAL: Duration = Duration::from_micros(500);
-
-thread_local! {
-    /// Whether this thread is in a loop.
-    static IS_IN_LOOP: Cell<bool> = const { Cell::new(false) };
-}
 
 /// A place for a chunk.
 struct Slot<'a, S> {
@@ -58,54 +52,55 @@ struct Progress {
 
 enum Job {
     Fill(usize),
-    Add {
-        part: usize,
-        chunk: usize,
-    },
-    /// Nothing can be done until another thread has done something.
-    Wait,
-    /// Nothing is left.
-    End,
+    Add { part: usize, chunk: usize },
 }
 
-struct State<E> {
+struct State<W, E> {
     chunks: usize,
     /// Chunks whose filling has begun.
     begun: usize,
     slots: Vec<SlotState>,
     parts: Vec<Progress>,
-    /// An error, or a panic (`None`): all threads stop.
-    stopped: Option<Option<E>>,
+    /// The memory of threads that have no job.
+    idle: Vec<W>,
+    error: Option<E>,
 }
 
-impl<E> State<E> {
-    fn next_job(&mut self) -> Job {
-        if self.stopped.is_some() {
-            return Job::End;
+impl<W, E> State<W, E> {
+    fn has_free_slot(&self) -> bool {
+        self.begun < self.chunks && self.slots[self.begun % self.slots.len()] == SlotState::Free
+    }
+
+    /// Parts that can take their next chunk, and that chunk.
+    fn ready_parts(&self) -> impl Iterator<Item = (usize, usize)> {
+        let is_full = |chunk: usize| matches!(self.slots[chunk % self.slots.len()], SlotState::Full(_));
+        let parts = self.parts.iter().enumerate();
+        parts.filter_map(move |(part, Progress { chunk, is_busy })| {
+            (!is_busy && *chunk < self.begun && is_full(*chunk)).then_some((*chunk, part))
+        })
+    }
+
+    /// A job, if one can be done; the oldest chunk comes first, but for fillings.
+    fn take_job(&mut self) -> Option<Job> {
+        if self.error.is_some() {
+            return None;
         }
-        let slots = self.slots.len();
-        if self.begun < self.chunks && self.slots[self.begun % slots] == SlotState::Free {
-            self.slots[self.begun % slots] = SlotState::Filling;
+        if self.has_free_slot() {
+            let slot = self.begun % self.slots.len();
+            self.slots[slot] = SlotState::Filling;
             self.begun += 1;
-            return Job::Fill(self.begun - 1);
+            return Some(Job::Fill(self.begun - 1));
         }
-        let mut next: Option<(usize, usize)> = None;
-        let mut left = false;
-        for (part, progress) in self.parts.iter().enumerate() {
-            left |= progress.chunk < self.chunks;
-            let Progress { chunk, is_busy } = *progress;
-            let is_full = chunk < self.begun && matches!(self.slots[chunk % slots], SlotState::Full(_));
-            if is_full && !is_busy && next.is_none_or(|(first, _)| chunk < first) {
-                next = Some((chunk, part));
-            }
-        }
-        match next {
-            Some((chunk, part)) => {
-                self.parts[part].is_busy = true;
-                Job::Add { part, chunk }
-            }
-            None if left => Job::Wait,
-            None => Job::End,
+        let (chunk, part) = self.ready_parts().min()?;
+        self.parts[part].is_busy = true;
+        Some(Job::Add { part, chunk })
+    }
+
+    /// Jobs that can be done now.
+    fn ready(&self) -> usize {
+        match self.error {
+            Some(_) => 0,
+            None => usize::from(self.has_free_slot()) + self.ready_parts().count(),
         }
     }
 
@@ -129,68 +124,94 @@ impl<E> State<E> {
     }
 }
 
-struct Shared<E> {
-    state: Mutex<State<E>>,
-    changed: Condvar,
+/// The memory of one thread.
+type Tools<'a, P, B> = (&'a mut Worker<P, B>, &'a mut Sorted);
+
+/// What all threads share.
+struct Pass<'a, P: Curve, B, S, E, Fill, Points> {
+    state: Mutex<State<Tools<'a, P, B>, E>>,
+    slots: Vec<RwLock<Slot<'a, S>>>,
+    parts: Vec<Part<'a, P>>,
+    fill: Fill,
+    points: Points,
 }
 
-impl<E> Shared<E> {
-    fn state(&self) -> MutexGuard<'_, State<E>> {
+impl<'a, P, B, S, E, Fill, Points> Pass<'a, P, B, S, E, Fill, Points>
+where
+    P: Curve,
+    B: DerefMut<Target = [Point<P>]> + Send,
+    S: Send + Sync,
+    E: Send,
+    Fill: Fn(usize, &mut S, &mut [Digits]) -> Result<(), E> + Sync,
+    Points: Fn(&S) -> &[Point<P>] + Sync,
+{
+    fn state(&self) -> MutexGuard<'_, State<Tools<'a, P, B>, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State<E>)) {
-        change(&mut self.state());
-        self.changed.notify_all();
-    }
-
-    fn next_job(&self) -> Job {
-        loop {
+    /// Starts as many threads as have something to do.
+    fn start<'s>(&'s self, scope: &Scope<'s>) {
+        let started: Vec<Tools<'a, P, B>> = {
             let mut state = self.state();
-            match state.next_job() {
-                Job::Wait => {}
-                job => return job,
-            }
-            drop(state);
-            if rayon::yield_now() != Some(rayon::Yield::Executed) {
-                state = self.state();
-                // Unless something has changed since.
-                match state.next_job() {
-                    Job::Wait => {}
-                    job => return job,
+            let count = state.ready().min(state.idle.len());
+            let from = state.idle.len() - count;
+            state.idle.drain(from..).collect()
+        };
+        for tools in started {
+            scope.spawn(move |scope| self.run(scope, tools));
+        }
+    }
+
+    /// Does jobs while there are any.
+    fn run<'s>(&'s self, scope: &Scope<'s>, (worker, sorted): Tools<'a, P, B>) {
+        loop {
+            let job = {
+                let mut state = self.state();
+                match state.take_job() {
+                    Some(job) => job,
+                    // With the lock that the search had: nothing has become ready since.
+                    None => return state.idle.push((worker, sorted)),
                 }
-                let waited = self.changed.wait_timeout(state, HELP_INTERVAL);
-                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            };
+            match job {
+                Job::Fill(chunk) => {
+                    let filled = self.fill(chunk);
+                    let mut state = self.state();
+                    match filled {
+                        Ok(()) => state.filled(chunk),
+                        Err(error) => _ = state.error.get_or_insert(error),
+                    }
+                }
+                Job::Add { part, chunk } => {
+                    self.add(worker, sorted, &self.parts[part], chunk);
+                    self.state().added(part, chunk);
+                }
             }
+            self.start(scope);
         }
     }
-}
 
-/// Marks the thread as being in a loop; a panic in it stops the others.
-struct InLoop<'a, E>(&'a Shared<E>);
-
-impl<'a, E> InLoop<'a, E> {
-    /// None if the thread is in one.
-    fn enter(shared: &'a Shared<E>) -> Option<Self> {
-        // Made only then: its drop says that the thread has left.
-        (!IS_IN_LOOP.replace(true)).then(|| Self(shared))
+    fn fill(&self, chunk: usize) -> Result<(), E> {
+        let slot = &self.slots[chunk % self.slots.len()];
+        let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
+        let Slot { buffers, digits } = &mut *slot;
+        (self.fill)(chunk, buffers, digits)
     }
-}
 
-impl<E> Drop for InLoop<'_, E> {
-    fn drop(&mut self) {
-        IS_IN_LOOP.set(false);
-        if std::thread::panicking() {
-            self.0
-                .change(|state| state.stopped = state.stopped.take().or(Some(None)));
-        }
+    fn add(&self, worker: &mut Worker<P, B>, sorted: &mut Sorted, part: &Part<'_, P>, chunk: usize) {
+        let slot = &self.slots[chunk % self.slots.len()];
+        let slot = slot.read().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = part.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let len = buckets.len();
+        sorted.sort(&slot.digits[part.column], part.window, part.first_bucket, len);
+        worker.add((self.points)(slot.buffers), sorted, 0..len, &mut buckets);
     }
 }
 
 impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
     /// Adds chunks 0 to `chunks` - 1, each of at most a block of bases, to every column's sum, on the rayon pool that this is called from.
     /// `fill` makes a chunk: its points in a slot (where `points` finds them), and each column's digits. There are as many slots as
-    /// [`super::MsmConfig::in_chunks`] says.
+    /// [`MsmConfig::in_chunks`] says.
     ///
     /// # Errors
     /// The first of `fill`; the sums are then worth nothing.
@@ -202,78 +223,48 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
         points: impl Fn(&S) -> &[Point<P>] + Sync,
     ) -> Result<(), E> {
         let config = self.config;
-        let (columns, windows) = (config.columns(), config.windows::<P>());
-        let part_buckets = config.buckets_per_window() / config.window_parts::<P>();
-        let parts: Vec<Part<'_, P>> = (self.buckets.chunks_mut(config.buckets_per_window()).enumerate())
-            .flat_map(|(window, buckets)| {
-                (buckets.chunks_mut(part_buckets).enumerate()).map(move |(i, buckets)| Part {
-                    column: window / windows,
-                    window: window % windows,
-                    first_bucket: i * part_buckets,
-                    buckets: Mutex::new(buckets),
-                })
-            })
-            .collect();
-        let shared = Shared {
+        let idle = self.workers.iter_mut().zip(&mut self.sorted).collect();
+        let parts = parts(&config, &mut self.buckets);
+        let progress = Progress {
+            chunk: 0,
+            is_busy: false,
+        };
+        let pass = Pass {
             state: Mutex::new(State {
                 chunks,
                 begun: 0,
                 slots: vec![SlotState::Free; slots.len()],
-                parts: vec![
-                    Progress {
-                        chunk: 0,
-                        is_busy: false
-                    };
-                    parts.len()
-                ],
-                stopped: None,
+                parts: vec![progress; parts.len()],
+                idle,
+                error: None,
             }),
-            changed: Condvar::new(),
+            slots: (slots.iter_mut())
+                .zip(self.digits.chunks_mut(config.columns()))
+                .map(|(buffers, digits)| RwLock::new(Slot { buffers, digits }))
+                .collect(),
+            parts,
+            fill,
+            points,
         };
-        let slots: Vec<RwLock<Slot<'_, S>>> = (slots.iter_mut())
-            .zip(self.digits.chunks_mut(columns))
-            .map(|(buffers, digits)| RwLock::new(Slot { buffers, digits }))
-            .collect();
-        let fill_slot = |chunk: usize| {
-            let slot = &slots[chunk % slots.len()];
-            let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
-            let Slot { buffers, digits } = &mut *slot;
-            fill(chunk, buffers, digits)
-        };
-        let add = |worker: &mut Worker<P, B>, sorted: &mut Sorted, part: &Part<'_, P>, chunk: usize| {
-            let slot = &slots[chunk % slots.len()];
-            let slot = slot.read().unwrap_or_else(PoisonError::into_inner);
-            let mut buckets = part.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-            let len = buckets.len();
-            sorted.sort(&slot.digits[part.column], part.window, part.first_bucket, len);
-            worker.add(points(slot.buffers), sorted, 0..len, &mut buckets);
-        };
-        let run_loop = |worker: &mut Worker<P, B>, sorted: &mut Sorted| {
-            let Some(_in_loop) = InLoop::enter(&shared) else {
-                return;
-            };
-            loop {
-                match shared.next_job() {
-                    Job::Fill(chunk) => match fill_slot(chunk) {
-                        Ok(()) => shared.change(|state| state.filled(chunk)),
-                        Err(error) => shared.change(|state| {
-                            state.stopped = state.stopped.take().or(Some(Some(error)));
-                        }),
-                    },
-                    Job::Add { part, chunk } => {
-                        add(worker, sorted, &parts[part], chunk);
-                        shared.change(|state| state.added(part, chunk));
-                    }
-                    Job::Wait | Job::End => return,
-                }
-            }
-        };
-        rayon::scope(|scope| {
-            for (worker, sorted) in self.workers.iter_mut().zip(&mut self.sorted) {
-                scope.spawn(|_| run_loop(worker, sorted));
-            }
-        });
-        let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        state.stopped.flatten().map_or(Ok(()), Err)
+        rayon::scope(|scope| pass.start(scope));
+        let state = pass.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.error.map_or(Ok(()), Err)
     }
+}
+
+/// The parts of all columns' windows.
+fn parts<'a, P: Curve>(config: &MsmConfig, buckets: &'a mut [Point<P>]) -> Vec<Part<'a, P>> {
+    let windows = config.windows::<P>();
+    let part_buckets = config.buckets_per_window() / config.window_parts::<P>();
+    let windows_buckets = buckets.chunks_mut(config.buckets_per_window()).enumerate();
+    windows_buckets
+        .flat_map(|(window, buckets)| {
+            (buckets.chunks_mut(part_buckets).enumerate()).map(move |(i, buckets)| Part {
+                column: window / windows,
+                window: window % windows,
+                first_bucket: i * part_buckets,
+                buckets: Mutex::new(buckets),
+            })
+        })
+        .collect()
 }

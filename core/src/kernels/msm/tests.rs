@@ -284,7 +284,8 @@ fn a_pipeline_gives_the_same_sums() {
     assert!(in_a_pipeline::<Pallas>(MsmConfig::new(4, 256, 1, 2), 2, 2, &[], &[vec![]])[0].is_zero());
 }
 
-/// A filling whose parallel part meets the loops of other threads: this ended never while a loop ran above a filling.
+/// A filling whose parallel part meets the loops of other threads: this never ended while loops waited, since one could wait above a part
+/// of the filling that it waited for.
 #[test]
 fn fillings_and_loops_do_not_wait_for_each_other() {
     let n = 4096;
