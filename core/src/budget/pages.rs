@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 
+use rayon::prelude::*;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use super::{Backing, Budget, Lease};
@@ -16,11 +17,6 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// From this size on, huge pages are asked for: first touch is then several times faster.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-
-/// What one core touches at least, before another helps it.
-const POPULATE_SHARE_BYTES: usize = 4 << 20;
-/// Cores that touch one map.
-const POPULATE_THREADS_MAX: usize = 4;
 
 /// An anonymous private map. Bytes are initialised (zero) from birth.
 pub(super) struct Pages {
@@ -91,6 +87,8 @@ impl Pages {
             // SAFETY: advice on pages that we own; their content stays.
             let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
         }
+        // Exposed, since maps that touch may be joined.
+        let start = ptr::with_exposed_provenance_mut(start.expose_provenance());
         let Some(start) = NonNull::new(start) else {
             return Err(failed(rustix::io::Errno::NOMEM));
         };
@@ -99,26 +97,15 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Touches every page: large maps on several cores, since the system clears a page on the core that asks for it, and on a
-    /// virtual machine may have to get it from its host (0.5 to 2 GB/s a core).
+    /// Touches every page: large maps on all threads of the caller's pool, since the system clears a page on the core that asks for it, and
+    /// on a virtual machine may have to get it from its host (0.5 to 2 GB/s a core). New threads would not help: their stacks are maps, and
+    /// those wait until the pages here are touched.
     fn populate(&mut self) {
-        let shares = (self.bytes / POPULATE_SHARE_BYTES).clamp(1, POPULATE_THREADS_MAX);
-        let share_bytes = self
-            .bytes
-            .div_ceil(shares)
-            .next_multiple_of(HUGE_PAGE_BYTES.min(self.bytes));
-        let mut shares = self.as_mut_slice().chunks_mut(share_bytes);
-        let own = shares.next();
-        std::thread::scope(|scope| {
-            for share in shares {
-                let touch = || populate(share);
-                // Without another thread, the rest is touched when it is used.
-                if std::thread::Builder::new().spawn_scoped(scope, touch).is_err() {
-                    break;
-                }
-            }
-            own.map(populate)
-        });
+        let bytes = self.as_mut_slice();
+        match bytes.len() >= 2 * HUGE_PAGE_BYTES && rayon::current_thread_index().is_some() {
+            true => bytes.par_chunks_mut(HUGE_PAGE_BYTES).for_each(populate),
+            false => populate(bytes),
+        }
     }
 
     /// No page.
@@ -132,6 +119,36 @@ impl Pages {
 
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The address of the first byte.
+    pub(super) fn start(&self) -> usize {
+        self.start.as_ptr().addr()
+    }
+
+    /// The address behind the last byte.
+    pub(super) fn end(&self) -> usize {
+        self.start() + self.bytes
+    }
+
+    /// At most `bytes`, such that a cut there leaves pages whole, and in long maps huge pages.
+    pub(super) fn round_down(&self, bytes: usize) -> usize {
+        let unit = match self.bytes < HUGE_PAGE_BYTES {
+            true => PAGE_BYTES,
+            false => HUGE_PAGE_BYTES,
+        };
+        let cut = self.start().saturating_add(bytes) / unit * unit;
+        cut.saturating_sub(self.start())
+    }
+
+    /// Joins the pages that begin where these end. Pages that do not stay by themselves (which is a mistake) are given back.
+    pub(super) fn append(&mut self, behind: Self) {
+        debug_assert_eq!(self.end(), behind.start());
+        if self.end() == behind.start() {
+            self.bytes += behind.bytes;
+            // Its pages are unmapped with the whole.
+            std::mem::forget(behind);
+        }
     }
 
     /// Cuts off what is behind the first `bytes` (a multiple of [`PAGE_BYTES`]), if there is any.
@@ -160,7 +177,7 @@ impl Pages {
     }
 
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: `bytes` initialised bytes that live as long as `self`, borrowed uniquely.
+        // SAFETY: `bytes` initialised bytes that live as long as `self`, borrowed uniquely. Joined maps are one range of exposed addresses.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 }

@@ -5,6 +5,7 @@
 //! A set of frames lives in a file or, when it is small, in one leased buffer; no caller can tell. What never leaves memory is
 //! not hashed: there a digest only says that its frame was written.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -24,6 +25,8 @@ pub(crate) const DIGEST_BYTES: usize = 32;
 const WRITTEN: [u8; DIGEST_BYTES] = [1; DIGEST_BYTES];
 /// Below this many bytes, hashing on one core is quicker than waking the others.
 const PARALLEL_BYTES_MIN: usize = 256 * 1024;
+/// What one core copies at a time.
+const COPY_BYTES: usize = 64 * 1024;
 /// What is transferred and hashed at a time in a caller's memory.
 const PIECE_BYTES: usize = 1024 * 1024;
 
@@ -239,13 +242,10 @@ impl Frames {
             }
             Backing::Memory(memory) => {
                 let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
-                let mut copied = Ok(());
-                for run in &runs {
-                    let bytes = run.frames as usize * self.frame_bytes;
-                    let from = run.frame as usize * self.frame_bytes;
-                    let to = &mut buffer[run.buffer_offset..run.buffer_offset + bytes];
-                    copied = copied.and_then(|()| self.copy(&memory[from..from + bytes], to));
-                }
+                let copied = self.copy(
+                    runs.iter().map(|run| &memory[self.bytes_of(run)]),
+                    parts_of(&mut buffer, runs.iter().map(|run| self.buffer_bytes_of(run))),
+                );
                 State::of(copied, buffer)
             }
             Backing::Dry { .. } => State::Dry,
@@ -271,13 +271,12 @@ impl Frames {
             }
             (Backing::Memory(memory), Ok(())) => {
                 let mut memory = memory.write().unwrap_or_else(PoisonError::into_inner);
-                let mut copied = Ok(());
-                for run in &runs {
-                    let bytes = run.frames as usize * self.frame_bytes;
-                    let to = run.frame as usize * self.frame_bytes;
-                    let from = &buffer[run.buffer_offset..run.buffer_offset + bytes];
-                    copied = copied.and_then(|()| self.copy(from, &mut memory[to..to + bytes]));
-                }
+                let mut ascending: Vec<&Run> = runs.iter().collect();
+                ascending.sort_unstable_by_key(|run| run.frame);
+                let copied = self.copy(
+                    ascending.iter().map(|run| &buffer[self.buffer_bytes_of(run)]),
+                    parts_of(&mut memory, ascending.iter().map(|run| self.bytes_of(run))),
+                );
                 State::of(copied, buffer)
             }
             (Backing::Dry { .. }, Ok(())) => State::Dry,
@@ -372,19 +371,31 @@ impl Frames {
         }
     }
 
-    /// Copies, on all cores if it is much.
-    fn copy(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
-        if from.len() < 2 * PARALLEL_BYTES_MIN {
-            to.copy_from_slice(from);
+    /// Where a run's bytes are in memory.
+    fn bytes_of(&self, run: &Run) -> Range<usize> {
+        let start = run.frame as usize * self.frame_bytes;
+        start..start + run.frames as usize * self.frame_bytes
+    }
+
+    /// Where a run's bytes are in a buffer.
+    fn buffer_bytes_of(&self, run: &Run) -> Range<usize> {
+        run.buffer_offset..run.buffer_offset + run.frames as usize * self.frame_bytes
+    }
+
+    /// Copies part for part, on all cores if it is much.
+    fn copy<'a>(&self, from: impl Iterator<Item = &'a [u8]>, to: Vec<&mut [u8]>) -> Result<()> {
+        let mut pieces: Vec<(&[u8], &mut [u8])> = Vec::new();
+        for (from, to) in from.zip(to) {
+            pieces.extend(from.chunks(COPY_BYTES).zip(to.chunks_mut(COPY_BYTES)));
+        }
+        let copy = |(from, to): (&[u8], &mut [u8])| to.copy_from_slice(from);
+        let bytes: usize = pieces.iter().map(|(from, _)| from.len()).sum();
+        if bytes < 2 * PARALLEL_BYTES_MIN {
+            pieces.into_iter().for_each(copy);
             return Ok(());
         }
-        self.workspace.spread(|| {
-            let pieces = from.par_chunks(PARALLEL_BYTES_MIN);
-            let targets = to.par_chunks_mut(PARALLEL_BYTES_MIN);
-            pieces
-                .zip(targets)
-                .for_each(|(piece, target)| target.copy_from_slice(piece));
-        })
+        let pieces_min = (COPY_BYTES * pieces.len() / bytes).max(1);
+        (self.workspace).spread(|| pieces.into_par_iter().with_min_len(pieces_min).for_each(copy))
     }
 
     fn check(&self, buffer: &[u8], runs: &[Run]) -> Result<()> {
@@ -398,6 +409,17 @@ impl Frames {
             Some(&(frame, _)) => Err(self.damaged(frame)),
         }
     }
+}
+
+/// The parts of `bytes` that ascending `ranges` name.
+fn parts_of<'a>(mut bytes: &'a mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&'a mut [u8]> {
+    let mut done = 0;
+    let part = |range: Range<usize>| {
+        let (part, rest) = std::mem::take(&mut bytes)[range.start - done..].split_at_mut(range.len());
+        (bytes, done) = (rest, range.end);
+        part
+    };
+    ranges.map(part).collect()
 }
 
 enum State {
