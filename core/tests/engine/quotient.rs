@@ -246,7 +246,7 @@ proptest! {
     #[test]
     fn random_programs_give_the_quotients_of_the_extended_domain(
         seed in 0u64..1 << 60, log_n in 3u32..=11, pieces in 1usize..=8, columns in 1usize..6, steps in 4usize..50,
-        tile_rows in prop::sample::select(vec![0u64, 1, 7, u64::MAX]), threads in 1usize..=2,
+        tile_rows in prop::sample::select(vec![0u64, 1, 7, u64::MAX]), threads in prop::sample::select(vec![1usize, 2, 5]),
     ) {
         let case = Case::new(seed, log_n, pieces, columns, steps);
         let place = place(8 << 20);
@@ -259,6 +259,13 @@ proptest! {
 /// What the plan says is what happens: bytes leased, read and written; and the smallest budget works.
 #[test]
 fn the_plan_is_what_happens() {
+    for threads in [1, 2, 5] {
+        with_threads(threads, what_happens);
+    }
+}
+
+fn what_happens() {
+    let mut several_in_flight = false;
     for (seed, log_n, pieces, columns) in [
         (1, 12, 3, 5),
         (2, 14, 3, 9),
@@ -285,6 +292,7 @@ fn the_plan_is_what_happens() {
                 let shape = QuotientShape::new(sources, program, &case.domain);
                 let held = workspace.budget.held_bytes();
                 let plan = QuotientPlan::new(&shape, budget - held).expect("a plan");
+                several_in_flight |= plan.in_flight() > 1;
                 let before = workspace.storage.stats();
                 let pieces = quotient(workspace, sources, program, &case.domain).expect("a quotient");
                 let after = workspace.storage.stats();
@@ -314,6 +322,48 @@ fn the_plan_is_what_happens() {
             );
             drop(pieces);
             assert_eq!(workspace.budget.held_bytes(), 0);
+        }
+    }
+    assert_eq!(several_in_flight, rayon::current_num_threads() > 1);
+}
+
+#[test]
+fn columns_in_flight_are_for_threads_and_memory_that_are_there() {
+    let shape = |log_n| QuotientShape {
+        log_n,
+        log_cosets: 1,
+        pieces: 2,
+        read: vec![(0, 1); 17],
+        read_on_disk: 17,
+        computed: vec![(0, 0); 2],
+        registers: 20,
+        frame_elements: 2048,
+    };
+    let plan = |threads, log_n, bytes| with_threads(threads, move || QuotientPlan::new(&shape(log_n), bytes));
+    for (threads, least) in [(1, 1), (2, 2), (4, 4), (16, 8)] {
+        for (log_n, bytes) in [(18, 2 << 30), (20, 2 << 30), (22, 4 << 30)] {
+            let plan = plan(threads, log_n, bytes).expect("a plan");
+            println!(
+                "{threads} threads, 2^{log_n}, {} MiB of {}: {plan:?}",
+                plan.leased_bytes() >> 20,
+                bytes >> 20
+            );
+            assert!(
+                (least..=threads as u64).contains(&plan.in_flight()),
+                "{threads} threads: {plan:?}"
+            );
+        }
+        let Err(Error::BudgetTooSmall { needed_bytes, .. }) = plan(threads, 20, 1 << 20) else {
+            panic!("2^20 within a mebibyte");
+        };
+        let smallest = plan(threads, 20, needed_bytes).expect("a plan");
+        assert_eq!(smallest.in_flight(), 1, "{smallest:?}");
+        for mib in [48, 96, 256] {
+            let plan = plan(threads, 20, mib << 20).expect("a plan");
+            println!(
+                "{threads} threads, {} of {mib} MiB: {plan:?}",
+                plan.leased_bytes() >> 20
+            );
         }
     }
 }

@@ -6,8 +6,7 @@
 //! `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2` goes with the twist. Memory:
 //! [`super::plan`].
 
-use rayon::prelude::*;
-
+use super::lanes;
 use super::plan::{BANDS_BEHIND, QuotientPlan};
 use crate::Result;
 use crate::budget::LeasedVec;
@@ -16,9 +15,6 @@ use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, RowTables, Twiddles, Twist, columns};
 use crate::stream::invert;
 
-/// Elements that one core copies at a time.
-const COPY_ELEMENTS: usize = 8192;
-
 /// The matrix of a quotient's transforms, and their tables.
 pub(super) struct Matrix<'a, F> {
     pub workspace: &'a Workspace,
@@ -26,7 +22,7 @@ pub(super) struct Matrix<'a, F> {
     pub omega: F,
     pub omega_inverse: F,
     /// n1 points, to the coset and back.
-    down: [Twiddles<F>; 2],
+    pub down: [Twiddles<F>; 2],
     /// n2 points, to the coset.
     pub along: Twiddles<F>,
     /// n2 points, for a tile's rows on their way back.
@@ -64,67 +60,10 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         Draft::scratch_with_frames(self.workspace, what, n, placement, frame_bytes)
     }
 
-    /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are read once.
+    /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are read once, and as many at
+    /// a time as the plan has in flight.
     pub fn coset_rows(&self, inputs: &[&Column<F>], shifts: &[F]) -> Result<Vec<Vec<Column<F>>>> {
-        let mut outputs: Vec<Vec<Column<F>>> =
-            shifts.iter().map(|_| Vec::with_capacity(inputs.len())).collect();
-        let Some(first) = inputs.first() else {
-            return Ok(outputs);
-        };
-        let (n2, width) = (self.plan.row_len(), self.plan.panel_width());
-        let mut tile = self.vec(self.plan.rows() * width, "coset panel")?;
-        // All shifts but the last take a copy.
-        let mut copy = match shifts.len() {
-            0 | 1 => None,
-            _ => Some(self.vec(self.plan.rows() * width, "coset panel, again")?),
-        };
-        let mut reader = Some(self.panels(first)?);
-        for (index, input) in inputs.iter().enumerate() {
-            let mut drafts = Vec::with_capacity(shifts.len());
-            for _ in shifts {
-                let draft = self.draft("columns on a coset", self.plan.scratch)?;
-                drafts.push(draft.with_writes_behind(BANDS_BEHIND));
-            }
-            for first_column in (0..n2).step_by(width as usize) {
-                if let Some(reader) = &mut reader {
-                    self.read_panel(reader, input, &mut tile)?;
-                }
-                if first_column + width == n2 {
-                    // The next column's first panel is on its way while this one's last is transformed.
-                    drop(reader.take());
-                    reader = match inputs.get(index + 1) {
-                        Some(next) => Some(self.panels(next)?),
-                        None => None,
-                    };
-                }
-                for (i, (shift, draft)) in shifts.iter().zip(&mut drafts).enumerate() {
-                    let panel = match &mut copy {
-                        Some(copy) if i + 1 < shifts.len() => {
-                            let pieces = tile.par_chunks(COPY_ELEMENTS);
-                            let to = copy.par_chunks_mut(COPY_ELEMENTS);
-                            to.zip(pieces).for_each(|(to, piece)| to.copy_from_slice(piece));
-                            copy
-                        }
-                        _ => &mut tile,
-                    };
-                    let twist = Twist {
-                        root: self.omega,
-                        first_row: 0,
-                        first_column,
-                        scale: F::ONE,
-                        base: *shift,
-                        row: F::ONE,
-                    };
-                    let before = shift.pow([n2]);
-                    columns(panel, width as usize, &self.down[0], &before, Some(&twist));
-                    self.write_panel(draft, panel, first_column)?;
-                }
-            }
-            for (outputs, draft) in outputs.iter_mut().zip(drafts) {
-                outputs.push(draft.finish()?);
-            }
-        }
-        Ok(outputs)
+        lanes::coset_rows(self, inputs, shifts)
     }
 
     /// The twist that takes rows `first_row ..` back: after the n2-point transforms of the rows, before
@@ -176,7 +115,8 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         draft.finish()
     }
 
-    fn panels(&self, column: &Column<F>) -> Result<Reader<F>> {
+    /// A reader of a column, panel by panel.
+    pub fn panels(&self, column: &Column<F>) -> Result<Reader<F>> {
         let (n1, n2, width) = (self.plan.rows(), self.plan.row_len(), self.plan.panel_width());
         let per_read = self.plan.rows_per_read(column.frame_elements());
         let regions = (0..n2).step_by(width as usize).flat_map(move |first_column| {
@@ -193,7 +133,8 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         column.reader(regions, 1)
     }
 
-    fn read_panel(&self, reader: &mut Reader<F>, column: &Column<F>, tile: &mut [F]) -> Result<()> {
+    /// The next panel.
+    pub fn read_panel(&self, reader: &mut Reader<F>, column: &Column<F>, tile: &mut [F]) -> Result<()> {
         let per_read = self.plan.rows_per_read(column.frame_elements()) * self.plan.panel_width();
         for part in tile.chunks_mut(per_read as usize) {
             reader.next_into(part)?;
@@ -201,20 +142,20 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         Ok(())
     }
 
-    fn write_panel(&self, draft: &mut Draft<F>, tile: &[F], first_column: u64) -> Result<()> {
+    /// Writes a panel in bands, several of them side by side.
+    pub fn write_panel(&self, draft: &mut Draft<F>, tile: &[F], first_column: u64) -> Result<()> {
         let (width, band_rows) = (self.plan.panel_width(), self.plan.band_rows());
         let bands = tile.chunks((band_rows * width) as usize);
-        for (first_row, band) in (0..).step_by(band_rows as usize).zip(bands) {
-            let region = Region::Panel {
-                row_len: self.plan.row_len(),
-                first_row,
-                rows: band.len() as u64 / width,
-                first_column,
-                columns: width,
-            };
-            draft.write(region, band)?;
-        }
-        Ok(())
+        let region = |(first_row, band): (u64, &[F])| Region::Panel {
+            row_len: self.plan.row_len(),
+            first_row,
+            rows: band.len() as u64 / width,
+            first_column,
+            columns: width,
+        };
+        let bands = (0..).step_by(band_rows as usize).zip(bands);
+        let regions: Vec<_> = bands.map(|band| (region(band), band.1)).collect();
+        draft.write_side_by_side(&regions)
     }
 }
 

@@ -5,7 +5,7 @@
 //! which is taken for as many at a time as the plan says:
 //!
 //! 1. Each column of coefficients is read, and goes to the coset by a four-step transform, up to the n2-point transforms of
-//!    its rows (`coset`), into a scratch column whose rows are contiguous.
+//!    its rows (`coset`), into a scratch column whose rows are contiguous. Several columns are on their way at a time (`lanes`).
 //! 2. Tile by tile of rows: each column's rows and their halo are read and transformed (`tile`; a rotation by r
 //!    is r rows further), the program runs over them, vector by vector, and the quotient's rows are transformed back and
 //!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. No coset of any column is ever written
@@ -20,6 +20,7 @@
 
 mod coset;
 mod domain;
+mod lanes;
 mod offload;
 mod plan;
 mod tile;

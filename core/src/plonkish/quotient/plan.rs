@@ -8,15 +8,20 @@
 //!
 //! Columns of coefficients are read once for `together` cosets: more of them save reads, and cost digests.
 //!
-//! Memory, in bytes, where c columns are read from coefficients, e are computed, M is the number of cosets, t of them taken
-//! together, and d is what a scratch column keeps (32 bytes a frame):
+//! Several columns go to the coset side by side, each with a panel of its own: while one of them waits for the disk, or for the
+//! thread that encodes and hashes its band, the others keep the threads busy. One column alone needs least memory.
+//!
+//! Memory, in bytes, where c columns are read from coefficients, l of them side by side, e are computed, M is the number of
+//! cosets, t of them taken together, and d is what a scratch column keeps (32 bytes a frame):
 //!
 //! ```text
-//! to the coset:    (t c + M - t) * d + 32 * (2 * n1 + (t > 1) * n1 + 14 * t * band_rows) * width
+//! to the coset:    (t c + M - t) * d + l * 32 * (2 * n1 + (t > 1) * n1 + 14 * t * band_rows) * width
 //! on the coset:    (t c + M - t + 1) * d + 32 * n2 * ((2 c + e + 3) * tile_rows + halos + 1) + registers of all threads
 //! from the coset:  ((t - 1) c + M - t + 2) * d + 32 * (2 * n1 + 14 * band_rows) * width
 //! pieces:          M * d + pieces * digests + 32 * chunk * (2 * M + 3 * pieces)
 //! ```
+
+use std::sync::Arc;
 
 use super::domain::{CosetDomain, Source};
 use crate::budget::{Budget, PAGE_BYTES};
@@ -33,6 +38,8 @@ pub(super) const SCALAR_BYTES: u64 = 32;
 const LOG_RUN_MIN: u32 = 7;
 /// Bytes of a panel from where on it is not made larger.
 const PANEL_BYTES_MAX: u64 = 16 << 20;
+/// The same of the panels of all columns that are in flight.
+const PANELS_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of a column's part of a tile from where on it is not made larger.
 const TILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -49,6 +56,9 @@ const STEP_BYTES: u64 = 128 << 10;
 /// This part of what is available stays free where that is possible: a quotient writes more files, and in more places, than all
 /// else, and what the file system notes about them is in memory too (6 MiB at k = 22), in no lease.
 const RESERVED_SHARE: u64 = 16;
+/// What a column waits for on its way to a coset, while few threads are busy, costs as much as so many times its bytes more
+/// would: it is read, checked, decoded, encoded, hashed and written.
+const ALONE_PASSES: u64 = 6;
 /// Buffers that a draft has at most: what is behind.
 const WRITE_BUFFERS: u64 = 2;
 /// The same of the writer that a second compute tier's rows go to.
@@ -113,6 +123,16 @@ impl QuotientShape {
 }
 
 impl QuotientShape {
+    /// Numbers of columns that may be in flight: powers of two, and the most that keep `threads` threads busy.
+    fn in_flight(&self, threads: usize) -> Vec<u64> {
+        let most = self.read.len().min(threads).max(1) as u64;
+        let mut numbers: Vec<u64> = (0..=most.ilog2()).map(|log| 1 << log).collect();
+        if !most.is_power_of_two() {
+            numbers.push(most);
+        }
+        numbers
+    }
+
     /// Where the pieces are put.
     pub(super) fn results_in(&self, budget: &Budget) -> Placement {
         match budget.keeps_column(self.pieces as u64 * (SCALAR_BYTES << self.log_n)) {
@@ -134,12 +154,14 @@ fn pages(bytes: u64) -> u64 {
 /// The cut of a quotient. See the module's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotientPlan {
-    shape: QuotientShape,
+    shape: Arc<QuotientShape>,
     pub(super) log_n1: u32,
     pub(super) log_n2: u32,
     pub(super) log_width: u32,
     pub(super) tile_rows: u64,
     log_together: u32,
+    /// Columns that are on their way to the cosets at a time.
+    in_flight: u64,
     /// Scalars in a chunk of the last pass.
     pub(super) chunk: u64,
     /// Where what lies between the passes is put.
@@ -194,8 +216,11 @@ impl QuotientPlan {
         results: Placement,
         forced_rows: Option<u64>,
     ) -> impl Iterator<Item = Self> {
-        let log_n = shape.log_n;
+        let (log_n, log_cosets) = (shape.log_n, shape.log_cosets);
         let column_bytes = SCALAR_BYTES << log_n;
+        let threads = rayon::current_num_threads();
+        let in_flight = shape.in_flight(threads);
+        let shared = Arc::new(shape.clone());
         let columns = shape.read.len() as u64 + 1 + (1 << shape.log_cosets);
         // Without a file, where that is a small part of what there is.
         let scratch = match columns * column_bytes.max(PAGE_BYTES as u64) <= available_bytes / 8 {
@@ -225,25 +250,34 @@ impl QuotientPlan {
                             None => (0..=rows_max.ilog2()).map(|log| 1 << log).collect(),
                         };
                         rows.into_iter().flat_map(move |tile_rows| {
-                            (0..=shape.log_cosets).map(move |together| (log_width, tile_rows, together))
+                            (0..=log_cosets).map(move |together| (log_width, tile_rows, together))
                         })
                     })
                     .map(move |(log_width, tile_rows, together)| {
                         (log_n1, log_n2, log_width, tile_rows, together)
                     })
             })
-            .flat_map(move |(log_n1, log_n2, log_width, tile_rows, log_together)| {
+            .flat_map(move |cut| {
+                let (log_n1, _, log_width, ..) = cut;
+                let panel_bytes = SCALAR_BYTES << (log_n1 + log_width);
+                (in_flight.clone().into_iter())
+                    .filter(move |lanes| *lanes == 1 || lanes * panel_bytes <= PANELS_BYTES_MAX)
+                    .map(move |lanes| (cut, lanes))
+            })
+            .map(move |(cut, in_flight)| {
+                let (log_n1, log_n2, log_width, tile_rows, log_together) = cut;
                 let plan = Self {
-                    shape: shape.clone(),
+                    shape: Arc::clone(&shared),
                     log_n1,
                     log_n2,
                     log_width,
                     tile_rows,
                     log_together,
+                    in_flight,
                     chunk: 0,
                     scratch,
                     results,
-                    threads: rayon::current_num_threads(),
+                    threads,
                 };
                 let frame = SCRATCH_FRAME_BYTES as u64 / SCALAR_BYTES;
                 // The largest chunk that does not make the whole larger, and the smallest.
@@ -251,7 +285,7 @@ impl QuotientPlan {
                 while chunk > frame && plan.pieces_bytes(chunk) > plan.passes_bytes() {
                     chunk /= 2;
                 }
-                std::iter::once(Self { chunk, ..plan })
+                Self { chunk, ..plan }
             })
     }
 
@@ -278,6 +312,11 @@ impl QuotientPlan {
     /// Cosets that columns of coefficients are taken to in one pass.
     pub fn cosets_together(&self) -> u64 {
         1 << self.log_together
+    }
+
+    /// Columns that are on their way to the cosets at a time.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 
     /// The most that is leased at one time, with the results.
@@ -390,6 +429,22 @@ impl QuotientPlan {
         rows.min(self.rows() / BANDS_OF_PANEL_MIN).clamp(1, self.rows())
     }
 
+    /// Bytes of the buffer that a band is written from.
+    pub(super) fn band_bytes(&self) -> u64 {
+        (self.band_rows() * self.panel_width() * SCALAR_BYTES).next_multiple_of(self.frame_bytes())
+    }
+
+    /// Bands of a panel.
+    fn bands_of_panel(&self) -> u64 {
+        self.rows().div_ceil(self.band_rows())
+    }
+
+    /// Buffers for the bands of a column, at most.
+    pub(super) fn bands_behind(&self) -> u64 {
+        let bands = self.bands_of_panel() * (self.row_len() / self.panel_width());
+        bands.min(BANDS_BEHIND as u64)
+    }
+
     /// Rows of a panel that are read at a time from frames of `frame_elements`: a run that is shorter than a frame brings
     /// the whole frame along.
     pub(super) fn rows_per_read(&self, frame_elements: u64) -> u64 {
@@ -404,13 +459,16 @@ impl QuotientPlan {
         let tiles = self.rows().div_ceil(self.tile_rows);
         // A column is read and written in panels, and once more in tiles; the quotient the other way round.
         let transfers = (columns + 2) * panels * self.rows() + (columns + 1) * tiles;
-        let steps = (columns + 1) * panels + tiles;
+        let steps = panels + tiles;
         let first = self.input_passes() * columns * panels * self.rows();
+        // On its way to the coset: columns in flight wait side by side.
+        let column = panels * STEP_BYTES + ALONE_PASSES * (SCALAR_BYTES << self.shape.log_n);
+        let waits = columns * column / self.in_flight;
         // The first touch of memory costs about as much as a transfer.
         self.leased_bytes()
             + self.bytes_read()
             + self.bytes_written()
-            + cosets * (transfers * TRANSFER_BYTES + steps * STEP_BYTES)
+            + cosets * (transfers * TRANSFER_BYTES + steps * STEP_BYTES + waits)
             + first * TRANSFER_BYTES
     }
 
@@ -467,23 +525,24 @@ impl QuotientPlan {
             kept
         };
         let panel = |columns: u64, frame: u64, together: u64| {
-            let width = self.panel_width();
             let tile = pages((SCALAR_BYTES << self.log_width) * self.rows());
             let tiles = if together > 1 { 2 * tile } else { tile };
             let frames = self.frames_read(self.rows_per_read(frame), frame);
             let raw = pages(frames * frame * SCALAR_BYTES);
-            let band = (self.band_rows() * width * SCALAR_BYTES).next_multiple_of(self.frame_bytes());
-            let per_panel = self.rows().div_ceil(self.band_rows());
-            let panels = self.row_len() / width;
-            let bands = |writes: u64| together * writes.min(BANDS_BEHIND as u64) * pages(band);
+            let bands = |writes: u64| together * writes.min(BANDS_BEHIND as u64) * pages(self.band_bytes());
+            let all = self.bands_of_panel() * (self.row_len() / self.panel_width());
             // The very last panel is written when nothing more is read.
-            let before = if columns > 1 { panels } else { panels - 1 };
-            tiles + (raw + bands(per_panel * before)).max(bands(per_panel * panels))
+            let before = if columns > 1 {
+                all
+            } else {
+                all - self.bands_of_panel()
+            };
+            tiles + (raw + bands(before)).max(bands(all))
         };
         let together = self.cosets_together();
         let to_coset = (together * columns + cosets - together) * kept
             + if columns > 0 {
-                panel(columns, self.shape.frame_elements, together)
+                self.in_flight * panel(columns, self.shape.frame_elements, together)
             } else {
                 0
             };
