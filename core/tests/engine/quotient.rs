@@ -343,11 +343,6 @@ fn columns_in_flight_are_for_threads_and_memory_that_are_there() {
     for (threads, least) in [(1, 1), (2, 2), (4, 4), (16, 8)] {
         for (log_n, bytes) in [(18, 2 << 30), (20, 2 << 30), (22, 4 << 30)] {
             let plan = plan(threads, log_n, bytes).expect("a plan");
-            println!(
-                "{threads} threads, 2^{log_n}, {} MiB of {}: {plan:?}",
-                plan.leased_bytes() >> 20,
-                bytes >> 20
-            );
             assert!(
                 (least..=threads as u64).contains(&plan.in_flight()),
                 "{threads} threads: {plan:?}"
@@ -358,13 +353,6 @@ fn columns_in_flight_are_for_threads_and_memory_that_are_there() {
         };
         let smallest = plan(threads, 20, needed_bytes).expect("a plan");
         assert_eq!(smallest.in_flight(), 1, "{smallest:?}");
-        for mib in [48, 96, 256] {
-            let plan = plan(threads, 20, mib << 20).expect("a plan");
-            println!(
-                "{threads} threads, {} of {mib} MiB: {plan:?}",
-                plan.leased_bytes() >> 20
-            );
-        }
     }
 }
 
