@@ -168,6 +168,14 @@ impl<E: Element> Draft<E> {
         }
     }
 
+    /// With `buffers` for what it writes; more are leased where these are too few or too short.
+    pub(crate) fn with_buffers(self, buffers: Vec<Buffer>) -> Self {
+        Self {
+            free: buffers,
+            ..self
+        }
+    }
+
     /// Number of elements.
     pub fn len(&self) -> u64 {
         self.len
@@ -216,15 +224,25 @@ impl<E: Element> Draft<E> {
     ///
     /// # Errors
     /// [`crate::Error::Io`] from a write.
-    pub fn finish(mut self) -> Result<Column<E>> {
+    pub fn finish(self) -> Result<Column<E>> {
+        let (column, _buffers) = self.finish_with_buffers()?;
+        Ok(column)
+    }
+
+    /// As [`Self::finish`]; the buffers come back for the next draft.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub(crate) fn finish_with_buffers(mut self) -> Result<(Column<E>, Vec<Buffer>)> {
+        let mut buffers = std::mem::take(&mut self.free);
         while let Some(pending) = self.flying.pop_front() {
-            pending.wait()?;
+            buffers.push(pending.wait()?);
         }
         if let Some(dry_run) = self.workspace.dry_run().filter(|_| self.frames.on_disk()) {
             let frames = self.len.div_ceil(self.frame_elements());
             dry_run.moved(0, frames * self.frames.frame_bytes() as u64);
         }
-        Ok(self.into_column())
+        Ok((self.into_column(), buffers))
     }
 
     fn into_column(self) -> Column<E> {

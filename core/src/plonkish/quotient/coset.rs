@@ -142,20 +142,21 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         Ok(())
     }
 
-    /// Writes a panel in bands, several of them side by side.
+    /// Writes a panel in bands.
     pub fn write_panel(&self, draft: &mut Draft<F>, tile: &[F], first_column: u64) -> Result<()> {
         let (width, band_rows) = (self.plan.panel_width(), self.plan.band_rows());
         let bands = tile.chunks((band_rows * width) as usize);
-        let region = |(first_row, band): (u64, &[F])| Region::Panel {
-            row_len: self.plan.row_len(),
-            first_row,
-            rows: band.len() as u64 / width,
-            first_column,
-            columns: width,
-        };
-        let bands = (0..).step_by(band_rows as usize).zip(bands);
-        let regions: Vec<_> = bands.map(|band| (region(band), band.1)).collect();
-        draft.write_side_by_side(&regions)
+        for (first_row, band) in (0..).step_by(band_rows as usize).zip(bands) {
+            let region = Region::Panel {
+                row_len: self.plan.row_len(),
+                first_row,
+                rows: band.len() as u64 / width,
+                first_column,
+                columns: width,
+            };
+            draft.write(region, band)?;
+        }
+        Ok(())
     }
 }
 

@@ -40,6 +40,8 @@ const LOG_RUN_MIN: u32 = 7;
 const PANEL_BYTES_MAX: u64 = 16 << 20;
 /// The same of the panels of all columns that are in flight.
 const PANELS_BYTES_MAX: u64 = 64 << 20;
+/// Threads that one column on its way to a coset keeps busy: with fewer, more columns only make writes come in bursts.
+const THREADS_PER_COLUMN: usize = 2;
 /// Bytes of a column's part of a tile from where on it is not made larger.
 const TILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -123,14 +125,10 @@ impl QuotientShape {
 }
 
 impl QuotientShape {
-    /// Numbers of columns that may be in flight: powers of two, and the most that keep `threads` threads busy.
+    /// Numbers of columns that may be in flight: powers of two, as long as each has a few of `threads` threads.
     fn in_flight(&self, threads: usize) -> Vec<u64> {
-        let most = self.read.len().min(threads).max(1) as u64;
-        let mut numbers: Vec<u64> = (0..=most.ilog2()).map(|log| 1 << log).collect();
-        if !most.is_power_of_two() {
-            numbers.push(most);
-        }
-        numbers
+        let most = self.read.len().min(threads / THREADS_PER_COLUMN).max(1) as u64;
+        (0..=most.ilog2()).map(|log| 1 << log).collect()
     }
 
     /// Where the pieces are put.
