@@ -4,7 +4,7 @@
 //! What SHPLONK and GWC commit to are sums of quotients `scale * (sum of factor * p - low) / prod (X - root)`. All of them
 //! come out of one descending pass: every distinct column is read once; each combination keeps a running chunk of its
 //! numerator and one carry for each root (synthetic division, root after root); quotients are added up, and the sum goes
-//! straight into the MSM, and to disk if it is wanted later.
+//! straight into the MSM, and to disk if it is wanted later. Chunks are made in order, and added beside that.
 //!
 //! A second compute tier, if there is one, gets the sum, whose scalars are made as it asks for them.
 //!
@@ -12,6 +12,7 @@
 //! the MSM: several of the former make one of the latter, so that a hundred columns leave room for buckets.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ec::{AffineRepr, CurveConfig, CurveGroup};
@@ -24,7 +25,7 @@ use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
-use crate::kernels::msm::MsmConfig;
+use crate::kernels::msm::{Digits, Fillings, MsmConfig};
 use crate::kernels::poly::{add_scaled, divide_chunk};
 use crate::stream::{Combinations, beyond, descending_sum, distinct, leased_kernel, merged};
 use crate::tier::ReadElements;
@@ -63,8 +64,14 @@ const MSM_CHUNK_MAX: u64 = 1 << 14;
 const LONE_TIMES: u64 = 8;
 /// Points on their way: chunks.
 const POINTS_AHEAD: u64 = 1;
-/// Chunks of points and scalars in memory: one is summed while the next is made.
-const CHUNKS: u64 = 2;
+/// Numbers of chunks in memory that are tried: some are added while the next is made.
+const CHUNKS: [usize; 4] = [1, 2, 3, 4];
+/// Bits of a window that are tried.
+const WINDOW_BITS: std::ops::RangeInclusive<u32> = 2..=16;
+/// What a scalar of a column, of a quotient, and a point cost until they are added, in batched additions.
+const COLUMN_COST: f64 = 0.3;
+const QUOTIENT_COST: f64 = 0.5;
+const POINT_COST: f64 = 1.0;
 /// Chunks that a kept column's writer holds.
 const WRITER_CHUNKS: u64 = 3;
 
@@ -72,7 +79,8 @@ const WRITER_CHUNKS: u64 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpeningPlan {
     chunk: u64,
-    msm_chunk: u64,
+    /// Chunks of the MSM in memory.
+    chunks: usize,
     config: MsmConfig,
     leased_bytes: u64,
 }
@@ -97,47 +105,65 @@ impl OpeningPlan {
             Combinations::<P::ScalarField>::bytes_of(frames.iter().copied(), chunk)
                 + scalars(combinations as u64 * chunk)
         };
-        let msm_bytes = |chunk: u64| {
+        // Beside the kernel: points, those on their way, and the scalars that are made.
+        let msm_bytes = |chunk: u64, chunks: usize| {
             let read = POINTS_AHEAD * (chunk * Point::<P>::BYTES as u64).max(base_frame_bytes);
-            let points = CHUNKS * chunk * size_of::<Point<P>>() as u64 + read;
-            points + scalars(CHUNKS * chunk) + if keep { scalars(WRITER_CHUNKS * chunk) } else { 0 }
+            let points = chunks as u64 * chunk * size_of::<Point<P>>() as u64 + read;
+            points + scalars(chunk) + if keep { scalars(WRITER_CHUNKS * chunk) } else { 0 }
         };
         let useful = len.next_power_of_two().max(CHUNK_MIN);
-        let largest = |most: u64, bytes: &dyn Fn(u64) -> u64| {
-            let mut chunk = most.min(useful);
-            while chunk > CHUNK_MIN && bytes(chunk) > available_bytes / 3 {
-                chunk /= 2;
-            }
-            chunk
-        };
         let times = if frames.len() == 1 { LONE_TIMES } else { 1 };
-        let mut chunk = largest(times * CHUNK_MAX, &chunk_bytes);
-        let mut msm_chunk = largest(times * MSM_CHUNK_MAX, &msm_bytes).max(chunk);
+        let mut chunk = (times * CHUNK_MAX).min(useful);
+        while chunk > CHUNK_MIN && chunk_bytes(chunk) > available_bytes / 3 {
+            chunk /= 2;
+        }
+        let filling = len as f64
+            * (POINT_COST + COLUMN_COST * frames.len() as f64 + QUOTIENT_COST * combinations as f64);
+        let cost = |config: &MsmConfig, chunks: usize| {
+            // A chunk is made on few threads: the more chunks are there, the less the others wait for it.
+            (config.cost::<P>(len) + filling) / threads as f64 + filling / chunks as f64
+        };
         loop {
-            let fixed_bytes = digests + chunk_bytes(chunk) + msm_bytes(msm_chunk);
-            let rest_bytes = available_bytes.saturating_sub(fixed_bytes);
-            match MsmConfig::choose::<P>(len, 1, threads, rest_bytes) {
-                Ok(config) => {
-                    return Ok(Self {
-                        chunk,
-                        msm_chunk,
-                        config,
-                        leased_bytes: fixed_bytes + config.workspace_bytes::<P>(),
-                    });
+            let (mut best, mut needed_bytes) = (None::<(f64, Self)>, u64::MAX);
+            let mut msm_chunk = (times * MSM_CHUNK_MAX).min(useful).max(chunk);
+            while msm_chunk >= chunk {
+                for (chunks, window_bits) in CHUNKS
+                    .into_iter()
+                    .flat_map(|n| WINDOW_BITS.map(move |bits| (n, bits)))
+                {
+                    let config =
+                        MsmConfig::new(window_bits, msm_chunk as usize, 1, threads).in_chunks(chunks);
+                    let leased_bytes = digests
+                        + chunk_bytes(chunk)
+                        + msm_bytes(msm_chunk, chunks)
+                        + config.workspace_bytes::<P>();
+                    needed_bytes = needed_bytes.min(leased_bytes);
+                    let cost = cost(&config, chunks);
+                    if leased_bytes <= available_bytes && best.is_none_or(|(least, _)| cost < least) {
+                        let plan = Self {
+                            chunk,
+                            chunks,
+                            config,
+                            leased_bytes,
+                        };
+                        best = Some((cost, plan));
+                    }
                 }
-                Err(_) if msm_chunk > chunk => msm_chunk /= 2,
-                Err(_) if chunk > CHUNK_MIN => (chunk, msm_chunk) = (chunk / 2, chunk / 2),
-                Err(Error::BudgetTooSmall { needed_bytes, .. }) => {
+                msm_chunk /= 2;
+            }
+            match best {
+                Some((_, plan)) => return Ok(plan),
+                None if chunk > CHUNK_MIN => chunk /= 2,
+                None => {
                     return Err(Error::BudgetTooSmall {
                         what: format!(
                             "an opening of {} columns in {combinations} combinations with {threads} threads",
                             frames.len()
                         ),
-                        needed_bytes: fixed_bytes + needed_bytes,
+                        needed_bytes,
                         limit_bytes: available_bytes,
                     });
                 }
-                Err(other) => return Err(other),
             }
         }
     }
@@ -154,7 +180,7 @@ impl OpeningPlan {
 
     /// Scalars that go into the MSM at a time.
     pub fn msm_chunk(&self) -> u64 {
-        self.msm_chunk
+        self.config.block_points() as u64
     }
 }
 
@@ -265,35 +291,39 @@ fn divide_in_turn<P: Curve<ScalarField: Element>>(
         return Ok(done);
     }
     let (_msm_bytes, mut msm) = leased_kernel::<P>(plan.config, budget)?;
-    let msm_chunk = plan.msm_chunk as usize;
-    let chunk = || -> Result<_> {
-        Ok(Chunk::<P> {
-            points: budget.vec(msm_chunk, Point::<P>::INFINITY, "MSM bases")?,
-            totals: totals(workspace, &plan)?,
+    let points = || budget.vec(plan.msm_chunk() as usize, Point::<P>::INFINITY, "MSM bases");
+    let chunk = |_| {
+        Ok(Chunk {
+            points: points()?,
             len: 0,
         })
     };
-    let (mut now, mut next) = (chunk()?, chunk()?);
-    let mut pass = pass()?;
-    let mut bases = bases.reader(descending(len, plan.msm_chunk), POINTS_AHEAD as usize)?;
-    let mut fill = |chunk: &mut Chunk<P>| {
+    let mut chunks = (0..plan.chunks).map(chunk).collect::<Result<Vec<_>>>()?;
+    // Behind a lock that is never waited for, since chunks are filled one after the other.
+    let source = Mutex::new((
+        totals::<P::ScalarField>(workspace, &plan)?,
+        pass()?,
+        bases.reader(descending(len, plan.msm_chunk()), POINTS_AHEAD as usize)?,
+    ));
+    let fill = |_: usize, chunk: &mut Chunk<P>, digits: &mut [Digits]| {
+        let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+        let (totals, pass, bases) = &mut *source;
         chunk.len = match bases.next_into(&mut chunk.points)? {
-            Some(region) => pass.step(region, &mut chunk.totals)?,
+            Some(region) => pass.step(region, totals)?,
             None => 0,
         };
+        digits
+            .iter_mut()
+            .for_each(|digits| digits.fill(&totals[..chunk.len]));
         Ok::<_, Error>(())
     };
-    fill(&mut now)?;
-    while now.len > 0 {
-        let update = || msm.update(&now.points[..now.len], &[&now.totals[..now.len]]);
-        let ((), filled) = rayon::join(update, || fill(&mut next));
-        filled?;
-        std::mem::swap(&mut now, &mut next);
-    }
-    let sum = msm
-        .finish()
-        .first()
-        .map_or(Affine::zero(), |sum| sum.into_affine());
+    let count = len.div_ceil(plan.msm_chunk()) as usize;
+    msm.run((count, Fillings::InOrder), &mut chunks, fill, |chunk| {
+        &chunk.points[..chunk.len]
+    })?;
+    let sums = msm.finish();
+    let sum = sums.first().map_or(Affine::zero(), |sum| sum.into_affine());
+    let (_, pass, _) = source.into_inner().unwrap_or_else(PoisonError::into_inner);
     let (kept, remainders) = pass.finish()?;
     Ok((sum, kept, remainders))
 }
@@ -307,7 +337,7 @@ fn rehearse<P: Curve<ScalarField: Element>>(
     keep: bool,
 ) -> Result<Option<Column<P::ScalarField>>> {
     let (workspace, len) = (bases.workspace(), bases.len());
-    let (chunk, msm_chunk) = (plan.chunk, plan.msm_chunk);
+    let (chunk, msm_chunk) = (plan.chunk, plan.msm_chunk());
     let hold = |bytes| workspace.hold(bytes, WHAT);
     let scalars = |count: u64| count * size_of::<P::ScalarField>() as u64;
     let draft = || Draft::<P::ScalarField>::scratch(workspace, KEPT, len, Placement::Disk);
@@ -317,8 +347,7 @@ fn rehearse<P: Curve<ScalarField: Element>>(
     descending_sum::<P>(bases, msm_chunk, &mut |_: u64, _: &mut [u8]| Ok(()))?;
     let _msm = (
         hold(plan.config.workspace_bytes::<P>())?,
-        hold(CHUNKS * msm_chunk * size_of::<Point<P>>() as u64)?,
-        hold(scalars((CHUNKS - 1) * msm_chunk))?,
+        hold(plan.chunks as u64 * msm_chunk * size_of::<Point<P>>() as u64)?,
         hold(bases.reader_bytes(msm_chunk, POINTS_AHEAD))?,
     );
     bases.count_read();
@@ -347,12 +376,12 @@ fn on_tier<'a, P: Curve<ScalarField: Element>>(
         values: totals(bases.workspace(), plan)?,
         pass: Some(pass()?),
         make: pass,
-        shape: (bases.len(), plan.msm_chunk),
-        regions: Box::new(descending(bases.len(), plan.msm_chunk)),
+        shape: (bases.len(), plan.msm_chunk()),
+        regions: Box::new(descending(bases.len(), plan.msm_chunk())),
         next: 0,
         held: 0..0,
     };
-    let sum = descending_sum::<P>(bases, plan.msm_chunk, &mut totals)?;
+    let sum = descending_sum::<P>(bases, plan.msm_chunk(), &mut totals)?;
     match (sum, totals.pass) {
         (Some(sum), Some(pass)) => {
             let (kept, remainders) = pass.finish()?;
@@ -368,16 +397,15 @@ fn on_tier<'a, P: Curve<ScalarField: Element>>(
     }
 }
 
-/// Points of the SRS, and the scalars that they are multiplied with.
+/// Points of the SRS.
 struct Chunk<P: Curve> {
     points: LeasedVec<Point<P>>,
-    totals: LeasedVec<P::ScalarField>,
     len: usize,
 }
 
 /// The scalars of a chunk of the sum.
 fn totals<F: KernelField>(workspace: &Workspace, plan: &OpeningPlan) -> Result<LeasedVec<F>> {
-    (workspace.budget).vec(plan.msm_chunk as usize, F::ZERO, "MSM scalars")
+    (workspace.budget).vec(plan.msm_chunk() as usize, F::ZERO, "MSM scalars")
 }
 
 /// One pass over all columns, a chunk of the MSM at a time from the top down: the scalars of the sum.

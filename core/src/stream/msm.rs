@@ -16,7 +16,7 @@ use crate::column::{Column, Element, Reader, SCRATCH_FRAME_BYTES, ascending};
 use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
-use crate::kernels::msm::{Digits, Msm, MsmConfig};
+use crate::kernels::msm::{Digits, Fillings, Msm, MsmConfig};
 use crate::{Error, Result};
 
 /// Chunks of points that are tried, by their log2.
@@ -387,7 +387,7 @@ where
         let fill = |index: usize, slot: &mut Slot<'_, P>, digits: &mut [Digits]| {
             slot.fill(index * chunk as usize, scalars, digits)
         };
-        let chunks = points.div_ceil(chunk) as usize;
+        let chunks = (points.div_ceil(chunk) as usize, Fillings::SideBySide);
         self.kernel
             .run(chunks, &mut slots, fill, |slot| &slot.buffers.points[..slot.len])?;
         drop(slots);

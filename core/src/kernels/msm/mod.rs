@@ -38,6 +38,7 @@ use window::{Sorted, Worker};
 pub use bucket_adder::BucketAdder;
 pub use config::MsmConfig;
 pub(crate) use digits::Digits;
+pub(crate) use pipeline::Fillings;
 
 /// The state of a streamed MSM over one or more columns of scalars. `B` holds its blocks of points.
 pub struct Msm<P: Curve, B = Vec<Point<P>>> {

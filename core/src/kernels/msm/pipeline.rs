@@ -20,6 +20,15 @@ use crate::kernels::msm::config::MsmConfig;
 use crate::kernels::msm::digits::Digits;
 use crate::kernels::msm::window::{Sorted, Worker};
 
+/// Which chunks may be filled at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fillings {
+    /// As many as there are free slots.
+    SideBySide,
+    /// One after the other, in the order of the chunks.
+    InOrder,
+}
+
 /// A place for a chunk.
 struct Slot<'a, S> {
     buffers: &'a mut S,
@@ -57,6 +66,7 @@ enum Job {
 
 struct State<W, E> {
     chunks: usize,
+    fillings: Fillings,
     /// Chunks whose filling has begun.
     begun: usize,
     slots: Vec<SlotState>,
@@ -67,8 +77,12 @@ struct State<W, E> {
 }
 
 impl<W, E> State<W, E> {
-    fn has_free_slot(&self) -> bool {
-        self.begun < self.chunks && self.slots[self.begun % self.slots.len()] == SlotState::Free
+    /// Whether the next chunk may be filled.
+    fn may_fill(&self) -> bool {
+        let is_free = || self.slots[self.begun % self.slots.len()] == SlotState::Free;
+        let waits_for_another =
+            || self.fillings == Fillings::InOrder && self.slots.contains(&SlotState::Filling);
+        self.begun < self.chunks && is_free() && !waits_for_another()
     }
 
     /// Parts that can take their next chunk, and that chunk.
@@ -85,7 +99,7 @@ impl<W, E> State<W, E> {
         if self.error.is_some() {
             return None;
         }
-        if self.has_free_slot() {
+        if self.may_fill() {
             let slot = self.begun % self.slots.len();
             self.slots[slot] = SlotState::Filling;
             self.begun += 1;
@@ -100,7 +114,7 @@ impl<W, E> State<W, E> {
     fn ready(&self) -> usize {
         match self.error {
             Some(_) => 0,
-            None => usize::from(self.has_free_slot()) + self.ready_parts().count(),
+            None => usize::from(self.may_fill()) + self.ready_parts().count(),
         }
     }
 
@@ -217,7 +231,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
     /// The first of `fill`; the sums are then worth nothing.
     pub(crate) fn run<S: Send + Sync, E: Send>(
         &mut self,
-        chunks: usize,
+        (chunks, fillings): (usize, Fillings),
         slots: &mut [S],
         fill: impl Fn(usize, &mut S, &mut [Digits]) -> Result<(), E> + Sync,
         points: impl Fn(&S) -> &[Point<P>] + Sync,
@@ -232,6 +246,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
         let pass = Pass {
             state: Mutex::new(State {
                 chunks,
+                fillings,
                 begun: 0,
                 slots: vec![SlotState::Free; slots.len()],
                 parts: vec![progress; parts.len()],

@@ -1,5 +1,7 @@
 //! Sums against arkworks and halo2curves, over chunks that don't divide n, special scalars and special points.
 
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
 use ark_ec::{CurveGroup, PrimeGroup, VariableBaseMSM};
 use ark_ff::{UniformRand, Zero};
 use proptest::prelude::*;
@@ -230,8 +232,8 @@ fn columns_share_a_pass_and_the_state_can_be_used_again() {
 /// A sum of `columns` by [`Msm::run`] over slices, with a parallel part in each filling, on a pool of `threads`.
 fn in_a_pipeline<P: Curve>(
     config: MsmConfig,
-    slots: usize,
-    threads: usize,
+    fillings: Fillings,
+    (slots, threads): (usize, usize),
     bases: &[Point<P>],
     columns: &[Vec<P::ScalarField>],
 ) -> Vec<Projective<P>> {
@@ -244,14 +246,21 @@ fn in_a_pipeline<P: Curve>(
         .unwrap();
     pool.install(|| {
         let mut slots = vec![Vec::new(); slots];
+        let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let fill = |index: usize, slot: &mut Vec<Point<P>>, digits: &mut [Digits]| {
+            let before = begun.fetch_add(1, SeqCst);
+            if fillings == Fillings::InOrder {
+                assert_eq!((before, ended.load(SeqCst)), (index, index), "one at a time");
+            }
             *slot = chunks[index].par_iter().map(|point| *point).collect();
             for (digits, column) in digits.iter_mut().zip(columns) {
                 digits.fill(&column[index * chunk..][..slot.len()]);
             }
+            ended.fetch_add(1, SeqCst);
             Ok::<_, ()>(())
         };
-        msm.run(chunks.len(), &mut slots, fill, |slot| slot).unwrap();
+        msm.run((chunks.len(), fillings), &mut slots, fill, |slot| slot)
+            .unwrap();
     });
     msm.finish()
 }
@@ -266,7 +275,8 @@ fn a_pipeline_gives_the_same_sums() {
         for (columns_count, window_bits, n) in [(1, 7, n), (3, 5, n), (2, 9, 1), (1, 4, 257)] {
             let config = MsmConfig::new(window_bits, 256, columns_count, threads);
             let columns = &columns[..columns_count];
-            let sums = in_a_pipeline::<Pallas>(config, slots, threads, &bases[..n], columns);
+            let run =
+                |fillings| in_a_pipeline::<Pallas>(config, fillings, (slots, threads), &bases[..n], columns);
             let short: Vec<_> = (columns.iter())
                 .map(|column| arkworks(&bases[..n], &column[..n]))
                 .collect();
@@ -275,13 +285,14 @@ fn a_pipeline_gives_the_same_sums() {
             } else {
                 &short[..]
             };
-            assert!(
-                sums == wanted,
-                "{threads} threads, {slots} slots, {window_bits} bits"
-            );
+            for fillings in [Fillings::SideBySide, Fillings::InOrder] {
+                let label = format!("{threads} threads, {slots} slots, {window_bits} bits, {fillings:?}");
+                assert!(run(fillings) == wanted, "{label}");
+            }
         }
     }
-    assert!(in_a_pipeline::<Pallas>(MsmConfig::new(4, 256, 1, 2), 2, 2, &[], &[vec![]])[0].is_zero());
+    let config = MsmConfig::new(4, 256, 1, 2);
+    assert!(in_a_pipeline::<Pallas>(config, Fillings::SideBySide, (2, 2), &[], &[vec![]])[0].is_zero());
 }
 
 /// A filling whose parallel part meets the loops of other threads: this never ended while loops waited, since one could wait above a part
@@ -296,7 +307,8 @@ fn fillings_and_loops_do_not_wait_for_each_other() {
     std::thread::spawn(move || {
         for round in 0..200 {
             let config = MsmConfig::new(6, 256, 1, 16);
-            let sums = in_a_pipeline::<Pallas>(config, 1 + round % 4, 16, &bases, &columns);
+            let fillings = [Fillings::SideBySide, Fillings::InOrder][round / 4 % 2];
+            let sums = in_a_pipeline::<Pallas>(config, fillings, (1 + round % 4, 16), &bases, &columns);
             assert_eq!(sums[0], wanted);
         }
         done.send(()).unwrap();
@@ -313,13 +325,16 @@ fn a_pipeline_stops_at_an_error_and_at_a_panic() {
         digits[0].fill(&scalars::<ark_pallas::Fr>(256, 1));
         if index == 3 { Err("the third") } else { Ok(()) }
     };
-    assert_eq!(msm.run(8, &mut slots, fill, |slot| slot), Err("the third"));
+    assert_eq!(
+        msm.run((8, Fillings::SideBySide), &mut slots, fill, |slot| slot),
+        Err("the third")
+    );
     let panicking = |index: usize, slot: &mut Vec<Point<Pallas>>, digits: &mut [Digits]| {
         assert!(index != 2, "a panic on purpose");
         fill(index, slot, digits)
     };
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        msm.run(8, &mut slots, panicking, |slot| slot)
+        msm.run((8, Fillings::SideBySide), &mut slots, panicking, |slot| slot)
     }));
     assert!(result.is_err());
 }
