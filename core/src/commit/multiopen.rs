@@ -91,7 +91,6 @@ impl OpeningPlan {
         let base_frame_bytes = bases.transfer_bytes(1);
         let frames: Vec<u64> = columns.iter().map(|column| column.transfer_bytes(1)).collect();
         let threads = rayon::current_num_threads();
-        let digests = if keep { len.div_ceil(CHUNK_MIN) * 32 } else { 0 }.next_multiple_of(4096);
         let scalars = |count: u64| count * size_of::<P::ScalarField>() as u64;
         let chunk_bytes = |chunk: u64| {
             Combinations::<P::ScalarField>::bytes_of(frames.iter().copied(), chunk)
@@ -114,7 +113,7 @@ impl OpeningPlan {
         let mut chunk = largest(times * CHUNK_MAX, &chunk_bytes);
         let mut msm_chunk = largest(times * MSM_CHUNK_MAX, &msm_bytes).max(chunk);
         loop {
-            let fixed_bytes = digests + chunk_bytes(chunk) + msm_bytes(msm_chunk);
+            let fixed_bytes = chunk_bytes(chunk) + msm_bytes(msm_chunk);
             let rest_bytes = available_bytes.saturating_sub(fixed_bytes);
             match MsmConfig::choose::<P>(len, 1, threads, rest_bytes) {
                 Ok(config) => {
