@@ -103,8 +103,10 @@ fn rehearse_table<F: KernelField + Element>(
     let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
     let mut held = Vec::with_capacity(2 * walks.len());
     for walk in walks {
-        held.push(workspace.hold(walk.reader_bytes(chunk, READER_BUFFERS), PERMUTE)?);
+        let reader = workspace.hold(walk.reader_bytes(chunk, READER_BUFFERS), PERMUTE)?;
         held.push(workspace.hold(chunk.min(walk.len()) * F::BYTES as u64, PERMUTE)?);
+        // Of one chunk it is done with the first values.
+        held.extend((walk.len() > chunk).then_some(reader));
         walk.count_read();
     }
     workspace.passed(1, Work::products(4.0 * rows as f64));
