@@ -46,7 +46,7 @@ fn a_callers_memory_is_transferred_in_place() {
             let mut into = budget.buffer(ALL, "lent").unwrap();
             let mut next = 0;
             let read = file.read_in_place(PAGE as u64, &mut into, 2 * PAGE, |at, piece| {
-                assert_eq!((at, piece), (next, &from[next..][..2 * PAGE]), "{name}");
+                assert_eq!((at, &*piece), (next, &from[next..][..2 * PAGE]), "{name}");
                 next += piece.len();
                 Ok(())
             });

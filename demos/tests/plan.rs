@@ -236,6 +236,32 @@ fn the_smallest_budget_works_and_a_quarter_less_is_refused() {
     }
 }
 
+/// Four times the rows take twice the memory.
+#[test]
+fn the_smallest_budget_grows_with_the_square_root_of_the_rows() {
+    let _alone = alone();
+    let smallest = |kind, k| {
+        let plan = planned(kind, k, Scheme::Shplonk, 1 << 40).unwrap();
+        println!("{kind:?} {k}: {} bytes", plan.smallest_budget_bytes);
+        plan.smallest_budget_bytes
+    };
+    for (kind, k, most_mib) in [
+        (Kind::Chain, 20, 16),
+        (Kind::Chain, 24, 64),
+        // The field has roots of unity for 2^26 rows in four cosets.
+        (Kind::Chain, 26, 128),
+        (Kind::Lookups, 24, 64),
+        (Kind::Wide, 24, 160),
+    ] {
+        let found = smallest(kind, k);
+        assert!(found <= most_mib << 20, "{kind:?} {k}: {found} bytes");
+    }
+    for kind in [Kind::Chain, Kind::Wide] {
+        let [few, many] = [20, 26].map(|k| smallest(kind, k));
+        assert!(many <= 9 * few, "{kind:?}: {few} bytes grow to {many}");
+    }
+}
+
 /// Columns that are kept in memory leave what later steps need: a short circuit of many columns works in its smallest budget and in all
 /// larger ones, and a smaller one is refused before anything is written.
 #[test]

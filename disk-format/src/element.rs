@@ -8,6 +8,26 @@ use std::array::from_fn;
 
 use ark_ff::{BigInt, Fp, MontBackend, MontConfig, QuadExtConfig, QuadExtField};
 
+/// The bits that values leave free: each word of `word_bytes` bytes, little-endian, is below `2^(8 * word_bytes - bits)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpareBits {
+    /// Bytes of a word, which divide the bytes of a value.
+    pub word_bytes: usize,
+    /// Bits at the top of a word that are zero.
+    pub bits: u32,
+}
+
+impl SpareBits {
+    /// Those above an integer of `used_bits` in words of `word_bytes`.
+    #[must_use]
+    pub const fn above(used_bits: u32, word_bytes: usize) -> Option<Self> {
+        match (8 * word_bytes as u32).checked_sub(used_bits) {
+            None | Some(0) => None,
+            Some(bits) => Some(Self { word_bytes, bits }),
+        }
+    }
+}
+
 /// A value with a fixed number of bytes on disk.
 ///
 /// `decode` does not check ranges: bytes reach it after the digest of their frame was checked, and values were checked when they were
@@ -15,6 +35,9 @@ use ark_ff::{BigInt, Fp, MontBackend, MontConfig, QuadExtConfig, QuadExtField};
 pub trait Element: Copy + Send + Sync + 'static {
     /// Bytes of one value.
     const BYTES: usize;
+
+    /// Bits of those bytes that are zero in every value, if there are such bits.
+    const SPARE: Option<SpareBits> = None;
 
     /// The value of `bytes`, which has [`Self::BYTES`] bytes.
     fn decode(bytes: &[u8]) -> Self;
@@ -43,6 +66,7 @@ pub fn limbs_to_bytes<const N: usize>(limbs: &[u64; N], out: &mut [u8]) {
 
 impl<T: MontConfig<N>, const N: usize> Element for Fp<MontBackend<T, N>, N> {
     const BYTES: usize = 8 * N;
+    const SPARE: Option<SpareBits> = SpareBits::above(T::MODULUS.const_num_bits(), 8 * N);
 
     #[inline]
     fn decode(bytes: &[u8]) -> Self {
@@ -57,6 +81,7 @@ impl<T: MontConfig<N>, const N: usize> Element for Fp<MontBackend<T, N>, N> {
 
 impl<P: QuadExtConfig<BaseField: Element>> Element for QuadExtField<P> {
     const BYTES: usize = 2 * P::BaseField::BYTES;
+    const SPARE: Option<SpareBits> = P::BaseField::SPARE;
 
     #[inline]
     fn decode(bytes: &[u8]) -> Self {
@@ -93,6 +118,8 @@ macro_rules! halo2curves_elements {
     ($library:ident: $($bytes:literal: $($element:path),*);*) => {
         $($(impl Element for $element {
             const BYTES: usize = $bytes;
+            // Scalars and coordinates of BN254.
+            const SPARE: Option<SpareBits> = SpareBits::above(254, 32);
 
             #[inline]
             fn decode(bytes: &[u8]) -> Self {

@@ -29,7 +29,7 @@ pub mod srs;
 
 pub use curve::GroupId;
 pub use digest::{FrameKey, RootHasher};
-pub use element::Element;
+pub use element::{Element, SpareBits};
 pub use error::{FormatError, PointFault};
 pub use geometry::Geometry;
 pub use header::{

@@ -5,13 +5,13 @@
 //! frame is checked when it is read.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 pub use spillproof_format::SectionSpec;
 use spillproof_format::{Curve, FormatError, FrameKey, HEADER_BYTES, Header, Kind, RootHasher, Section};
 
 use super::draft::Draft;
-use super::frames::{DIGEST_BYTES, Frames};
+use super::frames::{DIGEST_BYTES, Digests, Frames};
 use super::{Column, Element, Workspace};
 use crate::budget::Buffer;
 use crate::error::Invalid;
@@ -98,11 +98,10 @@ impl Container {
         let frame_bytes = header.frame_bytes() as usize;
         let frames = Arc::new(Frames::in_file(
             workspace,
-            file,
-            HEADER_BYTES as u64,
-            frame_bytes,
+            (file, HEADER_BYTES as u64),
+            (header.frames(), frame_bytes),
             key,
-            digests,
+            Digests::Table(RwLock::new(digests)),
         ));
         Ok(Self {
             header,
@@ -198,17 +197,14 @@ impl ContainerWriter {
                 }
             })?;
         header.parent = parent;
-        let digests = workspace
-            .budget
-            .vec(header.frames() as usize, [0u8; DIGEST_BYTES], "frame digests")?;
+        let digests = Digests::in_memory(workspace, header.frames())?;
         let publish = workspace.storage.publish(path)?;
         publish.file().set_len(header.file_bytes())?;
         let key = FrameKey::of(&header);
         let frames = Frames::in_file(
             workspace,
-            publish.file().clone(),
-            HEADER_BYTES as u64,
-            frame_bytes as usize,
+            (publish.file().clone(), HEADER_BYTES as u64),
+            (header.frames(), frame_bytes as usize),
             key,
             digests,
         );

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use spillproof_format::FrameKey;
 
-use super::frames::{DIGEST_BYTES, DryFile, Frames, PendingFrames, Run};
+use super::frames::{DIGEST_BYTES, Digests, DryFile, Frames, PendingFrames, Run, memory_bytes};
 use super::reader::{JOB_ELEMENTS, run_jobs};
+use super::tag::TagPlaces;
 use super::{Column, Element, Placement, Region, Workspace, scratch_frame_bytes};
 use crate::Result;
 use crate::budget::{Buffer, PAGE_BYTES};
@@ -18,7 +19,7 @@ use crate::error::Invalid;
 const WRITES_BEHIND: usize = 2;
 
 /// The frames of a draft in a dry run: leases are those of a real one.
-fn dry_frames(
+fn dry_frames<E: Element>(
     workspace: &Workspace,
     dry_run: &Arc<DryRun>,
     what: &str,
@@ -26,31 +27,38 @@ fn dry_frames(
     placement: Placement,
 ) -> Result<Frames> {
     let bytes = frames * frame_bytes as u64;
-    let digests = workspace.hold(digests_bytes(bytes, frame_bytes as u64), "frame digests")?;
+    let in_memory = memory_bytes(frames, frame_bytes as u64);
     let buffer = match placement {
         Placement::Disk => None,
-        Placement::Memory => Some(workspace.hold(bytes, "column in memory")?),
+        Placement::Memory => Some(workspace.hold(in_memory, "column in memory")?),
         Placement::Auto if workspace.budget.keeps_column(bytes) => {
-            workspace.hold(bytes, "column in memory").ok()
+            workspace.hold(in_memory, "column in memory").ok()
         }
         Placement::Auto => None,
     };
-    let file = match buffer {
-        Some(_) => None,
-        None => Some(DryFile::new(dry_run, bytes)),
+    let (file, digests) = match buffer {
+        Some(_) => (None, None),
+        None => {
+            let digests_bytes = digests_bytes::<E>(bytes, frame_bytes as u64);
+            let digests = (digests_bytes > 0).then(|| workspace.hold(digests_bytes, "frame digests"));
+            (Some(DryFile::new(dry_run, bytes)), digests.transpose()?)
+        }
     };
-    Frames::dry(
+    Ok(Frames::dry(
         workspace,
         file,
-        [Some(digests), buffer],
+        [digests, buffer],
         what.to_string(),
         (frames, frame_bytes),
-    )
+    ))
 }
 
-/// What the digests of a column of `bytes` hold of a budget.
-pub(crate) fn digests_bytes(bytes: u64, frame_bytes: u64) -> u64 {
-    (bytes.div_ceil(frame_bytes) * DIGEST_BYTES as u64).next_multiple_of(PAGE_BYTES as u64)
+/// What the digests of a scratch column of `bytes` hold of a budget: none, where frames carry them.
+fn digests_bytes<E: Element>(bytes: u64, frame_bytes: u64) -> u64 {
+    match TagPlaces::of::<E>(frame_bytes) {
+        Some(_) => 0,
+        None => (bytes.div_ceil(frame_bytes) * DIGEST_BYTES as u64).next_multiple_of(PAGE_BYTES as u64),
+    }
 }
 
 /// What a writer of a column of `bytes` leases, in buffers of `chunk_bytes` rounded up to whole frames.
@@ -78,7 +86,7 @@ impl<E: Element> Draft<E> {
     /// long again.
     ///
     /// # Errors
-    /// [`crate::Error::OverBudget`] for its digests (and its bytes, in memory), [`crate::Error::Io`] where no file can be made.
+    /// [`crate::Error::OverBudget`] for its bytes in memory, or for digests that its frames have no room for; [`crate::Error::Io`] where no file can be made.
     pub fn scratch(workspace: &Workspace, what: &str, len: u64, placement: Placement) -> Result<Self> {
         Self::scratch_with_frames(workspace, what, len, placement, scratch_frame_bytes::<E>())
     }
@@ -107,15 +115,13 @@ impl<E: Element> Draft<E> {
         let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);
         let bytes = frames * frame_bytes as u64;
         if let Some(dry_run) = workspace.dry_run() {
-            let frames = dry_frames(workspace, dry_run, what, (frames, frame_bytes), placement)?;
+            let frames = dry_frames::<E>(workspace, dry_run, what, (frames, frame_bytes), placement)?;
             return Ok(Self::over(workspace, Arc::new(frames), 0, len));
         }
-        let key = FrameKey::new(rand::random(), rand::random());
-        let digests = workspace
-            .budget
-            .vec(frames as usize, [0u8; DIGEST_BYTES], "frame digests")?;
+        let shape = (frames, frame_bytes);
         // Frames that were not written are not read.
-        let buffer = || (workspace.budget).buffer_to_fill(bytes as usize, what.to_string());
+        let in_memory = memory_bytes(frames, frame_bytes as u64) as usize;
+        let buffer = || (workspace.budget).buffer_to_fill(in_memory, what.to_string());
         let in_memory = match placement {
             Placement::Disk => None,
             Placement::Memory => Some(buffer()?),
@@ -123,10 +129,15 @@ impl<E: Element> Draft<E> {
             Placement::Auto => None,
         };
         let frames = match in_memory {
-            Some(buffer) => Frames::in_memory(workspace, buffer, what.to_string(), frame_bytes, key, digests),
+            Some(buffer) => Frames::in_memory(workspace, buffer, what.to_string(), shape),
             None => {
+                let digests = match TagPlaces::of::<E>(frame_bytes as u64) {
+                    Some(places) => Digests::Tags(places),
+                    None => Digests::in_memory(workspace, frames)?,
+                };
                 let file = workspace.storage.scratch(what, bytes)?;
-                Frames::in_file(workspace, file, 0, frame_bytes, key, digests)
+                let key = FrameKey::new(rand::random(), rand::random());
+                Frames::in_file(workspace, (file, 0), shape, key, digests)
             }
         };
         Ok(Self::over(workspace, Arc::new(frames), 0, len))
@@ -158,6 +169,31 @@ impl<E: Element> Draft<E> {
             behind: WRITES_BEHIND,
             element: PhantomData,
         }
+    }
+
+    /// As elements of another type of the same size. Where the frames' digests go stays as it is: see [`super::tag`].
+    ///
+    /// # Errors
+    /// [`Invalid::ElementBytes`] if the sizes differ.
+    pub(crate) fn cast<T: Element>(self) -> Result<Draft<T>> {
+        if T::BYTES != E::BYTES {
+            return Err(Invalid::ElementBytes {
+                what: "cast of a draft".into(),
+                given: E::BYTES,
+                expected: T::BYTES,
+            }
+            .into());
+        }
+        Ok(Draft {
+            frames: self.frames,
+            first_frame: self.first_frame,
+            len: self.len,
+            workspace: self.workspace,
+            free: self.free,
+            flying: self.flying,
+            behind: self.behind,
+            element: PhantomData,
+        })
     }
 
     /// With up to `transfers` behind the caller instead of two.

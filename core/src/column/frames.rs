@@ -1,9 +1,10 @@
 //! Frames: the unit of checking. A frame is written once, its digest is kept, and it never comes back unchecked.
 //!
 //! A digest binds a frame's bytes to its file, its epoch and its index, so a flipped bit, a torn write, a frame in the
-//! wrong place and a frame of an earlier file are all the same error. Digests take 32 bytes a frame and are leased.
+//! wrong place and a frame of an earlier file are all the same error. Digests of a container, and of elements that fill their bytes, are in
+//! memory: 32 bytes a frame, leased. All other frames carry theirs with them ([`super::tag`]), and take no memory.
 //! A set of frames lives in a file or, when it is small, in one leased buffer; no caller can tell. What never leaves memory is
-//! not hashed: there a digest only says that its frame was written.
+//! not hashed: behind the frames there, a bit for each says that it was written.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,8 @@ use rayon::prelude::*;
 use spillproof_format::FrameKey;
 
 use super::Workspace;
-use crate::budget::{Budget, Buffer, Lease, LeasedVec};
+use super::tag::TagPlaces;
+use crate::budget::{Buffer, Lease, LeasedVec, PAGE_BYTES};
 use crate::dry::DryRun;
 use crate::error::Invalid;
 use crate::storage::{File, Pending, Segment};
@@ -21,14 +23,34 @@ use crate::{Error, Result};
 
 /// Bytes of one digest.
 pub(crate) const DIGEST_BYTES: usize = 32;
-/// Stands for the digest of a frame in memory that was written.
-const WRITTEN: [u8; DIGEST_BYTES] = [1; DIGEST_BYTES];
 /// Below this many bytes, hashing on one core is quicker than waking the others.
 const PARALLEL_BYTES_MIN: usize = 256 * 1024;
 /// What one core copies at a time.
 const COPY_BYTES: usize = 64 * 1024;
 /// What is transferred and hashed at a time in a caller's memory.
 const PIECE_BYTES: usize = 1024 * 1024;
+
+/// Bytes of a buffer for frames in memory: theirs, and a bit for each.
+pub(crate) fn memory_bytes(frames: u64, frame_bytes: u64) -> u64 {
+    (frames * frame_bytes + frames.div_ceil(8)).next_multiple_of(PAGE_BYTES as u64)
+}
+
+/// Where the digests of frames in a file are.
+pub(super) enum Digests {
+    /// In memory.
+    Table(RwLock<LeasedVec<[u8; DIGEST_BYTES]>>),
+    /// In the frames.
+    Tags(TagPlaces),
+}
+
+impl Digests {
+    /// Room for those of `frames` frames that are to be written.
+    pub fn in_memory(workspace: &Workspace, frames: u64) -> Result<Self> {
+        let budget = &workspace.budget;
+        let table = budget.vec(frames as usize, [0; DIGEST_BYTES], "frame digests")?;
+        Ok(Self::Table(RwLock::new(table)))
+    }
+}
 
 /// Neighbouring frames, and where they stand in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +64,9 @@ enum Backing {
     File {
         file: File,
         base_offset: u64,
+        digests: Digests,
     },
+    /// The frames, and then a bit for each.
     Memory(RwLock<Buffer>),
     /// Nowhere: the frames of a dry run, which hold what frames with bytes would.
     Dry {
@@ -84,48 +108,37 @@ pub(crate) struct Frames {
     id: u64,
     /// Whose threads hash.
     workspace: Workspace,
-    digests: RwLock<LeasedVec<[u8; DIGEST_BYTES]>>,
 }
 
 impl Frames {
-    /// Frames of `file` from `base_offset` on.
+    /// `frames` frames of `frame_bytes` of `file` from `base_offset` on.
     pub fn in_file(
         workspace: &Workspace,
-        file: File,
-        base_offset: u64,
-        frame_bytes: usize,
+        (file, base_offset): (File, u64),
+        (frames, frame_bytes): (u64, usize),
         key: FrameKey,
-        digests: LeasedVec<[u8; DIGEST_BYTES]>,
+        digests: Digests,
     ) -> Self {
         let name = file.name().to_string();
-        Self::new(
-            workspace,
-            Backing::File { file, base_offset },
-            name,
-            frame_bytes,
-            key,
+        let backing = Backing::File {
+            file,
+            base_offset,
             digests,
-        )
+        };
+        Self::new(workspace, backing, name, (frames, frame_bytes), key)
     }
 
-    /// Frames in a buffer.
+    /// `frames` frames of `frame_bytes`, of which none is written, in a buffer of [`memory_bytes`].
     pub fn in_memory(
         workspace: &Workspace,
-        buffer: Buffer,
+        mut buffer: Buffer,
         name: String,
-        frame_bytes: usize,
-        key: FrameKey,
-        digests: LeasedVec<[u8; DIGEST_BYTES]>,
+        (frames, frame_bytes): (u64, usize),
     ) -> Self {
-        debug_assert_eq!(buffer.len(), frame_bytes * digests.len());
-        Self::new(
-            workspace,
-            Backing::Memory(RwLock::new(buffer)),
-            name,
-            frame_bytes,
-            key,
-            digests,
-        )
+        buffer[frames as usize * frame_bytes..].fill(0);
+        let key = FrameKey::new([0; 16], 0);
+        let backing = Backing::Memory(RwLock::new(buffer));
+        Self::new(workspace, backing, name, (frames, frame_bytes), key)
     }
 
     /// `frames` frames of a dry run, which hold `held` of its budget.
@@ -134,32 +147,20 @@ impl Frames {
         file: Option<DryFile>,
         held: [Option<Lease>; 2],
         name: String,
-        (frames, frame_bytes): (u64, usize),
-    ) -> Result<Self> {
-        let digests = Budget::unlimited().vec(0, [0; DIGEST_BYTES], "frame digests")?;
+        frames: (u64, usize),
+    ) -> Self {
         let key = FrameKey::new([0; 16], 0);
-        let mut made = Self::new(
-            workspace,
-            Backing::Dry { file, _held: held },
-            name,
-            frame_bytes,
-            key,
-            digests,
-        );
-        made.frames = frames;
-        Ok(made)
+        Self::new(workspace, Backing::Dry { file, _held: held }, name, frames, key)
     }
 
     fn new(
         workspace: &Workspace,
         backing: Backing,
         name: String,
-        frame_bytes: usize,
+        (frames, frame_bytes): (u64, usize),
         key: FrameKey,
-        digests: LeasedVec<[u8; DIGEST_BYTES]>,
     ) -> Self {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-        let frames = digests.len() as u64;
         Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             backing,
@@ -168,7 +169,6 @@ impl Frames {
             frames,
             name,
             workspace: workspace.clone(),
-            digests: RwLock::new(digests),
         }
     }
 
@@ -187,8 +187,25 @@ impl Frames {
     /// The file and the offset of frame 0 in it, unless the frames are in memory.
     pub fn file(&self) -> Option<(&File, u64)> {
         match &self.backing {
-            Backing::File { file, base_offset } => Some((file, *base_offset)),
+            Backing::File {
+                file, base_offset, ..
+            } => Some((file, *base_offset)),
             Backing::Memory(_) | Backing::Dry { .. } => None,
+        }
+    }
+
+    /// Whether they are in a file with their digests inside: what is in the file is then not what was written.
+    pub fn are_tagged(&self) -> bool {
+        self.tags().is_some()
+    }
+
+    fn tags(&self) -> Option<&TagPlaces> {
+        match &self.backing {
+            Backing::File {
+                digests: Digests::Tags(places),
+                ..
+            } => Some(places),
+            _ => None,
         }
     }
 
@@ -211,8 +228,18 @@ impl Frames {
 
     /// Refuses `frames` frames in memory, from `first` on, if one of them was not written.
     pub fn check_written(&self, first: u64, frames: u64) -> Result<()> {
-        let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
-        let unwritten = (first..first + frames).find(|frame| digests[*frame as usize] != WRITTEN);
+        let Backing::Memory(memory) = &self.backing else {
+            return Ok(());
+        };
+        let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
+        self.check_marks(&memory, first, frames)
+    }
+
+    /// As [`Self::check_written`], of a buffer of all frames and their bits.
+    fn check_marks(&self, memory: &[u8], first: u64, frames: u64) -> Result<()> {
+        let marks = &memory[self.frames as usize * self.frame_bytes..];
+        let is_written = |frame: u64| marks[frame as usize / 8] >> (frame % 8) & 1 == 1;
+        let unwritten = (first..first + frames).find(|frame| !is_written(*frame));
         unwritten.map_or(Ok(()), |frame| Err(self.damaged(frame)))
     }
 
@@ -228,24 +255,34 @@ impl Frames {
         }
     }
 
-    /// Copies of the digests of frames `first ..`, as many as `out` holds.
+    /// Copies of the digests of frames `first ..` of a container, as many as `out` holds.
     pub fn copy_digests(&self, first: u64, out: &mut [[u8; DIGEST_BYTES]]) {
-        let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
-        out.copy_from_slice(&digests[first as usize..first as usize + out.len()]);
+        if let Backing::File {
+            digests: Digests::Table(digests),
+            ..
+        } = &self.backing
+        {
+            let digests = digests.read().unwrap_or_else(PoisonError::into_inner);
+            out.copy_from_slice(&digests[first as usize..first as usize + out.len()]);
+        }
     }
 
-    /// Starts reading `runs` into `buffer`; nothing is checked before [`PendingFrames::wait`].
+    /// Starts reading `runs` into `buffer`, one behind the other from its start; nothing is checked before [`PendingFrames::wait`].
     pub fn read(self: &Arc<Self>, mut buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
         let state = match &self.backing {
-            Backing::File { file, base_offset } => {
-                State::Flying(file.read(buffer, self.segments(*base_offset, &runs)))
-            }
+            Backing::File {
+                file, base_offset, ..
+            } => State::Flying(file.read(buffer, self.segments(*base_offset, &runs))),
             Backing::Memory(memory) => {
                 let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
-                let copied = self.copy(
-                    runs.iter().map(|run| &memory[self.bytes_of(run)]),
-                    parts_of(&mut buffer, runs.iter().map(|run| self.buffer_bytes_of(run))),
-                );
+                let written =
+                    (runs.iter()).try_for_each(|run| self.check_marks(&memory, run.frame, run.frames));
+                let copied = written.and_then(|()| {
+                    self.copy(
+                        runs.iter().map(|run| &memory[self.bytes_of(run)]),
+                        parts_of(&mut buffer, runs.iter().map(|run| self.buffer_bytes_of(run))),
+                    )
+                });
                 State::of(copied, buffer)
             }
             Backing::Dry { .. } => State::Dry,
@@ -254,22 +291,20 @@ impl Frames {
             frames: Arc::clone(self),
             state,
             runs,
-            check: true,
+            check: self.on_disk(),
         }
     }
 
-    /// Takes the digests of `runs` in `buffer` and starts writing them.
-    pub fn write(self: &Arc<Self>, buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
-        let taken = match self.backing {
-            Backing::Dry { .. } => Ok(()),
-            _ => self.take_digests(&buffer, &runs),
-        };
-        let state = match (&self.backing, taken) {
-            (_, Err(error)) => State::Failed(error),
-            (Backing::File { file, base_offset }, Ok(())) => {
-                State::Flying(file.write(buffer, self.segments(*base_offset, &runs)))
-            }
-            (Backing::Memory(memory), Ok(())) => {
+    /// Takes the digests of `runs`, which stand in `buffer` one behind the other from its start, and starts writing them.
+    pub fn write(self: &Arc<Self>, mut buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
+        let state = match &self.backing {
+            Backing::File {
+                file, base_offset, ..
+            } => match self.take_digests(&mut buffer, &runs) {
+                Ok(()) => State::Flying(file.write(buffer, self.segments(*base_offset, &runs))),
+                Err(error) => State::Failed(error),
+            },
+            Backing::Memory(memory) => {
                 let mut memory = memory.write().unwrap_or_else(PoisonError::into_inner);
                 let mut ascending: Vec<&Run> = runs.iter().collect();
                 ascending.sort_unstable_by_key(|run| run.frame);
@@ -277,9 +312,13 @@ impl Frames {
                     ascending.iter().map(|run| &buffer[self.buffer_bytes_of(run)]),
                     parts_of(&mut memory, ascending.iter().map(|run| self.bytes_of(run))),
                 );
+                let marks = &mut memory[self.frames as usize * self.frame_bytes..];
+                for frame in frames_of(&runs) {
+                    marks[frame as usize / 8] |= 1 << (frame % 8);
+                }
                 State::of(copied, buffer)
             }
-            (Backing::Dry { .. }, Ok(())) => State::Dry,
+            Backing::Dry { .. } => State::Dry,
         };
         PendingFrames {
             frames: Arc::clone(self),
@@ -292,24 +331,35 @@ impl Frames {
     /// Reads frames `first ..` straight into `into`, as many as it holds, and checks them there; `false` where that cannot be, and what
     /// `into` holds is undefined: frames in memory, and memory that transfers do not reach.
     pub fn read_in_place(&self, first: u64, into: &mut [u8]) -> Result<bool> {
-        let Backing::File { file, base_offset } = &self.backing else {
+        let Backing::File {
+            file, base_offset, ..
+        } = &self.backing
+        else {
             return Ok(false);
         };
         let offset = base_offset + first * self.frame_bytes as u64;
         file.read_in_place(offset, into, self.piece_bytes(), |at, piece| {
-            self.check(piece, &[self.run_at(first, at, piece)])
+            let run = self.run_at(first, at, piece);
+            self.check(piece, &[run])
         })
     }
 
-    /// Takes the digests of frames `first ..` in `from`, and writes them from there; `false` as [`Self::read_in_place`], and nothing is
-    /// written.
+    /// Takes the digests of frames `first ..` in `from`, and writes them from there; `false` as [`Self::read_in_place`], and where digests
+    /// go into the frames, which are not this function's to change. Then nothing is written.
     pub fn write_in_place(&self, first: u64, from: &[u8]) -> Result<bool> {
-        let Backing::File { file, base_offset } = &self.backing else {
+        let Backing::File {
+            file,
+            base_offset,
+            digests: Digests::Table(digests),
+        } = &self.backing
+        else {
             return Ok(false);
         };
         let offset = base_offset + first * self.frame_bytes as u64;
         file.write_in_place(offset, from, self.piece_bytes(), |at, piece| {
-            self.take_digests(piece, &[self.run_at(first, at, piece)])
+            let runs = [self.run_at(first, at, piece)];
+            self.note(digests, &runs, self.hash(piece, &runs)?);
+            Ok(())
         })
     }
 
@@ -328,13 +378,47 @@ impl Frames {
         }
     }
 
-    fn take_digests(&self, buffer: &[u8], runs: &[Run]) -> Result<()> {
-        let taken = self.hash(buffer, runs)?;
-        let mut digests = self.digests.write().unwrap_or_else(PoisonError::into_inner);
-        for (frame, digest) in taken {
-            digests[frame as usize] = digest;
+    fn take_digests(&self, buffer: &mut [u8], runs: &[Run]) -> Result<()> {
+        match &self.backing {
+            Backing::File {
+                digests: Digests::Table(digests),
+                ..
+            } => self.note(digests, runs, self.hash(buffer, runs)?),
+            Backing::File {
+                digests: Digests::Tags(places),
+                ..
+            } => {
+                let tag = |(frame, bytes): (u64, &mut [u8])| {
+                    let digest = self.key.digest(frame, bytes);
+                    places.put(&digest, bytes)
+                };
+                if !self
+                    .each_frame(buffer, runs, tag)?
+                    .into_iter()
+                    .all(|are_free| are_free)
+                {
+                    return Err(Invalid::UsedSpareBits {
+                        column: self.name.clone(),
+                    }
+                    .into());
+                }
+            }
+            Backing::Memory(_) | Backing::Dry { .. } => {}
         }
         Ok(())
+    }
+
+    /// Enters the digests of `runs`.
+    fn note(
+        &self,
+        table: &RwLock<LeasedVec<[u8; DIGEST_BYTES]>>,
+        runs: &[Run],
+        taken: Vec<[u8; DIGEST_BYTES]>,
+    ) {
+        let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
+        for (frame, digest) in frames_of(runs).zip(taken) {
+            table[frame as usize] = digest;
+        }
     }
 
     fn segments(&self, base_offset: u64, runs: &[Run]) -> Vec<Segment> {
@@ -350,25 +434,40 @@ impl Frames {
             .collect()
     }
 
-    fn hash(&self, buffer: &[u8], runs: &[Run]) -> Result<Vec<(u64, [u8; DIGEST_BYTES])>> {
-        if let Backing::Memory(_) = self.backing {
-            let frames = runs.iter().flat_map(|run| run.frame..run.frame + run.frames);
-            return Ok(frames.map(|frame| (frame, WRITTEN)).collect());
-        }
-        let each: Vec<(u64, usize)> = runs
-            .iter()
-            .flat_map(|run| {
-                (0..run.frames).map(|i| (run.frame + i, run.buffer_offset + i as usize * self.frame_bytes))
-            })
+    /// The digests of `runs`, in their order.
+    fn hash(&self, buffer: &[u8], runs: &[Run]) -> Result<Vec<[u8; DIGEST_BYTES]>> {
+        let each: Vec<(u64, &[u8])> = frames_of(runs)
+            .zip(buffer.chunks_exact(self.frame_bytes))
             .collect();
-        let digest =
-            |&(frame, at): &(u64, usize)| (frame, self.key.digest(frame, &buffer[at..at + self.frame_bytes]));
-        if each.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
-            Ok(each.iter().map(digest).collect())
-        } else {
-            let hash = || each.par_iter().with_min_len(4).map(digest).collect();
-            self.workspace.spread(hash)
+        let digest = |(frame, bytes): (u64, &[u8])| self.key.digest(frame, bytes);
+        self.spread(each, digest)
+    }
+
+    /// What `work` makes of each frame of `runs`, which stand in `buffer` one behind the other from its start.
+    fn each_frame<R: Send>(
+        &self,
+        buffer: &mut [u8],
+        runs: &[Run],
+        work: impl Fn((u64, &mut [u8])) -> R + Sync + Send,
+    ) -> Result<Vec<R>> {
+        debug_assert!(runs.windows(2).all(|two| two[0].buffer_offset
+            + two[0].frames as usize * self.frame_bytes
+            == two[1].buffer_offset));
+        let bytes = buffer.chunks_exact_mut(self.frame_bytes);
+        self.spread(frames_of(runs).zip(bytes).collect(), work)
+    }
+
+    /// Works on frames, on all cores if it is much.
+    fn spread<J: Send, R: Send>(
+        &self,
+        frames: Vec<J>,
+        work: impl Fn(J) -> R + Sync + Send,
+    ) -> Result<Vec<R>> {
+        if frames.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
+            return Ok(frames.into_iter().map(work).collect());
         }
+        self.workspace
+            .spread(|| frames.into_par_iter().with_min_len(4).map(work).collect())
     }
 
     /// Where a run's bytes are in memory.
@@ -398,15 +497,28 @@ impl Frames {
         (self.workspace).spread(|| pieces.into_par_iter().with_min_len(pieces_min).for_each(copy))
     }
 
-    fn check(&self, buffer: &[u8], runs: &[Run]) -> Result<()> {
-        let found = self.hash(buffer, runs)?;
-        let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
-        match found
-            .iter()
-            .find(|(frame, digest)| digests[*frame as usize] != *digest)
-        {
+    /// Checks frames of a file, and clears their tags.
+    fn check(&self, buffer: &mut [u8], runs: &[Run]) -> Result<()> {
+        let Backing::File { digests, .. } = &self.backing else {
+            return Ok(());
+        };
+        let good: Vec<bool> = match digests {
+            Digests::Table(table) => {
+                let found = self.hash(buffer, runs)?;
+                let table = table.read().unwrap_or_else(PoisonError::into_inner);
+                let frames = frames_of(runs).zip(found);
+                frames
+                    .map(|(frame, digest)| table[frame as usize] == digest)
+                    .collect()
+            }
+            Digests::Tags(places) => self.each_frame(buffer, runs, |(frame, bytes)| {
+                let tag = places.take(bytes);
+                places.fits(&tag, &self.key.digest(frame, bytes))
+            })?,
+        };
+        match frames_of(runs).zip(good).find(|(_, good)| !good) {
             None => Ok(()),
-            Some(&(frame, _)) => Err(self.damaged(frame)),
+            Some((frame, _)) => Err(self.damaged(frame)),
         }
     }
 }
@@ -420,6 +532,11 @@ fn parts_of<'a>(mut bytes: &'a mut [u8], ranges: impl Iterator<Item = Range<usiz
         part
     };
     ranges.map(part).collect()
+}
+
+/// The numbers of the frames of `runs`.
+fn frames_of(runs: &[Run]) -> impl Iterator<Item = u64> + '_ {
+    runs.iter().flat_map(|run| run.frame..run.frame + run.frames)
 }
 
 enum State {
@@ -453,7 +570,7 @@ impl PendingFrames {
     /// # Errors
     /// [`Error::Io`] from the transfer; [`Error::Damaged`] for a frame whose digest differs.
     pub fn wait(self) -> Result<Buffer> {
-        let buffer = match self.state {
+        let mut buffer = match self.state {
             State::Flying(pending) => pending.wait()?,
             State::Done(buffer) => buffer,
             State::Dry => {
@@ -465,7 +582,7 @@ impl PendingFrames {
             State::Failed(error) => return Err(error),
         };
         if self.check {
-            self.frames.check(&buffer, &self.runs)?;
+            self.frames.check(&mut buffer, &self.runs)?;
         }
         Ok(buffer)
     }

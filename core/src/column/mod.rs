@@ -8,8 +8,8 @@
 //! Where access is random by nature there are maps: a [`Mapped`] is an array of cells that is written in any order, within
 //! the share of memory of a [`Residency`]; a [`MappedColumn`] is a column as a slice.
 //!
-//! Memory: `depth + 1` buffers of the largest region for each reader or draft, leased when it is made; 32 bytes a frame
-//! for digests. Nothing else grows with the length of a column.
+//! Memory: `depth + 1` buffers of the largest region for each reader or draft, leased when it is made. Nothing grows with the length of a
+//! scratch column of field elements or points; of a container, and of elements that fill their bytes, 32 bytes a frame for digests do.
 //!
 //! ```
 //! use ark_bn254::Fr;
@@ -54,13 +54,15 @@ mod mapped;
 mod reader;
 mod region;
 mod residency;
+mod tag;
 mod view;
 mod workers;
 
 pub use bundle::{Bundle, BundleWriter, Group};
 pub use container::{Container, ContainerWriter, SectionSpec};
+pub(crate) use draft::writer_bytes;
 pub use draft::{Draft, Writer};
-pub(crate) use draft::{digests_bytes, writer_bytes};
+pub(crate) use frames::memory_bytes;
 pub(crate) use in_place::InPlace;
 pub use mapped::{Cell, Mapped};
 pub use reader::{Column, Reader};

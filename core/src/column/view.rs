@@ -1,6 +1,7 @@
 //! A column as a slice, for callers that must have one (`get_g()`, indexing a polynomial).
 //!
-//! All frames are checked once, by streaming; then the column's stretch of its file is mapped for reading. A column in memory
+//! All frames are checked once, by streaming; then the column's stretch of its file is mapped for reading. Frames with their digests inside are
+//! copied on the way, to a file without: it is as long as the column and goes with the map. A column in memory
 //! gives its buffer, all of whose frames were written. What is touched of a map is page cache, clean, which the kernel takes back when a control group is full;
 //! [`MappedColumn::release`] gives it back at once.
 #![allow(unsafe_code)]
@@ -9,12 +10,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use ark_ff::{Fp, FpConfig, MontBackend, MontConfig};
+use spillproof_format::FrameKey;
 
-use super::frames::Frames;
+use super::frames::{Frames, Run};
 use super::{Column, Element};
-use crate::Result;
 use crate::error::Invalid;
-use crate::storage::FileMap;
+use crate::storage::{File, FileMap, Segment};
+use crate::{Error, Result};
 
 /// An [`Element`] that lies in memory as its bytes do in a column.
 ///
@@ -77,10 +79,10 @@ unsafe impl<E: Plain> Send for MappedColumn<E> {}
 unsafe impl<E: Plain> Sync for MappedColumn<E> {}
 
 impl<E: Plain> Column<E> {
-    /// The column as a slice. Reads it once, to check its frames.
+    /// The column as a slice. Reads it once, to check its frames, and copies a scratch column on disk.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`], [`crate::Error::Io`], [`crate::Error::OverBudget`] from the reading; [`crate::Error::File`] if it cannot be mapped;
+    /// [`crate::Error::Damaged`], [`crate::Error::Io`], [`crate::Error::OverBudget`] from the reading and the copy; [`crate::Error::File`] if it cannot be mapped;
     /// [`Invalid::Unmappable`] where elements do not lie in memory as in the file (a big-endian machine).
     pub fn map(&self) -> Result<MappedColumn<E>> {
         let matches = size_of::<E>() == E::BYTES && align_of::<E>() <= 4096;
@@ -94,9 +96,15 @@ impl<E: Plain> Column<E> {
         let len = self.len as usize;
         let frame_bytes = self.frames.frame_bytes();
         let skipped_bytes = self.first_frame * frame_bytes as u64;
+        let column_bytes = self.len * E::BYTES as u64;
         let (start, owner) = if let Some((file, base_offset)) = self.frames.file() {
-            self.workspace.run(|| self.verify())?;
-            let map = file.map_read_range(base_offset + skipped_bytes, self.len * E::BYTES as u64)?;
+            let map = if self.frames.are_tagged() {
+                let copy = self.workspace.run(|| self.copy_without_tags())?;
+                copy.map_read_range(0, column_bytes)?
+            } else {
+                self.workspace.run(|| self.verify())?;
+                file.map_read_range(base_offset + skipped_bytes, column_bytes)?
+            };
             (map.as_ptr().cast::<E>(), Owner::File(map))
         } else {
             let frames = self.len.div_ceil(self.frame_elements());
@@ -111,6 +119,51 @@ impl<E: Plain> Column<E> {
             start
         };
         Ok(MappedColumn { start, len, owner })
+    }
+
+    /// A file of the elements alone. It has no digests, so each piece is read back and compared as soon as it is there.
+    fn copy_without_tags(&self) -> Result<File> {
+        let frame_bytes = self.frames.frame_bytes();
+        let frames = self.len.div_ceil(self.frame_elements());
+        let what = "copy of a column to map";
+        let file = self
+            .workspace
+            .storage
+            .scratch(what, frames * frame_bytes as u64)?;
+        let chunk_frames = self.workspace.sequential_bytes(frame_bytes) / frame_bytes;
+        let buffer = || (self.workspace.budget).buffer_to_fill(chunk_frames * frame_bytes, what);
+        let (mut buffer, mut copy) = (buffer()?, buffer()?);
+        let key = FrameKey::new(rand::random(), rand::random());
+        for first in (0..frames).step_by(chunk_frames) {
+            let run = Run {
+                frame: self.first_frame + first,
+                frames: (frames - first).min(chunk_frames as u64),
+                buffer_offset: 0,
+            };
+            let offset = first * frame_bytes as u64;
+            let segment = Segment {
+                file_offset: offset,
+                buffer_offset: 0,
+                bytes: run.frames as usize * frame_bytes,
+            };
+            buffer = self.frames.read(buffer, vec![run]).wait()?;
+            let digests: Vec<_> = (0..run.frames)
+                .zip(buffer.chunks_exact(frame_bytes))
+                .map(|(frame, bytes)| key.digest(frame, bytes))
+                .collect();
+            buffer = file.write(buffer, vec![segment]).wait()?;
+            copy = file.read(copy, vec![segment]).wait()?;
+            for ((frame, bytes), digest) in (0..).zip(copy.chunks_exact(frame_bytes)).zip(digests) {
+                if key.digest(frame, bytes) != digest {
+                    return Err(Error::Damaged {
+                        file: what.to_owned(),
+                        frame: first + frame,
+                        offset: offset + frame * frame_bytes as u64,
+                    });
+                }
+            }
+        }
+        Ok(file)
     }
 
     /// Reads all frames.

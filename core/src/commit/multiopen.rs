@@ -99,7 +99,6 @@ impl OpeningPlan {
         let base_frame_bytes = bases.transfer_bytes(1);
         let frames: Vec<u64> = columns.iter().map(|column| column.transfer_bytes(1)).collect();
         let threads = rayon::current_num_threads();
-        let digests = if keep { len.div_ceil(CHUNK_MIN) * 32 } else { 0 }.next_multiple_of(4096);
         let scalars = |count: u64| count * size_of::<P::ScalarField>() as u64;
         let chunk_bytes = |chunk: u64| {
             Combinations::<P::ScalarField>::bytes_of(frames.iter().copied(), chunk)
@@ -133,10 +132,8 @@ impl OpeningPlan {
                 {
                     let config =
                         MsmConfig::new(window_bits, msm_chunk as usize, 1, threads).in_chunks(chunks);
-                    let leased_bytes = digests
-                        + chunk_bytes(chunk)
-                        + msm_bytes(msm_chunk, chunks)
-                        + config.workspace_bytes::<P>();
+                    let leased_bytes =
+                        chunk_bytes(chunk) + msm_bytes(msm_chunk, chunks) + config.workspace_bytes::<P>();
                     needed_bytes = needed_bytes.min(leased_bytes);
                     let cost = cost(&config, chunks);
                     if leased_bytes <= available_bytes && best.is_none_or(|(least, _)| cost < least) {

@@ -3,19 +3,16 @@
 //! The two columns are on disk, and are filled one after the other. Memory:
 //!
 //! ```text
-//! leased = 2 * digests + writer's buffers + points * point_bytes
+//! leased = writer's buffers + points * point_bytes
 //! ```
-//!
-//! of which only the digests, 32 bytes for each frame of [`SRS_FRAME_BYTES`], grow with n.
 
 use super::{G1, SRS_FRAME_BYTES};
 use crate::budget::{Budget, Lease};
-use crate::column::{Element, digests_bytes, sequential_bytes, writer_bytes};
+use crate::column::{Element, sequential_bytes, writer_bytes};
 use crate::{Error, Result};
 
 /// Enough to decode for each thread that it is worth the call; no fewer are read at a time, if there are as many.
 const POINTS_MIN: u64 = 128;
-const COLUMNS: u64 = 2;
 
 /// The lease of points that are being read.
 #[derive(Debug)]
@@ -25,7 +22,7 @@ pub struct PointsInFlight {
 }
 
 impl PointsInFlight {
-    /// What `budget` has left beside the two columns and the writer, for up to `points_max` of their `n` points at a time, each of which
+    /// What `budget` has left beside the writer, for up to `points_max` of their `n` points at a time, each of which
     /// takes `point_bytes` on its way: as it is encoded, as it is decoded, and whatever else the reader wants.
     ///
     /// # Errors
@@ -34,7 +31,7 @@ impl PointsInFlight {
         let least_points = POINTS_MIN.min(points_max).min(n).max(1);
         let limit_bytes = budget.limit_bytes();
         let held_bytes = limit_bytes.saturating_sub(budget.available_bytes());
-        let others_bytes = held_bytes + columns_bytes(n, limit_bytes);
+        let others_bytes = held_bytes + column_writer_bytes(n, limit_bytes);
         let points = limit_bytes.saturating_sub(others_bytes) / point_bytes.max(1);
         if points < least_points {
             return Err(Error::BudgetTooSmall {
@@ -56,17 +53,17 @@ impl PointsInFlight {
     }
 }
 
-/// What the columns hold, and one writer.
-fn columns_bytes(n: u64, limit_bytes: u64) -> u64 {
+/// What a writer of a column holds.
+fn column_writer_bytes(n: u64, limit_bytes: u64) -> u64 {
     let (bytes, frame_bytes) = (n * G1::BYTES as u64, SRS_FRAME_BYTES as u64);
     let chunk_bytes = sequential_bytes(limit_bytes, SRS_FRAME_BYTES) as u64;
-    COLUMNS * digests_bytes(bytes, frame_bytes) + writer_bytes(bytes, chunk_bytes, frame_bytes)
+    writer_bytes(bytes, chunk_bytes, frame_bytes)
 }
 
 /// The smallest budget above this one that has room for columns, writer, and `others_bytes`; a larger budget has a larger writer, too.
 fn smallest_above(mut limit_bytes: u64, n: u64, others_bytes: u64) -> u64 {
     loop {
-        let needed_bytes = others_bytes + columns_bytes(n, limit_bytes);
+        let needed_bytes = others_bytes + column_writer_bytes(n, limit_bytes);
         if needed_bytes <= limit_bytes {
             return limit_bytes;
         }

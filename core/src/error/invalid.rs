@@ -108,6 +108,14 @@ pub enum Invalid {
         /// The elements of a frame.
         frame_elements: u64,
     },
+    /// Elements of which some have bits above the largest value of their field.
+    #[error(
+        "{column}: an element has bits that no value of its field has; check the values where they come from"
+    )]
+    UsedSpareBits {
+        /// The column that was written.
+        column: String,
+    },
     /// A size of frames that does not suit the disk or the elements.
     #[error(
         "frames of {frame_bytes} bytes: the size must be a multiple of 4096 and of the {element_bytes} bytes of an element"

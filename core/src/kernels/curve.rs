@@ -7,7 +7,7 @@
 use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
 use ark_ec::{AffineRepr, CurveConfig, CurveGroup};
 
-use spillproof_format::Element;
+use spillproof_format::{Element, SpareBits};
 
 use super::field::{CoordinateField, KernelField};
 
@@ -88,6 +88,7 @@ impl<F: CoordinateField> Coordinates<F> {
 /// A point on disk: x, then y; infinity is all zero bytes.
 impl<F: CoordinateField> Element for Coordinates<F> {
     const BYTES: usize = 2 * F::BYTES;
+    const SPARE: Option<SpareBits> = F::SPARE;
 
     #[inline]
     fn decode(bytes: &[u8]) -> Self {

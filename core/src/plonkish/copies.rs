@@ -171,7 +171,7 @@ impl Copies {
             return self.rehearse_sigma(share_bytes);
         }
         let names = Names::new(&self.workspace, (self.columns, self.rows), column, omega, delta)?;
-        let chunk = chunk_elements::<F>(&self.workspace, SIGMA, &[], self.rows, 1)?;
+        let chunk = chunk_elements::<F>(&self.workspace, SIGMA, &[], 1)?;
         let draft = Draft::scratch(&self.workspace, SIGMA, self.rows, Placement::Disk)?;
         let mut writer = Writer::in_chunks(draft, chunk);
         let tile_len = chunk.min(self.rows) as usize;
@@ -213,7 +213,7 @@ impl Copies {
         let (low_len, high_len) = Names::<F>::table_lens(rows);
         let table = |len: u64| workspace.hold(len * F::BYTES as u64, SIGMA);
         let _tables = (table(low_len)?, table(high_len)?, table(high_len)?);
-        let chunk = chunk_elements::<F>(workspace, SIGMA, &[], rows, 1)?;
+        let chunk = chunk_elements::<F>(workspace, SIGMA, &[], 1)?;
         let draft = Draft::scratch(workspace, SIGMA, rows, Placement::Disk)?;
         let _tile = table(chunk.min(rows))?;
         workspace.passed(1, Work::products(rows as f64));

@@ -5,6 +5,7 @@
 //! column of one casts to the other. One multiplication takes a value from one form to the other. Memory: none.
 
 use rayon::prelude::*;
+use spillproof_format::SpareBits;
 use spillproof_format::element::{limbs_from_bytes, limbs_to_bytes};
 
 use crate::column::Element;
@@ -40,6 +41,8 @@ impl Integer {
 
 impl Element for Integer {
     const BYTES: usize = 32;
+    // All fields of four limbs are below 2^255.
+    const SPARE: Option<SpareBits> = SpareBits::above(255, 32);
 
     #[inline]
     fn decode(bytes: &[u8]) -> Self {

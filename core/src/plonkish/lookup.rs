@@ -10,8 +10,7 @@
 //! An input that the table lacks is not noticed here, as in stock: the proof then fails to verify.
 //!
 //! Shapes: `usable_rows` rows are permuted, tails follow; Montgomery form in and out. Peak memory: the sort's
-//! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 15`. Besides, the
-//! digests of three columns.
+//! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 15`.
 
 use super::integer::{Integer, to_canonical, to_native};
 use super::product::{
@@ -59,7 +58,7 @@ fn permuted_table<F: KernelField + Element>(
     tail: &[F],
 ) -> Result<Column<F>> {
     let rows = input.len() + tail.len() as u64;
-    let chunk = chunk_elements(workspace, PERMUTE, &[input, input, table], rows, 3)?;
+    let chunk = chunk_elements(workspace, PERMUTE, &[input, input, table], 3)?;
     if workspace.is_dry() {
         return rehearse_table(workspace, [input, input, table], rows, chunk);
     }
@@ -104,8 +103,10 @@ fn rehearse_table<F: KernelField + Element>(
     let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
     let mut held = Vec::with_capacity(2 * walks.len());
     for walk in walks {
-        held.push(workspace.hold(walk.reader_bytes(chunk, READER_BUFFERS), PERMUTE)?);
+        let reader = workspace.hold(walk.reader_bytes(chunk, READER_BUFFERS), PERMUTE)?;
         held.push(workspace.hold(chunk.min(walk.len()) * F::BYTES as u64, PERMUTE)?);
+        // Of one chunk it is done with the first values.
+        held.extend((walk.len() > chunk).then_some(reader));
         walk.count_read();
     }
     workspace.passed(1, Work::products(4.0 * rows as f64));
@@ -225,7 +226,7 @@ fn product_in_turn<F: KernelField + Element>(
         .into());
     }
     let computed = computed_rows(PRODUCT, rows, tail.len())?;
-    let chunk = chunk_elements(workspace, PRODUCT, &columns, rows, PRODUCT_TILES + 2)?;
+    let chunk = chunk_elements(workspace, PRODUCT, &columns, PRODUCT_TILES + 2)?;
     if workspace.is_dry() {
         return rehearse_product(workspace, PRODUCT, &columns, (rows, computed, chunk), 2);
     }

@@ -7,7 +7,7 @@
 //!
 //! Shapes: columns of `rows` values over the domain of `omega`, in Montgomery form. One ascending pass over all columns and
 //! their sigmas, column by column within a chunk of `c` rows; four multiplications for each value, six for each row. Peak
-//! memory: `32 * c * (4 * columns + 8)` bytes, and the digests of `z`.
+//! memory: `32 * c * (4 * columns + 8)` bytes.
 
 use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, rehearse_product, running_product};
 use crate::Result;
@@ -71,7 +71,7 @@ fn product_in_turn<F: KernelField + Element>(
     let computed = computed_rows(WHAT, rows, tail.len())?;
     let columns: Vec<&Column<F>> = set.values.iter().chain(&set.sigmas).copied().collect();
     // A tile each for values, sigmas and names.
-    let chunk = chunk_elements(workspace, WHAT, &columns, rows, PRODUCT_TILES + 3)?;
+    let chunk = chunk_elements(workspace, WHAT, &columns, PRODUCT_TILES + 3)?;
     if workspace.is_dry() {
         let product = rehearse_product(workspace, WHAT, &columns, (rows, computed, chunk), 3)?;
         return Ok((product, F::ZERO));

@@ -7,7 +7,7 @@
 //!
 //! Shapes: `rows` values, of which the last `tail.len()` are given. Values in Montgomery form. Peak memory:
 //! [`chunk_elements`] chooses a chunk of `c` elements with `32 * c * (2 * readers + tiles + 3)` bytes within a quarter of what
-//! the budget has left (more only where one frame each is more); the column's digests come on top.
+//! the budget has left (more only where one frame each is more).
 
 use crate::budget::PAGE_BYTES;
 use crate::column::{
@@ -97,7 +97,7 @@ pub(super) fn computed_rows(what: &'static str, rows: u64, tail: usize) -> Resul
         })
 }
 
-/// Elements in a chunk for a pass that reads `columns` at one pace, holds `tiles` chunks besides, and writes a column of `rows`:
+/// Elements in a chunk for a pass that reads `columns` at one pace, holds `tiles` chunks besides, and writes a column:
 /// a power of two of at least one frame of each, and at most a mebibyte.
 ///
 /// # Errors
@@ -106,7 +106,6 @@ pub(super) fn chunk_elements<F: Element>(
     workspace: &Workspace,
     what: &str,
     columns: &[&Column<F>],
-    rows: u64,
     tiles: u64,
 ) -> Result<u64> {
     let element_bytes = F::BYTES as u64;
@@ -115,36 +114,24 @@ pub(super) fn chunk_elements<F: Element>(
         .map(|column| column.frame_elements() * element_bytes);
     let frame_bytes = frame_bytes.fold(0, u64::max);
     let available_bytes = workspace.budget.available_bytes();
-    let digests = digest_bytes(rows * element_bytes);
-    chunk_bytes_within(available_bytes, columns.len() as u64, frame_bytes, digests, tiles)
+    chunk_bytes_within(available_bytes, columns.len() as u64, frame_bytes, tiles)
         .map(|bytes| bytes / element_bytes)
         .map_err(|needed_bytes| too_small(workspace, what, needed_bytes))
 }
 
-/// Bytes of such a chunk, for columns in frames of at most `frame_bytes` and `digests` bytes beside.
+/// Bytes of such a chunk, for columns in frames of at most `frame_bytes`.
 ///
 /// # Errors
 /// As `Err`, the number of bytes that would do.
-fn chunk_bytes_within(
-    available_bytes: u64,
-    columns: u64,
-    frame_bytes: u64,
-    digests: u64,
-    tiles: u64,
-) -> Result<u64, u64> {
+fn chunk_bytes_within(available_bytes: u64, columns: u64, frame_bytes: u64, tiles: u64) -> Result<u64, u64> {
     let frame_bytes = frame_bytes.max(SCRATCH_FRAME_BYTES as u64);
     let chunks = READER_BUFFERS * columns + tiles + WRITER_BUFFERS;
-    let needed_bytes = chunks * frame_bytes + digests;
+    let needed_bytes = chunks * frame_bytes;
     if needed_bytes > available_bytes {
         return Err(needed_bytes);
     }
     let share = (available_bytes / 4 / chunks).clamp(frame_bytes, frame_bytes.max(SEQUENTIAL_BYTES as u64));
     Ok(1 << share.ilog2())
-}
-
-/// Bytes of the digests of a scratch column of `bytes`, in whole pages.
-pub(super) fn digest_bytes(bytes: u64) -> u64 {
-    (bytes.div_ceil(SCRATCH_FRAME_BYTES as u64) * 32).next_multiple_of(4096)
 }
 
 /// The refusal of a plan that needs `needed_bytes` besides what is held.

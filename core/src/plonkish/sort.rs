@@ -6,14 +6,14 @@
 //! Montgomery form. If everything fits the lease there is one run and no merge: one read, one write.
 //!
 //! Shapes: the first `len` values of the column, ascending, then `tail`. Peak memory: what [`SortPlan::leased_bytes`] says,
-//! at most what the budget has left: `32 * run + 5 * chunk` bytes for runs, `fan_in * 6 * chunk + 3 * write_chunk` for merges,
-//! and the digests of two scratch columns. On disk: two columns.
+//! at most what the budget has left: `32 * run + 5 * chunk` bytes for runs, `fan_in * 6 * chunk + 3 * write_chunk` for merges.
+//! On disk: two columns.
 
 use rayon::prelude::*;
 
 use super::integer::{Integer, to_canonical, to_native};
 use super::merge::{MERGE_CHUNKS, merge};
-use super::product::{READER_BUFFERS, WRITER_BUFFERS, digest_bytes, too_small};
+use super::product::{READER_BUFFERS, WRITER_BUFFERS, too_small};
 use crate::column::{
     Column, Draft, Element, Placement, SCRATCH_FRAME_BYTES, SEQUENTIAL_BYTES, Workspace, Writer, ascending,
 };
@@ -51,13 +51,12 @@ impl SortPlan {
     pub fn new(len: u64, frame_bytes: u64, available_bytes: u64) -> Result<Self, u64> {
         let frame_bytes = frame_bytes.max(FRAME_BYTES);
         let bytes = len * ELEMENT_BYTES;
-        let digests = digest_bytes(bytes + FRAME_BYTES);
         let buffers = READER_BUFFERS + WRITER_BUFFERS;
         // The smallest: runs of one frame, merged two by two.
         let least = ((buffers + 1) * frame_bytes).max((2 * MERGE_CHUNKS + WRITER_BUFFERS) * FRAME_BYTES);
-        let usable = available_bytes.saturating_sub(2 * digests);
+        let usable = available_bytes;
         if usable < least {
-            return Err(2 * digests + least);
+            return Err(least);
         }
         // A small share for transfers, in powers of two, so that chunks divide runs.
         let share = (usable / 32).clamp(frame_bytes, frame_bytes.max(SEQUENTIAL_BYTES as u64));
@@ -105,15 +104,14 @@ impl SortPlan {
 
     /// The most bytes that are leased at one time.
     pub fn leased_bytes(&self) -> u64 {
-        let column = digest_bytes(self.len * ELEMENT_BYTES + FRAME_BYTES);
         let run = self.run.min(self.len) * ELEMENT_BYTES;
         let buffers = READER_BUFFERS + WRITER_BUFFERS;
-        let runs = run.next_multiple_of(4096) + buffers * self.run_chunk * ELEMENT_BYTES + column;
+        let runs = run.next_multiple_of(4096) + buffers * self.run_chunk * ELEMENT_BYTES;
         if self.runs() <= 1 {
             return runs;
         }
         let merge_chunks = MERGE_CHUNKS * self.fan_in * self.merge_chunk;
-        let merges = (merge_chunks + WRITER_BUFFERS * self.write_chunk) * ELEMENT_BYTES + 2 * column;
+        let merges = (merge_chunks + WRITER_BUFFERS * self.write_chunk) * ELEMENT_BYTES;
         runs.max(merges)
     }
 
@@ -153,11 +151,10 @@ fn sort_in_turn<F: KernelField + Element>(
     len: u64,
     tail: &[F],
 ) -> Result<Column<F>> {
-    let tail_digests = digest_bytes(tail.len() as u64 * ELEMENT_BYTES);
-    let available_bytes = workspace.budget.available_bytes().saturating_sub(tail_digests);
+    let available_bytes = workspace.budget.available_bytes();
     let frame_bytes = values.frame_elements() * ELEMENT_BYTES;
     let plan = SortPlan::new(len, frame_bytes, available_bytes)
-        .map_err(|needed_bytes| too_small(workspace, WHAT, needed_bytes + tail_digests))?;
+        .map_err(|needed_bytes| too_small(workspace, WHAT, needed_bytes))?;
     sort_as_planned(workspace, values, &plan, tail)
 }
 
@@ -232,9 +229,11 @@ fn rehearse_sort<F: KernelField + Element>(
     let tail_of = |is_last: bool| if is_last { tail } else { 0 };
     let mut sorted = {
         let writer = writer(plan.len + tail_of(plan.runs() <= 1), plan.run_chunk)?;
-        let _reader = workspace.hold(values.reader_bytes(plan.run_chunk, READER_BUFFERS), WHAT)?;
+        let reader = workspace.hold(values.reader_bytes(plan.run_chunk, READER_BUFFERS), WHAT)?;
         let _run = workspace.hold(plan.run.min(plan.len) * ELEMENT_BYTES, WHAT)?;
         values.count_read();
+        // The only run is read whole before it is written.
+        let _reader = (plan.runs() > 1).then_some(reader);
         writer.finish()?
     };
     let (mut run, fan_in) = (plan.run, plan.fan_in.max(2));

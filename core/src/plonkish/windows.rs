@@ -9,14 +9,16 @@
 //!
 //! ```text
 //! per column read:  (c + h) * 32 decoded, and the frames of as many on the way
-//! per output:       c * 32 and twice as much being written, digests
+//! per output:       c * 32 and twice as much being written
 //! registers:        threads * registers * 256 * 40
 //! ```
 
 use super::evaluate::register_scalars;
 use super::program::Program;
 use crate::budget::{Budget, LeasedVec, PAGE_BYTES};
-use crate::column::{Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace};
+use crate::column::{
+    Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, memory_bytes,
+};
 use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
@@ -186,12 +188,12 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
         let column_bytes = frames * self.frame_bytes();
         let in_memory = match placement {
             Placement::Disk => 0,
-            Placement::Memory => column_bytes,
-            Placement::Auto if budget.keeps_column(column_bytes) => column_bytes,
+            Placement::Memory => memory_bytes(frames, self.frame_bytes()),
+            Placement::Auto if budget.keeps_column(column_bytes) => memory_bytes(frames, self.frame_bytes()),
             Placement::Auto => 0,
         };
         let tile = pages(self.chunk * element_bytes);
-        let output = (1 + WRITE_BUFFERS) * tile + pages(frames * 32) + in_memory;
+        let output = (1 + WRITE_BUFFERS) * tile + in_memory;
         windows + output * self.program.outputs() as u64 + self.registers_bytes()
     }
 

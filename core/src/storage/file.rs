@@ -125,7 +125,7 @@ impl File {
         file_offset: u64,
         into: &mut [u8],
         piece_bytes: usize,
-        each: impl FnMut(usize, &[u8]) -> Result<()>,
+        each: impl FnMut(usize, &mut [u8]) -> Result<()>,
     ) -> Result<bool> {
         if !self.reaches(file_offset, into, piece_bytes) {
             return Ok(false);

@@ -524,21 +524,21 @@ fn pieces(total_bytes: usize, piece_bytes: usize) -> impl Iterator<Item = (usize
 }
 
 /// Reads from `file_offset` straight into `into`; `each` gets the offset and the bytes of every piece that is there, in order, while others are
-/// under way. `order` is asked for anew for each.
+/// under way, and may change them. `order` is asked for anew for each.
 pub(super) fn read_pieces<'a>(
     mut order: impl FnMut() -> Order<'a>,
     file_offset: u64,
     into: &mut [u8],
     piece_bytes: usize,
-    mut each: impl FnMut(usize, &[u8]) -> Result<()>,
+    mut each: impl FnMut(usize, &mut [u8]) -> Result<()>,
 ) -> Result<()> {
     let (memory, total_bytes) = (into.as_mut_ptr(), into.len());
     let mut under_way = UnderWay::default();
     let mut check = |(offset, bytes): (usize, usize)| {
-        // SAFETY: inside `into`, which is borrowed until this function returns; this piece's transfer is done, and others have pieces of
+        // SAFETY: inside `into`, which is borrowed exclusively until this function returns; this piece's transfer is done, and others have pieces of
         // their own.
         each(offset, unsafe {
-            std::slice::from_raw_parts(memory.add(offset), bytes)
+            std::slice::from_raw_parts_mut(memory.add(offset), bytes)
         })
     };
     for (offset, bytes) in pieces(total_bytes, piece_bytes) {

@@ -12,7 +12,7 @@
 //! A tile leaves in slices, and each slice of the next one comes as soon as its place is free: reads and writes go on
 //! together, behind the transforms and before them, and there is one tile of values. The larger it is, the longer are the runs
 //! on disk. Order is natural on both sides. Memory: one tile of values, half of one of raw bytes ([`Slices`]), a band of values
-//! and [`BANDS_BEHIND`] that are being written, each a 32nd of a tile; 32 bytes a frame.
+//! and [`BANDS_BEHIND`] that are being written, each a 32nd of a tile.
 
 use super::ntt_plan::{NttPlan, log_run_min, run_frame_bytes};
 use super::offload;
@@ -143,15 +143,12 @@ fn leased_bytes(plan: NttPlan, log_n: u32, log_tile: u32, input: &InputShape) ->
         element_bytes,
         ..
     } = *input;
-    // Both columns that are written keep 32 bytes a frame.
-    let digests = |frame_bytes: u64| ((element_bytes << log_n).div_ceil(frame_bytes)) * 32;
     match plan {
         NttPlan::Whole => {
             let chunk = input.chunk_bytes;
-            (value_bytes << log_n) + 5 * chunk + digests(SCRATCH_FRAME_BYTES as u64)
+            (value_bytes << log_n) + 5 * chunk
         }
         NttPlan::FourStep { log_n1, log_n2, .. } => {
-            let (run1, run2) = (1u64 << (log_tile - log_n1), 1u64 << (log_tile - log_n2));
             let [first, second] = Slices::of(log_tile, log_n1, log_n2, element_bytes);
             let raw = |slices: Slices| {
                 let slice = (1 << log_tile) / slices.count;
@@ -159,12 +156,7 @@ fn leased_bytes(plan: NttPlan, log_n: u32, log_tile: u32, input: &InputShape) ->
             };
             let raw = raw(first).max(raw(second));
             let band = 1u64 << log_band(log_tile, element_bytes);
-            let output_frame = run_frame_bytes(run2, element_bytes, SCRATCH_FRAME_BYTES as u64);
-            (value_bytes << log_tile)
-                + raw
-                + band * (value_bytes + BANDS_BEHIND as u64 * element_bytes)
-                + digests(between_frame_bytes(run1 * run2, band, element_bytes))
-                + digests(output_frame)
+            (value_bytes << log_tile) + raw + band * (value_bytes + BANDS_BEHIND as u64 * element_bytes)
         }
     }
 }

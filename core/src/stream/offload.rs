@@ -24,7 +24,10 @@ use steps::{Parts, Steps};
 use super::scalars::{ForeignScalars, Scalars};
 use super::transform::Transform;
 use crate::budget::{Budget, LeasedVec};
-use crate::column::{Column, Element, InPlace, Placement, Reader, Region, Writer, ascending, descending};
+use crate::column::{
+    Column, Draft, Element, InPlace, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer, ascending,
+    descending,
+};
 use crate::dry::Job;
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
@@ -36,6 +39,10 @@ use crate::{Error, Result};
 const READ_AHEAD: usize = 2;
 /// Scalars of another library that are converted at a time.
 const FOREIGN_CHUNK: usize = 1 << 13;
+/// Bytes of a column of plain bytes for one of its digests.
+const DIGESTS_OF_BYTES: u64 = SCRATCH_FRAME_BYTES as u64 / 32;
+/// The digests of an output take at most this part of what the budget has left.
+const DIGESTS_SHARE: u64 = 256;
 
 type Bytes<const N: usize> = Column<[u8; N]>;
 
@@ -199,7 +206,15 @@ pub(super) fn transform<F: KernelField + Element>(
         return Ok(None);
     }
     let mut output = Output {
-        make: || Writer::scratch(workspace, "transform", n, placement),
+        make: || {
+            // Plain bytes go to disk from where they are, and keep digests in memory; scalars take theirs along in a copy.
+            let digests_bytes = n * SCALAR_BYTES as u64 / DIGESTS_OF_BYTES;
+            if digests_bytes <= workspace.budget.available_bytes() / DIGESTS_SHARE {
+                return Writer::scratch(workspace, "transform", n, placement);
+            }
+            let draft = Draft::<Fr>::scratch(workspace, "transform", n, placement)?;
+            Ok(Writer::new(draft.cast()?))
+        },
         writer: None,
     };
     let mut steps = Steps::new(input.cast()?, transform.log_n, placement);

@@ -153,13 +153,11 @@ fn permuted(input: &[Fr], table: &[Fr]) -> (Vec<Fr>, Vec<Fr>) {
 fn sorts_in_the_smallest_budget_and_not_below() {
     let values = scalars(40_000, 7);
     let wanted = sorted(&values);
-    // The column's own digests, and what the smallest plan takes.
-    let held = 4096 * 40_000u64.div_ceil(512 * 128);
-    let least = SortPlan::new(40_000, 16 << 10, 0).unwrap_err() + held;
+    let least = SortPlan::new(40_000, 16 << 10, 0).unwrap_err();
     let place = place(least);
     let column = place.column(&values);
-    assert_eq!(place.workspace.budget.held_bytes(), held);
-    let plan = SortPlan::new(40_000, 16 << 10, least - held).unwrap();
+    assert_eq!(place.workspace.budget.held_bytes(), 0);
+    let plan = SortPlan::new(40_000, 16 << 10, least).unwrap();
     assert!(plan.rounds() > 2, "{plan:?}");
     let sorted = sort(&place.workspace, &column, 40_000, &[]).unwrap();
     assert_eq!(sorted.to_vec().unwrap(), wanted);

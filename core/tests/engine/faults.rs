@@ -24,13 +24,15 @@ const LOG_N: u32 = 12;
 /// Operations of one run that are tried at most. A transform has hundreds, all alike but for their place.
 const TRIED_MAX: usize = 60;
 
-const FAULTS: [Fault; 9] = [
+const FAULTS: [Fault; 10] = [
     Fault::Io,
     Fault::NoSpace,
     Fault::Unsupported,
     Fault::Interrupted,
     Fault::Short(1),
     Fault::FlipByte(1234),
+    // Where a frame of scalars has a part of its tag.
+    Fault::FlipByte(4095),
     Fault::Torn,
     Fault::SwapFrames(16 * 1024),
     Fault::Truncate,
@@ -205,6 +207,36 @@ fn try_all<T: PartialEq + std::fmt::Debug>(
         "{backend:?}: {operations} operations, every {stride}. tried: {right} runs right, {refused} refused"
     );
     assert!(right > 0 && refused > 0);
+}
+
+/// Of a frame of scalars on disk, each word's last byte has a part of the tag.
+#[test]
+fn a_changed_element_and_a_changed_tag_are_found_where_they_are() {
+    const FRAME: usize = 16 * 1024;
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let values: Vec<Fr> = (0..3 * FRAME / 32).map(|_| Fr::rand(&mut rng)).collect();
+    let (dir, counts) = (tempfile::tempdir().unwrap(), FaultPlan::none());
+    let workspace_with = |faults| workspace(dir.path(), Backend::Pread, faults).unwrap();
+    let column = written(&workspace_with(counts.clone()), &values).unwrap();
+    let read_at = counts.operations();
+    drop(column);
+    let bytes = (0..8).chain(30..34).chain([63, 127, 4095, 4127, 8191]);
+    for at in bytes.chain((0..FRAME).step_by(509)) {
+        for frame in 0..3u64 {
+            let place = frame as usize * FRAME + at;
+            let workspace = workspace_with(FaultPlan::at(read_at, Fault::FlipByte(place)));
+            let found = written(&workspace, &values).and_then(|column| column.to_vec());
+            assert!(
+                matches!(
+                    &found,
+                    Err(Error::Damaged { file, frame: bad, offset })
+                        if file.contains("values") && *bad == frame && *offset == frame * FRAME as u64
+                ),
+                "byte {place}: {:?}",
+                found.map(|values| values.len())
+            );
+        }
+    }
 }
 
 #[test]

@@ -60,7 +60,6 @@ fn the_smallest_budget_is_named_and_works() {
     let values: Vec<Vec<Fr>> = (0..4).map(|i| scalars(rows, i)).collect();
     let run = |bytes: u64| {
         let place = place(bytes);
-        // What the inputs' digests take is held meanwhile.
         let columns: Vec<Column<Fr>> = values.iter().map(|values| place.column(values)).collect();
         let held = place.workspace.budget.held_bytes();
         let columns: Vec<&Column<Fr>> = columns.iter().collect();
@@ -70,8 +69,8 @@ fn the_smallest_budget_is_named_and_works() {
         assert_eq!(place.workspace.budget.held_bytes(), held);
         Ok(place.workspace.budget.peak_bytes())
     };
-    let Err(Error::BudgetTooSmall { needed_bytes, .. }) = run(320 << 10) else {
-        panic!("320 KiB are enough?");
+    let Err(Error::BudgetTooSmall { needed_bytes, .. }) = run(256 << 10) else {
+        panic!("256 KiB are enough?");
     };
     let peak = run(needed_bytes).expect("the budget that was named");
     assert!(

@@ -274,10 +274,10 @@ fn what_happens() {
         (5, 5, 3, 3),
     ] {
         let case = Case::new(seed, log_n, pieces, columns, 40);
-        let refused = place(300 << 10);
+        let refused = place(128 << 10);
         let Err(Error::BudgetTooSmall { needed_bytes, .. }) = case.run(&refused.workspace, 0) else {
             // Small enough for anything.
-            assert!(log_n < 12, "2^{log_n} within 300 KiB");
+            assert!(log_n < 12, "2^{log_n} within 128 KiB");
             continue;
         };
         let below = place(needed_bytes - 4096);

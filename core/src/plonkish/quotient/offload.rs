@@ -142,8 +142,8 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
         }
         let (workspace, frame_bytes) = (self.matrix.workspace, plan.frame_bytes() as usize);
         let what = "quotient on a coset";
-        let draft = Draft::scratch_with_frames(workspace, what, n1 * n2, plan.scratch, frame_bytes)?;
-        let writer = Writer::in_chunks(draft, plan.tile_rows * n2);
+        let draft = Draft::<Fr>::scratch_with_frames(workspace, what, n1 * n2, plan.scratch, frame_bytes)?;
+        let writer = Writer::in_chunks(draft.cast()?, plan.tile_rows * n2);
         let writer = self.writer.insert(writer);
         Ok(TileEnds {
             input: Box::new(InOrder {

@@ -6,26 +6,26 @@
 //! the memory, of which a panel takes `n1 * width` scalars twice, and a tile `tile_rows` rows twice and its halo for
 //! *every* column. So many columns want short rows, and few columns long ones: all splits near `sqrt(n)` are tried.
 //!
-//! Columns of coefficients are read once for `together` cosets: more of them save reads, and cost digests.
+//! Columns of coefficients are read once for `together` cosets: more of them save reads, and cost bands.
 //!
 //! Several columns go to the coset side by side, each with a panel of its own: while one of them waits for the disk, or for the
 //! thread that encodes and hashes its band, the others keep the threads busy. One column alone needs least memory.
 //!
 //! Memory, in bytes, where c columns are read from coefficients, l of them side by side, e are computed, M is the number of
-//! cosets, t of them taken together, and d is what a scratch column keeps (32 bytes a frame):
+//! cosets, t of them taken together, and d is what a scratch column keeps (its bytes, where it is in memory; else nothing):
 //!
 //! ```text
 //! to the coset:    (t c + M - t) * d + l * 32 * (2 * n1 + (t > 1) * n1 + 14 * t * band_rows) * width
 //! on the coset:    (t c + M - t + 1) * d + 32 * n2 * ((2 c + e + 3) * tile_rows + halos + 1) + registers of all threads
 //! from the coset:  ((t - 1) c + M - t + 2) * d + 32 * (2 * n1 + 14 * band_rows) * width
-//! pieces:          M * d + pieces * digests + 32 * chunk * (2 * M + 3 * pieces)
+//! pieces:          M * d + pieces * d + 32 * chunk * (2 * M + 3 * pieces)
 //! ```
 
 use std::sync::Arc;
 
 use super::domain::{CosetDomain, Source};
 use crate::budget::{Budget, PAGE_BYTES};
-use crate::column::{Placement, SCRATCH_FRAME_BYTES};
+use crate::column::{Placement, SCRATCH_FRAME_BYTES, memory_bytes};
 use crate::dry::{Job, Work};
 use crate::kernels::field::KernelField;
 use crate::plonkish::evaluate::register_scalars;
@@ -133,7 +133,8 @@ impl QuotientShape {
 
     /// Where the pieces are put.
     pub(super) fn results_in(&self, budget: &Budget) -> Placement {
-        match budget.keeps_column(self.pieces as u64 * (SCALAR_BYTES << self.log_n)) {
+        let piece_bytes = (SCALAR_BYTES << self.log_n).next_multiple_of(SCRATCH_FRAME_BYTES as u64);
+        match budget.keeps_column(self.pieces as u64 * piece_bytes) {
             true => Placement::Memory,
             false => Placement::Disk,
         }
@@ -501,10 +502,12 @@ impl QuotientPlan {
         panel * (n2 / width) * frame * SCALAR_BYTES
     }
 
-    /// What a scratch column keeps: digests, and its bytes where it is in memory.
+    /// What a scratch column holds of the budget.
     fn kept(&self, bytes: u64, frame_bytes: u64, placement: Placement) -> u64 {
-        let in_memory = if placement == Placement::Memory { bytes } else { 0 };
-        pages(bytes / frame_bytes * 32) + pages(in_memory)
+        match placement {
+            Placement::Memory => memory_bytes(bytes / frame_bytes, frame_bytes),
+            Placement::Disk | Placement::Auto => 0,
+        }
     }
 
     fn scratch_kept(&self) -> u64 {

@@ -6,10 +6,12 @@
 //! passes in [`crate::stream::ntt`] are cut alike.)
 //!
 //! Memory: the tile, of sqrt(n) lines of 4096 bytes at least, and a third of what the budget has left where that is more; bands of it,
-//! [`BANDS`] in all, two on their way; a run of `chunk^2 / n` elements, [`RUNS_AHEAD`] on their way; a [`Writer`]; 32 bytes a frame.
+//! [`BANDS`] in all, two on their way; a run of `chunk^2 / n` elements, [`RUNS_AHEAD`] on their way; a [`Writer`].
 
 use std::cell::RefCell;
 use std::ops::Range;
+
+use ark_bn254::Fr;
 
 use super::{beyond, wrong_answer};
 use crate::Result;
@@ -98,7 +100,7 @@ impl Parts {
         let frame_bytes =
             |elements: u64| (elements * bytes).clamp(LINE_BYTES_MIN, SCRATCH_FRAME_BYTES as u64) as usize;
         let draft = |what, placement, line| {
-            Draft::scratch_with_frames(workspace, what, n, placement, frame_bytes(line))
+            Draft::<Fr>::scratch_with_frames(workspace, what, n, placement, frame_bytes(line))?.cast()
         };
         let run = 1u64 << (2 * log_chunk - log_n);
         Ok(Self {

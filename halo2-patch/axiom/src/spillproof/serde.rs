@@ -9,7 +9,7 @@ use std::any::TypeId;
 use std::fmt::Debug;
 use std::io;
 
-use ::spillproof::column::{Column, Placement, Writer};
+use ::spillproof::column::{Column, Element, Placement, Writer};
 use ::spillproof::commit::Scalar;
 use ::spillproof::Session;
 use halo2curves::bn256::Fr;
@@ -26,6 +26,9 @@ use crate::SerdeFormat;
 const CHUNK_VALUES: usize = if cfg!(test) { 8 } else { 1 << 13 };
 /// Bytes of a value in every format.
 const VALUE_BYTES: usize = 32;
+
+/// Values that go to a column at a time.
+const SCALARS_TOGETHER: usize = if cfg!(test) { 8 } else { 512 };
 
 /// A value's bytes, as the engine keeps them.
 type Raw = [u8; VALUE_BYTES];
@@ -59,7 +62,7 @@ fn read_processed<F: SerdePrimeField>(
     len: usize,
 ) -> ::spillproof::Result<Column<Scalar>> {
     let mut writer = Writer::scratch(session.workspace(), "polynomial", len as u64, Placement::Auto)?;
-    let mut tile = Vec::with_capacity(CHUNK_VALUES.min(512));
+    let mut tile = Vec::with_capacity(SCALARS_TOGETHER);
     for index in 0..len {
         let value: F = or_stocks_panic(F::read(reader, SerdeFormat::Processed));
         tile.push(scalar(&value));
@@ -78,7 +81,8 @@ fn read_raw(
     is_valid: impl Fn(&Raw) -> bool,
 ) -> ::spillproof::Result<Column<Scalar>> {
     let workspace = session.workspace();
-    let mut writer = Writer::<Raw>::scratch(workspace, "polynomial", len as u64, Placement::Auto)?;
+    let mut writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto)?;
+    let mut tile = Vec::with_capacity(SCALARS_TOGETHER);
     let mut chunk = workspace
         .budget
         .vec(len.min(CHUNK_VALUES), [0; VALUE_BYTES], "values being read")?;
@@ -90,10 +94,15 @@ fn read_raw(
             values.iter().all(&is_valid),
             "invalid field element: not less than modulus"
         );
-        writer.push(values)?;
         left -= values.len();
+        // As scalars, whose frames carry their digests.
+        for part in values.chunks(tile.capacity()) {
+            tile.clear();
+            tile.extend(part.iter().map(|value| Scalar::decode(value)));
+            writer.push(&tile)?;
+        }
     }
-    writer.finish()?.cast()
+    writer.finish()
 }
 
 /// Writes what [`read`] reads: stock's bytes, from wherever the values are.

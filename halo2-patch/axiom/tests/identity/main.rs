@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session, SessionBuilder};
 
+mod budgets;
 mod bundle;
 mod drop_in;
 mod environment;

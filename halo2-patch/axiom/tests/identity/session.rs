@@ -302,7 +302,7 @@ fn random_shape(shape: u64, k: u32, threads: usize, tile_rows: Option<u64>) {
 }
 
 /// Shapes belong to the process, as the switch does.
-static SHAPES: std::sync::Mutex<()> = std::sync::Mutex::new(());
+pub static SHAPES: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 proptest! {
     // PROPTEST_CASES asks for more.
