@@ -14,6 +14,10 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/column/mapped.rs", "cells of a map"),
     ("core/src/column/view.rs", "columns as slices"),
     (
+        "core/src/kernels/backend/avx2/instructions.rs",
+        "vector instructions, and the entry to code for one processor",
+    ),
+    (
         "core/src/kernels/backend/avx512/instructions.rs",
         "vector instructions, and the entry to code for one processor",
     ),

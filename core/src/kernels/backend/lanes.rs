@@ -4,9 +4,9 @@
 //! and go back when they are canonical. Values are *carried* (operands and results of products) or *loose* (sums and differences); each function says which multiples of p it takes, and a kernel's header keeps the books for p <= R / 32. A backend that works
 //! with canonical values throughout does nothing where others carry and reduce.
 //!
-//! Shift. A backend may have a Montgomery form of its own: with R 2^(2 h) in place of the native R, products of native values are too
-//! small by 2^(2 h). One operand is then taken *shifted*, 2^(2 h) times: when it is unpacked, or, for a constant, once.
-//! [`Lanes::HALF_SHIFT`] is h.
+//! Shift. A backend may have a Montgomery form of its own: with R 2^s in place of the native R, products of native values are too
+//! small by 2^s. One operand is then taken *shifted*, 2^s times: when it is unpacked, or, for a constant, once.
+//! [`Lanes::SHIFT`] is s.
 //!
 //! Loops over lanes implement [`Kernel`], with `#[inline(always)]` on `run` and everything below it, since only there the compiler
 //! knows the instructions. Closures are not compiled for them: no closure may do arithmetic in lanes.
@@ -55,6 +55,8 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     type Native: Copy;
     /// W elements.
     type Value: Copy + Send + 'static;
+    /// W elements that wait in memory.
+    type Kept: Copy + Send + 'static;
     /// W sums of products, before their reduction.
     type Columns: Copy;
     /// W canonical elements on their way to memory.
@@ -63,8 +65,8 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     type Prime: Lanes<F::Prime, W>;
     /// Chains of products side by side that hide a product's latency; at most [`CHAINS_MAX`].
     const CHAINS: usize;
-    /// h: see the module's page.
-    const HALF_SHIFT: u32;
+    /// s: see the module's page.
+    const SHIFT: u32;
     /// Whether the field is an extension, so that the norm of an element is another one.
     const EXTENSION: bool;
 
@@ -82,6 +84,10 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     fn unpack_shifted(self, values: &Self::Native) -> Self::Value;
     /// The same native element in all lanes.
     fn splat(self, value: &F) -> Self::Value;
+    /// A carried value on its way to the lanes' own memory.
+    fn keep(self, value: &Self::Value) -> Self::Kept;
+    /// The reverse of [`Self::keep`].
+    fn kept(self, value: &Self::Kept) -> Self::Value;
     /// Canonical values, ready to be stored.
     fn rows(self, value: &Self::Value) -> Self::Transposed;
     /// Row `lane` (below W) to its place in memory.
@@ -109,7 +115,7 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     fn difference(self, a: &Self::Value, b: &Self::Value, multiple: usize) -> Self::Value;
     /// `p - a` in the lanes of `mask`, `a` in the others; loose.
     fn signed(self, a: &Self::Value, mask: u8) -> Self::Value;
-    /// `2^h a`, carried, of a loose value that is not negative.
+    /// `2^h a`, carried, of a loose value that is not negative, where h is half of s, rounded up.
     fn half_shifted(self, a: &Self::Value) -> Self::Value;
     /// A loose value that is not negative, carried.
     fn carried(self, a: Self::Value) -> Self::Value;
@@ -143,9 +149,9 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     /// A native constant, shifted.
     #[inline(always)]
     fn shifted(self, value: &F) -> F {
-        match Self::HALF_SHIFT {
+        match Self::SHIFT {
             0 => *value,
-            half => value.times(&F::from(1u64 << (2 * half))),
+            shift => value.times(&F::from(1u64 << shift)),
         }
     }
 
@@ -214,6 +220,10 @@ pub const CHAINS_MAX: usize = 4;
 pub type PrimeValue<F, const W: usize, L> =
     <<L as Lanes<F, W>>::Prime as Lanes<<F as CoordinateField>::Prime, W>>::Value;
 
+/// W elements of the prime field that wait in memory.
+pub type PrimeKept<F, const W: usize, L> =
+    <<L as Lanes<F, W>>::Prime as Lanes<<F as CoordinateField>::Prime, W>>::Kept;
+
 /// A constant for many products, in a backend's own form.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor(pub(super) [u64; 10]);
@@ -229,7 +239,8 @@ pub trait WideLanes<F: CoordinateField, const W: usize>: Lanes<F, W> {
     fn factor(self, value: &F) -> Factor;
     /// `a * factor`, carried, below 11 p.
     fn scaled(self, a: &Self::Value, factor: &Factor) -> Self::Value;
-    /// A carried value below 32 p, less a multiple of 4 p: below 5 p, loose, its top limb not negative.
+    /// A carried value below 32 p, less a multiple of p: below 5 p, loose, its top limb not negative; or the value itself, where
+    /// [`Lanes::canonical`] takes it as it is.
     fn lowered(self, a: &Self::Value) -> Self::Value;
     /// `a + b`, for carried operands whose sum is below 32 p: carried, below 5 p.
     fn sum_lowered(self, a: &Self::Value, b: &Self::Value) -> Self::Value;
@@ -239,11 +250,11 @@ pub trait WideLanes<F: CoordinateField, const W: usize>: Lanes<F, W> {
     fn negative_lowered(self, a: &Self::Value) -> Self::Value;
 
     /// One layer of a first group, whose factor is 1: `(low + high, low - high)`.
-    fn butterfly_one(self, low: &mut Self::Value, high: &mut Self::Value);
+    fn butterfly_one(self, low: &mut Self::Kept, high: &mut Self::Kept);
     /// Two layers: with `factors[0]`, values 0 and 2, and 1 and 3; then with `factors[1]` 0 and 1, with `factors[2]` 2 and 3.
-    fn two_layers(self, values: [&mut Self::Value; 4], factors: [&Factor; 3]);
+    fn two_layers(self, values: [&mut Self::Kept; 4], factors: [&Factor; 3]);
     /// [`Self::two_layers`] of a first group, where all factors but the last are 1.
-    fn two_layers_one(self, values: [&mut Self::Value; 4], factor: &Factor);
+    fn two_layers_one(self, values: [&mut Self::Kept; 4], factor: &Factor);
 
     /// A value in the room of [`Self::SAVED_ELEMENTS`] elements, which are none meanwhile.
     fn save(self, value: &Self::Value, to: &mut [F]);
@@ -251,7 +262,7 @@ pub trait WideLanes<F: CoordinateField, const W: usize>: Lanes<F, W> {
     fn restore(self, from: &[F]) -> Self::Value;
 
     /// At least `len` values of any content: the buffer that the thread kept, if it did and it is long enough.
-    fn take_buffer(self, len: usize) -> Vec<Self::Value>;
+    fn take_buffer(self, len: usize) -> Vec<Self::Kept>;
     /// Keeps a buffer for this thread's next [`Self::take_buffer`], unless it is too large to be kept.
-    fn keep_buffer(self, buffer: Vec<Self::Value>);
+    fn keep_buffer(self, buffer: Vec<Self::Kept>);
 }

@@ -10,11 +10,12 @@ pub(super) struct Portable;
 impl<F: CoordinateField> Lanes<F, 1> for Portable {
     type Native = F;
     type Value = F;
+    type Kept = F;
     type Columns = F;
     type Transposed = F;
     type Prime = Self;
     const CHAINS: usize = 4;
-    const HALF_SHIFT: u32 = 0;
+    const SHIFT: u32 = 0;
     const EXTENSION: bool = size_of::<F>() != size_of::<F::Prime>();
 
     #[inline(always)]
@@ -44,6 +45,16 @@ impl<F: CoordinateField> Lanes<F, 1> for Portable {
 
     #[inline(always)]
     fn splat(self, value: &F) -> F {
+        *value
+    }
+
+    #[inline(always)]
+    fn keep(self, value: &F) -> F {
+        *value
+    }
+
+    #[inline(always)]
+    fn kept(self, value: &F) -> F {
         *value
     }
 

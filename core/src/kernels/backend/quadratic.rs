@@ -42,11 +42,12 @@ where
 {
     type Native = [L::Native; 2];
     type Value = [L::Value; 2];
+    type Kept = [L::Kept; 2];
     type Columns = [L::Columns; 2];
     type Transposed = [L::Transposed; 2];
     type Prime = L;
     const CHAINS: usize = L::CHAINS;
-    const HALF_SHIFT: u32 = L::HALF_SHIFT;
+    const SHIFT: u32 = L::SHIFT;
     const EXTENSION: bool = true;
 
     #[inline(always)]
@@ -73,6 +74,16 @@ where
     #[inline(always)]
     fn splat(self, value: &QuadExtField<P>) -> Self::Value {
         [self.0.splat(&value.c0), self.0.splat(&value.c1)]
+    }
+
+    #[inline(always)]
+    fn keep(self, [c0, c1]: &Self::Value) -> Self::Kept {
+        [self.0.keep(c0), self.0.keep(c1)]
+    }
+
+    #[inline(always)]
+    fn kept(self, [c0, c1]: &Self::Kept) -> Self::Value {
+        [self.0.kept(c0), self.0.kept(c1)]
     }
 
     #[inline(always)]

@@ -15,7 +15,11 @@ fn requests_fall_back_to_portable() {
     assert_eq!(Backend::requested(Some("")), best);
     assert_eq!(Backend::requested(Some("portable")), Backend::Portable);
     assert_eq!(Backend::requested(Some("abacus")), Backend::Portable);
-    for (name, backend) in [("avx2", Backend::Words), ("avx512", Backend::Avx512)] {
+    for (name, backend) in [
+        ("words", Backend::Words),
+        ("avx2", Backend::Avx2),
+        ("avx512", Backend::Avx512),
+    ] {
         let wanted = match backend.is_supported() {
             true => backend,
             false => Backend::Portable,
@@ -26,7 +30,7 @@ fn requests_fall_back_to_portable() {
 
 /// Runs a test on every backend of this machine.
 fn on_all<F: CoordinateField, K: Kernel<F>>(test: impl Fn() -> K) {
-    for backend in [Backend::Portable, Backend::Words, Backend::Avx512] {
+    for backend in [Backend::Portable, Backend::Words, Backend::Avx2, Backend::Avx512] {
         if backend.is_supported() {
             backend.run(test());
         } else {
@@ -48,7 +52,8 @@ fn values<F: CoordinateField>(seed: u64) -> Vec<F> {
         };
         let last = F::Prime::MODULUS_BIT_SIZE as usize - 2;
         let bits = [
-            0, 1, 51, 52, 53, 63, 64, 103, 104, 155, 156, 191, 192, 207, 208, last,
+            0, 1, 27, 28, 29, 51, 52, 53, 57, 58, 63, 64, 103, 104, 127, 128, 155, 156, 191, 192, 207, 208,
+            231, 232, last,
         ];
         values.extend(
             bits.iter()
@@ -68,7 +73,7 @@ impl<F: CoordinateField> Kernel<F> for AgainstArkworks {
     fn run<const W: usize, L: Lanes<F, W>>(self, lanes: L) {
         let values = values::<F>(1);
         let small = lanes.shifted(&F::ONE).inverse().unwrap();
-        let half = F::from(1u64 << L::HALF_SHIFT);
+        let half = F::from(1u64 << L::SHIFT.div_ceil(2));
         let four = F::from(4u64);
         for by in 0..values.len() {
             let mut others = values.clone();
@@ -291,13 +296,73 @@ impl<F: KernelField> WideKernel<F> for Lowered {
     }
 }
 
+/// Butterflies, two layers at a time, again and again: values grow to their bounds.
+struct Butterflies;
+
+impl<F: KernelField> WideKernel<F> for Butterflies {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const W: usize, L: WideLanes<F, W>>(self, lanes: L) {
+        let values = values::<F>(6);
+        let factors: Vec<F> = values.iter().rev().copied().collect();
+        for first in 0..values.len() - W {
+            let at = |i: usize| (first + i * 7) % (values.len() - W);
+            let mut wanted: [Vec<F>; 4] = std::array::from_fn(|i| values[at(i)..][..W].to_vec());
+            let mut kept: [L::Kept; 4] =
+                std::array::from_fn(|i| lanes.keep(&lanes.load(&values[at(i)..][..W])));
+            for round in 0..8 {
+                let chosen: [F; 3] = std::array::from_fn(|i| factors[(first + round + i) % factors.len()]);
+                let factor = chosen.map(|factor| lanes.factor(&factor));
+                let [v0, v1, v2, v3] = &mut kept;
+                let mut both = |low: usize, high: usize, factor: F| {
+                    for lane in 0..W {
+                        let (a, b) = (wanted[low][lane], wanted[high][lane] * factor);
+                        (wanted[low][lane], wanted[high][lane]) = (a + b, a - b);
+                    }
+                };
+                match round % 4 {
+                    0 => {
+                        lanes.butterfly_one(v0, v2);
+                        both(0, 2, F::ONE);
+                    }
+                    1 => {
+                        lanes.two_layers_one([v0, v1, v2, v3], &factor[2]);
+                        both(0, 2, F::ONE);
+                        both(1, 3, F::ONE);
+                        both(0, 1, F::ONE);
+                        both(2, 3, chosen[2]);
+                    }
+                    _ => {
+                        lanes.two_layers([v0, v1, v2, v3], factor.each_ref());
+                        both(0, 2, chosen[0]);
+                        both(1, 3, chosen[0]);
+                        both(0, 1, chosen[1]);
+                        both(2, 3, chosen[2]);
+                    }
+                }
+                for (kept, wanted) in kept.iter().zip(&wanted) {
+                    let mut got = vec![F::ZERO; W];
+                    let value = lanes.canonical(lanes.lowered(&lanes.kept(kept)));
+                    lanes.store(&value, &mut got);
+                    assert_eq!(got, *wanted, "from value {first}, round {round}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn wide_lanes_lower_and_scale() {
     fn on_all<F: KernelField>() {
-        if Backend::Avx512.run_wide::<F, _>(Lowered).is_none() {
-            println!("SKIPPED: no wide lanes");
+        for backend in [Backend::Avx2, Backend::Avx512] {
+            let lowered = backend.run_wide::<F, _>(Lowered);
+            if lowered.and(backend.run_wide::<F, _>(Butterflies)).is_none() {
+                println!("SKIPPED: no wide lanes of {backend:?}");
+            }
         }
     }
     on_all::<ark_bn254::Fr>();
     on_all::<ark_pallas::Fr>();
+    on_all::<ark_bls12_381::Fr>();
 }

@@ -72,7 +72,7 @@ impl Words {
     fn choose() -> Option<Self> {
         let chosen = match Backend::detect() {
             Backend::Portable => None,
-            Backend::Words | Backend::Avx512 => Self::detect(),
+            Backend::Words | Backend::Avx2 | Backend::Avx512 => Self::detect(),
         };
         STATE.store(if chosen.is_some() { PRESENT } else { ABSENT }, Relaxed);
         chosen

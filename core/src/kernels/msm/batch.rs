@@ -9,20 +9,22 @@
 //! norms, and inverses are taken from those of the norms: the three products of each denominator are the prime field's.
 //!
 //! Shift. Coordinates are native, and stay so. In these formulas, large letters are the integers that lanes hold, small ones the values
-//! that they stand for; R is native, R 2^(2 h) the lanes' own, and a product in lanes of A and B is A B / (R 2^(2 h)):
+//! that they stand for; R is native, R 2^s the lanes' own, and a product in lanes of A and B is A B / (R 2^s); h is s / 2 rounded down:
 //!
-//! - x3 needs MU^2 / (R 2^(2 h)) = lambda^2 R, so MU = lambda R 2^h; and y3 needs the product of MU with 2^h (X1 - X3). So the
-//!   one price of native data is a shift by h bits.
-//! - As MU = N I / (R 2^(2 h)) with the numerator N = n R, I = 2^(3 h) R / d = C / D with C = 2^(3 h) R^2.
-//! - Prefix products P_k = P_(k-1) D_k / (R 2^(2 h)). With V_k = C / P_k: V_k P_(k-1) / (R 2^(2 h)) = C / D_k = I, and
-//!   V_k D_k / (R 2^(2 h)) = C / P_(k-1) = V_(k-1). So whatever is multiplied up, in one chain, across chains or across lanes, is
+//! - x3 needs lambda^2 R. With MU = lambda R 2^h that is MU^2 / (R 2^s) if s is even, and twice that if s is odd. y3 needs the product of
+//!   MU with 2^(s - h) (X1 - X3). So the one price of native data is a shift by a few bits, and perhaps a doubling.
+//! - As MU = N I / (R 2^s) with the numerator N = n R, I = 2^(s + h) R / d = C / D with C = 2^(s + h) R^2.
+//! - Prefix products P_k = P_(k-1) D_k / (R 2^s). With V_k = C / P_k: V_k P_(k-1) / (R 2^s) = C / D_k = I, and
+//!   V_k D_k / (R 2^s) = C / P_(k-1) = V_(k-1). So whatever is multiplied up, in one chain, across chains or across lanes, is
 //!   inverted down by products alone, once the last V is there. P_0 may be anything but zero: it is the integer 1. The same holds for
-//!   norms in place of D: conj(D) V / (R 2^(2 h)) is C / D if V is C over the norm D conj(D) / (R 2^(2 h)).
-//! - The last P is taken for a native element P / R; its scalar inverse holds R^2 / P, and 2^(3 h) times that is V.
+//!   norms in place of D: conj(D) V / (R 2^s) is C / D if V is C over the norm D conj(D) / (R 2^s).
+//! - The last P is taken for a native element P / R; its scalar inverse holds R^2 / P, and 2^(s + h) times that is V.
 //!
-//! Bounds, in multiples of p <= R 2^(2 h) / 32, with h at most 2 (or p a millionth of that), of elements or components (coordinates below
-//! 1, or 1 for a negated 0): D, N <= 2; P, V, I < 3; MU < 2.2, in an extension 3.2; MU^2 < 2.2, or 4; x3 = MU^2 - X1 - X2 + 3 in 1 .. 7;
-//! 2^h (X1 - X3 + 1) < 8, its product with MU < 2.6, or 4.2; y3 = that - Y1 + 2 in 1 .. 6.2. Memory: [`Adder::bytes`].
+//! Bounds, in multiples of p <= R 2^s / 32, with s at most 4 (or p at most 1 / 2^(s - h + 4) of that), of elements or components
+//! (coordinates below 1, or 1 for a negated 0): D, N <= 2; P, V, I < 3; MU < 2.2, in an extension 3.2; MU^2 < 2.2, or 4;
+//! x3 = MU^2 - X1 - X2 + 3 in 1 .. 7; 2^(s - h) (X1 - X3 + 1) < 8, its product with MU < 2.6, or 4.2; y3 = that - Y1 + 2 in 1 .. 6.2. If
+//! s is odd, p <= R 2^s / 64 and `canonical` takes values up to 12: twice MU^2 < 4.2, or 8; x3 in 1 .. 11; 2^(s - h) (X1 - X3 + 1) < 16.
+//! Memory: [`Adder::bytes`].
 
 use std::any::Any;
 use std::array::from_fn;
@@ -30,7 +32,7 @@ use std::marker::PhantomData;
 
 use ark_ff::Zero;
 
-use crate::kernels::backend::{Backend, Beside, CHAINS_MAX, Kernel, Lanes, PrimeValue, invert};
+use crate::kernels::backend::{Backend, Beside, CHAINS_MAX, Kernel, Lanes, PrimeKept, PrimeValue, invert};
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::CoordinateField;
 
@@ -124,7 +126,7 @@ impl<P: Curve> Kernel<P::BaseField> for NewGroups<P> {
 
     #[inline(always)]
     fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, _: L) -> Self::Output {
-        Box::new(Vec::<Group<PrimeValue<P::BaseField, W, L>>>::with_capacity(
+        Box::new(Vec::<Group<PrimeKept<P::BaseField, W, L>>>::with_capacity(
             CAPACITY.div_ceil(W),
         ))
     }
@@ -151,12 +153,12 @@ impl<P: Curve, S: Places<P>> Kernel<P::BaseField> for Add<'_, P, S> {
             places,
             ..
         } = self;
-        let Some(groups) = groups.downcast_mut::<Vec<Group<PrimeValue<P::BaseField, W, L>>>>() else {
+        let Some(groups) = groups.downcast_mut::<Vec<Group<PrimeKept<P::BaseField, W, L>>>>() else {
             unreachable!("the groups are those of this backend");
         };
         let products = up::<P, S, W, L>(lanes, queue, places, groups);
         // C / product, for each chain and lane. Not zero: no factor is.
-        let shift = <P::BaseField as CoordinateField>::Prime::from(1u64 << (3 * L::HALF_SHIFT));
+        let shift = <P::BaseField as CoordinateField>::Prime::from(1u64 << (L::SHIFT + L::SHIFT / 2));
         let Some(mut inverses) = invert::<P::BaseField, W, L>(lanes, &products, &shift) else {
             unreachable!("a product of denominators that are not zero");
         };
@@ -276,7 +278,7 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     lanes: L,
     queue: &[Pair],
     places: &S,
-    groups: &mut Vec<Group<PrimeValue<P::BaseField, W, L>>>,
+    groups: &mut Vec<Group<PrimeKept<P::BaseField, W, L>>>,
 ) -> [PrimeValue<P::BaseField, W, L>; CHAINS_MAX] {
     let prime = lanes.prime();
     prefetch::<P, S, W, L>(lanes, &queue[..queue.len().min(AHEAD * W)], places);
@@ -296,8 +298,8 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
         *product = prime.product_beside(product, &last, &mut x);
         let mut denominator = lanes.carried(lanes.difference(&x.values[1], &x.values[0], 1));
         let mut group = Group {
-            norm: last,
-            before: products[number % L::CHAINS],
+            norm: prime.keep(&last),
+            before: prime.keep(&products[number % L::CHAINS]),
             empty: 0,
             special: 0,
         };
@@ -313,8 +315,8 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
                 replace_denominators::<P, S, W, L>(lanes, &mut denominator, &group, pairs, places);
             }
         }
-        group.norm = lanes.norm(&denominator);
-        last = group.norm;
+        last = lanes.norm(&denominator);
+        group.norm = prime.keep(&last);
         groups.push(group);
     }
     let product = &mut products[(groups.len() + L::CHAINS - 1) % L::CHAINS];
@@ -327,7 +329,7 @@ fn up<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
 fn replace_denominators<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     lanes: L,
     denominator: &mut L::Value,
-    group: &Group<PrimeValue<P::BaseField, W, L>>,
+    group: &Group<PrimeKept<P::BaseField, W, L>>,
     pairs: &[Pair],
     places: &S,
 ) {
@@ -344,7 +346,7 @@ fn replace_denominators<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::Base
 #[inline(always)]
 fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     lanes: L,
-    group: &Group<PrimeValue<P::BaseField, W, L>>,
+    group: &Group<PrimeKept<P::BaseField, W, L>>,
     inverse: &mut PrimeValue<P::BaseField, W, L>,
     pairs: &[Pair],
     index: usize,
@@ -355,8 +357,8 @@ fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     let [a, b] = both::<P, S, W>(&all, places);
     let mut x = Read::new(lanes, a.map(|a| &a.x), b.map(|b| &b.x));
     let mut y = Read::new(lanes, a.map(|a| &a.y), b.map(|b| &b.y));
-    let own = prime.product_beside(inverse, &group.before, &mut y);
-    *inverse = prime.product_beside(inverse, &group.norm, &mut x);
+    let own = prime.product_beside(inverse, &prime.kept(&group.before), &mut y);
+    *inverse = prime.product_beside(inverse, &prime.kept(&group.norm), &mut x);
     let ([a_x, b_x], [mut a_y, mut b_y]) = (x.values, y.values);
     let own = {
         // In a prime field nothing of the denominator is used.
@@ -382,7 +384,11 @@ fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     }
 
     let mu = lanes.product(&numerator, &own);
-    let x = lanes.difference(&lanes.square(&mu), &lanes.sum(&a_x, &b_x), 3);
+    let mut square = lanes.square(&mu);
+    if L::SHIFT % 2 == 1 {
+        square = lanes.sum(&square, &square);
+    }
+    let x = lanes.difference(&square, &lanes.sum(&a_x, &b_x), 3);
     let mut x = lanes.canonical(x);
     let step = lanes.half_shifted(&lanes.difference(&a_x, &x, 1));
     let rise = lanes.product(&mu, &step);

@@ -45,11 +45,13 @@ fn streamed<P: Curve>(
     chunk: usize,
 ) -> Vec<Projective<P>> {
     let portable = streamed_on(config.on(Backend::Portable), bases, columns, chunk);
-    if Backend::Avx512.is_supported() {
-        let eight_lanes = streamed_on(config.on(Backend::Avx512), bases, columns, chunk);
-        assert_eq!(eight_lanes, portable);
-    } else {
-        println!("SKIPPED: no AVX-512 IFMA");
+    for backend in [Backend::Avx2, Backend::Avx512] {
+        if backend.is_supported() {
+            let in_lanes = streamed_on(config.on(backend), bases, columns, chunk);
+            assert_eq!(in_lanes, portable, "{backend:?}");
+        } else {
+            println!("SKIPPED: no {backend:?}");
+        }
     }
     portable
 }

@@ -30,7 +30,7 @@ pub(super) fn factors<F: KernelField>(values: &[F]) -> Vec<Factor> {
 #[inline(always)]
 fn layers<F: KernelField, const W: usize, L: WideLanes<F, W>>(
     lanes: L,
-    values: &mut [L::Value],
+    values: &mut [L::Kept],
     width: usize,
     factors: &[Factor],
 ) {
@@ -85,10 +85,11 @@ impl<F: KernelField> WideKernel<F> for Columns<'_, '_, F> {
         let (values, running) = buffer.split_at_mut(points * width);
         for (r, (row, values)) in self.strip.iter().zip(values.chunks_exact_mut(width)).enumerate() {
             for (piece, value) in row.chunks(W).zip(values) {
-                *value = lanes.load(piece);
+                let mut loaded = lanes.load(piece);
                 if let Some(factor) = self.before.get(r) {
-                    *value = lanes.scaled(value, factor);
+                    loaded = lanes.scaled(&loaded, factor);
                 }
+                *value = lanes.keep(&loaded);
             }
         }
         layers(lanes, values, width, self.twiddles.factors());
@@ -101,14 +102,16 @@ impl<F: KernelField> WideKernel<F> for Columns<'_, '_, F> {
             let running = factors.iter_mut().zip(&*steps);
             let values = values[from..from + width].iter().zip(running);
             for (piece, (value, (factor, step))) in row.chunks_mut(W).zip(values) {
+                let value = lanes.kept(value);
                 let reduced = match self.twist {
                     Some(_) => {
                         // Below 29 p times below 2.1 p: the product below 3 p.
-                        let product = lanes.product(value, factor);
-                        *factor = lanes.product(factor, step);
+                        let running = lanes.kept(factor);
+                        let product = lanes.product(&value, &running);
+                        *factor = lanes.keep(&lanes.product(&running, &lanes.kept(step)));
                         lanes.canonical(product)
                     }
-                    None => lanes.canonical(lanes.lowered(value)),
+                    None => lanes.canonical(lanes.lowered(&value)),
                 };
                 lanes.store(&reduced, piece);
             }
@@ -123,8 +126,8 @@ fn start<F: KernelField, const W: usize, L: WideLanes<F, W>>(
     lanes: L,
     twist: &Twist<F>,
     first_column: usize,
-    factors: &mut [L::Value],
-    steps: &mut [L::Value],
+    factors: &mut [L::Kept],
+    steps: &mut [L::Kept],
 ) {
     let column = twist.first_column + first_column as u64;
     let mut step = lanes.shifted(&twist.root.pow([column]).times(&twist.row));
@@ -141,8 +144,8 @@ fn start<F: KernelField, const W: usize, L: WideLanes<F, W>>(
             factor = factor.times(&per_column);
             step = step.times(&twist.root);
         }
-        *factors = lanes.load(&run);
-        *steps = lanes.load(&run_steps);
+        *factors = lanes.keep(&lanes.load(&run));
+        *steps = lanes.keep(&lanes.load(&run_steps));
     }
 }
 
@@ -192,19 +195,21 @@ impl<F: KernelField> WideKernel<F> for Rows<'_, '_, F> {
             let mut rows: [&mut [F]; W] =
                 std::array::from_fn(|_| rows.next().or_else(|| spare.next()).unwrap_or_default());
             for (i, value) in values.iter_mut().enumerate() {
-                *value = lanes.unpack(&lanes.gather(rows.each_ref().map(|row| &row[i])));
+                let native = lanes.gather(rows.each_ref().map(|row| &row[i]));
+                *value = lanes.keep(&lanes.unpack(&native));
             }
             if !self.middle.is_empty() {
                 let (low, high) = values.split_at_mut(points);
                 for ((low, high), factor) in low.iter_mut().zip(high).zip(self.middle) {
                     lanes.butterfly_one(low, high);
-                    *high = lanes.scaled(high, factor);
+                    *high = lanes.keep(&lanes.scaled(&lanes.kept(high), factor));
                 }
             }
             for (part, values) in values.chunks_exact_mut(points).enumerate() {
                 layers(lanes, values, 1, self.twiddles.factors());
                 for i in 0..points {
-                    let value = lanes.canonical(lanes.lowered(&values[self.twiddles.reverse(i)]));
+                    let value = lanes.kept(&values[self.twiddles.reverse(i)]);
+                    let value = lanes.canonical(lanes.lowered(&value));
                     let at = part * points + i;
                     lanes.scatter(&value, rows.each_mut().map(|row| &mut row[at]));
                 }

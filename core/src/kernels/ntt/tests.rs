@@ -180,7 +180,7 @@ fn not_a_root_is_refused() {
 
 /// Transforms of points against the same transforms of their logarithms, whole and by columns.
 fn points_transform_like_their_logarithms<P: Curve>() {
-    for backend in [Backend::Portable, Backend::Avx512] {
+    for backend in [Backend::Portable, Backend::Avx2, Backend::Avx512] {
         for log_n in 0..=9u32 {
             let n = 1usize << log_n;
             let omega = root::<P::ScalarField>(log_n);

@@ -9,7 +9,7 @@
 //! y = 0) shows as a product of zero, before anything was written. Then the step is done again in its checked form, which finds
 //! doublings, cancellations and infinity, point by point, by masks. Once a point is infinity, every further step on the block is checked.
 //!
-//! Values are in the Montgomery form of the lanes ([`crate::kernels::backend`]): native ones are multiplied by 2^(2 h) on the way in, and
+//! Values are in the Montgomery form of the lanes ([`crate::kernels::backend`]): native ones are multiplied by 2^s on the way in, and
 //! divided by it on the way out.
 //!
 //! Bounds, in multiples of p <= R / 32, of elements or components. Kept coordinates are below 1. Denominators are at most 2, norms,
@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 use ark_ff::{AdditiveGroup, Field, Zero};
 
 use super::digits::{ENTRIES, Op, Operand, Slots};
-use crate::kernels::backend::{Backend, CHAINS_MAX, Kernel, Lanes, LoopPart, PrimeValue, invert};
+use crate::kernels::backend::{Backend, CHAINS_MAX, Kernel, Lanes, LoopPart, PrimeKept, PrimeValue, invert};
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::CoordinateField;
 
@@ -39,14 +39,14 @@ pub(super) fn bytes<P: Curve>(block: usize) -> u64 {
     (block * ((3 + 2 * SLOTS) * value + prime)) as u64
 }
 
-/// A block's state: coordinates in groups of as many points as there are lanes.
-struct State<V, N> {
-    points: Vec<[V; 2]>,
-    denominators: Vec<V>,
+/// A block's state: coordinates in groups of as many points as there are lanes, as they wait in memory.
+struct State<K, N> {
+    points: Vec<[K; 2]>,
+    denominators: Vec<K>,
     /// Product of the norms of the chain's denominators before this one.
     before: Vec<N>,
     /// Slot after slot, a point for each of the block in each.
-    table: Vec<[V; 2]>,
+    table: Vec<[K; 2]>,
 }
 
 /// Makes the state of blocks of up to so many points. Which type it is is the backend's.
@@ -57,11 +57,12 @@ impl<P: Curve> Kernel<P::BaseField> for NewState<P> {
 
     #[inline(always)]
     fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) -> Self::Output {
-        let (groups, unit) = (self.0.div_ceil(W), lanes.unit());
+        let (groups, unit) = (self.0.div_ceil(W), lanes.keep(&lanes.unit()));
+        let prime = lanes.prime();
         Box::new(State {
             points: Vec::with_capacity(groups),
             denominators: vec![unit; groups],
-            before: vec![lanes.prime().unit(); groups],
+            before: vec![prime.keep(&prime.unit()); groups],
             table: vec![[unit; 2]; SLOTS * groups],
         })
     }
@@ -123,7 +124,7 @@ impl<F: CoordinateField, const W: usize, L: Lanes<F, W>> LoopPart for Product<'_
 /// A block under way.
 struct Ladder<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
     lanes: L,
-    state: &'a mut State<L::Value, PrimeValue<P::BaseField, W, L>>,
+    state: &'a mut State<L::Kept, PrimeKept<P::BaseField, W, L>>,
     /// The curve's a, unless it is zero.
     a: Option<L::Value>,
     beta: L::Value,
@@ -178,7 +179,8 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
                 }
                 Op::Load(operand) => {
                     for group in 0..self.state.points.len() {
-                        self.state.points[group] = self.operand(operand, group);
+                        let point = self.operand(operand, group);
+                        self.state.points[group] = self.keep(&point);
                     }
                 }
                 Op::Double => {
@@ -243,8 +245,31 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
             let x = self.product(&self.lanes.unpack(&self.lanes.gather(x)), &factor);
             let y = self.product(&self.lanes.unpack(&self.lanes.gather(y)), &factor);
             let point = [self.lanes.canonical(x), self.lanes.canonical(y)];
+            let point = self.keep(&point);
             self.state.points.push(point);
         }
+    }
+
+    #[inline(always)]
+    fn keep(&self, [x, y]: &[L::Value; 2]) -> [L::Kept; 2] {
+        [self.lanes.keep(x), self.lanes.keep(y)]
+    }
+
+    #[inline(always)]
+    fn kept(&self, [x, y]: &[L::Kept; 2]) -> [L::Value; 2] {
+        [self.lanes.kept(x), self.lanes.kept(y)]
+    }
+
+    /// A group's point.
+    #[inline(always)]
+    fn point(&self, group: usize) -> [L::Value; 2] {
+        self.kept(&self.state.points[group])
+    }
+
+    /// A group's denominator.
+    #[inline(always)]
+    fn denominator(&self, group: usize) -> L::Value {
+        self.lanes.kept(&self.state.denominators[group])
     }
 
     /// Native elements.
@@ -260,7 +285,10 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     #[inline(always)]
     fn store(&self, points: &mut [Point<P>]) {
         for ([x, y], points) in self.state.points.iter().zip(points.chunks_mut(W)) {
-            let (x, y) = (self.elements(x), self.elements(y));
+            let (x, y) = (
+                self.elements(&self.lanes.kept(x)),
+                self.elements(&self.lanes.kept(y)),
+            );
             for (lane, point) in points.iter_mut().enumerate() {
                 *point = Coordinates {
                     x: x[lane],
@@ -270,10 +298,11 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         }
     }
 
-    /// A group's point in a slot.
+    /// A coordinate of a group's point in a slot.
     #[inline(always)]
-    fn entry(&self, slot: u8, group: usize) -> &[L::Value; 2] {
-        &self.state.table[usize::from(slot) * self.state.points.len() + group]
+    fn entry(&self, slot: u8, group: usize, coordinate: usize) -> L::Value {
+        let point = &self.state.table[usize::from(slot) * self.state.points.len() + group];
+        self.lanes.kept(&point[coordinate])
     }
 
     #[inline(always)]
@@ -286,7 +315,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     fn selected(&self, operand: &Operand<'_>, group: usize, coordinate: usize) -> (L::Value, u8) {
         match operand.slots {
             Slots::One { slot, negative } => (
-                self.entry(slot, group)[coordinate],
+                self.entry(slot, group, coordinate),
                 if negative { u8::MAX } else { 0 },
             ),
             Slots::Each(digits) => {
@@ -299,7 +328,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
                 }
                 if uniform && digits[0] != 0 {
                     let slot = digits[0].unsigned_abs() / 2;
-                    return (self.entry(slot, group)[coordinate], negative);
+                    return (self.entry(slot, group, coordinate), negative);
                 }
                 let mut masks = [0u8; ENTRIES];
                 for (i, digit) in digits.iter().enumerate() {
@@ -312,7 +341,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
                 for (slot, mask) in (0..).zip(masks) {
                     value = self
                         .lanes
-                        .blend(mask, &self.entry(slot, group)[coordinate], &value);
+                        .blend(mask, &self.entry(slot, group, coordinate), &value);
                 }
                 (value, negative)
             }
@@ -354,12 +383,12 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         denominator: L::Value,
     ) {
         let product = &mut products[group % L::CHAINS];
-        self.state.before[group] = *product;
+        self.state.before[group] = self.lanes.prime().keep(product);
         *product = self
             .lanes
             .prime()
             .product(product, &self.lanes.norm(&denominator));
-        self.state.denominators[group] = denominator;
+        self.state.denominators[group] = self.lanes.keep(&denominator);
     }
 
     #[inline(always)]
@@ -379,10 +408,10 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     ) -> L::Value {
         let prime = self.lanes.prime();
         let inverse = &mut inverses[group % L::CHAINS];
-        let denominator = &self.state.denominators[group];
-        let own = prime.product(inverse, &self.state.before[group]);
-        *inverse = prime.product(inverse, &self.lanes.norm(denominator));
-        self.lanes.over_norm(denominator, &own)
+        let denominator = self.denominator(group);
+        let own = prime.product(inverse, &prime.kept(&self.state.before[group]));
+        *inverse = prime.product(inverse, &self.lanes.norm(&denominator));
+        self.lanes.over_norm(&denominator, &own)
     }
 
     /// Slope of a tangent, before its division by 2y: `3 x^2 + a`.
@@ -422,7 +451,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         let lanes = self.lanes;
         let mut products = [lanes.prime().unit(); CHAINS_MAX];
         for group in 0..self.state.points.len() {
-            let y = self.state.points[group][1];
+            let y = lanes.kept(&self.state.points[group][1]);
             let mut denominator = lanes.carried(lanes.sum(&y, &y));
             if CHECKED {
                 lanes.replace_by_unit(&mut denominator, self.zeros(&y));
@@ -434,7 +463,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         };
         for group in (0..self.state.points.len()).rev() {
             let own = self.own_inverse(&mut inverses, group);
-            let point = self.state.points[group];
+            let point = self.point(group);
             let lambda = self.product(&self.tangent(&point[0]), &own);
             let mut double = self.third(&lambda, &point, &lanes.sum(&point[0], &point[0]), 3);
             if CHECKED {
@@ -443,7 +472,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
                 self.checked |= mask != 0;
                 double = self.infinity_where(mask, &double);
             }
-            self.state.points[group] = double;
+            self.state.points[group] = self.keep(&double);
         }
         true
     }
@@ -455,7 +484,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         let mut products = [lanes.prime().unit(); CHAINS_MAX];
         for group in 0..self.state.points.len() {
             let x = self.operand_x(operand, group);
-            let point = self.state.points[group];
+            let point = self.point(group);
             let mut denominator = lanes.carried(lanes.difference(&x, &point[0], 1));
             if CHECKED {
                 let special = self.special(&point, &self.operand(operand, group));
@@ -468,18 +497,19 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         };
         for group in (0..self.state.points.len()).rev() {
             let own = self.own_inverse(&mut inverses, group);
-            let point = self.state.points[group];
+            let point = self.point(group);
             let y = self.operand_y(operand, group);
             let rise = lanes.carried(lanes.difference(&y, &point[1], 1));
-            self.state.points[group] = if CHECKED {
+            let sum = if CHECKED {
                 let other = self.operand(operand, group);
                 self.checked_sum(&point, &other, &rise, &own)
             } else {
                 // The denominator is the difference of both x, plus p.
                 let twice = lanes.sum(&point[0], &point[0]);
-                let x_sum = lanes.sum(&twice, &self.state.denominators[group]);
+                let x_sum = lanes.sum(&twice, &self.denominator(group));
                 self.third(&self.product(&rise, &own), &point, &x_sum, 4)
             };
+            self.state.points[group] = self.keep(&sum);
         }
         true
     }
@@ -491,7 +521,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         let lanes = self.lanes;
         let mut products = [lanes.prime().unit(); CHAINS_MAX];
         for group in 0..self.state.points.len() {
-            let (low, high) = (self.state.table[group], self.state.points[group]);
+            let (low, high) = (self.kept(&self.state.table[group]), self.point(group));
             let mut denominator = lanes.carried(lanes.difference(&high[0], &low[0], 1));
             if CHECKED {
                 // Of equal and of opposite points, a doubling is either the sum or the difference.
@@ -508,20 +538,26 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         };
         for group in (0..self.state.points.len()).rev() {
             let own = self.own_inverse(&mut inverses, group);
-            let (low, high) = (self.state.table[group], self.state.points[group]);
+            let (low, high) = (self.kept(&self.state.table[group]), self.point(group));
             let negated = lanes.signed(&high[1], u8::MAX);
             let rise = lanes.carried(lanes.difference(&high[1], &low[1], 1));
             let fall = lanes.carried(lanes.difference(&negated, &low[1], 1));
-            if CHECKED {
+            let [sum, difference] = if CHECKED {
                 let negated = self.negated_where(u8::MAX, &high);
-                self.state.table[group] = self.checked_sum(&low, &high, &rise, &own);
-                self.state.points[group] = self.checked_sum(&low, &negated, &fall, &own);
+                [
+                    self.checked_sum(&low, &high, &rise, &own),
+                    self.checked_sum(&low, &negated, &fall, &own),
+                ]
             } else {
                 let twice = lanes.sum(&low[0], &low[0]);
-                let x_sum = lanes.sum(&twice, &self.state.denominators[group]);
-                self.state.table[group] = self.third(&self.product(&rise, &own), &low, &x_sum, 4);
-                self.state.points[group] = self.third(&self.product(&fall, &own), &low, &x_sum, 4);
-            }
+                let x_sum = lanes.sum(&twice, &self.denominator(group));
+                [
+                    self.third(&self.product(&rise, &own), &low, &x_sum, 4),
+                    self.third(&self.product(&fall, &own), &low, &x_sum, 4),
+                ]
+            };
+            self.state.table[group] = self.keep(&sum);
+            self.state.points[group] = self.keep(&difference);
         }
         true
     }

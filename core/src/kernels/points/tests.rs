@@ -22,7 +22,7 @@ fn seed() -> u64 {
 /// With and without the endomorphism, in lanes where there are any and portable.
 fn multipliers<P: Curve>(block_points: usize) -> Vec<Multiplier<P>> {
     let mut all = Vec::new();
-    for backend in [Backend::Portable, Backend::Avx512] {
+    for backend in [Backend::Portable, Backend::Avx2, Backend::Avx512] {
         for recoding in [Recoding::new(), Recoding::without_endomorphism()] {
             all.push(Multiplier {
                 recoding,
@@ -124,7 +124,7 @@ fn blocks_of_all_lengths_are_right() {
     let given = points::<P>(300, &mut rng);
     let wanted = normalize::<P>(&given.iter().map(|point| *point * scalar).collect::<Vec<_>>());
     let given = normalize::<P>(&given);
-    for backend in [Backend::Portable, Backend::Avx512] {
+    for backend in [Backend::Portable, Backend::Avx2, Backend::Avx512] {
         let multiplier = Multiplier::<P>::new(backend, 128);
         for len in [0usize, 1, 2, 7, 8, 9, 127, 128, 129, 300] {
             let mut ours = given[..len].to_vec();

@@ -17,7 +17,7 @@ pub fn invert_chunk<F: KernelField>(values: &mut [F]) {
 
 /// [`invert_chunk`] on one thread, with one inversion; `before` is room for as many products.
 pub(super) fn invert_piece<F: KernelField>(values: &mut [F], before: &mut Vec<F>) {
-    if Backend::detect().has_vectors() && invert_in_lanes(values, before) {
+    if Backend::detect().pays_for_extra_products() && invert_in_lanes(values, before) {
         return;
     }
     before.clear();

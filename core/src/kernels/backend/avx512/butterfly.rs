@@ -5,7 +5,7 @@
 //! multiply-adds, where a product of two values takes 101. Butterflies of two layers at once, so that values are loaded, carried and
 //! stored half as often.
 //!
-//! Bounds, for a prime with 63 p < 2^260 (`Radix52::roomy`). A *scaled* value lies below 11 p: of the quotient's columns,
+//! Bounds, for a prime with 63 p < 2^260 (`Radix::roomy`). A *scaled* value lies below 11 p: of the quotient's columns,
 //! those below 2^260 are left out, nine terms below 2^260 and less than one more, and rounding counts for one. It is known
 //! modulo 2^260, in columns that are loose; [`Prime::cut`] ends that. Between layers values are carried and below
 //! 29 p. *Lowered*, they are loose and below 5 p.
@@ -17,13 +17,13 @@ use std::cell::Cell;
 
 use ark_ff::{Fp, MontBackend, MontConfig, PrimeField};
 
-use super::{Packed52, Prime, WIDTH};
+use super::{LIMB_BITS, LIMB_MASK, Packed52, Prime, WIDTH};
 use crate::kernels::backend::lanes::{Factor, Lanes, WideLanes};
-use crate::kernels::backend::radix52::{LIMB_MASK, multiply_low, to_radix_52};
+use crate::kernels::backend::radix::{multiply_low, to_radix};
 
 const LIMBS: usize = 5;
 
-/// 8 p, 12 p and 16 p, by their places in `Radix52::fours`.
+/// 8 p, 12 p and 16 p, by their places in `Radix::fours`.
 const EIGHT: usize = 2;
 const TWELVE: usize = 3;
 const SIXTEEN: usize = 4;
@@ -120,11 +120,11 @@ impl<T: MontConfig<4>> WideLanes<Fp<MontBackend<T, 4>, 4>, WIDTH> for Prime<T, 4
 
     fn factor(self, value: &Fp<MontBackend<T, 4>, 4>) -> Factor {
         // 2^260 w less its remainder is a multiple of p; modulo 2^260 it is minus the remainder.
-        let shifted: [u64; LIMBS] = to_radix_52(self.shifted(value).0.0);
-        let value: [u64; LIMBS] = to_radix_52(value.into_bigint().0);
+        let shifted: [u64; LIMBS] = to_radix::<LIMB_BITS, 4, LIMBS>(self.shifted(value).0.0);
+        let value: [u64; LIMBS] = to_radix::<LIMB_BITS, 4, LIMBS>(value.into_bigint().0);
         let mut factor = Factor([0; 2 * LIMBS]);
         factor.0[..LIMBS].copy_from_slice(&value);
-        factor.0[LIMBS..].copy_from_slice(&multiply_low(&shifted, &Self::P.inverse_wide));
+        factor.0[LIMBS..].copy_from_slice(&multiply_low::<LIMB_BITS, LIMBS>(&shifted, &Self::P.inverse_wide));
         factor
     }
 

@@ -22,110 +22,22 @@ use std::arch::x86_64::__m512i;
 use std::array::from_fn;
 use std::marker::PhantomData;
 
-use ark_ff::{Fp, MontBackend, MontConfig, PrimeField, QuadExtConfig, QuadExtField};
+use ark_ff::{Fp, MontBackend, MontConfig};
 
 pub(super) use butterfly::forget_buffers;
 pub use instructions::Ifma;
 
-use super::lanes::{Beside, Kernel, Lanes, LoopPart, WideKernel, WideLanes};
-use super::quadratic::Quadratic;
-use super::radix52::{LIMB_BITS, LIMB_MASK, Radix52, to_radix_52};
+use super::lanes::{Beside, Lanes, LoopPart};
+use super::radix::{self, to_radix};
 use crate::kernels::field::CoordinateField;
 
 /// Lanes of a vector.
 pub const WIDTH: usize = 8;
 
-/// A field that has lanes here.
-pub trait Packed: Sized {
-    /// Its lanes.
-    type Lanes: Lanes<Self, WIDTH>
-    where
-        Self: CoordinateField;
+const LIMB_BITS: usize = 52;
+const LIMB_MASK: u64 = radix::mask::<LIMB_BITS>();
 
-    /// Its lanes, if its constants are in range.
-    fn lanes(ifma: Ifma) -> Option<Self::Lanes>
-    where
-        Self: CoordinateField;
-}
-
-macro_rules! packed {
-    ($words:literal words in $limbs:literal limbs) => {
-        impl<T: MontConfig<$words>> Packed for Fp<MontBackend<T, $words>, $words> {
-            type Lanes = Prime<T, $words, $limbs>;
-
-            fn lanes(ifma: Ifma) -> Option<Self::Lanes> {
-                Prime::new(ifma)
-            }
-        }
-    };
-}
-
-packed!(4 words in 5 limbs);
-packed!(6 words in 8 limbs);
-
-impl<P> Packed for QuadExtField<P>
-where
-    P: QuadExtConfig<BaseField: CoordinateField<Prime = P::BaseField> + PrimeField>,
-    <P::BaseField as Packed>::Lanes: Lanes<P::BaseField, WIDTH, Prime = <P::BaseField as Packed>::Lanes>,
-{
-    type Lanes = Quadratic<<P::BaseField as Packed>::Lanes>;
-
-    fn lanes(ifma: Ifma) -> Option<Self::Lanes> {
-        P::BaseField::lanes(ifma).and_then(Quadratic::over::<P>)
-    }
-}
-
-/// A loop and its lanes.
-pub(super) struct Loop<F, L, K> {
-    lanes: L,
-    kernel: K,
-    field: PhantomData<F>,
-}
-
-impl<F, L, K> Loop<F, L, K> {
-    pub(super) fn new(lanes: L, kernel: K) -> Self {
-        Self {
-            lanes,
-            kernel,
-            field: PhantomData,
-        }
-    }
-}
-
-impl<F: CoordinateField, L: Lanes<F, WIDTH>, K: Kernel<F>> LoopPart for Loop<F, L, K> {
-    type Output = K::Output;
-
-    #[inline(always)]
-    fn run(self) -> K::Output {
-        self.kernel.run(self.lanes)
-    }
-}
-
-/// A loop and its wide lanes.
-pub(super) struct WideLoop<F, L, K> {
-    lanes: L,
-    kernel: K,
-    field: PhantomData<F>,
-}
-
-impl<F, L, K> WideLoop<F, L, K> {
-    pub(super) fn new(lanes: L, kernel: K) -> Self {
-        Self {
-            lanes,
-            kernel,
-            field: PhantomData,
-        }
-    }
-}
-
-impl<F: CoordinateField, L: WideLanes<F, WIDTH>, K: WideKernel<F>> LoopPart for WideLoop<F, L, K> {
-    type Output = K::Output;
-
-    #[inline(always)]
-    fn run(self) -> K::Output {
-        self.kernel.run(self.lanes)
-    }
-}
+type Radix52<const L: usize> = radix::Radix<LIMB_BITS, L>;
 
 /// Eight elements: vector i holds limb i of each.
 #[derive(Clone, Copy)]
@@ -192,10 +104,10 @@ impl<T: MontConfig<N>, const N: usize, const L: usize> Prime<T, N, L> {
         // Never used: `new` gives no lanes then.
         None => Radix52::UNUSED,
     };
-    /// Twice [`Lanes::HALF_SHIFT`].
-    const SHIFT: usize = L * LIMB_BITS - N * 64;
+    /// [`Lanes::SHIFT`].
+    const SHIFT_BITS: usize = L * LIMB_BITS - N * 64;
 
-    fn new(ifma: Ifma) -> Option<Self> {
+    pub(super) fn new(ifma: Ifma) -> Option<Self> {
         Self::CONSTANTS.is_some().then_some(Self {
             ifma,
             field: PhantomData,
@@ -354,11 +266,12 @@ where
 {
     type Native = Native<N>;
     type Value = Packed52<L>;
+    type Kept = Packed52<L>;
     type Columns = Columns<L>;
     type Transposed = Transposed;
     type Prime = Self;
     const CHAINS: usize = 2;
-    const HALF_SHIFT: u32 = Self::SHIFT as u32 / 2;
+    const SHIFT: u32 = Self::SHIFT_BITS as u32;
     const EXTENSION: bool = false;
 
     #[inline(always)]
@@ -390,12 +303,22 @@ where
 
     #[inline(always)]
     fn unpack_shifted(self, values: &Native<N>) -> Packed52<L> {
-        self.spread(values, Self::SHIFT)
+        self.spread(values, Self::SHIFT_BITS)
     }
 
     #[inline(always)]
     fn splat(self, value: &Fp<MontBackend<T, N>, N>) -> Packed52<L> {
-        self.words(&to_radix_52(value.0.0))
+        self.words(&to_radix::<LIMB_BITS, N, L>(value.0.0))
+    }
+
+    #[inline(always)]
+    fn keep(self, value: &Packed52<L>) -> Packed52<L> {
+        *value
+    }
+
+    #[inline(always)]
+    fn kept(self, value: &Packed52<L>) -> Packed52<L> {
+        *value
     }
 
     #[inline(always)]
@@ -545,7 +468,7 @@ where
 
     #[inline(always)]
     fn half_shifted(self, a: &Packed52<L>) -> Packed52<L> {
-        let half = Self::SHIFT / 2;
+        let half = Self::SHIFT_BITS.div_ceil(2);
         let mut shifted = *a;
         if half <= 4 {
             // Loose limbs stay so.
