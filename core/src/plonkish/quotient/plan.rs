@@ -222,7 +222,8 @@ impl QuotientPlan {
         let shared = Arc::new(shape.clone());
         let columns = shape.read.len() as u64 + 1 + (1 << shape.log_cosets);
         // Without a file, where that is a small part of what there is.
-        let scratch = match columns * column_bytes.max(PAGE_BYTES as u64) <= available_bytes / 8 {
+        let in_memory = memory_bytes(column_bytes.div_ceil(PAGE_BYTES as u64), PAGE_BYTES as u64);
+        let scratch = match columns * in_memory <= available_bytes / 8 {
             true => Placement::Memory,
             false => Placement::Disk,
         };
