@@ -112,6 +112,7 @@ impl<E: Element> Draft<E> {
             }
             .into());
         }
+        workspace.budget.check_process()?;
         let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);
         let bytes = frames * frame_bytes as u64;
         if let Some(dry_run) = workspace.dry_run() {

@@ -19,8 +19,8 @@ use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::{Digits, Fillings, Msm, MsmConfig};
 use crate::{Error, Result};
 
-/// Chunks of points that are tried, by their log2.
-const LOG_CHUNKS: std::ops::RangeInclusive<u32> = 8..=16;
+/// The largest chunk of points that is tried, by its log2.
+const LOG_CHUNK_MAX: u32 = 16;
 /// Numbers of chunks in memory that are tried.
 const CHUNKS: [usize; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 /// Bits of a window that are tried.
@@ -60,7 +60,7 @@ impl MsmPlan {
             (*columns > 1).then(|| columns.div_ceil(2))
         });
         for together in together {
-            for plan in Self::candidates(points, together, columns_on_disk.min(together), threads) {
+            for plan in Self::candidates::<P>(points, together, columns_on_disk.min(together), threads) {
                 if plan.leased_bytes::<P>() <= available_bytes {
                     let cost = plan.cost::<P>(points, columns);
                     if best.is_none_or(|(least, _)| cost < least) {
@@ -71,7 +71,8 @@ impl MsmPlan {
         }
         best.map(|(_, plan)| plan).ok_or_else(|| {
             let on_disk = columns_on_disk.min(1);
-            let needed = Self::candidates(points, 1, on_disk, threads).map(|plan| plan.leased_bytes::<P>());
+            let needed =
+                Self::candidates::<P>(points, 1, on_disk, threads).map(|plan| plan.leased_bytes::<P>());
             Error::BudgetTooSmall {
                 what: format!("a sum over {points} bases with {threads} threads"),
                 needed_bytes: needed.min().unwrap_or(u64::MAX),
@@ -80,29 +81,36 @@ impl MsmPlan {
         })
     }
 
-    /// Plans for a pass with so many columns. A chunk larger than the sum buys nothing.
-    fn candidates(
+    /// Plans for a pass with so many columns. A chunk smaller than a frame would bring the frame along each time, and one larger than the
+    /// sum buys nothing.
+    fn candidates<P: Curve>(
         points: u64,
         columns: usize,
         columns_on_disk: usize,
         threads: usize,
     ) -> impl Iterator<Item = Self> {
-        let useful = move |log_chunk: &u32| *log_chunk == *LOG_CHUNKS.start() || 1 << log_chunk < 2 * points;
-        LOG_CHUNKS.filter(useful).flat_map(move |log_chunk| {
-            let chunks = CHUNKS.into_iter().filter(move |chunks| {
-                *chunks == 1 || *chunks <= threads + 1 && *chunks as u64 <= points.div_ceil(1 << log_chunk)
-            });
-            chunks.flat_map(move |chunks| {
-                WINDOW_BITS.map(move |window_bits| {
-                    let config = MsmConfig::new(window_bits, 1 << log_chunk, columns, threads);
-                    Self {
-                        config: config.in_chunks(chunks),
-                        chunks,
-                        columns_on_disk: columns_on_disk as u64,
-                    }
+        let log_least = (point_frame_bytes::<P>() / Point::<P>::BYTES)
+            .next_power_of_two()
+            .ilog2();
+        let useful = move |log_chunk: &u32| *log_chunk == log_least || 1 << log_chunk < 2 * points;
+        (log_least..=LOG_CHUNK_MAX)
+            .filter(useful)
+            .flat_map(move |log_chunk| {
+                let chunks = CHUNKS.into_iter().filter(move |chunks| {
+                    *chunks == 1
+                        || *chunks <= threads + 1 && *chunks as u64 <= points.div_ceil(1 << log_chunk)
+                });
+                chunks.flat_map(move |chunks| {
+                    WINDOW_BITS.map(move |window_bits| {
+                        let config = MsmConfig::new(window_bits, 1 << log_chunk, columns, threads);
+                        Self {
+                            config: config.in_chunks(chunks),
+                            chunks,
+                            columns_on_disk: columns_on_disk as u64,
+                        }
+                    })
                 })
             })
-        })
     }
 
     /// The time of `columns` columns, in batched additions of one thread.
@@ -146,9 +154,7 @@ impl MsmPlan {
     /// Bytes of the chunks: points, raw points, scalars of one column, and raw scalars of each column on disk.
     fn chunks_bytes<P: Curve>(&self) -> u64 {
         let chunk = self.chunk();
-        // A chunk that is smaller than a frame brings a frame along.
-        let point_frame = frame_bytes_for(Point::<P>::BYTES, SRS_FRAME_BYTES_DEFAULT as usize) as u64;
-        let raw_points = (chunk * Point::<P>::BYTES as u64).max(point_frame);
+        let raw_points = (chunk * Point::<P>::BYTES as u64).max(point_frame_bytes::<P>() as u64);
         let raw_scalars = self.columns_on_disk * (chunk * 32).max(SCRATCH_FRAME_BYTES as u64);
         let points = chunk * size_of::<Point<P>>() as u64;
         self.chunks as u64 * (points + raw_points + chunk * 32 + raw_scalars)
@@ -215,6 +221,11 @@ impl MsmPlan {
     pub fn config(&self) -> &MsmConfig {
         &self.config
     }
+}
+
+/// Bytes of a frame of an SRS.
+fn point_frame_bytes<P: Curve>() -> usize {
+    frame_bytes_for(Point::<P>::BYTES, SRS_FRAME_BYTES_DEFAULT as usize)
 }
 
 /// The sums of `scalars[column][i] * bases[i]`. Vectors may be shorter than the bases.
