@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{Instruction, Operand, Operation, Target, run_in_lanes};
+use crate::kernels::backend::Backend;
 use crate::kernels::field::KernelField;
 
 /// Runs `instructions` over all rows of `inputs` and `outputs`, all of one length. `registers` has room for `count` vectors of a block's
@@ -16,13 +17,25 @@ pub fn evaluate<F: KernelField>(
     registers: &mut [F],
     count: usize,
 ) {
+    evaluate_on(Backend::detect(), instructions, inputs, outputs, registers, count);
+}
+
+/// As [`evaluate`], on this backend.
+pub(super) fn evaluate_on<F: KernelField>(
+    backend: Backend,
+    instructions: &[Instruction<F>],
+    inputs: &[&[F]],
+    outputs: &mut [&mut [F]],
+    registers: &mut [F],
+    count: usize,
+) {
     let len = outputs.first().map_or(0, |output| output.len());
     if len == 0 {
         return;
     }
     let block = registers.len().checked_div(count).unwrap_or(len);
     assert!(block > 0, "registers that hold one row");
-    let done = run_in_lanes(instructions, inputs, outputs, registers, count);
+    let done = run_in_lanes(backend, instructions, inputs, outputs, registers, count);
     for start in (done..len).step_by(block) {
         let rows = start..len.min(start + block);
         for instruction in instructions {

@@ -4,7 +4,8 @@
 //! where a column has four. They are in the backend's own Montgomery form there: loading a native value shifts it, and an output is
 //! multiplied by the native 1, which shifts it back.
 //!
-//! Bounds, for a prime with 63 p < R: every operand and every register is carried and below 16 p. So a product is below
+//! Bounds, for a prime with 63 p < R: every operand and every register is carried and below 16 p. A native value that was shifted by s bits
+//! is below `2^s p`, and lowered if that is 32 p. So a product is below
 //! `256 p / 63 + 2 p < 7 p`; with a summand it is below 23 p, and sums and differences plus 16 p
 //! are below 32 p: those are lowered, to less than 5 p.
 
@@ -70,10 +71,14 @@ pub struct Instruction<F> {
 /// Elements' room that eight values take in lanes.
 pub const SCALARS_PER_EIGHT: usize = 10;
 
+/// Native values that are shifted by no more bits are below the bound of operands as they are.
+const SHIFT_MAX: u32 = 4;
+
 /// Runs `instructions` over the first rows of `inputs` and `outputs`, all of one length, in wide lanes; gives the number of rows
-/// done: all but the last few, or none where there are no such lanes. `registers` has room for `count` vectors of at least eight
+/// done: all but the last few, or none where `backend` has no such lanes. `registers` has room for `count` vectors of at least eight
 /// values in lanes, [`SCALARS_PER_EIGHT`] each, or nothing is done. It holds no field elements afterwards.
 pub fn run_in_lanes<F: KernelField>(
+    backend: Backend,
     instructions: &[Instruction<F>],
     inputs: &[&[F]],
     outputs: &mut [&mut [F]],
@@ -87,7 +92,7 @@ pub fn run_in_lanes<F: KernelField>(
         registers,
         count,
     };
-    Backend::detect().run_wide(program).unwrap_or(0)
+    backend.run_wide(program).unwrap_or(0)
 }
 
 struct Program<'a, 'b, 'c, F> {
@@ -153,7 +158,11 @@ impl<F: KernelField, L> Block<'_, '_, '_, F, L> {
         match operand {
             Operand::Input(input) => {
                 let values = &self.inputs[input][self.start + vector * W..];
-                self.lanes.load_shifted(&values[..W])
+                let value = self.lanes.load_shifted(&values[..W]);
+                match L::SHIFT > SHIFT_MAX {
+                    true => self.lanes.sum_lowered(&value, &self.lanes.splat(&F::ZERO)),
+                    false => value,
+                }
             }
             Operand::Register(register) => {
                 let at = (register * self.vectors + vector) * L::SAVED_ELEMENTS;
