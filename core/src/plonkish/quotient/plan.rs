@@ -131,6 +131,16 @@ impl QuotientShape {
         (0..=most.ilog2()).map(|log| 1 << log).collect()
     }
 
+    /// Where what lies between the passes is put: without a file, where that is a small part of what there is.
+    fn scratch_in(&self, available_bytes: u64) -> Placement {
+        let columns = self.read.len() as u64 + 1 + (1 << self.log_cosets);
+        let frames = (SCALAR_BYTES << self.log_n).div_ceil(PAGE_BYTES as u64);
+        match columns * memory_bytes(frames, PAGE_BYTES as u64) <= available_bytes / 8 {
+            true => Placement::Memory,
+            false => Placement::Disk,
+        }
+    }
+
     /// Where the pieces are put.
     pub(super) fn results_in(&self, budget: &Budget) -> Placement {
         let piece_bytes = (SCALAR_BYTES << self.log_n).next_multiple_of(SCRATCH_FRAME_BYTES as u64);
@@ -196,37 +206,37 @@ impl QuotientPlan {
         results: Placement,
         tile_rows: Option<u64>,
     ) -> Result<Self, u64> {
-        let (mut best, mut needed) = (None::<((bool, u64), Self)>, u64::MAX);
         let roomy_bytes = available_bytes - available_bytes / RESERVED_SHARE;
-        for plan in Self::candidates(shape, available_bytes, results, tile_rows) {
-            let bytes = plan.leased_bytes();
-            needed = needed.min(bytes);
-            let cost = (bytes > roomy_bytes, plan.cost());
-            if bytes <= available_bytes && best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, plan));
+        let scratch = shape.scratch_in(available_bytes);
+        let mut needed = u64::MAX;
+        // All on disk takes least: where columns in memory leave too little for the rest, and for the number of bytes that would do.
+        for placements in [(scratch, results), (Placement::Disk, Placement::Disk)] {
+            let mut best = None::<((bool, u64), Self)>;
+            needed = u64::MAX;
+            for plan in Self::candidates(shape, placements, tile_rows) {
+                let bytes = plan.leased_bytes();
+                needed = needed.min(bytes);
+                let cost = (bytes > roomy_bytes, plan.cost());
+                if bytes <= available_bytes && best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                    best = Some((cost, plan));
+                }
+            }
+            if let Some((_, plan)) = best {
+                return Ok(plan);
             }
         }
-        best.map(|(_, plan)| plan).ok_or(needed)
+        Err(needed)
     }
 
     fn candidates(
         shape: &QuotientShape,
-        available_bytes: u64,
-        results: Placement,
+        (scratch, results): (Placement, Placement),
         forced_rows: Option<u64>,
     ) -> impl Iterator<Item = Self> {
         let (log_n, log_cosets) = (shape.log_n, shape.log_cosets);
-        let column_bytes = SCALAR_BYTES << log_n;
         let threads = rayon::current_num_threads();
         let in_flight = shape.in_flight(threads);
         let shared = Arc::new(shape.clone());
-        let columns = shape.read.len() as u64 + 1 + (1 << shape.log_cosets);
-        // Without a file, where that is a small part of what there is.
-        let in_memory = memory_bytes(column_bytes.div_ceil(PAGE_BYTES as u64), PAGE_BYTES as u64);
-        let scratch = match columns * in_memory <= available_bytes / 8 {
-            true => Placement::Memory,
-            false => Placement::Disk,
-        };
         // One row, where the matrix would have rows below the smallest frame.
         let splits = if log_n <= LOG_RUN_MIN {
             log_n..=log_n
