@@ -524,7 +524,7 @@ impl Frames {
 }
 
 /// The parts of `bytes` that ascending `ranges` name.
-fn parts_of<'a>(mut bytes: &'a mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&'a mut [u8]> {
+fn parts_of(mut bytes: &mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&mut [u8]> {
     let mut done = 0;
     let part = |range: Range<usize>| {
         let (part, rest) = std::mem::take(&mut bytes)[range.start - done..].split_at_mut(range.len());

@@ -316,9 +316,10 @@ impl<F: KernelField> WideKernel<F> for Butterflies {
                 let factor = chosen.map(|factor| lanes.factor(&factor));
                 let [v0, v1, v2, v3] = &mut kept;
                 let mut both = |low: usize, high: usize, factor: F| {
-                    for lane in 0..W {
-                        let (a, b) = (wanted[low][lane], wanted[high][lane] * factor);
-                        (wanted[low][lane], wanted[high][lane]) = (a + b, a - b);
+                    let (below, above) = wanted.split_at_mut(high);
+                    for (low, high) in below[low].iter_mut().zip(&mut above[0]) {
+                        let (a, b) = (*low, *high * factor);
+                        (*low, *high) = (a + b, a - b);
                     }
                 };
                 match round % 4 {

@@ -168,6 +168,9 @@ mod tests {
         }
     }
 
+    /// An operation, and what it means.
+    type Case<'a, F> = (Operation<F>, &'a dyn Fn(F, F) -> F);
+
     /// Every operation, over inputs and over what others left in registers, on every backend that the machine has.
     fn programs_against_arkworks<F: KernelField>() {
         use Operand::{Input, Register};
@@ -189,7 +192,7 @@ mod tests {
                     (Input(1), Register(0)),
                     (Register(1), Input(0)),
                 ] {
-                    let operations: [(Operation<F>, &dyn Fn(F, F) -> F); 12] = [
+                    let operations: [Case<F>; 12] = [
                         (Operation::Sum(a, b), &|a, b| a + b),
                         (Operation::Difference(a, b), &|a, b| a - b),
                         (Operation::Product(a, b), &|a, b| a * b),
