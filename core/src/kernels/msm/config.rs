@@ -52,7 +52,7 @@ impl MsmConfig {
         Self { backend, ..self }
     }
 
-    /// The same for [`super::Msm::run`] with so many chunks (of at most a block) in memory.
+    /// The same for `Msm::run` with so many chunks (of at most a block) in memory.
     pub fn in_chunks(self, chunks: usize) -> Self {
         Self { chunks, ..self }
     }
@@ -159,7 +159,7 @@ impl MsmConfig {
         windows.div_ceil(windows.div_ceil(self.threads))
     }
 
-    /// Parts of a window in [`super::Msm::run`], a power of two: so many that each thread has one.
+    /// Parts of a window in `Msm::run`, a power of two: so many that each thread has one.
     pub(crate) fn window_parts<P: Curve>(&self) -> usize {
         let parts = self.threads.div_ceil(self.columns * self.windows::<P>());
         parts.next_power_of_two().min(self.buckets_per_window())
