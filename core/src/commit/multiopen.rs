@@ -66,8 +66,6 @@ const LONE_TIMES: u64 = 8;
 const POINTS_AHEAD: u64 = 1;
 /// Numbers of chunks in memory that are tried: some are added while the next is made.
 const CHUNKS: [usize; 4] = [1, 2, 3, 4];
-/// Bits of a window that are tried.
-const WINDOW_BITS: std::ops::RangeInclusive<u32> = 2..=16;
 /// What a scalar of a column, of a quotient, and a point cost until they are added, in batched additions.
 const COLUMN_COST: f64 = 0.3;
 const QUOTIENT_COST: f64 = 0.5;
@@ -79,8 +77,6 @@ const WRITER_CHUNKS: u64 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpeningPlan {
     chunk: u64,
-    /// Chunks of the MSM in memory.
-    chunks: usize,
     config: MsmConfig,
     leased_bytes: u64,
 }
@@ -128,7 +124,7 @@ impl OpeningPlan {
             while msm_chunk >= chunk {
                 for (chunks, window_bits) in CHUNKS
                     .into_iter()
-                    .flat_map(|n| WINDOW_BITS.map(move |bits| (n, bits)))
+                    .flat_map(|n| MsmConfig::WINDOW_BITS.map(move |bits| (n, bits)))
                 {
                     let config =
                         MsmConfig::new(window_bits, msm_chunk as usize, 1, threads).in_chunks(chunks);
@@ -139,7 +135,6 @@ impl OpeningPlan {
                     if leased_bytes <= available_bytes && best.is_none_or(|(least, _)| cost < least) {
                         let plan = Self {
                             chunk,
-                            chunks,
                             config,
                             leased_bytes,
                         };
@@ -295,7 +290,7 @@ fn divide_in_turn<P: Curve<ScalarField: Element>>(
             len: 0,
         })
     };
-    let mut chunks = (0..plan.chunks).map(chunk).collect::<Result<Vec<_>>>()?;
+    let mut chunks = (0..plan.config.chunks()).map(chunk).collect::<Result<Vec<_>>>()?;
     // Behind a lock that is never waited for, since chunks are filled one after the other.
     let source = Mutex::new((
         totals::<P::ScalarField>(workspace, &plan)?,
@@ -344,7 +339,7 @@ fn rehearse<P: Curve<ScalarField: Element>>(
     descending_sum::<P>(bases, msm_chunk, &mut |_: u64, _: &mut [u8]| Ok(()))?;
     let _msm = (
         hold(plan.config.workspace_bytes::<P>())?,
-        hold(plan.chunks as u64 * msm_chunk * size_of::<Point<P>>() as u64)?,
+        hold(plan.config.chunks() as u64 * msm_chunk * size_of::<Point<P>>() as u64)?,
         hold(bases.reader_bytes(msm_chunk, POINTS_AHEAD))?,
     );
     bases.count_read();

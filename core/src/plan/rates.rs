@@ -96,8 +96,8 @@ impl Rates {
             .iter()
             .map(Point::<g1::Config>::from_affine::<g1::Config>)
             .collect();
-        // About the window that a sum over so many points would take.
-        let config = MsmConfig::new(log_len - 3, len, 1, rayon::current_num_threads());
+        // About the window that a sum over so many points would take, and chunks in flight as there.
+        let config = MsmConfig::new(log_len - 3, len / 4, 1, rayon::current_num_threads()).in_chunks(2);
         let sums = per_second(|| {
             let mut msm = Msm::<g1::Config>::new(config);
             msm.update(&points, &[&values]);

@@ -23,8 +23,6 @@ use crate::{Error, Result};
 const LOG_CHUNK_MAX: u32 = 16;
 /// Numbers of chunks in memory that are tried.
 const CHUNKS: [usize; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
-/// Bits of a window that are tried.
-const WINDOW_BITS: std::ops::RangeInclusive<u32> = 2..=16;
 /// Reading, checking and decoding a base, or doing so with a scalar and recoding it, in batched additions.
 const FILL_COST: f64 = 1.0;
 /// Sorting a base into a window's buckets once more, in batched additions.
@@ -36,8 +34,6 @@ const TOUCH_COST: f64 = 0.004;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MsmPlan {
     config: MsmConfig,
-    /// Chunks in memory.
-    chunks: usize,
     columns_on_disk: u64,
 }
 
@@ -101,11 +97,10 @@ impl MsmPlan {
                         || *chunks <= threads + 1 && *chunks as u64 <= points.div_ceil(1 << log_chunk)
                 });
                 chunks.flat_map(move |chunks| {
-                    WINDOW_BITS.map(move |window_bits| {
+                    MsmConfig::WINDOW_BITS.map(move |window_bits| {
                         let config = MsmConfig::new(window_bits, 1 << log_chunk, columns, threads);
                         Self {
                             config: config.in_chunks(chunks),
-                            chunks,
                             columns_on_disk: columns_on_disk as u64,
                         }
                     })
@@ -124,7 +119,7 @@ impl MsmPlan {
             columns_in_pass * (config.cost::<P>(points) + again * bases * config.windows::<P>() as f64);
         let fill_cost = FILL_COST * (1.0 + columns_in_pass);
         let filling = fill_cost * bases;
-        let pass = match self.chunks {
+        let pass = match self.chunks() {
             1 => adding / threads + filling,
             chunks => ((adding + filling) / threads).max(filling / (chunks - 1) as f64),
         };
@@ -148,7 +143,7 @@ impl MsmPlan {
             columns,
             config.threads(),
         )
-        .in_chunks(self.chunks)
+        .in_chunks(self.chunks())
     }
 
     /// Bytes of the chunks: points, raw points, scalars of one column, and raw scalars of each column on disk.
@@ -157,7 +152,7 @@ impl MsmPlan {
         let raw_points = (chunk * Point::<P>::BYTES as u64).max(point_frame_bytes::<P>() as u64);
         let raw_scalars = self.columns_on_disk * (chunk * 32).max(SCRATCH_FRAME_BYTES as u64);
         let points = chunk * size_of::<Point<P>>() as u64;
-        self.chunks as u64 * (points + raw_points + chunk * 32 + raw_scalars)
+        self.chunks() as u64 * (points + raw_points + chunk * 32 + raw_scalars)
     }
 
     /// Bytes that [`msm`] leases.
@@ -175,7 +170,7 @@ impl MsmPlan {
         P: Curve<ScalarField: Element>,
         Point<P>: Element,
     {
-        let (workspace, chunk, chunks) = (bases.workspace(), self.chunk(), self.chunks as u64);
+        let (workspace, chunk, chunks) = (bases.workspace(), self.chunk(), self.chunks() as u64);
         let per_pass = self.columns_per_pass(scalars.len());
         let scalar_bytes = <P::ScalarField as Element>::BYTES as u64;
         let hold = |bytes| workspace.hold(bytes, "MSM");
@@ -214,7 +209,7 @@ impl MsmPlan {
 
     /// Chunks in memory.
     pub fn chunks(&self) -> usize {
-        self.chunks
+        self.config.chunks()
     }
 
     /// The kernel's configuration.
@@ -272,7 +267,7 @@ where
         columns = plan.columns(),
         window_bits = plan.config.window_bits(),
         chunk = plan.chunk(),
-        chunks = plan.chunks,
+        chunks = plan.chunks(),
         leased_bytes = plan.leased_bytes::<P>(),
         "streamed MSM"
     );
@@ -363,7 +358,7 @@ where
             kernel,
             _kernel_bytes: kernel_bytes,
             chunk: plan.chunk(),
-            buffers: (0..plan.chunks).map(|_| buffers()).collect::<Result<_>>()?,
+            buffers: (0..plan.chunks()).map(|_| buffers()).collect::<Result<_>>()?,
         })
     }
 

@@ -4,24 +4,19 @@
 //! each bucket costs 2.2 at the end ([`super::reduce`]) and 0.02 per block of bases (clearing and walking counters). The
 //! window that costs least among those whose workspace fits the lease is taken.
 
+use std::ops::RangeInclusive;
+
 use crate::error::{Error, Result};
 use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::digits::{self, Digits};
-use crate::kernels::msm::window::{Sorted, Worker};
+use crate::kernels::msm::window::Worker;
 
-/// Digits are kept in 16 bits.
-const WINDOW_BITS_MAX: u32 = 16;
-const WINDOW_BITS_MIN: u32 = 2;
 /// Bases per block at most: 4 MiB of points of 64 bytes.
 const BLOCK_POINTS_MAX: usize = 1 << 16;
 const BLOCK_POINTS_MIN: usize = 1 << 8;
 /// What memory comes in.
 const PAGE_BYTES: usize = 4096;
-/// Tasks per thread that even out the threads' shares. Few threads have a window each, whose additions share inversions best.
-const TASKS_PER_THREAD_MAX: usize = 4;
-/// Fewer points share too few inversions.
-const TASK_POINTS_MIN: usize = 1 << 10;
 
 /// Window, block and split of a streamed MSM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +30,16 @@ pub struct MsmConfig {
 }
 
 impl MsmConfig {
+    /// Bits that a window may have: digits are kept in 16 bits.
+    pub(crate) const WINDOW_BITS: RangeInclusive<u32> = 2..=16;
+
     /// A configuration by hand. `window_bits` is brought into 2..=16, the others to at least 1 (`block_points`: 256 to 2^20).
     pub fn new(window_bits: u32, block_points: usize, columns: usize, threads: usize) -> Self {
         Self {
-            window_bits: window_bits.clamp(WINDOW_BITS_MIN, WINDOW_BITS_MAX),
+            window_bits: window_bits.clamp(*Self::WINDOW_BITS.start(), *Self::WINDOW_BITS.end()),
             block_points: block_points.clamp(BLOCK_POINTS_MIN, 1 << 20),
             columns: columns.max(1),
-            chunks: 0,
+            chunks: 1,
             threads: threads.max(1),
             backend: Backend::detect(),
         }
@@ -52,14 +50,22 @@ impl MsmConfig {
         Self { backend, ..self }
     }
 
-    /// The same for `Msm::run` with so many chunks (of at most a block) in memory.
+    /// The same with so many chunks (of at most a block) in memory instead of one, at least one: some are added while others are made.
     pub fn in_chunks(self, chunks: usize) -> Self {
-        Self { chunks, ..self }
+        Self {
+            chunks: chunks.max(1),
+            ..self
+        }
+    }
+
+    /// Chunks in memory.
+    pub fn chunks(&self) -> usize {
+        self.chunks
     }
 
     /// Blocks of digits of one column that are kept.
     pub(super) fn digit_sets(&self) -> usize {
-        (self.chunks * self.columns).max(1)
+        self.chunks * self.columns
     }
 
     /// The instructions that additions use.
@@ -67,17 +73,19 @@ impl MsmConfig {
         self.backend
     }
 
-    /// The fastest configuration for sums over `points` bases whose workspace fits `lease_bytes`.
+    /// The fastest configuration for sums over `points` bases whose workspace fits `lease_bytes`, with two chunks in memory.
     ///
     /// Errors: [`Error::BudgetTooSmall`], naming the least that works.
     pub fn choose<P: Curve>(points: u64, columns: usize, threads: usize, lease_bytes: u64) -> Result<Self> {
-        let smallest = Self::new(WINDOW_BITS_MIN, BLOCK_POINTS_MIN, columns, threads);
+        let with =
+            |window_bits, block_points| Self::new(window_bits, block_points, columns, threads).in_chunks(2);
+        let smallest = with(*Self::WINDOW_BITS.start(), BLOCK_POINTS_MIN);
         let mut best = None;
         let mut block_points = BLOCK_POINTS_MAX;
         while block_points >= BLOCK_POINTS_MIN {
             let useful = block_points == BLOCK_POINTS_MIN || (block_points as u64) < 2 * points;
-            for window_bits in WINDOW_BITS_MIN..=WINDOW_BITS_MAX {
-                let candidate = Self::new(window_bits, block_points, columns, threads);
+            for window_bits in Self::WINDOW_BITS {
+                let candidate = with(window_bits, block_points);
                 if useful && candidate.workspace_bytes::<P>() <= lease_bytes {
                     let cost = candidate.cost::<P>(points);
                     if best.is_none_or(|(_, least)| cost < least) {
@@ -112,7 +120,7 @@ impl MsmConfig {
     pub fn workspace_bytes<P: Curve>(&self) -> u64 {
         self.block_bytes::<P>()
             + self.digit_sets() as u64 * Digits::bytes(self.windows::<P>(), self.block_points)
-            + self.threads as u64 * (Sorted::bytes(self) + Worker::<P, Vec<Point<P>>>::bytes(self))
+            + self.threads as u64 * Worker::<P, Vec<Point<P>>>::bytes(self)
     }
 
     /// Bytes of its blocks of points, each in whole pages: buckets (columns * windows * 2^(window_bits - 1) points), and per thread the
@@ -153,21 +161,9 @@ impl MsmConfig {
         1 << (self.window_bits - 1)
     }
 
-    /// How many windows are sorted before their points are added: one a thread, in equal groups.
-    pub(super) fn windows_together<P: Curve>(&self) -> usize {
-        let windows = self.windows::<P>();
-        windows.div_ceil(windows.div_ceil(self.threads))
-    }
-
-    /// Parts of a window in `Msm::run`, a power of two: so many that each thread has one.
+    /// Parts of a window, a power of two: so many that each thread has one.
     pub(crate) fn window_parts<P: Curve>(&self) -> usize {
         let parts = self.threads.div_ceil(self.columns * self.windows::<P>());
         parts.next_power_of_two().min(self.buckets_per_window())
-    }
-
-    /// Points of one task of a group that has so many: enough tasks for the threads to share evenly.
-    pub(super) fn task_points(&self, points: usize) -> usize {
-        let tasks = self.threads * (self.threads / 2).clamp(1, TASKS_PER_THREAD_MAX);
-        points.div_ceil(tasks).max(TASK_POINTS_MIN)
     }
 }

@@ -9,9 +9,7 @@
 //! Scalars above r/2 are negated with their base: -1 is as cheap as 1, and windows above a small scalar cost nothing.
 //!
 //! Shapes: bases as [`super::curve::Point`], scalars in Montgomery form, one slice of scalars per column; several columns
-//! share one pass over the bases. Over the rayon pool, some windows are sorted, then ranges of their buckets with equal shares of the
-//! points are added to; a chunk's
-//! [`Msm::update`] may run while another thread reads the next chunk.
+//! share one pass over the bases. A chunk is added window by window over the rayon pool, beside the making of the next ones (`pipeline`).
 //!
 //! Memory: [`MsmConfig::workspace_bytes`], of which columns * windows * 2^(window_bits - 1) points are buckets; nothing else is
 //! allocated after [`Msm::new`], and nothing depends on n.
@@ -30,10 +28,9 @@ use std::sync::{Mutex, PoisonError};
 
 use ark_ec::short_weierstrass::Projective;
 use ark_ff::AdditiveGroup;
-use rayon::prelude::*;
 
 use super::curve::{Curve, Point};
-use window::{Sorted, Worker};
+use window::Worker;
 
 pub use bucket_adder::BucketAdder;
 pub use config::MsmConfig;
@@ -45,10 +42,8 @@ pub struct Msm<P: Curve, B = Vec<Point<P>>> {
     config: MsmConfig,
     /// Column after column, window after window, bucket after bucket (of digits 1, 2, ...).
     buckets: B,
-    /// Those of [`Msm::update`], and of the chunks of [`Msm::run`], column after column.
+    /// Those of the chunks in memory, column after column.
     digits: Vec<Digits>,
-    /// One for each window of a group, or for each thread.
-    sorted: Vec<Sorted>,
     workers: Vec<Worker<P, B>>,
 }
 
@@ -75,7 +70,6 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
             workers: (0..config.threads())
                 .map(|_| worker())
                 .collect::<Result<_, E>>()?,
-            sorted: (0..config.threads()).map(|_| Sorted::new(&config)).collect(),
             buckets: block(buckets)?,
             digits: (0..config.digit_sets())
                 .map(|_| Digits::new(config.windows::<P>(), config.window_bits(), config.block_points()))
@@ -97,18 +91,26 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
         for column in scalars {
             assert_eq!(column.len(), bases.len(), "one scalar per base");
         }
-        let column_buckets = self.config.windows::<P>() * self.config.buckets_per_window();
-        let Some(digits) = self.digits.first_mut() else {
-            return;
-        };
-        for first in (0..bases.len()).step_by(self.config.block_points()) {
-            let end = (first + self.config.block_points()).min(bases.len());
-            for (column, buckets) in scalars.iter().zip(self.buckets.chunks_mut(column_buckets)) {
-                digits.fill(&column[first..end]);
-                let sorted = &mut self.sorted;
-                let bases = &bases[first..end];
-                add_block(&self.config, bases, digits, buckets, sorted, &mut self.workers);
-            }
+        let block_points = self.config.block_points();
+        let mut blocks: Vec<&[Point<P>]> = vec![&[]; self.config.chunks()];
+        let count = (bases.len().div_ceil(block_points), Fillings::SideBySide);
+        let added = self.run(
+            count,
+            &mut blocks,
+            |index, block, digits| {
+                let first = index * block_points;
+                let end = (first + block_points).min(bases.len());
+                *block = &bases[first..end];
+                for (digits, column) in digits.iter_mut().zip(scalars) {
+                    digits.fill(&column[first..end]);
+                }
+                Ok::<_, Infallible>(())
+            },
+            |block| block,
+        );
+        match added {
+            Ok(()) => {}
+            Err(never) => match never {},
         }
     }
 
@@ -142,39 +144,6 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
     /// The configuration.
     pub fn config(&self) -> &MsmConfig {
         &self.config
-    }
-}
-
-/// Adds one block of bases to the buckets of one column.
-fn add_block<P: Curve, B: DerefMut<Target = [Point<P>]> + Send>(
-    config: &MsmConfig,
-    bases: &[Point<P>],
-    digits: &Digits,
-    buckets: &mut [Point<P>],
-    sorted: &mut [Sorted],
-    workers: &mut [Worker<P, B>],
-) {
-    let together = config.windows_together::<P>();
-    let windows = buckets.chunks_mut(config.buckets_per_window() * together);
-    for (group, buckets) in windows.enumerate() {
-        let windows = buckets.len() / config.buckets_per_window();
-        let sorted = &mut sorted[..windows];
-        (sorted.par_iter_mut().enumerate()).for_each(|(i, sorted)| {
-            sorted.sort(digits, group * together + i, 0, config.buckets_per_window())
-        });
-        let task_points = config.task_points(sorted.iter().map(Sorted::points).sum());
-        let windows = buckets.chunks_mut(config.buckets_per_window()).zip(&*sorted);
-        let tasks = windows.flat_map(|(buckets, sorted)| {
-            let mut rest = buckets;
-            sorted.ranges(task_points).map(move |range| {
-                let (buckets, behind) = std::mem::take(&mut rest).split_at_mut(range.len());
-                rest = behind;
-                (sorted, range, buckets)
-            })
-        });
-        for_each_task(workers, tasks, |worker, (sorted, range, buckets)| {
-            worker.add(bases, sorted, range, buckets);
-        });
     }
 }
 

@@ -18,7 +18,7 @@ use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::Msm;
 use crate::kernels::msm::config::MsmConfig;
 use crate::kernels::msm::digits::Digits;
-use crate::kernels::msm::window::{Sorted, Worker};
+use crate::kernels::msm::window::Worker;
 
 /// Which chunks may be filled at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,12 +138,9 @@ impl<W, E> State<W, E> {
     }
 }
 
-/// The memory of one thread.
-type Tools<'a, P, B> = (&'a mut Worker<P, B>, &'a mut Sorted);
-
 /// What all threads share.
 struct Pass<'a, P: Curve, B, S, E, Fill, Points> {
-    state: Mutex<State<Tools<'a, P, B>, E>>,
+    state: Mutex<State<&'a mut Worker<P, B>, E>>,
     slots: Vec<RwLock<Slot<'a, S>>>,
     parts: Vec<Part<'a, P>>,
     fill: Fill,
@@ -159,32 +156,32 @@ where
     Fill: Fn(usize, &mut S, &mut [Digits]) -> Result<(), E> + Sync,
     Points: Fn(&S) -> &[Point<P>] + Sync,
 {
-    fn state(&self) -> MutexGuard<'_, State<Tools<'a, P, B>, E>> {
+    fn state(&self) -> MutexGuard<'_, State<&'a mut Worker<P, B>, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts as many threads as have something to do.
     fn start<'s>(&'s self, scope: &Scope<'s>) {
-        let started: Vec<Tools<'a, P, B>> = {
+        let started: Vec<&'a mut Worker<P, B>> = {
             let mut state = self.state();
             let count = state.ready().min(state.idle.len());
             let from = state.idle.len() - count;
             state.idle.drain(from..).collect()
         };
-        for tools in started {
-            scope.spawn(move |scope| self.run(scope, tools));
+        for worker in started {
+            scope.spawn(move |scope| self.run(scope, worker));
         }
     }
 
     /// Does jobs while there are any.
-    fn run<'s>(&'s self, scope: &Scope<'s>, (worker, sorted): Tools<'a, P, B>) {
+    fn run<'s>(&'s self, scope: &Scope<'s>, worker: &'a mut Worker<P, B>) {
         loop {
             let job = {
                 let mut state = self.state();
                 match state.take_job() {
                     Some(job) => job,
                     // With the lock that the search had: nothing has become ready since.
-                    None => return state.idle.push((worker, sorted)),
+                    None => return state.idle.push(worker),
                 }
             };
             match job {
@@ -197,7 +194,7 @@ where
                     }
                 }
                 Job::Add { part, chunk } => {
-                    self.add(worker, sorted, &self.parts[part], chunk);
+                    self.add(worker, &self.parts[part], chunk);
                     self.state().added(part, chunk);
                 }
             }
@@ -212,13 +209,17 @@ where
         (self.fill)(chunk, buffers, digits)
     }
 
-    fn add(&self, worker: &mut Worker<P, B>, sorted: &mut Sorted, part: &Part<'_, P>, chunk: usize) {
+    fn add(&self, worker: &mut Worker<P, B>, part: &Part<'_, P>, chunk: usize) {
         let slot = &self.slots[chunk % self.slots.len()];
         let slot = slot.read().unwrap_or_else(PoisonError::into_inner);
         let mut buckets = part.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let len = buckets.len();
-        sorted.sort(&slot.digits[part.column], part.window, part.first_bucket, len);
-        worker.add((self.points)(slot.buffers), sorted, 0..len, &mut buckets);
+        let digits = &slot.digits[part.column];
+        worker.add(
+            (self.points)(slot.buffers),
+            (digits, part.window),
+            part.first_bucket,
+            &mut buckets,
+        );
     }
 }
 
@@ -237,7 +238,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]> + Send> Msm<P, B> {
         points: impl Fn(&S) -> &[Point<P>] + Sync,
     ) -> Result<(), E> {
         let config = self.config;
-        let idle = self.workers.iter_mut().zip(&mut self.sorted).collect();
+        let idle = self.workers.iter_mut().collect();
         let parts = parts(&config, &mut self.buckets);
         let progress = Progress {
             chunk: 0,

@@ -7,6 +7,7 @@ use ark_ff::{UniformRand, Zero};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rayon::prelude::*;
 
 use super::*;
 use crate::kernels::backend::Backend;

@@ -1,12 +1,12 @@
 //! One window of one block of bases into its buckets.
 //!
-//! Counting sort of base indices by digit ([`Sorted`]), then, for one range of buckets with about as many points as the others
-//! (a [`Worker`] each), strip of buckets after strip, rounds, each two queues of additions. Of every bucket's run of points the last one, if their number is odd, is added to the resident bucket; the
+//! Counting sort of base indices by digit, for all of the window's buckets or a range of them, then, strip of buckets after strip, rounds,
+//! each two queues of additions. Of every bucket's run of points the last one, if their number is odd, is added to the resident bucket; the
 //! others are added in pairs, into half as many points of the work array. The first round takes points from the bases, later ones from the work array, where the
 //! upper half of a run is added to the lower half in place. Queues are made without branches on the length of
 //! runs as far as it is short. Memory per worker: [`Worker::bytes`] and a block of points.
 
-use std::ops::{DerefMut, Range};
+use std::ops::DerefMut;
 
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::MsmConfig;
@@ -28,9 +28,7 @@ struct Run {
 }
 
 /// The base indices of a block, sorted by their digit in one window.
-pub(super) struct Sorted {
-    /// Buckets that it was sorted into.
-    buckets: usize,
+struct Sorted {
     /// Ends of the buckets' runs in `order`.
     ends: Vec<u32>,
     /// Base index * 2 + whether its digit is negative, sorted by bucket.
@@ -38,23 +36,21 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    pub(super) fn new(config: &MsmConfig) -> Self {
+    fn new(config: &MsmConfig) -> Self {
         Self {
-            buckets: 0,
             ends: vec![0; config.buckets_per_window()],
             order: vec![0; config.block_points() + COPIED],
         }
     }
 
-    pub(super) fn bytes(config: &MsmConfig) -> u64 {
+    fn bytes(config: &MsmConfig) -> u64 {
         ((config.buckets_per_window() + config.block_points() + COPIED) * size_of::<u32>()) as u64
     }
 
     /// Sorts the bases whose digit in `window` has a magnitude in `first_bucket + 1 ..= first_bucket + buckets`: bucket 0 is then
     /// `first_bucket`.
-    pub(super) fn sort(&mut self, digits: &Digits, window: usize, first_bucket: usize, buckets: usize) {
+    fn sort(&mut self, digits: &Digits, window: usize, first_bucket: usize, buckets: usize) {
         let bucket_of = |digit: i16| usize::from(digit.unsigned_abs()).wrapping_sub(first_bucket + 1);
-        self.buckets = buckets;
         let ends = &mut self.ends[..buckets];
         ends.fill(0);
         for (_, piece) in digits.pieces(window) {
@@ -79,35 +75,11 @@ impl Sorted {
             }
         }
     }
-
-    /// Bases that have a bucket.
-    pub(super) fn points(&self) -> usize {
-        self.begin(self.buckets)
-    }
-
-    /// The first place in `order` of a bucket, or the end.
-    fn begin(&self, bucket: usize) -> usize {
-        bucket
-            .checked_sub(1)
-            .map_or(0, |before| self.ends[before] as usize)
-    }
-
-    /// Ranges of buckets, in order, each with `points` points or a bucket more, but for the last. Buckets behind the last point are in
-    /// none.
-    pub(super) fn ranges(&self, points: usize) -> impl Iterator<Item = Range<usize>> {
-        let mut start = 0;
-        std::iter::from_fn(move || {
-            let begin = self.begin(start);
-            let enough = (begin + points.max(1)).min(self.points());
-            let full = begin < enough;
-            let end = self.ends[..self.buckets].partition_point(|end| (*end as usize) < enough) + 1;
-            full.then(|| std::mem::replace(&mut start, end)..end)
-        })
-    }
 }
 
 /// The memory of one thread.
 pub(super) struct Worker<P: Curve, B> {
+    sorted: Sorted,
     adder: Adder<P>,
     /// Additions into the work array.
     pairs: Vec<Pair>,
@@ -132,6 +104,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
     pub(super) fn new(config: &MsmConfig, work: B) -> Self {
         let buckets = config.buckets_per_window();
         Self {
+            sorted: Sorted::new(config),
             adder: Adder::new(config.backend()),
             pairs: vec![[0; 2]; pairs_max(config) + COPIED / 2],
             joins: vec![[0; 2]; buckets + 1],
@@ -150,45 +123,46 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
         let buckets = config.buckets_per_window();
         let queues = (pairs_max(config) + COPIED / 2 + buckets + 1) * size_of::<Pair>();
         let runs = (runs_max(config) + 1) * size_of::<Run>();
-        Adder::<P>::bytes() + (queues + runs) as u64
+        Sorted::bytes(config) + Adder::<P>::bytes() + (queues + runs) as u64
     }
 
-    /// Adds the bases of the buckets in `range` to them.
+    /// Adds the bases whose digit in a window belongs to one of `buckets`, of which the first is the window's bucket `first_bucket`.
     pub(super) fn add(
         &mut self,
         bases: &[Point<P>],
-        sorted: &Sorted,
-        range: Range<usize>,
+        (digits, window): (&Digits, usize),
+        first_bucket: usize,
         buckets: &mut [Point<P>],
     ) {
-        let mut begin = sorted.begin(range.start);
+        self.sorted.sort(digits, window, first_bucket, buckets.len());
+        let mut begin = 0;
         for (strip, buckets) in buckets.chunks_mut(STRIP_BUCKETS).enumerate() {
-            let start = range.start + strip * STRIP_BUCKETS;
-            let ends = &sorted.ends[start..start + buckets.len()];
-            let mut runs = self.first_round(bases, sorted, buckets, ends, begin);
+            let start = strip * STRIP_BUCKETS;
+            let mut runs = self.first_round(bases, buckets, start, begin);
             while runs > 0 {
                 runs = self.next_round(runs, buckets);
             }
-            begin = ends.last().map_or(begin, |end| *end as usize);
+            begin = self.sorted.ends[start + buckets.len() - 1] as usize;
         }
     }
 
-    /// Adds the bases in pairs, the odd ones to buckets, whose runs end at `ends`, the first one beginning at `begin`. Gives the
-    /// number of runs that are left.
+    /// Adds the bases in pairs, the odd ones to buckets, of which the first is the `start`th that was sorted into, and whose runs start at
+    /// `begin`. Gives the number of runs that are left.
     fn first_round(
         &mut self,
         bases: &[Point<P>],
-        sorted: &Sorted,
         buckets: &mut [Point<P>],
-        ends: &[u32],
+        start: usize,
         mut begin: usize,
     ) -> usize {
+        let Sorted { ends, order } = &self.sorted;
+        let ends = &ends[start..start + buckets.len()];
         let (mut paired, mut joins, mut runs) = (0, 0, 0);
         for (bucket, end) in ends.iter().enumerate() {
             let end = *end as usize;
             let half = (end - begin) / 2;
             for copied in (0..half.max(1)).step_by(COPIED / 2) {
-                let from = &sorted.order[begin + 2 * copied..][..COPIED];
+                let from = &order[begin + 2 * copied..][..COPIED];
                 let to = &mut self.pairs[paired + copied..][..COPIED / 2];
                 to.as_flattened_mut().copy_from_slice(from);
             }
@@ -198,7 +172,7 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
                 start: paired as u32,
                 len: half as u32,
             };
-            self.joins[joins] = [bucket as u32, sorted.order[end.max(1) - 1]];
+            self.joins[joins] = [bucket as u32, order[end.max(1) - 1]];
             paired += half;
             runs += usize::from(half > 0);
             joins += (end - begin) % 2;
