@@ -11,7 +11,7 @@
 //! Then each may take up to its share, `needed + an equal part of the rest`, and keeps no more columns in memory: with all
 //! columns on disk, a task works in every budget from its minimum on. Tasks are admitted in the order in which they came. Shares only
 //! change between stages: the caller holds the workspace's turn when it opens an account. A task that is alone keeps columns in memory as
-//! long as so much stays free as its [dry run](crate::plan::reserve_bytes) said ([`Account::reserve`]).
+//! long as so much stays free as its [dry run](crate::plan::rehearse) said ([`Account::reserve`]).
 //!
 //! A lease belongs to the account of its thread: the one that the thread has [entered](Account::enter), and on threads of the
 //! session's pool the one whose turn it is. Leases that outlive their account, and those of no account, count as held by no task.

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use spillproof_format::FrameKey;
-
-use super::frames::{DIGEST_BYTES, Digests, DryFile, Frames, PendingFrames, Run, memory_bytes};
+use super::frames::{DIGEST_BYTES, DryFile, Frames, PendingFrames, Run, memory_bytes};
 use super::reader::{JOB_ELEMENTS, run_jobs};
 use super::tag::TagPlaces;
 use super::{Column, Element, Placement, Region, Workspace, scratch_frame_bytes};
@@ -119,7 +117,7 @@ impl<E: Element> Draft<E> {
             let frames = dry_frames::<E>(workspace, dry_run, what, (frames, frame_bytes), placement)?;
             return Ok(Self::over(workspace, Arc::new(frames), 0, len));
         }
-        let shape = (frames, frame_bytes);
+        let (shape, tags) = ((frames, frame_bytes), TagPlaces::of::<E>(frame_bytes as u64));
         // Frames that were not written are not read.
         let in_memory = memory_bytes(frames, frame_bytes as u64) as usize;
         let buffer = || (workspace.budget).buffer_to_fill(in_memory, what.to_string());
@@ -130,16 +128,8 @@ impl<E: Element> Draft<E> {
             Placement::Auto => None,
         };
         let frames = match in_memory {
-            Some(buffer) => Frames::in_memory(workspace, buffer, what.to_string(), shape),
-            None => {
-                let digests = match TagPlaces::of::<E>(frame_bytes as u64) {
-                    Some(places) => Digests::Tags(places),
-                    None => Digests::in_memory(workspace, frames)?,
-                };
-                let file = workspace.storage.scratch(what, bytes)?;
-                let key = FrameKey::new(rand::random(), rand::random());
-                Frames::in_file(workspace, (file, 0), shape, key, digests)
-            }
+            Some(buffer) => Frames::in_memory(workspace, buffer, what.to_string(), shape, tags),
+            None => Frames::scratch(workspace, what, shape, tags)?,
         };
         Ok(Self::over(workspace, Arc::new(frames), 0, len))
     }
@@ -283,6 +273,7 @@ impl<E: Element> Draft<E> {
     }
 
     fn into_column(self) -> Column<E> {
+        self.workspace.residents.enter(&self.frames);
         Column {
             frames: self.frames,
             first_frame: self.first_frame,

@@ -4,11 +4,12 @@
 //! wrong place and a frame of an earlier file are all the same error. Digests of a container, and of elements that fill their bytes, are in
 //! memory: 32 bytes a frame, leased. All other frames carry theirs with them ([`super::tag`]), and take no memory.
 //! A set of frames lives in a file or, when it is small, in one leased buffer; no caller can tell. What never leaves memory is
-//! not hashed: behind the frames there, a bit for each says that it was written.
+//! not hashed: behind the frames there, a bit for each says that it was written. It can be moved to a file later
+//! ([`Frames::move_to_disk`]), by a task that needs the memory.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rayon::prelude::*;
 use spillproof_format::FrameKey;
@@ -66,13 +67,55 @@ enum Backing {
         base_offset: u64,
         digests: Digests,
     },
-    /// The frames, and then a bit for each.
-    Memory(RwLock<Buffer>),
+    Memory(InMemory),
     /// Nowhere: the frames of a dry run, which hold what frames with bytes would.
     Dry {
         file: Option<DryFile>,
         _held: [Option<Lease>; 2],
     },
+}
+
+/// Frames that were written to memory.
+struct InMemory {
+    place: RwLock<Place>,
+    /// Where their digests go once they are in a file; `None`: into memory.
+    tags: Option<TagPlaces>,
+    /// Slices of the buffer that are lent.
+    slices: AtomicUsize,
+}
+
+enum Place {
+    /// The frames, and then a bit for each.
+    Buffer(Buffer),
+    /// They were moved.
+    Disk(Arc<Frames>),
+}
+
+impl InMemory {
+    fn read(&self) -> RwLockReadGuard<'_, Place> {
+        self.place.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Frames in memory that stay there while this lives.
+pub(super) struct Slice {
+    frames: Arc<Frames>,
+    start: *const u8,
+}
+
+impl Slice {
+    /// Where frame 0 is. Reading there is sound once no thread writes frames.
+    pub fn start(&self) -> *const u8 {
+        self.start
+    }
+}
+
+impl Drop for Slice {
+    fn drop(&mut self) {
+        if let Backing::Memory(memory) = &self.frames.backing {
+            memory.slices.fetch_sub(1, Ordering::Release);
+        }
+    }
 }
 
 /// The room on disk that a file of a dry run would take.
@@ -128,16 +171,44 @@ impl Frames {
         Self::new(workspace, backing, name, (frames, frame_bytes), key)
     }
 
-    /// `frames` frames of `frame_bytes`, of which none is written, in a buffer of [`memory_bytes`].
+    /// `frames` frames of `frame_bytes` of a new scratch file.
+    pub fn scratch(
+        workspace: &Workspace,
+        what: &str,
+        (frames, frame_bytes): (u64, usize),
+        tags: Option<TagPlaces>,
+    ) -> Result<Self> {
+        let digests = match tags {
+            Some(places) => Digests::Tags(places),
+            None => Digests::in_memory(workspace, frames)?,
+        };
+        let file = workspace.storage.scratch(what, frames * frame_bytes as u64)?;
+        let key = FrameKey::new(rand::random(), rand::random());
+        Ok(Self::in_file(
+            workspace,
+            (file, 0),
+            (frames, frame_bytes),
+            key,
+            digests,
+        ))
+    }
+
+    /// `frames` frames of `frame_bytes`, of which none is written, in a buffer of [`memory_bytes`]. `tags` is for a file that they are
+    /// moved to.
     pub fn in_memory(
         workspace: &Workspace,
         mut buffer: Buffer,
         name: String,
         (frames, frame_bytes): (u64, usize),
+        tags: Option<TagPlaces>,
     ) -> Self {
         buffer[frames as usize * frame_bytes..].fill(0);
         let key = FrameKey::new([0; 16], 0);
-        let backing = Backing::Memory(RwLock::new(buffer));
+        let backing = Backing::Memory(InMemory {
+            place: RwLock::new(Place::Buffer(buffer)),
+            tags,
+            slices: AtomicUsize::new(0),
+        });
         Self::new(workspace, backing, name, (frames, frame_bytes), key)
     }
 
@@ -184,7 +255,7 @@ impl Frames {
         self.id
     }
 
-    /// The file and the offset of frame 0 in it, unless the frames are in memory.
+    /// The file and the offset of frame 0 in it, unless the frames are in memory, or were written there.
     pub fn file(&self) -> Option<(&File, u64)> {
         match &self.backing {
             Backing::File {
@@ -213,26 +284,77 @@ impl Frames {
     pub fn on_disk(&self) -> bool {
         match &self.backing {
             Backing::File { .. } => true,
-            Backing::Memory(_) => false,
+            Backing::Memory(memory) => matches!(&*memory.read(), Place::Disk(_)),
             Backing::Dry { file, .. } => file.is_some(),
         }
     }
 
-    /// Where frame 0 is, if the frames are in memory, else null. Reading there is sound once no thread writes frames.
-    pub fn memory_start(&self) -> *const u8 {
-        match &self.backing {
-            Backing::File { .. } | Backing::Dry { .. } => std::ptr::null(),
-            Backing::Memory(memory) => memory.read().unwrap_or_else(PoisonError::into_inner).as_ptr(),
-        }
+    /// Whether they are in memory, and could be on disk.
+    pub fn can_move(&self) -> bool {
+        matches!(&self.backing, Backing::Memory(memory) if matches!(&*memory.read(), Place::Buffer(_)))
     }
 
-    /// Refuses `frames` frames in memory, from `first` on, if one of them was not written.
-    pub fn check_written(&self, first: u64, frames: u64) -> Result<()> {
+    /// Where they are now: others, if they were moved.
+    pub fn current(self: &Arc<Self>) -> Arc<Self> {
+        if let Backing::Memory(memory) = &self.backing
+            && let Place::Disk(frames) = &*memory.read()
+        {
+            return Arc::clone(frames);
+        }
+        Arc::clone(self)
+    }
+
+    /// A slice of frames that are in memory, of which those from `first` on, `frames` of them, were all written; `None` if they are elsewhere.
+    pub fn slice(self: &Arc<Self>, first: u64, frames: u64) -> Result<Option<Slice>> {
+        if let Backing::Memory(memory) = &self.backing
+            && let Place::Buffer(buffer) = &*memory.read()
+        {
+            self.check_marks(buffer, first, frames)?;
+            // Behind the lock that a move takes.
+            memory.slices.fetch_add(1, Ordering::Relaxed);
+            return Ok(Some(Slice {
+                frames: Arc::clone(self),
+                start: buffer.as_ptr(),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Moves frames from memory to a scratch file, and gives their memory back. Frames of which a slice is lent, or that a thread reads at
+    /// this moment, stay in memory, as do those of which one was not written. No thread may write frames.
+    ///
+    /// # Errors
+    /// Those of the file, and [`Error::OverBudget`] for a buffer: the frames stay in memory.
+    pub fn move_to_disk(self: &Arc<Self>) -> Result<()> {
         let Backing::Memory(memory) = &self.backing else {
             return Ok(());
         };
-        let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
-        self.check_marks(&memory, first, frames)
+        match &*memory.read() {
+            Place::Buffer(buffer) if self.check_marks(buffer, 0, self.frames).is_ok() => {}
+            _ => return Ok(()),
+        }
+        let shape = (self.frames, self.frame_bytes);
+        let moved = Arc::new(Self::scratch(&self.workspace, &self.name, shape, memory.tags)?);
+        let chunk_frames = self.workspace.sequential_bytes(self.frame_bytes) / self.frame_bytes;
+        let budget = &self.workspace.budget;
+        let mut buffer =
+            budget.buffer_to_fill(chunk_frames * self.frame_bytes, "column on its way to disk")?;
+        for first in (0..self.frames).step_by(chunk_frames) {
+            let run = Run {
+                frame: first,
+                frames: (self.frames - first).min(chunk_frames as u64),
+                buffer_offset: 0,
+            };
+            buffer = self.read(buffer, vec![run]).wait()?;
+            buffer = moved.write(buffer, vec![run]).wait()?;
+        }
+        // A thread that waited here would keep readers waiting that hold the lock already.
+        if let Ok(mut place) = memory.place.try_write()
+            && memory.slices.load(Ordering::Acquire) == 0
+        {
+            *place = Place::Disk(moved);
+        }
+        Ok(())
     }
 
     /// As [`Self::check_written`], of a buffer of all frames and their bits.
@@ -274,9 +396,13 @@ impl Frames {
                 file, base_offset, ..
             } => State::Flying(file.read(buffer, self.segments(*base_offset, &runs))),
             Backing::Memory(memory) => {
-                let memory = memory.read().unwrap_or_else(PoisonError::into_inner);
+                let place = memory.read();
+                let memory = match &*place {
+                    Place::Buffer(memory) => memory,
+                    Place::Disk(frames) => return frames.read(buffer, runs),
+                };
                 let written =
-                    (runs.iter()).try_for_each(|run| self.check_marks(&memory, run.frame, run.frames));
+                    (runs.iter()).try_for_each(|run| self.check_marks(memory, run.frame, run.frames));
                 let copied = written.and_then(|()| {
                     self.copy(
                         runs.iter().map(|run| &memory[self.bytes_of(run)]),
@@ -305,12 +431,16 @@ impl Frames {
                 Err(error) => State::Failed(error),
             },
             Backing::Memory(memory) => {
-                let mut memory = memory.write().unwrap_or_else(PoisonError::into_inner);
+                let mut place = memory.place.write().unwrap_or_else(PoisonError::into_inner);
+                let memory = match &mut *place {
+                    Place::Buffer(memory) => memory,
+                    Place::Disk(frames) => return frames.write(buffer, runs),
+                };
                 let mut ascending: Vec<&Run> = runs.iter().collect();
                 ascending.sort_unstable_by_key(|run| run.frame);
                 let copied = self.copy(
                     ascending.iter().map(|run| &buffer[self.buffer_bytes_of(run)]),
-                    parts_of(&mut memory, ascending.iter().map(|run| self.bytes_of(run))),
+                    parts_of(memory, ascending.iter().map(|run| self.bytes_of(run))),
                 );
                 let marks = &mut memory[self.frames as usize * self.frame_bytes..];
                 for frame in frames_of(&runs) {

@@ -54,6 +54,7 @@ mod mapped;
 mod reader;
 mod region;
 mod residency;
+mod residents;
 mod tag;
 mod view;
 mod workers;
@@ -78,6 +79,7 @@ use crate::budget::{Budget, Lease, PAGE_BYTES};
 use crate::dry::{DryRun, Phase, Work};
 use crate::storage::Storage;
 use crate::tier::Tier;
+use residents::Residents;
 use workers::Workers;
 
 /// Where columns live, what their buffers are charged to, and which threads compute with them.
@@ -91,6 +93,7 @@ pub struct Workspace {
     pub tier: Option<Arc<dyn Tier>>,
     dry_run: Option<Arc<DryRun>>,
     workers: Arc<Workers>,
+    residents: Arc<Residents>,
 }
 
 impl Workspace {
@@ -103,6 +106,7 @@ impl Workspace {
             tier: None,
             dry_run: None,
             workers: Arc::default(),
+            residents: Arc::default(),
         }
     }
 

@@ -2,17 +2,16 @@
 //!
 //! All frames are checked once, by streaming; then the column's stretch of its file is mapped for reading. Frames with their digests inside are
 //! copied on the way, to a file without: it is as long as the column and goes with the map. A column in memory
-//! gives its buffer, all of whose frames were written. What is touched of a map is page cache, clean, which the kernel takes back when a control group is full;
+//! gives its buffer, all of whose frames were written, and stays there until the slice is dropped. What is touched of a map is page cache, clean, which the kernel takes back when a control group is full;
 //! [`MappedColumn::release`] gives it back at once.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;
-use std::sync::Arc;
 
 use ark_ff::{Fp, FpConfig, MontBackend, MontConfig};
 use spillproof_format::FrameKey;
 
-use super::frames::{Frames, Run};
+use super::frames::{Run, Slice};
 use super::{Column, Element};
 use crate::error::Invalid;
 use crate::storage::{File, FileMap, Segment};
@@ -70,7 +69,7 @@ pub struct MappedColumn<E> {
 
 enum Owner {
     File(FileMap),
-    Memory(#[allow(dead_code)] Arc<Frames>),
+    Memory(#[allow(dead_code)] Slice),
 }
 
 // SAFETY: shared, read-only elements and what owns them, as an `Arc<[E]>` would be.
@@ -97,21 +96,23 @@ impl<E: Plain> Column<E> {
         let frame_bytes = self.frames.frame_bytes();
         let skipped_bytes = self.first_frame * frame_bytes as u64;
         let column_bytes = self.len * E::BYTES as u64;
-        let (start, owner) = if let Some((file, base_offset)) = self.frames.file() {
-            let map = if self.frames.are_tagged() {
-                let copy = self.workspace.run(|| self.copy_without_tags())?;
-                copy.map_read_range(0, column_bytes)?
-            } else {
-                self.workspace.run(|| self.verify())?;
-                file.map_read_range(base_offset + skipped_bytes, column_bytes)?
+        let frames = self.len.div_ceil(self.frame_elements());
+        let (start, owner) = if let Some(slice) = self.frames.slice(self.first_frame, frames)? {
+            // A column's frames are not written any more, so the buffer stays as it is while the slice is lent.
+            let start = slice.start().wrapping_add(skipped_bytes as usize);
+            (start.cast::<E>(), Owner::Memory(slice))
+        } else {
+            let map = match self.frames.current().file() {
+                Some((file, base_offset)) if !self.frames.current().are_tagged() => {
+                    self.workspace.run(|| self.verify())?;
+                    file.map_read_range(base_offset + skipped_bytes, column_bytes)?
+                }
+                _ => {
+                    let copy = self.workspace.run(|| self.copy_without_tags())?;
+                    copy.map_read_range(0, column_bytes)?
+                }
             };
             (map.as_ptr().cast::<E>(), Owner::File(map))
-        } else {
-            let frames = self.len.div_ceil(self.frame_elements());
-            self.frames.check_written(self.first_frame, frames)?;
-            // A column's frames are not written any more, so the buffer stays as it is while the frames are held.
-            let start = self.frames.memory_start().wrapping_add(skipped_bytes as usize);
-            (start.cast::<E>(), Owner::Memory(self.frames.clone()))
         };
         let start = if len == 0 {
             std::ptr::NonNull::dangling().as_ptr()

@@ -169,56 +169,58 @@ impl Step {
     }
 }
 
-/// Runs a task dry before it begins: columns that may be in memory or on disk will leave as much free as its later steps need. Of several
-/// dry runs the one that needs most counts. Beside other tasks nothing is run: there, all columns are on disk.
+/// Runs a task dry before it begins: columns that may be in memory or on disk will leave as much free as its later steps need; the more they
+/// leave, the more of them are on disk. Of several dry runs the one that needs most counts. Columns that earlier tasks left in memory are
+/// moved to disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
 ///
 /// # Errors
-/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; other errors of `run`.
+/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; other errors of `run`; those of columns on their way to disk.
 pub fn rehearse(task: &Task, run: &DryRunOf<'_>) -> Result<()> {
     if task.account().has_shared() {
         return Ok(());
     }
     let workspace = task.session().workspace();
-    let (limit_bytes, held_bytes) = (workspace.budget.limit_bytes(), workspace.budget.held_bytes());
-    let reserve_bytes = workspace.spread(|| reserve_bytes(run, limit_bytes, held_bytes))??;
-    task.account().reserve(reserve_bytes);
+    let budget = &workspace.budget;
+    let within =
+        |bytes: u64| workspace.spread(|| with_least_reserve(run, bytes).map(|(_, reserve)| reserve))?;
+    let beside_held = || within(budget.limit_bytes().saturating_sub(budget.held_bytes()));
+    let is_too_little = |found: &Result<u64>| matches!(found, Err(Error::BudgetTooSmall { .. }));
+    let mut found = beside_held();
+    if is_too_little(&found) && budget.held_bytes() > 0 {
+        workspace.move_columns_to_disk()?;
+        found = beside_held();
+    }
+    if is_too_little(&found) {
+        // Part of what is held may be what the run would hold: then the limit decides.
+        found = within(budget.limit_bytes());
+    }
+    task.account().reserve(found?);
     Ok(())
 }
 
-/// What columns that may be in memory or on disk have to leave free, so that `run` ends well within `limit_bytes`, of which `held_bytes` are
-/// held by others, or by what an earlier part of `run` left. The more they leave, the more of them are on disk. On the threads of the
-/// rayon pool that this is called from.
-///
-/// # Errors
-/// [`Error::BudgetTooSmall`] with the smallest budget that works; other errors of `run`.
-pub fn reserve_bytes(run: &DryRunOf<'_>, limit_bytes: u64, held_bytes: u64) -> Result<u64> {
-    // Part of what is held may be what the run would hold: then the limit decides.
-    let beside = with_least_reserve(run, limit_bytes.saturating_sub(held_bytes));
-    let found = match beside {
-        Err(Error::BudgetTooSmall { .. }) if held_bytes > 0 => with_least_reserve(run, limit_bytes),
-        other => other,
-    };
-    found.map(|(_, reserve_bytes)| reserve_bytes)
-}
-
-/// The dry run with the least reserve that ends well, and the reserve.
+/// The dry run with the least reserve that ends well, and the reserve. The one that keeps no column in memory has to end well too:
+/// no budget below the smallest works because columns in memory happened to fit.
 fn with_least_reserve(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<(Workspace, u64)> {
-    let reserves = std::iter::once(0)
-        .chain((1..=RESERVES_LOG).map(|log| budget_bytes - (budget_bytes >> log)))
-        .chain([budget_bytes]);
-    let mut refused = String::new();
+    let without_columns = match dry_run(run, budget_bytes, budget_bytes) {
+        Err(Error::BudgetTooSmall { what, .. }) => {
+            return Err(Error::BudgetTooSmall {
+                what,
+                needed_bytes: smallest_above(run, budget_bytes)?,
+                limit_bytes: budget_bytes,
+            });
+        }
+        other => other?,
+    };
+    let reserves =
+        std::iter::once(0).chain((1..=RESERVES_LOG).map(|log| budget_bytes - (budget_bytes >> log)));
     for reserve_bytes in reserves {
         match dry_run(run, budget_bytes, reserve_bytes) {
             Ok(workspace) => return Ok((workspace, reserve_bytes)),
-            Err(Error::BudgetTooSmall { what, .. }) => refused = what,
+            Err(Error::BudgetTooSmall { .. }) => {}
             Err(other) => return Err(other),
         }
     }
-    Err(Error::BudgetTooSmall {
-        what: refused,
-        needed_bytes: smallest_above(run, budget_bytes)?,
-        limit_bytes: budget_bytes,
-    })
+    Ok((without_columns, budget_bytes))
 }
 
 /// Runs dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free.

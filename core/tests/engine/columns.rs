@@ -11,7 +11,7 @@ use spillproof::column::{
     Workspace, Writer,
 };
 use spillproof::error::Invalid;
-use spillproof::storage::Storage;
+use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof::{Error, Result};
 use spillproof_format::{Basis, Content, Curve, Kind, Label};
 
@@ -358,4 +358,75 @@ fn a_bundle_gives_back_its_polynomials_in_place() {
         column.part(512, 5).expect("part").to_vec().expect("readable"),
         scalars(1024, 1)[512..517]
     );
+}
+
+/// Columns in memory move to disk behind their handles and give their memory back, but for one of which a slice is lent.
+#[test]
+fn columns_in_memory_move_to_disk() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let workspace = workspace(&dir);
+    let values = scalars(5000, 3);
+    let written = || scratch(&workspace, &values, Placement::Memory).expect("column");
+    let (column, lent, unwritten) = (
+        written(),
+        written(),
+        Draft::<Fr>::scratch(&workspace, "unwritten", 512, Placement::Memory),
+    );
+    let (slice, lent_bytes) = (lent.map().expect("slice"), 5000u64.div_ceil(512) * (16 << 10));
+    let unwritten = unwritten.and_then(Draft::finish).expect("column");
+    let mut bytes = Writer::<[u8; 8]>::scratch(&workspace, "bytes", 5000, Placement::Memory).expect("writer");
+    bytes.push(&[[7; 8]; 5000]).expect("written");
+    let bytes = bytes.finish().expect("column");
+    let (mut chunk, mut seen) = (vec![Fr::from(0u64); 1024], 0);
+    let mut reader = column.read_ascending(1024).expect("reader");
+    let held_bytes = workspace.budget.held_bytes();
+    workspace.move_columns_to_disk().expect("room on disk");
+    // The column's, and the bytes' but for their digests.
+    assert!(
+        workspace.budget.held_bytes() + lent_bytes + (32 << 10) < held_bytes,
+        "{:?}",
+        workspace.budget
+    );
+    while let Some(region) = reader.next_into(&mut chunk).expect("readable") {
+        assert_eq!(
+            chunk[..region.len() as usize],
+            values[seen..seen + region.len() as usize]
+        );
+        seen += region.len() as usize;
+    }
+    drop(reader);
+    assert_eq!((seen, column.to_vec().expect("readable")), (5000, values.clone()));
+    assert_eq!(
+        column.prefix(700).expect("prefix").map().expect("slice")[..],
+        values[..700]
+    );
+    assert_eq!(bytes.map().expect("slice")[..], [[7; 8]; 5000]);
+    assert!(matches!(unwritten.to_vec(), Err(Error::Damaged { .. })));
+    assert_eq!(slice[..], values[..]);
+
+    // Once it is given back, that one moves too, with nothing left behind.
+    drop(slice);
+    workspace.move_columns_to_disk().expect("room on disk");
+    assert_eq!(lent.to_vec().expect("readable"), values);
+    drop((column, lent, unwritten, bytes));
+    assert_eq!(workspace.budget.held_bytes(), 0);
+    assert_eq!(std::fs::read_dir(dir.path()).expect("directory").count(), 0);
+}
+
+/// A disk that fails while a column moves there leaves it in memory.
+#[test]
+fn a_column_that_cannot_move_stays() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    for fault in [Fault::Io, Fault::NoSpace] {
+        let storage = Storage::builder()
+            .dir(dir.path())
+            .faults(FaultPlan::always(fault));
+        let workspace = Workspace::new(storage.build().expect("storage"), Budget::new(64 << 20));
+        let values = scalars(5000, 4);
+        let column = scratch(&workspace, &values, Placement::Memory).expect("column");
+        let held_bytes = workspace.budget.held_bytes();
+        workspace.move_columns_to_disk().expect_err("a disk that fails");
+        assert_eq!(workspace.budget.held_bytes(), held_bytes);
+        assert_eq!(column.to_vec().expect("readable"), values);
+    }
 }

@@ -140,14 +140,20 @@ fn blinded<F: Field, B>(column: &Blinded) -> (Polynomial<F, B>, Blind<F>) {
     (from_column(column.column.clone()), Blind(foreign(column.blind)))
 }
 
-/// As in stock, an opening that fails is a failure of the constraint system.
+/// As in stock, an opening that a scheme of the caller fails at is a failure of the constraint system. The engine's errors say what they are.
 impl From<spillproof_halo2::Error> for plonk::Error {
     fn from(error: spillproof_halo2::Error) -> Self {
         match error {
-            spillproof_halo2::Error::Opening(_) => Self::ConstraintSystemFailure,
+            spillproof_halo2::Error::Opening(error) if !is_engines(&error) => Self::ConstraintSystemFailure,
             other => io::Error::from(other).into(),
         }
     }
+}
+
+fn is_engines(error: &io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(|inner| inner.is::<::spillproof::Error>())
 }
 
 /// Commitments, as the engine has points.

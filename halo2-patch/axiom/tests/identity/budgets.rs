@@ -81,3 +81,9 @@ proptest! {
         works_in_every_budget(shape, k);
     }
 }
+
+/// Keys of one circuit are in memory as far as a proof of one allows. A proof of two needs the memory that they hold.
+#[test]
+fn keys_leave_memory_for_a_proof_of_two_circuits() {
+    works_in_every_budget(7748346940622270465, 6);
+}

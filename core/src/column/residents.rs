@@ -1,0 +1,41 @@
+//! Columns in memory: a list of them, so that they can leave it.
+//!
+//! A task leaves columns in memory as far as its own [dry run](crate::plan::rehearse) allows. Those that outlive it, as a key's do, hold
+//! memory that a later task may need: one that the earlier task knew nothing of. Then they move to disk, behind the handles that callers
+//! have ([`Frames::move_to_disk`]).
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::Workspace;
+use super::frames::Frames;
+use crate::Result;
+
+/// The columns of a workspace that were written to memory.
+#[derive(Debug, Default)]
+pub(super) struct Residents(Mutex<Vec<Weak<Frames>>>);
+
+impl Residents {
+    /// Enters the frames of a column that is written now, if they are in memory.
+    pub fn enter(&self, frames: &Arc<Frames>) {
+        if frames.can_move() {
+            let mut entered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            entered.retain(|frames| frames.strong_count() > 0);
+            entered.push(Arc::downgrade(frames));
+        }
+    }
+}
+
+impl Workspace {
+    /// Moves columns from memory to disk; all but those of which a slice is lent, or that are being read.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`], [`crate::Error::OverBudget`]: columns that are not moved yet stay in memory.
+    pub fn move_columns_to_disk(&self) -> Result<()> {
+        let mut entered = self.residents.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for frames in entered.iter().filter_map(Weak::upgrade) {
+            frames.move_to_disk()?;
+        }
+        entered.retain(|frames| frames.upgrade().is_some_and(|frames| frames.can_move()));
+        Ok(())
+    }
+}
