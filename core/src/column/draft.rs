@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::frames::{DIGEST_BYTES, DryFile, Frames, PendingFrames, Run, memory_bytes};
-use super::reader::{JOB_ELEMENTS, run_jobs};
+use super::reader::{JOB_ELEMENTS, check_cast, run_jobs};
 use super::tag::TagPlaces;
 use super::{Column, Element, Placement, Region, Workspace, scratch_frame_bytes};
 use crate::Result;
@@ -52,7 +52,7 @@ fn dry_frames<E: Element>(
 }
 
 /// What the digests of a scratch column of `bytes` hold of a budget: none, where frames carry them.
-fn digests_bytes<E: Element>(bytes: u64, frame_bytes: u64) -> u64 {
+pub(crate) fn digests_bytes<E: Element>(bytes: u64, frame_bytes: u64) -> u64 {
     match TagPlaces::of::<E>(frame_bytes) {
         Some(_) => 0,
         None => (bytes.div_ceil(frame_bytes) * DIGEST_BYTES as u64).next_multiple_of(PAGE_BYTES as u64),
@@ -84,7 +84,8 @@ impl<E: Element> Draft<E> {
     /// long again.
     ///
     /// # Errors
-    /// [`crate::Error::OverBudget`] for its bytes in memory, or for digests that its frames have no room for; [`crate::Error::Io`] where no file can be made.
+    /// [`crate::Error::OverBudget`] for its bytes in memory, or for digests that its frames have no room for; [`crate::Error::Io`] where no
+    /// file can be made.
     pub fn scratch(workspace: &Workspace, what: &str, len: u64, placement: Placement) -> Result<Self> {
         Self::scratch_with_frames(workspace, what, len, placement, scratch_frame_bytes::<E>())
     }
@@ -167,14 +168,7 @@ impl<E: Element> Draft<E> {
     /// # Errors
     /// [`Invalid::ElementBytes`] if the sizes differ.
     pub(crate) fn cast<T: Element>(self) -> Result<Draft<T>> {
-        if T::BYTES != E::BYTES {
-            return Err(Invalid::ElementBytes {
-                what: "cast of a draft".into(),
-                given: E::BYTES,
-                expected: T::BYTES,
-            }
-            .into());
-        }
+        check_cast::<E, T>("cast of a draft")?;
         Ok(Draft {
             frames: self.frames,
             first_frame: self.first_frame,

@@ -26,7 +26,7 @@ use crate::{Error, Result};
 pub(crate) const DIGEST_BYTES: usize = 32;
 /// Below this many bytes, hashing on one core is quicker than waking the others.
 const PARALLEL_BYTES_MIN: usize = 256 * 1024;
-/// What one core copies at a time.
+/// Bytes that one core copies at a time.
 const COPY_BYTES: usize = 64 * 1024;
 /// What is transferred and hashed at a time in a caller's memory.
 const PIECE_BYTES: usize = 1024 * 1024;

@@ -61,8 +61,8 @@ mod workers;
 
 pub use bundle::{Bundle, BundleWriter, Group};
 pub use container::{Container, ContainerWriter, SectionSpec};
-pub(crate) use draft::writer_bytes;
 pub use draft::{Draft, Writer};
+pub(crate) use draft::{digests_bytes, writer_bytes};
 pub(crate) use frames::memory_bytes;
 pub(crate) use in_place::InPlace;
 pub use mapped::{Cell, Mapped};

@@ -12,6 +12,19 @@ use crate::Result;
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::error::Invalid;
 
+/// Refuses elements that have not the same bytes.
+pub(super) fn check_cast<E: Element, T: Element>(what: &'static str) -> Result<()> {
+    if T::BYTES == E::BYTES {
+        return Ok(());
+    }
+    Err(Invalid::ElementBytes {
+        what: what.into(),
+        given: E::BYTES,
+        expected: T::BYTES,
+    }
+    .into())
+}
+
 /// Elements that one core encodes or decodes at a time.
 pub(super) const JOB_ELEMENTS: usize = 8192;
 
@@ -161,14 +174,7 @@ impl<E: Element> Column<E> {
     /// # Errors
     /// [`Invalid::ElementBytes`] if the sizes differ.
     pub fn cast<T: Element>(&self) -> Result<Column<T>> {
-        if T::BYTES != E::BYTES {
-            return Err(Invalid::ElementBytes {
-                what: "cast of a column".into(),
-                given: E::BYTES,
-                expected: T::BYTES,
-            }
-            .into());
-        }
+        check_cast::<E, T>("cast of a column")?;
         Ok(Column {
             frames: Arc::clone(&self.frames),
             first_frame: self.first_frame,

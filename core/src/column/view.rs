@@ -1,15 +1,15 @@
 //! A column as a slice, for callers that must have one (`get_g()`, indexing a polynomial).
 //!
-//! All frames are checked once, by streaming; then the column's stretch of its file is mapped for reading. Frames with their digests inside are
-//! copied on the way, to a file without: it is as long as the column and goes with the map. A column in memory
-//! gives its buffer, all of whose frames were written, and stays there until the slice is dropped. What is touched of a map is page cache, clean, which the kernel takes back when a control group is full;
+//! All frames are checked once, by streaming; then the column's stretch of its file is mapped for reading. Frames with their digests
+//! inside are copied on the way, to a file without: it is as long as the column and goes with the map. A column in memory
+//! gives its buffer, all of whose frames were written, and stays there until the slice is dropped. What is touched of a map is page
+//! cache, clean, which the kernel takes back when a control group is full;
 //! [`MappedColumn::release`] gives it back at once.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;
 
 use ark_ff::{Fp, FpConfig, MontBackend, MontConfig};
-use spillproof_format::FrameKey;
 
 use super::frames::{Run, Slice};
 use super::{Column, Element};
@@ -81,7 +81,8 @@ impl<E: Plain> Column<E> {
     /// The column as a slice. Reads it once, to check its frames, and copies a scratch column on disk.
     ///
     /// # Errors
-    /// [`crate::Error::Damaged`], [`crate::Error::Io`], [`crate::Error::OverBudget`] from the reading and the copy; [`crate::Error::File`] if it cannot be mapped;
+    /// [`crate::Error::Damaged`], [`crate::Error::Io`], [`crate::Error::OverBudget`] from the reading and the copy;
+    /// [`crate::Error::File`] if it cannot be mapped;
     /// [`Invalid::Unmappable`] where elements do not lie in memory as in the file (a big-endian machine).
     pub fn map(&self) -> Result<MappedColumn<E>> {
         let matches = size_of::<E>() == E::BYTES && align_of::<E>() <= 4096;
@@ -134,7 +135,6 @@ impl<E: Plain> Column<E> {
         let chunk_frames = self.workspace.sequential_bytes(frame_bytes) / frame_bytes;
         let buffer = || (self.workspace.budget).buffer_to_fill(chunk_frames * frame_bytes, what);
         let (mut buffer, mut copy) = (buffer()?, buffer()?);
-        let key = FrameKey::new(rand::random(), rand::random());
         for first in (0..frames).step_by(chunk_frames) {
             let run = Run {
                 frame: self.first_frame + first,
@@ -148,20 +148,18 @@ impl<E: Plain> Column<E> {
                 bytes: run.frames as usize * frame_bytes,
             };
             buffer = self.frames.read(buffer, vec![run]).wait()?;
-            let digests: Vec<_> = (0..run.frames)
-                .zip(buffer.chunks_exact(frame_bytes))
-                .map(|(frame, bytes)| key.digest(frame, bytes))
-                .collect();
             buffer = file.write(buffer, vec![segment]).wait()?;
             copy = file.read(copy, vec![segment]).wait()?;
-            for ((frame, bytes), digest) in (0..).zip(copy.chunks_exact(frame_bytes)).zip(digests) {
-                if key.digest(frame, bytes) != digest {
-                    return Err(Error::Damaged {
-                        file: what.to_owned(),
-                        frame: first + frame,
-                        offset: offset + frame * frame_bytes as u64,
-                    });
-                }
+            let frames = buffer
+                .chunks_exact(frame_bytes)
+                .zip(copy.chunks_exact(frame_bytes));
+            let mut frames = (0..run.frames).zip(frames);
+            if let Some((frame, _)) = frames.find(|(_, (written, read))| written != read) {
+                return Err(Error::Damaged {
+                    file: what.to_owned(),
+                    frame: first + frame,
+                    offset: offset + frame * frame_bytes as u64,
+                });
             }
         }
         Ok(file)

@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 
 use super::program::Program;
+use crate::kernels::backend::Backend;
 use crate::kernels::field::KernelField;
-use crate::kernels::vector::{self, SCALARS_PER_EIGHT};
+use crate::kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
 
 /// Rows of a block, where the caller is free to choose: registers and operands of a few dozen instructions stay in the
 /// caches.
@@ -19,7 +20,14 @@ impl<F: KernelField> Program<F> {
     pub fn evaluate(&self, inputs: &[&[F]], outputs: &mut [&mut [F]], registers: &mut [F]) {
         assert_eq!(inputs.len(), self.queries.len(), "one input for each query");
         assert_eq!(outputs.len(), self.outputs, "one slice for each output");
-        vector::evaluate(&self.instructions, inputs, outputs, registers, self.registers);
+        let evaluation = Evaluation {
+            instructions: &self.instructions,
+            inputs,
+            outputs,
+            registers,
+            register_count: self.registers,
+        };
+        evaluation.run(Backend::detect());
     }
 
     /// As [`Self::evaluate`], with the rows shared among the parts of `registers`, of `part` scalars each, on the rayon

@@ -54,15 +54,17 @@ impl SortPlan {
         let buffers = READER_BUFFERS + WRITER_BUFFERS;
         // The smallest: runs of one frame, merged two by two.
         let least = ((buffers + 1) * frame_bytes).max((2 * MERGE_CHUNKS + WRITER_BUFFERS) * FRAME_BYTES);
-        let usable = available_bytes;
-        if usable < least {
+        if available_bytes < least {
             return Err(least);
         }
         // A small share for transfers, in powers of two, so that chunks divide runs.
-        let share = (usable / 32).clamp(frame_bytes, frame_bytes.max(SEQUENTIAL_BYTES as u64));
+        let share = (available_bytes / 32).clamp(frame_bytes, frame_bytes.max(SEQUENTIAL_BYTES as u64));
         let chunk_bytes = 1u64 << share.ilog2();
-        let write_bytes = 1u64 << (usable / 32).clamp(FRAME_BYTES, SEQUENTIAL_BYTES as u64).ilog2();
-        let run_bytes = usable - buffers * chunk_bytes;
+        let write_bytes = 1u64
+            << (available_bytes / 32)
+                .clamp(FRAME_BYTES, SEQUENTIAL_BYTES as u64)
+                .ilog2();
+        let run_bytes = available_bytes - buffers * chunk_bytes;
         let mut plan = Self {
             len,
             run: run_bytes / chunk_bytes * chunk_bytes / ELEMENT_BYTES,
@@ -76,7 +78,7 @@ impl SortPlan {
             return Ok(plan);
         }
         // The fewest rounds, then the fewest runs at a time that keep to them, then the longest reads.
-        let merge_bytes = usable - WRITER_BUFFERS * write_bytes;
+        let merge_bytes = available_bytes - WRITER_BUFFERS * write_bytes;
         let fan_in_max = (merge_bytes / (MERGE_CHUNKS * FRAME_BYTES)).max(2);
         let runs = plan.runs();
         let rounds = rounds(runs, fan_in_max);

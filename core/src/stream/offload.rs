@@ -26,7 +26,7 @@ use super::transform::Transform;
 use crate::budget::{Budget, LeasedVec};
 use crate::column::{
     Column, Draft, Element, InPlace, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer, ascending,
-    descending,
+    descending, digests_bytes,
 };
 use crate::dry::Job;
 use crate::error::Invalid;
@@ -39,8 +39,6 @@ use crate::{Error, Result};
 const READ_AHEAD: usize = 2;
 /// Scalars of another library that are converted at a time.
 const FOREIGN_CHUNK: usize = 1 << 13;
-/// Bytes of a column of plain bytes for one of its digests.
-const DIGESTS_OF_BYTES: u64 = SCRATCH_FRAME_BYTES as u64 / 32;
 /// The digests of an output take at most this part of what the budget has left.
 const DIGESTS_SHARE: u64 = 256;
 
@@ -208,8 +206,10 @@ pub(super) fn transform<F: KernelField + Element>(
     let mut output = Output {
         make: || {
             // Plain bytes go to disk from where they are, and keep digests in memory; scalars take theirs along in a copy.
-            let digests_bytes = n * SCALAR_BYTES as u64 / DIGESTS_OF_BYTES;
-            if digests_bytes <= workspace.budget.available_bytes() / DIGESTS_SHARE {
+            let bytes = n * SCALAR_BYTES as u64;
+            if digests_bytes::<[u8; SCALAR_BYTES]>(bytes, SCRATCH_FRAME_BYTES as u64)
+                <= workspace.budget.available_bytes() / DIGESTS_SHARE
+            {
                 return Writer::scratch(workspace, "transform", n, placement);
             }
             let draft = Draft::<Fr>::scratch(workspace, "transform", n, placement)?;

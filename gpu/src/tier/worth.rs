@@ -16,10 +16,11 @@ use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
 use spillproof::budget::Budget;
 use spillproof::column::Element;
+use spillproof::kernels::backend::Backend;
 use spillproof::kernels::curve::Point;
 use spillproof::kernels::msm::{Msm, MsmConfig};
 use spillproof::kernels::ntt::{Domain, Twiddles, each_row};
-use spillproof::kernels::vector::{SCALARS_PER_EIGHT, evaluate};
+use spillproof::kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
 use spillproof::tier::{Coset, InTiles, RowSource, TileEnds, Tiles};
 
 use super::device::Device;
@@ -363,13 +364,14 @@ fn measure_quotients(device: &mut Device, job: &CosetShape<'_>, budget: &Budget)
         shares.for_each(|(values, result)| {
             let mut registers = vec![Fr::ZERO; register_scalars];
             let inputs = vec![values; program.queries.len()];
-            evaluate(
-                program.instructions,
-                &inputs,
-                &mut [result],
-                &mut registers,
-                program.registers,
-            );
+            let evaluation = Evaluation {
+                instructions: program.instructions,
+                inputs: &inputs,
+                outputs: &mut [result],
+                registers: &mut registers,
+                register_count: program.registers,
+            };
+            evaluation.run(Backend::detect());
         });
     });
     let rates = JobRates::of([SMALL as f64, LARGE as f64], on_device, processor);

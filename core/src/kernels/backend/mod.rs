@@ -2,8 +2,9 @@
 //!
 //! An algorithm is a [`Kernel`]: a loop over [`Lanes`], W elements at a time, written once. A backend is a file that implements the lanes:
 //! `portable`, one element in plain Rust, whose products are those of `words` (MULX and ADX) where the processor has them; `avx2`, four
-//! elements in limbs of 29 bits; and `avx512`, eight elements in 52-bit multiply-adds. Lanes of a quadratic extension are made of any backend's lanes (`quadratic`). All backends give
-//! the same bits. Another one is another file, a [`Backend`] and a line in `Backend::run`.
+//! elements in limbs of 29 bits; and `avx512`, eight elements in 52-bit multiply-adds. The last two share `limbs`. Lanes of a quadratic
+//! extension are made of any backend's lanes (`quadratic`). All backends give the same bits. Another one is another file, a [`Backend`]
+//! and a line in `Backend::run`.
 //!
 //! `SPILLPROOF_CPU=portable`, `words`, `avx2` or `avx512` forces a backend, so that one machine can test them all. Memory: none.
 
@@ -13,6 +14,8 @@ mod avx2;
 mod avx512;
 mod inverse;
 mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod limbs;
 #[cfg(target_arch = "x86_64")]
 mod packed;
 mod portable;

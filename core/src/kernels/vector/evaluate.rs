@@ -2,44 +2,54 @@
 
 use std::ops::Range;
 
-use super::{Instruction, Operand, Operation, Target, run_in_lanes};
+use super::instruction::InLanes;
+use super::{Instruction, Operand, Operation, Target};
 use crate::kernels::backend::Backend;
 use crate::kernels::field::KernelField;
 
-/// Runs `instructions` over all rows of `inputs` and `outputs`, all of one length. `registers` has room for `count` vectors of a block's
-/// length, [`super::SCALARS_PER_EIGHT`] elements for eight values; it holds no field elements afterwards.
-///
-/// Panics if an input, an output or a register that is named is not there, if one is too short, or if the registers do not hold one row.
-pub fn evaluate<F: KernelField>(
-    instructions: &[Instruction<F>],
-    inputs: &[&[F]],
-    outputs: &mut [&mut [F]],
-    registers: &mut [F],
-    count: usize,
-) {
-    evaluate_on(Backend::detect(), instructions, inputs, outputs, registers, count);
+/// Instructions, and the rows that they are run over.
+pub struct Evaluation<'a, 'b, 'c, F> {
+    /// What is done in each row, in order.
+    pub instructions: &'a [Instruction<F>],
+    /// All of the length of the outputs.
+    pub inputs: &'a [&'b [F]],
+    /// All of one length.
+    pub outputs: &'a mut [&'c mut [F]],
+    /// Room for as many vectors of a block's length as there are registers, [`super::SCALARS_PER_EIGHT`] elements for eight values. Holds no
+    /// field elements afterwards.
+    pub registers: &'a mut [F],
+    /// Registers.
+    pub register_count: usize,
 }
 
-/// As [`evaluate`], on this backend.
-pub(super) fn evaluate_on<F: KernelField>(
-    backend: Backend,
-    instructions: &[Instruction<F>],
-    inputs: &[&[F]],
-    outputs: &mut [&mut [F]],
-    registers: &mut [F],
-    count: usize,
-) {
-    let len = outputs.first().map_or(0, |output| output.len());
-    if len == 0 {
-        return;
-    }
-    let block = registers.len().checked_div(count).unwrap_or(len);
-    assert!(block > 0, "registers that hold one row");
-    let done = run_in_lanes(backend, instructions, inputs, outputs, registers, count);
-    for start in (done..len).step_by(block) {
-        let rows = start..len.min(start + block);
-        for instruction in instructions {
-            run(instruction, inputs, outputs, registers, block, rows.clone());
+impl<F: KernelField> Evaluation<'_, '_, '_, F> {
+    /// Runs all instructions over all rows.
+    ///
+    /// Panics if an input, an output or a register that is named is not there, if one is too short, or if the registers do not hold one row.
+    pub fn run(mut self, backend: Backend) {
+        let len = self.outputs.first().map_or(0, |output| output.len());
+        if len == 0 {
+            return;
+        }
+        let block = self
+            .registers
+            .len()
+            .checked_div(self.register_count)
+            .unwrap_or(len);
+        assert!(block > 0, "registers that hold one row");
+        let done = backend.run_wide(InLanes(&mut self)).unwrap_or(0);
+        for start in (done..len).step_by(block) {
+            let rows = start..len.min(start + block);
+            for instruction in self.instructions {
+                run(
+                    instruction,
+                    self.inputs,
+                    self.outputs,
+                    self.registers,
+                    block,
+                    rows.clone(),
+                );
+            }
         }
     }
 }

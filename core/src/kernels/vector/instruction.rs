@@ -9,7 +9,8 @@
 //! `256 p / 63 + 2 p < 7 p`; with a summand it is below 23 p, and sums and differences plus 16 p
 //! are below 32 p: those are lowered, to less than 5 p.
 
-use crate::kernels::backend::{Backend, WideKernel, WideLanes};
+use super::evaluate::Evaluation;
+use crate::kernels::backend::{WideKernel, WideLanes};
 use crate::kernels::field::KernelField;
 
 /// Where an operand is.
@@ -74,45 +75,27 @@ pub const SCALARS_PER_EIGHT: usize = 10;
 /// Native values that are shifted by no more bits are below the bound of operands as they are.
 const SHIFT_MAX: u32 = 4;
 
-/// Runs `instructions` over the first rows of `inputs` and `outputs`, all of one length, in wide lanes; gives the number of rows
-/// done: all but the last few, or none where `backend` has no such lanes. `registers` has room for `count` vectors of at least eight
-/// values in lanes, [`SCALARS_PER_EIGHT`] each, or nothing is done. It holds no field elements afterwards.
-pub fn run_in_lanes<F: KernelField>(
-    backend: Backend,
-    instructions: &[Instruction<F>],
-    inputs: &[&[F]],
-    outputs: &mut [&mut [F]],
-    registers: &mut [F],
-    count: usize,
-) -> usize {
-    let program = Program {
-        instructions,
-        inputs,
-        outputs,
-        registers,
-        count,
-    };
-    backend.run_wide(program).unwrap_or(0)
-}
+/// Runs an evaluation over the first rows; gives the number of rows done: all but the last few, or none where registers have no room for a
+/// vector.
+pub(super) struct InLanes<'e, 'a, 'b, 'c, F>(pub &'e mut Evaluation<'a, 'b, 'c, F>);
 
-struct Program<'a, 'b, 'c, F> {
-    instructions: &'a [Instruction<F>],
-    inputs: &'a [&'b [F]],
-    outputs: &'a mut [&'c mut [F]],
-    registers: &'a mut [F],
-    count: usize,
-}
-
-impl<F: KernelField> WideKernel<F> for Program<'_, '_, '_, F> {
+impl<F: KernelField> WideKernel<F> for InLanes<'_, '_, '_, '_, F> {
     type Output = usize;
 
     #[inline(always)]
     fn run<const W: usize, L: WideLanes<F, W>>(self, lanes: L) -> usize {
-        let len = self.outputs.first().map_or(0, |output| output.len());
+        let Evaluation {
+            instructions,
+            inputs,
+            outputs,
+            registers,
+            register_count,
+        } = self.0;
+        let len = outputs.first().map_or(0, |output| output.len());
         let len = len - len % W;
-        let vectors = match self.count {
+        let vectors = match *register_count {
             0 => len / W,
-            count => (self.registers.len() / count / L::SAVED_ELEMENTS).min(len / W),
+            count => (registers.len() / count / L::SAVED_ELEMENTS).min(len / W),
         };
         if vectors == 0 {
             return 0;
@@ -120,14 +103,14 @@ impl<F: KernelField> WideKernel<F> for Program<'_, '_, '_, F> {
         for start in (0..len).step_by(vectors * W) {
             let mut block = Block {
                 lanes,
-                inputs: self.inputs,
-                outputs: &mut *self.outputs,
-                registers: &mut *self.registers,
+                inputs,
+                outputs: &mut **outputs,
+                registers: &mut **registers,
                 vectors,
                 start,
                 here: vectors.min((len - start) / W),
             };
-            for instruction in self.instructions {
+            for instruction in *instructions {
                 block.run(instruction);
             }
         }

@@ -10,8 +10,8 @@
 mod evaluate;
 mod instruction;
 
-pub use evaluate::evaluate;
-pub use instruction::{Instruction, Operand, Operation, SCALARS_PER_EIGHT, Target, run_in_lanes};
+pub use evaluate::Evaluation;
+pub use instruction::{Instruction, Operand, Operation, SCALARS_PER_EIGHT, Target};
 
 use crate::kernels::backend::{Backend, Kernel, Lanes};
 use crate::kernels::field::KernelField;
@@ -217,7 +217,14 @@ mod tests {
                         ];
                         let mut out = vec![F::ONE; x.len()];
                         let mut registers = vec![F::ZERO; 3 * 2 * SCALARS_PER_EIGHT];
-                        evaluate::evaluate_on(backend, &program, &inputs, &mut [&mut out], &mut registers, 3);
+                        let evaluation = Evaluation {
+                            instructions: &program,
+                            inputs: &inputs,
+                            outputs: &mut [&mut out],
+                            registers: &mut registers,
+                            register_count: 3,
+                        };
+                        evaluation.run(backend);
                         for i in 0..x.len() {
                             let value = |operand| match operand {
                                 Input(0) => x[i],

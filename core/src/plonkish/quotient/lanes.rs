@@ -76,7 +76,7 @@ struct Pass<'a, F> {
     stopped: AtomicBool,
 }
 
-/// What one column after the other goes through.
+/// Memory that one column after the other passes.
 struct Lane<'a, F: Copy> {
     tile: LeasedVec<F>,
     /// All shifts but the last take a copy.

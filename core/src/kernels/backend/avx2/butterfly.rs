@@ -19,6 +19,7 @@ use ark_ff::{Fp, MontBackend, MontConfig, PrimeField};
 
 use super::{Limbs, Pairs, Prime, WIDTH};
 use crate::kernels::backend::lanes::{Factor, Lanes, LoopPart, WideLanes};
+use crate::kernels::backend::limbs::{Words, unrolled};
 use crate::kernels::backend::radix::{mask, multiply_low, to_radix};
 
 /// Limbs, pairs of them, and bits of a limb.

@@ -8,6 +8,7 @@
 use std::arch::x86_64::*;
 
 use crate::kernels::backend::lanes::LoopPart;
+use crate::kernels::backend::limbs::Words;
 
 /// Proof that the processor has AVX2.
 #[derive(Clone, Copy)]
@@ -31,23 +32,24 @@ impl Avx2 {
     }
 }
 
-/// One instruction as a method of [`Avx2`].
+/// One instruction as a method of [`Avx2`], or as one of [`Words`].
 macro_rules! instruction {
-    ($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $intrinsic:expr) => {
+    (shared $($rest:tt)*) => {
+        instruction!(@ [] $($rest)*);
+    };
+    (@ [$($visibility:tt)*] $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $intrinsic:expr) => {
         #[inline(always)]
-        pub(super) fn $name(self, $($argument: $type),*) -> $result {
+        $($visibility)* fn $name(self, $($argument: $type),*) -> $result {
             // SAFETY: needs AVX2 and no more, and `self` proves that the processor has it.
             unsafe { $intrinsic }
         }
     };
+    ($($rest:tt)*) => {
+        instruction!(@ [pub(super)] $($rest)*);
+    };
 }
 
 impl Avx2 {
-    instruction!(word(value: u64) -> __m256i = _mm256_set1_epi64x(value as i64));
-    instruction!(plus(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi64(a, b));
-    instruction!(minus(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi64(a, b));
-    instruction!(and(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b));
-    instruction!(or(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256(a, b));
     // Of the lower halves of words.
     instruction!(product(a: __m256i, b: __m256i) -> __m256i = _mm256_mul_epu32(a, b));
     // All ones where it holds, else zero.
@@ -70,13 +72,21 @@ impl Avx2 {
     instruction!(high_halves(a: __m256i, b: __m256i) -> __m256i = _mm256_permute2x128_si256::<0x31>(a, b));
     instruction!(neighbours_swapped(a: __m256i) -> __m256i = _mm256_permute4x64_epi64::<0b10_11_00_01>(a));
     instruction!(halves_swapped(a: __m256i) -> __m256i = _mm256_permute4x64_epi64::<0b01_00_11_10>(a));
-    // By a number of bits that is known once loops are unrolled.
-    instruction!(shift_left(a: __m256i, bits: usize) -> __m256i = _mm256_sllv_epi64(a, _mm256_set1_epi64x(bits as i64)));
-    instruction!(shift_right(a: __m256i, bits: usize) -> __m256i = _mm256_srlv_epi64(a, _mm256_set1_epi64x(bits as i64)));
+}
 
-    /// Asks for the cache line at an address, which may be any.
+impl Words for Avx2 {
+    type Vector = __m256i;
+
+    instruction!(shared word(value: u64) -> __m256i = _mm256_set1_epi64x(value as i64));
+    instruction!(shared plus(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi64(a, b));
+    instruction!(shared minus(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi64(a, b));
+    instruction!(shared and(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b));
+    instruction!(shared or(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256(a, b));
+    instruction!(shared shift_left(a: __m256i, bits: usize) -> __m256i = _mm256_sllv_epi64(a, _mm256_set1_epi64x(bits as i64)));
+    instruction!(shared shift_right(a: __m256i, bits: usize) -> __m256i = _mm256_srlv_epi64(a, _mm256_set1_epi64x(bits as i64)));
+
     #[inline(always)]
-    pub(super) fn prefetch(self, address: *const u8) {
+    fn prefetch(self, address: *const u8) {
         // SAFETY: SSE, which every x86-64 processor has; a prefetch of no memory does nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }

@@ -28,16 +28,6 @@
 // Limbs are walked by index in several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
-/// The body for each index below a bound, which is at most 14: a loop that is certain to be unrolled, whatever the size of its body.
-macro_rules! unrolled {
-    ($i:ident below $bound:ident in $body:block) => {
-        unrolled!(@ $i $bound $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)
-    };
-    (@ $i:ident $bound:ident $body:block $($index:literal)*) => {
-        $(if $index < $bound { let $i: usize = $index; $body })*
-    };
-}
-
 mod butterfly;
 mod instructions;
 mod sums;
@@ -54,6 +44,7 @@ pub use instructions::Avx2;
 use sums::{Add, Borrowing, Product, Reduce, Square, Sums};
 
 use super::lanes::{Beside, Lanes, LoopPart};
+use super::limbs::{Words, unrolled};
 use super::radix::{Radix, mask, to_radix};
 use crate::kernels::field::CoordinateField;
 
@@ -174,53 +165,6 @@ impl<T: MontConfig<N>, const N: usize, const L: usize, const H: usize, const B: 
     #[inline(always)]
     fn zero(self) -> Limbs<L> {
         Limbs([self.avx2.word(0); L])
-    }
-
-    /// Native limbs times 2^shift as limbs of B bits.
-    #[inline(always)]
-    fn spread(self, values: &Native<N>, shift: usize) -> Limbs<L> {
-        let avx2 = self.avx2;
-        let limb_mask = avx2.word(mask::<B>());
-        let mut spread = self.zero();
-        unrolled!(i below L in {
-            let first = (i * B).saturating_sub(shift);
-            let (word, bit) = (first / 64, first % 64);
-            let bits = ((i + 1) * B).saturating_sub(shift + first);
-            if word < N {
-                let mut limb = avx2.shift_right(values.0[word], bit);
-                if bit + bits > 64 && word + 1 < N {
-                    limb = avx2.or(limb, avx2.shift_left(values.0[word + 1], 64 - bit));
-                }
-                // Zeros come in below.
-                limb = avx2.shift_left(limb, B - bits);
-                // The last limb of all has no bits above its own.
-                if bit + bits < 64 || word + 1 < N {
-                    limb = avx2.and(limb, limb_mask);
-                }
-                spread.0[i] = limb;
-            }
-        });
-        spread
-    }
-
-    /// A carried value below 2^(64 N) as native limbs.
-    #[inline(always)]
-    fn pack(self, a: &Limbs<L>) -> Native<N> {
-        let avx2 = self.avx2;
-        let mut words = Native([avx2.word(0); N]);
-        for word in 0..N {
-            for i in 0..L {
-                let (limb_bit, word_bit) = (i * B, word * 64);
-                if limb_bit >= word_bit && limb_bit < word_bit + 64 {
-                    let part = avx2.shift_left(a.0[i], limb_bit - word_bit);
-                    words.0[word] = avx2.or(words.0[word], part);
-                } else if limb_bit < word_bit && limb_bit + B > word_bit {
-                    let part = avx2.shift_right(a.0[i], word_bit - limb_bit);
-                    words.0[word] = avx2.or(words.0[word], part);
-                }
-            }
-        }
-        words
     }
 
     /// Four vectors of four words, transposed.
@@ -404,22 +348,17 @@ where
 
     #[inline(always)]
     fn unpack(self, values: &Native<N>) -> Limbs<L> {
-        self.spread(values, 0)
+        Limbs(self.avx2.spread::<N, L, B>(&values.0, 0))
     }
 
     #[inline(always)]
     fn unpack_shifted(self, values: &Native<N>) -> Limbs<L> {
-        self.spread(values, Self::SHIFT_BITS)
+        Limbs(self.avx2.spread::<N, L, B>(&values.0, Self::SHIFT_BITS))
     }
 
     #[inline(always)]
     fn splat(self, value: &Fp<MontBackend<T, N>, N>) -> Limbs<L> {
-        let limbs: [u64; L] = to_radix::<B, N, L>(value.0.0);
-        let mut splat = self.zero();
-        for i in 0..L {
-            splat.0[i] = self.avx2.word(limbs[i]);
-        }
-        splat
+        Limbs(self.avx2.words(&to_radix::<B, N, L>(value.0.0)))
     }
 
     #[inline(always)]
@@ -435,7 +374,7 @@ where
     #[inline(always)]
     fn rows(self, value: &Limbs<L>) -> Transposed {
         let avx2 = self.avx2;
-        let Native(words) = self.pack(value);
+        let words = avx2.packed::<N, L, B>(&value.0);
         let [a, b, c, d] = self.transposed([words[0], words[1], words[2], words[3]]);
         let mut rows = Transposed([a, b, c, d, avx2.word(0), avx2.word(0)]);
         if N == 6 {
@@ -464,10 +403,7 @@ where
 
     #[inline(always)]
     fn prefetch<V>(self, value: &V) {
-        let first = std::ptr::from_ref(value).cast::<u8>();
-        for line in 0..size_of::<V>().div_ceil(64) {
-            self.avx2.prefetch(first.wrapping_add(64 * line));
-        }
+        self.avx2.prefetch_all(value);
     }
 
     #[inline(always)]
@@ -504,13 +440,8 @@ where
 
     #[inline(always)]
     fn columns_difference(self, a: &Columns<L>, b: &Columns<L>) -> Columns<L> {
-        let mut difference = *a;
-        for half in 0..2 {
-            for i in 0..L {
-                difference.0[half][i] = self.avx2.minus(a.0[half][i], b.0[half][i]);
-            }
-        }
-        difference
+        let ([a, b], [c, d]) = (&a.0, &b.0);
+        Columns([self.avx2.differences(a, c), self.avx2.differences(b, d)])
     }
 
     #[inline(always)]
@@ -530,11 +461,7 @@ where
 
     #[inline(always)]
     fn sum(self, a: &Limbs<L>, b: &Limbs<L>) -> Limbs<L> {
-        let mut sum = *a;
-        for i in 0..L {
-            sum.0[i] = self.avx2.plus(a.0[i], b.0[i]);
-        }
-        sum
+        Limbs(self.avx2.sums(&a.0, &b.0))
     }
 
     #[inline(always)]

@@ -6,6 +6,7 @@ use ark_ff::MontConfig;
 
 use super::{Avx2, Columns, Limbs, Prime};
 use crate::kernels::backend::lanes::LoopPart;
+use crate::kernels::backend::limbs::{Words, unrolled};
 use crate::kernels::backend::radix::mask;
 
 /// log2 of what columns borrow from the next.

@@ -19,6 +19,7 @@ use ark_ff::{Fp, MontBackend, MontConfig, PrimeField};
 
 use super::{LIMB_BITS, LIMB_MASK, Packed52, Prime, WIDTH};
 use crate::kernels::backend::lanes::{Factor, Lanes, WideLanes};
+use crate::kernels::backend::limbs::Words;
 use crate::kernels::backend::radix::{multiply_low, to_radix};
 
 const LIMBS: usize = 5;

@@ -8,6 +8,7 @@
 use std::arch::x86_64::*;
 
 use crate::kernels::backend::lanes::LoopPart;
+use crate::kernels::backend::limbs::Words;
 
 /// Proof that the processor has AVX-512 F, DQ and IFMA.
 #[derive(Clone, Copy)]
@@ -34,27 +35,28 @@ impl Ifma {
     }
 }
 
-/// One instruction as a method of [`Ifma`].
+/// One instruction as a method of [`Ifma`], or as one of [`Words`].
 macro_rules! instruction {
-    ($name:ident$(<$bits:ident>)?($($argument:ident: $type:ty),*) -> $result:ty = $intrinsic:expr) => {
+    (shared $($rest:tt)*) => {
+        instruction!(@ [] $($rest)*);
+    };
+    (@ [$($visibility:tt)*] $name:ident$(<$bits:ident>)?($($argument:ident: $type:ty),*) -> $result:ty = $intrinsic:expr) => {
         #[inline(always)]
-        pub(super) fn $name$(<const $bits: u32>)?(self, $($argument: $type),*) -> $result {
+        $($visibility)* fn $name$(<const $bits: u32>)?(self, $($argument: $type),*) -> $result {
             // SAFETY: needs AVX-512 F, DQ or IFMA and no more, and `self` proves that the processor has them.
             unsafe { $intrinsic }
         }
     };
+    ($($rest:tt)*) => {
+        instruction!(@ [pub(super)] $($rest)*);
+    };
 }
 
 impl Ifma {
-    instruction!(word(value: u64) -> __m512i = _mm512_set1_epi64(value as i64));
-    instruction!(plus(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi64(a, b));
-    instruction!(minus(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi64(a, b));
     instruction!(plus_where(mask: u8, a: __m512i, b: __m512i) -> __m512i = _mm512_mask_add_epi64(a, mask, a, b));
     instruction!(minus_where(mask: u8, otherwise: __m512i, a: __m512i, b: __m512i) -> __m512i
         = _mm512_mask_sub_epi64(otherwise, mask, a, b));
     instruction!(select(mask: u8, a: __m512i, b: __m512i) -> __m512i = _mm512_mask_mov_epi64(b, mask, a));
-    instruction!(and(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b));
-    instruction!(or(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b));
     instruction!(low(sum: __m512i, a: __m512i, b: __m512i) -> __m512i = _mm512_madd52lo_epu64(sum, a, b));
     instruction!(high(sum: __m512i, a: __m512i, b: __m512i) -> __m512i = _mm512_madd52hi_epu64(sum, a, b));
     instruction!(negative(a: __m512i) -> u8 = _mm512_movepi64_mask(a));
@@ -92,14 +94,22 @@ impl Ifma {
     instruction!(odd_pairs(a: __m512i, b: __m512i) -> __m512i = _mm512_shuffle_i64x2::<0xdd>(a, b));
     instruction!(permute_two(a: __m512i, index: __m512i, b: __m512i) -> __m512i
         = _mm512_permutex2var_epi64(a, index, b));
-    // By a number of bits that is known once loops are unrolled.
-    instruction!(shift_left(a: __m512i, bits: usize) -> __m512i = _mm512_sllv_epi64(a, _mm512_set1_epi64(bits as i64)));
-    instruction!(shift_right(a: __m512i, bits: usize) -> __m512i = _mm512_srlv_epi64(a, _mm512_set1_epi64(bits as i64)));
     instruction!(shift_right_signed<BITS>(a: __m512i) -> __m512i = _mm512_srai_epi64::<BITS>(a));
+}
 
-    /// Asks for the cache line at an address, which may be any.
+impl Words for Ifma {
+    type Vector = __m512i;
+
+    instruction!(shared word(value: u64) -> __m512i = _mm512_set1_epi64(value as i64));
+    instruction!(shared plus(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi64(a, b));
+    instruction!(shared minus(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi64(a, b));
+    instruction!(shared and(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b));
+    instruction!(shared or(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b));
+    instruction!(shared shift_left(a: __m512i, bits: usize) -> __m512i = _mm512_sllv_epi64(a, _mm512_set1_epi64(bits as i64)));
+    instruction!(shared shift_right(a: __m512i, bits: usize) -> __m512i = _mm512_srlv_epi64(a, _mm512_set1_epi64(bits as i64)));
+
     #[inline(always)]
-    pub(super) fn prefetch(self, address: *const u8) {
+    fn prefetch(self, address: *const u8) {
         // SAFETY: SSE, which every x86-64 processor has; a prefetch of no memory does nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }

@@ -28,6 +28,7 @@ pub(super) use butterfly::forget_buffers;
 pub use instructions::Ifma;
 
 use super::lanes::{Beside, Lanes, LoopPart};
+use super::limbs::{Words, unrolled};
 use super::radix::{self, to_radix};
 use crate::kernels::field::CoordinateField;
 
@@ -87,16 +88,6 @@ fn equal_limbs<const K: usize>(ifma: Ifma, a: &[__m512i; K], b: &[__m512i; K]) -
     equal
 }
 
-/// The body for each index below L, which is at most 8: a loop that is certain to be unrolled, whatever the size of its body.
-macro_rules! unrolled {
-    ($i:ident in $body:block) => {
-        unrolled!(@ $i $body 0 1 2 3 4 5 6 7)
-    };
-    (@ $i:ident $body:block $($index:literal)*) => {
-        $(if $index < L { let $i: usize = $index; $body })*
-    };
-}
-
 impl<T: MontConfig<N>, const N: usize, const L: usize> Prime<T, N, L> {
     const CONSTANTS: Option<Radix52<L>> = Radix52::new(T::MODULUS.0);
     const P: Radix52<L> = match Self::CONSTANTS {
@@ -117,62 +108,6 @@ impl<T: MontConfig<N>, const N: usize, const L: usize> Prime<T, N, L> {
     #[inline(always)]
     fn zero(self) -> Packed52<L> {
         Packed52([self.ifma.word(0); L])
-    }
-
-    #[inline(always)]
-    fn words(self, limbs: &[u64; L]) -> Packed52<L> {
-        let mut words = self.zero();
-        for i in 0..L {
-            words.0[i] = self.ifma.word(limbs[i]);
-        }
-        words
-    }
-
-    /// Native limbs times 2^shift as 52-bit limbs.
-    #[inline(always)]
-    fn spread(self, values: &Native<N>, shift: usize) -> Packed52<L> {
-        let ifma = self.ifma;
-        let mask = ifma.word(LIMB_MASK);
-        let mut spread = self.zero();
-        unrolled!(i in {
-            let first = (i * LIMB_BITS).saturating_sub(shift);
-            let (word, bit) = (first / 64, first % 64);
-            let bits = ((i + 1) * LIMB_BITS).saturating_sub(shift + first);
-            if word < N {
-                let mut limb = ifma.shift_right(values.0[word], bit);
-                if bit + bits > 64 && word + 1 < N {
-                    limb = ifma.or(limb, ifma.shift_left(values.0[word + 1], 64 - bit));
-                }
-                // Zeros come in below.
-                limb = ifma.shift_left(limb, LIMB_BITS - bits);
-                // The last limb of all has no bits above its own.
-                if bit + bits < 64 || word + 1 < N {
-                    limb = ifma.and(limb, mask);
-                }
-                spread.0[i] = limb;
-            }
-        });
-        spread
-    }
-
-    /// A carried value below 2^(64 N) as native limbs.
-    #[inline(always)]
-    fn pack(self, a: &Packed52<L>) -> Native<N> {
-        let ifma = self.ifma;
-        let mut words = Native([ifma.word(0); N]);
-        for word in 0..N {
-            for i in 0..L {
-                let (limb_bit, word_bit) = (i * LIMB_BITS, word * 64);
-                if limb_bit >= word_bit && limb_bit < word_bit + 64 {
-                    let part = ifma.shift_left(a.0[i], limb_bit - word_bit);
-                    words.0[word] = ifma.or(words.0[word], part);
-                } else if limb_bit < word_bit && limb_bit + LIMB_BITS > word_bit {
-                    let part = ifma.shift_right(a.0[i], word_bit - limb_bit);
-                    words.0[word] = ifma.or(words.0[word], part);
-                }
-            }
-        }
-        words
     }
 
     /// Limbs 0 to 3 of eight elements, transposed.
@@ -205,7 +140,7 @@ impl<T: MontConfig<N>, const N: usize, const L: usize> Prime<T, N, L> {
     #[inline(always)]
     fn reduced_loose(self, mut columns: Columns<L>, beside: &mut impl Beside) -> Packed52<L> {
         let ifma = self.ifma;
-        unrolled!(i in {
+        unrolled!(i below L in {
             if i < L - 1 {
                 let lowest = *columns.at(i);
                 let carry = ifma.shift_right_signed::<{ LIMB_BITS as u32 }>(lowest);
@@ -245,7 +180,7 @@ impl<T: MontConfig<N>, const N: usize, const L: usize> Prime<T, N, L> {
         beside: &mut impl Beside,
     ) {
         let ifma = self.ifma;
-        unrolled!(i in {
+        unrolled!(i below L in {
             for j in 0..L {
                 let column = columns.at(i + j);
                 *column = ifma.low(*column, a.0[j], b.0[i]);
@@ -298,17 +233,17 @@ where
 
     #[inline(always)]
     fn unpack(self, values: &Native<N>) -> Packed52<L> {
-        self.spread(values, 0)
+        Packed52(self.ifma.spread::<N, L, LIMB_BITS>(&values.0, 0))
     }
 
     #[inline(always)]
     fn unpack_shifted(self, values: &Native<N>) -> Packed52<L> {
-        self.spread(values, Self::SHIFT_BITS)
+        Packed52(self.ifma.spread::<N, L, LIMB_BITS>(&values.0, Self::SHIFT_BITS))
     }
 
     #[inline(always)]
     fn splat(self, value: &Fp<MontBackend<T, N>, N>) -> Packed52<L> {
-        self.words(&to_radix::<LIMB_BITS, N, L>(value.0.0))
+        Packed52(self.ifma.words(&to_radix::<LIMB_BITS, N, L>(value.0.0)))
     }
 
     #[inline(always)]
@@ -324,7 +259,7 @@ where
     #[inline(always)]
     fn rows(self, value: &Packed52<L>) -> Transposed {
         let ifma = self.ifma;
-        let Native(words) = self.pack(value);
+        let words = ifma.packed::<N, L, LIMB_BITS>(&value.0);
         let first = ifma.load(&[0, 1, 8, 9, 2, 3, 10, 11]);
         let second = ifma.load(&[4, 5, 12, 13, 6, 7, 14, 15]);
         let low = ifma.interleave_low(words[0], words[1]);
@@ -363,10 +298,7 @@ where
 
     #[inline(always)]
     fn prefetch<V>(self, value: &V) {
-        let first = std::ptr::from_ref(value).cast::<u8>();
-        for line in 0..size_of::<V>().div_ceil(64) {
-            self.ifma.prefetch(first.wrapping_add(64 * line));
-        }
+        self.ifma.prefetch_all(value);
     }
 
     #[inline(always)]
@@ -380,7 +312,7 @@ where
     fn square(self, a: &Packed52<L>) -> Packed52<L> {
         let ifma = self.ifma;
         let mut columns = self.no_columns();
-        unrolled!(i in {
+        unrolled!(i below L in {
             for j in i + 1..L {
                 let column = columns.at(i + j);
                 *column = ifma.low(*column, a.0[i], a.0[j]);
@@ -412,13 +344,8 @@ where
 
     #[inline(always)]
     fn columns_difference(self, a: &Columns<L>, b: &Columns<L>) -> Columns<L> {
-        let mut difference = *a;
-        for half in 0..2 {
-            for i in 0..L {
-                difference.0[half][i] = self.ifma.minus(a.0[half][i], b.0[half][i]);
-            }
-        }
-        difference
+        let ([a, b], [c, d]) = (&a.0, &b.0);
+        Columns([self.ifma.differences(a, c), self.ifma.differences(b, d)])
     }
 
     #[inline(always)]
@@ -439,11 +366,7 @@ where
 
     #[inline(always)]
     fn sum(self, a: &Packed52<L>, b: &Packed52<L>) -> Packed52<L> {
-        let mut sum = *a;
-        for i in 0..L {
-            sum.0[i] = self.ifma.plus(a.0[i], b.0[i]);
-        }
-        sum
+        Packed52(self.ifma.sums(&a.0, &b.0))
     }
 
     #[inline(always)]
