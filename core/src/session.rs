@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use crate::budget::{Account, Budget, ByteSize, Entered, IntoByteSize, ParseSizeError, return_freed_blocks};
+use crate::budget::{
+    Account, Budget, ByteSize, Entered, IntoByteSize, PAGE_BYTES, ParseSizeError, return_freed_blocks,
+};
 use crate::column::Workspace;
 use crate::error::Invalid;
-use crate::storage::{Backend, FaultPlan, Storage};
+use crate::storage::{Backend, FaultPlan, Storage, raise_open_files};
 use crate::tier::{Asker, Asking, Tier, Watched};
 use crate::{Error, Result};
 
@@ -310,6 +312,9 @@ impl SessionBuilder {
         let storage = storage.build()?;
         let budget = Budget::new(memory.resolve()?);
         return_freed_blocks();
+        raise_open_files();
+        // A folder that takes no files is found here, and not by the first column.
+        storage.scratch("first file of a session", PAGE_BYTES as u64)?;
         let tier = self.tier.map(Watched::new);
         let mut workspace = Workspace::new(storage, budget).with_pool(self.threads)?;
         workspace.tier = tier.clone().map(|tier| tier as Arc<dyn Tier>);

@@ -245,3 +245,20 @@ fn a_task_inside_of_another_on_its_thread_is_refused_where_it_would_wait_for_it(
         .unwrap_err();
     assert!(matches!(refused, Error::NestedTask { .. }), "{refused}");
 }
+
+#[test]
+fn a_folder_that_takes_no_files_is_refused_when_a_session_is_built() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "no folder").unwrap();
+    for dir in [&file, &file.join("folder"), std::path::Path::new("/proc")] {
+        let refused = Session::builder()
+            .memory(ByteSize::Bytes(1 << 20))
+            .dir(dir)
+            .build();
+        match refused {
+            Err(Error::File { file, .. }) => assert!(file.contains(&dir.display().to_string()), "{file}"),
+            other => panic!("{}: {:?}", dir.display(), other.map(|_| "a session")),
+        }
+    }
+}

@@ -456,8 +456,34 @@ fn published_files_appear_whole() {
         assert!(!held.exists());
         std::fs::remove_file(other).unwrap();
         assert_eq!(case.entries(), std::slice::from_ref(&path));
-        assert!(matches!(storage.publish("/"), Err(Error::Invalid(_))));
+        let link = case.dir.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        for no_file in [Path::new("/"), Path::new("/dev/null"), case.dir.path(), &link] {
+            let refused = storage.publish(no_file);
+            assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+        }
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        std::fs::remove_file(link).unwrap();
         std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// Each publication sweeps what crashes left of its name, and no file of another one that is on its way.
+#[test]
+fn publishers_of_one_name_leave_each_other_alone() {
+    for case in cases() {
+        let path = case.dir.path().join("x.srs");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                let (storage, path) = (case.storage(FaultPlan::none()), &path);
+                scope.spawn(move || {
+                    for _ in 0..300 {
+                        storage.publish(path).unwrap().commit().unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(case.entries(), [path]);
     }
 }
 

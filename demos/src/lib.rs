@@ -2,6 +2,7 @@
 //!
 //! - [`args`]: the command line; [`commands`]: one file for each command; [`run`]: a session, a recorder, a result.
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
+//! - [`output`]: files that a command writes.
 //! - [`report`]: phases, memory curve, tables, pictures; [`failure`]: errors as a user sees them, and exit codes.
 
 #![warn(missing_docs)]
@@ -10,17 +11,21 @@ pub mod args;
 pub mod commands;
 pub mod failure;
 pub mod inputs;
+pub mod output;
 pub mod peers;
 mod read_once;
 pub mod report;
 pub mod run;
 
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use failure::Failure;
+use halo2_axiom::spillproof::PANICS;
 use report::steps;
 use spillproof::budget::CountingAlloc;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -31,17 +36,33 @@ static ALLOCATOR: CountingAlloc = CountingAlloc;
 /// A program: tracing is set up, `work` is done, its failure is printed. 0 for success, 1 for failure, 2 for a wrong command line.
 pub fn start(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let in_lines = level().and(filter_fn(|event| event.target() != PANICS));
     tracing_subscriber::registry()
-        .with(lines.with_filter(level()))
+        .with(lines.with_filter(in_lines))
         .with(steps::layer().with_filter(LevelFilter::INFO))
         .init();
-    match work() {
+    match caught(work) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("{}", failure.explain());
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Does `work`. A panic whose payload is an error of the engine, where halo2's signatures have no place for one, is that error.
+fn caught(work: impl FnOnce() -> run::Result<()>) -> run::Result<()> {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !panic.payload().is::<spillproof::Error>() {
+            print(panic);
+        }
+    }));
+    // Nothing is used after a panic but its payload.
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| match payload.downcast() {
+        Ok(error) => Err(Failure::Engine(*error)),
+        Err(other) => panic::resume_unwind(other),
+    })
 }
 
 /// `SPILLPROOF_LOG=debug` shows the engine's plans; warnings are shown in any case.

@@ -238,6 +238,14 @@ pub enum Invalid {
     /// A transfer whose buffer was given back twice.
     #[error("the buffer of a transfer was taken twice")]
     BufferTaken,
+    /// A name that a file is to get belongs to something else.
+    #[error("`{path}` is {kind}, which a file would replace: name a file, or remove it first")]
+    NotAFile {
+        /// The path.
+        path: String,
+        /// What it is, with an article.
+        kind: &'static str,
+    },
     /// A path that does not end in a file name.
     #[error("`{path}` does not end in the name of a file")]
     NotAFileName {
@@ -271,6 +279,20 @@ pub enum Invalid {
     Zero {
         /// The value.
         what: &'static str,
+    },
+    /// More rows than the field has roots of unity for.
+    #[error(
+        "2^{log_rows} rows: with constraints of this degree their quotient needs a domain of 2^{log_extended} points, and the field has \
+         domains of up to 2^{two_adicity}; at most 2^{} rows",
+        two_adicity - (log_extended - log_rows)
+    )]
+    TooManyRows {
+        /// log2 of the rows.
+        log_rows: u32,
+        /// log2 of the points of the quotient's domain.
+        log_extended: u32,
+        /// log2 of the largest domain.
+        two_adicity: u32,
     },
     /// A value that is not a primitive root of unity of the needed order.
     #[error("{omega} is not a primitive root of unity of order 2^{log_n}")]

@@ -43,6 +43,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit, setrlimit};
+
 pub use fault::{Fault, FaultPlan};
 pub use file::File;
 pub use handle::Segment;
@@ -344,5 +346,18 @@ impl std::fmt::Debug for Storage {
             .field("backend", &self.backend_name())
             .field("direct", &self.inner.direct)
             .finish_non_exhaustive()
+    }
+}
+/// Allows as many open files as the system lets this process have: each scratch column on disk is one, and the usual limit is 1024.
+pub(crate) fn raise_open_files() {
+    /// Of a process whose number is not limited.
+    const ENOUGH: u64 = 1 << 20;
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(ENOUGH);
+    if limit.current.is_some_and(|current| current < most) {
+        limit.current = Some(most);
+        if let Err(errno) = setrlimit(Resource::Nofile, limit) {
+            tracing::debug!(%errno, "the number of open files stays as it was");
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! The bytes go to a nameless file in the target's folder (O_TMPFILE), or where the file system has none, to
 //! `.NAME.spillproof-partial-PID-N` beside it. Commit: fsync the file, link it to such a name if it has none, rename it over
 //! the target, fsync the folder. A crash at any point leaves the old file or the new one under the name, and at most a
-//! partial file beside it, which the next publication of that name sweeps away: no process owns it when its lock is free.
+//! partial file beside it, which the next publication of that name sweeps away: no process owns it when its lock is free. A
+//! partial file is locked before it has a name. What is no file under the target's name (a symbolic link, a device) is refused.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,9 @@ impl Publish {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
             _ => PathBuf::from("."),
         };
+        if let Some(kind) = not_a_file(path) {
+            return Err(Invalid::NotAFile { path: shown, kind }.into());
+        }
         let prefix = format!(".{}.spillproof-partial", name.to_string_lossy());
         sweep(&dir, &prefix);
         let faults = &storage.inner.faults;
@@ -88,6 +92,9 @@ impl Publish {
             Some(partial) => partial,
             None => {
                 let partial = scratch::fresh_name(&self.dir, &self.prefix);
+                // A sweep that finds the name finds the lock too.
+                flock(self.file.fd(), FlockOperation::NonBlockingLockExclusive)
+                    .map_err(|errno| failed("lock", errno))?;
                 let source = format!(
                     "/proc/self/fd/{}",
                     std::os::fd::AsRawFd::as_raw_fd(&self.file.fd())
@@ -103,6 +110,8 @@ impl Publish {
             self.partial = Some(partial);
             return Err(error);
         }
+        // Its name is no partial file's any more.
+        let _still_locked = flock(self.file.fd(), FlockOperation::Unlock);
         faults
             .run(|| {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -129,6 +138,20 @@ impl std::fmt::Debug for Publish {
             .field("path", &self.path)
             .field("partial", &self.partial)
             .finish_non_exhaustive()
+    }
+}
+
+/// The kind of what has this name and is no file; `None` if it is one, or if there is nothing.
+fn not_a_file(path: &Path) -> Option<&'static str> {
+    let kind = std::fs::symlink_metadata(path).ok()?.file_type();
+    if kind.is_file() {
+        None
+    } else if kind.is_dir() {
+        Some("a folder")
+    } else if kind.is_symlink() {
+        Some("a symbolic link")
+    } else {
+        Some("a device, a pipe or a socket")
     }
 }
 

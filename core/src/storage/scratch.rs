@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::Errno;
@@ -17,9 +17,6 @@ use super::handle::{self, Access};
 use super::recycler::Extent;
 use super::{FaultPlan, Storage};
 use crate::error::{Error, Result};
-
-/// Makes names differ within a process.
-static NAMES: AtomicU64 = AtomicU64::new(0);
 
 /// How often a name that is taken is tried with another number.
 const NAME_ATTEMPTS_MAX: usize = 1000;
@@ -176,11 +173,11 @@ pub(super) fn named(
     Err(Errno::EXIST)
 }
 
-/// `dir/PREFIX-PID-N`, another one at each call.
+/// `dir/PREFIX-PID-N` with a random N: processes of other namespaces may have the same number.
 pub(super) fn fresh_name(dir: &Path, prefix: &str) -> PathBuf {
     dir.join(format!(
         "{prefix}-{}-{}",
         std::process::id(),
-        NAMES.fetch_add(1, Relaxed)
+        rand::random::<u64>()
     ))
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufReader, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use halo2_axiom::spillproof::Unverified;
 use serde::Serialize;
@@ -13,8 +13,9 @@ use super::on_gpu::{OnGpu, Used};
 use super::plan;
 use crate::args::{Global, Prove, Shape, Statement, Verify};
 use crate::failure::Failure;
+use crate::output::Output;
 use crate::read_once::ReadOnce;
-use crate::report::{Recorder, html, steps, svg};
+use crate::report::{Recorder, html, steps, svg as picture};
 use crate::run::{Result, Run};
 use spillproof_circuits::{Kind, Scheme, dropin, stock};
 
@@ -51,6 +52,9 @@ impl Outcome {
 /// The engine's and halo2's.
 pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let mut run = Run::start(global);
+    let create = |path: &Option<PathBuf>| path.as_deref().map(Output::create).transpose();
+    let (out, svg) = (Output::create(&args.out)?, create(&args.svg)?);
+    let (samples, report_file) = (create(&args.samples)?, create(&args.report)?);
     halo2_axiom::spillproof::set_reproducible(true);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = if args.no_session {
@@ -68,7 +72,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let proof = prove_phases(&mut run.recorder, &args.statement, "", &|| gpu.took_part())?;
     drop(guard);
     steps::forget();
-    fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
+    out.write(&proof)?;
     let outcome = Outcome::of(&args.statement, &proof, &args.out, gpu.used());
     run.say(format_args!(
         "{}: a proof of {} bytes",
@@ -82,13 +86,13 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         args.statement.shape.circuit, args.statement.shape.k
     );
     let report = run.finish("prove", &outcome)?;
-    if let Some(path) = &args.svg {
-        fs::write(path, svg::render(&report, &title)).map_err(Failure::file(path))?;
+    if let Some(file) = svg {
+        file.write(picture::render(&report, &title))?;
     }
-    if let Some(path) = &args.samples {
-        fs::write(path, report.curve.csv()).map_err(Failure::file(path))?;
+    if let Some(file) = samples {
+        file.write(report.curve.csv())?;
     }
-    if let Some(path) = &args.report {
+    if let Some(file) = report_file {
         let mut facts = vec![
             ("circuit", format!("{:?}", outcome.circuit)),
             ("rows", format!("2^{}", outcome.k)),
@@ -104,7 +108,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             );
             facts.push(("scratch", scratch));
         }
-        fs::write(path, html::render(&report, &title, &facts)).map_err(Failure::file(path))?;
+        file.write(html::render(&report, &title, &facts))?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The evaluation domains of a circuit, as halo2's `EvaluationDomain` chooses them.
 
-use ark_ff::Field;
+use ark_ff::{FftField, Field};
+use spillproof::error::Invalid;
 use spillproof::plonkish::CosetDomain;
 
 use crate::curve::Scalar;
@@ -52,6 +53,23 @@ impl Domain {
                 shift: constants.coset_shift,
                 pieces,
             },
+        }
+    }
+
+    /// Refuses a domain for which the field has no roots of unity.
+    ///
+    /// # Errors
+    /// [`Invalid::TooManyRows`].
+    pub fn check(&self) -> spillproof::Result<()> {
+        let log_extended = self.log_n + self.cosets.log_cosets;
+        match Scalar::TWO_ADICITY {
+            two_adicity if two_adicity < log_extended => Err(Invalid::TooManyRows {
+                log_rows: self.log_n,
+                log_extended,
+                two_adicity,
+            }
+            .into()),
+            _ => Ok(()),
         }
     }
 

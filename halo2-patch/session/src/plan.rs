@@ -86,6 +86,7 @@ impl Shape {
 
     /// Keys and a proof in a dry workspace.
     fn run<T: Cell>(&self, workspace: &Workspace) -> Result<()> {
+        self.domain.check()?;
         let mut protocol = DryProtocol::new(workspace, self)?;
         workspace.phase(Phase::VerifyingKey);
         self.keygen(workspace)?

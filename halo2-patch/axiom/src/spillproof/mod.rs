@@ -115,13 +115,28 @@ fn announce(session: &Arc<Session>) {
     });
 }
 
-/// The value, where stock's signature leaves no other way than a panic to report an error of the engine.
+/// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The panic's payload is that error,
+/// a [`spillproof::Error`](::spillproof::Error); its text is said before, since the standard hook prints no such payload.
 pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
-    match result {
-        Ok(value) => value,
+    let error = match result {
+        Ok(value) => return value,
+        Err(error) => error,
+    };
+    match error.downcast::<::spillproof::Error>() {
+        Ok(error) => {
+            if tracing::dispatcher::has_been_set() {
+                tracing::error!(target: PANICS, "spillproof: {error}");
+            } else {
+                eprintln!("spillproof: {error}");
+            }
+            std::panic::panic_any(error)
+        }
         Err(error) => panic!("spillproof: {error}"),
     }
 }
+
+/// The target of what is said before a panic, for a program that catches the payload and says it itself.
+pub const PANICS: &str = "spillproof::panics";
 
 /// Is the random polynomial of the vanishing argument to be drawn by one thread, in order? Within a session always; the
 /// reproducible switch moreover draws it from the caller's rng.

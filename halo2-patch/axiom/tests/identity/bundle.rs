@@ -91,7 +91,12 @@ fn what_is_no_key_of_this_circuit_is_refused() {
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             opened.to_bytes(SerdeFormat::RawBytes)
         }));
-        assert!(read.is_err(), "a damaged polynomial was read");
+        let payload = read.expect_err("a damaged polynomial was read");
+        let error = payload.downcast_ref::<spillproof::Error>();
+        assert!(
+            matches!(error, Some(spillproof::Error::Damaged { .. })),
+            "{error:?}"
+        );
         std::fs::write(&path, &good[..good.len() - 4096]).unwrap();
         assert!(open(&path).is_err(), "a truncated file");
         std::fs::write(&path, &good).unwrap();

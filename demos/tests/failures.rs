@@ -1,0 +1,66 @@
+//! What a user reads when a run cannot succeed: an error with the file or the number, exit code 1, before any work, and no file is left.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::BINARY;
+
+/// The errors of a run in `dir` that fails with exit code 1.
+fn error_of(dir: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(BINARY);
+    let output = command
+        .args(arguments)
+        .current_dir(dir)
+        .env_remove("SPILLPROOF_DIR")
+        .output()
+        .expect("the binary runs");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+    assert!(
+        errors.contains("error: ") && !errors.contains("panicked"),
+        "{errors}"
+    );
+    errors
+}
+
+#[test]
+fn places_that_take_no_files() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("file"), "here before").expect("a file");
+    let chain = ["prove", "--circuit", "chain", "--k", "8", "--memory", "16MiB"];
+    for (more, named) in [
+        (["--out", "proof", "--dir", "file"], "file"),
+        (["--out", "proof", "--dir", "/proc"], "/proc"),
+        (["--out", "nowhere/proof", "--dir", "."], "nowhere/proof"),
+        (["--out", "/", "--dir", "."], "/"),
+    ] {
+        let error = error_of(dir.path(), &[&chain[..], &more[..]].concat());
+        assert!(error.contains(named), "{error}");
+    }
+    // The report's place is looked at before the proof is made.
+    let report = ["--out", "proof", "--report", "nowhere/report.html"];
+    let error = error_of(dir.path(), &[&chain[..], &report[..]].concat());
+    assert!(error.contains("nowhere/report.html"), "{error}");
+    let error = error_of(dir.path(), &["srs", "gen", "--k", "6", "--out", "/dev/null"]);
+    assert!(
+        error.contains("/dev/null") && error.contains("a device"),
+        "{error}"
+    );
+    let left: Vec<_> = std::fs::read_dir(dir.path())
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    assert_eq!(left, ["file"]);
+}
+
+#[test]
+fn more_rows_than_the_field_has_roots_for() {
+    let error = error_of(
+        Path::new("."),
+        &["plan", "--circuit", "chain", "--k", "28", "--memory", "1GiB"],
+    );
+    assert!(
+        error.contains("2^28 rows") && error.contains("at most 2^26 rows"),
+        "{error}"
+    );
+}
