@@ -33,7 +33,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 #[global_allocator]
 static ALLOCATOR: CountingAlloc = CountingAlloc;
 
-/// A program: tracing is set up, `work` is done, its failure is printed. 0 for success, 1 for failure, 2 for a wrong command line.
+/// A program: tracing is set up, `work` is done, its failure is printed. 0 for success, 1 for failure, 2 for a wrong command line; a panic,
+/// which is a bug, is 101.
 pub fn start(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let in_lines = level().and(filter_fn(|event| event.target() != PANICS));
@@ -41,7 +42,9 @@ pub fn start(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
         .with(lines.with_filter(in_lines))
         .with(steps::layer().with_filter(LevelFilter::INFO))
         .init();
-    match caught(work) {
+    let done = caught(work);
+    steps::unwatch();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("{}", failure.explain());

@@ -53,6 +53,38 @@ fn places_that_take_no_files() {
     assert_eq!(left, ["file"]);
 }
 
+/// A folder that was made for scratch files goes after success and after failure; one that was there stays.
+#[test]
+fn folders_of_scratch_files() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("here")).expect("a directory");
+    for (folder, stays) in [("made/for/this", false), ("here", true)] {
+        for memory in ["16MiB", "1MiB"] {
+            let mut command = Command::new(BINARY);
+            let output = command
+                .args([
+                    "prove",
+                    "--circuit",
+                    "chain",
+                    "--k",
+                    "8",
+                    "--memory",
+                    memory,
+                    "--out",
+                    "proof",
+                    "--dir",
+                    folder,
+                ])
+                .current_dir(dir.path())
+                .output()
+                .expect("the binary runs");
+            assert_eq!(output.status.success(), memory == "16MiB", "{output:?}");
+            let first = folder.split('/').next().expect("a folder");
+            assert_eq!(dir.path().join(first).exists(), stays, "{folder}, {memory}");
+        }
+    }
+}
+
 #[test]
 fn more_rows_than_the_field_has_roots_for() {
     let error = error_of(

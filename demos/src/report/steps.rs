@@ -120,6 +120,12 @@ pub fn watch(storage: &Storage) {
     log().storage = Some(storage.clone());
 }
 
+/// Lets the storage go, and with it a folder of scratch files that was made for the run.
+pub fn unwatch() {
+    let storage = log().storage.take();
+    drop(storage);
+}
+
 /// The steps that ended since the last call, in the order in which they began.
 pub fn take() -> Vec<Step> {
     let mut steps = std::mem::take(&mut log().steps);
