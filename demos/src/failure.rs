@@ -4,6 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use halo2_axiom::plonk;
+use halo2_axiom::spillproof::Unverified;
 use spillproof::budget::format_bytes;
 
 /// A run that failed.
@@ -55,6 +56,9 @@ pub enum Failure {
          that GPU or its driver"
     )]
     Unverified(String),
+    /// A proof that the processor made alone and that does not verify.
+    #[error("{0}. Nothing was written")]
+    DoesNotVerify(Unverified),
     /// A group with a memory limit cannot be made or read.
     #[error(transparent)]
     Group(#[from] spillproof_cgroup_tests::Refusal),

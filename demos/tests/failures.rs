@@ -53,6 +53,42 @@ fn places_that_take_no_files() {
     assert_eq!(left, ["file"]);
 }
 
+/// Points of two ceremonies are on the curve and make a proof, which nobody accepts.
+#[test]
+fn parameters_that_do_not_belong_together() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = |command: &mut Command, arguments: &str| {
+        let arguments = arguments.split_whitespace();
+        command
+            .args(arguments)
+            .current_dir(dir.path())
+            .output()
+            .expect("the binary runs")
+    };
+    for seed in ["1", "2"] {
+        let made = run(
+            &mut Command::new(BINARY),
+            &format!("srs gen --k 8 --seed {seed} --out {seed}.srs"),
+        );
+        assert!(made.status.success(), "{made:?}");
+        let exported = format!("srs export {seed}.srs --out {seed}.params --format raw");
+        assert!(run(&mut Command::new(BINARY), &exported).status.success());
+    }
+    let read = |name: &str| std::fs::read(dir.path().join(name)).expect("a file");
+    let (mut mixed, other, half) = (read("1.params"), read("2.params"), 4 + (64 << 8));
+    mixed[half..half + (64 << 8)].copy_from_slice(&other[half..half + (64 << 8)]);
+    std::fs::write(dir.path().join("mixed.params"), mixed).expect("a file");
+
+    let prove = "prove --circuit chain --k 8 --memory 16MiB --dir . --params mixed.params --out proof";
+    let error = error_of(dir.path(), &prove.split_whitespace().collect::<Vec<_>>());
+    assert!(error.contains("the proof does not verify"), "{error}");
+    assert!(!dir.path().join("proof").exists());
+    let mut trusting = Command::new(BINARY);
+    let made = run(trusting.env("SPILLPROOF_SELF_VERIFICATION", "0"), prove);
+    assert!(made.status.success(), "{made:?}");
+    assert!(dir.path().join("proof").exists());
+}
+
 /// A folder that was made for scratch files goes after success and after failure; one that was there stays.
 #[test]
 fn folders_of_scratch_files() {

@@ -113,10 +113,13 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     Ok(())
 }
 
-/// The prover itself verifies a proof that a device took part in.
+/// The prover itself verifies its proof.
 fn not_proved(error: halo2_axiom::plonk::Error) -> Failure {
     match Unverified::of(&error) {
-        Some(unverified) => Failure::Unverified(unverified.reason.clone()),
+        Some(unverified) if unverified.jobs + unverified.jobs_before > 0 => {
+            Failure::Unverified(unverified.reason.clone())
+        }
+        Some(unverified) => Failure::DoesNotVerify(unverified.clone()),
         None => Failure::drop_in("the proof")(error),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   mod.rs      who is asking: is there a session, is the switch on
-//!   switch.rs   the reproducible switch
+//!   switch.rs   the switches of a process
 //!   params.rs   ParamsKZG in a session: made, read and written through fixed buffers
 //!   bases.rs    its points: a vector, or a column on disk
 //!   values.rs   values of a Polynomial: a vector, a column on disk, or one value n times
@@ -83,7 +83,10 @@ pub use domain::FftDataMap;
 pub use gpu::{Caching, Choice, GpuRequest, GpuTier, Offload, UseGpu};
 pub use plan::{plan, shape, Numerator, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
-pub use switch::{reproducible, set_reproducible, REPRODUCIBLE_VARIABLE};
+pub use switch::{
+    reproducible, self_verification, set_reproducible, set_self_verification, REPRODUCIBLE_VARIABLE,
+    SELF_VERIFICATION_VARIABLE,
+};
 pub use values::Values;
 pub use verify::Unverified;
 

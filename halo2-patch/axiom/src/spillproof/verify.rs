@@ -1,4 +1,5 @@
-//! Proofs that a second compute tier took part in are verified before the prover returns.
+//! Proofs of a session are verified before the prover returns: against a device that computes wrong, a disk or a memory that lies,
+//! parameters that do not belong together, and a witness that does not satisfy the circuit.
 //!
 //! ```text
 //! the prover --writes--> Recording --the same--> the caller's transcript
@@ -9,7 +10,9 @@
 //! The caller's transcript is any type at all: nothing can be read back from it, and what it absorbed it keeps. So a
 //! `Recording` stands before it and writes down each point, scalar and challenge; a `Replay` hands them to upstream's
 //! verifier, with the challenges that the caller's transcript gave. What is verified is the argument: constraints, permutations,
-//! lookups, and the opening of every commitment, those of the keys among them. A device cannot reach the rest, the hashing.
+//! lookups, and the opening of every commitment, those of the keys among them. A device cannot reach the rest, the hashing. It takes
+//! some milliseconds, whatever the number of rows. [`set_self_verification`](super::set_self_verification) turns it off for proofs that no device took
+//! part in.
 //!
 //! If a proof does not hold, it is too late to make it again in the same call: the caller's transcript cannot go back, the
 //! rng is spent, and a circuit may be synthesised once only. So [`Unverified`] is returned, the session's tier is not asked any more,
@@ -18,8 +21,8 @@
 //! | what a tier computed | how it is covered |
 //! |---|---|
 //! | commitments, transforms, openings of a proof | here |
-//! | keys | they remember it, and each proof with them in a session is verified, whether a device takes part in it or not |
-//! | keys that were read from a file | not here, since a file does not say it: verify such proofs yourself |
+//! | keys | they remember it, and each proof with them in a session is verified, whatever the switch says |
+//! | keys that were read from a file | here, unless the switch is off: a file does not say that a device took part |
 //! | a proof without a session, or with a multi-opening that is neither SHPLONK nor GWC | no device takes part |
 //! | `params.commit` and transforms that a program asks for itself | not at all |
 //!
@@ -42,6 +45,7 @@ use pairing::Engine;
 use rand_core::OsRng;
 
 use super::plan::{minimum_bytes, rehearse};
+use super::switch::self_verification;
 use crate::plonk::{self, verify_proof, ConstraintSystem, VerifyingKey};
 use crate::poly::commitment::{CommitmentScheme, Verifier};
 use crate::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
@@ -50,7 +54,7 @@ use crate::poly::kzg::multiopen::{VerifierGWC, VerifierSHPLONK};
 use crate::poly::kzg::strategy::{GuardKZG, SingleStrategy};
 use crate::transcript::{ChallengeScalar, EncodedChallenge, Transcript, TranscriptRead, TranscriptWrite};
 
-/// A proof that a second compute tier took part in, and that does not verify. It is what `create_proof` returns inside of
+/// A proof that does not verify. It is what `create_proof` returns inside of
 /// [`plonk::Error::Transcript`]; [`Unverified::of`] finds it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unverified {
@@ -85,6 +89,12 @@ impl fmt::Display for Unverified {
                 "a device did {jobs} jobs of this proof, and it does not verify ({reason}): it is not to be used. The device is not \
                  asked any more in this session: prove again, with a new transcript and a new rng, and the processor does it alone. If \
                  that does not verify either, the keys were made wrong, or the witness does not satisfy the circuit"
+            )
+        } else if *jobs_before == 0 {
+            write!(
+                f,
+                "the proof does not verify ({reason}): it is not to be used. Either the witness does not satisfy the circuit, or the parameters \
+                 or keys do not belong together, or a disk or a memory of this machine is at fault"
             )
         } else {
             write!(
@@ -366,6 +376,7 @@ where
 pub(crate) struct Watch {
     task: Task,
     can_be_verified: bool,
+    verifies_itself: bool,
     /// Jobs of the keys that were a device's.
     jobs_before: u64,
 }
@@ -427,6 +438,7 @@ impl Watch {
         Ok(Self {
             task: admit(session, vk.cs(), vk.get_domain().k(), circuits, accelerator)?,
             can_be_verified,
+            verifies_itself: self_verification(),
             jobs_before,
         })
     }
@@ -434,7 +446,8 @@ impl Watch {
     /// The transcript that the proof is to be written to.
     pub(crate) fn recording<'t, C: CurveAffine, T>(&self, inner: &'t mut T) -> Recording<'t, C, T> {
         let has_tier = self.task.session().tier().is_some();
-        let may_be_verified = self.can_be_verified && (has_tier || self.jobs_before > 0);
+        let is_wanted = self.verifies_itself || has_tier || self.jobs_before > 0;
+        let may_be_verified = self.can_be_verified && is_wanted;
         let record = may_be_verified.then(|| Record {
             entries: Vec::new(),
             common: Vec::new(),
@@ -442,10 +455,11 @@ impl Watch {
         Recording { inner, record }
     }
 
-    /// Verifies what was written, if a tier did anything for it or for its keys.
+    /// Verifies what was written, if the process wants it, or if a tier did anything for it or for its keys.
     ///
     /// # Errors
-    /// [`Unverified`]; and the budget's, if it has no room for a copy of the instances.
+    /// [`Unverified`]; and for the work of a tier the budget's, if it has no room for a copy of the instances. A proof that the processor made
+    /// alone is not verified then, with a warning.
     pub(crate) fn verify<Scheme: CommitmentScheme, T>(
         self,
         check: Option<Check<Scheme>>,
@@ -458,7 +472,9 @@ impl Watch {
         Scheme::ParamsProver: Sync,
     {
         let jobs = self.task.accelerator_jobs();
-        let (Some(check), Some(record), true) = (check, recording.record, jobs + self.jobs_before > 0) else {
+        let is_devices = jobs + self.jobs_before > 0;
+        let (Some(check), Some(record), true) = (check, recording.record, is_devices || self.verifies_itself)
+        else {
             return Ok(());
         };
         let _span = tracing::info_span!(target: "spillproof::step", "verify").entered();
@@ -471,8 +487,14 @@ impl Watch {
         let bytes = (values * size_of::<Fr>()) as u64;
         // On the session's threads: upstream's verifier computes in parallel, and this thread may be another pool's.
         let verified = session.workspace().run(|| {
-            let _copy = session.budget().lease(bytes, "instances of a proof to verify")?;
-            Ok(check(params, vk, instances, record))
+            match session.budget().lease(bytes, "instances of a proof to verify") {
+                Ok(_copy) => Ok(check(params, vk, instances, record)),
+                Err(error) if !is_devices => {
+                    tracing::warn!("spillproof: the proof was not verified: {error}");
+                    Ok(Ok(()))
+                }
+                Err(error) => Err(error),
+            }
         });
         verified.map_err(io::Error::other)?.map_err(|reason| {
             let unverified = Unverified {
@@ -481,7 +503,7 @@ impl Watch {
                 reason: reason.to_string(),
             };
             tracing::warn!("spillproof: {unverified}");
-            if let Some(tier) = session.tier() {
+            if let Some(tier) = session.tier().filter(|_| is_devices) {
                 tier.distrust();
             }
             io::Error::other(unverified).into()
