@@ -128,7 +128,7 @@ fn more_rows_than_the_field_has_roots_for() {
         &["plan", "--circuit", "chain", "--k", "28", "--memory", "1GiB"],
     );
     assert!(
-        error.contains("2^28 rows") && error.contains("at most 2^26 rows"),
+        error.contains("2^28 rows") && error.contains("at most 2^27 rows"),
         "{error}"
     );
 }
