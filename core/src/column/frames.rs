@@ -7,6 +7,8 @@
 //! not hashed: behind the frames there, a bit for each says that it was written. It can be moved to a file later
 //! ([`Frames::move_to_disk`]), by a task that needs the memory.
 
+mod pending;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -19,8 +21,10 @@ use super::tag::TagPlaces;
 use crate::budget::{Buffer, Lease, LeasedVec, PAGE_BYTES};
 use crate::dry::DryRun;
 use crate::error::Invalid;
-use crate::storage::{File, Pending, Segment};
+use crate::storage::{File, Segment};
 use crate::{Error, Result};
+pub(crate) use pending::PendingFrames;
+use pending::State;
 
 /// Bytes of one digest.
 pub(crate) const DIGEST_BYTES: usize = 32;
@@ -667,53 +671,4 @@ fn parts_of(mut bytes: &mut [u8], ranges: impl Iterator<Item = Range<usize>>) ->
 /// The numbers of the frames of `runs`.
 fn frames_of(runs: &[Run]) -> impl Iterator<Item = u64> + '_ {
     runs.iter().flat_map(|run| run.frame..run.frame + run.frames)
-}
-
-enum State {
-    Flying(Pending),
-    Done(Buffer),
-    /// No bytes.
-    Dry,
-    Failed(Error),
-}
-
-impl State {
-    fn of(copied: Result<()>, buffer: Buffer) -> Self {
-        match copied {
-            Ok(()) => Self::Done(buffer),
-            Err(error) => Self::Failed(error),
-        }
-    }
-}
-
-/// Frames on their way. Dropping it is safe: the buffer outlives the transfer.
-pub(crate) struct PendingFrames {
-    frames: Arc<Frames>,
-    state: State,
-    runs: Vec<Run>,
-    check: bool,
-}
-
-impl PendingFrames {
-    /// Waits, checks what was read, and gives the buffer back.
-    ///
-    /// # Errors
-    /// [`Error::Io`] from the transfer; [`Error::Damaged`] for a frame whose digest differs.
-    pub fn wait(self) -> Result<Buffer> {
-        let mut buffer = match self.state {
-            State::Flying(pending) => pending.wait()?,
-            State::Done(buffer) => buffer,
-            State::Dry => {
-                return Err(Invalid::DryRun {
-                    column: self.frames.name.clone(),
-                }
-                .into());
-            }
-            State::Failed(error) => return Err(error),
-        };
-        if self.check {
-            self.frames.check(&mut buffer, &self.runs)?;
-        }
-        Ok(buffer)
-    }
 }

@@ -104,8 +104,8 @@ impl<F: KernelField> WideKernel<F> for InLanes<'_, '_, '_, '_, F> {
             let mut block = Block {
                 lanes,
                 inputs,
-                outputs: &mut **outputs,
-                registers: &mut **registers,
+                outputs,
+                registers,
                 vectors,
                 start,
                 here: vectors.min((len - start) / W),
