@@ -53,7 +53,7 @@ fn places_that_take_no_files() {
     assert_eq!(left, ["file"]);
 }
 
-/// Points of two ceremonies are on the curve and make a proof, which nobody accepts.
+/// A parameter file mixed from two ceremonies has only points of the curve. A proof made with it does not verify.
 #[test]
 fn parameters_that_do_not_belong_together() {
     let dir = tempfile::tempdir().expect("a directory");

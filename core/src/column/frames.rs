@@ -352,7 +352,7 @@ impl Frames {
             buffer = self.read(buffer, vec![run]).wait()?;
             buffer = moved.write(buffer, vec![run]).wait()?;
         }
-        // A thread that waited here would keep readers waiting that hold the lock already.
+        // Without waiting: std's lock lets no reader in while a writer waits, and a reader on top of another on one stack never ends then.
         if let Ok(mut place) = memory.place.try_write()
             && memory.slices.load(Ordering::Acquire) == 0
         {
@@ -361,7 +361,7 @@ impl Frames {
         Ok(())
     }
 
-    /// As [`Self::check_written`], of a buffer of all frames and their bits.
+    /// Refuses `frames` frames of a buffer of all frames and their bits, from `first` on, if one of them was not written.
     fn check_marks(&self, memory: &[u8], first: u64, frames: u64) -> Result<()> {
         let marks = &memory[self.frames as usize * self.frame_bytes..];
         let is_written = |frame: u64| marks[frame as usize / 8] >> (frame % 8) & 1 == 1;

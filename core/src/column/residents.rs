@@ -1,8 +1,8 @@
 //! Columns in memory: a list of them, so that they can leave it.
 //!
-//! A task leaves columns in memory as far as its own [dry run](crate::plan::rehearse) allows. Those that outlive it, as a key's do, hold
-//! memory that a later task may need: one that the earlier task knew nothing of. Then they move to disk, behind the handles that callers
-//! have ([`Frames::move_to_disk`]).
+//! The [dry run](crate::plan::rehearse) of a task decides which of its columns stay in memory. Some columns outlive their task, as those of a
+//! key do. A later task may need their memory. The columns then move to disk, and handles of callers stay valid
+//! ([`Frames::move_to_disk`]).
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -31,11 +31,13 @@ impl Workspace {
     /// # Errors
     /// [`crate::Error::Io`], [`crate::Error::OverBudget`]: columns that are not moved yet stay in memory.
     pub fn move_columns_to_disk(&self) -> Result<()> {
-        let mut entered = self.residents.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for frames in entered.iter().filter_map(Weak::upgrade) {
-            frames.move_to_disk()?;
-        }
-        entered.retain(|frames| frames.upgrade().is_some_and(|frames| frames.can_move()));
-        Ok(())
+        let entered = self
+            .residents
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let mut columns = entered.iter().filter_map(Weak::upgrade);
+        columns.try_for_each(|frames| frames.move_to_disk())
     }
 }

@@ -348,6 +348,7 @@ impl std::fmt::Debug for Storage {
             .finish_non_exhaustive()
     }
 }
+
 /// Allows as many open files as the system lets this process have: each scratch column on disk is one, and the usual limit is 1024.
 pub(crate) fn raise_open_files() {
     /// Of a process whose number is not limited.

@@ -15,7 +15,7 @@ use crate::args::{Global, Prove, Shape, Statement, Verify};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::read_once::ReadOnce;
-use crate::report::{Recorder, html, steps, svg as picture};
+use crate::report::{Recorder, html, steps, svg};
 use crate::run::{Result, Run};
 use spillproof_circuits::{Kind, Scheme, dropin, stock};
 
@@ -53,8 +53,8 @@ impl Outcome {
 pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let mut run = Run::start(global);
     let create = |path: &Option<PathBuf>| path.as_deref().map(Output::create).transpose();
-    let (out, svg) = (Output::create(&args.out)?, create(&args.svg)?);
-    let (samples, report_file) = (create(&args.samples)?, create(&args.report)?);
+    let (out, svg_file) = (Output::create(&args.out)?, create(&args.svg)?);
+    let (samples_file, report_file) = (create(&args.samples)?, create(&args.report)?);
     halo2_axiom::spillproof::set_reproducible(true);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = if args.no_session {
@@ -86,10 +86,10 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         args.statement.shape.circuit, args.statement.shape.k
     );
     let report = run.finish("prove", &outcome)?;
-    if let Some(file) = svg {
-        file.write(picture::render(&report, &title))?;
+    if let Some(file) = svg_file {
+        file.write(svg::render(&report, &title))?;
     }
-    if let Some(file) = samples {
+    if let Some(file) = samples_file {
         file.write(report.curve.csv())?;
     }
     if let Some(file) = report_file {

@@ -62,15 +62,15 @@ impl Domain {
     /// [`Invalid::TooManyRows`].
     pub fn check(&self) -> spillproof::Result<()> {
         let log_extended = self.log_n + self.cosets.log_cosets;
-        match Scalar::TWO_ADICITY {
-            two_adicity if two_adicity < log_extended => Err(Invalid::TooManyRows {
-                log_rows: self.log_n,
-                log_extended,
-                two_adicity,
-            }
-            .into()),
-            _ => Ok(()),
+        if log_extended <= Scalar::TWO_ADICITY {
+            return Ok(());
         }
+        Err(Invalid::TooManyRows {
+            log_rows: self.log_n,
+            log_extended,
+            two_adicity: Scalar::TWO_ADICITY,
+        }
+        .into())
     }
 
     /// How many rows there are.

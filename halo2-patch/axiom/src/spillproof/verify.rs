@@ -472,8 +472,8 @@ impl Watch {
         Scheme::ParamsProver: Sync,
     {
         let jobs = self.task.accelerator_jobs();
-        let is_devices = jobs + self.jobs_before > 0;
-        let (Some(check), Some(record), true) = (check, recording.record, is_devices || self.verifies_itself)
+        let by_device = jobs + self.jobs_before > 0;
+        let (Some(check), Some(record), true) = (check, recording.record, by_device || self.verifies_itself)
         else {
             return Ok(());
         };
@@ -489,7 +489,7 @@ impl Watch {
         let verified = session.workspace().run(|| {
             match session.budget().lease(bytes, "instances of a proof to verify") {
                 Ok(_copy) => Ok(check(params, vk, instances, record)),
-                Err(error) if !is_devices => {
+                Err(error) if !by_device => {
                     tracing::warn!("spillproof: the proof was not verified: {error}");
                     Ok(Ok(()))
                 }
@@ -503,7 +503,7 @@ impl Watch {
                 reason: reason.to_string(),
             };
             tracing::warn!("spillproof: {unverified}");
-            if let Some(tier) = session.tier().filter(|_| is_devices) {
+            if let Some(tier) = session.tier().filter(|_| by_device) {
                 tier.distrust();
             }
             io::Error::other(unverified).into()
