@@ -27,7 +27,7 @@ impl Output {
     /// For the file `path`, or for the one that a symbolic link of this name leads to.
     ///
     /// # Errors
-    /// [`Failure::File`] where no file can be made, and for a folder.
+    /// [`Failure::File`] where no file can be made, [`Failure::Engine`] for a folder.
     pub fn create(path: &Path) -> Result<Self> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_stream = fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());

@@ -263,7 +263,7 @@ fn prove_circuit(mut command: Command, circuit: &str, k: u32, arguments: &str) -
 /// What it costs to verify a proof that a device took part in, beside the proof by the processor. The device is lost after a few jobs:
 /// a fake one would take minutes for the others.
 #[test]
-#[ignore = "measures: cargo test -p spillproof-cli --test gpu verification_costs -- --ignored --nocapture"]
+#[ignore = "measures: cargo test -p spillproof-cli --test all verification_costs -- --ignored --nocapture"]
 fn what_the_verification_costs() {
     let Some(device) = fake_device() else { return };
     for (circuit, k) in [12, 14, 16]

@@ -103,8 +103,9 @@ impl<E: Plain> Column<E> {
             let start = slice.start().wrapping_add(skipped_bytes as usize);
             (start.cast::<E>(), Owner::Memory(slice))
         } else {
-            let map = match self.frames.current().file() {
-                Some((file, base_offset)) if !self.frames.current().are_tagged() => {
+            let current = self.frames.current();
+            let map = match current.file() {
+                Some((file, base_offset)) if !current.are_tagged() => {
                     self.workspace.run(|| self.verify())?;
                     file.map_read_range(base_offset + skipped_bytes, column_bytes)?
                 }
