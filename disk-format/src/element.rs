@@ -112,6 +112,30 @@ impl<const N: usize> Element for [u8; N] {
     }
 }
 
+/// [`Element`] for a number, little-endian.
+macro_rules! number_elements {
+    ($($number:ty),*) => {
+        $(impl Element for $number {
+            const BYTES: usize = size_of::<$number>();
+
+            #[inline]
+            fn decode(bytes: &[u8]) -> Self {
+                let Some(bytes) = bytes.first_chunk() else {
+                    panic!("{} bytes are fewer than a number has", bytes.len());
+                };
+                Self::from_le_bytes(*bytes)
+            }
+
+            #[inline]
+            fn encode(&self, out: &mut [u8]) {
+                out.copy_from_slice(&self.to_le_bytes());
+            }
+        })*
+    };
+}
+
+number_elements!(u8, u32, u64);
+
 /// [`Element`] for the scalars and G1 points of a halo2curves release.
 #[cfg(any(feature = "halo2curves", feature = "halo2curves-axiom"))]
 macro_rules! halo2curves_elements {

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use super::Budget;
-use super::pages::{LeasedPages, Pages};
+use super::pages::{LeasedPages, PAGE_BYTES, Pages};
 use crate::error::{Invalid, Result};
 
 /// Owned bytes, aligned to [`PAGE_BYTES`](super::PAGE_BYTES) and a multiple of it long, always initialised.
@@ -44,6 +44,11 @@ impl Buffer {
             pages.clear();
         }
         Ok(Self { pages })
+    }
+
+    /// Gives back all but the first `bytes`, rounded up to whole pages.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        self.pages.shrink_to(bytes.next_multiple_of(PAGE_BYTES));
     }
 
     /// The first byte, for a transfer that owns the buffer. Never null; valid for `len` bytes until the buffer is dropped.
@@ -90,6 +95,13 @@ mod tests {
             buffer.fill(0xff);
         }
         assert_eq!(budget.held_bytes(), 0);
+        let mut buffer = budget.buffer(3 << 20, "b").unwrap();
+        buffer[8191] = 7;
+        buffer.shrink_to(4 << 20);
+        assert_eq!(buffer.len(), 3 << 20);
+        buffer.shrink_to(4097);
+        assert_eq!((buffer.len(), buffer[8191], budget.held_bytes()), (8192, 7, 8192));
+        drop(buffer);
         assert!(budget.buffer(17 << 20, "b").is_err());
         assert!(budget.buffer(usize::MAX, "b").is_err());
     }

@@ -228,6 +228,12 @@ impl LeasedPages {
         })
     }
 
+    /// Gives back all but the first `bytes` (a multiple of [`PAGE_BYTES`]).
+    pub(super) fn shrink_to(&mut self, bytes: usize) {
+        drop(self.pages.split_off(bytes));
+        self.lease.shrink_to(bytes as u64);
+    }
+
     /// Makes them zeros.
     pub(super) fn clear(&mut self) {
         if !std::mem::replace(&mut self.are_fresh, true) {

@@ -1,4 +1,4 @@
-//! Frames: the unit of checking. A frame is written once, its digest is kept, and it never comes back unchecked.
+//! Frames: the unit of checking. A frame is written once (but for [`Frames::rewritable`]), its digest is kept, and it never comes back unchecked.
 //!
 //! A digest binds a frame's bytes to its file, its epoch and its index, so a flipped bit, a torn write, a frame in the
 //! wrong place and a frame of an earlier file are all the same error. Digests of a container, and of elements that fill their bytes, are in
@@ -195,6 +195,20 @@ impl Frames {
             key,
             digests,
         ))
+    }
+
+    /// `frames` frames of `frame_bytes` of a new scratch file, which may be written more than once, and take room when they are. Their digests
+    /// are in memory: a frame that carried its own would not tell from an earlier one.
+    pub fn rewritable(
+        workspace: &Workspace,
+        what: &str,
+        (frames, frame_bytes): (u64, usize),
+    ) -> Result<Self> {
+        let digests = Digests::in_memory(workspace, frames)?;
+        let file = workspace.storage.scratch(what, 0)?;
+        let key = FrameKey::new(rand::random(), rand::random());
+        let shape = (frames, frame_bytes);
+        Ok(Self::in_file(workspace, (file, 0), shape, key, digests))
     }
 
     /// `frames` frames of `frame_bytes`, of which none is written, in a buffer of [`memory_bytes`]. `tags` is for a file that they are

@@ -46,6 +46,7 @@
 //! system call.
 
 mod bundle;
+mod cells;
 mod container;
 mod draft;
 mod frames;
@@ -60,6 +61,7 @@ mod view;
 mod workers;
 
 pub use bundle::{Bundle, BundleWriter, Group};
+pub use cells::Cells;
 pub use container::{Container, ContainerWriter, SectionSpec};
 pub use draft::{Draft, Writer};
 pub(crate) use draft::{digests_bytes, writer_bytes};

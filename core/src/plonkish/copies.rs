@@ -7,23 +7,21 @@
 //! trees, joined by size, with paths halved on the way (Tarjan and van Leeuwen, *Worst-case analysis of set union algorithms*,
 //! 1984): a few accesses a copy instead of a walk through a cycle, and the same permutation.
 //!
-//! Two arrays in mapped scratch files, where zero bytes mean "untouched", so that nothing has to be written for cells without
-//! copies:
+//! Two arrays of [`Cells`], where zero means "untouched", so that nothing has to be written for cells without copies:
 //!
 //! - `images`: the cell's image under the permutation, XOR the cell's own index.
 //! - `links`: for the root of a tree twice (its cycle's size, less one); else twice a cell nearer to the root, plus one.
 //!
 //! Shapes: cell (column, row) has index `column * rows + row`; indices are 32 bits wide where they fit, else 64. Peak memory: a
-//! share of a quarter of what the budget has left, or twice both arrays where that is less (8 or 16 bytes a cell); for a sigma
-//! column
-//! a tile and its writer, and the powers of omega, in two levels of `O(sqrt(rows))`.
+//! share of a quarter of what the budget has left, or twice both arrays where that is less (8 or 16 bytes a cell), and digests of blocks; for
+//! a sigma column a tile and its writer, and the powers of omega, in two levels of `O(sqrt(rows))`.
 
 use rayon::prelude::*;
 
 use super::product::chunk_elements;
 use crate::Result;
 use crate::budget::LeasedVec;
-use crate::column::{Column, Draft, Element, Mapped, Placement, Residency, Workspace, Writer};
+use crate::column::{Cells, Column, Draft, Element, Placement, Workspace, Writer};
 use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
@@ -32,15 +30,16 @@ use crate::kernels::poly::{PIECE, gathered_products, powers};
 const WHAT: &str = "copies";
 const COLUMN: &str = "column of a permutation";
 const SIGMA: &str = "sigma column";
+/// The two arrays.
+const IMAGES: usize = 0;
+const LINKS: usize = 1;
 
 /// What is known of the permutation so far: the identity, and every copy since.
 pub struct Copies {
     workspace: Workspace,
     columns: usize,
     rows: u64,
-    share: Residency,
-    images: Cells,
-    links: Cells,
+    numbers: Numbers,
     /// Columns that a dry run has made.
     dry_sigmas: u64,
 }
@@ -53,10 +52,11 @@ struct Cycle {
 }
 
 /// The share of both arrays. Nothing else needs much while a circuit is synthesized, and copies may go from anywhere to
-/// anywhere. Half of a share stays in memory; the other half is on its way out.
-fn share_bytes_within(available_bytes: u64, arrays_bytes: u64) -> u64 {
+/// anywhere.
+fn share_bytes(workspace: &Workspace, arrays_bytes: u64) -> u64 {
+    let available_bytes = workspace.budget.available_bytes();
     let share_bytes = (available_bytes / 4).min(arrays_bytes.saturating_mul(2));
-    share_bytes.max(Residency::share_bytes_within(available_bytes, 2))
+    share_bytes.max(Cells::<u64>::default_share_bytes(workspace, 2))
 }
 
 impl Copies {
@@ -82,15 +82,15 @@ impl Copies {
     fn in_cells(workspace: &Workspace, columns: usize, rows: u64, wide: bool) -> Result<Self> {
         let cells = columns as u64 * rows;
         let arrays_bytes = cells.saturating_mul(if wide { 16 } else { 8 });
-        let share_bytes = share_bytes_within(workspace.budget.available_bytes(), arrays_bytes);
-        let share = Residency::new(workspace, WHAT, share_bytes, 2)?;
+        let (share_bytes, shape) = (share_bytes(workspace, arrays_bytes), (2, cells));
         Ok(Self {
             workspace: workspace.clone(),
             columns,
             rows,
-            images: Cells::zeroed(&share, "images of cells", cells, wide)?,
-            links: Cells::zeroed(&share, "cycles of cells", cells, wide)?,
-            share,
+            numbers: match wide {
+                true => Numbers::Wide(Cells::zeroed(workspace, WHAT, share_bytes, shape)?),
+                false => Numbers::Narrow(Cells::zeroed(workspace, WHAT, share_bytes, shape)?),
+            },
             dry_sigmas: 0,
         })
     }
@@ -120,18 +120,18 @@ impl Copies {
         } else {
             (kept, joined)
         };
-        self.links.set(joined.root, kept.root << 1 | 1)?;
-        self.links.set(kept.root, (kept.size + joined.size - 1) << 1)?;
+        self.numbers.set(LINKS, joined.root, kept.root << 1 | 1)?;
+        (self.numbers).set(LINKS, kept.root, (kept.size + joined.size - 1) << 1)?;
         let (left_image, right_image) = (self.image(left)?, self.image(right)?);
-        self.images.set(left, right_image ^ left)?;
-        self.images.set(right, left_image ^ right)
+        self.numbers.set(IMAGES, left, right_image ^ left)?;
+        self.numbers.set(IMAGES, right, left_image ^ right)
     }
 
     /// The image of a cell: itself, if nothing was copied from or to it.
     ///
     /// # Errors
     /// [`Invalid::Index`] for a cell outside; [`crate::Error::File`].
-    pub fn mapping(&self, column: usize, row: u64) -> Result<(usize, u64)> {
+    pub fn mapping(&mut self, column: usize, row: u64) -> Result<(usize, u64)> {
         let image = self.image(self.index((column, row))?)?;
         Ok(((image / self.rows) as usize, image % self.rows))
     }
@@ -160,15 +160,10 @@ impl Copies {
     ) -> Result<Column<F>> {
         Invalid::unless_below(COLUMN, column as u64, self.columns as u64)?;
         // From here on images are read, one after the other, and links are not: others may have the memory.
-        let share_bytes = self.share.share_bytes();
-        if self.dry_sigmas == 0 {
-            self.share.assume_written(share_bytes);
-        }
-        self.links.release()?;
-        self.share
-            .shrink_to(Residency::default_share_bytes(&self.workspace, 2))?;
+        let cached_bytes = self.numbers.cached_bytes();
+        self.numbers.keep_images(&self.workspace)?;
         if self.workspace.is_dry() {
-            return self.rehearse_sigma(share_bytes);
+            return self.rehearse_sigma(cached_bytes);
         }
         let names = Names::new(&self.workspace, (self.columns, self.rows), column, omega, delta)?;
         let chunk = chunk_elements::<F>(&self.workspace, SIGMA, &[], 1)?;
@@ -178,35 +173,33 @@ impl Copies {
         let mut tile = self.workspace.budget.vec(tile_len, F::ZERO, SIGMA)?;
         let start = column as u64 * self.rows;
         let cells = start..start + self.rows;
-        match &mut self.images {
-            Cells::Narrow(images) => images.read(cells, |first, images| {
+        match &mut self.numbers {
+            Numbers::Narrow(numbers) => numbers.read(IMAGES, cells, |first, images| {
                 names.push(first, images, &mut tile, &mut writer)
             })?,
-            Cells::Wide(images) => images.read(cells, |first, images| {
+            Numbers::Wide(numbers) => numbers.read(IMAGES, cells, |first, images| {
                 names.push(first, images, &mut tile, &mut writer)
             })?,
         }
         writer.finish()
     }
 
-    /// The dry run of a sigma column, where all cells are copied, once and in order; the share had `share_bytes` before.
-    fn rehearse_sigma<F: KernelField + Element>(&mut self, share_bytes: u64) -> Result<Column<F>> {
+    /// The dry run of a sigma column, where all cells are copied, once and in order; the cache had `cached_bytes` of both arrays before.
+    fn rehearse_sigma<F: KernelField + Element>(&mut self, cached_bytes: u64) -> Result<Column<F>> {
         let (workspace, rows) = (&self.workspace, self.rows);
-        let cell_bytes = self.images.cell_bytes();
-        let images_bytes = self.columns as u64 * rows * cell_bytes;
+        let cell_bytes = self.numbers.cell_bytes();
+        let array_bytes = self.columns as u64 * rows * cell_bytes;
+        let kept_bytes = array_bytes.min(cached_bytes / 2).min(self.numbers.cached_bytes());
+        let stored_bytes = array_bytes - kept_bytes;
         if let Some(dry_run) = workspace.dry_run() {
             if self.dry_sigmas == 0 {
-                // Links have half of the share, until they go.
-                let resident = images_bytes.min(share_bytes - images_bytes.min(share_bytes / 2));
-                let resident = resident.min(self.share.share_bytes());
-                dry_run.moved(images_bytes - resident, 0);
+                // Links go out whole, and those images that find no room in the cache.
+                dry_run.moved(stored_bytes, array_bytes + stored_bytes);
             }
-            // The block that two columns share goes out with the first, and comes back with the second.
-            let block_bytes = self.share.block_bytes() as u64;
-            let first = self.dry_sigmas * rows * cell_bytes;
-            let start = first / block_bytes * block_bytes;
-            if start < first {
-                dry_run.moved((start + block_bytes).min(images_bytes) - start, 0);
+            // A block that two columns share is read for both.
+            let is_shared = !(self.dry_sigmas * rows * cell_bytes).is_multiple_of(self.numbers.block_bytes());
+            if is_shared && stored_bytes > 0 {
+                dry_run.moved(self.numbers.block_bytes(), 0);
             }
         }
         self.dry_sigmas += 1;
@@ -226,8 +219,8 @@ impl Copies {
         Ok(column as u64 * self.rows + row)
     }
 
-    fn image(&self, cell: u64) -> Result<u64> {
-        Ok(self.images.get(cell)? ^ cell)
+    fn image(&mut self, cell: u64) -> Result<u64> {
+        Ok(self.numbers.get(IMAGES, cell)? ^ cell)
     }
 
     fn cycle(&mut self, mut cell: u64) -> Result<Cycle> {
@@ -236,16 +229,16 @@ impl Copies {
             size: (link >> 1) + 1,
         };
         loop {
-            let link = self.links.get(cell)?;
+            let link = self.numbers.get(LINKS, cell)?;
             if link & 1 == 0 {
                 return Ok(found(cell, link));
             }
             let parent = link >> 1;
-            let above = self.links.get(parent)?;
+            let above = self.numbers.get(LINKS, parent)?;
             if above & 1 == 0 {
                 return Ok(found(parent, above));
             }
-            self.links.set(cell, above)?;
+            self.numbers.set(LINKS, cell, above)?;
             cell = above >> 1;
         }
     }
@@ -260,21 +253,13 @@ impl std::fmt::Debug for Copies {
     }
 }
 
-/// Numbers in four bytes or in eight.
-enum Cells {
-    Narrow(Mapped<u32>),
-    Wide(Mapped<u64>),
+/// Both arrays, of numbers in four bytes or in eight.
+enum Numbers {
+    Narrow(Cells<u32>),
+    Wide(Cells<u64>),
 }
 
-impl Cells {
-    fn zeroed(share: &Residency, what: &str, cells: u64, wide: bool) -> Result<Self> {
-        Ok(if wide {
-            Self::Wide(Mapped::zeroed_in(share, what, cells)?)
-        } else {
-            Self::Narrow(Mapped::zeroed_in(share, what, cells)?)
-        })
-    }
-
+impl Numbers {
     fn cell_bytes(&self) -> u64 {
         match self {
             Self::Narrow(_) => 4,
@@ -282,25 +267,46 @@ impl Cells {
         }
     }
 
-    fn get(&self, cell: u64) -> Result<u64> {
+    fn get(&mut self, array: usize, cell: u64) -> Result<u64> {
         match self {
-            Self::Narrow(cells) => cells.get(cell).map(u64::from),
-            Self::Wide(cells) => cells.get(cell),
+            Self::Narrow(cells) => cells.get(array, cell).map(u64::from),
+            Self::Wide(cells) => cells.get(array, cell),
         }
     }
 
-    fn set(&mut self, cell: u64, value: u64) -> Result<()> {
+    fn set(&mut self, array: usize, cell: u64, value: u64) -> Result<()> {
         match self {
             // No value is as large as twice the number of cells, for which 32 bits were found enough.
-            Self::Narrow(cells) => cells.set(cell, value as u32).map(|_| ()),
-            Self::Wide(cells) => cells.set(cell, value).map(|_| ()),
+            Self::Narrow(cells) => cells.set(array, cell, value as u32),
+            Self::Wide(cells) => cells.set(array, cell, value),
         }
     }
 
-    fn release(&mut self) -> Result<()> {
+    /// Gives back most of the memory, links' first.
+    fn keep_images(&mut self, workspace: &Workspace) -> Result<()> {
         match self {
-            Self::Narrow(cells) => cells.release(),
-            Self::Wide(cells) => cells.release(),
+            Self::Narrow(cells) => {
+                cells.release(LINKS)?;
+                cells.shrink_to(Cells::<u32>::default_share_bytes(workspace, 2))
+            }
+            Self::Wide(cells) => {
+                cells.release(LINKS)?;
+                cells.shrink_to(Cells::<u64>::default_share_bytes(workspace, 2))
+            }
+        }
+    }
+
+    fn cached_bytes(&self) -> u64 {
+        match self {
+            Self::Narrow(cells) => cells.cached_bytes(),
+            Self::Wide(cells) => cells.cached_bytes(),
+        }
+    }
+
+    fn block_bytes(&self) -> u64 {
+        match self {
+            Self::Narrow(cells) => cells.block_bytes(),
+            Self::Wide(cells) => cells.block_bytes(),
         }
     }
 }

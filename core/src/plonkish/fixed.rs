@@ -1,14 +1,13 @@
 //! The cells of fixed columns while a circuit is synthesised: any order, any number of times, fractions too.
 //!
-//! Shapes: `columns` times `rows` cells of 32 bytes (Montgomery form) in mapped scratch; what is never assigned is 0 and takes
-//! no space. Fractions are inverted in batches of [`WAITING`]: once one waits, every later assignment waits behind it, so
-//! that the last one to a cell is the one that stays. Memory: what the maps keep resident, and a batch.
+//! Shapes: `columns` times `rows` cells of 32 bytes (Montgomery form), in [`Cells`]; a block that is never assigned is 0 and takes no space.
+//! Fractions are inverted in batches of [`WAITING`]: once one waits, every later assignment waits behind it, so
+//! that the last one to a cell is the one that stays. Memory: the share of the cells, and a batch.
 
 use std::ops::Range;
 
 use crate::Result;
-use crate::column::{Cell, Column, Element, Mapped, Placement, Residency, Workspace, Writer};
-use crate::error::Invalid;
+use crate::column::{Cells, Column, Element, Placement, Workspace, Writer};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
 
@@ -16,10 +15,9 @@ use crate::kernels::poly;
 const WAITING: usize = 512;
 
 /// Fixed columns that are being assigned.
-pub struct FixedCells<F: Cell> {
+pub struct FixedCells<F: Element> {
     workspace: Workspace,
-    rows: u64,
-    columns: Vec<Mapped<F>>,
+    cells: Cells<F>,
     waiting: Vec<Assignment<F>>,
 }
 
@@ -30,26 +28,25 @@ struct Assignment<F> {
     denominator: Option<F>,
 }
 
-impl<F: KernelField + Element + Cell> FixedCells<F> {
-    /// `columns` columns of `rows` cells, all 0, in this share.
+impl<F: KernelField + Element> FixedCells<F> {
+    /// `columns` columns of `rows` cells, all 0, in [`Cells::default_share_bytes`].
     ///
     /// # Errors
     /// [`crate::Error::File`], [`crate::Error::OverBudget`].
-    pub fn new(workspace: &Workspace, share: &Residency, columns: usize, rows: u64) -> Result<Self> {
-        let columns = (0..columns)
-            .map(|_| Mapped::zeroed_in(share, "fixed cells", rows))
-            .collect::<Result<_>>()?;
+    pub fn new(workspace: &Workspace, columns: usize, rows: u64) -> Result<Self> {
+        let share_bytes = Cells::<F>::default_share_bytes(workspace, columns);
+        let cells = Cells::zeroed(workspace, "fixed cells", share_bytes, (columns, rows))?;
+        cells.assume_written();
         Ok(Self {
             workspace: workspace.clone(),
-            rows,
-            columns,
+            cells,
             waiting: Vec::new(),
         })
     }
 
     /// How many columns there are.
     pub fn columns(&self) -> usize {
-        self.columns.len()
+        self.cells.arrays()
     }
 
     /// Assigns `numerator / denominator` to a cell (the numerator without a denominator, 0 over a denominator of 0).
@@ -58,8 +55,7 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
     /// [`crate::Error::Invalid`] for a cell that is not there; [`crate::Error::File`].
     pub fn assign(&mut self, column: usize, row: u64, numerator: F, denominator: Option<F>) -> Result<()> {
         if self.waiting.is_empty() && denominator.is_none() {
-            self.column(column)?.set(row, numerator)?;
-            return Ok(());
+            return self.cells.set(column, row, numerator);
         }
         self.waiting.push(Assignment {
             column,
@@ -87,7 +83,7 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
         self.flush()?;
         let mut value = [F::ZERO];
         poly::quotients(&[(numerator, denominator)], |cell| *cell, &mut value);
-        self.column(column)?.fill(rows, value[0])
+        self.cells.fill(column, rows, value[0])
     }
 
     /// Every column, in order; the cells' files go as the columns come.
@@ -101,18 +97,18 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
 
     fn into_columns_in_turn(mut self) -> Result<Vec<Column<F>>> {
         self.flush()?;
-        let (workspace, rows) = (self.workspace, self.rows);
-        let to_column = |mut cells: Mapped<F>| {
+        let Self {
+            workspace, mut cells, ..
+        } = self;
+        let (columns, rows) = (cells.arrays(), cells.len());
+        let to_column = |column: usize| {
             let mut writer = Writer::scratch(&workspace, "fixed column", rows, Placement::Auto)?;
-            cells.read(0..rows, |_, cells| writer.push(cells))?;
-            writer.finish()
+            cells.read(column, 0..rows, |_, cells| writer.push(cells))?;
+            let made = writer.finish()?;
+            cells.remove(column);
+            Ok(made)
         };
-        self.columns.into_iter().map(to_column).collect()
-    }
-
-    fn column(&mut self, column: usize) -> Result<&mut Mapped<F>> {
-        Invalid::unless_below("fixed column", column as u64, self.columns.len() as u64)?;
-        Ok(&mut self.columns[column])
+        (0..columns).map(to_column).collect()
     }
 
     /// Inverts the denominators of the cells that wait, and writes the cells.
@@ -121,7 +117,7 @@ impl<F: KernelField + Element + Cell> FixedCells<F> {
         let mut values = vec![F::ZERO; waiting.len()];
         poly::quotients(&waiting, |cell| (cell.numerator, cell.denominator), &mut values);
         for (cell, value) in waiting.into_iter().zip(values) {
-            self.column(cell.column)?.set(cell.row, value)?;
+            self.cells.set(cell.column, cell.row, value)?;
         }
         Ok(())
     }

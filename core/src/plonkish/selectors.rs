@@ -1,15 +1,15 @@
 //! Selectors while a circuit is synthesised, and the columns that they become.
 //!
-//! Shapes: `count` selectors over `rows` rows, one bit each, in mapped scratch: 64 rows of one selector are a word, and the
-//! words of all selectors for the same rows are neighbours, so that one pass sees them together. Memory: what the map keeps
-//! resident; `count` words; the writers of [`COLUMNS_PER_PASS`] columns.
+//! Shapes: `count` selectors over `rows` rows, one bit each, in [`Cells`]: 64 rows of one selector are a word, and the
+//! words of all selectors for the same rows are neighbours, so that one pass sees them together. Memory: the share of the
+//! cells; `count` words; the writers of [`COLUMNS_PER_PASS`] columns.
 //!
 //! Selectors that are never on in the same row may share a column (halo2's selector compression, see the halo2 book,
 //! *Selector combining*): each adds its own value where it is on. Which ones do is for the caller to say, from
 //! [`Selectors::conflicts`].
 
 use crate::Result;
-use crate::column::{Column, Element, Mapped, Placement, Residency, Workspace, Writer};
+use crate::column::{Cells, Column, Element, Placement, Workspace, Writer};
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 
@@ -27,16 +27,21 @@ pub struct Selectors {
     workspace: Workspace,
     rows: u64,
     count: usize,
-    words: Mapped<u64>,
+    words: Cells<u64>,
 }
 
 impl Selectors {
-    /// `count` selectors over `rows` rows, all off, in this share.
+    /// `count` selectors over `rows` rows, all off, in [`Cells::default_share_bytes`].
     ///
     /// # Errors
     /// [`crate::Error::File`], [`crate::Error::OverBudget`].
-    pub fn new(workspace: &Workspace, share: &Residency, count: usize, rows: u64) -> Result<Self> {
-        let words = Mapped::zeroed_in(share, "selectors", rows.div_ceil(WORD) * count as u64)?;
+    pub fn new(workspace: &Workspace, count: usize, rows: u64) -> Result<Self> {
+        let (share_bytes, len) = (
+            Cells::<u64>::default_share_bytes(workspace, 1),
+            rows.div_ceil(WORD) * count as u64,
+        );
+        let words = Cells::zeroed(workspace, "selectors", share_bytes, (1, len))?;
+        words.assume_written();
         Ok(Self {
             workspace: workspace.clone(),
             rows,
@@ -58,9 +63,8 @@ impl Selectors {
         Invalid::unless_below("selector", selector as u64, self.count as u64)?;
         Invalid::unless_below("row", row, self.rows)?;
         let word = row / WORD * self.count as u64 + selector as u64;
-        let bits = self.words.get(word)?;
-        self.words.set(word, bits | 1 << (row % WORD))?;
-        Ok(())
+        let bits = self.words.get(0, word)?;
+        self.words.set(0, word, bits | 1 << (row % WORD))
     }
 
     /// The pairs of selectors `(i, j)`, `i < j`, that are both on in some row, in order; in a dry run, none.
@@ -75,6 +79,7 @@ impl Selectors {
     fn conflicts_in_turn(&mut self) -> Result<Vec<(usize, usize)>> {
         let count = self.count;
         if self.workspace.is_dry() {
+            self.rehearse_pass()?;
             return Ok(Vec::new());
         }
         let mut together = vec![false; count * count];
@@ -119,7 +124,7 @@ impl Selectors {
             if workspace.is_dry() {
                 let buffers = writers.iter().map(Writer::buffers_bytes).sum();
                 let _buffers = workspace.hold(buffers, "selector columns")?;
-                self.words.read(0..self.words.len(), |_, _| Ok(()))?;
+                self.rehearse_pass()?;
                 for writer in writers {
                     columns.push(writer.finish_held()?);
                 }
@@ -158,7 +163,7 @@ impl Selectors {
     /// Those of `take`; [`crate::Error::File`].
     pub fn packed(&mut self, selector: usize, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         if self.workspace.is_dry() {
-            return Ok(());
+            return self.rehearse_pass();
         }
         let mut left = self.rows.div_ceil(8) as usize;
         let mut piece = Vec::with_capacity(PIECE_BYTES);
@@ -175,6 +180,11 @@ impl Selectors {
         })
     }
 
+    /// The dry run of [`Self::for_each_word`].
+    fn rehearse_pass(&mut self) -> Result<()> {
+        self.words.read(0, 0..self.words.len(), |_, _| Ok(()))
+    }
+
     /// Hands `take` the words of all selectors for 64 rows, for all rows in order.
     fn for_each_word(&mut self, mut take: impl FnMut(&[u64]) -> Result<()>) -> Result<()> {
         if self.count == 0 {
@@ -184,7 +194,7 @@ impl Selectors {
         // Blocks of the map end anywhere.
         let mut begun = Vec::with_capacity(count);
         let len = self.words.len();
-        self.words.read(0..len, |_, mut words| {
+        self.words.read(0, 0..len, |_, mut words| {
             if !begun.is_empty() {
                 let (end, rest) = words.split_at((count - begun.len()).min(words.len()));
                 begun.extend_from_slice(end);

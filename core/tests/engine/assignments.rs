@@ -41,7 +41,7 @@ proptest! {
     fn fixed_cells_are_the_last_that_was_assigned(steps in steps(3, 700)) {
         let (columns, rows) = (3, 700);
         let place = place(2 << 20);
-        let mut cells = FixedCells::new(&place.workspace, &share(&place, columns), columns, rows).unwrap();
+        let mut cells = FixedCells::new(&place.workspace, columns, rows).unwrap();
         let mut expected = vec![vec![Fr::ZERO; rows as usize]; columns];
         let field = |value: Option<u64>| value.map(Fr::from);
         for step in steps {
@@ -74,7 +74,7 @@ proptest! {
         let rows = 1u64 << log_rows;
         let place = place(2 << 20);
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let mut selectors = Selectors::new(&place.workspace, &share(&place, 1), count, rows).unwrap();
+        let mut selectors = Selectors::new(&place.workspace, count, rows).unwrap();
         let mut on = vec![vec![false; rows as usize]; count];
         for (selector, on) in on.iter_mut().enumerate() {
             for (row, on) in on.iter_mut().enumerate() {
@@ -164,17 +164,16 @@ proptest! {
 #[test]
 fn what_is_not_there_is_an_error() {
     let place = place(1 << 20);
-    let room = share(&place, 2);
-    let mut cells = FixedCells::<Fr>::new(&place.workspace, &room, 1, 8).unwrap();
+    let mut cells = FixedCells::<Fr>::new(&place.workspace, 1, 8).unwrap();
     assert!(cells.assign(1, 0, Fr::ONE, None).is_err());
     assert!(cells.assign(0, 8, Fr::ONE, None).is_err());
     assert!(cells.fill(0, 7..9, Fr::ONE, None).is_err());
-    let mut selectors = Selectors::new(&place.workspace, &room, 3, 8).unwrap();
+    let mut selectors = Selectors::new(&place.workspace, 3, 8).unwrap();
     assert!(selectors.enable(3, 0).is_err());
     assert!(selectors.enable(2, 8).is_err());
     assert!(selectors.enable(2, 7).is_ok());
 
-    let mut none = Selectors::new(&place.workspace, &share(&place, 1), 0, 100).unwrap();
+    let mut none = Selectors::new(&place.workspace, 0, 100).unwrap();
     assert!(none.conflicts().unwrap().is_empty());
     let zeros = none.columns::<Fr>(&[vec![]]).unwrap();
     assert_eq!(zeros[0].to_vec().unwrap(), [Fr::ZERO; 100]);

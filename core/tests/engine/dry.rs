@@ -243,12 +243,8 @@ fn cells() {
         indicator(workspace, LOG_N, omega(), ROWS - 6..ROWS, Fr::ZERO, Fr::ONE)
     });
     compare("fixed columns and selectors", 0, |workspace, _| {
-        let maps = 3;
-        let share_bytes = Residency::default_share_bytes(workspace, maps);
-        let share = Residency::new(workspace, "fixed cells", share_bytes, maps)?;
-        let mut fixed = FixedCells::<Fr>::new(workspace, &share, 2, ROWS)?;
-        let mut selectors = Selectors::new(workspace, &share, 1, ROWS)?;
-        share.assume_written(share_bytes);
+        let mut fixed = FixedCells::<Fr>::new(workspace, 2, ROWS)?;
+        let mut selectors = Selectors::new(workspace, 1, ROWS)?;
         if !workspace.is_dry() {
             for row in 0..ROWS {
                 for column in 0..2 {
@@ -257,7 +253,6 @@ fn cells() {
                 selectors.enable(0, row)?;
             }
         }
-        drop(share);
         let mut columns = fixed.into_columns()?;
         columns.extend(selectors.columns(&[vec![(0, Fr::ONE)]])?);
         Ok(columns)

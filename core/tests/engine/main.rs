@@ -7,6 +7,7 @@ mod common;
 
 mod arguments;
 mod assignments;
+mod cells;
 mod columns;
 mod copies;
 mod dry;

@@ -1,6 +1,6 @@
 //! Keygen: what a circuit assigns, and the columns and commitments that become of it.
 //!
-//! The circuit is synthesised into mapped scratch: fixed cells, selectors (a bit each) and copies. Then, as streams: fixed
+//! The circuit is synthesised into arrays of cells: fixed cells, selectors (a bit each) and copies. Then, as streams: fixed
 //! columns, columns of selectors (combined or not), sigma columns, commitments, coefficients.
 //!
 //! Which selectors share a column depends on which pairs are on in one row, and on degrees; so a halo2's own function is asked with
@@ -8,7 +8,7 @@
 //!
 //! Memory: what the engine leases; nothing that grows with `n = 2^k`.
 
-use spillproof::column::{Column, Placement, Residency, Workspace};
+use spillproof::column::{Column, Placement, Workspace};
 use spillproof::plonkish::{Copies, FixedCells, Selectors, indicator};
 use spillproof::step;
 use spillproof::stream::{Transform, ntt};
@@ -48,16 +48,9 @@ impl Assembly {
     ) -> Result<Self> {
         let columns = permuted.len();
         let make = || {
-            // The maps of fixed cells and selectors share what one group may keep in memory; copies have a group of their own.
-            let maps = fixed_columns + 1;
-            let share_bytes = Residency::default_share_bytes(workspace, maps);
-            let share = Residency::new(workspace, "fixed cells", share_bytes, maps)?;
-            let fixed = FixedCells::new(workspace, &share, fixed_columns, rows)?;
-            let selectors = Selectors::new(workspace, &share, selectors, rows)?;
-            share.assume_written(share_bytes);
             Ok(Self {
-                fixed,
-                selectors,
+                fixed: FixedCells::new(workspace, fixed_columns, rows)?,
+                selectors: Selectors::new(workspace, selectors, rows)?,
                 copies: Copies::new(workspace, columns, rows)?,
                 permuted,
             })

@@ -1,0 +1,540 @@
+//! A cache of the blocks of several files.
+//!
+//! ```text
+//!   zeros -> in a slot -> chosen by the clock -> written, with changed neighbours, behind the caller -> on disk
+//!               ^                                                                                          |
+//!               +---------------- read while the caller waits, checked, copied to a slot ------------------+
+//! ```
+//!
+//! The clock is Corbato's (1968): a block that was used since the hand passed it stays once more. The block of each array that was written
+//! last always stays. A transfer that failed is final: after it, no block leaves memory or comes back.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::Workspace;
+use super::super::frames::{Frames, PendingFrames, Run};
+use crate::budget::{Buffer, LeasedVec, PAGE_BYTES};
+use crate::error::Invalid;
+use crate::{Error, Result};
+
+pub(super) const PLACES: &str = "places of blocks";
+
+/// Blocks that each array has at least, and blocks besides.
+const BLOCKS_PER_ARRAY: u64 = 4;
+const BLOCKS_BESIDES: u64 = 8;
+/// A block that comes back is read whole, so larger ones are for sequential access only.
+const BLOCK_BYTES_MAX: u64 = 256 * 1024;
+/// Bytes of a transfer, at most.
+const STRETCH_BYTES_MAX: u64 = 1024 * 1024;
+/// Buffers for transfers.
+const TRANSFERS: usize = 2;
+
+/// A block that was never written.
+const ZEROS: u32 = 0;
+/// A block that is on disk only.
+const STORED: u32 = 1;
+/// A block in slot 0.
+const FIRST_SLOT: u32 = 2;
+
+/// How a share of memory is cut: slots, buffers for transfers, and a tile as long as one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub block_bytes: usize,
+    /// Bytes of a transfer, in whole blocks.
+    pub stretch_bytes: usize,
+    /// Blocks in memory.
+    pub slots: usize,
+}
+
+impl Cut {
+    /// The smallest share for so many arrays.
+    pub fn share_bytes_min(arrays: usize) -> u64 {
+        Self::blocks_min(arrays) * PAGE_BYTES as u64
+    }
+
+    fn blocks_min(arrays: usize) -> u64 {
+        BLOCKS_PER_ARRAY * arrays as u64 + BLOCKS_BESIDES
+    }
+
+    /// The cut of a share for arrays of `array_bytes`.
+    pub fn of(what: &str, share_bytes: u64, arrays: usize, array_bytes: u64) -> Result<Self> {
+        let needed_bytes = Self::share_bytes_min(arrays);
+        if share_bytes < needed_bytes {
+            return Err(Error::BudgetTooSmall {
+                what: format!("the share of {what} ({arrays} arrays)"),
+                needed_bytes,
+                limit_bytes: share_bytes,
+            });
+        }
+        let array_pages = array_bytes.clamp(PAGE_BYTES as u64, BLOCK_BYTES_MAX);
+        let block_bytes = (share_bytes / Self::blocks_min(arrays)).min(array_pages.next_power_of_two());
+        let block_bytes = 1 << block_bytes.ilog2();
+        let stretch_bytes = (share_bytes / 8).min(array_bytes).min(STRETCH_BYTES_MAX);
+        let stretch_bytes = stretch_bytes / block_bytes * block_bytes;
+        let mut cut = Self {
+            block_bytes: block_bytes as usize,
+            stretch_bytes: stretch_bytes.max(block_bytes) as usize,
+            slots: 0,
+        };
+        // An array that is shifted may reach into one block more.
+        let blocks = arrays as u64 * (array_bytes.div_ceil(block_bytes) + 1);
+        cut.slots = cut.slots_within(share_bytes).min(blocks) as usize;
+        Ok(cut)
+    }
+
+    /// Fewer slots for a smaller share; `false` if there are as few already.
+    pub fn shrink_to(&mut self, share_bytes: u64, arrays: usize) -> bool {
+        let slots = (self.slots_within(share_bytes) as usize).max(2 * arrays);
+        let shrinks = slots < self.slots;
+        if shrinks {
+            self.slots = slots;
+        }
+        shrinks
+    }
+
+    fn slots_within(&self, share_bytes: u64) -> u64 {
+        share_bytes.saturating_sub(self.buffers_bytes()) / self.block_bytes as u64
+    }
+
+    fn buffers_bytes(&self) -> u64 {
+        (TRANSFERS as u64 + 1) * self.stretch_bytes as u64
+    }
+
+    pub fn cache_bytes(&self) -> usize {
+        self.slots * self.block_bytes
+    }
+
+    /// All that is leased.
+    pub fn share_bytes(&self) -> u64 {
+        self.cache_bytes() as u64 + self.buffers_bytes()
+    }
+}
+
+pub(super) struct Cache {
+    name: String,
+    cut: Cut,
+    arrays: Vec<Array>,
+    memory: Buffer,
+    slots: Vec<Option<Entry>>,
+    hand: usize,
+    spare: Vec<Buffer>,
+    /// Oldest first.
+    flying: VecDeque<Flight>,
+    has_failed: bool,
+}
+
+/// One array: its file, and where its blocks are.
+struct Array {
+    /// `None` once it was removed.
+    frames: Option<Arc<Frames>>,
+    /// For each block [`ZEROS`], [`STORED`], or [`FIRST_SLOT`] and its slot.
+    places: LeasedVec<u32>,
+    /// The slot of the block that was written last.
+    current: Option<usize>,
+}
+
+/// A block in a slot.
+#[derive(Clone, Copy)]
+struct Entry {
+    array: usize,
+    block: usize,
+    /// Used since the hand passed.
+    is_touched: bool,
+    /// Differs from what is on disk.
+    is_changed: bool,
+    /// On disk too, perhaps as it was before.
+    is_stored: bool,
+}
+
+/// Blocks that are being written.
+struct Flight {
+    array: usize,
+    blocks: Range<usize>,
+    pending: PendingFrames,
+}
+
+/// The blocks of a stretch, in order: their bytes, or `None` for zeros.
+pub(super) struct Blocks<'a> {
+    places: std::slice::Iter<'a, u32>,
+    memory: &'a [u8],
+    read: std::slice::ChunksExact<'a, u8>,
+    block_bytes: usize,
+}
+
+impl<'a> Iterator for Blocks<'a> {
+    type Item = Option<&'a [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(match *self.places.next()? {
+            ZEROS => None,
+            STORED => self.read.next(),
+            place => {
+                let start = (place - FIRST_SLOT) as usize * self.block_bytes;
+                Some(&self.memory[start..start + self.block_bytes])
+            }
+        })
+    }
+}
+
+impl Cache {
+    /// Arrays of so many blocks each, of zeros.
+    pub fn new(
+        workspace: &Workspace,
+        what: &str,
+        cut: Cut,
+        blocks: impl Iterator<Item = u64>,
+    ) -> Result<Self> {
+        let budget = &workspace.budget;
+        let array = |blocks: u64| {
+            Ok(Array {
+                places: budget.vec(blocks as usize, ZEROS, PLACES)?,
+                frames: Some(Arc::new(Frames::rewritable(
+                    workspace,
+                    what,
+                    (blocks, cut.block_bytes),
+                )?)),
+                current: None,
+            })
+        };
+        let buffer = |bytes| budget.buffer_to_fill(bytes, what.to_owned());
+        Ok(Self {
+            name: what.to_owned(),
+            cut,
+            arrays: blocks.map(array).collect::<Result<_>>()?,
+            memory: buffer(cut.cache_bytes())?,
+            slots: vec![None; cut.slots],
+            hand: 0,
+            spare: (0..TRANSFERS)
+                .map(|_| buffer(cut.stretch_bytes))
+                .collect::<Result<_>>()?,
+            flying: VecDeque::with_capacity(TRANSFERS),
+            has_failed: false,
+        })
+    }
+
+    /// A block, to be read.
+    #[inline]
+    pub fn block(&mut self, array: usize, block: usize) -> Result<&[u8]> {
+        let slot = self.slot_of(array, block)?;
+        if let Some(entry) = &mut self.slots[slot] {
+            entry.is_touched = true;
+        }
+        let range = self.range(slot);
+        Ok(&self.memory[range])
+    }
+
+    /// A block, to be written. It stays until the caller wants another one of the array.
+    #[inline]
+    pub fn block_mut(&mut self, array: usize, block: usize) -> Result<&mut [u8]> {
+        let slot = self.slot_of(array, block)?;
+        if let Some(entry) = &mut self.slots[slot] {
+            (entry.is_touched, entry.is_changed) = (true, true);
+        }
+        self.arrays[array].current = Some(slot);
+        let range = self.range(slot);
+        Ok(&mut self.memory[range])
+    }
+
+    #[inline]
+    fn slot_of(&mut self, array: usize, block: usize) -> Result<usize> {
+        match self.arrays[array].places[block] {
+            place if place >= FIRST_SLOT => Ok((place - FIRST_SLOT) as usize),
+            place => self.bring_in(array, block, place == STORED),
+        }
+    }
+
+    #[inline]
+    fn range(&self, slot: usize) -> Range<usize> {
+        slot * self.cut.block_bytes..(slot + 1) * self.cut.block_bytes
+    }
+
+    #[cold]
+    fn bring_in(&mut self, array: usize, block: usize, is_stored: bool) -> Result<usize> {
+        self.check_usable()?;
+        let slot = self.vacate()?;
+        let range = self.range(slot);
+        if is_stored {
+            let run = Run {
+                frame: block as u64,
+                frames: 1,
+                buffer_offset: 0,
+            };
+            self.settle_blocks(array, &(block..block + 1))?;
+            let buffer = self.transfer_buffer()?;
+            let pending = self.frames(array)?.read(buffer, vec![run]);
+            let buffer = self.landed(pending.wait())?;
+            self.memory[range].copy_from_slice(&buffer[..self.cut.block_bytes]);
+            self.spare.push(buffer);
+        } else {
+            self.memory[range].fill(0);
+        }
+        self.slots[slot] = Some(Entry {
+            array,
+            block,
+            is_touched: true,
+            is_changed: false,
+            is_stored,
+        });
+        self.arrays[array].places[block] = slot as u32 + FIRST_SLOT;
+        Ok(slot)
+    }
+
+    /// A slot without a block.
+    fn vacate(&mut self) -> Result<usize> {
+        // A round that forgets which blocks were used, and one that finds one: of two slots for each array, one is not the current one.
+        for _ in 0..2 * self.slots.len() + 1 {
+            let slot = self.hand;
+            self.hand = (slot + 1) % self.slots.len();
+            let Some(entry) = &mut self.slots[slot] else {
+                return Ok(slot);
+            };
+            if self.arrays[entry.array].current != Some(slot) && !std::mem::take(&mut entry.is_touched) {
+                self.evict(slot)?;
+                return Ok(slot);
+            }
+        }
+        Err(Invalid::Empty {
+            what: "blocks that may leave memory",
+        }
+        .into())
+    }
+
+    /// Takes a block from its slot.
+    fn evict(&mut self, slot: usize) -> Result<()> {
+        if self.slots[slot].is_some_and(|entry| entry.is_changed) {
+            self.write_out(slot)?;
+        }
+        if let Some(entry) = self.slots[slot].take() {
+            let array = &mut self.arrays[entry.array];
+            array.places[entry.block] = if entry.is_stored { STORED } else { ZEROS };
+            array.current.take_if(|current| *current == slot);
+        }
+        Ok(())
+    }
+
+    /// Starts to write a block, together with its neighbours that have changed and are not about to change again.
+    fn write_out(&mut self, slot: usize) -> Result<()> {
+        let Some(entry) = self.slots[slot] else {
+            return Ok(());
+        };
+        let Entry { array, block, .. } = entry;
+        let stretch_blocks = self.cut.stretch_bytes / self.cut.block_bytes;
+        let (mut first, mut end) = (block, block + 1);
+        while end - first < stretch_blocks && first > 0 && self.is_quiet(array, first - 1) {
+            first -= 1;
+        }
+        while end - first < stretch_blocks && self.is_quiet(array, end) {
+            end += 1;
+        }
+        self.settle_blocks(array, &(first..end))?;
+        let mut buffer = self.transfer_buffer()?;
+        let parts = buffer.chunks_exact_mut(self.cut.block_bytes);
+        for (block, part) in (first..end).zip(parts) {
+            let slot = (self.arrays[array].places[block] - FIRST_SLOT) as usize;
+            part.copy_from_slice(&self.memory[self.range(slot)]);
+            if let Some(entry) = &mut self.slots[slot] {
+                (entry.is_changed, entry.is_stored) = (false, true);
+            }
+        }
+        let run = Run {
+            frame: first as u64,
+            frames: (end - first) as u64,
+            buffer_offset: 0,
+        };
+        let pending = self.frames(array)?.write(buffer, vec![run]);
+        self.flying.push_back(Flight {
+            array,
+            blocks: first..end,
+            pending,
+        });
+        Ok(())
+    }
+
+    /// Whether a block has changed, and is not the one that is being written.
+    fn is_quiet(&self, array: usize, block: usize) -> bool {
+        let of = &self.arrays[array];
+        let slot = of
+            .places
+            .get(block)
+            .and_then(|place| place.checked_sub(FIRST_SLOT));
+        let slot = slot.map(|slot| slot as usize);
+        slot != of.current && slot.is_some_and(|slot| self.slots[slot].is_some_and(|entry| entry.is_changed))
+    }
+
+    /// Hands `blocks` of an array to `each`, a stretch at a time.
+    pub fn read(
+        &mut self,
+        array: usize,
+        blocks: Range<usize>,
+        mut each: impl FnMut(Range<usize>, Blocks<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.check_usable()?;
+        self.settle()?;
+        let step = self.cut.stretch_bytes / self.cut.block_bytes;
+        let stretch = |start: usize| start..(start + step).min(blocks.end);
+        let mut ahead = self.read_ahead(array, stretch(blocks.start))?;
+        for start in blocks.clone().step_by(step) {
+            let now = stretch(start);
+            let next = self.read_ahead(array, stretch(now.end))?;
+            let buffer = std::mem::replace(&mut ahead, next);
+            let buffer = self.landed(buffer.map(PendingFrames::wait).transpose())?;
+            let read: &[u8] = buffer.as_ref().map_or(&[], |buffer| buffer);
+            let found = Blocks {
+                places: self.arrays[array].places[now.clone()].iter(),
+                memory: &self.memory,
+                read: read.chunks_exact(self.cut.block_bytes),
+                block_bytes: self.cut.block_bytes,
+            };
+            each(now, found)?;
+            self.spare.extend(buffer);
+        }
+        Ok(())
+    }
+
+    /// Starts to read those of `blocks` that are on disk only.
+    fn read_ahead(&mut self, array: usize, blocks: Range<usize>) -> Result<Option<PendingFrames>> {
+        let places = &self.arrays[array].places;
+        let mut runs: Vec<Run> = Vec::new();
+        let stored = blocks.filter(|block| places[*block] == STORED);
+        for (at, block) in stored.enumerate() {
+            match runs.last_mut() {
+                Some(run) if run.frame + run.frames == block as u64 => run.frames += 1,
+                _ => runs.push(Run {
+                    frame: block as u64,
+                    frames: 1,
+                    buffer_offset: at * self.cut.block_bytes,
+                }),
+            }
+        }
+        if runs.is_empty() {
+            return Ok(None);
+        }
+        let buffer = self.transfer_buffer()?;
+        Ok(Some(self.frames(array)?.read(buffer, runs)))
+    }
+
+    /// Writes an array out, and takes it from memory.
+    pub fn release(&mut self, array: usize) -> Result<()> {
+        self.check_usable()?;
+        self.arrays[array].current = None;
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].is_some_and(|entry| entry.array == array) {
+                self.evict(slot)?;
+            }
+        }
+        self.settle()
+    }
+
+    /// Forgets an array, whose file goes.
+    pub fn remove(&mut self, array: usize) {
+        for slot in &mut self.slots {
+            slot.take_if(|entry| entry.array == array);
+        }
+        if let Some(array) = self.arrays.get_mut(array) {
+            (array.frames, array.current) = (None, None);
+            array.places.fill(ZEROS);
+        }
+    }
+
+    /// Keeps `slots` slots, at least two for each array, and gives back the memory of the others.
+    pub fn shrink_to(&mut self, slots: usize) -> Result<()> {
+        self.check_usable()?;
+        for from in slots..self.slots.len() {
+            let Some(entry) = self.slots[from] else { continue };
+            let is_current = self.arrays[entry.array].current == Some(from);
+            let Some(to) = self.slots[..slots].iter().position(Option::is_none) else {
+                // Blocks are in no order of use between slots.
+                self.evict(from)?;
+                continue;
+            };
+            let range = self.range(from);
+            self.memory.copy_within(range, to * self.cut.block_bytes);
+            self.slots[to] = self.slots[from].take();
+            let array = &mut self.arrays[entry.array];
+            array.places[entry.block] = to as u32 + FIRST_SLOT;
+            if is_current {
+                array.current = Some(to);
+            }
+        }
+        self.settle()?;
+        self.slots.truncate(slots);
+        self.hand = 0;
+        self.cut.slots = slots;
+        self.memory.shrink_to(self.cut.cache_bytes());
+        Ok(())
+    }
+
+    fn frames(&self, array: usize) -> Result<&Arc<Frames>> {
+        let count = self.arrays.len() as u64;
+        self.arrays[array].frames.as_ref().ok_or_else(|| {
+            Invalid::Index {
+                what: "array of cells",
+                index: array as u64,
+                count,
+            }
+            .into()
+        })
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        if !self.has_failed {
+            return Ok(());
+        }
+        Err(Error::File {
+            operation: "go on after a failed transfer of",
+            file: self.name.clone(),
+            source: std::io::Error::from(std::io::ErrorKind::Other),
+        })
+    }
+
+    /// A buffer for a transfer, once one is free.
+    fn transfer_buffer(&mut self) -> Result<Buffer> {
+        loop {
+            if let Some(buffer) = self.spare.pop() {
+                return Ok(buffer);
+            }
+            self.land()?;
+        }
+    }
+
+    /// Waits for the oldest write.
+    fn land(&mut self) -> Result<()> {
+        let Some(flight) = self.flying.pop_front() else {
+            // The buffer of a transfer that failed went with it.
+            return self.check_usable().and(Err(Invalid::Empty {
+                what: "buffers for transfers",
+            }
+            .into()));
+        };
+        let buffer = self.landed(flight.pending.wait())?;
+        self.spare.push(buffer);
+        Ok(())
+    }
+
+    /// Remembers a transfer that failed.
+    fn landed<T>(&mut self, result: Result<T>) -> Result<T> {
+        self.has_failed |= result.is_err();
+        result
+    }
+
+    /// Waits for all writes.
+    fn settle(&mut self) -> Result<()> {
+        while !self.flying.is_empty() {
+            self.land()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until none of `blocks` of an array is being written.
+    fn settle_blocks(&mut self, array: usize, blocks: &Range<usize>) -> Result<()> {
+        let meets = |flight: &Flight| {
+            flight.array == array && flight.blocks.start < blocks.end && blocks.start < flight.blocks.end
+        };
+        while self.flying.iter().any(meets) {
+            self.land()?;
+        }
+        Ok(())
+    }
+}
