@@ -9,17 +9,18 @@
 //! whole: the cache, two buffers for transfers and one of values, of an eighth of the share each and 1 MiB at most; besides, 36 bytes for each
 //! block of 4 to 256 KiB.
 
-mod cache;
+pub(super) mod cache;
 
-use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::frames::{DIGEST_BYTES, DryFile};
 use super::{Element, Workspace};
 use crate::Result;
 use crate::budget::{Lease, LeasedVec, PAGE_BYTES};
+use crate::dry::DryRun;
 use crate::error::Invalid;
-use cache::{Cache, Cut};
+use cache::{Cache, Cut, Memory, Slots};
 
 /// Arrays of equal lengths, of zeros at first.
 ///
@@ -40,42 +41,48 @@ use cache::{Cache, Cut};
 /// # Ok::<(), spillproof::Error>(())
 /// ```
 pub struct Cells<E: Element> {
-    name: String,
-    workspace: Workspace,
-    arrays: usize,
-    len: u64,
-    cut: Cut,
+    layout: Layout,
     place: Place<E>,
 }
 
 enum Place<E: Element> {
     Cache {
-        cache: Box<Cache>,
+        cache: Box<Cache<Slots>>,
         /// Cells that are handed on.
         tile: LeasedVec<E>,
     },
-    /// Nowhere: the leases of a cache, and its files.
-    Dry {
-        share: Lease,
-        _places: Vec<Lease>,
-        /// Of each array its digests and its file, until it is removed.
-        files: Vec<Option<(Lease, DryFile)>>,
-        element: PhantomData<E>,
-    },
+    Dry(DryCells),
+}
+
+/// Shapes of arrays of cells.
+pub(super) struct Layout {
+    pub name: String,
+    pub workspace: Workspace,
+    pub arrays: usize,
+    pub len: u64,
+    pub cut: Cut,
+    cell_bytes: usize,
+    /// Cells in a block.
+    pub block_cells: u64,
+    /// log2 of that, where it is a power of two.
+    log_block: Option<u32>,
+}
+
+/// The leases and the files of a dry run.
+pub(super) struct DryCells {
+    share: Lease,
+    _places: Vec<Lease>,
+    /// Of each array its digests and its file, until it is removed.
+    files: Vec<Option<(Lease, DryFile)>>,
+    /// Whether cells count as written.
+    is_written: bool,
 }
 
 impl<E: Element> Cells<E> {
-    /// Cells in a block, as a power of two.
-    fn log_block(&self) -> u32 {
-        (self.cut.block_bytes / E::BYTES).ilog2()
-    }
-
     /// The share of memory that is right where nothing else is known: a sixteenth of what the budget has left, at least what
     /// [`Self::zeroed`] asks for, and at most 2 MiB an array.
     pub fn default_share_bytes(workspace: &Workspace, arrays: usize) -> u64 {
-        let least = Cut::share_bytes_min(arrays);
-        let most = ((arrays as u64) << 21).max(least);
-        (workspace.budget.available_bytes() / 16).clamp(least, most)
+        share_bytes_within(workspace.budget.available_bytes() / 16, arrays)
     }
 
     /// `arrays` arrays of `len` cells in `share_bytes` of memory, less if they need less. Takes no room on disk yet.
@@ -90,54 +97,33 @@ impl<E: Element> Cells<E> {
         (arrays, len): (usize, u64),
     ) -> Result<Self> {
         const { assert!(E::BYTES.is_power_of_two() && E::BYTES <= PAGE_BYTES) };
-        let bytes = len.saturating_mul(E::BYTES as u64);
-        let cut = Cut::of(what, share_bytes, arrays, bytes)?;
-        let block_cells = (cut.block_bytes / E::BYTES) as u64;
-        let shift = |array: usize| block_cells * array as u64 / arrays as u64;
-        let blocks = |array: usize| shift(array).saturating_add(len).div_ceil(block_cells);
+        let layout = Layout::new(workspace, what, share_bytes, (arrays, len, E::BYTES))?;
         let place = match workspace.dry_run() {
-            None => Place::Cache {
-                cache: Box::new(Cache::new(workspace, what, cut, (0..arrays).map(blocks))?),
-                tile: (workspace.budget).vec(cut.stretch_bytes / E::BYTES, zero::<E>(), what.to_owned())?,
-            },
-            Some(dry_run) => Place::Dry {
-                share: workspace.budget.lease_map(cut.share_bytes(), what.to_owned())?,
-                _places: (0..arrays)
-                    .map(|array| workspace.hold(blocks(array) * size_of::<u32>() as u64, cache::PLACES))
-                    .collect::<Result<_>>()?,
-                files: (0..arrays)
-                    .map(|array| {
-                        let digests = workspace.hold(blocks(array) * DIGEST_BYTES as u64, "frame digests")?;
-                        let file = DryFile::new(dry_run, blocks(array) * cut.block_bytes as u64);
-                        Ok(Some((digests, file)))
-                    })
-                    .collect::<Result<_>>()?,
-                element: PhantomData,
-            },
+            None => {
+                let slots = Slots::new(workspace, what, &layout.cut)?;
+                Place::Cache {
+                    cache: Box::new(layout.cache(slots)?),
+                    tile: layout.tile(zero::<E>())?,
+                }
+            }
+            Some(dry_run) => Place::Dry(DryCells::new(&layout, dry_run, 0)?),
         };
-        Ok(Self {
-            name: what.to_owned(),
-            workspace: workspace.clone(),
-            arrays,
-            len,
-            cut,
-            place,
-        })
+        Ok(Self { layout, place })
     }
 
     /// Cells of each array.
     pub fn len(&self) -> u64 {
-        self.len
+        self.layout.len
     }
 
     /// Whether the arrays have no cells.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.layout.len == 0
     }
 
     /// Number of arrays.
     pub fn arrays(&self) -> usize {
-        self.arrays
+        self.layout.arrays
     }
 
     /// The value of a cell.
@@ -147,7 +133,7 @@ impl<E: Element> Cells<E> {
     /// [`crate::Error::Io`], also from an earlier write.
     #[inline]
     pub fn get(&mut self, array: usize, index: u64) -> Result<E> {
-        let (block, offset) = self.find(array, index)?;
+        let (block, offset) = self.layout.find(array, index)?;
         let bytes = self.cache()?.block(array, block)?;
         Ok(E::decode(&bytes[offset..offset + E::BYTES]))
     }
@@ -158,7 +144,7 @@ impl<E: Element> Cells<E> {
     /// As [`Self::get`].
     #[inline]
     pub fn set(&mut self, array: usize, index: u64, value: E) -> Result<()> {
-        let (block, offset) = self.find(array, index)?;
+        let (block, offset) = self.layout.find(array, index)?;
         let bytes = self.cache()?.block_mut(array, block)?;
         value.encode(&mut bytes[offset..offset + E::BYTES]);
         Ok(())
@@ -169,10 +155,10 @@ impl<E: Element> Cells<E> {
     /// # Errors
     /// As [`Self::get`].
     pub fn fill(&mut self, array: usize, range: Range<u64>, value: E) -> Result<()> {
-        self.check(array, &range)?;
+        self.layout.check(array, &range)?;
         let mut index = range.start;
         while index < range.end {
-            let (block, offset) = self.find(array, index)?;
+            let (block, offset) = self.layout.find(array, index)?;
             let bytes = self.cache()?.block_mut(array, block)?;
             let left = usize::try_from(range.end - index).unwrap_or(usize::MAX);
             let cells = bytes[offset..].chunks_exact_mut(E::BYTES).take(left);
@@ -193,35 +179,18 @@ impl<E: Element> Cells<E> {
         range: Range<u64>,
         mut each: impl FnMut(u64, &[E]) -> Result<()>,
     ) -> Result<()> {
-        self.check(array, &range)?;
-        let (shift, log_block) = (self.shift(array), self.log_block());
-        let cells = range.start + shift..range.end + shift;
-        let zero = zero::<E>();
+        self.layout.check(array, &range)?;
         match &mut self.place {
-            _ if range.is_empty() => Ok(()),
-            Place::Dry { .. } => {
-                self.count_read(range.end - range.start);
+            Place::Dry(_) => {
+                self.layout.count_read(range.end - range.start);
                 Ok(())
             }
             Place::Cache { cache, tile } => {
-                let first = (cells.start >> log_block) as usize;
-                let end = cells.end.div_ceil(1 << log_block) as usize;
-                cache.read(array, first..end, |now, blocks| {
-                    for (bytes, tile) in blocks.zip(tile.chunks_mut(1 << log_block)) {
-                        match bytes {
-                            None => tile.fill(zero),
-                            Some(bytes) => (tile.iter_mut().zip(bytes.chunks_exact(E::BYTES)))
-                                .for_each(|(cell, bytes)| *cell = E::decode(bytes)),
-                        }
-                    }
-                    let start = (now.start as u64) << log_block;
-                    let first = start.max(cells.start);
-                    let end = ((now.end as u64) << log_block).min(cells.end);
-                    each(
-                        first - shift,
-                        &tile[(first - start) as usize..(end - start) as usize],
-                    )
-                })
+                let cells = CellBytes {
+                    decode: E::decode,
+                    zero: zero::<E>(),
+                };
+                self.layout.read(cache, cells, tile, (array, range), &mut each)
             }
         }
     }
@@ -232,8 +201,11 @@ impl<E: Element> Cells<E> {
     /// [`crate::Error::Io`].
     pub fn release(&mut self, array: usize) -> Result<()> {
         match &mut self.place {
-            Place::Cache { cache, .. } => cache.release(array),
-            Place::Dry { .. } => Ok(()),
+            Place::Cache { cache, .. } => {
+                self.layout.check(array, &(0..0))?;
+                cache.release(array)
+            }
+            Place::Dry(_) => Ok(()),
         }
     }
 
@@ -241,8 +213,8 @@ impl<E: Element> Cells<E> {
     pub fn remove(&mut self, array: usize) {
         match &mut self.place {
             Place::Cache { cache, .. } => cache.remove(array),
-            Place::Dry { files, .. } => {
-                if let Some(file) = files.get_mut(array) {
+            Place::Dry(dry) => {
+                if let Some(file) = dry.files.get_mut(array) {
                     *file = None;
                 }
             }
@@ -254,13 +226,13 @@ impl<E: Element> Cells<E> {
     /// # Errors
     /// [`crate::Error::Io`].
     pub fn shrink_to(&mut self, share_bytes: u64) -> Result<()> {
-        if !self.cut.shrink_to(share_bytes, self.arrays) {
-            return Ok(());
-        }
         match &mut self.place {
-            Place::Cache { cache, .. } => cache.shrink_to(self.cut.slots),
-            Place::Dry { share, .. } => {
-                share.shrink_to(self.cut.share_bytes());
+            Place::Cache { cache, .. } => match self.layout.shrink_to(share_bytes) {
+                Some(slots) => cache.shrink_to(slots),
+                None => Ok(()),
+            },
+            Place::Dry(dry) => {
+                dry.shrink_to(&mut self.layout, share_bytes);
                 Ok(())
             }
         }
@@ -268,65 +240,118 @@ impl<E: Element> Cells<E> {
 
     /// What it may keep in memory.
     pub fn share_bytes(&self) -> u64 {
-        self.cut.share_bytes()
+        self.layout.cut.share_bytes()
     }
 
     /// Bytes of cells that it may keep in memory.
     pub(crate) fn cached_bytes(&self) -> u64 {
-        self.cut.cache_bytes() as u64
+        self.layout.cut.cache_bytes() as u64
     }
 
     /// Bytes that come and go together.
     pub(crate) fn block_bytes(&self) -> u64 {
-        self.cut.block_bytes as u64
+        self.layout.cut.block_bytes as u64
     }
 
     /// In a dry run: all cells of all arrays are written once, side by side. Which bytes a real run moves depends on which cells a circuit
     /// assigns, and in which order. No effect in a real run.
-    pub(crate) fn assume_written(&self) {
-        if let Some(dry_run) = self.workspace.dry_run() {
-            // Blocks go out together with their neighbours, of which some stay in the cache.
-            let written_bytes = self
-                .stored_bytes(self.len)
-                .next_multiple_of(self.cut.stretch_bytes as u64);
-            let array_bytes = self.len.saturating_mul(E::BYTES as u64);
-            dry_run.moved(0, written_bytes.min(array_bytes) * self.arrays as u64);
+    pub(crate) fn assume_written(&mut self) {
+        if let Place::Dry(dry) = &mut self.place {
+            dry.assume_written(&self.layout);
         }
     }
 
-    /// Of `cells` cells of an array, the bytes that are on disk only once all arrays were written side by side.
-    fn stored_bytes(&self, cells: u64) -> u64 {
-        let array_bytes = self.len.saturating_mul(E::BYTES as u64).max(1);
-        let cached_bytes = (self.cut.cache_bytes() / self.arrays.max(1)) as u64;
-        let stored_bytes = u128::from(array_bytes.saturating_sub(cached_bytes));
-        (stored_bytes * u128::from(cells * E::BYTES as u64) / u128::from(array_bytes)) as u64
+    #[inline]
+    fn cache(&mut self) -> Result<&mut Cache<Slots>> {
+        match &mut self.place {
+            Place::Cache { cache, .. } => Ok(cache),
+            Place::Dry(_) => Err(self.layout.dry_error()),
+        }
+    }
+}
+
+/// A share for so many arrays: `wanted_bytes`, at least what they need, and at most 2 MiB each.
+pub(super) fn share_bytes_within(wanted_bytes: u64, arrays: usize) -> u64 {
+    let least = Cut::share_bytes_min(arrays);
+    wanted_bytes.clamp(least, ((arrays as u64) << 21).max(least))
+}
+
+/// How bytes become cells.
+pub(super) struct CellBytes<T> {
+    pub decode: fn(&[u8]) -> T,
+    /// The value of zero bytes.
+    pub zero: T,
+}
+
+impl Layout {
+    pub fn new(
+        workspace: &Workspace,
+        what: &str,
+        share_bytes: u64,
+        (arrays, len, cell_bytes): (usize, u64, usize),
+    ) -> Result<Self> {
+        let cut = Cut::of(what, share_bytes, arrays, (len, cell_bytes))?;
+        let block_cells = (cut.block_bytes / cell_bytes) as u64;
+        Ok(Self {
+            name: what.to_owned(),
+            workspace: workspace.clone(),
+            arrays,
+            len,
+            cut,
+            cell_bytes,
+            block_cells,
+            log_block: block_cells.is_power_of_two().then(|| block_cells.ilog2()),
+        })
     }
 
-    /// In a dry run: so many cells of an array are read.
-    fn count_read(&self, cells: u64) {
-        if let Some(dry_run) = self.workspace.dry_run() {
-            dry_run.moved(self.stored_bytes(cells), 0);
-        }
+    /// An empty cache.
+    pub fn cache<M: Memory>(&self, memory: M) -> Result<Cache<M>> {
+        let blocks = (0..self.arrays).map(|array| self.blocks(array));
+        Cache::new(&self.workspace, &self.name, (self.cut, memory), blocks)
+    }
+
+    /// Room for the cells of a stretch.
+    pub fn tile<T: Copy>(&self, fill: T) -> Result<LeasedVec<T>> {
+        let cells = self.cut.stretch_bytes / self.cut.block_bytes * self.block_cells as usize;
+        (self.workspace.budget).vec(cells, fill, self.name.clone())
     }
 
     /// Cells before the first of an array.
     #[inline]
     fn shift(&self, array: usize) -> u64 {
-        ((array as u64) << self.log_block()) / self.arrays as u64
+        self.block_cells * array as u64 / self.arrays as u64
+    }
+
+    /// Blocks of an array.
+    pub fn blocks(&self, array: usize) -> u64 {
+        (self.shift(array).saturating_add(self.len)).div_ceil(self.block_cells)
     }
 
     /// The block of a cell, and where it begins there.
     #[inline]
-    fn find(&self, array: usize, index: u64) -> Result<(usize, usize)> {
+    pub fn find(&self, array: usize, index: u64) -> Result<(usize, usize)> {
         if array >= self.arrays || index >= self.len {
             self.check(array, &(index..index.saturating_add(1)))?;
         }
-        let (at, log_block) = (index + self.shift(array), self.log_block());
-        let within = at & ((1 << log_block) - 1);
-        Ok(((at >> log_block) as usize, within as usize * E::BYTES))
+        let at = index + self.shift(array);
+        let (block, within) = match self.log_block {
+            Some(log_block) => (at >> log_block, at & ((1 << log_block) - 1)),
+            None => (at / self.block_cells, at % self.block_cells),
+        };
+        Ok((block as usize, within as usize * self.cell_bytes))
     }
 
-    fn check(&self, array: usize, range: &Range<u64>) -> Result<()> {
+    /// The cells of a block.
+    pub fn cells_of(&self, array: usize, block: usize) -> Range<u64> {
+        let cell = |block: usize| {
+            (block as u64 * self.block_cells)
+                .saturating_sub(self.shift(array))
+                .min(self.len)
+        };
+        cell(block)..cell(block + 1)
+    }
+
+    pub fn check(&self, array: usize, range: &Range<u64>) -> Result<()> {
         Invalid::unless_below("array of cells", array as u64, self.arrays as u64)?;
         if range.start <= range.end && range.end <= self.len {
             return Ok(());
@@ -340,14 +365,116 @@ impl<E: Element> Cells<E> {
         .into())
     }
 
-    #[inline]
-    fn cache(&mut self) -> Result<&mut Cache> {
-        match &mut self.place {
-            Place::Cache { cache, .. } => Ok(cache),
-            Place::Dry { .. } => Err(Invalid::DryRun {
-                column: self.name.clone(),
+    /// Hands cells to `each`, a tile at a time.
+    pub fn read<T: Copy, M: Memory>(
+        &self,
+        cache: &mut Cache<M>,
+        CellBytes { decode, zero }: CellBytes<T>,
+        tile: &mut [T],
+        (array, range): (usize, Range<u64>),
+        each: &mut dyn FnMut(u64, &[T]) -> Result<()>,
+    ) -> Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let (block_cells, shift) = (self.block_cells, self.shift(array));
+        let cells = range.start + shift..range.end + shift;
+        let blocks = (cells.start / block_cells) as usize..cells.end.div_ceil(block_cells) as usize;
+        cache.read(array, blocks, |now, blocks| {
+            for (bytes, tile) in blocks.zip(tile.chunks_mut(block_cells as usize)) {
+                match bytes {
+                    None => tile.fill(zero),
+                    Some(bytes) => (tile.iter_mut().zip(bytes.chunks_exact(self.cell_bytes)))
+                        .for_each(|(cell, bytes)| *cell = decode(bytes)),
+                }
             }
-            .into()),
+            let start = now.start as u64 * block_cells;
+            let first = start.max(cells.start);
+            let end = (now.end as u64 * block_cells).min(cells.end);
+            let tile = &tile[(first - start) as usize..(end - start) as usize];
+            each(first - shift, tile)
+        })
+    }
+
+    /// Cuts a smaller share; the number of slots, if there are fewer.
+    pub fn shrink_to(&mut self, share_bytes: u64) -> Option<usize> {
+        (self.cut.shrink_to(share_bytes, self.arrays)).then_some(self.cut.slots)
+    }
+
+    fn array_bytes(&self) -> u64 {
+        self.len.saturating_mul(self.cell_bytes as u64)
+    }
+
+    /// Of `cells` cells of an array, the bytes that are on disk only once all arrays were written side by side.
+    fn stored_bytes(&self, cells: u64) -> u64 {
+        let array_bytes = self.array_bytes().max(1);
+        let cached_bytes = (self.cut.cache_bytes() / self.arrays.max(1)) as u64;
+        let stored_bytes = u128::from(array_bytes.saturating_sub(cached_bytes));
+        (stored_bytes * u128::from(cells * self.cell_bytes as u64) / u128::from(array_bytes)) as u64
+    }
+
+    /// In a dry run: so many cells of an array are read.
+    pub fn count_read(&self, cells: u64) {
+        if let Some(dry_run) = self.workspace.dry_run() {
+            dry_run.moved(self.stored_bytes(cells), 0);
+        }
+    }
+
+    pub fn dry_error(&self) -> crate::Error {
+        Invalid::DryRun {
+            column: self.name.clone(),
+        }
+        .into()
+    }
+}
+
+impl DryCells {
+    /// With `more_bytes` beside the share.
+    pub fn new(layout: &Layout, dry_run: &Arc<DryRun>, more_bytes: u64) -> Result<Self> {
+        let workspace = &layout.workspace;
+        let share_bytes = layout.cut.share_bytes() + more_bytes;
+        let blocks = || (0..layout.arrays).map(|array| layout.blocks(array));
+        Ok(Self {
+            share: (workspace.budget).lease_map(share_bytes, layout.name.clone())?,
+            _places: blocks()
+                .map(|blocks| workspace.hold(blocks * size_of::<u32>() as u64, cache::PLACES))
+                .collect::<Result<_>>()?,
+            files: blocks()
+                .map(|blocks| {
+                    let digests = workspace.hold(blocks * DIGEST_BYTES as u64, "frame digests")?;
+                    let file = DryFile::new(dry_run, blocks * layout.cut.block_bytes as u64);
+                    Ok(Some((digests, file)))
+                })
+                .collect::<Result<_>>()?,
+            is_written: false,
+        })
+    }
+
+    pub fn assume_written(&mut self, layout: &Layout) {
+        self.is_written = true;
+        self.count_written(layout, 0);
+    }
+
+    /// Blocks go out together with their neighbours, of which some stay in the cache; of each array, `before_bytes` did already.
+    fn count_written(&self, layout: &Layout, before_bytes: u64) {
+        let stored_bytes = layout.stored_bytes(layout.len);
+        if let Some(dry_run) = layout.workspace.dry_run()
+            && stored_bytes > before_bytes
+        {
+            let written_bytes = stored_bytes.next_multiple_of(layout.cut.stretch_bytes as u64);
+            let written_bytes = written_bytes.min(layout.array_bytes());
+            dry_run.moved(0, (written_bytes - before_bytes) * layout.arrays as u64);
+        }
+    }
+
+    pub fn shrink_to(&mut self, layout: &mut Layout, share_bytes: u64) {
+        let (before_bytes, cached_bytes) = (layout.stored_bytes(layout.len), layout.cut.cache_bytes());
+        if layout.shrink_to(share_bytes).is_some() {
+            let freed_bytes = (cached_bytes - layout.cut.cache_bytes()) as u64;
+            self.share.shrink_to(self.share.bytes() - freed_bytes);
+            if self.is_written {
+                self.count_written(layout, before_bytes);
+            }
         }
     }
 }
@@ -360,9 +487,9 @@ fn zero<E: Element>() -> E {
 impl<E: Element> std::fmt::Debug for Cells<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cells")
-            .field("name", &self.name)
-            .field("arrays", &self.arrays)
-            .field("len", &self.len)
+            .field("name", &self.layout.name)
+            .field("arrays", &self.layout.arrays)
+            .field("len", &self.layout.len)
             .finish_non_exhaustive()
     }
 }

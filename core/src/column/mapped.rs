@@ -27,7 +27,12 @@ use crate::error::Invalid;
 ///
 /// # Safety
 /// All-zero bytes are a valid value; a value needs no drop, and stays valid when its bytes are copied to a file and back.
-pub unsafe trait Cell: Copy + Send + Sync + 'static {}
+pub unsafe trait Cell: Copy + Send + Sync + 'static {
+    /// Whether it has a meaning. Asked of cells that come from a disk without being checked there.
+    fn has_meaning(&self) -> bool {
+        true
+    }
+}
 
 // SAFETY: any bytes are a number.
 unsafe impl Cell for u8 {}

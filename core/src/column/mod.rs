@@ -45,6 +45,7 @@
 //! Architecture invariant: nothing in here computes with elements, and nothing outside of [`crate::storage`] makes a
 //! system call.
 
+mod addressed;
 mod bundle;
 mod cells;
 mod container;
@@ -60,6 +61,7 @@ mod tag;
 mod view;
 mod workers;
 
+pub use addressed::Addressed;
 pub use bundle::{Bundle, BundleWriter, Group};
 pub use cells::Cells;
 pub use container::{Container, ContainerWriter, SectionSpec};

@@ -35,7 +35,7 @@ impl<F: KernelField + Element> FixedCells<F> {
     /// [`crate::Error::File`], [`crate::Error::OverBudget`].
     pub fn new(workspace: &Workspace, columns: usize, rows: u64) -> Result<Self> {
         let share_bytes = Cells::<F>::default_share_bytes(workspace, columns);
-        let cells = Cells::zeroed(workspace, "fixed cells", share_bytes, (columns, rows))?;
+        let mut cells = Cells::zeroed(workspace, "fixed cells", share_bytes, (columns, rows))?;
         cells.assume_written();
         Ok(Self {
             workspace: workspace.clone(),

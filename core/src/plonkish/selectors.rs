@@ -40,7 +40,7 @@ impl Selectors {
             Cells::<u64>::default_share_bytes(workspace, 1),
             rows.div_ceil(WORD) * count as u64,
         );
-        let words = Cells::zeroed(workspace, "selectors", share_bytes, (1, len))?;
+        let mut words = Cells::zeroed(workspace, "selectors", share_bytes, (1, len))?;
         words.assume_written();
         Ok(Self {
             workspace: workspace.clone(),

@@ -1,11 +1,11 @@
 //! A column of a witness, from the cells that a circuit assigned.
 //!
-//! Shapes: `rows` cells in mapped scratch, each a fraction in whatever form the caller keeps; the last `tail.len()` rows come
+//! Shapes: `rows` cells with addresses, each a fraction in whatever form the caller keeps; the last `tail.len()` rows come
 //! from `tail` (random values for blinding, by then drawn). One pass up: cells are inverted in batches and written.
-//! Memory: a tile, a writer's buffers, and what the map keeps resident.
+//! Memory: a tile, a writer's buffers, and the share of the cells.
 
 use crate::Result;
-use crate::column::{Cell, Column, Element, Mapped, Placement, Workspace, Writer};
+use crate::column::{Addressed, Cell, Column, Element, Placement, Workspace, Writer};
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly;
@@ -14,22 +14,22 @@ const WHAT: &str = "witness column";
 /// Cells that are inverted at a time.
 const TILE_CELLS: usize = 32 * poly::PIECE;
 
-/// The column whose row i is `fraction(cells[i])`, numerator and denominator (see [`poly::quotients`]), but for the tail.
+/// The column whose row i is `fraction(cells[i])` of an array of cells, numerator and denominator (see [`poly::quotients`]), but for the tail.
 ///
 /// # Errors
 /// [`crate::Error::File`], [`crate::Error::OverBudget`]; [`crate::Error::Invalid`] for a tail that is longer than the column.
 pub fn witness_column<T: Cell, F: KernelField + Element>(
     workspace: &Workspace,
-    cells: &mut Mapped<T>,
+    (cells, array): (&mut Addressed<T>, usize),
     fraction: impl Fn(&T) -> (F, Option<F>) + Sync,
     tail: &[F],
 ) -> Result<Column<F>> {
-    workspace.run(|| column_in_turn(workspace, cells, &fraction, tail))
+    workspace.run(|| column_in_turn(workspace, (cells, array), &fraction, tail))
 }
 
 fn column_in_turn<T: Cell, F: KernelField + Element>(
     workspace: &Workspace,
-    cells: &mut Mapped<T>,
+    (cells, array): (&mut Addressed<T>, usize),
     fraction: &(impl Fn(&T) -> (F, Option<F>) + Sync),
     tail: &[F],
 ) -> Result<Column<F>> {
@@ -45,12 +45,12 @@ fn column_in_turn<T: Cell, F: KernelField + Element>(
     if workspace.is_dry() {
         let _tile = workspace.hold((tile_len * F::BYTES) as u64, WHAT)?;
         let column = Writer::scratch(workspace, WHAT, rows, Placement::Auto)?;
-        cells.read(0..assigned, |_, _| Ok(()))?;
+        cells.read(array, 0..assigned, |_, _| Ok(()))?;
         return column.finish();
     }
     let mut tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
     let mut writer = Writer::scratch(workspace, WHAT, rows, Placement::Auto)?;
-    cells.read(0..assigned, |_, cells| {
+    cells.read(array, 0..assigned, |_, cells| {
         cells.chunks(tile_len).try_for_each(|cells| {
             let tile = &mut tile[..cells.len()];
             poly::quotients(cells, fraction, tile);

@@ -34,6 +34,7 @@ mod paged;
 mod pread;
 mod publish;
 mod recycler;
+mod region;
 mod scratch;
 mod transfer;
 mod uring;
@@ -51,6 +52,7 @@ pub use handle::Segment;
 pub use map::FileMap;
 pub use paged::PagedMap;
 pub use publish::Publish;
+pub use region::Region;
 pub use transfer::Pending;
 
 use crate::error::{Error, Result};
@@ -284,6 +286,14 @@ impl Storage {
     /// [`Error::File`], ENOSPC among them.
     pub fn scratch(&self, what: impl Into<String>, bytes_hint: u64) -> Result<File> {
         self.inner.scratch.create(self, what.into(), bytes_hint)
+    }
+
+    /// Addresses for `bytes` whose pages the caller puts in place; `None` where the kernel does not allow that.
+    ///
+    /// # Errors
+    /// As [`Region::next_fault`], and [`Error::Memory`] without address space.
+    pub fn region(&self, what: &str, bytes: u64) -> Result<Option<Region>> {
+        Region::new(&self.inner.faults, what, bytes)
     }
 
     /// An existing file, to read. Segments must be aligned to [`File::alignment_bytes`].

@@ -1,18 +1,13 @@
 //! What a circuit assigns, and the columns that become of it, against vectors in memory; on small budgets.
 
-use crate::common::{Place, place};
+use crate::common::place;
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, FftField, Field, UniformRand};
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::column::{Mapped, Residency};
+use spillproof::column::Addressed;
 use spillproof::plonkish::{FixedCells, Selectors, indicator, witness_column};
-
-fn share(place: &Place, maps: usize) -> Residency {
-    let bytes = Residency::default_share_bytes(&place.workspace, maps);
-    Residency::new(&place.workspace, "cells", bytes, maps).unwrap()
-}
 
 fn quotient(numerator: Fr, denominator: Option<Fr>) -> Fr {
     numerator * denominator.map_or(Fr::ONE, |value| value.inverse().unwrap_or(Fr::ZERO))
@@ -113,18 +108,18 @@ proptest! {
         let place = place(4 << 20);
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         // Numerator, denominator, and whether that counts.
-        let mut cells = Mapped::<[Fr; 3]>::zeroed_in(&share(&place, 1), "cells", rows).unwrap();
+        let mut cells = Addressed::<[Fr; 3]>::zeroed(&place.workspace, "cells", 256 << 10, (1, rows)).unwrap();
         let fraction = |cell: &[Fr; 3]| (cell[0], (cell[2] == Fr::ONE).then_some(cell[1]));
         let mut expected = vec![Fr::ZERO; rows as usize];
         for row in (0..rows).filter(|row| row % 5 != 3) {
             let denominator = if row % 11 == 1 { Fr::ZERO } else { Fr::rand(&mut rng) };
             let cell = [Fr::rand(&mut rng), denominator, Fr::from(row % 2)];
-            cells.set(row, cell).unwrap();
+            cells.set(0, row, cell).unwrap();
             let (numerator, denominator) = fraction(&cell);
             expected[row as usize] = quotient(numerator, denominator);
         }
         let tail: Vec<Fr> = (0..tail).map(|_| Fr::rand(&mut rng)).collect();
-        let made = witness_column(&place.workspace, &mut cells, fraction, &tail);
+        let made = witness_column(&place.workspace, (&mut cells, 0), fraction, &tail);
         if tail.len() > rows as usize {
             prop_assert!(made.is_err());
         } else {

@@ -5,7 +5,7 @@ use ark_ff::{AdditiveGroup, FftField, Field};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use spillproof::budget::Budget;
-use spillproof::column::{Column, Draft, Mapped, Placement, Residency, Workspace, Writer};
+use spillproof::column::{Addressed, Column, Draft, Placement, Workspace, Writer};
 use spillproof::commit::multiopen::divide_and_commit;
 use spillproof::commit::{Combination, G1, SRS_FRAME_BYTES, generate_scratch};
 use spillproof::error::Invalid;
@@ -258,29 +258,22 @@ fn cells() {
         Ok(columns)
     });
     compare("witness columns", 0, |workspace, _| {
-        let maps = 2;
-        let reading_bytes = Residency::default_share_bytes(workspace, maps);
-        let share = Residency::new(
-            workspace,
-            "advice cells",
-            Residency::writing_share_bytes(workspace, maps),
-            maps,
-        )?;
-        let mut cells: Vec<Mapped<Fr>> = (0..maps)
-            .map(|_| Mapped::zeroed_in(&share, "advice cells", ROWS))
-            .collect::<Result<_>>()?;
-        share.assume_written(reading_bytes);
+        let arrays = 2;
+        let reading_bytes = Addressed::<Fr>::reading_share_bytes(workspace, arrays);
+        let writing_bytes = Addressed::<Fr>::writing_share_bytes(workspace, arrays);
+        let mut cells = Addressed::<Fr>::zeroed(workspace, "advice cells", writing_bytes, (arrays, ROWS))?;
+        cells.assume_written(reading_bytes);
         if !workspace.is_dry() {
             for row in 0..ROWS {
-                for cells in &mut cells {
-                    cells.set(row, Fr::from(row + 1))?;
+                for array in 0..arrays {
+                    cells.set(array, row, Fr::from(row + 1))?;
                 }
             }
         }
-        share.keep_for_reading(reading_bytes)?;
-        let column =
-            |cells: &mut Mapped<Fr>| witness_column(workspace, cells, |value| (*value, None), &tail());
-        cells.iter_mut().map(column).collect::<Result<Vec<_>>>()
+        cells.keep_for_reading(reading_bytes)?;
+        let mut column =
+            |array| witness_column(workspace, (&mut cells, array), |value| (*value, None), &tail());
+        (0..arrays).map(&mut column).collect::<Result<Vec<_>>>()
     });
     compare("sigma columns", 0, |workspace, _| {
         let mut copies = Copies::new(workspace, 3, ROWS)?;
@@ -306,8 +299,7 @@ fn a_column_of_a_dry_run_has_no_values() {
         matches!(&error, Error::Invalid(Invalid::DryRun { column }) if column.contains("values")),
         "{error}"
     );
-    let share = Residency::new(&workspace, "cells", 256 << 10, 1).unwrap();
-    let mut cells = Mapped::<u64>::zeroed_in(&share, "cells", 100).unwrap();
-    assert!(cells.set(3, 4).is_err() && cells.get(3).is_err() && cells.address(3).is_null());
+    let mut cells = Addressed::<u64>::zeroed(&workspace, "cells", 256 << 10, (1, 100)).unwrap();
+    assert!(cells.set(0, 3, 4).is_err());
     assert!(workspace.storage.scratch("file", 4096).is_err());
 }

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod addressed;
 mod arguments;
 mod assignments;
 mod cells;

@@ -1,14 +1,15 @@
 //! The witness: instance columns, and advice columns phase by phase.
 //!
-//! Advice cells go to mapped scratch. At the end of a phase its columns are inverted and written one by one, blinded, and
+//! Advice cells go to arrays with addresses. At the end of a phase its columns are inverted and written one by one, blinded, and
 //! committed to together. Draws are halo2's, in its order: for each column of the phase its last rows, then for each column its
 //! blind. The transcript takes the instances before the first phase's commitments, and gives challenges after each phase's.
 //!
 //! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with `n = 2^k`.
 
 use std::io;
+use std::sync::Once;
 
-use spillproof::column::{Cell, Column, Mapped, Placement, Residency, Workspace};
+use spillproof::column::{Addressed, Cell, Column, Placement, Workspace};
 use spillproof::plonkish::witness_column;
 use spillproof::step;
 use spillproof::stream::{Transform, ntt};
@@ -19,6 +20,9 @@ use crate::domain::Domain;
 use crate::error::Result;
 use crate::input::{Values, padded_column};
 use crate::protocol::{Blinded, Protocol, Randomness};
+
+/// That cells are not checked is said once.
+static WARNED: Once = Once::new();
 
 /// The instance columns of a circuit.
 #[derive(Clone, Debug)]
@@ -198,13 +202,12 @@ pub(crate) fn scalars(count: usize, randomness: &mut (impl Randomness + ?Sized))
     (0..count).map(|_| randomness.scalar()).collect()
 }
 
-/// Advice cells in mapped scratch, with addresses: a circuit keeps a reference to each value that it assigns. They live until this
-/// is dropped. A cell that is never assigned is all zero bytes, and takes no space.
+/// Advice cells with addresses: a circuit keeps a reference to each value that it assigns. They live until this is dropped. A cell that is
+/// never assigned is all zero bytes, and takes no space.
 ///
-/// Memory: what the maps keep resident.
+/// Memory: the share of the cells.
 pub struct AdviceCells<T: Cell> {
-    columns: Vec<Mapped<T>>,
-    share: Residency,
+    cells: Addressed<T>,
     /// Bytes of the share that stay when cells are only read.
     reading_bytes: u64,
     fraction: fn(&T) -> (Scalar, Option<Scalar>),
@@ -223,19 +226,25 @@ impl<T: Cell> AdviceCells<T> {
     ) -> Result<Self> {
         let columns = cs.advice_columns();
         let make = || {
-            let reading_bytes = Residency::default_share_bytes(workspace, columns);
+            let reading_bytes = Addressed::<T>::reading_share_bytes(workspace, columns);
             let share_bytes = match cs.phases() {
-                1 => Residency::writing_share_bytes(workspace, columns),
+                1 => Addressed::<T>::writing_share_bytes(workspace, columns),
                 // Other columns are committed to between.
                 _ => reading_bytes,
             };
-            let share = Residency::new(workspace, "advice cells", share_bytes, columns)?;
-            let columns = (0..columns).map(|_| Mapped::zeroed_in(&share, "advice cells", domain.rows()));
-            let columns = columns.collect::<spillproof::Result<_>>()?;
-            share.assume_written(reading_bytes);
+            let shape = (columns, domain.rows());
+            let mut cells = Addressed::zeroed(workspace, "advice cells", share_bytes, shape)?;
+            if !cells.is_checked() {
+                WARNED.call_once(|| {
+                    tracing::warn!(
+                        "advice cells are in mapped files, where a disk that changes bytes is not noticed: this kernel, or the \
+                         container's filter, does not allow userfaultfd"
+                    );
+                });
+            }
+            cells.assume_written(reading_bytes);
             Ok(Self {
-                columns,
-                share,
+                cells,
                 reading_bytes,
                 fraction,
             })
@@ -249,21 +258,21 @@ impl<T: Cell> AdviceCells<T> {
     /// If the disk fails.
     #[inline]
     pub fn assign(&mut self, column: usize, row: usize, value: T) -> Result<Option<*const T>> {
-        match self.columns.get_mut(column) {
-            Some(column) if (row as u64) < column.len() => Ok(Some(column.set(row as u64, value)?)),
-            _ => Ok(None),
+        if column < self.cells.arrays() && (row as u64) < self.cells.len() {
+            return Ok(Some(self.cells.set(column, row as u64, value)?));
         }
+        Ok(None)
     }
 }
 
 impl<T: Cell> AdviceSource for AdviceCells<T> {
     /// Makes room in memory: cells are read now, column by column.
     fn assigned(&mut self) -> Result<()> {
-        Ok(self.share.keep_for_reading(self.reading_bytes)?)
+        Ok(self.cells.keep_for_reading(self.reading_bytes)?)
     }
 
     fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>> {
-        let (cells, fraction) = (&mut self.columns[index], self.fraction);
-        Ok(witness_column(workspace, cells, fraction, tail)?)
+        let cells = (&mut self.cells, index);
+        Ok(witness_column(workspace, cells, self.fraction, tail)?)
     }
 }

@@ -11,6 +11,10 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/budget/heap.rs", "a setting of the C library's heap"),
     ("core/src/budget/leased_vec.rs", "pages as typed values"),
     ("core/src/budget/pages.rs", "anonymous maps"),
+    (
+        "core/src/column/addressed.rs",
+        "cells whose addresses are given out",
+    ),
     ("core/src/column/mapped.rs", "cells of a map"),
     ("core/src/column/view.rs", "columns as slices"),
     (
@@ -31,6 +35,10 @@ const LEAVES: &[(&str, &str)] = &[
         "maps of files whose pages come and go",
     ),
     ("core/src/storage/pread.rs", "buffers that the kernel writes into"),
+    (
+        "core/src/storage/region.rs",
+        "pages that the program fills itself",
+    ),
     ("core/src/storage/transfer.rs", "buffers in flight"),
     ("core/src/storage/uring.rs", "entries of the ring"),
     (

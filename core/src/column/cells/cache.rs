@@ -40,7 +40,7 @@ const FIRST_SLOT: u32 = 2;
 
 /// How a share of memory is cut: slots, buffers for transfers, and a tile as long as one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(in super::super) struct Cut {
     pub block_bytes: usize,
     /// Bytes of a transfer, in whole blocks.
     pub stretch_bytes: usize,
@@ -59,7 +59,8 @@ impl Cut {
     }
 
     /// The cut of a share for arrays of `array_bytes`.
-    pub fn of(what: &str, share_bytes: u64, arrays: usize, array_bytes: u64) -> Result<Self> {
+    pub fn of(what: &str, share_bytes: u64, arrays: usize, (len, cell_bytes): (u64, usize)) -> Result<Self> {
+        let array_bytes = len.saturating_mul(cell_bytes as u64);
         let needed_bytes = Self::share_bytes_min(arrays);
         if share_bytes < needed_bytes {
             return Err(Error::BudgetTooSmall {
@@ -79,7 +80,7 @@ impl Cut {
             slots: 0,
         };
         // An array that is shifted may reach into one block more.
-        let blocks = arrays as u64 * (array_bytes.div_ceil(block_bytes) + 1);
+        let blocks = arrays as u64 * (len.div_ceil(block_bytes / cell_bytes as u64) + 1);
         cut.slots = cut.slots_within(share_bytes).min(blocks) as usize;
         Ok(cut)
     }
@@ -112,11 +113,75 @@ impl Cut {
     }
 }
 
-pub(super) struct Cache {
+/// Where the blocks in slots are. A block is named by its array and its number there.
+pub(in super::super) trait Memory {
+    /// The bytes of a block that is there, and that no other thread writes.
+    fn bytes(&self, slot: usize, block: (usize, usize)) -> &[u8];
+
+    /// A block comes, with these bytes, or zeros.
+    fn enter(&mut self, slot: usize, block: (usize, usize), bytes: Option<&[u8]>) -> Result<()>;
+
+    /// A block goes.
+    fn leave(&mut self, block: (usize, usize));
+
+    /// A block has another slot now.
+    fn change_slot(&mut self, from: usize, to: usize);
+
+    /// There are so many slots now.
+    fn shrink_to(&mut self, slots: usize);
+}
+
+/// Slots side by side in one buffer.
+pub(super) struct Slots {
+    buffer: Buffer,
+    block_bytes: usize,
+}
+
+impl Slots {
+    pub fn new(workspace: &Workspace, what: &str, cut: &Cut) -> Result<Self> {
+        Ok(Self {
+            buffer: (workspace.budget).buffer_to_fill(cut.cache_bytes(), what.to_owned())?,
+            block_bytes: cut.block_bytes,
+        })
+    }
+
+    #[inline]
+    fn range(&self, slot: usize) -> Range<usize> {
+        slot * self.block_bytes..(slot + 1) * self.block_bytes
+    }
+}
+
+impl Memory for Slots {
+    fn bytes(&self, slot: usize, _: (usize, usize)) -> &[u8] {
+        &self.buffer[self.range(slot)]
+    }
+
+    fn enter(&mut self, slot: usize, _: (usize, usize), bytes: Option<&[u8]>) -> Result<()> {
+        let range = self.range(slot);
+        match bytes {
+            Some(bytes) => self.buffer[range].copy_from_slice(bytes),
+            None => self.buffer[range].fill(0),
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, _: (usize, usize)) {}
+
+    fn change_slot(&mut self, from: usize, to: usize) {
+        let range = self.range(from);
+        self.buffer.copy_within(range, to * self.block_bytes);
+    }
+
+    fn shrink_to(&mut self, slots: usize) {
+        self.buffer.shrink_to(slots * self.block_bytes);
+    }
+}
+
+pub(in super::super) struct Cache<M> {
     name: String,
     cut: Cut,
     arrays: Vec<Array>,
-    memory: Buffer,
+    memory: M,
     slots: Vec<Option<Entry>>,
     hand: usize,
     spare: Vec<Buffer>,
@@ -156,34 +221,54 @@ struct Flight {
 }
 
 /// The blocks of a stretch, in order: their bytes, or `None` for zeros.
-pub(super) struct Blocks<'a> {
-    places: std::slice::Iter<'a, u32>,
-    memory: &'a [u8],
+pub(in super::super) struct Blocks<'a, M> {
+    array: usize,
+    blocks: Range<usize>,
+    places: &'a [u32],
+    memory: &'a M,
     read: std::slice::ChunksExact<'a, u8>,
-    block_bytes: usize,
 }
 
-impl<'a> Iterator for Blocks<'a> {
+impl<'a, M: Memory> Iterator for Blocks<'a, M> {
     type Item = Option<&'a [u8]>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(match *self.places.next()? {
+        let block = self.blocks.next()?;
+        Some(match self.places[block] {
             ZEROS => None,
             STORED => self.read.next(),
-            place => {
-                let start = (place - FIRST_SLOT) as usize * self.block_bytes;
-                Some(&self.memory[start..start + self.block_bytes])
-            }
+            place => Some(
+                self.memory
+                    .bytes((place - FIRST_SLOT) as usize, (self.array, block)),
+            ),
         })
     }
 }
 
-impl Cache {
+impl Cache<Slots> {
+    /// A block, to be read.
+    #[inline]
+    pub fn block(&mut self, array: usize, block: usize) -> Result<&[u8]> {
+        let slot = self.touch(array, block)?;
+        let range = self.memory.range(slot);
+        Ok(&self.memory.buffer[range])
+    }
+
+    /// A block, to be written. It stays until the caller wants another one of the array.
+    #[inline]
+    pub fn block_mut(&mut self, array: usize, block: usize) -> Result<&mut [u8]> {
+        let slot = self.change(array, block)?;
+        let range = self.memory.range(slot);
+        Ok(&mut self.memory.buffer[range])
+    }
+}
+
+impl<M: Memory> Cache<M> {
     /// Arrays of so many blocks each, of zeros.
     pub fn new(
         workspace: &Workspace,
         what: &str,
-        cut: Cut,
+        (cut, memory): (Cut, M),
         blocks: impl Iterator<Item = u64>,
     ) -> Result<Self> {
         let budget = &workspace.budget;
@@ -203,7 +288,7 @@ impl Cache {
             name: what.to_owned(),
             cut,
             arrays: blocks.map(array).collect::<Result<_>>()?,
-            memory: buffer(cut.cache_bytes())?,
+            memory,
             slots: vec![None; cut.slots],
             hand: 0,
             spare: (0..TRANSFERS)
@@ -214,27 +299,34 @@ impl Cache {
         })
     }
 
-    /// A block, to be read.
+    /// Has a block in memory; its slot.
     #[inline]
-    pub fn block(&mut self, array: usize, block: usize) -> Result<&[u8]> {
+    pub fn touch(&mut self, array: usize, block: usize) -> Result<usize> {
         let slot = self.slot_of(array, block)?;
         if let Some(entry) = &mut self.slots[slot] {
             entry.is_touched = true;
         }
-        let range = self.range(slot);
-        Ok(&self.memory[range])
+        Ok(slot)
     }
 
-    /// A block, to be written. It stays until the caller wants another one of the array.
+    /// Has a block in memory that the caller writes, until it wants another one of the array; its slot.
     #[inline]
-    pub fn block_mut(&mut self, array: usize, block: usize) -> Result<&mut [u8]> {
+    pub fn change(&mut self, array: usize, block: usize) -> Result<usize> {
         let slot = self.slot_of(array, block)?;
         if let Some(entry) = &mut self.slots[slot] {
             (entry.is_touched, entry.is_changed) = (true, true);
         }
         self.arrays[array].current = Some(slot);
-        let range = self.range(slot);
-        Ok(&mut self.memory[range])
+        Ok(slot)
+    }
+
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// No block is written any more.
+    pub fn cool_down(&mut self) {
+        (self.arrays.iter_mut()).for_each(|array| array.current = None);
     }
 
     #[inline]
@@ -245,16 +337,10 @@ impl Cache {
         }
     }
 
-    #[inline]
-    fn range(&self, slot: usize) -> Range<usize> {
-        slot * self.cut.block_bytes..(slot + 1) * self.cut.block_bytes
-    }
-
     #[cold]
     fn bring_in(&mut self, array: usize, block: usize, is_stored: bool) -> Result<usize> {
         self.check_usable()?;
         let slot = self.vacate()?;
-        let range = self.range(slot);
         if is_stored {
             let run = Run {
                 frame: block as u64,
@@ -265,10 +351,11 @@ impl Cache {
             let buffer = self.transfer_buffer()?;
             let pending = self.frames(array)?.read(buffer, vec![run]);
             let buffer = self.landed(pending.wait())?;
-            self.memory[range].copy_from_slice(&buffer[..self.cut.block_bytes]);
+            let bytes = &buffer[..self.cut.block_bytes];
+            self.memory.enter(slot, (array, block), Some(bytes))?;
             self.spare.push(buffer);
         } else {
-            self.memory[range].fill(0);
+            self.memory.enter(slot, (array, block), None)?;
         }
         self.slots[slot] = Some(Entry {
             array,
@@ -310,6 +397,7 @@ impl Cache {
             let array = &mut self.arrays[entry.array];
             array.places[entry.block] = if entry.is_stored { STORED } else { ZEROS };
             array.current.take_if(|current| *current == slot);
+            self.memory.leave((entry.array, entry.block));
         }
         Ok(())
     }
@@ -333,7 +421,7 @@ impl Cache {
         let parts = buffer.chunks_exact_mut(self.cut.block_bytes);
         for (block, part) in (first..end).zip(parts) {
             let slot = (self.arrays[array].places[block] - FIRST_SLOT) as usize;
-            part.copy_from_slice(&self.memory[self.range(slot)]);
+            part.copy_from_slice(self.memory.bytes(slot, (array, block)));
             if let Some(entry) = &mut self.slots[slot] {
                 (entry.is_changed, entry.is_stored) = (false, true);
             }
@@ -368,7 +456,7 @@ impl Cache {
         &mut self,
         array: usize,
         blocks: Range<usize>,
-        mut each: impl FnMut(Range<usize>, Blocks<'_>) -> Result<()>,
+        mut each: impl FnMut(Range<usize>, Blocks<'_, M>) -> Result<()>,
     ) -> Result<()> {
         self.check_usable()?;
         self.settle()?;
@@ -382,10 +470,11 @@ impl Cache {
             let buffer = self.landed(buffer.map(PendingFrames::wait).transpose())?;
             let read: &[u8] = buffer.as_ref().map_or(&[], |buffer| buffer);
             let found = Blocks {
-                places: self.arrays[array].places[now.clone()].iter(),
+                array,
+                blocks: now.clone(),
+                places: &self.arrays[array].places,
                 memory: &self.memory,
                 read: read.chunks_exact(self.cut.block_bytes),
-                block_bytes: self.cut.block_bytes,
             };
             each(now, found)?;
             self.spare.extend(buffer);
@@ -430,7 +519,9 @@ impl Cache {
     /// Forgets an array, whose file goes.
     pub fn remove(&mut self, array: usize) {
         for slot in &mut self.slots {
-            slot.take_if(|entry| entry.array == array);
+            if let Some(entry) = slot.take_if(|entry| entry.array == array) {
+                self.memory.leave((entry.array, entry.block));
+            }
         }
         if let Some(array) = self.arrays.get_mut(array) {
             (array.frames, array.current) = (None, None);
@@ -449,8 +540,7 @@ impl Cache {
                 self.evict(from)?;
                 continue;
             };
-            let range = self.range(from);
-            self.memory.copy_within(range, to * self.cut.block_bytes);
+            self.memory.change_slot(from, to);
             self.slots[to] = self.slots[from].take();
             let array = &mut self.arrays[entry.array];
             array.places[entry.block] = to as u32 + FIRST_SLOT;
@@ -462,7 +552,7 @@ impl Cache {
         self.slots.truncate(slots);
         self.hand = 0;
         self.cut.slots = slots;
-        self.memory.shrink_to(self.cut.cache_bytes());
+        self.memory.shrink_to(slots);
         Ok(())
     }
 

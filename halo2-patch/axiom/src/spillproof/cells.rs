@@ -1,40 +1,82 @@
-//! Advice cells in mapped scratch, with addresses: a circuit keeps a reference to each value that it assigns.
+//! Advice cells with addresses: a circuit keeps a reference to each value that it assigns.
 //!
-//! Stock hands out references into its vectors of `Assigned` values, for as long as the caller likes; so do we, into maps.
-//! They live until [`AdviceCells`] is dropped, which its owner does when the circuit's synthesis has returned.
+//! Stock hands out references into its vectors of `Assigned` values, for as long as the caller likes; so do we, into
+//! [`Addressed`](::spillproof::column::Addressed) cells. They live until [`AdviceCells`] is dropped, which its owner does when the circuit's
+//! synthesis has returned.
 //!
-//! Shapes: `columns` times `rows` cells of `size_of::<Assigned<Fr>>()` = 72 bytes. A cell that is never assigned is
-//! `Assigned::Zero` (`Assigned` is `repr(u8)` by a graft, and its first variant's tag is 0) and takes no space. Memory: what
-//! the maps keep resident.
+//! Shapes: `columns` times `rows` cells of nine words: the variant's number, and the limbs of numerator and denominator, which is how
+//! `Assigned<Fr>` is laid out (it is `repr(u8)` by a graft). Words that a variant does not use are zero, so no byte of another value reaches
+//! the disk. A cell that is never assigned is `Assigned::Zero`, and takes no space. Memory: the share of the cells.
 #![allow(unsafe_code)]
 
 use std::any::Any;
+use std::array::from_fn;
 use std::marker::PhantomData;
 
-use ::spillproof::column::{Cell, Workspace};
+use ::spillproof::column::{Cell, Element, Workspace};
 use ff::Field;
 use halo2curves::bn256::Fr;
 use spillproof_halo2::{ConstraintSystem, Domain, Scalar};
 
-use super::convert::scalar;
 use super::or_panic;
 use crate::plonk::Assigned;
 
-/// A cell of an advice column.
-#[derive(Clone, Copy)]
+/// Limbs of a field element.
+const LIMBS: usize = 4;
+
+/// A cell of an advice column: an `Assigned<Fr>`, as words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct AdviceCell(Assigned<Fr>);
+pub(crate) struct AdviceCell([u64; 1 + 2 * LIMBS]);
 
-// SAFETY: `Assigned` is `repr(u8)`, and a tag of 0 is its first variant `Zero`, which has no fields. Its padding is never
-// read. It is `Copy`, so there is nothing to drop.
-unsafe impl Cell for AdviceCell {}
+const _: () = assert!(
+    size_of::<AdviceCell>() == size_of::<Assigned<Fr>>()
+        && align_of::<AdviceCell>() == align_of::<Assigned<Fr>>()
+);
 
-/// A cell's numerator and denominator.
-fn fraction(AdviceCell(value): &AdviceCell) -> (Scalar, Option<Scalar>) {
-    (
-        scalar(&value.numerator()),
-        value.denominator().as_ref().map(scalar),
-    )
+// SAFETY: any words are a value.
+unsafe impl Cell for AdviceCell {
+    fn has_meaning(&self) -> bool {
+        self.0[0] <= 2
+    }
+}
+
+impl AdviceCell {
+    fn new(value: &Assigned<Fr>) -> Self {
+        let mut words = [0; 1 + 2 * LIMBS];
+        match value {
+            Assigned::Zero => {}
+            Assigned::Trivial(value) => {
+                words[0] = 1;
+                words[1..=LIMBS].copy_from_slice(&limbs(value));
+            }
+            Assigned::Rational(numerator, denominator) => {
+                words[0] = 2;
+                words[1..=LIMBS].copy_from_slice(&limbs(numerator));
+                words[1 + LIMBS..].copy_from_slice(&limbs(denominator));
+            }
+        }
+        Self(words)
+    }
+
+    /// The numerator, and the denominator if there is one.
+    fn fraction(&self) -> (Scalar, Option<Scalar>) {
+        let value = |first: usize| {
+            let mut bytes = [0; 8 * LIMBS];
+            for (bytes, limb) in bytes.chunks_exact_mut(8).zip(&self.0[first..]) {
+                bytes.copy_from_slice(&limb.to_le_bytes());
+            }
+            Scalar::decode(&bytes)
+        };
+        (value(1), (self.0[0] == 2).then(|| value(1 + LIMBS)))
+    }
+}
+
+/// In Montgomery form, lowest first.
+fn limbs(value: &Fr) -> [u64; LIMBS] {
+    let mut bytes = [0; 8 * LIMBS];
+    value.encode(&mut bytes);
+    from_fn(|limb| u64::from_le_bytes(from_fn(|byte| bytes[8 * limb + byte])))
 }
 
 /// The advice cells of one circuit, all `Assigned::Zero` at first.
@@ -52,7 +94,7 @@ impl<F: Field> AdviceCells<F> {
         domain: &Domain,
     ) -> spillproof_halo2::Result<Self> {
         Ok(Self {
-            cells: spillproof_halo2::AdviceCells::new(workspace, cs, domain, fraction)?,
+            cells: spillproof_halo2::AdviceCells::new(workspace, cs, domain, AdviceCell::fraction)?,
             field: PhantomData,
         })
     }
@@ -65,14 +107,49 @@ impl<F: Field> AdviceCells<F> {
         let Some(value) = (&value as &dyn Any).downcast_ref::<Assigned<Fr>>() else {
             panic!("spillproof: advice cells hold elements of bn256::Fr only");
         };
-        let assigned = self.cells.assign(column, row, AdviceCell(*value));
+        let assigned = self.cells.assign(column, row, AdviceCell::new(value));
         let Some(address) = or_panic(assigned.map_err(Into::into)) else {
             panic!("Not enough advice columns or rows: column {column}, row {row}");
         };
         let address = address.cast::<Assigned<F>>();
-        // SAFETY: `F` is `Fr`, or the downcast had failed, and `AdviceCell` is a transparent `Assigned<Fr>`. The map stays
-        // where it is while it lives, and holds a value here. That no code reads through the reference after the map is gone,
+        // SAFETY: `F` is `Fr`, or the downcast had failed, and the words of an `AdviceCell` are those of an `Assigned<Fr>` (a test compares
+        // them). The cell stays where it is while it lives, and holds a value here. That no code reads through the reference after the map is gone,
         // or while the cell is assigned once more, is the caller's bargain as it is stock's: synthesis has then returned.
         unsafe { &*address }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::convert::scalar;
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_cell_are_an_assigned_value() {
+        let (one, other) = (Fr::from(7), -Fr::from(3));
+        for value in [
+            Assigned::Zero,
+            Assigned::Trivial(other),
+            Assigned::Rational(one, other),
+        ] {
+            let cell = AdviceCell::new(&value);
+            // SAFETY: this is what is tested: words whose first is the number of a variant, and limbs below the modulus.
+            let read = unsafe { *std::ptr::from_ref(&cell).cast::<Assigned<Fr>>() };
+            assert_eq!(read, value);
+            assert_eq!(
+                (read.numerator(), read.denominator()),
+                (value.numerator(), value.denominator())
+            );
+            let (numerator, denominator) = cell.fraction();
+            assert_eq!(
+                (numerator, denominator),
+                (
+                    scalar(&value.numerator()),
+                    value.denominator().as_ref().map(scalar)
+                )
+            );
+            assert!(cell.has_meaning());
+        }
+        assert!(!AdviceCell([3; 9]).has_meaning());
     }
 }
