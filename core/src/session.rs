@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use crate::budget::{
     Account, Budget, ByteSize, Entered, IntoByteSize, PAGE_BYTES, ParseSizeError, return_freed_blocks,
 };
-use crate::column::Workspace;
+use crate::column::{Scratch, Workspace};
 use crate::error::Invalid;
 use crate::storage::{Backend, FaultPlan, Storage, raise_open_files};
 use crate::tier::{Asker, Asking, Tier, Watched};
@@ -23,6 +23,9 @@ use crate::{Error, Result};
 pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
 /// The variable that holds the directory for scratch files; the system's temporary directory without it.
 pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
+
+/// The variable that says how scratch files are written: `sealed` (the default), `plain`.
+pub const SCRATCH_VARIABLE: &str = "SPILLPROOF_SCRATCH";
 
 /// The variable that says which devices take part: `auto`, `off` (the default), `all`, or their numbers.
 pub const GPU_VARIABLE: &str = "SPILLPROOF_GPU";
@@ -65,6 +68,7 @@ pub struct SessionBuilder {
     faults: Option<FaultPlan>,
     quotient_tile_rows: Option<u64>,
     tier: Option<Arc<dyn Tier>>,
+    scratch: Scratch,
 }
 
 impl Session {
@@ -79,6 +83,7 @@ impl Session {
             faults: None,
             quotient_tile_rows: None,
             tier: None,
+            scratch: Scratch::Sealed,
         }
     }
 
@@ -230,6 +235,13 @@ impl Session {
         if let Some(dir) = std::env::var_os(DIR_VARIABLE) {
             builder = builder.dir(dir);
         }
+        if let Some(scratch) = std::env::var_os(SCRATCH_VARIABLE) {
+            let scratch = scratch.to_string_lossy();
+            builder = builder.scratch(scratch.parse().map_err(|reason| Invalid::Setting {
+                name: SCRATCH_VARIABLE,
+                reason,
+            })?);
+        }
         if let Some(tier) = open()? {
             builder = builder.tier(tier);
         }
@@ -261,6 +273,12 @@ impl SessionBuilder {
     /// Whether to pass the page cache by where the file system can (the default).
     pub fn direct(mut self, direct: bool) -> Self {
         self.direct = direct;
+        self
+    }
+
+    /// How scratch files are written; encrypted by default. Files with a name (parameters, keys) are never encrypted.
+    pub fn scratch(mut self, scratch: Scratch) -> Self {
+        self.scratch = scratch;
         self
     }
 
@@ -316,7 +334,8 @@ impl SessionBuilder {
         // A folder that takes no files is found here, and not by the first column.
         storage.scratch("first file of a session", PAGE_BYTES as u64)?;
         let tier = self.tier.map(Watched::new);
-        let mut workspace = Workspace::new(storage, budget).with_pool(self.threads)?;
+        let workspace = Workspace::new(storage, budget).with_scratch(self.scratch)?;
+        let mut workspace = workspace.with_pool(self.threads)?;
         workspace.tier = tier.clone().map(|tier| tier as Arc<dyn Tier>);
         Ok(Session {
             workspace,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use spillproof::budget::{ByteSize, parse_size};
+use spillproof::column::Scratch;
 use spillproof::storage::Backend;
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_gpu::Choice;
@@ -42,6 +43,27 @@ pub struct Global {
     /// How files are read and written.
     #[arg(long, global = true, value_enum, default_value_t = BackendName::Auto)]
     pub backend: BackendName,
+    /// How scratch files are written. Files with a name are never encrypted.
+    #[arg(long, global = true, value_enum, default_value_t = ScratchName::Sealed, env = "SPILLPROOF_SCRATCH")]
+    pub scratch: ScratchName,
+}
+
+/// Names of the ways to write scratch files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScratchName {
+    /// Encrypted and authenticated, with a key that is in memory only.
+    Sealed,
+    /// With digests only: the witness can be read from the disk.
+    Plain,
+}
+
+impl From<ScratchName> for Scratch {
+    fn from(name: ScratchName) -> Self {
+        match name {
+            ScratchName::Sealed => Self::Sealed,
+            ScratchName::Plain => Self::Plain,
+        }
+    }
 }
 
 /// Names of the storage backends.

@@ -54,6 +54,7 @@ impl Run {
             .memory(self.global.memory.unwrap_or(memory))
             .dir(dir)
             .backend(self.global.backend.into())
+            .scratch(self.global.scratch.into())
             .threads(self.global.threads);
         if let Some(tier) = tier {
             builder = builder.tier(tier);

@@ -6,6 +6,7 @@ mod gpu;
 mod gpu_plan;
 mod gpu_support;
 mod plan;
+mod secrets;
 mod srs;
 
 /// The program under test.

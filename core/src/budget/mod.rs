@@ -22,6 +22,7 @@ mod idle;
 mod leased_vec;
 mod pages;
 pub mod process;
+mod secret;
 mod size;
 mod spare;
 
@@ -37,6 +38,7 @@ pub use buffer::Buffer;
 pub use heap::return_freed_blocks;
 pub use leased_vec::LeasedVec;
 pub use pages::PAGE_BYTES;
+pub(crate) use secret::{SecretKey, wipe};
 pub use size::{ByteSize, IntoByteSize, ParseSizeError, format_bytes, parse_size};
 pub use spare::Spares;
 

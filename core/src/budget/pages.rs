@@ -87,6 +87,9 @@ impl Pages {
             // SAFETY: advice on pages that we own; their content stays.
             let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
         }
+        // Values of a witness are no part of a core dump. Refused by kernels that know no such advice.
+        // SAFETY: advice on pages that we own; their content stays.
+        let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxDontDump) };
         // Exposed, since maps that touch may be joined.
         let start = ptr::with_exposed_provenance_mut(start.expose_provenance());
         let Some(start) = NonNull::new(start) else {

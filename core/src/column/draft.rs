@@ -53,7 +53,8 @@ fn dry_frames<E: Element>(
 
 /// What the digests of a scratch column of `bytes` hold of a budget: none, where frames carry them.
 pub(crate) fn digests_bytes<E: Element>(bytes: u64, frame_bytes: u64) -> u64 {
-    match TagPlaces::of::<E>(frame_bytes) {
+    let inside = TagPlaces::of::<E>(frame_bytes);
+    match inside.and_then(|places| places.beside_tail(frame_bytes as usize)) {
         Some(_) => 0,
         None => (bytes.div_ceil(frame_bytes) * DIGEST_BYTES as u64).next_multiple_of(PAGE_BYTES as u64),
     }

@@ -2,7 +2,8 @@
 //!
 //! A digest binds a frame's bytes to its file, its epoch and its index, so a flipped bit, a torn write, a frame in the
 //! wrong place and a frame of an earlier file are all the same error. Digests of a container, and of elements that fill their bytes, are in
-//! memory: 32 bytes a frame, leased. All other frames carry theirs with them ([`super::tag`]), and take no memory.
+//! memory: 32 bytes a frame, leased. All other frames carry theirs with them ([`super::tag`]), and take no memory. Scratch files are sealed
+//! instead ([`super::seal`]), unless their session says otherwise: encrypted, and authenticated where others have a digest.
 //! A set of frames lives in a file or, when it is small, in one leased buffer; no caller can tell. What never leaves memory is
 //! not hashed: behind the frames there, a bit for each says that it was written. It can be moved to a file later
 //! ([`Frames::move_to_disk`]), by a task that needs the memory.
@@ -17,6 +18,7 @@ use rayon::prelude::*;
 use spillproof_format::FrameKey;
 
 use super::Workspace;
+use super::seal::{Refused, Seal};
 use super::tag::TagPlaces;
 use crate::budget::{Buffer, Lease, LeasedVec, PAGE_BYTES};
 use crate::dry::DryRun;
@@ -46,6 +48,8 @@ pub(super) enum Digests {
     Table(RwLock<LeasedVec<[u8; DIGEST_BYTES]>>),
     /// In the frames.
     Tags(TagPlaces),
+    /// Frames are sealed.
+    Seal(Seal),
 }
 
 impl Digests {
@@ -175,16 +179,20 @@ impl Frames {
         Self::new(workspace, backing, name, (frames, frame_bytes), key)
     }
 
-    /// `frames` frames of `frame_bytes` of a new scratch file.
+    /// `frames` frames of `frame_bytes` of a new scratch file, sealed if the workspace has a key.
     pub fn scratch(
         workspace: &Workspace,
         what: &str,
         (frames, frame_bytes): (u64, usize),
         tags: Option<TagPlaces>,
     ) -> Result<Self> {
-        let digests = match tags {
-            Some(places) => Digests::Tags(places),
-            None => Digests::in_memory(workspace, frames)?,
+        let digests = match (workspace.sealing(), tags) {
+            (Some(key), tags) => {
+                let inside = tags.and_then(|places| places.beside_tail(frame_bytes));
+                Digests::Seal(Seal::new(key, next_id(), frames, inside, &workspace.budget)?)
+            }
+            (None, Some(places)) => Digests::Tags(places),
+            (None, None) => Digests::in_memory(workspace, frames)?,
         };
         let file = workspace.storage.scratch(what, frames * frame_bytes as u64)?;
         let key = FrameKey::new(rand::random(), rand::random());
@@ -204,7 +212,10 @@ impl Frames {
         what: &str,
         (frames, frame_bytes): (u64, usize),
     ) -> Result<Self> {
-        let digests = Digests::in_memory(workspace, frames)?;
+        let digests = match workspace.sealing() {
+            Some(key) => Digests::Seal(Seal::new(key, next_id(), frames, None, &workspace.budget)?),
+            None => Digests::in_memory(workspace, frames)?,
+        };
         let file = workspace.storage.scratch(what, 0)?;
         let key = FrameKey::new(rand::random(), rand::random());
         let shape = (frames, frame_bytes);
@@ -249,9 +260,8 @@ impl Frames {
         (frames, frame_bytes): (u64, usize),
         key: FrameKey,
     ) -> Self {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: next_id(),
             backing,
             key,
             frame_bytes,
@@ -283,19 +293,12 @@ impl Frames {
         }
     }
 
-    /// Whether they are in a file with their digests inside: what is in the file is then not what was written.
-    pub fn are_tagged(&self) -> bool {
-        self.tags().is_some()
-    }
-
-    fn tags(&self) -> Option<&TagPlaces> {
-        match &self.backing {
-            Backing::File {
-                digests: Digests::Tags(places),
-                ..
-            } => Some(places),
-            _ => None,
-        }
+    /// Whether they are in a file whose bytes are not those of the elements: tagged or sealed.
+    pub fn are_changed_on_disk(&self) -> bool {
+        let Backing::File { digests, .. } = &self.backing else {
+            return false;
+        };
+        matches!(digests, Digests::Tags(_) | Digests::Seal(_))
     }
 
     /// Whether they would be in a file, or are.
@@ -551,6 +554,26 @@ impl Frames {
                     .into());
                 }
             }
+            Backing::File {
+                digests: Digests::Seal(seal),
+                ..
+            } => {
+                let cipher = seal.cipher();
+                let close = |(frame, bytes): (u64, &mut [u8])| {
+                    let closed = seal.close(&cipher, frame, bytes);
+                    closed.map_err(|refused| match refused {
+                        Refused::WrittenBefore => Invalid::WrittenBefore {
+                            column: self.name.clone(),
+                            frame,
+                        },
+                        Refused::UsedSpareBits => Invalid::UsedSpareBits {
+                            column: self.name.clone(),
+                        },
+                    })
+                };
+                let closed = self.each_frame(buffer, runs, close)?;
+                closed.into_iter().collect::<Result<(), _>>()?;
+            }
             Backing::Memory(_) | Backing::Dry { .. } => {}
         }
         Ok(())
@@ -611,7 +634,7 @@ impl Frames {
         frames: Vec<J>,
         work: impl Fn(J) -> R + Sync + Send,
     ) -> Result<Vec<R>> {
-        if frames.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
+        if frames.len() < 2 || frames.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
             return Ok(frames.into_iter().map(work).collect());
         }
         self.workspace
@@ -663,12 +686,22 @@ impl Frames {
                 let tag = places.take(bytes);
                 places.fits(&tag, &self.key.digest(frame, bytes))
             })?,
+            Digests::Seal(seal) => {
+                let cipher = seal.cipher();
+                self.each_frame(buffer, runs, |(frame, bytes)| seal.open(&cipher, frame, bytes))?
+            }
         };
         match frames_of(runs).zip(good).find(|(_, good)| !good) {
             None => Ok(()),
             Some((frame, _)) => Err(self.damaged(frame)),
         }
     }
+}
+
+/// A number that no frames of this process have, before or after.
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The parts of `bytes` that ascending `ranges` name.

@@ -57,6 +57,7 @@ mod reader;
 mod region;
 mod residency;
 mod residents;
+mod seal;
 mod tag;
 mod view;
 mod workers;
@@ -79,7 +80,7 @@ pub use view::{MappedColumn, Plain};
 use std::sync::Arc;
 
 use crate::Result;
-use crate::budget::{Budget, Lease, PAGE_BYTES};
+use crate::budget::{Budget, Lease, PAGE_BYTES, SecretKey};
 use crate::dry::{DryRun, Phase, Work};
 use crate::storage::Storage;
 use crate::tier::Tier;
@@ -96,6 +97,7 @@ pub struct Workspace {
     /// The accelerator that may do whole jobs instead of the processor, if there is one.
     pub tier: Option<Arc<dyn Tier>>,
     dry_run: Option<Arc<DryRun>>,
+    sealing: Option<Arc<SecretKey>>,
     workers: Arc<Workers>,
     residents: Arc<Residents>,
 }
@@ -109,6 +111,7 @@ impl Workspace {
             budget,
             tier: None,
             dry_run: None,
+            sealing: None,
             workers: Arc::default(),
             residents: Arc::default(),
         }
@@ -173,6 +176,31 @@ impl Workspace {
         Self { tier, ..self }
     }
 
+    /// The same files, ledger and threads, where scratch files are sealed with a new key, or plain. Files that were made before stay as
+    /// they are.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`] without a page or entropy for a key.
+    pub fn with_scratch(self, scratch: Scratch) -> Result<Self> {
+        let sealing = match scratch {
+            Scratch::Sealed => Some(Arc::new(SecretKey::random()?)),
+            Scratch::Plain => None,
+        };
+        Ok(Self { sealing, ..self })
+    }
+
+    /// How scratch files are written.
+    pub fn scratch(&self) -> Scratch {
+        match self.sealing {
+            Some(_) => Scratch::Sealed,
+            None => Scratch::Plain,
+        }
+    }
+
+    pub(super) fn sealing(&self) -> Option<&Arc<SecretKey>> {
+        self.sealing.as_ref()
+    }
+
     /// The same files and threads with another ledger.
     #[must_use]
     pub fn with_budget(self, budget: Budget) -> Self {
@@ -219,6 +247,37 @@ pub(crate) fn sequential_bytes(limit_bytes: u64, frame_bytes: usize) -> usize {
 /// Bytes of a frame of scratch columns of `E`.
 pub(crate) const fn scratch_frame_bytes<E: Element>() -> usize {
     spillproof_format::frame_bytes_for(E::BYTES, SCRATCH_FRAME_BYTES)
+}
+
+/// How scratch files are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scratch {
+    /// Encrypted and authenticated, with a key that is in memory only.
+    #[default]
+    Sealed,
+    /// As they are, with digests: what a witness was can be read from the disk, also after the files have gone.
+    Plain,
+}
+
+impl std::str::FromStr for Scratch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "sealed" => Ok(Self::Sealed),
+            "plain" => Ok(Self::Plain),
+            _ => Err(format!("`{text}`: scratch files are `sealed` or `plain`")),
+        }
+    }
+}
+
+impl std::fmt::Display for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Sealed => "sealed",
+            Self::Plain => "plain",
+        })
+    }
 }
 
 /// Where a scratch column is put.

@@ -23,6 +23,7 @@
 
 use super::Element;
 use super::frames::DIGEST_BYTES;
+use super::seal::TAG_BYTES;
 
 /// Bits of the shortest tag: nothing but chance finds a frame that fits one, once in 2^128.
 const TAG_BITS_MIN: usize = 128;
@@ -52,6 +53,13 @@ impl TagPlaces {
         (words * bits as usize >= TAG_BITS_MIN).then_some(places)
     }
 
+    /// The places of [`TAG_BYTES`] bytes, if they end before the last as many bytes of a frame.
+    pub fn beside_tail(self, frame_bytes: usize) -> Option<Self> {
+        let words = 8 * TAG_BYTES / self.bits as usize;
+        let fits = words <= self.words && words * self.word_bytes <= frame_bytes - TAG_BYTES;
+        fits.then_some(Self { words, ..self })
+    }
+
     /// Bits of a digest that are in the tag.
     fn tag_bits(&self) -> usize {
         self.words * self.bits as usize
@@ -71,7 +79,7 @@ impl TagPlaces {
         })
     }
 
-    /// Puts the tag of `digest` to its places; `false` if they were not free.
+    /// Puts the first bits of `digest` to their places; `false` if they were not free.
     pub fn put(&self, digest: &[u8; DIGEST_BYTES], frame: &mut [u8]) -> bool {
         let (mask, down, mut used) = (self.mask(), 8 - self.bits, 0);
         for (top, byte, bit) in self.parts() {

@@ -105,7 +105,7 @@ impl<E: Plain> Column<E> {
         } else {
             let current = self.frames.current();
             let map = match current.file() {
-                Some((file, base_offset)) if !current.are_tagged() => {
+                Some((file, base_offset)) if !current.are_changed_on_disk() => {
                     self.workspace.run(|| self.verify())?;
                     file.map_read_range(base_offset + skipped_bytes, column_bytes)?
                 }

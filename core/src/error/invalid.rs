@@ -116,6 +116,14 @@ pub enum Invalid {
         /// The column that was written.
         column: String,
     },
+    /// A frame of a scratch file that was written before: each is encrypted once.
+    #[error("{column}: frame {frame} was written before; write every element once")]
+    WrittenBefore {
+        /// The column that was written.
+        column: String,
+        /// The frame.
+        frame: u64,
+    },
     /// A size of frames that does not suit the disk or the elements.
     #[error(
         "frames of {frame_bytes} bytes: the size must be a multiple of 4096 and of the {element_bytes} bytes of an element"

@@ -133,6 +133,7 @@ impl Region {
         region.register().map_err(no_room)?;
         // A process that is forked has no thread that fills pages: it gets none of them, rather than zeros.
         region.advise(0..bytes_mapped, Advice::LinuxDontFork);
+        region.advise(0..bytes_mapped, Advice::LinuxDontDump);
         Ok(Some(region))
     }
 
@@ -259,7 +260,7 @@ impl Region {
 
     fn advise(&self, range: Range<usize>, advice: Advice) {
         debug_assert!(range.end <= self.bytes);
-        // SAFETY: pages of our own map; DONTNEED drops their content, as `forget` says, and DONTFORK changes none.
+        // SAFETY: pages of our own map; DONTNEED drops their content, as `forget` says, and the others change none.
         let advised = unsafe {
             madvise(
                 self.start.as_ptr().wrapping_add(range.start).cast(),

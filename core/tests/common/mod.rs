@@ -9,7 +9,7 @@ use ark_ff::UniformRand;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
-use spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof::column::{Column, Element, Placement, Scratch, Workspace, Writer};
 use spillproof::commit::{self, HALO2_ROOT_OF_UNITY};
 use spillproof::storage::Storage;
 
@@ -27,8 +27,9 @@ pub struct Place {
 pub fn place(budget_bytes: u64) -> Place {
     let dir = tempfile::tempdir().expect("temporary directory");
     let storage = Storage::builder().dir(dir.path()).build().expect("storage");
+    let workspace = Workspace::new(storage, Budget::new(budget_bytes)).with_scratch(Scratch::Sealed);
     Place {
-        workspace: Workspace::new(storage, Budget::new(budget_bytes)),
+        workspace: workspace.expect("a key"),
         _dir: dir,
     }
 }

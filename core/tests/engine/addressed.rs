@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use spillproof::budget::Budget;
-use spillproof::column::{Addressed, Workspace};
+use spillproof::column::{Addressed, Scratch, Workspace};
 use spillproof::error::Invalid;
 use spillproof::storage::{Backend, Fault, FaultPlan, Region, Storage};
 use spillproof::{Error, Result};
@@ -239,10 +239,7 @@ fn cells_outside_are_refused() {
 
 fn workspace(dir: &std::path::Path, faults: FaultPlan) -> Result<Workspace> {
     let storage = Storage::builder().dir(dir).backend(Backend::Pread);
-    Ok(Workspace::new(
-        storage.faults(faults).build()?,
-        Budget::new(1 << 20),
-    ))
+    Workspace::new(storage.faults(faults).build()?, Budget::new(1 << 20)).with_scratch(Scratch::Sealed)
 }
 
 /// Writes cells in lockstep, and some of them again; reads them in order.

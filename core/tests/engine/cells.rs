@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use spillproof::budget::Budget;
-use spillproof::column::{Cells, Element, Workspace};
+use spillproof::column::{Cells, Element, Scratch, Workspace};
 use spillproof::error::Invalid;
 use spillproof::plonkish::{Copies, FixedCells, Selectors};
 use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
@@ -17,9 +17,15 @@ use crate::common::place;
 
 const PAGE: u64 = 4096;
 
+/// Sealed with io_uring, plain with pread.
 fn workspace(dir: &std::path::Path, backend: Backend, faults: FaultPlan) -> Workspace {
     let storage = Storage::builder().dir(dir).backend(backend).faults(faults);
-    Workspace::new(storage.build().unwrap(), Budget::new(4 << 20))
+    let scratch = match backend {
+        Backend::Pread => Scratch::Plain,
+        _ => Scratch::Sealed,
+    };
+    let workspace = Workspace::new(storage.build().unwrap(), Budget::new(4 << 20));
+    workspace.with_scratch(scratch).unwrap()
 }
 
 #[derive(Clone, Debug)]

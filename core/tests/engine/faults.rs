@@ -9,7 +9,7 @@ use ark_ff::UniformRand;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
-use spillproof::column::{Column, Draft, Placement, Workspace, Writer};
+use spillproof::column::{Column, Draft, Placement, Scratch, Workspace, Writer};
 use spillproof::commit::{HALO2_ROOT_OF_UNITY, Srs, generate, kzg, omega};
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::sort::sort_as_planned;
@@ -44,7 +44,12 @@ fn workspace(dir: &Path, backend: Backend, faults: FaultPlan) -> Result<Workspac
         .backend(backend)
         .faults(faults)
         .build()?;
-    Ok(Workspace::new(storage, Budget::new(4 << 20)))
+    // Plain as well as sealed frames: as the backends are tried in turn.
+    let scratch = match backend {
+        Backend::Pread => Scratch::Plain,
+        _ => Scratch::Sealed,
+    };
+    Workspace::new(storage, Budget::new(4 << 20)).with_scratch(scratch)
 }
 
 /// Opens the SRS, writes a polynomial, commits to it and opens it.

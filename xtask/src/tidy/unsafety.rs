@@ -12,6 +12,10 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/budget/leased_vec.rs", "pages as typed values"),
     ("core/src/budget/pages.rs", "anonymous maps"),
     (
+        "core/src/budget/secret.rs",
+        "a key in a page that is locked and wiped",
+    ),
+    (
         "core/src/column/addressed.rs",
         "cells whose addresses are given out",
     ),

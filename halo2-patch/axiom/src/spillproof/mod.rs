@@ -72,9 +72,10 @@ use std::io;
 use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
+pub use ::spillproof::column::Scratch;
 pub use ::spillproof::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, MEMORY_VARIABLE, OFFLOAD_VARIABLE,
-    VRAM_VARIABLE,
+    SCRATCH_VARIABLE, VRAM_VARIABLE,
 };
 pub use ::spillproof::tier;
 pub use bundle::{open_proving_key, save_proving_key};

@@ -1,0 +1,114 @@
+//! A key that is only in memory: in a page of its own that is locked there where the system allows it, left out of core dumps, wiped in a
+//! forked process and when it is dropped.
+#![allow(unsafe_code)]
+
+use std::ptr::{self, NonNull};
+
+use rand::RngCore;
+use rand::rngs::OsRng;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
+
+use super::pages::PAGE_BYTES;
+use crate::error::{Error, Result};
+
+/// Bytes of a key.
+pub(crate) const KEY_BYTES: usize = 32;
+
+/// A random key. What was encrypted with it is lost when it is dropped.
+pub(crate) struct SecretKey {
+    page: NonNull<u8>,
+}
+
+// SAFETY: the page is owned by this value alone, and written only when it is made and dropped.
+unsafe impl Send for SecretKey {}
+// SAFETY: as above.
+unsafe impl Sync for SecretKey {}
+
+impl SecretKey {
+    /// From the system's entropy.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] without a page or entropy.
+    pub fn random() -> Result<Self> {
+        let failed = |source: std::io::Error| Error::Memory {
+            what: "key of scratch files".into(),
+            bytes: KEY_BYTES as u64,
+            source,
+        };
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new map at an address of the kernel's choice touches no existing memory.
+        let page = unsafe { mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE) };
+        let page = page.map_err(|errno| failed(errno.into()))?.cast::<u8>();
+        let page = NonNull::new(page).ok_or_else(|| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+        let key = Self { page };
+        for advice in [Advice::LinuxDontDump, Advice::LinuxWipeOnFork] {
+            // Refused by old kernels: the key is as safe as the rest of memory then.
+            // SAFETY: advice on a page of our own, which has no content yet.
+            let _ = unsafe { madvise(page.as_ptr().cast(), PAGE_BYTES, advice) };
+        }
+        // Refused where no memory may be locked.
+        // SAFETY: locking a page of our own changes no content.
+        let _ = unsafe { mlock(page.as_ptr().cast(), PAGE_BYTES) };
+        let mut bytes = [0; KEY_BYTES];
+        OsRng
+            .try_fill_bytes(&mut bytes)
+            .map_err(|error| failed(std::io::Error::other(error)))?;
+        // SAFETY: the page is longer than a key, and no other thread knows it yet.
+        unsafe { page.as_ptr().cast::<[u8; KEY_BYTES]>().write(bytes) };
+        wipe(&mut bytes);
+        Ok(key)
+    }
+
+    /// The key of one purpose, named by a number that is used once.
+    pub fn derived(&self, purpose: u64) -> [u8; KEY_BYTES] {
+        // SAFETY: written by `random`, and not since.
+        let key = unsafe { &*self.page.as_ptr().cast::<[u8; KEY_BYTES]>() };
+        *blake3::keyed_hash(key, &purpose.to_le_bytes()).as_bytes()
+    }
+}
+
+/// Makes bytes zero, also if they are not read again.
+pub(crate) fn wipe(bytes: &mut [u8]) {
+    for byte in bytes {
+        // SAFETY: a byte that is borrowed uniquely. Volatile, or the write would be left out.
+        unsafe { ptr::from_mut(byte).write_volatile(0) };
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        // SAFETY: the key's bytes, which no borrow outlives.
+        wipe(unsafe { std::slice::from_raw_parts_mut(self.page.as_ptr(), KEY_BYTES) });
+        // SAFETY: the map made in `random`, unmapped once.
+        let unmapped = unsafe { munmap(self.page.as_ptr().cast(), PAGE_BYTES) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
+impl std::fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretKey")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_differ_by_session_and_by_purpose() {
+        let (one, other) = (SecretKey::random().unwrap(), SecretKey::random().unwrap());
+        assert_eq!(one.derived(7), one.derived(7));
+        assert_ne!(one.derived(7), one.derived(8));
+        assert_ne!(one.derived(7), other.derived(7));
+        assert_eq!(format!("{one:?}"), "SecretKey");
+    }
+
+    #[test]
+    fn wiped_bytes_are_zero() {
+        let mut bytes = [7; 40];
+        wipe(&mut bytes[1..39]);
+        assert_eq!((bytes[0], bytes[39]), (7, 7));
+        assert!(bytes[1..39].iter().all(|byte| *byte == 0));
+    }
+}

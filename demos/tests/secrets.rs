@@ -1,0 +1,151 @@
+//! What can be read of a witness after a run: from the raw image of the scratch disk, and from what the program writes. A control with plain
+//! scratch has to find it.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use spillproof_circuits::dropin::halo2::halo2curves::bn256::Fr;
+use spillproof_circuits::dropin::halo2::halo2curves::ff::PrimeField;
+use spillproof_circuits::dropin::halo2::halo2curves::serde::SerdeObject;
+use spillproof_circuits::dropin::rows::Values;
+
+use crate::BINARY;
+
+const K: u32 = 13;
+const SEED: u64 = 0x5ec1_2e70;
+const IMAGE_BYTES: u64 = 96 << 20;
+
+/// The values of `chain`'s column `b` in even rows, which are its witness: in Montgomery and in canonical form.
+fn witness() -> HashSet<[u8; 32]> {
+    let values = Values::new(SEED);
+    let of_row = |row: usize| {
+        let value: Fr = values.field(row, 1);
+        let mut montgomery = [0; 32];
+        montgomery.copy_from_slice(&value.to_raw_bytes());
+        [montgomery, value.to_repr()]
+    };
+    (0..(1 << K) - 16).step_by(2).flat_map(of_row).collect()
+}
+
+/// How many of `values` stand in `bytes`, where numbers of 64 bits do.
+fn found(bytes: &[u8], values: &HashSet<[u8; 32]>) -> usize {
+    let heads: HashSet<u64> = values
+        .iter()
+        .map(|value| u64::from_le_bytes(value[..8].try_into().expect("eight bytes")))
+        .collect();
+    let mut hits = HashSet::new();
+    for at in (0..bytes.len().saturating_sub(31)).step_by(8) {
+        let head = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        if heads.contains(&head) && values.contains(&bytes[at..at + 32]) {
+            hits.insert(bytes[at..at + 32].to_vec());
+        }
+    }
+    hits.len()
+}
+
+/// A file system in a file, mounted until this is dropped.
+struct Mounted<'a>(&'a Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(self.0).status();
+        assert!(unmounted.is_ok_and(|status| status.success()), "umount");
+    }
+}
+
+fn mount<'a>(image: &Path, place: &'a Path) -> Option<Mounted<'a>> {
+    let file = std::fs::File::create(image).expect("an image");
+    file.set_len(IMAGE_BYTES).expect("a sparse file");
+    let succeeds = |command: &mut Command| command.status().is_ok_and(|status| status.success());
+    let made = succeeds(
+        Command::new("mkfs.ext4")
+            .args(["-q", "-F"])
+            .arg(image)
+            .stderr(Stdio::null()),
+    ) && succeeds(
+        Command::new("mount")
+            .args(["-o", "loop"])
+            .arg(image)
+            .arg(place)
+            .stderr(Stdio::null()),
+    );
+    made.then_some(Mounted(place))
+}
+
+#[test]
+fn nothing_of_a_witness_can_be_read_from_the_disk() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let (image, place) = (dir.path().join("image"), dir.path().join("place"));
+    let (proof, report) = (dir.path().join("proof"), dir.path().join("report.html"));
+    std::fs::create_dir(&place).expect("a folder");
+    let values = witness();
+    for (scratch, is_killed) in [("plain", false), ("sealed", false), ("sealed", true)] {
+        let mounted = mount(&image, &place);
+        if mounted.is_none() {
+            println!("SKIPPED: a file system in a file cannot be mounted here (needs root and loop devices)");
+            return;
+        }
+        let mut command = Command::new(BINARY);
+        command
+            .args([
+                "prove",
+                "--circuit",
+                "chain",
+                "--memory",
+                "4MiB",
+                "--scratch",
+                scratch,
+                "--json",
+            ])
+            .args(["--k", &K.to_string(), "--seed", &SEED.to_string()])
+            .args([
+                "--dir".as_ref(),
+                place.as_os_str(),
+                "--out".as_ref(),
+                proof.as_os_str(),
+            ])
+            .args(["--report".as_ref(), report.as_os_str()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
+        if is_killed {
+            std::thread::sleep(Duration::from_millis(1500));
+            child.kill().expect("a child");
+        }
+        let output = child.wait_with_output().expect("the binary ends");
+        assert_eq!(output.status.success(), !is_killed, "{output:?}");
+        drop(mounted);
+        let read = |path: &Path| std::fs::read(path).unwrap_or_default();
+        let hits = found(&read(&image), &values);
+        match scratch {
+            "plain" => assert!(
+                hits > values.len() / 4,
+                "the control finds {hits} of {}",
+                values.len()
+            ),
+            _ => assert_eq!(hits, 0, "of {} values in the image", values.len()),
+        }
+        for (name, bytes) in [
+            ("standard output", output.stdout),
+            ("standard error", output.stderr),
+            ("report", read(&report)),
+            ("proof", read(&proof)),
+        ] {
+            assert_eq!(found(&bytes, &values), 0, "{name}");
+            let text = String::from_utf8_lossy(&bytes);
+            let hex = |value: &[u8; 32]| {
+                value
+                    .iter()
+                    .rev()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect::<String>()
+            };
+            assert!(
+                values.iter().take(100).all(|value| !text.contains(&hex(value))),
+                "{name}"
+            );
+        }
+    }
+}
