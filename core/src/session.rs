@@ -68,7 +68,7 @@ pub struct SessionBuilder {
     faults: Option<FaultPlan>,
     quotient_tile_rows: Option<u64>,
     tier: Option<Arc<dyn Tier>>,
-    scratch: Scratch,
+    scratch: Option<Scratch>,
 }
 
 impl Session {
@@ -83,7 +83,7 @@ impl Session {
             faults: None,
             quotient_tile_rows: None,
             tier: None,
-            scratch: Scratch::Sealed,
+            scratch: None,
         }
     }
 
@@ -276,9 +276,10 @@ impl SessionBuilder {
         self
     }
 
-    /// How scratch files are written; encrypted by default. Files with a name (parameters, keys) are never encrypted.
+    /// How scratch files are written; sealed by default. Files with a name (parameters, keys) never are. Where the kernel does not allow what
+    /// sealed advice takes, advice is in mapped files, with a warning; if sealed files are asked for here, [`Self::build`] refuses that.
     pub fn scratch(mut self, scratch: Scratch) -> Self {
-        self.scratch = scratch;
+        self.scratch = Some(scratch);
         self
     }
 
@@ -314,7 +315,8 @@ impl SessionBuilder {
     /// process ([`crate::budget::return_freed_blocks`]).
     ///
     /// # Errors
-    /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started.
+    /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started, [`Error::Unavailable`] for sealed
+    /// scratch files that were asked for and are not possible here.
     pub fn build(self) -> Result<Session> {
         let memory = self.memory.map_err(|error| Invalid::Setting {
             name: "memory budget",
@@ -334,7 +336,14 @@ impl SessionBuilder {
         // A folder that takes no files is found here, and not by the first column.
         storage.scratch("first file of a session", PAGE_BYTES as u64)?;
         let tier = self.tier.map(Watched::new);
-        let workspace = Workspace::new(storage, budget).with_scratch(self.scratch)?;
+        if self.scratch == Some(Scratch::Sealed) && storage.region("a test", PAGE_BYTES as u64)?.is_none() {
+            return Err(Error::Unavailable {
+                what: "sealed scratch for advice cells (userfaultfd)",
+                source: std::io::ErrorKind::Unsupported.into(),
+                remedy: "allow the system call userfaultfd in the container's seccomp profile, or ask for plain scratch",
+            });
+        }
+        let workspace = Workspace::new(storage, budget).with_scratch(self.scratch.unwrap_or_default())?;
         let mut workspace = workspace.with_pool(self.threads)?;
         workspace.tier = tier.clone().map(|tier| tier as Arc<dyn Tier>);
         Ok(Session {

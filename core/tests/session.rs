@@ -12,11 +12,43 @@ use ark_bn254::{Fr, G1Projective};
 use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
 use spillproof::budget::{Budget, ByteSize};
+use spillproof::column::Scratch;
 use spillproof::commit::{generate_scratch, kzg};
 use spillproof::session::Accelerator;
+use spillproof::storage::{Fault, FaultPlan};
 use spillproof::stream::Scalars;
 use spillproof::tier::{self, Answer, Tier};
 use spillproof::{Error, Result, Session};
+
+/// Sealed scratch that was asked for is refused where the kernel does not allow what advice cells need.
+#[test]
+fn sealed_scratch_that_is_not_possible_is_refused_by_name() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let build = |faults: FaultPlan, scratch: Option<Scratch>| {
+        let builder = Session::builder()
+            .memory("2MiB")
+            .dir(dir.path())
+            .faults(faults)
+            .threads(1);
+        match scratch {
+            Some(scratch) => builder.scratch(scratch).build(),
+            None => builder.build(),
+        }
+    };
+    let counting = FaultPlan::none();
+    build(counting.clone(), None).expect("a session");
+    let refusing = || FaultPlan::at(counting.operations(), Fault::Unsupported);
+    match build(refusing(), Some(Scratch::Sealed)) {
+        Err(error @ Error::Unavailable { .. }) => {
+            assert!(error.to_string().contains("userfaultfd"), "{error}")
+        }
+        other => panic!("{other:?}"),
+    }
+    for (scratch, is) in [(None, Scratch::Sealed), (Some(Scratch::Plain), Scratch::Plain)] {
+        let session = build(refusing(), scratch).expect("a session");
+        assert_eq!(session.workspace().scratch(), is);
+    }
+}
 
 #[test]
 fn callers_on_every_thread_take_turns() {

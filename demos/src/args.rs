@@ -43,9 +43,9 @@ pub struct Global {
     /// How files are read and written.
     #[arg(long, global = true, value_enum, default_value_t = BackendName::Auto)]
     pub backend: BackendName,
-    /// How scratch files are written. Files with a name are never encrypted.
-    #[arg(long, global = true, value_enum, default_value_t = ScratchName::Sealed, env = "SPILLPROOF_SCRATCH")]
-    pub scratch: ScratchName,
+    /// How scratch files are written: sealed where the kernel allows it, unless said. Files with a name are never encrypted.
+    #[arg(long, global = true, value_enum, env = "SPILLPROOF_SCRATCH")]
+    pub scratch: Option<ScratchName>,
 }
 
 /// Names of the ways to write scratch files.

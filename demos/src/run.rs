@@ -54,8 +54,10 @@ impl Run {
             .memory(self.global.memory.unwrap_or(memory))
             .dir(dir)
             .backend(self.global.backend.into())
-            .scratch(self.global.scratch.into())
             .threads(self.global.threads);
+        if let Some(scratch) = self.global.scratch {
+            builder = builder.scratch(scratch.into());
+        }
         if let Some(tier) = tier {
             builder = builder.tier(tier);
         }

@@ -132,6 +132,8 @@ struct Pager {
     region: Arc<Region>,
     cache: Arc<Mutex<Cache<InPlace>>>,
     thread: Option<JoinHandle<()>>,
+    /// The process whose thread it is.
+    process: u32,
 }
 
 impl Pager {
@@ -162,6 +164,7 @@ impl Pager {
             region,
             cache,
             thread: Some(thread),
+            process: std::process::id(),
         })
     }
 
@@ -172,6 +175,9 @@ impl Pager {
 
 impl Drop for Pager {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
         self.region.end_faults();
         if let Some(thread) = self.thread.take() {
             // It aborts the process or returns.

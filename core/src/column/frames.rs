@@ -157,8 +157,10 @@ pub(crate) struct Frames {
     name: String,
     /// No other frames of this process have it, before or after.
     id: u64,
-    /// Whose threads hash.
+    /// Whose threads hash and encrypt.
     workspace: Workspace,
+    /// The thread that asks does all of it.
+    is_serial: bool,
 }
 
 impl Frames {
@@ -206,7 +208,8 @@ impl Frames {
     }
 
     /// `frames` frames of `frame_bytes` of a new scratch file, which may be written more than once, and take room when they are. Their digests
-    /// are in memory: a frame that carried its own would not tell from an earlier one.
+    /// are in memory: a frame that carried its own would not tell from an earlier one. No other thread takes part: those of the pool may
+    /// all wait for such a frame ([`super::addressed`]).
     pub fn rewritable(
         workspace: &Workspace,
         what: &str,
@@ -219,7 +222,10 @@ impl Frames {
         let file = workspace.storage.scratch(what, 0)?;
         let key = FrameKey::new(rand::random(), rand::random());
         let shape = (frames, frame_bytes);
-        Ok(Self::in_file(workspace, (file, 0), shape, key, digests))
+        Ok(Self {
+            is_serial: true,
+            ..Self::in_file(workspace, (file, 0), shape, key, digests)
+        })
     }
 
     /// `frames` frames of `frame_bytes`, of which none is written, in a buffer of [`memory_bytes`]. `tags` is for a file that they are
@@ -268,6 +274,7 @@ impl Frames {
             frames,
             name,
             workspace: workspace.clone(),
+            is_serial: false,
         }
     }
 
@@ -634,7 +641,7 @@ impl Frames {
         frames: Vec<J>,
         work: impl Fn(J) -> R + Sync + Send,
     ) -> Result<Vec<R>> {
-        if frames.len() < 2 || frames.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
+        if self.is_serial || frames.len() * self.frame_bytes < PARALLEL_BYTES_MIN {
             return Ok(frames.into_iter().map(work).collect());
         }
         self.workspace

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
+use rayon::prelude::*;
 use spillproof::budget::Budget;
 use spillproof::column::{Addressed, Scratch, Workspace};
 use spillproof::error::Invalid;
 use spillproof::storage::{Backend, Fault, FaultPlan, Region, Storage};
-use spillproof::{Error, Result};
+use spillproof::{Error, Result, Session};
 
 use crate::common::place;
 
@@ -314,6 +315,29 @@ fn a_kernel_that_refuses_means_mapped_files() {
     let place = workspace(dir.path(), refusing).unwrap();
     assert!(write_and_read(&place).unwrap() == wanted);
     assert_eq!(place.budget.held_bytes(), 0);
+}
+
+/// All threads of a pool wait for old cells, while what is in memory has to be written out for them.
+#[test]
+fn threads_of_the_pool_wait_for_cells() {
+    crate::watchdog::within(60, "reading old cells in a pool", || {
+        let (dir, rows) = (tempfile::tempdir().unwrap(), 60_000);
+        let builder = Session::builder().memory("64MiB").dir(dir.path()).threads(2);
+        let session = builder.build().unwrap();
+        let place = session.workspace();
+        session.run(|| {
+            let mut cells = Addressed::<Words>::zeroed(place, "cells", 4 << 20, (2, rows)).unwrap();
+            for round in 0..3 {
+                let mut addresses = Vec::new();
+                for at in 0..2 * rows {
+                    let address = cells.set((at % 2) as usize, at / 2, words(at + round));
+                    addresses.push(Address(address.unwrap()));
+                }
+                let right = |(i, address): (usize, &Address)| address.read() == words(i as u64 + round);
+                assert!(addresses.par_iter().enumerate().all(right));
+            }
+        });
+    });
 }
 
 /// A cell that a thread reads through its address, and that the disk changed: the process says so and aborts. In a process of its own.

@@ -4,6 +4,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/watchdog.rs"]
+mod watchdog;
 
 mod addressed;
 mod arguments;
