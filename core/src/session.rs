@@ -19,7 +19,7 @@ use crate::storage::{Backend, FaultPlan, Storage, raise_open_files};
 use crate::tier::{Asker, Asking, Tier, Watched};
 use crate::{Error, Result};
 
-/// The variable that holds the memory budget: `2GiB`, `512M`, `auto`.
+/// The variable that holds the memory budget: `2GiB`, `512M`, `auto`; empty is as if it were not set.
 pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
 /// The variable that holds the directory for scratch files; the system's temporary directory without it.
 pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
@@ -211,7 +211,8 @@ impl Session {
     }
 
     fn from_environment(open: OpenTier) -> Result<Option<Arc<Self>>> {
-        let Some(memory) = std::env::var_os(MEMORY_VARIABLE) else {
+        let memory = std::env::var_os(MEMORY_VARIABLE).filter(|memory| !memory.is_empty());
+        let Some(memory) = memory else {
             return match device_asked_for() {
                 None => Ok(None),
                 Some(asked) => Err(Invalid::Setting {

@@ -42,6 +42,8 @@ pub enum Error {
         /// Number of the line, from 1.
         line: usize,
     },
+    /// Digests were printed instead of checked: nothing may be built from such a source.
+    Blessed,
     /// A graft names a file that is not among the pinned ones.
     NotPinned {
         /// The file.
@@ -152,6 +154,12 @@ impl fmt::Display for Error {
                 f,
                 "{file}: `{item}` has changed upstream: pinned {pinned}, found {found}. Read the new one, adapt the \
                  graft, then pin the new digest (set {} to have all of them printed)",
+                crate::BLESS_VARIABLE
+            ),
+            Self::Blessed => write!(
+                f,
+                "{} is set: digests were printed, and none was checked, so this build fails. Read what has changed, pin the digests, and \
+                 unset the variable",
                 crate::BLESS_VARIABLE
             ),
             Self::Misfit { file, item, why } => write!(f, "{file}: `{item}`: {why}"),

@@ -15,7 +15,7 @@
 //!
 //! A graft carries the digest of the item that it changes (its text from the first attribute to the last token). When
 //! upstream moves on, the build fails with the names of exactly those items that drifted; with
-//! [`BLESS_VARIABLE`] set, the new digests are printed, and a person decides.
+//! [`BLESS_VARIABLE`] set, the new digests are printed, the build fails, and a person decides.
 //!
 //! Invariant: nothing here knows what is being patched; that is the build script's business.
 

@@ -22,7 +22,7 @@ pub struct Tree {
 
 impl Tree {
     /// From files whose digests have been checked. With `bless`, no item's digest is checked; all of them are
-    /// collected for [`Tree::blessed`].
+    /// collected for [`Tree::blessed`], and nothing can be written.
     pub fn new(files: BTreeMap<String, String>, bless: bool) -> Self {
         Self {
             files,
@@ -86,6 +86,9 @@ impl Tree {
                 Ok(text) => drop(self.files.insert(file.clone(), text)),
                 Err(error) => errors.push(error),
             }
+        }
+        if self.blessed.is_some() {
+            errors.push(Error::Blessed);
         }
         match errors.len() {
             0 => {}

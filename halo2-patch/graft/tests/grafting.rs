@@ -365,6 +365,9 @@ fn blessing_collects_digests_instead_of_checking_them() {
         tree.blessed(),
         [format!("src/lib.rs `struct Bag` {}", pin_struct())]
     );
+    // A variable that was forgotten must not turn the pins off.
+    let error = refused(tree);
+    assert!(matches!(error, Error::Blessed), "{error}");
 }
 
 /// A release of one file as a directory and as a `.crate`, with an upstream that pins it.

@@ -55,6 +55,8 @@ fn off_is_a_session_as_without_the_variable() {
         assert!(is_well && said.contains("session: true, jobs: 0"), "{said}");
         let (is_well, said) = program(&variables[1..]);
         assert!(is_well && said.contains("session: false, jobs: 0"), "{said}");
+        let (is_well, said) = program(&[("SPILLPROOF_MEMORY", "")]);
+        assert!(is_well && said.contains("session: false, jobs: 0"), "{said}");
     }
 }
 
