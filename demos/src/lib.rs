@@ -34,7 +34,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 static ALLOCATOR: CountingAlloc = CountingAlloc;
 
 /// A program: tracing is set up, `work` is done, its failure is printed. 0 for success, 1 for failure, 2 for a wrong command line; a panic,
-/// which is a bug, is 101.
+/// which is a bug, is 101. The process leaves no core dump, unless `SPILLPROOF_CORE_DUMPS=1` asks for one.
 pub fn start(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let in_lines = level().and(filter_fn(|event| event.target() != PANICS));
@@ -42,6 +42,9 @@ pub fn start(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
         .with(lines.with_filter(in_lines))
         .with(steps::layer().with_filter(LevelFilter::INFO))
         .init();
+    if std::env::var_os("SPILLPROOF_CORE_DUMPS").is_none_or(|asked| asked != "1") {
+        spillproof::storage::forbid_core_dumps();
+    }
     let done = caught(work);
     steps::unwatch();
     match done {

@@ -359,6 +359,15 @@ impl std::fmt::Debug for Storage {
     }
 }
 
+/// Lets this process leave no core dump, in which values of a witness could stand. For programs; a library leaves it to them.
+pub fn forbid_core_dumps() {
+    let mut limit = getrlimit(Resource::Core);
+    limit.current = Some(0);
+    if let Err(errno) = setrlimit(Resource::Core, limit) {
+        tracing::debug!(%errno, "core dumps stay as they were");
+    }
+}
+
 /// Allows as many open files as the system lets this process have: each scratch column on disk is one, and the usual limit is 1024.
 pub(crate) fn raise_open_files() {
     /// Of a process whose number is not limited.
