@@ -348,7 +348,7 @@ impl<T: Cell> Addressed<T> {
             }
             Place::Dry { layout, .. } => {
                 layout.check(array, &range)?;
-                layout.count_read(range.end - range.start);
+                layout.count_read(array, range.end - range.start);
                 Ok(())
             }
         }

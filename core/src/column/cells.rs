@@ -182,7 +182,7 @@ impl<E: Element> Cells<E> {
         self.layout.check(array, &range)?;
         match &mut self.place {
             Place::Dry(_) => {
-                self.layout.count_read(range.end - range.start);
+                self.layout.count_read(array, range.end - range.start);
                 Ok(())
             }
             Place::Cache { cache, tile } => {
@@ -401,22 +401,32 @@ impl Layout {
         (self.cut.shrink_to(share_bytes, self.arrays)).then_some(self.cut.slots)
     }
 
-    fn array_bytes(&self) -> u64 {
-        self.len.saturating_mul(self.cell_bytes as u64)
+    /// Of an array, the blocks that are on disk only once all arrays were written side by side: blocks leave in the order in which they came.
+    fn stored_blocks(&self, array: usize) -> u64 {
+        let blocks: u64 = (0..self.arrays).map(|array| self.blocks(array)).sum();
+        let stored = blocks.saturating_sub(self.cut.slots as u64);
+        let arrays = self.arrays as u64;
+        ((stored + arrays - 1 - array as u64) / arrays).min(self.blocks(array))
     }
 
-    /// Of `cells` cells of an array, the bytes that are on disk only once all arrays were written side by side.
-    fn stored_bytes(&self, cells: u64) -> u64 {
-        let array_bytes = self.array_bytes().max(1);
-        let cached_bytes = (self.cut.cache_bytes() / self.arrays.max(1)) as u64;
-        let stored_bytes = u128::from(array_bytes.saturating_sub(cached_bytes));
-        (stored_bytes * u128::from(cells * self.cell_bytes as u64) / u128::from(array_bytes)) as u64
+    /// The bytes that were written then: a block goes out together with its neighbours, but for the one that is written.
+    fn written_bytes(&self) -> u64 {
+        let beside = (self.cut.slots / self.arrays.max(1)).saturating_sub(1);
+        let run = (self.cut.stretch_bytes / self.cut.block_bytes).min(beside).max(1) as u64;
+        let blocks = |array| {
+            (self.stored_blocks(array))
+                .next_multiple_of(run)
+                .min(self.blocks(array))
+        };
+        (0..self.arrays).map(blocks).sum::<u64>() * self.cut.block_bytes as u64
     }
 
     /// In a dry run: so many cells of an array are read.
-    pub fn count_read(&self, cells: u64) {
+    pub fn count_read(&self, array: usize, cells: u64) {
         if let Some(dry_run) = self.workspace.dry_run() {
-            dry_run.moved(self.stored_bytes(cells), 0);
+            let stored_bytes = u128::from(self.stored_blocks(array) * self.cut.block_bytes as u64);
+            let read_bytes = stored_bytes * u128::from(cells) / u128::from(self.len.max(1));
+            dry_run.moved(read_bytes as u64, 0);
         }
     }
 
@@ -455,20 +465,15 @@ impl DryCells {
         self.count_written(layout, 0);
     }
 
-    /// Blocks go out together with their neighbours, of which some stay in the cache; of each array, `before_bytes` did already.
+    /// All cells were written, `before_bytes` of them to the disk before.
     fn count_written(&self, layout: &Layout, before_bytes: u64) {
-        let stored_bytes = layout.stored_bytes(layout.len);
-        if let Some(dry_run) = layout.workspace.dry_run()
-            && stored_bytes > before_bytes
-        {
-            let written_bytes = stored_bytes.next_multiple_of(layout.cut.stretch_bytes as u64);
-            let written_bytes = written_bytes.min(layout.array_bytes());
-            dry_run.moved(0, (written_bytes - before_bytes) * layout.arrays as u64);
+        if let Some(dry_run) = layout.workspace.dry_run() {
+            dry_run.moved(0, layout.written_bytes().saturating_sub(before_bytes));
         }
     }
 
     pub fn shrink_to(&mut self, layout: &mut Layout, share_bytes: u64) {
-        let (before_bytes, cached_bytes) = (layout.stored_bytes(layout.len), layout.cut.cache_bytes());
+        let (before_bytes, cached_bytes) = (layout.written_bytes(), layout.cut.cache_bytes());
         if layout.shrink_to(share_bytes).is_some() {
             let freed_bytes = (cached_bytes - layout.cut.cache_bytes()) as u64;
             self.share.shrink_to(self.share.bytes() - freed_bytes);
