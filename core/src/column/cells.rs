@@ -248,6 +248,11 @@ impl<E: Element> Cells<E> {
         self.layout.cut.cache_bytes() as u64
     }
 
+    /// Bytes of all blocks of an array.
+    pub(crate) fn array_bytes(&self, array: usize) -> u64 {
+        self.layout.blocks(array) * self.block_bytes()
+    }
+
     /// Bytes that come and go together.
     pub(crate) fn block_bytes(&self) -> u64 {
         self.layout.cut.block_bytes as u64
@@ -409,16 +414,10 @@ impl Layout {
         ((stored + arrays - 1 - array as u64) / arrays).min(self.blocks(array))
     }
 
-    /// The bytes that were written then: a block goes out together with its neighbours, but for the one that is written.
+    /// The bytes that were written then.
     fn written_bytes(&self) -> u64 {
-        let beside = (self.cut.slots / self.arrays.max(1)).saturating_sub(1);
-        let run = (self.cut.stretch_bytes / self.cut.block_bytes).min(beside).max(1) as u64;
-        let blocks = |array| {
-            (self.stored_blocks(array))
-                .next_multiple_of(run)
-                .min(self.blocks(array))
-        };
-        (0..self.arrays).map(blocks).sum::<u64>() * self.cut.block_bytes as u64
+        let blocks = (0..self.arrays).map(|array| self.stored_blocks(array));
+        blocks.sum::<u64>() * self.cut.block_bytes as u64
     }
 
     /// In a dry run: so many cells of an array are read.

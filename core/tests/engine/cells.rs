@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-/// 96 arrays in lockstep, as a circuit assigns fixed columns: each block goes out once, together with its neighbours.
+/// 96 arrays in lockstep, as a circuit assigns fixed columns: each block goes out once.
 #[test]
 fn many_arrays_in_lockstep() {
     let place = place(16 << 20);

@@ -1,9 +1,9 @@
 //! A cache of the blocks of several files.
 //!
 //! ```text
-//!   zeros -> in a slot -> chosen by the clock -> written, with changed neighbours, behind the caller -> on disk
-//!               ^                                                                                          |
-//!               +---------------- read while the caller waits, checked, copied to a slot ------------------+
+//!   zeros -> in a slot -> chosen by the clock -> written, behind the caller -> on disk
+//!               ^                                                                |
+//!               +------- read while the caller waits, checked, copied to a slot -+
 //! ```
 //!
 //! The clock is Corbato's (1968): a block that was used since the hand passed it stays once more. The block of each array that was written
@@ -213,10 +213,10 @@ struct Entry {
     is_stored: bool,
 }
 
-/// Blocks that are being written.
+/// A block that is being written.
 struct Flight {
     array: usize,
-    blocks: Range<usize>,
+    block: usize,
     pending: PendingFrames,
 }
 
@@ -347,7 +347,7 @@ impl<M: Memory> Cache<M> {
                 frames: 1,
                 buffer_offset: 0,
             };
-            self.settle_blocks(array, &(block..block + 1))?;
+            self.settle_block(array, block)?;
             let buffer = self.transfer_buffer()?;
             let pending = self.frames(array)?.read(buffer, vec![run]);
             let buffer = self.landed(pending.wait())?;
@@ -402,53 +402,30 @@ impl<M: Memory> Cache<M> {
         Ok(())
     }
 
-    /// Starts to write a block, together with its neighbours that have changed and are not about to change again.
+    /// Starts to write a block.
     fn write_out(&mut self, slot: usize) -> Result<()> {
-        let Some(entry) = self.slots[slot] else {
+        let Some(Entry { array, block, .. }) = self.slots[slot] else {
             return Ok(());
         };
-        let Entry { array, block, .. } = entry;
-        let stretch_blocks = self.cut.stretch_bytes / self.cut.block_bytes;
-        let (mut first, mut end) = (block, block + 1);
-        while end - first < stretch_blocks && first > 0 && self.is_quiet(array, first - 1) {
-            first -= 1;
-        }
-        while end - first < stretch_blocks && self.is_quiet(array, end) {
-            end += 1;
-        }
-        self.settle_blocks(array, &(first..end))?;
+        self.settle_block(array, block)?;
         let mut buffer = self.transfer_buffer()?;
-        let parts = buffer.chunks_exact_mut(self.cut.block_bytes);
-        for (block, part) in (first..end).zip(parts) {
-            let slot = (self.arrays[array].places[block] - FIRST_SLOT) as usize;
-            part.copy_from_slice(self.memory.bytes(slot, (array, block)));
-            if let Some(entry) = &mut self.slots[slot] {
-                (entry.is_changed, entry.is_stored) = (false, true);
-            }
+        let bytes = self.memory.bytes(slot, (array, block));
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        if let Some(entry) = &mut self.slots[slot] {
+            (entry.is_changed, entry.is_stored) = (false, true);
         }
         let run = Run {
-            frame: first as u64,
-            frames: (end - first) as u64,
+            frame: block as u64,
+            frames: 1,
             buffer_offset: 0,
         };
         let pending = self.frames(array)?.write(buffer, vec![run]);
         self.flying.push_back(Flight {
             array,
-            blocks: first..end,
+            block,
             pending,
         });
         Ok(())
-    }
-
-    /// Whether a block has changed, and is not the one that is being written.
-    fn is_quiet(&self, array: usize, block: usize) -> bool {
-        let of = &self.arrays[array];
-        let slot = of
-            .places
-            .get(block)
-            .and_then(|place| place.checked_sub(FIRST_SLOT));
-        let slot = slot.map(|slot| slot as usize);
-        slot != of.current && slot.is_some_and(|slot| self.slots[slot].is_some_and(|entry| entry.is_changed))
     }
 
     /// Hands `blocks` of an array to `each`, a stretch at a time.
@@ -617,12 +594,10 @@ impl<M: Memory> Cache<M> {
         Ok(())
     }
 
-    /// Waits until none of `blocks` of an array is being written.
-    fn settle_blocks(&mut self, array: usize, blocks: &Range<usize>) -> Result<()> {
-        let meets = |flight: &Flight| {
-            flight.array == array && flight.blocks.start < blocks.end && blocks.start < flight.blocks.end
-        };
-        while self.flying.iter().any(meets) {
+    /// Waits until a block is not being written any more.
+    fn settle_block(&mut self, array: usize, block: usize) -> Result<()> {
+        let is_it = |flight: &Flight| flight.array == array && flight.block == block;
+        while self.flying.iter().any(is_it) {
             self.land()?;
         }
         Ok(())
