@@ -188,13 +188,15 @@ impl Copies {
     fn rehearse_sigma<F: KernelField + Element>(&mut self, cached_bytes: u64) -> Result<Column<F>> {
         let (workspace, rows) = (&self.workspace, self.rows);
         let cell_bytes = self.numbers.cell_bytes();
-        let array_bytes = self.columns as u64 * rows * cell_bytes;
-        let kept_bytes = array_bytes.min(cached_bytes / 2).min(self.numbers.cached_bytes());
-        let stored_bytes = array_bytes - kept_bytes;
+        let images_bytes = self.numbers.array_bytes(IMAGES);
+        let kept_bytes = images_bytes
+            .min(cached_bytes / 2)
+            .min(self.numbers.cached_bytes());
+        let stored_bytes = images_bytes - kept_bytes;
         if let Some(dry_run) = workspace.dry_run() {
             if self.dry_sigmas == 0 {
                 // Links go out whole, and those images that find no room in the cache.
-                dry_run.moved(stored_bytes, array_bytes + stored_bytes);
+                dry_run.moved(stored_bytes, self.numbers.array_bytes(LINKS) + stored_bytes);
             }
             // A block that two columns share is read for both.
             let is_shared = !(self.dry_sigmas * rows * cell_bytes).is_multiple_of(self.numbers.block_bytes());
@@ -300,6 +302,13 @@ impl Numbers {
         match self {
             Self::Narrow(cells) => cells.cached_bytes(),
             Self::Wide(cells) => cells.cached_bytes(),
+        }
+    }
+
+    fn array_bytes(&self, array: usize) -> u64 {
+        match self {
+            Self::Narrow(cells) => cells.array_bytes(array),
+            Self::Wide(cells) => cells.array_bytes(array),
         }
     }
 
