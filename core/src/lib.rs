@@ -43,6 +43,8 @@ pub mod plonkish;
 pub mod session;
 pub mod storage;
 pub mod stream;
+#[cfg(test)]
+mod testing;
 pub mod tier;
 mod vector;
 

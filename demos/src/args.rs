@@ -43,27 +43,10 @@ pub struct Global {
     /// How files are read and written.
     #[arg(long, global = true, value_enum, default_value_t = BackendName::Auto)]
     pub backend: BackendName,
-    /// How scratch files are written: sealed where the kernel allows it, unless said. Files with a name are never encrypted.
-    #[arg(long, global = true, value_enum, env = "SPILLPROOF_SCRATCH")]
-    pub scratch: Option<ScratchName>,
-}
-
-/// Names of the ways to write scratch files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ScratchName {
-    /// Encrypted and authenticated, with a key that is in memory only.
-    Sealed,
-    /// With digests only: the witness can be read from the disk.
-    Plain,
-}
-
-impl From<ScratchName> for Scratch {
-    fn from(name: ScratchName) -> Self {
-        match name {
-            ScratchName::Sealed => Self::Sealed,
-            ScratchName::Plain => Self::Plain,
-        }
-    }
+    /// How scratch files are written: `sealed`, encrypted with a key that is in memory only, or `plain`, from which the witness can be
+    /// read. Sealed where the kernel allows it, unless said. Files with a name are never encrypted.
+    #[arg(long, global = true, value_name = "sealed|plain", env = "SPILLPROOF_SCRATCH")]
+    pub scratch: Option<Scratch>,
 }
 
 /// Names of the storage backends.

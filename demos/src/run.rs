@@ -56,7 +56,7 @@ impl Run {
             .backend(self.global.backend.into())
             .threads(self.global.threads);
         if let Some(scratch) = self.global.scratch {
-            builder = builder.scratch(scratch.into());
+            builder = builder.scratch(scratch);
         }
         if let Some(tier) = tier {
             builder = builder.tier(tier);

@@ -1,9 +1,9 @@
 //! Arrays of cells that are assigned in any order, and whose addresses are given out: the advice of a circuit.
 //!
-//! The address of a cell is the same for the life of its [`Addressed`], and its value can be read there at any time, by any thread. Blocks in use
-//! are in memory, under the cache of [`super::cells`], in a [`Region`] of addresses. A block that leaves memory is a frame with a digest;
-//! a thread that touches one that has left waits until it is read back and checked ([`Pager`]). If the disk fails or returns other bytes then,
-//! there is no call that could return an error: the process says so and aborts. (All other calls return errors.)
+//! The address of a cell is the same for the life of its [`Addressed`], and any thread can read the value there at any time. Blocks in use
+//! are in memory, under the cache of [`super::cells`], in a [`Region`] of addresses. A block that leaves memory is a frame with a digest.
+//! A thread that touches such a block waits until it is read back and checked ([`Pager`]). If the disk fails then, or returns other bytes,
+//! there is no call that could return an error: the process prints the error and aborts. (All other calls return errors.)
 //!
 //! Where the kernel does not let a program fill its own pages, the cells are in mapped files instead ([`Mapped`]), whose bytes have no digests.
 //!
@@ -19,6 +19,7 @@ use super::cells::{CellBytes, DryCells, Layout, share_bytes_within};
 use super::mapped::{Cell, Mapped};
 use super::{Residency, Workspace};
 use crate::budget::{Buffer, Lease, LeasedVec, PAGE_BYTES};
+use crate::error::Invalid;
 use crate::storage::Region;
 use crate::{Error, Result};
 
@@ -202,6 +203,11 @@ fn first_blocks(layout: &Layout) -> Vec<usize> {
     (0..layout.arrays).map(first).collect()
 }
 
+fn map_of<T: Cell>(maps: &mut [Mapped<T>], array: usize) -> Result<&mut Mapped<T>> {
+    Invalid::unless_below("array of cells", array as u64, maps.len() as u64)?;
+    Ok(&mut maps[array])
+}
+
 /// Ends the process: a thread waits for a cell that cannot be had, and every other value would be wrong.
 #[allow(clippy::print_stderr)]
 fn abort(name: &str, error: &Error) -> ! {
@@ -293,7 +299,7 @@ impl<T: Cell> Addressed<T> {
     /// Writes a cell; gives its address, valid as long as `self` lives. No thread may read there while the same cell is written.
     ///
     /// # Errors
-    /// [`crate::error::Invalid::Index`] for an array, [`crate::error::Invalid::OutOfRange`] for a cell that there is not; [`Error::Io`], also
+    /// [`Invalid::Index`] for an array, [`Invalid::OutOfRange`] for a cell that there is not; [`Error::Io`], also
     /// from an earlier write; [`Error::Damaged`], where a block that is partly written comes back.
     #[inline]
     pub fn set(&mut self, array: usize, index: u64, value: T) -> Result<*const T> {
@@ -310,11 +316,7 @@ impl<T: Cell> Addressed<T> {
                 unsafe { cell.write(value) };
                 Ok(cell)
             }
-            Place::Mapped { maps, .. } => {
-                let count = maps.len() as u64;
-                crate::error::Invalid::unless_below("array of cells", array as u64, count)?;
-                maps[array].set(index, value)
-            }
+            Place::Mapped { maps, .. } => map_of(maps, array)?.set(index, value),
             Place::Dry { layout, .. } => Err(layout.dry_error()),
         }
     }
@@ -332,20 +334,16 @@ impl<T: Cell> Addressed<T> {
     ) -> Result<()> {
         match &mut self.place {
             Place::Paged(paged) => paged.read(array, range, &mut each),
-            Place::Mapped { maps, .. } => {
-                let count = maps.len() as u64;
-                crate::error::Invalid::unless_below("array of cells", array as u64, count)?;
-                maps[array].read(range, |first, cells| {
-                    match cells.iter().position(|cell| !cell.has_meaning()) {
-                        None => each(first, cells),
-                        Some(at) => Err(Error::Damaged {
-                            file: "mapped cells".into(),
-                            frame: first + at as u64,
-                            offset: (first + at as u64) * size_of::<T>() as u64,
-                        }),
-                    }
-                })
-            }
+            Place::Mapped { maps, .. } => map_of(maps, array)?.read(range, |first, cells| {
+                match cells.iter().position(|cell| !cell.has_meaning()) {
+                    None => each(first, cells),
+                    Some(at) => Err(Error::Damaged {
+                        file: "mapped cells".into(),
+                        frame: first + at as u64,
+                        offset: (first + at as u64) * size_of::<T>() as u64,
+                    }),
+                }
+            }),
             Place::Dry { layout, .. } => {
                 layout.check(array, &range)?;
                 layout.count_read(array, range.end - range.start);

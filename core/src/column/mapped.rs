@@ -1,4 +1,5 @@
-//! Arrays of cells in mapped scratch files, for access that is random by nature: cells of a witness, of a permutation.
+//! Arrays of cells in mapped scratch files: where cells with addresses are ([`super::Addressed`]) when the kernel does not let a program
+//! fill its own pages.
 //!
 //! A [`Mapped`] reads as zeros until it is written. The address of a cell is the same for its whole life, so addresses may
 //! be given out and read at any later time; what stays in memory is bounded by the [`Residency`] that the map shares with
@@ -140,11 +141,6 @@ impl<T: Cell> Mapped<T> {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
-    }
-
-    /// The share that it belongs to.
-    pub fn residency(&self) -> &Residency {
-        &self.residency
     }
 
     /// Where cell `index` is: valid, and readable at any time, as long as `self` lives. Nobody may read there while

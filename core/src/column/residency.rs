@@ -173,26 +173,9 @@ impl Residency {
     /// The share that is right for `maps` maps where nothing else is known: a sixteenth of what the budget has left, at least
     /// what [`Self::new`] asks for, and at most 2 MiB a map.
     pub fn default_share_bytes(workspace: &Workspace, maps: usize) -> u64 {
-        Self::share_bytes_within(workspace.budget.available_bytes(), maps)
-    }
-
-    /// As [`Self::default_share_bytes`], of what is available.
-    pub(crate) fn share_bytes_within(available_bytes: u64, maps: usize) -> u64 {
         let maps = maps.max(1) as u64;
         let least = maps * BLOCKS_PER_MAP * PAGE_BYTES as u64;
-        (available_bytes / 16).clamp(least, (maps << 21).max(least))
-    }
-
-    /// The share for `maps` maps that are written side by side, and only then read, one after the other: a quarter of what the
-    /// budget has left, since larger blocks take fewer transfers; limits as for [`Self::default_share_bytes`]. Give most of it
-    /// back with [`Self::keep_for_reading`].
-    pub fn writing_share_bytes(workspace: &Workspace, maps: usize) -> u64 {
-        Self::writing_share_within(workspace.budget.available_bytes(), maps)
-    }
-
-    /// As [`Self::writing_share_bytes`], of what is available.
-    pub(crate) fn writing_share_within(available_bytes: u64, maps: usize) -> u64 {
-        Self::share_bytes_within(4 * available_bytes, maps)
+        (workspace.budget.available_bytes() / 16).clamp(least, (maps << 21).max(least))
     }
 
     /// Bytes that come and go together in such a share, and what it is refused below.
@@ -207,38 +190,14 @@ impl Residency {
         self.lease().bytes()
     }
 
-    /// Gives back all of the share but `share_bytes` (four blocks a map at least), once most of the work is done; no effect if
-    /// it is that small already.
-    ///
-    /// # Errors
-    /// [`Error::File`], also from an earlier write-out.
-    pub fn shrink_to(&self, share_bytes: u64) -> Result<()> {
-        let block_bytes = self.shared.block_bytes as u64;
-        self.shrink(share_bytes.max(self.shared.maps_max as u64 * BLOCKS_PER_MAP * block_bytes))
-    }
-
     /// Gives back all of the share but `share_bytes` (sixteen blocks at least), once the maps are only read from now on, one at a
     /// time; no effect if it is that small already.
     ///
     /// # Errors
     /// [`Error::File`], also from an earlier write-out.
     pub fn keep_for_reading(&self, share_bytes: u64) -> Result<()> {
-        self.shrink(share_bytes.max(BLOCKS_TO_READ * self.shared.block_bytes as u64))
-    }
-
-    /// The bytes that [`Self::keep_for_reading`] leaves of the share.
-    fn kept_bytes(&self, wanted_bytes: u64) -> u64 {
-        let (block_bytes, share_bytes) = (self.shared.block_bytes as u64, self.share_bytes());
-        let wanted_bytes = wanted_bytes.max(BLOCKS_TO_READ * block_bytes);
-        // A share shrinks by whole blocks only.
-        match wanted_bytes / block_bytes < share_bytes / block_bytes {
-            true => wanted_bytes.min(share_bytes),
-            false => share_bytes,
-        }
-    }
-
-    fn shrink(&self, share_bytes: u64) -> Result<()> {
         let block_bytes = self.shared.block_bytes as u64;
+        let share_bytes = share_bytes.max(BLOCKS_TO_READ * block_bytes);
         let blocks_max = (share_bytes / block_bytes) as usize;
         let mut clock = self.clock();
         clock.usable()?;
@@ -250,6 +209,17 @@ impl Residency {
             self.lease().shrink_to(share_bytes);
         }
         Ok(())
+    }
+
+    /// The bytes that [`Self::keep_for_reading`] leaves of the share.
+    fn kept_bytes(&self, wanted_bytes: u64) -> u64 {
+        let (block_bytes, share_bytes) = (self.shared.block_bytes as u64, self.share_bytes());
+        let wanted_bytes = wanted_bytes.max(BLOCKS_TO_READ * block_bytes);
+        // A share shrinks by whole blocks only.
+        match wanted_bytes / block_bytes < share_bytes / block_bytes {
+            true => wanted_bytes.min(share_bytes),
+            false => share_bytes,
+        }
     }
 
     /// Bytes that come and go together.

@@ -2,8 +2,8 @@
 //! meet the same faults.
 //!
 //! Operations are counted in the order in which callers ask for them, from 0: each segment of a transfer, and each open,
-//! create, resize, sync, link, rename and unlink; of a [map](super::PagedMap) each reservation and write-out. A test runs once without faults, asks how many there were, and then
-//! tries each.
+//! create, resize, sync, link, rename and unlink; of a [map](super::PagedMap) each reservation and write-out; each
+//! [region](super::Region) that is made. A test runs once without faults, asks how many there were, and then tries each.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -70,6 +70,7 @@ const IOCTL_COPY: Opcode = opcode::read_write::<CopyArguments>(GROUP, 3);
 
 /// Pages without content at first.
 pub struct Region {
+    name: String,
     start: NonNull<u8>,
     bytes: usize,
     faults: OwnedFd,
@@ -125,13 +126,14 @@ impl Region {
             .map_err(no_room)?;
         let start = NonNull::new(map.cast::<u8>()).ok_or_else(|| no_room(Errno::NOMEM))?;
         let region = Self {
+            name: what.to_owned(),
             start,
             bytes: bytes_mapped,
             faults,
             end: eventfd(0, EventfdFlags::CLOEXEC).map_err(no_room)?,
         };
         region.register().map_err(no_room)?;
-        // A process that is forked has no thread that fills pages: it gets none of them, rather than zeros.
+        // A forked process has no thread that fills pages. It gets no page of the region, since it would read zeros there.
         region.advise(0..bytes_mapped, Advice::LinuxDontFork);
         region.advise(0..bytes_mapped, Advice::LinuxDontDump);
         Ok(Some(region))
@@ -182,7 +184,7 @@ impl Region {
                 Err(Errno::AGAIN | Errno::INTR) => done += usize::try_from(arguments.copied).unwrap_or(0),
                 Err(errno) => {
                     return Err(Error::Memory {
-                        what: "cells of a witness that come back from disk".into(),
+                        what: format!("{} that come back from disk", self.name),
                         bytes: bytes.len() as u64,
                         source: errno.into(),
                     });
@@ -213,7 +215,7 @@ impl Region {
     /// # Errors
     /// [`Error::File`].
     pub fn next_fault(&self) -> Result<Option<usize>> {
-        let failed = |errno| super::handle::error("watch pages of", "a witness", errno);
+        let failed = |errno| super::handle::error("watch the pages of", &self.name, errno);
         loop {
             let mut waited = [
                 PollFd::new(&self.faults, PollFlags::IN),
@@ -293,7 +295,7 @@ mod tests {
     #[test]
     fn a_thread_that_touches_a_page_waits_for_its_content() {
         let Some(region) = Region::new(&FaultPlan::none(), "test", 64 * PAGE_BYTES as u64).unwrap() else {
-            println!("SKIPPED: this kernel, or a container's filter, does not allow userfaultfd");
+            crate::testing::skipped("this kernel, or a container's filter, does not allow userfaultfd");
             return;
         };
         let answered = AtomicUsize::new(0);

@@ -2,6 +2,9 @@
 // Each test binary uses a part of it.
 #![allow(dead_code)]
 
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ark_bn254::Fr;
@@ -74,6 +77,37 @@ pub fn columns_on_disk<E: Element>(workspace: &Workspace, values: &[Vec<E>]) -> 
 pub fn scalars(len: usize, seed: u64) -> Vec<Fr> {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     (0..len).map(|_| Fr::rand(&mut rng)).collect()
+}
+
+/// Straight to standard error: the test runner would hide what `eprintln!` says.
+pub fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
+
+/// A file system of 1 MiB at `dir`; `None`, and a line that says so, where it cannot be mounted. Unmounted when it goes.
+pub fn small_tmpfs(dir: &Path) -> Option<Unmount<'_>> {
+    let mut mount = Command::new("mount");
+    mount
+        .args(["-t", "tmpfs", "-o", "size=1m", "none"])
+        .arg(dir)
+        .stderr(Stdio::null());
+    if mount.status().is_ok_and(|status| status.success()) {
+        return Some(Unmount(dir));
+    }
+    skipped("a small tmpfs cannot be mounted here (needs root)");
+    None
+}
+
+pub struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg(self.0).status();
+        assert!(
+            std::thread::panicking() || status.is_ok_and(|status| status.success()),
+            "umount"
+        );
+    }
 }
 
 /// The same bytes in another library's type.

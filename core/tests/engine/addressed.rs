@@ -16,7 +16,7 @@ use spillproof::error::Invalid;
 use spillproof::storage::{Backend, Fault, FaultPlan, Region, Storage};
 use spillproof::{Error, Result, Session};
 
-use crate::common::place;
+use crate::common::{place, skipped};
 
 const PAGE: usize = 4096;
 /// As halo2's cells: nine words, which do not divide a page.
@@ -28,7 +28,7 @@ fn words(seed: u64) -> Words {
 
 fn is_skipped() -> bool {
     if !Region::is_allowed() {
-        println!("SKIPPED: this kernel, or a container's filter, does not allow userfaultfd");
+        skipped("this kernel, or a container's filter, does not allow userfaultfd");
     }
     !Region::is_allowed()
 }

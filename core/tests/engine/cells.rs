@@ -13,7 +13,7 @@ use spillproof::plonkish::{Copies, FixedCells, Selectors};
 use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
 use spillproof::{Error, Result};
 
-use crate::common::place;
+use crate::common::{place, small_tmpfs};
 
 const PAGE: u64 = 4096;
 
@@ -295,24 +295,14 @@ fn a_failed_transfer_stays_failed() {
 #[test]
 fn a_disk_that_is_really_full() {
     let dir = tempfile::tempdir().unwrap();
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=1m", "none"])
-        .arg(dir.path())
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: a small tmpfs cannot be mounted here (needs root)");
+    let Some(_unmount) = small_tmpfs(dir.path()) else {
         return;
-    }
+    };
     let mut cells = {
         let place = workspace(dir.path(), Backend::Pread, FaultPlan::none());
         Cells::<u64>::zeroed(&place, "cells", 64 << 10, (1, 1 << 20)).unwrap()
     };
     let failed = (0..1 << 20).find_map(|i| cells.set(0, i, i).err());
-    let unmounted = {
-        drop(cells);
-        std::process::Command::new("umount").arg(dir.path()).status()
-    };
-    assert!(unmounted.is_ok_and(|status| status.success()), "umount");
     match failed {
         Some(Error::Io { source, .. }) => assert_eq!(source.raw_os_error(), Some(28), "{source}"),
         other => panic!("{other:?}"),

@@ -15,6 +15,8 @@ use spillproof::error::Invalid;
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof::{Error, Result};
 
+use crate::common::small_tmpfs;
+
 const PAGE: usize = 4096;
 
 /// As halo2's `Assigned`: an enum of 72 bytes whose first variant is all zeros.
@@ -389,23 +391,15 @@ fn a_failed_write_out_stays_failed() {
 #[test]
 fn a_disk_that_is_really_full() {
     let dir = tempfile::tempdir().unwrap();
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=1m", "none"])
-        .arg(dir.path())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !mounted {
-        println!("SKIPPED: a small tmpfs cannot be mounted here (needs root)");
+    let Some(_unmount) = small_tmpfs(dir.path()) else {
         return;
-    }
+    };
     let result = {
         let storage = Storage::builder().dir(dir.path()).build().expect("storage");
         let workspace = Workspace::new(storage, Budget::new(1 << 20));
         Mapped::<u64>::zeroed(&workspace, "cells", 1 << 20)
             .and_then(|mut map| (0..1 << 20).try_for_each(|i| map.set(i, i).map(drop)))
     };
-    let unmounted = std::process::Command::new("umount").arg(dir.path()).status();
-    assert!(unmounted.is_ok_and(|status| status.success()));
     match result {
         Err(Error::File { source, .. }) => assert_eq!(source.kind(), std::io::ErrorKind::StorageFull),
         other => panic!("{other:?}"),

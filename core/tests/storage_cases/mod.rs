@@ -42,8 +42,8 @@ pub fn entries(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Straight to standard error: the test runner would hide what `eprintln!` says.
-pub fn skipped(what: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+pub fn skipped(why: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
 /// Every case that this machine has; the others are skipped aloud.

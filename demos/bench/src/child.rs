@@ -181,9 +181,7 @@ impl Statement<'_> {
         arguments.extend(["--threads".into(), self.threads.to_string()]);
         let backend = clap::ValueEnum::to_possible_value(&self.global.backend);
         arguments.extend(backend.map(|name| format!("--backend={}", name.get_name())));
-        let scratch = self.global.scratch.as_ref();
-        let scratch = scratch.and_then(clap::ValueEnum::to_possible_value);
-        arguments.extend(scratch.map(|name| format!("--scratch={}", name.get_name())));
+        arguments.extend((self.global.scratch).map(|scratch| format!("--scratch={scratch}")));
         let (program, arguments) = this_program(["spillproof", "prove"], arguments)?;
         Ok((program, arguments, proof))
     }

@@ -352,10 +352,12 @@ impl<M: Memory> Cache<M> {
             let pending = self.frames(array)?.read(buffer, vec![run]);
             let buffer = self.landed(pending.wait())?;
             let bytes = &buffer[..self.cut.block_bytes];
-            self.memory.enter(slot, (array, block), Some(bytes))?;
+            let entered = self.memory.enter(slot, (array, block), Some(bytes));
             self.spare.push(buffer);
+            self.landed(entered)?;
         } else {
-            self.memory.enter(slot, (array, block), None)?;
+            let entered = self.memory.enter(slot, (array, block), None);
+            self.landed(entered)?;
         }
         self.slots[slot] = Some(Entry {
             array,
@@ -453,8 +455,15 @@ impl<M: Memory> Cache<M> {
                 memory: &self.memory,
                 read: read.chunks_exact(self.cut.block_bytes),
             };
-            each(now, found)?;
+            let done = each(now, found);
             self.spare.extend(buffer);
+            if done.is_err() {
+                if let Some(ahead) = ahead {
+                    let buffer = self.landed(ahead.wait())?;
+                    self.spare.push(buffer);
+                }
+                return done;
+            }
         }
         Ok(())
     }
@@ -580,7 +589,7 @@ impl<M: Memory> Cache<M> {
         Ok(())
     }
 
-    /// Remembers a transfer that failed.
+    /// Remembers that a transfer failed, or that a block did not enter memory.
     fn landed<T>(&mut self, result: Result<T>) -> Result<T> {
         self.has_failed |= result.is_err();
         result

@@ -51,7 +51,7 @@ fn streamed<P: Curve>(
             let in_lanes = streamed_on(config.on(backend), bases, columns, chunk);
             assert_eq!(in_lanes, portable, "{backend:?}");
         } else {
-            println!("SKIPPED: no {backend:?}");
+            crate::testing::skipped(&format!("no {backend:?}"));
         }
     }
     portable

@@ -83,6 +83,14 @@ fn without_the_feature_a_device_is_refused() {
     }
 }
 
+#[test]
+fn a_bad_value_for_scratch_is_refused_by_name() {
+    is_refused(
+        &[MEMORY, ("SPILLPROOF_SCRATCH", "open")],
+        &["SPILLPROOF_SCRATCH: `open`", "`sealed` or `plain`"],
+    );
+}
+
 #[cfg(feature = "gpu")]
 #[test]
 fn bad_values_are_refused_by_name() {
