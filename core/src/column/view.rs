@@ -1,7 +1,7 @@
 //! A column as a slice, for callers that must have one (`get_g()`, indexing a polynomial).
 //!
-//! All frames are checked once, by streaming; then the column's stretch of its file is mapped for reading. Frames with their digests
-//! inside are copied on the way, to a file without: it is as long as the column and goes with the map. A column in memory
+//! All frames are checked once, by streaming, and their elements copied to a scratch file, which is mapped: no other process can cut it
+//! off, as it could a file with a name. It is as long as the column and goes with the map. A column in memory
 //! gives its buffer, all of whose frames were written, and stays there until the slice is dropped. What is touched of a map is page
 //! cache, clean, which the kernel takes back when a control group is full;
 //! [`MappedColumn::release`] gives it back at once.
@@ -20,8 +20,8 @@ use crate::{Error, Result};
 /// An [`Element`] that lies in memory as its bytes do in a column.
 ///
 /// # Safety
-/// `size_of::<Self>()` is [`Element::BYTES`], the alignment is at most 4096, and the bytes that [`Element::encode`] writes are
-/// those of the value in memory (on a little-endian machine).
+/// `size_of::<Self>()` is [`Element::BYTES`], the alignment is at most 4096, the bytes that [`Element::encode`] writes are
+/// those of the value in memory (on a little-endian machine), and any bytes are a value.
 pub unsafe trait Plain: Element {}
 
 // SAFETY: an array of bytes.
@@ -78,7 +78,7 @@ unsafe impl<E: Plain> Send for MappedColumn<E> {}
 unsafe impl<E: Plain> Sync for MappedColumn<E> {}
 
 impl<E: Plain> Column<E> {
-    /// The column as a slice. Reads it once, to check its frames, and copies a scratch column on disk.
+    /// The column as a slice. Reads a column on disk once, to check its frames and to copy it.
     ///
     /// # Errors
     /// [`crate::Error::Damaged`], [`crate::Error::Io`], [`crate::Error::OverBudget`] from the reading and the copy;
@@ -103,17 +103,8 @@ impl<E: Plain> Column<E> {
             let start = slice.start().wrapping_add(skipped_bytes as usize);
             (start.cast::<E>(), Owner::Memory(slice))
         } else {
-            let current = self.frames.current();
-            let map = match current.file() {
-                Some((file, base_offset)) if !current.are_changed_on_disk() => {
-                    self.workspace.run(|| self.verify())?;
-                    file.map_read_range(base_offset + skipped_bytes, column_bytes)?
-                }
-                _ => {
-                    let copy = self.workspace.run(|| self.copy_without_tags())?;
-                    copy.map_read_range(0, column_bytes)?
-                }
-            };
+            let copy = self.workspace.run(|| self.copy_without_tags())?;
+            let map = FileMap::new(copy, column_bytes)?;
             (map.as_ptr().cast::<E>(), Owner::File(map))
         };
         let start = if len == 0 {
@@ -164,14 +155,6 @@ impl<E: Plain> Column<E> {
             }
         }
         Ok(file)
-    }
-
-    /// Reads all frames.
-    fn verify(&self) -> Result<()> {
-        let chunk = self.sequential_chunk();
-        let mut reader = self.read_ascending(chunk)?;
-        while reader.next_checked()?.is_some() {}
-        Ok(())
     }
 }
 

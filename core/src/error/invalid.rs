@@ -233,15 +233,13 @@ pub enum Invalid {
         /// The alignment that the file needs.
         alignment: usize,
     },
-    /// An offset of a map that is not aligned.
-    #[error("{file}: a map cannot start at offset {offset}, which is not a multiple of {alignment}")]
-    MapOffset {
+    /// Segments to be read that share bytes of the buffer.
+    #[error("{file}: two segments of a read share the byte at offset {buffer_offset} of the buffer")]
+    OverlappingSegments {
         /// The file.
         file: String,
-        /// The offset in bytes.
-        offset: u64,
-        /// The alignment in bytes.
-        alignment: u64,
+        /// The first such offset in the buffer.
+        buffer_offset: usize,
     },
     /// A transfer whose buffer was given back twice.
     #[error("the buffer of a transfer was taken twice")]

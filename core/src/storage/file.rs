@@ -10,7 +10,6 @@ use rustix::io::Errno;
 
 use super::direct::{self, CachePolicy};
 use super::handle::{Access, Handle, Segment, error};
-use super::map::FileMap;
 use super::recycler::{Extent, Recycler};
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
@@ -101,7 +100,7 @@ impl File {
         Ok(())
     }
 
-    /// Begins to read all `segments` into `buffer`. Bytes of the buffer outside of them stay as they are.
+    /// Begins to read all `segments` into `buffer`, where no two may overlap. Bytes of the buffer outside of them stay as they are.
     pub fn read(&self, buffer: Buffer, segments: impl Into<Vec<Segment>>) -> Pending {
         self.begin(Direction::Read, buffer, segments.into())
     }
@@ -204,47 +203,6 @@ impl File {
         Ok(())
     }
 
-    /// Maps the file for reading. What is touched of it is page cache: lease it with
-    /// [`Budget::lease_map`](crate::budget::Budget::lease_map).
-    ///
-    /// # Errors
-    /// [`Error::File`].
-    pub fn map_read(&self) -> Result<FileMap> {
-        FileMap::new(&self.handle, 0, self.len_bytes())
-    }
-
-    /// Maps `bytes` from `offset` (a multiple of 4096) for reading.
-    ///
-    /// # Errors
-    /// [`Error::File`]; [`Error::Invalid`] if the range is not inside the file.
-    pub fn map_read_range(&self, offset: u64, bytes: u64) -> Result<FileMap> {
-        self.check_map(offset, bytes)?;
-        FileMap::new(&self.handle, offset, bytes)
-    }
-
-    fn check_map(&self, offset: u64, bytes: u64) -> Result<()> {
-        let (end, len) = (offset.checked_add(bytes), self.len_bytes());
-        if end.is_none_or(|end| end > len) {
-            return Err(Invalid::OutOfRange {
-                what: self.name().to_owned(),
-                start: offset,
-                end: end.unwrap_or(u64::MAX),
-                len,
-            }
-            .into());
-        }
-        let alignment = PAGE_BYTES as u64;
-        if !offset.is_multiple_of(alignment) {
-            return Err(Invalid::MapOffset {
-                file: self.name().to_owned(),
-                offset,
-                alignment,
-            }
-            .into());
-        }
-        Ok(())
-    }
-
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.handle.fd()
     }
@@ -273,7 +231,11 @@ impl File {
 
     fn begin(&self, direction: Direction, buffer: Buffer, mut segments: Vec<Segment>) -> Pending {
         segments.retain(|segment| segment.bytes > 0);
-        if let Err(error) = self.check(&buffer, &segments) {
+        let checked = self.check(&buffer, &segments).and_then(|()| match direction {
+            Direction::Read => self.check_overlap(&segments),
+            Direction::Write => Ok(()),
+        });
+        if let Err(error) = checked {
             return Pending::refused(error);
         }
         let faults: Vec<_> = segments.iter().map(|_| self.faults().next()).collect();
@@ -296,6 +258,24 @@ impl File {
             return Pending::refused(error);
         }
         Pending::begun(batch)
+    }
+
+    /// Each part of a buffer is written by one thread or one request at a time.
+    fn check_overlap(&self, segments: &[Segment]) -> Result<()> {
+        let range = |segment: &Segment| (segment.buffer_offset, segment.buffer_offset + segment.bytes);
+        if segments.is_sorted_by(|one, next| range(one).1 <= range(next).0) {
+            return Ok(());
+        }
+        let mut ranges: Vec<(usize, usize)> = segments.iter().map(range).collect();
+        ranges.sort_unstable();
+        match ranges.windows(2).find(|two| two[1].0 < two[0].1) {
+            None => Ok(()),
+            Some(two) => Err(Invalid::OverlappingSegments {
+                file: self.name().to_owned(),
+                buffer_offset: two[1].0,
+            }
+            .into()),
+        }
     }
 
     fn check(&self, buffer: &Buffer, segments: &[Segment]) -> Result<()> {

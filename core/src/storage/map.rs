@@ -1,70 +1,36 @@
-//! Memory maps of files, for access that is random by nature. What is touched becomes page cache, charged to the process:
-//! callers lease it, and it goes with the map.
+//! Scratch files mapped for reading, for access that is random by nature. What is touched becomes page cache, charged to the process, and
+//! goes with the map.
 #![allow(unsafe_code)]
 
 use std::ops::Deref;
-use std::sync::Arc;
 
-use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
+use memmap2::{Mmap, UncheckedAdvice};
 
 use super::direct;
-use super::handle::{self, Handle};
+use super::file::File;
+use super::handle;
 use crate::error::Result;
 
-/// A stretch of a file, mapped for reading. Its pages leave memory when it is dropped.
+/// The first bytes of a scratch file, which is not written any more. Its pages leave memory when it is dropped.
 pub struct FileMap {
     map: Option<Mmap>,
-    range: Range,
-}
-
-/// The stretch.
-struct Range {
-    handle: Arc<Handle>,
-    offset: u64,
-    bytes: u64,
-}
-
-impl Range {
-    fn new(handle: &Arc<Handle>, offset: u64, bytes: u64) -> Self {
-        Self {
-            handle: handle.clone(),
-            offset,
-            bytes,
-        }
-    }
-
-    fn options(&self) -> Result<MmapOptions> {
-        let bytes = usize::try_from(self.bytes)
-            .map_err(|_| self.error("map", std::io::Error::from(std::io::ErrorKind::OutOfMemory)))?;
-        let mut options = MmapOptions::new();
-        options.offset(self.offset).len(bytes);
-        Ok(options)
-    }
-
-    fn error(&self, operation: &'static str, source: std::io::Error) -> crate::Error {
-        handle::error(operation, self.handle.name(), source)
-    }
-
-    /// Drops the page cache under the range, where no map holds it.
-    fn forget(&self) {
-        if self.bytes > 0 {
-            direct::drop_range(self.handle.fd(), self.offset, self.bytes);
-        }
-    }
+    file: File,
 }
 
 impl FileMap {
-    pub(super) fn new(handle: &Arc<Handle>, offset: u64, bytes: u64) -> Result<Self> {
-        let range = Range::new(handle, offset, bytes);
-        let map = if bytes == 0 {
+    /// The first `bytes` of a scratch file. No transfer to it is on its way, and none comes later: that is for the caller to see to.
+    pub(crate) fn new(file: File, bytes: u64) -> Result<Self> {
+        let failed = |source| handle::error("map", file.name(), source);
+        let too_long = |_| failed(std::io::Error::from(std::io::ErrorKind::OutOfMemory));
+        let len = usize::try_from(bytes.min(file.len_bytes())).map_err(too_long)?;
+        let map = if len == 0 {
             None
         } else {
-            // SAFETY: scratch files are nameless, so no other process can cut or change them; files opened by name are not
-            // changed or cut while a proof runs, which the documentation asks of users (and every map of a file needs).
-            let map = unsafe { range.options()?.map(&handle.fd()) };
-            Some(map.map_err(|source| range.error("map", source))?)
+            // SAFETY: a scratch file has no name, so no other process can cut or change it; the caller does not write it any more, and the
+            // map is inside of it.
+            Some(unsafe { memmap2::MmapOptions::new().len(len).map(&file.fd()) }.map_err(failed)?)
         };
-        Ok(Self { map, range })
+        Ok(Self { map, file })
     }
 
     /// Lets all pages go from memory; the map stays usable and reads them back.
@@ -73,14 +39,19 @@ impl FileMap {
             // SAFETY: of a shared map of a file, this drops page table entries; the content is the file's, and stays.
             let _ = unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) };
         }
-        self.range.forget();
+        self.forget();
+    }
+
+    /// Drops the page cache, where no map holds it.
+    fn forget(&self) {
+        direct::drop_range(self.file.fd(), 0, self.file.len_bytes());
     }
 }
 
 impl Drop for FileMap {
     fn drop(&mut self) {
         drop(self.map.take());
-        self.range.forget();
+        self.forget();
     }
 }
 

@@ -97,7 +97,7 @@ impl PagedMap {
     }
 
     /// Reserves room on disk, so that a write through the map cannot find the disk full (which would be a SIGBUS); once for each
-    /// range. Where the file system cannot reserve, this does nothing.
+    /// range, before anything is written there. Where the file system cannot reserve, zeros are written.
     ///
     /// # Errors
     /// [`Error::File`], ENOSPC among them.
@@ -111,14 +111,33 @@ impl PagedMap {
             Err(Errno::NOSPC | Errno::DQUOT) if recycler.forget() => reserve(),
             result => result,
         });
-        match reserved {
-            Err(errno) if !scratch::is_unsupported(errno) => Err(handle::error(
-                "reserve room for",
-                format!("{}, {bytes} bytes at offset {offset}", self.name()),
-                errno,
-            )),
-            _ => Ok(()),
+        let reserved = match reserved {
+            Err(errno) if scratch::is_unsupported(errno) => self.write_zeros(offset, bytes),
+            reserved => reserved,
+        };
+        reserved.map_err(|errno| {
+            let what = format!("{}, {bytes} bytes at offset {offset}", self.name());
+            handle::error("reserve room for", what, errno)
+        })
+    }
+
+    /// Gives a range that was never written its blocks where the file system cannot reserve them.
+    fn write_zeros(&self, offset: u64, bytes: u64) -> Result<(), Errno> {
+        /// As direct writes need it.
+        #[repr(align(4096))]
+        struct Aligned([u8; 16 * PAGE_BYTES]);
+        static ZEROS: Aligned = Aligned([0; 16 * PAGE_BYTES]);
+        let mut done = 0;
+        while done < bytes {
+            let piece = &ZEROS.0[..ZEROS.0.len().min((bytes - done) as usize)];
+            match rustix::io::pwrite(self.file.fd(), piece, offset + done) {
+                Ok(0) => return Err(Errno::NOSPC),
+                Ok(written) => done += written as u64,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
         }
+        Ok(())
     }
 
     /// Brings all pages of a range that was never written in, ready to be written: quicker than a fault for each.
@@ -172,11 +191,16 @@ impl PagedMap {
 
     fn populate(&self, range: Range<usize>, advice: Advice) -> Result<()> {
         debug_assert!(range.end <= self.bytes);
-        // SAFETY: populating pages of our own map changes no content.
-        let done = unsafe { madvise(self.at(range.start).cast(), range.len(), advice) };
+        let done = loop {
+            // SAFETY: populating pages of our own map changes no content.
+            match unsafe { madvise(self.at(range.start).cast(), range.len(), advice) } {
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                done => break done,
+            }
+        };
         match done {
             // EINVAL: before Linux 5.14. Pages then come in when they are touched.
-            Ok(()) | Err(Errno::INVAL | Errno::INTR | Errno::AGAIN) => Ok(()),
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
             // EFAULT stands for the SIGBUS that touching would have been: the read failed.
             Err(Errno::FAULT) => Err(handle::error("bring in the map of", self.name(), Errno::IO)),
             Err(errno) => Err(handle::error("bring in the map of", self.name(), errno)),

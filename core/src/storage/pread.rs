@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use rustix::io::{Errno, preadv2, pwritev2};
 
-use super::transfer::{Attempt, Batch, Direction, Step, Transfer};
+use super::transfer::{AbortOnPanic, Attempt, Batch, Direction, Step, Transfer};
 use super::{Engine, handle};
 use crate::error::Result;
 
@@ -122,6 +122,7 @@ impl Lane {
     }
 
     fn work(&self, threads: usize) {
+        let _guard = AbortOnPanic;
         while let Some((batch, segments)) = self.claim(threads) {
             for index in segments {
                 run(batch.transfer(index));

@@ -1,12 +1,12 @@
 //! Files that appear under their name whole, or not at all.
 //!
-//! The bytes go to a nameless file in the target's folder (O_TMPFILE), or where the file system has none, to
+//! The bytes go to a nameless file in the target's folder (O_TMPFILE), or where the file system or `/proc` has none, to
 //! `.NAME.spillproof-partial-PID-N` beside it. Commit: fsync the file, link it to such a name if it has none, rename it over
 //! the target, fsync the folder. A crash at any point leaves the old file or the new one under the name, and at most a
 //! partial file beside it, which the next publication of that name sweeps away: no process owns it when its lock is free. A
 //! partial file is locked before it has a name. What is no file under the target's name (a symbolic link, a device) is refused.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +20,9 @@ use crate::error::{Invalid, Result};
 
 /// How often a partial file that a sweep of another process took away is made anew.
 const PARTIAL_ATTEMPTS_MAX: usize = 16;
+
+/// Where the kernel shows open files.
+const DESCRIPTORS: &str = "/proc/self/fd";
 
 /// A file on its way to its name. Dropped without [`Publish::commit`], it never gets it, and nothing is left.
 pub struct Publish {
@@ -48,12 +51,16 @@ impl Publish {
         sweep(&dir, &prefix);
         let faults = &storage.inner.faults;
         let mode = Mode::from_raw_mode(0o666);
-        let created = match scratch::nameless(&dir, mode, faults) {
-            Ok(fd) => Ok((fd, None)),
-            Err(errno) if scratch::is_unsupported(errno) => {
-                create_partial(&dir, &prefix, mode, faults).map(|(fd, partial)| (fd, Some(partial)))
-            }
-            Err(errno) => Err(errno),
+        let in_place =
+            || create_partial(&dir, &prefix, mode, faults).map(|(fd, partial)| (fd, Some(partial)));
+        // A nameless file gets its name through /proc.
+        let created = match Path::new(DESCRIPTORS).exists() {
+            false => in_place(),
+            true => match scratch::nameless(&dir, mode, faults) {
+                Ok(fd) => Ok((fd, None)),
+                Err(errno) if scratch::is_unsupported(errno) => in_place(),
+                Err(errno) => Err(errno),
+            },
         };
         let (fd, partial) = created.map_err(|errno| handle::error("create", shown.clone(), errno))?;
         // A file that stays may need the room.
@@ -95,10 +102,7 @@ impl Publish {
                 // A sweep that finds the name finds the lock too.
                 flock(self.file.fd(), FlockOperation::NonBlockingLockExclusive)
                     .map_err(|errno| failed("lock", errno))?;
-                let source = format!(
-                    "/proc/self/fd/{}",
-                    std::os::fd::AsRawFd::as_raw_fd(&self.file.fd())
-                );
+                let source = format!("{DESCRIPTORS}/{}", self.file.fd().as_raw_fd());
                 faults
                     .run(|| linkat(CWD, &source, CWD, &partial, AtFlags::SYMLINK_FOLLOW))
                     .map_err(|errno| failed("link", errno))?;
@@ -173,8 +177,8 @@ fn create_partial(
     Err(Errno::AGAIN)
 }
 
-/// Removes what crashes have left of earlier attempts. What cannot be removed is no obstacle.
-fn sweep(dir: &Path, prefix: &str) {
+/// Removes what crashes have left of files `PREFIX-PID-N`. What cannot be removed is no obstacle.
+pub(super) fn sweep(dir: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return;
     };
@@ -194,7 +198,7 @@ fn sweep(dir: &Path, prefix: &str) {
         };
         if flock(fd.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok() && unlink(entry.path()).is_ok()
         {
-            tracing::info!(file = %entry.path().display(), "removed a partial file that a crash had left");
+            tracing::info!(file = %entry.path().display(), "removed a file that a crash had left");
         }
     }
 }

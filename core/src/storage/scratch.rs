@@ -1,5 +1,6 @@
 //! Scratch files without a name: O_TMPFILE in the user's folder, else a file that is unlinked as soon as it is made. The
-//! kernel frees them with their last handle, however the process ends, so there is nothing to clean up. One that has gone may come
+//! kernel frees them with their last handle, however the process ends. Only a crash between making and unlinking leaves an empty file, which
+//! the next storage over the folder removes. One that has gone may come
 //! again under another name in errors, with what it held: [`Recycler`](super::recycler::Recycler) keeps some.
 //!
 //! The folder itself is made with mode 0700 if it is missing, and removed at the end if it was made here and is empty.
@@ -15,9 +16,11 @@ use rustix::io::Errno;
 use super::file::File;
 use super::handle::{self, Access};
 use super::recycler::Extent;
-use super::{FaultPlan, Storage};
+use super::{FaultPlan, Storage, publish};
 use crate::error::{Error, Result};
 
+/// Of names that files have for a moment, where the file system has no files without one.
+const PREFIX: &str = ".spillproof-scratch";
 /// How often a name that is taken is tried with another number.
 const NAME_ATTEMPTS_MAX: usize = 1000;
 
@@ -52,6 +55,8 @@ impl ScratchDir {
                 }
             }
         }
+        // Where files have a name for a moment, a crash may have come in that moment.
+        publish::sweep(path, PREFIX);
         Ok(dir)
     }
 
@@ -108,11 +113,12 @@ impl ScratchDir {
             Err(errno) if is_unsupported(errno) => {}
             result => return result.map_err(failed),
         }
-        let (fd, path) = named(&self.path, ".spillproof-scratch", mode, faults).map_err(failed)?;
+        let (fd, path) = named(&self.path, PREFIX, mode, faults).map_err(failed)?;
         faults
             .run(|| rustix::fs::unlink(&path))
             .or_else(|errno| match rustix::fs::unlink(&path) {
-                Ok(()) => Ok(()),
+                // Gone: the sweep of another process took the name away.
+                Ok(()) | Err(Errno::NOENT) => Ok(()),
                 Err(_) => Err(errno),
             })
             .map_err(|errno| handle::error("unlink", path.display().to_string(), errno))?;

@@ -66,8 +66,8 @@ pub(super) struct Batch {
     finished: Condvar,
 }
 
-// SAFETY: `start` points into the buffer that the batch owns, or into memory that `UnderWay` keeps borrowed. Only the kernel, through attempts on disjoint or deliberately
-// overlapping segments, and `Transfer` when the kernel is not at that segment, touch it until `unfinished` is zero; then
+// SAFETY: `start` points into the buffer that the batch owns, or into memory that `UnderWay` keeps borrowed. Only the kernel, through attempts on
+// segments, which share no byte if they are read, and `Transfer` when the kernel is not at that segment, touch it until `unfinished` is zero; then
 // the buffer is handed out under the mutex.
 unsafe impl Send for Batch {}
 // SAFETY: as above.
@@ -213,6 +213,17 @@ pub(super) struct Attempt {
     pub(super) bytes: usize,
 }
 
+/// Ends the process when a thread that makes transfers panics: unwinding would free buffers that the kernel has, and callers would wait for ever.
+pub(super) struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 /// What came of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -256,6 +267,23 @@ impl Transfer {
             start: self.buffer_at(self.done_bytes),
             bytes,
         })
+    }
+
+    /// The segment fails, and was never handed to the kernel.
+    pub(super) fn refuse(mut self, errno: Errno) {
+        self.fail(errno.into());
+    }
+
+    /// The segment fails, and the kernel may go on with it at any time: its buffer is never freed. A caller's own memory cannot be kept from
+    /// the caller, so for that the process ends.
+    pub(super) fn abandon(mut self, errno: Errno) {
+        match self.batch.outcome().buffer.take() {
+            Some(buffer) => std::mem::forget(buffer),
+            // Another segment of the batch had it.
+            None if !self.batch.in_place => {}
+            None => std::process::abort(),
+        }
+        self.fail(errno.into());
     }
 
     /// Takes what the kernel said of the last attempt.

@@ -16,13 +16,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-use super::transfer::{Batch, Direction, Step, Transfer};
+use super::transfer::{AbortOnPanic, Batch, Direction, Step, Transfer};
 use super::{Engine, handle};
 use crate::error::{Error, Result};
 
@@ -33,6 +33,14 @@ const DEPTH: usize = 2 * LANE_DEPTH;
 const RING_ENTRIES: u32 = 256;
 /// The driver sleeps over no more transferred bytes than this when others could be served: a quarter millisecond of a disk.
 const NAP_BYTES: usize = 256 << 10;
+/// A ring whose system call fails for so long is given up: at once refused, or out of memory.
+const REFUSED_MAX: Duration = Duration::from_secs(1);
+const BUSY_MAX: Duration = Duration::from_secs(60);
+/// How often a ring that was given up looks for batches to refuse.
+const GIVEN_UP_NAP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 /// Marks the bell's completions.
 const BELL: u64 = u64::MAX;
 
@@ -194,6 +202,8 @@ struct Driver {
     writes: Lane,
     slots: Vec<Option<Active>>,
     free: Vec<usize>,
+    /// Since when the system call fails.
+    failing_since: Option<Instant>,
 }
 
 /// What the kernel has.
@@ -236,6 +246,7 @@ impl Driver {
             writes: Lane::default(),
             slots: (0..DEPTH).map(|_| None).collect(),
             free: (0..DEPTH).rev().collect(),
+            failing_since: None,
         }
     }
 
@@ -258,9 +269,39 @@ impl Driver {
                 self.desk.asleep.store(false, SeqCst);
                 continue;
             }
-            self.submit_and_sleep();
+            let slept = self.submit_and_sleep();
             self.desk.asleep.store(false, SeqCst);
             self.harvest();
+            if let Err(errno) = slept {
+                return self.give_up(errno);
+            }
+        }
+    }
+
+    /// Refuses all transfers from now on. The kernel may still have those in slots: their buffers are never freed.
+    fn give_up(mut self, errno: Errno) {
+        tracing::error!(%errno, "io_uring_enter fails for good: every transfer fails from now on; the pread backend may work");
+        for active in self.slots.iter_mut().filter_map(Option::take) {
+            active.transfer.abandon(errno);
+        }
+        let refuse = |lane: &mut Lane| {
+            lane.in_flight = 0;
+            while let Some(transfer) = lane.next() {
+                transfer.refuse(errno);
+            }
+        };
+        loop {
+            self.collect();
+            refuse(&mut self.reads);
+            refuse(&mut self.writes);
+            if self.closing {
+                return;
+            }
+            self.desk.asleep.store(true, SeqCst);
+            // The bell, or a look from time to time.
+            let mut bell = [PollFd::new(&self.desk.bell, PollFlags::IN)];
+            let _ = poll(&mut bell, Some(&GIVEN_UP_NAP));
+            let _ = rustix::io::read(&self.desk.bell, &mut [0u8; 8]);
         }
     }
 
@@ -368,20 +409,24 @@ impl Driver {
             .max(1)
     }
 
-    fn submit_and_sleep(&mut self) {
+    /// An error if the system call failed for so long that it will not work again.
+    fn submit_and_sleep(&mut self) -> Result<(), Errno> {
         let Err(error) = self.ring.submit_and_wait(self.worthwhile()) else {
-            return;
+            self.failing_since = None;
+            return Ok(());
         };
-        match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::INTR) => {}
+        let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        let (nap, most) = match errno {
+            Errno::INTR => return Ok(()),
             // Short of memory or of room for completions: what is done is harvested, then it is tried again.
-            Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => std::thread::sleep(Duration::from_micros(50)),
-            _ => {
-                // What the kernel has cannot be taken from it, so there is no giving up.
-                tracing::error!(%error, "io_uring_enter failed; trying again");
-                std::thread::sleep(Duration::from_millis(100));
-            }
+            Errno::AGAIN | Errno::BUSY | Errno::NOMEM => (Duration::from_micros(50), BUSY_MAX),
+            _ => (Duration::from_millis(20), REFUSED_MAX),
+        };
+        if self.failing_since.get_or_insert_with(Instant::now).elapsed() > most {
+            return Err(errno);
         }
+        std::thread::sleep(nap);
+        Ok(())
     }
 
     fn harvest(&mut self) {
@@ -408,17 +453,6 @@ impl Driver {
             } else {
                 self.release(slot, &active.transfer);
             }
-        }
-    }
-}
-
-/// Unwinding would free buffers that the kernel still has.
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            std::process::abort();
         }
     }
 }

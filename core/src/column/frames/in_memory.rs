@@ -9,8 +9,8 @@ use spillproof_format::FrameKey;
 use super::super::Workspace;
 use super::super::tag::TagPlaces;
 use super::{Backing, Frames, Run};
+use crate::Result;
 use crate::budget::{Buffer, PAGE_BYTES};
-use crate::{Error, Result};
 
 /// Bytes of a buffer for frames in memory: theirs, and a bit for each.
 pub(crate) fn memory_bytes(frames: u64, frame_bytes: u64) -> u64 {
@@ -105,7 +105,7 @@ impl Frames {
     /// this moment, stay in memory, as do those of which one was not written. No thread may write frames.
     ///
     /// # Errors
-    /// Those of the file, and [`Error::OverBudget`] for a buffer: the frames stay in memory.
+    /// Those of the file, and [`crate::Error::OverBudget`] for a buffer: the frames stay in memory.
     pub fn move_to_disk(self: &Arc<Self>) -> Result<()> {
         let Backing::Memory(memory) = &self.backing else {
             return Ok(());
