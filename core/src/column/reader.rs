@@ -84,6 +84,12 @@ impl<E: Element> Column<E> {
         self.frames.name()
     }
 
+    /// Where element `index` begins in the column's file, in bytes.
+    pub(crate) fn file_offset(&self, index: u64) -> u64 {
+        let (frame, at) = (index / self.frame_elements(), index % self.frame_elements());
+        self.frames.offset(self.first_frame + frame) + at * E::BYTES as u64
+    }
+
     /// Whether both are the same elements of the same file or buffer (not: whether they are equal). Clones are.
     pub fn is_same<T>(&self, other: &Column<T>) -> bool {
         Arc::ptr_eq(&self.frames, &other.frames)

@@ -8,8 +8,8 @@
 //!   `sum over j < n of (r^n - 1) / (r·w^j - 1) · g_lagrange_j = M` if g_lagrange_j = L_j(s)·g.
 //!
 //! A wrong point makes either equation a non-zero polynomial of degree below n in r, so it goes unnoticed with
-//! probability below n / r_modulus < 2^-225. Two streamed MSMs, two pairings; the points themselves were checked (range, curve,
-//! subgroup) where they came in.
+//! probability below n / r_modulus < 2^-225. Two streamed MSMs, two pairings. Each point is checked on the way (range, curve; all points of
+//! the curve are in the subgroup).
 //!
 //! Memory: two read buffers, a tile of points and one of scalars (96 bytes a point), and the MSM's buckets; all leased,
 //! nothing grows with k but the loop.
@@ -20,11 +20,12 @@ use ark_bn254::{Bn254, Fr, G1Projective, g1};
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, PrimeGroup};
 use ark_ff::{Field, UniformRand, Zero};
-use spillproof_format::FormatError;
+use rayon::prelude::*;
 use spillproof_format::params_kzg::root_of_unity;
+use spillproof_format::{FormatError, native};
 
 use super::srs::{G1, Srs};
-use crate::column::{Column, Workspace};
+use crate::column::{Column, Element, Workspace};
 use crate::kernels::msm::MsmConfig;
 use crate::kernels::poly::{invert_chunk, powers};
 use crate::stream::{LeasedMsm, leased_kernel};
@@ -32,6 +33,8 @@ use crate::{Error, Result};
 
 /// Points of G1 in a chunk, at most: 1 MiB of them.
 const CHUNK_POINTS_MAX: u64 = 16 * 1024;
+/// Points that one thread checks at a time, at least.
+const POINTS_PER_TASK_MIN: usize = 256;
 
 /// How far an import, an export or a check is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +58,7 @@ pub(super) fn chunk_points(workspace: &Workspace, frame_points: u64) -> u64 {
 /// Every frame of both columns is read.
 ///
 /// # Errors
-/// [`Error::Format`] with [`FormatError::Inconsistent`] and the column's name when they do not; [`Error::Invalid`] without
+/// [`Error::Format`] with [`FormatError::Point`] for what is no point of the curve; with [`FormatError::Inconsistent`] and the column's name when they do not; [`Error::Invalid`] without
 /// monomial points; what reading columns may give.
 pub fn check_srs(
     workspace: &Workspace,
@@ -186,6 +189,33 @@ impl Challenge {
     }
 }
 
+/// Refuses what is no point of the curve, of points from index `first` of a column on.
+fn check_points(column: &Column<G1>, first: u64, points: &[G1]) -> Result<()> {
+    let fault_of = |point: &G1| {
+        let mut bytes = [0; G1::BYTES];
+        point.encode(&mut bytes);
+        native::read_point::<g1::Config>(&bytes)
+            .err()
+            .map(|fault| (fault, bytes))
+    };
+    let found = (points.par_iter().enumerate().with_min_len(POINTS_PER_TASK_MIN))
+        .find_map_first(|(at, point)| fault_of(point).map(|found| (at, found)));
+    let Some((at, (fault, bytes))) = found else {
+        return Ok(());
+    };
+    let index = first + at as u64;
+    Err(Error::Format {
+        file: column.name().into(),
+        source: FormatError::Point {
+            what: "G1 points",
+            index,
+            offset: column.file_offset(index),
+            fault,
+            value: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        },
+    })
+}
+
 struct Weighed {
     total: G1Projective,
     first: G1,
@@ -216,6 +246,7 @@ fn weigh(
             first = points[0];
         }
         last = points[len - 1];
+        check_points(column, done, &points[..len])?;
         weights(done, &mut scalars[..len]);
         msm.update(&points[..len], &[&scalars[..len]]);
         done += len as u64;

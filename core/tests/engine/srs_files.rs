@@ -4,19 +4,20 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use ark_bn254::{G1Affine, G2Affine};
+use ark_bn254::{Fq, G1Affine, G2Affine};
 use ark_ec::AffineRepr;
+use ark_ff::{BigInteger, PrimeField};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
 use spillproof::budget::Budget;
-use spillproof::column::{Container, Workspace};
+use spillproof::column::{Container, ContainerWriter, Workspace, Writer};
 use spillproof::commit::{SrsProgress, add_lagrange, export_params_kzg, import_params_kzg, verify_srs};
 use spillproof::error::Invalid;
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof_format::native::write_point;
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
-use spillproof_format::{FormatError, PointFault};
+use spillproof_format::{FormatError, PointFault, srs};
 use stock_halo2_axiom::SerdeFormat as StockFormat;
 use stock_halo2_axiom::halo2curves::bn256::Bn256;
 use stock_halo2_axiom::poly::commitment::Params as _;
@@ -300,6 +301,61 @@ fn a_target_that_exists_stays_when_the_import_fails() {
     let bad = place.write("bad", &bytes);
     place.import(&bad, &target).unwrap_err();
     assert_eq!(Container::open(&place.workspace, &target).unwrap().root(), root);
+}
+
+/// The error of verifying a container whose digests fit, made from a good one with point 9 of each basis changed.
+fn deceived(change: impl Fn(&mut [u8; 64])) -> FormatError {
+    let place = Place::new();
+    let source = place.write("params", &stock(5, StockFormat::RawBytes));
+    let good = place.path("good.srs");
+    place.import(&source, &good).unwrap();
+    let good = Container::open(&place.workspace, &good).unwrap();
+    let header = good.header();
+    let specs = srs::sections(5, true, true).unwrap();
+    let made = place.path("made.srs");
+    let (kind, curve, frame_bytes) = (header.kind(), header.curve(), header.frame_bytes());
+    let writer =
+        ContainerWriter::create(&place.workspace, &made, kind, curve, frame_bytes, [0; 32], &specs).unwrap();
+    for (index, section) in header.sections().iter().enumerate() {
+        if let Some(column) = good.column::<[u8; 64]>(section) {
+            let mut points = column.to_vec().unwrap();
+            change(&mut points[9]);
+            let mut out = Writer::new(writer.draft::<[u8; 64]>(index).unwrap());
+            out.push(&points).unwrap();
+            out.finish().unwrap();
+        } else {
+            let column = good.column::<[u8; 128]>(section).unwrap();
+            let mut out = Writer::new(writer.draft::<[u8; 128]>(index).unwrap());
+            out.push(&column.to_vec().unwrap()).unwrap();
+            out.finish().unwrap();
+        }
+    }
+    writer.publish().unwrap();
+    match place.verify(&made).unwrap_err() {
+        Error::Format { source, .. } => source,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_container_that_was_made_to_deceive_is_found_by_its_points() {
+    let fault_of = |error| match error {
+        FormatError::Point { index: 9, fault, .. } => fault,
+        other => panic!("{other}"),
+    };
+    let off_the_curve = deceived(|point| point[32] ^= 1);
+    assert_eq!(fault_of(off_the_curve), PointFault::NotOnCurve);
+    // The same point of the curve, written with the modulus added to x.
+    let unreduced = deceived(|point| {
+        let modulus = Fq::MODULUS.to_bytes_le();
+        let mut carry = 0;
+        for (byte, added) in point[..32].iter_mut().zip(modulus) {
+            let sum = u16::from(*byte) + u16::from(added) + carry;
+            (*byte, carry) = (sum as u8, sum >> 8);
+        }
+        assert_eq!(carry, 0);
+    });
+    assert_eq!(fault_of(unreduced), PointFault::NotReduced);
 }
 
 #[test]
