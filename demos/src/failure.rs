@@ -106,7 +106,7 @@ impl Failure {
 
     /// The flag for the remedy that the engine's error names.
     fn flag(&self) -> Option<String> {
-        use spillproof::Error::{BudgetTooSmall, File, Io, OverBudget};
+        use spillproof::Error::{BudgetTooSmall, DiskTooSmall, File, Io, OverBudget};
         let engine = match self {
             Self::Engine(engine) => engine,
             Self::File { source, .. } => source.get_ref()?.downcast_ref()?,
@@ -119,9 +119,9 @@ impl Failure {
                 held_bytes,
                 ..
             } => asked_bytes.saturating_add(*held_bytes),
-            Io { source, .. } | File { source, .. } => {
-                return is_full(source)
-                    .then(|| "--dir (SPILLPROOF_DIR) for the folder of scratch files".into());
+            Io { source, .. } | File { source, .. } if !is_full(source) => return None,
+            Io { .. } | File { .. } | DiskTooSmall { .. } => {
+                return Some("--dir (SPILLPROOF_DIR) for the folder of scratch files".into());
             }
             _ => return None,
         };

@@ -451,8 +451,7 @@ impl DryCells {
             files: blocks()
                 .map(|blocks| {
                     let digests = workspace.hold(blocks * DIGEST_BYTES as u64, "frame digests")?;
-                    let file = DryFile::new(dry_run, blocks * layout.cut.block_bytes as u64);
-                    Ok(Some((digests, file)))
+                    Ok(Some((digests, DryFile::new(dry_run, 0))))
                 })
                 .collect::<Result<_>>()?,
             is_written: false,
@@ -465,9 +464,14 @@ impl DryCells {
     }
 
     /// All cells were written, `before_bytes` of them to the disk before.
-    fn count_written(&self, layout: &Layout, before_bytes: u64) {
+    fn count_written(&mut self, layout: &Layout, before_bytes: u64) {
         if let Some(dry_run) = layout.workspace.dry_run() {
             dry_run.moved(0, layout.written_bytes().saturating_sub(before_bytes));
+            for (array, file) in self.files.iter_mut().enumerate() {
+                if let Some((_, file)) = file {
+                    file.grow_to(layout.stored_blocks(array) * layout.cut.block_bytes as u64);
+                }
+            }
         }
     }
 

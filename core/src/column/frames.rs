@@ -96,6 +96,13 @@ impl DryFile {
             bytes,
         }
     }
+
+    /// Takes more room.
+    pub fn grow_to(&mut self, bytes: u64) {
+        let more_bytes = bytes.saturating_sub(self.bytes);
+        self.dry_run.disk_taken(more_bytes);
+        self.bytes += more_bytes;
+    }
 }
 
 impl Drop for DryFile {
@@ -237,14 +244,6 @@ impl Frames {
         }
     }
 
-    /// Whether they are in a file whose bytes are not those of the elements: tagged or sealed.
-    pub fn are_changed_on_disk(&self) -> bool {
-        let Backing::File { digests, .. } = &self.backing else {
-            return false;
-        };
-        matches!(digests, Digests::Tags(_) | Digests::Seal(_))
-    }
-
     /// Whether they would be in a file, or are.
     pub fn on_disk(&self) -> bool {
         match &self.backing {
@@ -254,25 +253,17 @@ impl Frames {
         }
     }
 
-    /// Where they are now: others, if they were moved.
-    pub fn current(self: &Arc<Self>) -> Arc<Self> {
-        if let Backing::Memory(memory) = &self.backing
-            && let Place::Disk(frames) = &*memory.read()
-        {
-            return Arc::clone(frames);
-        }
-        Arc::clone(self)
+    /// Where a frame begins in its file.
+    pub fn offset(&self, frame: u64) -> u64 {
+        let base_offset = self.file().map_or(0, |(_, base_offset)| base_offset);
+        base_offset + frame * self.frame_bytes as u64
     }
 
     fn damaged(&self, frame: u64) -> Error {
-        let base_offset = match &self.backing {
-            Backing::File { base_offset, .. } => *base_offset,
-            Backing::Memory(_) | Backing::Dry { .. } => 0,
-        };
         Error::Damaged {
             file: self.name.clone(),
             frame,
-            offset: base_offset + frame * self.frame_bytes as u64,
+            offset: self.offset(frame),
         }
     }
 

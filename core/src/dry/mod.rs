@@ -113,6 +113,8 @@ struct State {
     steps: Vec<StepRecord>,
     disk_bytes: u64,
     disk_peak_bytes: u64,
+    /// Of each phase that was begun: what files took then, and the most that they took until its end.
+    disk_of_phases: Vec<(Phase, u64, u64)>,
 }
 
 impl DryRun {
@@ -125,6 +127,7 @@ impl DryRun {
                 steps: Vec::new(),
                 disk_bytes: 0,
                 disk_peak_bytes: 0,
+                disk_of_phases: Vec::new(),
             }),
         }
     }
@@ -141,6 +144,13 @@ impl DryRun {
         self.state().disk_peak_bytes
     }
 
+    /// The room on disk that a phase takes besides what files take when it begins; `None` if it was not begun.
+    pub fn disk_growth_bytes(&self, phase: Phase) -> Option<u64> {
+        let state = self.state();
+        let found = state.disk_of_phases.iter().find(|(begun, ..)| *begun == phase);
+        found.map(|(_, before_bytes, peak_bytes)| peak_bytes - before_bytes)
+    }
+
     /// The step that is under way, in words.
     pub fn step_name(&self) -> String {
         let state = self.state();
@@ -149,7 +159,10 @@ impl DryRun {
     }
 
     pub(crate) fn begin_phase(&self, phase: Phase) {
-        self.state().phase = phase;
+        let mut state = self.state();
+        let disk_bytes = state.disk_bytes;
+        state.phase = phase;
+        state.disk_of_phases.push((phase, disk_bytes, disk_bytes));
     }
 
     /// The next step begins. Steps of one name in one phase are one.
@@ -211,7 +224,11 @@ impl DryRun {
     pub(crate) fn disk_taken(&self, bytes: u64) {
         let mut state = self.state();
         state.disk_bytes += bytes;
-        state.disk_peak_bytes = state.disk_peak_bytes.max(state.disk_bytes);
+        let disk_bytes = state.disk_bytes;
+        state.disk_peak_bytes = state.disk_peak_bytes.max(disk_bytes);
+        if let Some((_, _, peak_bytes)) = state.disk_of_phases.last_mut() {
+            *peak_bytes = disk_bytes.max(*peak_bytes);
+        }
     }
 
     /// Files go.

@@ -113,6 +113,21 @@ pub enum Error {
         /// The budget.
         limit_bytes: u64,
     },
+    /// The disk under the folder of scratch files has too little room for what is planned.
+    #[error(
+        "{what} takes {needed_bytes} bytes of disk, and {} has {free_bytes} bytes left: free some, or name a folder on another disk",
+        dir.display()
+    )]
+    DiskTooSmall {
+        /// What was planned.
+        what: &'static str,
+        /// The folder.
+        dir: PathBuf,
+        /// The room that it takes.
+        needed_bytes: u64,
+        /// The room that is left.
+        free_bytes: u64,
+    },
     /// The process was forked from the one that made the session, or what belongs to it.
     #[error(
         "this belongs to process {maker}, whose threads do the work: a process that was forked from it has to make a session of its own"

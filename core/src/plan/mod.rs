@@ -79,7 +79,7 @@ pub struct Plan {
     pub smallest_budget_bytes: u64,
     /// Compute threads.
     pub threads: usize,
-    /// The most that files take at one time, with the parameters and with maps written full.
+    /// The most that files take at one time, with the parameters.
     pub disk_bytes: u64,
     /// In order.
     pub steps: Vec<Step>,
@@ -173,18 +173,25 @@ impl Step {
 /// leave, the more of them are on disk. Of several dry runs the one that needs most counts. Columns that earlier tasks left in memory are
 /// moved to disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
 ///
+/// The task is one `phase` of the run. A proof is refused if the folder's disk has too little room for it; keys, whose selectors may become
+/// fewer columns than the run has, are made, with a warning.
+///
 /// # Errors
-/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; other errors of `run`; those of columns on their way to disk.
-pub fn rehearse(task: &Task, run: &DryRunOf<'_>) -> Result<()> {
+/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; [`Error::DiskTooSmall`]; other errors of `run`; those of
+/// columns on their way to disk.
+pub fn rehearse(task: &Task, phase: Phase, run: &DryRunOf<'_>) -> Result<()> {
     if task.account().has_shared() {
         return Ok(());
     }
     let workspace = task.session().workspace();
     let budget = &workspace.budget;
-    let within =
-        |bytes: u64| workspace.spread(|| with_least_reserve(run, bytes).map(|(_, reserve)| reserve))?;
+    let needs = |(dry, reserve_bytes): (Workspace, u64)| {
+        let growth_bytes = dry.dry_run().and_then(|record| record.disk_growth_bytes(phase));
+        (reserve_bytes, growth_bytes.unwrap_or(0))
+    };
+    let within = |bytes: u64| workspace.spread(|| with_least_reserve(run, bytes).map(needs))?;
     let beside_held = || within(budget.limit_bytes().saturating_sub(budget.held_bytes()));
-    let is_too_little = |found: &Result<u64>| matches!(found, Err(Error::BudgetTooSmall { .. }));
+    let is_too_little = |found: &Result<_>| matches!(found, Err(Error::BudgetTooSmall { .. }));
     let mut found = beside_held();
     if is_too_little(&found) && budget.held_bytes() > 0 {
         workspace.move_columns_to_disk()?;
@@ -194,7 +201,12 @@ pub fn rehearse(task: &Task, run: &DryRunOf<'_>) -> Result<()> {
         // Part of what is held may be what the run would hold: then the limit decides.
         found = within(budget.limit_bytes());
     }
-    task.account().reserve(found?);
+    let (reserve_bytes, growth_bytes) = found?;
+    match workspace.storage.check_room(phase.name(), growth_bytes) {
+        Err(error) if phase != Phase::Proof => tracing::warn!("{error}"),
+        checked => checked?,
+    }
+    task.account().reserve(reserve_bytes);
     Ok(())
 }
 

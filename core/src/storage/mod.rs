@@ -326,6 +326,32 @@ impl Storage {
         self.inner.scratch.path()
     }
 
+    /// Whether the disk under the folder has so much room left for `what`, blocks that closed scratch files left among it. Where the file
+    /// system does not tell, it has.
+    ///
+    /// # Errors
+    /// [`Error::DiskTooSmall`].
+    pub fn check_room(&self, what: &'static str, needed_bytes: u64) -> Result<()> {
+        let Ok(stat) = rustix::fs::statvfs(self.dir()) else {
+            return Ok(());
+        };
+        let blocks = match rustix::process::geteuid().is_root() {
+            true => stat.f_bfree,
+            false => stat.f_bavail,
+        };
+        let kept_bytes = self.inner.recycler.spare_bytes();
+        let free_bytes = blocks.saturating_mul(stat.f_frsize).saturating_add(kept_bytes);
+        if stat.f_blocks == 0 || needed_bytes <= free_bytes {
+            return Ok(());
+        }
+        Err(Error::DiskTooSmall {
+            what,
+            dir: self.dir().to_owned(),
+            needed_bytes,
+            free_bytes,
+        })
+    }
+
     /// The backend at work: `uring` or `pread`.
     pub fn backend_name(&self) -> &'static str {
         self.inner.engine.name()

@@ -69,6 +69,11 @@ impl Recycler {
         drop(left_over);
     }
 
+    /// Bytes of what is kept.
+    pub(super) fn spare_bytes(&self) -> u64 {
+        self.state().spare_bytes
+    }
+
     /// Gives the disk back what is kept; `false` if that is nothing.
     pub(super) fn forget(&self) -> bool {
         let spare = {

@@ -67,12 +67,12 @@ impl Shape {
         Plan::new(&self.dry_run::<T>(), budget_bytes, threads, rates)
     }
 
-    /// Says what the task has to leave free of the budget while it runs: see [`plan::rehearse`].
+    /// Says what the task, one phase of keys and a proof, has to leave free of the budget while it runs: see [`plan::rehearse`].
     ///
     /// # Errors
-    /// As [`Self::plan`].
-    pub fn rehearse<T: Cell>(&self, task: &Task) -> spillproof::Result<()> {
-        plan::rehearse(task, &self.dry_run::<T>())
+    /// Those of [`plan::rehearse`].
+    pub fn rehearse<T: Cell>(&self, task: &Task, phase: Phase) -> spillproof::Result<()> {
+        plan::rehearse(task, phase, &self.dry_run::<T>())
     }
 
     fn dry_run<T: Cell>(&self) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {

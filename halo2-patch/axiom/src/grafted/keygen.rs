@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use ::spillproof::column;
+use ::spillproof::plan::Phase;
 use ::spillproof::session::{Accelerator, Task};
 use ::spillproof::Session;
 use spillproof_halo2::keygen::{self, KeyCommitments, Keygen};
@@ -35,7 +36,7 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
-    let task = admitted::<C, ConcreteCircuit>(session, params.k(), circuit)?;
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), Phase::VerifyingKey, circuit)?;
     let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
     let commitments = keygen.verifying_key(&mut |columns| Ok(commit(params, columns)))?;
     let mut vk = made.into_verifying_key(commitments);
@@ -47,6 +48,7 @@ where
 fn admitted<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
     session: &Arc<Session>,
     k: u32,
+    phase: Phase,
     #[cfg_attr(not(feature = "circuit-params"), allow(unused_variables))] circuit: &ConcreteCircuit,
 ) -> io::Result<Task> {
     let mut cs = ConstraintSystem::default();
@@ -55,7 +57,7 @@ fn admitted<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
     #[cfg(not(feature = "circuit-params"))]
     ConcreteCircuit::configure(&mut cs);
     // A device may take part: the key remembers it, and proofs with it are verified.
-    admit(session, &cs, k, 1, Accelerator::MayTakePart)
+    admit(session, &cs, k, 1, phase, Accelerator::MayTakePart)
 }
 
 /// [`super::keygen_pk_impl`], in a session.
@@ -72,7 +74,7 @@ where
     ConcreteCircuit: Circuit<C::Scalar>,
     C::Scalar: FromUniformBytes<64>,
 {
-    let task = admitted::<C, ConcreteCircuit>(session, params.k(), circuit)?;
+    let task = admitted::<C, ConcreteCircuit>(session, params.k(), Phase::ProvingKey, circuit)?;
     let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
     let mut commit = |columns: &[_]| Ok(commit(params, columns));
     let (columns, commitments) = keygen.proving_key(vk.is_none().then_some(&mut commit))?;

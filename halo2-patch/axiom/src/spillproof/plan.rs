@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ::spillproof::plan::Phase;
 pub use ::spillproof::plan::{Plan, Rates};
 use ::spillproof::session::Task;
 use ::spillproof::{Result, Session};
@@ -62,14 +63,25 @@ pub(crate) fn minimum_bytes(
         })
 }
 
-/// Runs keys and a proof of `circuits` such circuits dry, by whichever scheme, for the task that is to make them.
+/// Runs keys and a proof of `circuits` such circuits dry, by whichever scheme, for the task that is to make one phase of them.
 ///
 /// # Errors
-/// [`BudgetTooSmall`](::spillproof::Error::BudgetTooSmall), with the smallest budget in which the task works.
-pub(crate) fn rehearse(task: &Task, cs: &ConstraintSystem<Fr>, k: u32, circuits: usize) -> Result<()> {
+/// Those of [`rehearse`](::spillproof::plan::rehearse).
+pub(crate) fn rehearse(
+    task: &Task,
+    phase: Phase,
+    cs: &ConstraintSystem<Fr>,
+    k: u32,
+    circuits: usize,
+) -> Result<()> {
+    let of = |scheme| {
+        shape(cs, k, circuits, scheme)
+            .0
+            .rehearse::<AdviceCell>(task, phase)
+    };
     [OpeningScheme::Shplonk, OpeningScheme::Gwc]
         .into_iter()
-        .try_for_each(|scheme| shape(cs, k, circuits, scheme).0.rehearse::<AdviceCell>(task))
+        .try_for_each(of)
 }
 
 /// What a plan is of.

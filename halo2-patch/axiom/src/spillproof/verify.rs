@@ -35,6 +35,7 @@ use std::io;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
+use ::spillproof::plan::Phase;
 use ::spillproof::session::{Accelerator, Task};
 use ::spillproof::tier;
 use ::spillproof::Session;
@@ -386,7 +387,7 @@ pub(crate) fn processor_only() -> tier::ProcessorOnly {
     tier::processor_only()
 }
 
-/// Begins a proof of so many circuits, or the making of their keys, when the session has room for it.
+/// Begins a proof of so many circuits (one phase), or the making of their keys (the others), when the session has room for it.
 ///
 /// # Errors
 /// Those of [`Session::admit`] and [`rehearse`].
@@ -395,6 +396,7 @@ pub(crate) fn admit<F: Field>(
     cs: &ConstraintSystem<F>,
     k: u32,
     circuits: usize,
+    phase: Phase,
     accelerator: Accelerator,
 ) -> io::Result<Task> {
     // There are sessions over BN254 only.
@@ -411,7 +413,7 @@ pub(crate) fn admit<F: Field>(
         .admit(accelerator, minimum_bytes)
         .map_err(io::Error::other)?;
     if let Some(cs) = &cs {
-        rehearse(&task, cs, k, circuits).map_err(io::Error::other)?;
+        rehearse(&task, phase, cs, k, circuits).map_err(io::Error::other)?;
     }
     Ok(task)
 }
@@ -436,7 +438,14 @@ impl Watch {
             false => Accelerator::TakesNoPart,
         };
         Ok(Self {
-            task: admit(session, vk.cs(), vk.get_domain().k(), circuits, accelerator)?,
+            task: admit(
+                session,
+                vk.cs(),
+                vk.get_domain().k(),
+                circuits,
+                Phase::Proof,
+                accelerator,
+            )?,
             can_be_verified,
             verifies_itself: self_verification(),
             jobs_before,
