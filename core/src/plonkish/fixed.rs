@@ -82,7 +82,8 @@ impl<F: KernelField + Element> FixedCells<F> {
     ) -> Result<()> {
         self.flush()?;
         let mut value = [F::ZERO];
-        poly::quotients(&[(numerator, denominator)], |cell| *cell, &mut value);
+        let quotient = || poly::quotients(&[(numerator, denominator)], |cell| *cell, &mut value);
+        self.workspace.spread(quotient)?;
         self.cells.fill(column, rows, value[0])
     }
 
@@ -115,7 +116,8 @@ impl<F: KernelField + Element> FixedCells<F> {
     fn flush(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let mut values = vec![F::ZERO; waiting.len()];
-        poly::quotients(&waiting, |cell| (cell.numerator, cell.denominator), &mut values);
+        let quotients = || poly::quotients(&waiting, |cell| (cell.numerator, cell.denominator), &mut values);
+        self.workspace.spread(quotients)?;
         for (cell, value) in waiting.into_iter().zip(values) {
             self.cells.set(cell.column, cell.row, value)?;
         }

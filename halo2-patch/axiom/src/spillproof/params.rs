@@ -49,7 +49,7 @@ pub(crate) fn setup<E: Engine, R: RngCore>(k: u32, rng: R) -> Result<ParamsKZG<E
 /// Reads what `write_custom` wrote.
 ///
 /// # Errors
-/// Those of the reader; points that are not on the curve (in the formats that check); those of writing columns; a budget that has no
+/// Those of the reader; points that are not on the curve (in the formats that check), coordinates that are not reduced; those of writing columns; a budget that has no
 /// room for reading them, with the smallest one that has.
 pub(crate) fn read<E: Engine, R: io::Read>(
     store: &dyn Store<E::G1Affine>,
@@ -151,8 +151,17 @@ fn decode<C: SerdeCurveAffine>(bytes: &[u8], format: SerdeFormat) -> Option<C> {
             Option::from(C::from_bytes(&repr))
         }
         SerdeFormat::RawBytes => C::from_raw_bytes(bytes),
-        SerdeFormat::RawBytesUnchecked => Some(C::from_raw_bytes_unchecked(bytes)),
+        SerdeFormat::RawBytesUnchecked => is_reduced::<C>(bytes).then(|| C::from_raw_bytes_unchecked(bytes)),
     }
+}
+
+/// Whether all coordinates are below the modulus: kernels take no others.
+fn is_reduced<C: SerdeCurveAffine>(bytes: &[u8]) -> bool {
+    let largest = (-C::Base::ONE).to_repr();
+    let largest = largest.as_ref();
+    bytes
+        .chunks_exact(largest.len())
+        .all(|coordinate| coordinate.iter().rev().le(largest.iter().rev()))
 }
 
 /// Writes what [`read`] reads: byte for byte stock's `write_custom`, from wherever the points are.

@@ -3,8 +3,8 @@
 use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
-use halo2_axiom::halo2curves::ff::Field;
+use halo2_axiom::halo2curves::bn256::{Bn256, Fq, Fr, G1Affine};
+use halo2_axiom::halo2curves::ff::{Field, PrimeField};
 use halo2_axiom::poly::commitment::{Blind, Params, ParamsProver};
 use halo2_axiom::poly::kzg::commitment::ParamsKZG;
 use halo2_axiom::poly::EvaluationDomain;
@@ -148,6 +148,21 @@ fn what_is_no_parameter_file_is_an_error() {
         assert!(
             read(&bad).unwrap_err().to_string().contains("point 3"),
             "a point off the curve"
+        );
+        // The format without checks: the modulus added to x.
+        let mut unreduced = good.clone();
+        // With the carry, one more than the largest: the modulus.
+        let mut carry = 1;
+        for (byte, added) in unreduced[4 + 5 * 64..][..32].iter_mut().zip((-Fq::ONE).to_repr()) {
+            let sum = u16::from(*byte) + u16::from(added) + carry;
+            (*byte, carry) = (sum as u8, sum >> 8);
+        }
+        let read =
+            |bytes: &[u8]| ParamsKZG::<Bn256>::read_custom(&mut &*bytes, SerdeFormat::RawBytesUnchecked);
+        assert!(read(&good).is_ok());
+        assert!(
+            read(&unreduced).unwrap_err().to_string().contains("point 5"),
+            "a coordinate that is not reduced"
         );
     });
 }
