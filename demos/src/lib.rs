@@ -3,6 +3,7 @@
 //! - [`args`]: the command line; [`commands`]: one file for each command; [`run`]: a session, a recorder, a result.
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
 //! - [`output`]: files that a command writes.
+//! - `signals`: what the program does before a signal ends it.
 //! - [`report`]: phases, memory curve, tables, pictures; [`failure`]: errors as a user sees them, and exit codes.
 
 #![warn(missing_docs)]
@@ -16,6 +17,7 @@ pub mod peers;
 mod read_once;
 pub mod report;
 pub mod run;
+mod signals;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -45,6 +47,7 @@ pub fn start(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     if std::env::var_os("SPILLPROOF_CORE_DUMPS").is_none_or(|asked| asked != "1") {
         spillproof::storage::forbid_core_dumps();
     }
+    signals::watch();
     let done = caught(work);
     steps::unwatch();
     match done {

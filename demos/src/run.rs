@@ -11,6 +11,7 @@ use spillproof::tier::Tier;
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::report::{Recorder, Report, steps, table};
+use crate::signals;
 
 /// `Result` with [`Failure`].
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -50,6 +51,7 @@ impl Run {
     pub fn session_on(&mut self, memory: ByteSize, tier: Option<Arc<dyn Tier>>) -> Result<Arc<Session>> {
         let dir = self.global.dir.clone().unwrap_or_else(std::env::temp_dir);
         warn_of_tmpfs(&dir);
+        signals::expect_folder(&dir);
         let mut builder = Session::builder()
             .memory(self.global.memory.unwrap_or(memory))
             .dir(dir)

@@ -1,7 +1,10 @@
 //! What a user reads when a run cannot succeed: an error with the file or the number, exit code 1, before any work, and no file is left.
 
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::BINARY;
 
@@ -119,6 +122,121 @@ fn folders_of_scratch_files() {
             assert_eq!(dir.path().join(first).exists(), stays, "{folder}, {memory}");
         }
     }
+}
+
+/// SIGTERM and SIGINT end a run as they end other programs, and a folder that was made for scratch files goes.
+#[test]
+fn a_signal_leaves_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let folder = dir.path().join("made/for/this");
+    for (name, number) in [("-TERM", 15), ("-INT", 2)] {
+        let mut command = Command::new(BINARY);
+        command.args([
+            "prove",
+            "--circuit",
+            "chain",
+            "--k",
+            "17",
+            "--memory",
+            "64MiB",
+            "--out",
+            "proof",
+            "--dir",
+        ]);
+        command.arg(&folder).current_dir(dir.path());
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let since = Instant::now();
+        while !folder.exists() && since.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        let sent = Command::new("kill")
+            .args([name, &child.id().to_string()])
+            .status()
+            .expect("kill");
+        assert!(sent.success(), "the run ended before the signal");
+        let status = child.wait().expect("an end");
+        assert_eq!(status.signal(), Some(number), "{status}");
+        assert_eq!(
+            std::fs::read_dir(dir.path()).expect("a directory").count(),
+            0,
+            "{name}"
+        );
+    }
+}
+
+/// A limit on the size of files is an error, as a full disk is.
+#[test]
+fn a_limit_on_the_size_of_files() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 8 && exec \"$0\" \"$@\"", BINARY]);
+    command.args([
+        "prove",
+        "--circuit",
+        "chain",
+        "--k",
+        "12",
+        "--memory",
+        "8MiB",
+        "--out",
+        "proof",
+        "--dir",
+        ".",
+    ]);
+    let output = command.current_dir(dir.path()).output().expect("a shell");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.contains("error: ") && errors.contains("too large"),
+        "{errors}"
+    );
+    assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
+}
+
+/// Before a proof begins, the room that it takes is compared with that which the disk has.
+#[test]
+fn a_disk_with_too_little_room() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut mount = Command::new("mount");
+    mount
+        .args(["-t", "tmpfs", "-o", "size=24m", "none"])
+        .arg(dir.path())
+        .stderr(Stdio::null());
+    if !mount.status().is_ok_and(|status| status.success()) {
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: a small tmpfs cannot be mounted here (needs root)"
+        );
+        return;
+    }
+    let mut command = Command::new(BINARY);
+    command
+        .args([
+            "prove",
+            "--circuit",
+            "chain",
+            "--k",
+            "16",
+            "--memory",
+            "16MiB",
+            "--dir",
+        ])
+        .arg(dir.path());
+    let output = command.output();
+    let unmounted = Command::new("umount").arg(dir.path()).status();
+    let output = output.expect("the binary runs");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(unmounted.is_ok_and(|status| status.success()));
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.contains("bytes of disk") && errors.contains("--dir"),
+        "{errors}"
+    );
 }
 
 #[test]
