@@ -17,6 +17,7 @@ mod budgets;
 mod bundle;
 mod drop_in;
 mod environment;
+mod faults;
 mod params;
 mod polynomials;
 mod session;
