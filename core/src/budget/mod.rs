@@ -29,6 +29,7 @@ mod spare;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 pub use account::{Account, Entered, Minimum};
@@ -78,6 +79,9 @@ struct Ledger {
     asking: Mutex<()>,
     /// Tells tasks that wait for their accounts of a change.
     room: Condvar,
+    /// How many leases were asked for, and which one a test refuses.
+    leases: AtomicU64,
+    refused_lease: AtomicU64,
 }
 
 #[derive(Default)]
@@ -128,6 +132,8 @@ impl Budget {
                 state: Mutex::default(),
                 asking: Mutex::default(),
                 room: Condvar::new(),
+                leases: AtomicU64::new(0),
+                refused_lease: AtomicU64::new(u64::MAX),
             }),
         }
     }
@@ -143,6 +149,16 @@ impl Budget {
     /// A ledger that counts and never refuses.
     pub fn unlimited() -> Self {
         Self::new(u64::MAX)
+    }
+
+    /// How many leases were asked for so far.
+    pub fn leases(&self) -> u64 {
+        self.ledger.leases.load(Relaxed)
+    }
+
+    /// For tests: lease `index`, counted from the first, is refused as if there were no room.
+    pub fn refuse_lease(&self, index: u64) {
+        self.ledger.refused_lease.store(index, Relaxed);
     }
 
     /// Takes `bytes` of the budget for ordinary heap memory, until the lease is dropped.
@@ -257,6 +273,9 @@ impl Budget {
         backing: Backing,
     ) -> Result<(Lease, Option<Pages>)> {
         self.check_process()?;
+        if self.ledger.leases.fetch_add(1, Relaxed) == self.ledger.refused_lease.load(Relaxed) {
+            return Err(self.ledger.refusal(bytes, what));
+        }
         let Taken { account, idle } = match self.ledger.try_take(bytes, &what, backing) {
             Some(taken) => taken,
             None => self.take_spare(bytes, &what, backing)?,

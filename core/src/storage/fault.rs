@@ -7,9 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use rustix::io::Errno;
 
 /// What happens to an operation.
@@ -31,6 +33,8 @@ pub enum Fault {
     FlipByte(usize),
     /// Only the first half is transferred, and the whole is reported as done.
     Torn,
+    /// Nothing is transferred, and the whole is reported as done.
+    Lost,
     /// Two frames of this size change places: inside the segment if it has two, else the transfer goes to the
     /// neighbouring frame's offset.
     SwapFrames(usize),
@@ -49,6 +53,9 @@ struct Shared {
     operations: AtomicU64,
     always: Option<Fault>,
     single: Mutex<BTreeMap<u64, Fault>>,
+    /// The seed, and faults in a million operations.
+    random: Option<(u64, u32)>,
+    has_stopped: AtomicBool,
 }
 
 impl FaultPlan {
@@ -74,6 +81,21 @@ impl FaultPlan {
         }
     }
 
+    /// Of a million operations so many meet a fault. Which ones, and with which fault, follows from the seed and the operation's index.
+    pub fn random(seed: u64, per_million: u32) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                random: Some((seed, per_million)),
+                ..Shared::default()
+            }),
+        }
+    }
+
+    /// No operation meets a fault from now on.
+    pub fn stop(&self) {
+        self.shared.has_stopped.store(true, Relaxed);
+    }
+
     /// How many operations there were so far.
     pub fn operations(&self) -> u64 {
         self.shared.operations.load(Relaxed)
@@ -82,7 +104,16 @@ impl FaultPlan {
     /// Counts an operation; its fault, if it has one.
     pub(super) fn next(&self) -> Option<Fault> {
         let index = self.shared.operations.fetch_add(1, Relaxed);
-        self.shared.always.or_else(|| self.single().remove(&index))
+        if self.shared.has_stopped.load(Relaxed) {
+            return None;
+        }
+        let drawn = || {
+            let (seed, per_million) = self.shared.random?;
+            drawn(seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15), per_million)
+        };
+        (self.shared.always)
+            .or_else(|| self.single().remove(&index))
+            .or_else(drawn)
     }
 
     /// Counts an operation that is no transfer and runs it; one that was interrupted runs again.
@@ -105,6 +136,26 @@ impl FaultPlan {
     fn single(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Fault>> {
         self.shared.single.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A fault of any kind, so many times in a million.
+fn drawn(seed: u64, per_million: u32) -> Option<Fault> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    if rng.gen_range(0..1_000_000) >= per_million {
+        return None;
+    }
+    Some(match rng.gen_range(0..10) {
+        0 => Fault::Io,
+        1 => Fault::NoSpace,
+        2 => Fault::Unsupported,
+        3 => Fault::Interrupted,
+        4 => Fault::Short(rng.gen_range(1..1 << 16)),
+        5 => Fault::FlipByte(rng.r#gen::<u32>() as usize),
+        6 => Fault::Torn,
+        7 => Fault::Lost,
+        8 => Fault::SwapFrames(4096 << rng.gen_range(0..3)),
+        _ => Fault::Truncate,
+    })
 }
 
 impl fmt::Debug for FaultPlan {

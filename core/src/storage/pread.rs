@@ -153,7 +153,7 @@ impl Lane {
     }
 }
 
-fn run(mut transfer: Transfer) {
+pub(super) fn run(mut transfer: Transfer) {
     while let Some(attempt) = transfer.next() {
         let result = perform(&transfer, &attempt);
         if transfer.report(result) == Step::Done {

@@ -249,11 +249,15 @@ impl Transfer {
         &self.batch
     }
 
-    /// The next attempt; `None` if the batch has failed already, and the segment is given up.
+    /// The next attempt; `None` if there is none: the batch has failed already and the segment is given up, or a fault loses the transfer.
     pub(super) fn next(&mut self) -> Option<Attempt> {
         if self.done_bytes == 0 && self.batch.failed.load(Relaxed) {
             self.after();
             self.batch.segment_done(None);
+            return None;
+        }
+        if self.fault == Some(Fault::Lost) {
+            self.succeed();
             return None;
         }
         let mut bytes = (self.segment.bytes - self.done_bytes).min(ATTEMPT_BYTES_MAX);
