@@ -9,7 +9,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use halo2_axiom::halo2curves::bn256::Bn256;
 use halo2_axiom::plonk::{self, keygen_pk, keygen_vk};
 use halo2_axiom::poly::kzg::commitment::ParamsKZG;
-use halo2_axiom::poly::kzg::multiopen::ProverSHPLONK;
+use halo2_axiom::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
 use halo2_axiom::spillproof::{ByteSize, Session};
 use halo2_axiom::SerdeFormat;
 use rand_chacha::ChaCha20Rng;
@@ -23,7 +23,7 @@ use crate::{in_session_of, stock, turn, Bytes, Scheme};
 /// Little enough that columns and cells of these circuits are on the disk.
 const MEMORY_BYTES: u64 = 3 << 20;
 
-const FAULTS: [Fault; 9] = [
+const FAULTS: [Fault; 10] = [
     Fault::Io,
     Fault::NoSpace,
     Fault::Unsupported,
@@ -31,21 +31,32 @@ const FAULTS: [Fault; 9] = [
     Fault::Short(4096),
     Fault::FlipByte(1234),
     Fault::Torn,
+    Fault::Lost,
     Fault::SwapFrames(4096),
     Fault::Truncate,
 ];
 
-/// The verifying key and the proof, or the error in words; anything but the engine's own errors is a failure of the test.
-fn attempt<C: Builtin>(params: &[u8], k: u32) -> Result<(Vec<u8>, Vec<u8>), String> {
+/// The verifying key and a proof of `circuits` circuits, or the error in words; anything but the engine's own errors is a failure of the
+/// test.
+pub fn attempt<C: Builtin>(
+    params: &[u8],
+    (k, circuits): (u32, usize),
+    scheme: Scheme,
+) -> Result<(Vec<u8>, Vec<u8>), String> {
     let work = || -> Result<_, plonk::Error> {
         let params = ParamsKZG::<Bn256>::read_custom(&mut &*params, SerdeFormat::RawBytes)?;
         let empty = C::new(k, 0).without_witnesses();
         let vk = keygen_vk(&params, &empty)?;
         let pk = keygen_pk(&params, vk, &empty)?;
-        let circuit = circuit::<C>(k);
-        let instances = [circuit.instances()];
-        let proof = try_prove_with::<C, ProverSHPLONK<'_, Bn256>>(&params, &pk, &[circuit], &instances)?;
-        Ok((pk.get_vk().to_bytes(SerdeFormat::RawBytes), proof))
+        let circuits: Vec<C> = (0..circuits).map(|_| circuit(k)).collect();
+        let instances: Vec<_> = circuits.iter().map(Builtin::instances).collect();
+        let proof = match scheme {
+            Scheme::Shplonk => {
+                try_prove_with::<C, ProverSHPLONK<'_, Bn256>>(&params, &pk, &circuits, &instances)
+            }
+            Scheme::Gwc => try_prove_with::<C, ProverGWC<'_, Bn256>>(&params, &pk, &circuits, &instances),
+        };
+        Ok((pk.get_vk().to_bytes(SerdeFormat::RawBytes), proof?))
     };
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(made)) => Ok(made),
@@ -112,7 +123,10 @@ fn sweep<D: Builtin, S: stock::rows::Builtin>(k: u32, stride: u64, seed: u64) {
         };
         let counting = FaultPlan::none();
         in_session(&counting, &|| {
-            assert!(attempt::<D>(&params, k).as_ref() == Ok(&right), "without a fault")
+            assert!(
+                attempt::<D>(&params, (k, 1), Scheme::Shplonk).as_ref() == Ok(&right),
+                "without a fault"
+            )
         });
         for fault in FAULTS {
             for index in (rng.next_u64() % stride..counting.operations()).step_by(stride as usize) {
@@ -120,14 +134,14 @@ fn sweep<D: Builtin, S: stock::rows::Builtin>(k: u32, stride: u64, seed: u64) {
                 let label = format!("{backend:?}, operation {index}, {fault:?}, seed {seed}");
                 let outcome = std::cell::RefCell::new(String::new());
                 in_session(&plan, &|| {
-                    outcome.replace(match attempt::<D>(&params, k) {
+                    outcome.replace(match attempt::<D>(&params, (k, 1), Scheme::Shplonk) {
                         Ok(made) => {
                             assert!(made == right, "{label}: a wrong key or proof");
                             format!("{fault:?}: the same bytes")
                         }
                         Err(_) => format!("{fault:?}: an error"),
                     });
-                    match attempt::<D>(&params, k) {
+                    match attempt::<D>(&params, (k, 1), Scheme::Shplonk) {
                         Ok(made) => assert!(made == right, "{label}: a wrong key or proof afterwards"),
                         Err(error) => panic!("{label}: no proof afterwards: {error}"),
                     }
@@ -144,7 +158,7 @@ fn sweep<D: Builtin, S: stock::rows::Builtin>(k: u32, stride: u64, seed: u64) {
 }
 
 /// A seed for this run, printed.
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     let seed = std::env::var("SPILLPROOF_TEST_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());
@@ -155,12 +169,48 @@ fn seed() -> u64 {
 
 #[test]
 fn a_disk_that_fails_in_a_chain_makes_no_wrong_proof() {
-    sweep::<crate::drop_in::chain::Chain, stock::chain::Chain>(8, 97, seed());
+    sweep::<crate::drop_in::chain::Chain, stock::chain::Chain>(8, 193, seed());
 }
 
 #[test]
 fn a_disk_that_fails_in_lookups_makes_no_wrong_proof() {
-    sweep::<crate::drop_in::lookups::Lookups, stock::lookups::Lookups>(8, 149, seed());
+    sweep::<crate::drop_in::lookups::Lookups, stock::lookups::Lookups>(8, 307, seed());
+}
+
+/// Every `stride`-th lease is refused, as if the budget had no room.
+fn sweep_leases<D: Builtin>(k: u32, stride: u64, seed: u64) {
+    let _turn = turn(true);
+    let params = params_bytes(&prove::params(k), SerdeFormat::RawBytes);
+    let made = || attempt::<D>(&params, (k, 1), Scheme::Shplonk);
+    let expected = made();
+    let builder = || {
+        Session::builder()
+            .memory(ByteSize::Bytes(MEMORY_BYTES))
+            .threads(2)
+    };
+    let budget = || Session::current().unwrap().unwrap().budget().clone();
+    let leases = in_session_of(builder(), || {
+        assert!(made() == expected);
+        budget().leases()
+    });
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let mut refused = 0;
+    for index in (rng.next_u64() % stride..leases).step_by(stride as usize) {
+        in_session_of(builder(), || {
+            budget().refuse_lease(index);
+            let first = made();
+            assert!(first.is_err() || first == expected, "lease {index}, seed {seed}");
+            refused += u64::from(first.is_err());
+            assert!(made() == expected, "after lease {index} was refused, seed {seed}");
+        });
+    }
+    println!("{refused} refused, of {leases} leases every {stride}th");
+    assert!(refused > 0);
+}
+
+#[test]
+fn a_lease_that_is_refused_makes_no_wrong_proof() {
+    sweep_leases::<crate::drop_in::lookups::Lookups>(8, 61, seed());
 }
 
 #[test]
@@ -168,4 +218,5 @@ fn a_disk_that_fails_in_lookups_makes_no_wrong_proof() {
 fn every_fault_at_every_operation() {
     sweep::<crate::drop_in::chain::Chain, stock::chain::Chain>(8, 1, seed());
     sweep::<crate::drop_in::lookups::Lookups, stock::lookups::Lookups>(9, 1, seed());
+    sweep_leases::<crate::drop_in::lookups::Lookups>(8, 1, seed());
 }

@@ -21,6 +21,7 @@ mod faults;
 mod params;
 mod polynomials;
 mod session;
+mod simulation;
 mod stock;
 mod tier;
 mod together;
