@@ -8,14 +8,14 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
 use crate::budget::{
     Account, Budget, ByteSize, Entered, IntoByteSize, PAGE_BYTES, ParseSizeError, return_freed_blocks,
 };
 use crate::column::{Scratch, Workspace};
 use crate::error::Invalid;
-use crate::storage::{Backend, FaultPlan, Storage, raise_open_files};
+use crate::storage::{Backend, FaultPlan, Storage, allows_core_dumps, raise_open_files, swap_devices};
 use crate::tier::{Asker, Asking, Tier, Watched};
 use crate::{Error, Result};
 
@@ -26,6 +26,8 @@ pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
 
 /// The variable that says how scratch files are written: `sealed` (the default), `plain`.
 pub const SCRATCH_VARIABLE: &str = "SPILLPROOF_SCRATCH";
+/// The variable that, with `1`, refuses a session whose memory the system may write to a disk: see [`SessionBuilder::strict_secrets`].
+pub const STRICT_SECRETS_VARIABLE: &str = "SPILLPROOF_STRICT_SECRETS";
 
 /// The variable that says which devices take part: `auto`, `off` (the default), `all`, or their numbers.
 pub const GPU_VARIABLE: &str = "SPILLPROOF_GPU";
@@ -69,6 +71,7 @@ pub struct SessionBuilder {
     quotient_tile_rows: Option<u64>,
     tier: Option<Arc<dyn Tier>>,
     scratch: Option<Scratch>,
+    strict_secrets: bool,
 }
 
 impl Session {
@@ -84,6 +87,7 @@ impl Session {
             quotient_tile_rows: None,
             tier: None,
             scratch: None,
+            strict_secrets: false,
         }
     }
 
@@ -243,6 +247,19 @@ impl Session {
                 reason,
             })?);
         }
+        if let Some(strict) = std::env::var_os(STRICT_SECRETS_VARIABLE).filter(|strict| !strict.is_empty()) {
+            builder = builder.strict_secrets(match strict.to_str() {
+                Some("1") => true,
+                Some("0") => false,
+                _ => {
+                    return Err(Invalid::Setting {
+                        name: STRICT_SECRETS_VARIABLE,
+                        reason: format!("`{}`: say `1` or `0`", strict.to_string_lossy()),
+                    }
+                    .into());
+                }
+            });
+        }
         if let Some(tier) = open()? {
             builder = builder.tier(tier);
         }
@@ -284,6 +301,13 @@ impl SessionBuilder {
         self
     }
 
+    /// Refuses a session in which values of a witness may get to a disk in plain: with plain scratch files, where the kernel does not allow
+    /// sealed advice, with swap that is on, or with core dumps allowed. Without it, swap that is on is a warning.
+    pub fn strict_secrets(mut self, strict: bool) -> Self {
+        self.strict_secrets = strict;
+        self
+    }
+
     /// Number of compute threads; 0 (the default) is one for each core.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -317,7 +341,7 @@ impl SessionBuilder {
     ///
     /// # Errors
     /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started, [`Error::Unavailable`] for sealed
-    /// scratch files that were asked for and are not possible here.
+    /// scratch files, or strict secrets, that were asked for and are not possible here.
     pub fn build(self) -> Result<Session> {
         let memory = self.memory.map_err(|error| Invalid::Setting {
             name: "memory budget",
@@ -337,7 +361,9 @@ impl SessionBuilder {
         // A folder that takes no files is found here, and not by the first column.
         storage.scratch("first file of a session", PAGE_BYTES as u64)?;
         let tier = self.tier.map(Watched::new);
-        if self.scratch == Some(Scratch::Sealed) && storage.region("a test", PAGE_BYTES as u64)?.is_none() {
+        check_secrets(self.scratch.unwrap_or_default(), self.strict_secrets)?;
+        let is_sealing_asked_for = self.strict_secrets || self.scratch == Some(Scratch::Sealed);
+        if is_sealing_asked_for && storage.region("a test", PAGE_BYTES as u64)?.is_none() {
             return Err(Error::Unavailable {
                 what: "sealed scratch for advice cells (userfaultfd)",
                 source: std::io::ErrorKind::Unsupported.into(),
@@ -354,6 +380,34 @@ impl SessionBuilder {
             quotient_tile_rows: self.quotient_tile_rows,
         })
     }
+}
+
+/// Looks for ways in which values of a witness get to a disk besides scratch files: refuses them, or says them once.
+fn check_secrets(scratch: Scratch, strict: bool) -> Result<()> {
+    let refuse = |way: String, remedy| {
+        Err(Error::Unavailable {
+            what: "a session whose witness stays off the disk (strict secrets)",
+            source: std::io::Error::other(way),
+            remedy,
+        })
+    };
+    let swap = swap_devices().join(", ");
+    if strict && scratch == Scratch::Plain {
+        return refuse("scratch files are plain".into(), "ask for sealed scratch files");
+    }
+    if strict && allows_core_dumps() {
+        return refuse("core dumps are allowed".into(), "forbid them (ulimit -c 0)");
+    }
+    if strict && !swap.is_empty() {
+        return refuse(format!("swap is on: {swap}"), "turn it off (swapoff)");
+    }
+    if !swap.is_empty() && scratch == Scratch::Sealed {
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            tracing::warn!(%swap, "swap is on: the system may write values of a witness there; turn it off, or encrypt it");
+        });
+    }
+    Ok(())
 }
 
 /// What [`GPU_VARIABLE`] asks for; `None` if that is no device.

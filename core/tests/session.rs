@@ -15,10 +15,38 @@ use spillproof::budget::{Budget, ByteSize};
 use spillproof::column::Scratch;
 use spillproof::commit::{generate_scratch, kzg};
 use spillproof::session::Accelerator;
-use spillproof::storage::{Fault, FaultPlan};
+use spillproof::storage::{Fault, FaultPlan, Region};
 use spillproof::stream::Scalars;
 use spillproof::tier::{self, Answer, Tier};
 use spillproof::{Error, Result, Session};
+
+/// A session that keeps its witness off the disk is refused where the system could write it there, with the reason.
+#[test]
+fn strict_secrets_are_kept_or_refused_by_name() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let build = |scratch: Scratch| {
+        let builder = Session::builder().memory("2MiB").dir(dir.path()).threads(1);
+        builder.scratch(scratch).strict_secrets(true).build()
+    };
+    let refused = |made: Result<Session>| match made {
+        Err(error @ Error::Unavailable { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(build(Scratch::Plain)).contains("plain"));
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let has_swap = read("/proc/swaps")
+        .lines()
+        .skip(1)
+        .any(|line| !line.starts_with("/dev/zram"));
+    let has_cores = !(read("/proc/self/limits").lines())
+        .any(|line| line.starts_with("Max core file size") && line.split_whitespace().nth(4) == Some("0"));
+    match build(Scratch::Sealed) {
+        made if has_cores => assert!(refused(made).contains("core dumps")),
+        made if has_swap => assert!(refused(made).contains("swap is on")),
+        made if Region::is_allowed() => assert!(made.is_ok(), "{made:?}"),
+        made => assert!(refused(made).contains("userfaultfd")),
+    }
+}
 
 /// Sealed scratch that was asked for is refused where the kernel does not allow what advice cells need.
 #[test]

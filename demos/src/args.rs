@@ -47,6 +47,9 @@ pub struct Global {
     /// read. Sealed where the kernel allows it, unless said. Files with a name are never encrypted.
     #[arg(long, global = true, value_name = "sealed|plain", env = "SPILLPROOF_SCRATCH")]
     pub scratch: Option<Scratch>,
+    /// Refuse to run where values of a witness may get to a disk in plain: with plain scratch, swap that is on, or core dumps.
+    #[arg(long, global = true, env = "SPILLPROOF_STRICT_SECRETS")]
+    pub strict_secrets: bool,
 }
 
 /// Names of the storage backends.

@@ -56,7 +56,8 @@ impl Run {
             .memory(self.global.memory.unwrap_or(memory))
             .dir(dir)
             .backend(self.global.backend.into())
-            .threads(self.global.threads);
+            .threads(self.global.threads)
+            .strict_secrets(self.global.strict_secrets);
         if let Some(scratch) = self.global.scratch {
             builder = builder.scratch(scratch);
         }

@@ -36,6 +36,7 @@ mod publish;
 mod recycler;
 mod region;
 mod scratch;
+mod simulated;
 mod transfer;
 mod uring;
 
@@ -68,6 +69,8 @@ pub enum Backend {
     Uring,
     /// Threads that call pread and pwrite.
     Pread,
+    /// For tests: one thread, which makes transfers in an order that this seed draws, some of them late.
+    Simulated(u64),
 }
 
 /// Carries batches out. A batch must be finished, part by part, through [`transfer::Transfer`]; it may not be dropped
@@ -209,6 +212,7 @@ impl StorageBuilder {
 fn start(backend: Backend) -> Result<Box<dyn Engine>> {
     match backend {
         Backend::Pread => {}
+        Backend::Simulated(seed) => return Ok(Box::new(simulated::Simulated::start(seed)?)),
         Backend::Uring => return Ok(Box::new(uring::Uring::start()?)),
         Backend::Auto => match uring::Uring::start() {
             Ok(uring) => return Ok(Box::new(uring)),
@@ -394,6 +398,27 @@ pub fn forbid_core_dumps() {
     }
 }
 
+/// Whether the system may write the memory of this process to a file when it ends by a signal.
+pub(crate) fn allows_core_dumps() -> bool {
+    getrlimit(Resource::Core).current != Some(0)
+}
+
+/// The devices and files that the system may write memory to. Not compressed memory, which is no disk.
+pub(crate) fn swap_devices() -> Vec<String> {
+    swap_devices_of(&std::fs::read_to_string("/proc/swaps").unwrap_or_default())
+}
+
+fn swap_devices_of(table: &str) -> Vec<String> {
+    let names = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next());
+    names
+        .filter(|name| !name.starts_with("/dev/zram"))
+        .map(str::to_owned)
+        .collect()
+}
+
 /// Allows as many open files as the system lets this process have: each scratch column on disk is one, and the usual limit is 1024.
 pub(crate) fn raise_open_files() {
     /// Of a process whose number is not limited.
@@ -405,5 +430,16 @@ pub(crate) fn raise_open_files() {
         if let Err(errno) = setrlimit(Resource::Nofile, limit) {
             tracing::debug!(%errno, "the number of open files stays as it was");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn swap_is_found_but_for_compressed_memory() {
+        let table = "Filename\t\t\tType\t\tSize\tUsed\tPriority\n/swap\\040file   file  8388604 0 -2\n/dev/zram0 partition 1 0 100\n";
+        assert_eq!(super::swap_devices_of(table), ["/swap\\040file"]);
+        assert!(super::swap_devices_of("Filename\tType\n").is_empty());
+        assert!(super::swap_devices_of("").is_empty());
     }
 }
