@@ -19,6 +19,7 @@ pub mod report;
 pub mod run;
 mod signals;
 
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ pub fn start(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     if std::env::var_os("SPILLPROOF_CORE_DUMPS").is_none_or(|asked| asked != "1") {
         spillproof::storage::forbid_core_dumps();
     }
+    CountingAlloc::on_exhaustion(end_without_memory);
     signals::watch();
     let done = caught(work);
     steps::unwatch();
@@ -72,6 +74,19 @@ fn caught(work: impl FnOnce() -> run::Result<()>) -> run::Result<()> {
         Ok(error) => Err(Failure::Engine(*error)),
         Err(other) => panic::resume_unwind(other),
     })
+}
+
+/// The heap has no memory, so nothing here allocates.
+fn end_without_memory(bytes: usize) {
+    let mut line = [0; 200];
+    let mut rest = &mut line[..];
+    let _ = writeln!(
+        rest,
+        "error: the system gives the program no {bytes} bytes: raise its limit of memory (ulimit -v), or free memory elsewhere"
+    );
+    let unused = rest.len();
+    let _ = rustix::io::write(rustix::stdio::stderr(), &line[..line.len() - unused]);
+    std::process::exit(1);
 }
 
 /// `SPILLPROOF_LOG=debug` shows the engine's plans; warnings are shown in any case.

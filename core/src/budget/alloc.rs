@@ -17,12 +17,14 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
 static PEAK_BYTES: AtomicI64 = AtomicI64::new(0);
 static LEASED_BYTES: AtomicI64 = AtomicI64::new(0);
 static OUTSIDE_PEAK_BYTES: AtomicI64 = AtomicI64::new(0);
+static ON_EXHAUSTION: OnceLock<fn(usize)> = OnceLock::new();
 
 /// The system's allocator, counted. All figures are of the process, and zero if it is not installed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,11 +46,25 @@ impl CountingAlloc {
         clamp(OUTSIDE_PEAK_BYTES.load(Relaxed))
     }
 
+    /// When the system gives the heap no memory, `tell` is called with the bytes that were asked for, and may end the process: the standard
+    /// library would abort it. It must not allocate. Once set, it stays.
+    pub fn on_exhaustion(tell: fn(usize)) {
+        let _was_set = ON_EXHAUSTION.set(tell);
+    }
+
     /// Starts both peaks anew from what lives now.
     pub fn reset_peaks() {
         let live = LIVE_BYTES.load(Relaxed);
         PEAK_BYTES.store(live, Relaxed);
         OUTSIDE_PEAK_BYTES.store(live - LEASED_BYTES.load(Relaxed), Relaxed);
+    }
+}
+
+/// The heap gets no memory.
+#[cold]
+fn exhausted(bytes: usize) {
+    if let Some(tell) = ON_EXHAUSTION.get() {
+        tell(bytes);
     }
 }
 
@@ -82,12 +98,15 @@ fn shrank(bytes: usize) {
     LIVE_BYTES.fetch_sub(bytes as i64, Relaxed);
 }
 
-// SAFETY: every call is handed to `System` unchanged; counting allocates nothing and cannot unwind.
+// SAFETY: every call is handed to `System` unchanged; counting allocates nothing and cannot unwind, and what is called when memory ends
+// must not, as it is told.
 unsafe impl GlobalAlloc for CountingAlloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps `alloc`'s contract, which is `System`'s.
         let start = unsafe { System.alloc(layout) };
-        if !start.is_null() {
+        if start.is_null() {
+            exhausted(layout.size());
+        } else {
             grew(layout.size());
         }
         start
@@ -96,7 +115,9 @@ unsafe impl GlobalAlloc for CountingAlloc {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`.
         let start = unsafe { System.alloc_zeroed(layout) };
-        if !start.is_null() {
+        if start.is_null() {
+            exhausted(layout.size());
+        } else {
             grew(layout.size());
         }
         start
@@ -111,12 +132,12 @@ unsafe impl GlobalAlloc for CountingAlloc {
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, new_bytes: usize) -> *mut u8 {
         // SAFETY: as in `dealloc`; the caller vouches for `new_bytes`.
         let moved = unsafe { System.realloc(start, layout, new_bytes) };
-        if !moved.is_null() {
-            if new_bytes >= layout.size() {
-                grew(new_bytes - layout.size());
-            } else {
-                shrank(layout.size() - new_bytes);
-            }
+        if moved.is_null() {
+            exhausted(new_bytes);
+        } else if new_bytes >= layout.size() {
+            grew(new_bytes - layout.size());
+        } else {
+            shrank(layout.size() - new_bytes);
         }
         moved
     }
