@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::BINARY;
@@ -124,90 +124,95 @@ fn folders_of_scratch_files() {
     }
 }
 
+/// A run that is long enough to be stopped, in `dir`, with scratch files in `folder`.
+fn long_run(dir: &Path, folder: &Path) -> Child {
+    let mut command = Command::new(BINARY);
+    command.args("prove --circuit chain --k 17 --memory 64MiB --out proof --dir".split(' '));
+    command.arg(folder).current_dir(dir);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("the binary runs")
+}
+
 /// SIGTERM and SIGINT end a run as they end other programs, and a folder that was made for scratch files goes.
 #[test]
 fn a_signal_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     let folder = dir.path().join("made/for/this");
     for (name, number) in [("-TERM", 15), ("-INT", 2)] {
-        let mut command = Command::new(BINARY);
-        command.args([
-            "prove",
-            "--circuit",
-            "chain",
-            "--k",
-            "17",
-            "--memory",
-            "64MiB",
-            "--out",
-            "proof",
-            "--dir",
-        ]);
-        command.arg(&folder).current_dir(dir.path());
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the binary runs");
+        let mut child = long_run(dir.path(), &folder);
         let since = Instant::now();
         while !folder.exists() && since.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(5));
         }
         std::thread::sleep(Duration::from_millis(200));
-        let sent = Command::new("kill")
-            .args([name, &child.id().to_string()])
-            .status()
-            .expect("kill");
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args([name, &id]).status().expect("kill");
         assert!(sent.success(), "the run ended before the signal");
         let status = child.wait().expect("an end");
         assert_eq!(status.signal(), Some(number), "{status}");
-        assert_eq!(
-            std::fs::read_dir(dir.path()).expect("a directory").count(),
-            0,
-            "{name}"
-        );
+        let left = std::fs::read_dir(dir.path()).expect("a directory");
+        assert_eq!(left.count(), 0, "{name}");
     }
+}
+
+/// How a short run ends in a shell that has said `limit`, and its errors. No file is left.
+fn limited(limit: &str, memory: &str) -> (ExitStatus, String) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = format!("{limit} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, BINARY, "--memory", memory]);
+    command.args("prove --circuit chain --k 12 --out proof --dir .".split(' '));
+    let output = command.current_dir(dir.path()).output().expect("a shell");
+    if !output.status.success() {
+        let left = std::fs::read_dir(dir.path()).expect("a directory");
+        assert_eq!(left.count(), 0, "{limit}");
+    }
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status, errors)
 }
 
 /// A limit on the size of files is an error, as a full disk is.
 #[test]
 fn a_limit_on_the_size_of_files() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -f 8 && exec \"$0\" \"$@\"", BINARY]);
-    command.args([
-        "prove",
-        "--circuit",
-        "chain",
-        "--k",
-        "12",
-        "--memory",
-        "8MiB",
-        "--out",
-        "proof",
-        "--dir",
-        ".",
-    ]);
-    let output = command.current_dir(dir.path()).output().expect("a shell");
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let (status, errors) = limited("ulimit -f 8", "8MiB");
+    assert_eq!(status.code(), Some(1), "{errors}");
     assert!(
         errors.contains("error: ") && errors.contains("too large"),
         "{errors}"
     );
-    assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
+}
+
+/// Memory that the system does not give is an error, also that of the heap.
+#[test]
+fn a_limit_on_the_memory_of_the_process() {
+    let program_kib = std::fs::metadata(BINARY).expect("the binary").len() >> 10;
+    let mut ends = Vec::new();
+    for more_mib in [16, 32, 64, 96, 160, 400, 1600] {
+        let (status, errors) = limited(&format!("ulimit -v {}", program_kib + (more_mib << 10)), "8MiB");
+        // The loader and the first thread may need more than the limit: then the program has not begun.
+        let has_begun = !errors.contains("shared libraries") && !errors.is_empty();
+        if has_begun && !status.success() {
+            assert_eq!(status.code(), Some(1), "{more_mib} MiB more, {status}: {errors}");
+            assert!(errors.contains("error: "), "{more_mib} MiB more: {errors}");
+        }
+        ends.push((more_mib, status.code()));
+    }
+    assert!(ends.iter().any(|(_, code)| *code == Some(1)), "{ends:?}");
 }
 
 /// Before a proof begins, the room that it takes is compared with that which the disk has.
 #[test]
 fn a_disk_with_too_little_room() {
     let dir = tempfile::tempdir().expect("a directory");
+    let (place, out) = (dir.path().join("place"), dir.path().join("proof"));
+    std::fs::create_dir(&place).expect("a directory");
     let mut mount = Command::new("mount");
-    mount
-        .args(["-t", "tmpfs", "-o", "size=24m", "none"])
-        .arg(dir.path())
-        .stderr(Stdio::null());
-    if !mount.status().is_ok_and(|status| status.success()) {
+    mount.args("-t tmpfs -o size=24m none".split(' ')).arg(&place);
+    if !mount
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         let _ = writeln!(
             std::io::stderr(),
             "SKIPPED: a small tmpfs cannot be mounted here (needs root)"
@@ -215,28 +220,18 @@ fn a_disk_with_too_little_room() {
         return;
     }
     let mut command = Command::new(BINARY);
-    command
-        .args([
-            "prove",
-            "--circuit",
-            "chain",
-            "--k",
-            "16",
-            "--memory",
-            "16MiB",
-            "--dir",
-        ])
-        .arg(dir.path());
-    let output = command.output();
-    let unmounted = Command::new("umount").arg(dir.path()).status();
+    command.args("prove --circuit chain --k 16 --memory 16MiB --dir".split(' '));
+    let output = command.arg(&place).arg("--out").arg(&out).output();
+    let unmounted = Command::new("umount").arg(&place).status();
+    assert!(unmounted.is_ok_and(|status| status.success()));
     let output = output.expect("the binary runs");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(unmounted.is_ok_and(|status| status.success()));
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(
         errors.contains("bytes of disk") && errors.contains("--dir"),
         "{errors}"
     );
+    assert!(!out.exists());
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod failures;
 mod gpu;
 mod gpu_plan;
 mod gpu_support;
+mod kills;
 mod plan;
 mod secrets;
 mod srs;
