@@ -12,6 +12,7 @@ type Room = (&'static str, &'static [&'static str]);
 /// In the order in which data flows. A new room is added here, on purpose.
 const ROOMS: &[Room] = &[
     ("error", &[]),
+    ("testing", &[]),
     ("budget", &[]),
     ("storage", &["budget"]),
     ("kernels", &[]),
@@ -44,7 +45,7 @@ const ROOMS: &[Room] = &[
 const MAY_CALL_THE_SYSTEM: &[&str] = &["budget", "storage"];
 
 /// Names at the crate's root that every room may use.
-const EVERYWHERE: &[&str] = &["error", "Error", "Result"];
+const EVERYWHERE: &[&str] = &["error", "Error", "Result", "testing"];
 
 /// Ways to the system. `std::fs` is written as a path, the others are crates.
 const SYSTEM_CRATES: &[&str] = &["rustix", "libc", "nix", "memmap2", "io_uring"];
