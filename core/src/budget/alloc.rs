@@ -24,7 +24,7 @@ static LIVE_BYTES: AtomicI64 = AtomicI64::new(0);
 static PEAK_BYTES: AtomicI64 = AtomicI64::new(0);
 static LEASED_BYTES: AtomicI64 = AtomicI64::new(0);
 static OUTSIDE_PEAK_BYTES: AtomicI64 = AtomicI64::new(0);
-static ON_EXHAUSTION: OnceLock<fn(usize)> = OnceLock::new();
+static ON_EXHAUSTION: OnceLock<extern "C" fn(usize)> = OnceLock::new();
 
 /// The system's allocator, counted. All figures are of the process, and zero if it is not installed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,8 +47,8 @@ impl CountingAlloc {
     }
 
     /// When the system gives the heap no memory, `tell` is called with the bytes that were asked for, and may end the process: the standard
-    /// library would abort it. It must not allocate. Once set, it stays.
-    pub fn on_exhaustion(tell: fn(usize)) {
+    /// library would abort it. It should not allocate. Once set, it stays.
+    pub fn on_exhaustion(tell: extern "C" fn(usize)) {
         let _was_set = ON_EXHAUSTION.set(tell);
     }
 
@@ -98,8 +98,8 @@ fn shrank(bytes: usize) {
     LIVE_BYTES.fetch_sub(bytes as i64, Relaxed);
 }
 
-// SAFETY: every call is handed to `System` unchanged; counting allocates nothing and cannot unwind, and what is called when memory ends
-// must not, as it is told.
+// SAFETY: every call is handed to `System` unchanged; counting allocates nothing and cannot unwind, nor can an `extern "C"` function, which
+// is what is called when memory ends.
 unsafe impl GlobalAlloc for CountingAlloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps `alloc`'s contract, which is `System`'s.

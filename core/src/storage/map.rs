@@ -9,7 +9,7 @@ use memmap2::{Mmap, UncheckedAdvice};
 use super::direct;
 use super::file::File;
 use super::handle;
-use crate::error::Result;
+use crate::error::{Invalid, Result};
 
 /// The first bytes of a scratch file, which is not written any more. Its pages leave memory when it is dropped.
 pub struct FileMap {
@@ -19,10 +19,22 @@ pub struct FileMap {
 
 impl FileMap {
     /// The first `bytes` of a scratch file. No transfer to it is on its way, and none comes later: that is for the caller to see to.
+    ///
+    /// # Errors
+    /// [`Invalid::OutOfRange`] if it is shorter, [`crate::Error::File`].
     pub(crate) fn new(file: File, bytes: u64) -> Result<Self> {
+        if bytes > file.len_bytes() {
+            return Err(Invalid::OutOfRange {
+                what: file.name().to_owned(),
+                start: 0,
+                end: bytes,
+                len: file.len_bytes(),
+            }
+            .into());
+        }
         let failed = |source| handle::error("map", file.name(), source);
         let too_long = |_| failed(std::io::Error::from(std::io::ErrorKind::OutOfMemory));
-        let len = usize::try_from(bytes.min(file.len_bytes())).map_err(too_long)?;
+        let len = usize::try_from(bytes).map_err(too_long)?;
         let map = if len == 0 {
             None
         } else {

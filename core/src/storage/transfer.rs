@@ -66,9 +66,9 @@ pub(super) struct Batch {
     finished: Condvar,
 }
 
-// SAFETY: `start` points into the buffer that the batch owns, or into memory that `UnderWay` keeps borrowed. Only the kernel, through attempts on
-// segments, which share no byte if they are read, and `Transfer` when the kernel is not at that segment, touch it until `unfinished` is zero; then
-// the buffer is handed out under the mutex.
+// SAFETY: `start` points into the buffer that the batch owns, or into memory that `UnderWay` keeps borrowed. Only the kernel, through
+// attempts on segments, which share no byte if they are read, and `Transfer` when the kernel is not at that segment, touch it until
+// `unfinished` is zero; then the buffer is handed out under the mutex.
 unsafe impl Send for Batch {}
 // SAFETY: as above.
 unsafe impl Sync for Batch {}
@@ -213,7 +213,8 @@ pub(super) struct Attempt {
     pub(super) bytes: usize,
 }
 
-/// Ends the process when a thread that makes transfers panics: unwinding would free buffers that the kernel has, and callers would wait for ever.
+/// Ends the process when a thread that makes transfers panics: unwinding would free buffers that the kernel has, and callers would wait for
+/// ever.
 pub(super) struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
@@ -279,13 +280,21 @@ impl Transfer {
     }
 
     /// The segment fails, and the kernel may go on with it at any time: its buffer is never freed. A caller's own memory cannot be kept from
-    /// the caller, so for that the process ends.
+    /// the caller, so for that the process says why and ends.
+    #[allow(clippy::print_stderr)]
     pub(super) fn abandon(mut self, errno: Errno) {
         match self.batch.outcome().buffer.take() {
             Some(buffer) => std::mem::forget(buffer),
             // Another segment of the batch had it.
             None if !self.batch.in_place => {}
-            None => std::process::abort(),
+            None => {
+                eprintln!(
+                    "spillproof: the kernel stopped a transfer of {} ({errno}), and may still use the memory that was lent for it. The \
+                     process aborts, since that memory cannot be taken back.",
+                    self.batch.handle.name()
+                );
+                std::process::abort();
+            }
         }
         self.fail(errno.into());
     }

@@ -6,7 +6,8 @@
 //! submitted goes in with the system call that waits, and the driver wakes only when enough is done to be of use to a waiting thread:
 //! when a batch can be finished, or a good part of the depth can be filled again.
 //!
-//! A [`Transfer`] stays in its slot until the kernel reports it, and the ring is not left before all slots are empty.
+//! A [`Transfer`] stays in its slot until the kernel reports it, and the ring is not left before all slots are empty, unless the system call
+//! fails for good: then all transfers fail, and buffers that the kernel may still have are never freed.
 //!
 //! Source: "Efficient IO with io_uring" (J. Axboe), io_uring_setup(2) for DEFER_TASKRUN. Peak memory: about 100 KiB.
 #![allow(unsafe_code)]
