@@ -3,7 +3,7 @@
 //! - [`args`]: the command line; [`commands`]: one file for each command; [`run`]: a session, a recorder, a result.
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
 //! - [`output`]: files that a command writes.
-//! - `signals`: what the program does before a signal ends it.
+//! - [`signals`]: what the program does before a signal ends it.
 //! - [`report`]: phases, memory curve, tables, pictures; [`failure`]: errors as a user sees them, and exit codes.
 
 #![warn(missing_docs)]
@@ -17,7 +17,7 @@ pub mod peers;
 mod read_once;
 pub mod report;
 pub mod run;
-mod signals;
+pub mod signals;
 
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
@@ -77,7 +77,7 @@ fn caught(work: impl FnOnce() -> run::Result<()>) -> run::Result<()> {
 }
 
 /// The heap has no memory, so nothing here allocates.
-fn end_without_memory(bytes: usize) {
+extern "C" fn end_without_memory(bytes: usize) {
     let mut line = [0; 200];
     let mut rest = &mut line[..];
     let _ = writeln!(

@@ -7,6 +7,7 @@ use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::tier::Tier;
+pub use spillproof_format::hex;
 
 use crate::args::Global;
 use crate::failure::Failure;
@@ -119,9 +120,4 @@ fn warn_of_tmpfs(dir: &std::path::Path) {
             dir.display()
         );
     }
-}
-
-/// Hexadecimal digits of bytes.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -10,6 +10,7 @@ use std::thread;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
+use spillproof::storage::missing_folders;
 
 /// Folders that a session makes, outermost first.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -18,13 +19,9 @@ fn made() -> MutexGuard<'static, Vec<PathBuf>> {
     MADE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A session is about to make `dir`, if it is missing.
+/// A session is about to make `dir`, if it is missing. Those of earlier sessions are remembered too.
 pub fn expect_folder(dir: &Path) {
-    let ancestors = dir.ancestors();
-    let missing = ancestors.take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
-    let mut missing: Vec<_> = missing.map(Path::to_owned).collect();
-    missing.reverse();
-    *made() = missing;
+    made().extend(missing_folders(dir));
 }
 
 /// Begins to answer signals. Where that cannot be, they have their usual effect.
@@ -54,7 +51,7 @@ pub fn watch() {
 }
 
 /// Whether the process was started so that a signal does nothing, as shells start what runs in the background.
-fn is_ignored(signal: i32) -> bool {
+pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -158,7 +158,7 @@ pub enum PointFault {
 }
 
 /// Bytes as hex, for messages.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes
         .iter()

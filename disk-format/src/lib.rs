@@ -30,7 +30,7 @@ pub mod srs;
 pub use curve::GroupId;
 pub use digest::{FrameKey, RootHasher};
 pub use element::{Element, SpareBits};
-pub use error::{FormatError, PointFault};
+pub use error::{FormatError, PointFault, hex};
 pub use geometry::Geometry;
 pub use header::{
     Basis, Content, Curve, HEADER_BYTES, Header, Kind, Label, Section, SectionSpec, frame_bytes_for,

@@ -65,7 +65,7 @@ impl Srs {
                         .geometry()
                         .element_offset(found.pair, index as u64)
                         .unwrap_or(0),
-                    value: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+                    value: spillproof_format::hex(&bytes),
                     fault,
                 };
                 *point = native::read_point::<g2::Config>(&bytes).map_err(|fault| format(refuse(fault)))?;

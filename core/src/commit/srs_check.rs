@@ -58,8 +58,8 @@ pub(super) fn chunk_points(workspace: &Workspace, frame_points: u64) -> u64 {
 /// Every frame of both columns is read.
 ///
 /// # Errors
-/// [`Error::Format`] with [`FormatError::Point`] for what is no point of the curve; with [`FormatError::Inconsistent`] and the column's name when they do not; [`Error::Invalid`] without
-/// monomial points; what reading columns may give.
+/// [`Error::Format`] with [`FormatError::Point`] for what is no point of the curve; with [`FormatError::Inconsistent`] and the column's name
+/// when they do not; [`Error::Invalid`] without monomial points; what reading columns may give.
 pub fn check_srs(
     workspace: &Workspace,
     srs: &Srs,
@@ -211,7 +211,7 @@ fn check_points(column: &Column<G1>, first: u64, points: &[G1]) -> Result<()> {
             index,
             offset: column.file_offset(index),
             fault,
-            value: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            value: spillproof_format::hex(&bytes),
         },
     })
 }

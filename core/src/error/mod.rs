@@ -115,11 +115,11 @@ pub enum Error {
     },
     /// The disk under the folder of scratch files has too little room for what is planned.
     #[error(
-        "{what} takes {needed_bytes} bytes of disk, and {} has {free_bytes} bytes left: free some, or name a folder on another disk",
+        "the phase \"{what}\" takes {needed_bytes} bytes of disk, and {} has {free_bytes} bytes left: free some, or name a folder on another disk",
         dir.display()
     )]
     DiskTooSmall {
-        /// What was planned.
+        /// The phase that was planned.
         what: &'static str,
         /// The folder.
         dir: PathBuf,

@@ -173,15 +173,13 @@ impl Step {
 /// leave, the more of them are on disk. Of several dry runs the one that needs most counts. Columns that earlier tasks left in memory are
 /// moved to disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
 ///
-/// The task is one `phase` of the run. A proof is refused if the folder's disk has too little room for it; keys, whose selectors may become
-/// fewer columns than the run has, are made, with a warning.
+/// The task is one `phase` of the run. Gives the bytes that the phase adds on disk, for [`check_room`].
 ///
 /// # Errors
-/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; [`Error::DiskTooSmall`]; other errors of `run`; those of
-/// columns on their way to disk.
-pub fn rehearse(task: &Task, phase: Phase, run: &DryRunOf<'_>) -> Result<()> {
+/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; other errors of `run`; those of columns on their way to disk.
+pub fn rehearse(task: &Task, phase: Phase, run: &DryRunOf<'_>) -> Result<u64> {
     if task.account().has_shared() {
-        return Ok(());
+        return Ok(0);
     }
     let workspace = task.session().workspace();
     let budget = &workspace.budget;
@@ -202,12 +200,24 @@ pub fn rehearse(task: &Task, phase: Phase, run: &DryRunOf<'_>) -> Result<()> {
         found = within(budget.limit_bytes());
     }
     let (reserve_bytes, growth_bytes) = found?;
-    match workspace.storage.check_room(phase.name(), growth_bytes) {
-        Err(error) if phase != Phase::Proof => tracing::warn!("{error}"),
-        checked => checked?,
-    }
     task.account().reserve(reserve_bytes);
-    Ok(())
+    Ok(growth_bytes)
+}
+
+/// Whether the folder's disk has room for what a phase adds. A proof is refused if not; keys, whose selectors may become fewer columns than
+/// a dry run has, are made, with a warning.
+///
+/// # Errors
+/// [`Error::DiskTooSmall`].
+pub fn check_room(task: &Task, phase: Phase, growth_bytes: u64) -> Result<()> {
+    let storage = &task.session().workspace().storage;
+    match storage.check_room(phase.name(), growth_bytes) {
+        Err(error) if phase != Phase::Proof => {
+            tracing::warn!("{error}");
+            Ok(())
+        }
+        checked => checked,
+    }
 }
 
 /// The dry run with the least reserve that ends well, and the reserve. The one that keeps no column in memory has to end well too:

@@ -54,6 +54,7 @@ pub use map::FileMap;
 pub use paged::PagedMap;
 pub use publish::Publish;
 pub use region::Region;
+pub use scratch::missing_folders;
 pub use transfer::Pending;
 
 use crate::error::{Error, Result};
@@ -330,12 +331,12 @@ impl Storage {
         self.inner.scratch.path()
     }
 
-    /// Whether the disk under the folder has so much room left for `what`, blocks that closed scratch files left among it. Where the file
+    /// Whether the disk under the folder has so much room left for the phase `what`, blocks that closed scratch files left among it. Where the file
     /// system does not tell, it has.
     ///
     /// # Errors
     /// [`Error::DiskTooSmall`].
-    pub fn check_room(&self, what: &'static str, needed_bytes: u64) -> Result<()> {
+    pub(crate) fn check_room(&self, what: &'static str, needed_bytes: u64) -> Result<()> {
         let Ok(stat) = rustix::fs::statvfs(self.dir()) else {
             return Ok(());
         };

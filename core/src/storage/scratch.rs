@@ -33,18 +33,13 @@ pub(super) struct ScratchDir {
 
 impl ScratchDir {
     pub(super) fn new(path: &Path, faults: &FaultPlan) -> Result<Self> {
-        let mut missing: Vec<&Path> = path
-            .ancestors()
-            .take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists())
-            .collect();
-        missing.reverse();
         let mut dir = Self {
             path: path.to_owned(),
             made: Vec::new(),
         };
-        for folder in missing {
-            match faults.run(|| rustix::fs::mkdir(folder, Mode::RWXU)) {
-                Ok(()) => dir.made.push(folder.to_owned()),
+        for folder in missing_folders(path) {
+            match faults.run(|| rustix::fs::mkdir(&folder, Mode::RWXU)) {
+                Ok(()) => dir.made.push(folder),
                 Err(Errno::EXIST) => {}
                 Err(errno) => {
                     return Err(handle::error(
@@ -124,6 +119,15 @@ impl ScratchDir {
             .map_err(|errno| handle::error("unlink", path.display().to_string(), errno))?;
         Ok(fd)
     }
+}
+
+/// The folders that have to be made for `path` to be one, outermost first.
+pub fn missing_folders(path: &Path) -> Vec<PathBuf> {
+    let ancestors = path.ancestors();
+    let missing = ancestors.take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+    let mut missing: Vec<_> = missing.map(Path::to_owned).collect();
+    missing.reverse();
+    missing
 }
 
 fn reserve_error(name: &str, bytes: u64, errno: Errno) -> Error {

@@ -67,11 +67,12 @@ impl Shape {
         Plan::new(&self.dry_run::<T>(), budget_bytes, threads, rates)
     }
 
-    /// Says what the task, one phase of keys and a proof, has to leave free of the budget while it runs: see [`plan::rehearse`].
+    /// Says what the task, one phase of keys and a proof, has to leave free of the budget while it runs, and gives the bytes that the phase
+    /// adds on disk: see [`plan::rehearse`].
     ///
     /// # Errors
     /// Those of [`plan::rehearse`].
-    pub fn rehearse<T: Cell>(&self, task: &Task, phase: Phase) -> spillproof::Result<()> {
+    pub fn rehearse<T: Cell>(&self, task: &Task, phase: Phase) -> spillproof::Result<u64> {
         plan::rehearse(task, phase, &self.dry_run::<T>())
     }
 

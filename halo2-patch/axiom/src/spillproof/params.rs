@@ -49,8 +49,8 @@ pub(crate) fn setup<E: Engine, R: RngCore>(k: u32, rng: R) -> Result<ParamsKZG<E
 /// Reads what `write_custom` wrote.
 ///
 /// # Errors
-/// Those of the reader; points that are not on the curve (in the formats that check), coordinates that are not reduced; those of writing columns; a budget that has no
-/// room for reading them, with the smallest one that has.
+/// Those of the reader; points that are not on the curve (in the formats that check), coordinates that are not reduced; those of writing
+/// columns; a budget that has no room for reading them, with the smallest one that has.
 pub(crate) fn read<E: Engine, R: io::Read>(
     store: &dyn Store<E::G1Affine>,
     reader: &mut R,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ::spillproof::plan::Phase;
+use ::spillproof::plan::{check_room, Phase};
 pub use ::spillproof::plan::{Plan, Rates};
 use ::spillproof::session::Task;
 use ::spillproof::{Result, Session};
@@ -66,7 +66,7 @@ pub(crate) fn minimum_bytes(
 /// Runs keys and a proof of `circuits` such circuits dry, by whichever scheme, for the task that is to make one phase of them.
 ///
 /// # Errors
-/// Those of [`rehearse`](::spillproof::plan::rehearse).
+/// Those of [`rehearse`](::spillproof::plan::rehearse) and [`check_room`].
 pub(crate) fn rehearse(
     task: &Task,
     phase: Phase,
@@ -74,14 +74,12 @@ pub(crate) fn rehearse(
     k: u32,
     circuits: usize,
 ) -> Result<()> {
-    let of = |scheme| {
-        shape(cs, k, circuits, scheme)
-            .0
-            .rehearse::<AdviceCell>(task, phase)
-    };
-    [OpeningScheme::Shplonk, OpeningScheme::Gwc]
-        .into_iter()
-        .try_for_each(of)
+    let mut growth_bytes = 0;
+    for scheme in [OpeningScheme::Shplonk, OpeningScheme::Gwc] {
+        let shape = shape(cs, k, circuits, scheme).0;
+        growth_bytes = shape.rehearse::<AdviceCell>(task, phase)?.max(growth_bytes);
+    }
+    check_room(task, phase, growth_bytes)
 }
 
 /// What a plan is of.
