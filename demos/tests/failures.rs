@@ -1,12 +1,13 @@
 //! What a user reads when a run cannot succeed: an error with the file or the number, exit code 1, before any work, and no file is left.
 
-use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::BINARY;
+use spillproof_cli::signals::is_ignored;
+
+use crate::{BINARY, Mounted, skipped};
 
 /// The errors of a run in `dir` that fails with exit code 1.
 fn error_of(dir: &Path, arguments: &[&str]) -> String {
@@ -133,14 +134,6 @@ fn long_run(dir: &Path, folder: &Path) -> Child {
     command.spawn().expect("the binary runs")
 }
 
-/// Whether this process, and so its children, were started with a signal ignored, as a shell starts what runs in the background.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = u64::from_str_radix(mask.expect("a mask").trim(), 16).expect("a number");
-    mask >> (signal - 1) & 1 == 1
-}
-
 /// SIGTERM and SIGINT end a run as they end other programs, and a folder that was made for scratch files goes.
 #[test]
 fn a_signal_leaves_nothing() {
@@ -148,10 +141,9 @@ fn a_signal_leaves_nothing() {
     let folder = dir.path().join("made/for/this");
     for (name, number) in [("-TERM", 15), ("-INT", 2)] {
         if is_ignored(number) {
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED: signal {number} was ignored when the tests were started"
-            );
+            skipped(&format!(
+                "signal {number} was ignored when the tests were started"
+            ));
             continue;
         }
         let mut child = long_run(dir.path(), &folder);
@@ -221,24 +213,13 @@ fn a_disk_with_too_little_room() {
     let dir = tempfile::tempdir().expect("a directory");
     let (place, out) = (dir.path().join("place"), dir.path().join("proof"));
     std::fs::create_dir(&place).expect("a directory");
-    let mut mount = Command::new("mount");
-    mount.args("-t tmpfs -o size=24m none".split(' ')).arg(&place);
-    if !mount
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
-    {
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED: a small tmpfs cannot be mounted here (needs root)"
-        );
-        return;
-    }
+    let Some(mounted) = Mounted::new("-t tmpfs -o size=24m none", &place) else {
+        return skipped("a small tmpfs cannot be mounted here (needs root)");
+    };
     let mut command = Command::new(BINARY);
     command.args("prove --circuit chain --k 16 --memory 16MiB --dir".split(' '));
     let output = command.arg(&place).arg("--out").arg(&out).output();
-    let unmounted = Command::new("umount").arg(&place).status();
-    assert!(unmounted.is_ok_and(|status| status.success()));
+    drop(mounted);
     let output = output.expect("the binary runs");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{errors}");

@@ -85,6 +85,7 @@ fn runs_that_are_killed_leave_nothing() {
         }
     }
     println!("{killed} runs were killed before their end");
+    assert!(killed > 0, "seed {seed}: all ended before the signal");
     for (circuit, _, expected) in &circuits {
         std::fs::remove_file(&proof).ok();
         assert!(begun(circuit, dir).wait().expect("an end").success());

@@ -2,7 +2,6 @@
 //! scratch has to find it.
 
 use std::collections::HashSet;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,7 +11,7 @@ use spillproof_circuits::dropin::halo2::halo2curves::ff::PrimeField;
 use spillproof_circuits::dropin::halo2::halo2curves::serde::SerdeObject;
 use spillproof_circuits::dropin::rows::Values;
 
-use crate::BINARY;
+use crate::{BINARY, Mounted, skipped};
 
 const K: u32 = 13;
 const SEED: u64 = 0x5ec1_2e70;
@@ -46,33 +45,15 @@ fn found(bytes: &[u8], values: &HashSet<[u8; 32]>) -> usize {
     hits.len()
 }
 
-/// A file system in a file, mounted until this is dropped.
-struct Mounted<'a>(&'a Path);
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.0).status();
-        assert!(unmounted.is_ok_and(|status| status.success()), "umount");
-    }
-}
-
+/// A file system in a file.
 fn mount<'a>(image: &Path, place: &'a Path) -> Option<Mounted<'a>> {
     let file = std::fs::File::create(image).expect("an image");
     file.set_len(IMAGE_BYTES).expect("a sparse file");
-    let succeeds = |command: &mut Command| command.status().is_ok_and(|status| status.success());
-    let made = succeeds(
-        Command::new("mkfs.ext4")
-            .args(["-q", "-F"])
-            .arg(image)
-            .stderr(Stdio::null()),
-    ) && succeeds(
-        Command::new("mount")
-            .args(["-o", "loop"])
-            .arg(image)
-            .arg(place)
-            .stderr(Stdio::null()),
-    );
-    made.then_some(Mounted(place))
+    let mut make = Command::new("mkfs.ext4");
+    make.args(["-q", "-F"]).arg(image).stderr(Stdio::null());
+    let is_made = make.status().is_ok_and(|status| status.success());
+    let arguments = format!("-o loop {}", image.display());
+    is_made.then(|| Mounted::new(&arguments, place)).flatten()
 }
 
 #[test]
@@ -85,9 +66,7 @@ fn nothing_of_a_witness_can_be_read_from_the_disk() {
     for (scratch, is_killed) in [("plain", false), ("sealed", false), ("sealed", true)] {
         let mounted = mount(&image, &place);
         if mounted.is_none() {
-            // Straight to standard error: the test runner would hide a printed line.
-            let why = "a file system in a file cannot be mounted here (needs root and loop devices)";
-            let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+            skipped("a file system in a file cannot be mounted here (needs root and loop devices)");
             return;
         }
         let mut command = Command::new("sh");

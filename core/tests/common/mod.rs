@@ -2,7 +2,8 @@
 // Each test binary uses a part of it.
 #![allow(dead_code)]
 
-use std::io::Write as _;
+mod skipped;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +16,8 @@ use spillproof::budget::Budget;
 use spillproof::column::{Column, Element, Placement, Scratch, Workspace, Writer};
 use spillproof::commit::{self, HALO2_ROOT_OF_UNITY};
 use spillproof::storage::Storage;
+
+pub use skipped::skipped;
 
 /// halo2's root of unity of order `2^log_n`.
 pub fn omega(log_n: u32) -> Fr {
@@ -79,11 +82,6 @@ pub fn scalars(len: usize, seed: u64) -> Vec<Fr> {
     (0..len).map(|_| Fr::rand(&mut rng)).collect()
 }
 
-/// Straight to standard error: the test runner would hide what `eprintln!` says.
-pub fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-}
-
 /// A file system of 1 MiB at `dir`; `None`, and a line that says so, where it cannot be mounted. Unmounted when it goes.
 pub fn small_tmpfs(dir: &Path) -> Option<Unmount<'_>> {
     let mut mount = Command::new("mount");
@@ -94,7 +92,7 @@ pub fn small_tmpfs(dir: &Path) -> Option<Unmount<'_>> {
     if mount.status().is_ok_and(|status| status.success()) {
         return Some(Unmount(dir));
     }
-    skipped("a small tmpfs cannot be mounted here (needs root)");
+    skipped(format_args!("a small tmpfs cannot be mounted here (needs root)"));
     None
 }
 

@@ -28,7 +28,9 @@ fn words(seed: u64) -> Words {
 
 fn is_skipped() -> bool {
     if !Region::is_allowed() {
-        skipped("this kernel, or a container's filter, does not allow userfaultfd");
+        skipped(format_args!(
+            "this kernel, or a container's filter, does not allow userfaultfd"
+        ));
     }
     !Region::is_allowed()
 }

@@ -1,12 +1,16 @@
 //! What tests of the storage run in: {uring, pread} x {direct, buffered} x {disk, tmpfs}.
 #![allow(dead_code)]
 
-use std::io::Write as _;
+#[path = "../common/skipped.rs"]
+mod skipped;
+
 use std::path::{Path, PathBuf};
 
 use spillproof::Error;
 use spillproof::storage::{Backend, FaultPlan, Storage};
 use tempfile::TempDir;
+
+use skipped::skipped;
 
 pub const PAGE: usize = 4096;
 
@@ -39,11 +43,6 @@ pub fn entries(dir: &Path) -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect()
-}
-
-/// Straight to standard error: the test runner would hide what `eprintln!` says.
-pub fn skipped(why: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
 /// Every case that this machine has; the others are skipped aloud.

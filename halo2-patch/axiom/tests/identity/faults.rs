@@ -1,5 +1,5 @@
-//! Parameters, keys and a proof while the disk fails: at one operation of the storage, in every way. Either all bytes are stock's, or an
-//! error of the engine says why; and the same session proves right afterwards. Nothing is held and nothing is on the disk at the end
+//! Parameters, keys and a proof while the disk fails: at one operation of the storage, in every way. Either all bytes are memory's, whose
+//! proof the unmodified crate accepts, or an error of the engine says why; and the same session proves right afterwards. Nothing is held and nothing is on the disk at the end
 //! (`in_session_of`).
 
 use std::any::Any;
@@ -18,10 +18,14 @@ use spillproof::storage::{Backend, Fault, FaultPlan};
 
 use crate::drop_in::prove::{circuit, params_bytes, try_prove_with, Run};
 use crate::drop_in::{prove, rows::Builtin};
+use crate::watchdog::within;
 use crate::{in_session_of, stock, turn, Bytes, Scheme};
 
-/// Little enough that columns and cells of these circuits are on the disk.
-const MEMORY_BYTES: u64 = 3 << 20;
+/// Little more than the smallest budget of these circuits, so that columns and cells are in files.
+const MEMORY_BYTES: u64 = 2 << 20;
+
+/// A sweep that takes longer hangs.
+const PATIENCE_SECONDS: u64 = 900;
 
 const FAULTS: [Fault; 10] = [
     Fault::Io,
@@ -169,12 +173,18 @@ pub fn seed() -> u64 {
 
 #[test]
 fn a_disk_that_fails_in_a_chain_makes_no_wrong_proof() {
-    sweep::<crate::drop_in::chain::Chain, stock::chain::Chain>(8, 193, seed());
+    let sweep = sweep::<crate::drop_in::chain::Chain, stock::chain::Chain>;
+    within(PATIENCE_SECONDS, "faults in a chain", move || {
+        sweep(8, 193, seed())
+    });
 }
 
 #[test]
 fn a_disk_that_fails_in_lookups_makes_no_wrong_proof() {
-    sweep::<crate::drop_in::lookups::Lookups, stock::lookups::Lookups>(8, 307, seed());
+    let sweep = sweep::<crate::drop_in::lookups::Lookups, stock::lookups::Lookups>;
+    within(PATIENCE_SECONDS, "faults in lookups", move || {
+        sweep(8, 307, seed())
+    });
 }
 
 /// Every `stride`-th lease is refused, as if the budget had no room.
@@ -210,7 +220,8 @@ fn sweep_leases<D: Builtin>(k: u32, stride: u64, seed: u64) {
 
 #[test]
 fn a_lease_that_is_refused_makes_no_wrong_proof() {
-    sweep_leases::<crate::drop_in::lookups::Lookups>(8, 61, seed());
+    let sweep = sweep_leases::<crate::drop_in::lookups::Lookups>;
+    within(PATIENCE_SECONDS, "refused leases", move || sweep(8, 61, seed()));
 }
 
 #[test]

@@ -25,6 +25,8 @@ mod simulation;
 mod stock;
 mod tier;
 mod together;
+#[path = "../../../../core/tests/common/watchdog.rs"]
+mod watchdog;
 
 /// Which multi-opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

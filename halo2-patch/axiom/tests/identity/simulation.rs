@@ -19,6 +19,7 @@ use spillproof::storage::{Backend, FaultPlan};
 use crate::drop_in::prove;
 use crate::drop_in::random::{set_shape, Random};
 use crate::faults::{attempt, seed};
+use crate::watchdog::within;
 use crate::{turn, SCHEMES};
 
 /// Set for the child: its first seed, and the milliseconds that it has.
@@ -26,6 +27,8 @@ const CHILD: &str = "SPILLPROOF_TEST_SIMULATION";
 /// How long the test simulates.
 const SECONDS: &str = "SPILLPROOF_TEST_SIMULATION_SECONDS";
 const SECONDS_DEFAULT: u64 = 20;
+/// Simulations that end so much later hang.
+const PATIENCE_SECONDS: u64 = 300;
 /// Faults in a million operations.
 const RATES: [u32; 5] = [0, 100, 1_000, 10_000, 100_000];
 
@@ -117,7 +120,14 @@ fn simulations_end_with_the_right_bytes_or_a_reason() {
     let seconds = std::env::var(SECONDS)
         .ok()
         .and_then(|seconds| seconds.parse().ok());
-    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(SECONDS_DEFAULT));
+    let seconds = seconds.unwrap_or(SECONDS_DEFAULT);
+    within(seconds + PATIENCE_SECONDS, "simulations", move || {
+        simulate_for(seconds)
+    });
+}
+
+fn simulate_for(seconds: u64) {
+    let end = Instant::now() + Duration::from_secs(seconds);
     let (mut next, mut ended, mut right, mut aborted) = (seed() >> 1, 0, 0, 0);
     let program = std::env::current_exe().unwrap();
     while let Some(left) = end.checked_duration_since(Instant::now()) {
