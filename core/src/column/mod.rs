@@ -5,9 +5,9 @@
 //! list of regions with read-ahead, a draft takes regions with write-behind, a [`Writer`] is a draft filled from its
 //! start. Files that outlive the process are [`Container`]s of one or more columns.
 //!
-//! Where access is random by nature: [`Cells`] are arrays that are read and written in any order, within a share of memory; the cells of
-//! [`Addressed`] have addresses besides (a [`Mapped`] under a [`Residency`] where the kernel refuses); a [`MappedColumn`] is a column as a
-//! slice.
+//! For access that is random by nature, [`Cells`] are arrays that are read and written in any order, within a share of memory. The cells of
+//! [`Addressed`] have addresses besides (where the kernel refuses that, they are in a [`Mapped`] under a [`Residency`]). A [`MappedColumn`]
+//! is a column as a slice.
 //!
 //! Memory: `depth + 1` buffers of the largest region for each reader or draft, leased when it is made. Nothing grows with the length of a
 //! scratch column of field elements or points; of a container, and of elements that fill their bytes, 32 bytes a frame for digests do.
