@@ -331,8 +331,8 @@ impl Storage {
         self.inner.scratch.path()
     }
 
-    /// Whether the disk under the folder has so much room left for the phase `what`, blocks that closed scratch files left among it. Where the file
-    /// system does not tell, it has.
+    /// Whether the disk under the folder has so much room left for the phase `what`, blocks that closed scratch files left among it.
+    /// Where the file system does not tell, it has.
     ///
     /// # Errors
     /// [`Error::DiskTooSmall`].

@@ -225,7 +225,7 @@ fn a_lease_that_is_refused_makes_no_wrong_proof() {
 }
 
 #[test]
-#[ignore = "every operation in every way: half an hour"]
+#[ignore = "hours: tens of thousands of keys and proofs"]
 fn every_fault_at_every_operation() {
     sweep::<crate::drop_in::chain::Chain, stock::chain::Chain>(8, 1, seed());
     sweep::<crate::drop_in::lookups::Lookups, stock::lookups::Lookups>(9, 1, seed());
