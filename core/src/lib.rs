@@ -33,6 +33,7 @@
 //! ```
 
 pub mod budget;
+pub mod checkpoint;
 pub mod column;
 pub mod commit;
 pub mod dry;

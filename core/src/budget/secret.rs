@@ -30,16 +30,23 @@ impl SecretKey {
     /// # Errors
     /// [`Error::Memory`] without a page or entropy.
     pub fn random() -> Result<Self> {
-        let failed = |source: std::io::Error| Error::Memory {
-            what: "key of scratch files".into(),
-            bytes: KEY_BYTES as u64,
-            source,
-        };
+        let mut bytes = [0; KEY_BYTES];
+        OsRng
+            .try_fill_bytes(&mut bytes)
+            .map_err(|error| no_key(std::io::Error::other(error)))?;
+        Self::of(&mut bytes)
+    }
+
+    /// The key that these bytes are, which are wiped.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] without a page.
+    pub fn of(bytes: &mut [u8; KEY_BYTES]) -> Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new map at an address of the kernel's choice touches no existing memory.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), PAGE_BYTES, protection, MapFlags::PRIVATE) };
-        let page = page.map_err(|errno| failed(errno.into()))?.cast::<u8>();
-        let page = NonNull::new(page).ok_or_else(|| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+        let page = page.map_err(|errno| no_key(errno.into()))?.cast::<u8>();
+        let page = NonNull::new(page).ok_or_else(|| no_key(std::io::ErrorKind::OutOfMemory.into()))?;
         let key = Self { page };
         for advice in [Advice::LinuxDontDump, Advice::LinuxWipeOnFork] {
             // Refused by old kernels: the key is as safe as the rest of memory then.
@@ -49,21 +56,34 @@ impl SecretKey {
         // Refused where no memory may be locked.
         // SAFETY: locking a page of our own changes no content.
         let _ = unsafe { mlock(page.as_ptr().cast(), PAGE_BYTES) };
-        let mut bytes = [0; KEY_BYTES];
-        OsRng
-            .try_fill_bytes(&mut bytes)
-            .map_err(|error| failed(std::io::Error::other(error)))?;
         // SAFETY: the page is longer than a key, and no other thread knows it yet.
-        unsafe { page.as_ptr().cast::<[u8; KEY_BYTES]>().write(bytes) };
-        wipe(&mut bytes);
+        unsafe { page.as_ptr().cast::<[u8; KEY_BYTES]>().write(*bytes) };
+        wipe(bytes);
         Ok(key)
     }
 
     /// The key of one purpose, named by a number that is used once.
     pub fn derived(&self, purpose: u64) -> [u8; KEY_BYTES] {
-        // SAFETY: written by `random`, and not since.
+        self.derived_for(&[&purpose.to_le_bytes()])
+    }
+
+    /// The key of one purpose, named by these bytes, one after the other. What differs in length is to differ in its beginning too.
+    pub fn derived_for(&self, purpose: &[&[u8]]) -> [u8; KEY_BYTES] {
+        // SAFETY: written by `of`, and not since.
         let key = unsafe { &*self.page.as_ptr().cast::<[u8; KEY_BYTES]>() };
-        *blake3::keyed_hash(key, &purpose.to_le_bytes()).as_bytes()
+        let mut hasher = blake3::Hasher::new_keyed(key);
+        purpose.iter().for_each(|bytes| {
+            hasher.update(bytes);
+        });
+        *hasher.finalize().as_bytes()
+    }
+}
+
+fn no_key(source: std::io::Error) -> Error {
+    Error::Memory {
+        what: "key of sealed files".into(),
+        bytes: KEY_BYTES as u64,
+        source,
     }
 }
 

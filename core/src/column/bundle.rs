@@ -146,7 +146,8 @@ impl BundleWriter {
                 polynomial.len(),
                 self.rows,
             )?;
-            copy(&polynomial, &mut writer, stride(self.rows))?;
+            writer.push_column(&polynomial)?;
+            writer.push_zeros(stride(self.rows) - polynomial.len())?;
             count += 1;
         }
         if count < expected {
@@ -163,28 +164,6 @@ impl BundleWriter {
     pub fn publish(self) -> Result<[u8; 32]> {
         self.writer.publish()
     }
-}
-
-/// Writes a column, and zeros up to `stride` elements.
-fn copy<E: Element>(column: &Column<E>, writer: &mut Writer<E>, stride: u64) -> Result<()> {
-    let zero = E::decode(&[0; SCALAR_BYTES as usize]);
-    let chunk = column.sequential_chunk();
-    let mut tile = column
-        .workspace()
-        .budget
-        .vec(chunk as usize, zero, "polynomial being saved")?;
-    let mut reader = column.read_ascending(chunk)?;
-    while let Some(region) = reader.next_into(&mut tile)? {
-        writer.push(&tile[..region.len() as usize])?;
-    }
-    tile.fill(zero);
-    let mut left = stride - column.len();
-    while left > 0 {
-        let now = left.min(chunk);
-        writer.push(&tile[..now as usize])?;
-        left -= now;
-    }
-    Ok(())
 }
 
 impl Bundle {

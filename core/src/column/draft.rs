@@ -445,6 +445,39 @@ impl<E: Element> Writer<E> {
         Ok(())
     }
 
+    /// Appends the elements of a column, through a tile of [`Column::sequential_chunk`].
+    ///
+    /// # Errors
+    /// As [`Self::push`], and [`Column::read`].
+    pub(crate) fn push_column(&mut self, column: &Column<E>) -> Result<()> {
+        let chunk = column.sequential_chunk();
+        let zero = E::decode(&vec![0; E::BYTES]);
+        let mut tile = column
+            .workspace()
+            .budget
+            .vec(chunk as usize, zero, "column being copied")?;
+        let mut reader = column.read_ascending(chunk)?;
+        while let Some(region) = reader.next_into(&mut tile)? {
+            self.push(&tile[..region.len() as usize])?;
+        }
+        Ok(())
+    }
+
+    /// Appends so many elements of zero bytes.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub(crate) fn push_zeros(&mut self, count: u64) -> Result<()> {
+        let zeros = [E::decode(&vec![0; E::BYTES]); 64];
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(zeros.len() as u64);
+            self.push(&zeros[..now as usize])?;
+            left -= now;
+        }
+        Ok(())
+    }
+
     /// For a stage's dry run: what its buffers would take.
     pub(crate) fn buffers_bytes(&self) -> u64 {
         self.draft.writer_bytes(self.buffer_elements as u64)

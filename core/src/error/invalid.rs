@@ -116,6 +116,14 @@ pub enum Invalid {
         /// The column that was written.
         column: String,
     },
+    /// Elements that fill their bytes, where frames have to carry their own tags.
+    #[error(
+        "{column}: these elements leave no bits free for the tags of their frames; columns of scalars do"
+    )]
+    NoSpareBits {
+        /// The file of the column.
+        column: String,
+    },
     /// A frame of a scratch file that was written before: each is encrypted once.
     #[error("{column}: frame {frame} was written before; write every element once")]
     WrittenBefore {

@@ -1,10 +1,12 @@
 //! One error type for the engine. Every variant names what a person needs to act: file, offset, bytes asked and
 //! held, and what would help.
 
+mod checkpoint;
 mod invalid;
 
 use std::path::PathBuf;
 
+pub use checkpoint::Checkpoint;
 pub use invalid::Invalid;
 
 /// `Result` with the engine's [`enum@Error`].
@@ -151,6 +153,9 @@ pub enum Error {
         /// The budget.
         limit_bytes: u64,
     },
+    /// A proof cannot go on from its checkpoint.
+    #[error(transparent)]
+    Checkpoint(#[from] Checkpoint),
     /// A mistake in a call or a setting.
     #[error(transparent)]
     Invalid(#[from] Invalid),

@@ -1,7 +1,8 @@
 //! The one owner of files and system calls.
 //!
 //! [`Storage`] is a folder and a backend. It gives [`File`]s: nameless scratch ([`Storage::scratch`]), existing files
-//! ([`Storage::open`]), and files that appear under their name only when whole ([`Storage::publish`]). A file takes an
+//! ([`Storage::open`]), files that appear under their name only when whole ([`Storage::publish`]), and folders of files that are
+//! made durable step by step ([`Folder`]). A file takes an
 //! owned [`Buffer`](crate::budget::Buffer) and a list of [`Segment`]s and gives a [`Pending`], from which the buffer comes
 //! back:
 //!
@@ -27,6 +28,7 @@
 mod direct;
 mod fault;
 mod file;
+mod folder;
 mod handle;
 mod map;
 mod measure;
@@ -49,6 +51,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use fault::{Fault, FaultPlan};
 pub use file::File;
+pub(crate) use folder::{Folder, Journal, read_start};
 pub use handle::Segment;
 pub use map::FileMap;
 pub use paged::PagedMap;

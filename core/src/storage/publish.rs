@@ -116,12 +116,7 @@ impl Publish {
         }
         // Its name is no partial file's any more.
         let _still_locked = flock(self.file.fd(), FlockOperation::Unlock);
-        faults
-            .run(|| {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                fsync(rustix::fs::open(&self.dir, flags, Mode::empty())?)
-            })
-            .map_err(|errno| handle::error("fsync", self.dir.display().to_string(), errno))?;
+        sync_folder(&self.dir, &faults)?;
         Ok(self.file.clone())
     }
 }
@@ -143,6 +138,19 @@ impl std::fmt::Debug for Publish {
             .field("partial", &self.partial)
             .finish_non_exhaustive()
     }
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(dir: &Path, faults: &FaultPlan) -> Result<()> {
+    // A relative name of one part stands in the current folder.
+    let dir = match dir.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => dir,
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    faults
+        .run(|| fsync(rustix::fs::open(dir, flags, Mode::empty())?))
+        .map_err(|errno| handle::error("fsync", dir.display().to_string(), errno))
 }
 
 /// The kind of what has this name and is no file; `None` if it is one, or if there is nothing.

@@ -37,19 +37,7 @@ impl ScratchDir {
             path: path.to_owned(),
             made: Vec::new(),
         };
-        for folder in missing_folders(path) {
-            match faults.run(|| rustix::fs::mkdir(&folder, Mode::RWXU)) {
-                Ok(()) => dir.made.push(folder),
-                Err(Errno::EXIST) => {}
-                Err(errno) => {
-                    return Err(handle::error(
-                        "create the folder",
-                        folder.display().to_string(),
-                        errno,
-                    ));
-                }
-            }
-        }
+        make_folders(path, faults, &mut dir.made)?;
         // Where files have a name for a moment, a crash may have come in that moment.
         publish::sweep(path, PREFIX);
         Ok(dir)
@@ -119,6 +107,21 @@ impl ScratchDir {
             .map_err(|errno| handle::error("unlink", path.display().to_string(), errno))?;
         Ok(fd)
     }
+}
+
+/// Makes `path` and the folders around it that are missing, with mode 0700, and enters them in `made`, outermost first.
+pub(super) fn make_folders(path: &Path, faults: &FaultPlan, made: &mut Vec<PathBuf>) -> Result<()> {
+    for folder in missing_folders(path) {
+        match faults.run(|| rustix::fs::mkdir(&folder, Mode::RWXU)) {
+            Ok(()) => made.push(folder),
+            Err(Errno::EXIST) => {}
+            Err(errno) => {
+                let shown = folder.display().to_string();
+                return Err(handle::error("create the folder", shown, errno));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The folders that have to be made for `path` to be one, outermost first.

@@ -19,6 +19,7 @@ const ROOMS: &[Room] = &[
     ("dry", &["budget"]),
     ("tier", &["budget", "kernels"]),
     ("column", &["budget", "storage", "dry", "tier"]),
+    ("checkpoint", &["budget", "storage", "column"]),
     (
         "stream",
         &["budget", "storage", "dry", "tier", "column", "kernels"],
@@ -27,7 +28,10 @@ const ROOMS: &[Room] = &[
         "plonkish",
         &["budget", "storage", "dry", "tier", "column", "kernels", "stream"],
     ),
-    ("session", &["budget", "storage", "tier", "column"]),
+    (
+        "session",
+        &["budget", "storage", "tier", "column", "checkpoint"],
+    ),
     (
         "commit",
         &[

@@ -1,0 +1,506 @@
+//! Checkpoints: what a proof needs to go on after a crash, in a folder of the user's, sealed with a key that is kept elsewhere.
+//!
+//! ```text
+//! DIR/used                        the numbers of checkpoints of which a proof has come out
+//! DIR/STATEMENT/log               a header, then a note for each step of the proof (log.rs)
+//! DIR/STATEMENT/ROUND-COLUMN      a column that a round has committed to (column/kept.rs)
+//! ```
+//!
+//! STATEMENT follows from the key and what is proved, so proofs of different statements may share DIR. A round is kept before anything
+//! that depends on it leaves the process: its columns are written and synced, then its note is.
+//!
+//! **No random value gets into two transcripts.** All that a proof draws follows from the seed in the header (or from the caller's generator,
+//! of which each round's note has a digest), so whoever goes on from a checkpoint, or from a copy of it, makes the same proof of the same
+//! witness: the columns that were committed to come from the checkpoint. Whatever else could differ (key, statement, transcript, generator) is
+//! compared, and refused. When a proof has come out, the checkpoint's number is entered in `used`, and its folder is removed; a copy that is
+//! put back is refused.
+//!
+//! Memory: the notes of the earlier run.
+
+mod key;
+mod log;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rand::RngCore;
+use rand::rngs::OsRng;
+
+pub use key::{CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CheckpointKey};
+
+use crate::Result;
+use crate::budget::{KEY_BYTES, SecretKey};
+use crate::column::{self, Column, Element, Workspace};
+use crate::error;
+use crate::storage::Folder;
+use log::Log;
+
+/// The variable that names the folder of checkpoints.
+pub const CHECKPOINT_VARIABLE: &str = "SPILLPROOF_CHECKPOINT";
+
+/// The name of the log.
+const LOG: &str = "log";
+/// More than a log has: some hundred bytes a column.
+const LOG_BYTES_MAX: u64 = 1 << 28;
+/// The name of the list of used checkpoints.
+const USED: &str = "used";
+const USED_BYTES_MAX: u64 = 1 << 28;
+const ID_BYTES: usize = 16;
+/// Bytes of a seed.
+pub const SEED_BYTES: usize = 32;
+
+/// Where checkpoints are, and the key that opens them.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    dir: PathBuf,
+    key: CheckpointKey,
+}
+
+/// What a checkpoint is bound to from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// A digest of what is proved: verifying key, instances, scheme.
+    pub statement: [u8; 32],
+    /// Whether random values are those of the caller's generator, and not of the seed.
+    pub draws_are_the_callers: bool,
+}
+
+/// The checkpoint of one proof, which no other proof has meanwhile.
+pub struct Checkpoint {
+    folder: Folder,
+    /// The folder around it.
+    all: Folder,
+    log: Log,
+    id: [u8; ID_BYTES],
+    seed: [u8; SEED_BYTES],
+    /// Of the earlier run, from the next one on.
+    notes: VecDeque<Vec<u8>>,
+}
+
+/// The dry run of [`Checkpoint::keep`].
+///
+/// # Errors
+/// [`Error::OverBudget`](crate::Error::OverBudget).
+pub fn rehearse_keep<'c, E: Element>(mut columns: impl Iterator<Item = &'c Column<E>>) -> Result<()> {
+    columns.try_for_each(column::rehearse_keep)
+}
+
+/// The key of a round's files.
+#[derive(Clone)]
+pub struct RoundKey([u8; KEY_BYTES]);
+
+impl Checkpoints {
+    /// Checkpoints in `dir`, which is made when the first one is.
+    pub fn new(dir: impl Into<PathBuf>, key: CheckpointKey) -> Self {
+        Self { dir: dir.into(), key }
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The checkpoint of this statement: that of an earlier run, or a new one, whose seed follows from the system's entropy and the
+    /// caller's.
+    ///
+    /// # Errors
+    /// [`error::Checkpoint`]; [`Error::File`](crate::Error::File) for a folder that cannot be used.
+    pub fn begin(
+        &self,
+        workspace: &Workspace,
+        terms: &Terms,
+        entropy: impl FnOnce(&mut [u8; SEED_BYTES]),
+    ) -> Result<Checkpoint> {
+        let key = &self.key.0;
+        let name = key.derived_for(&[b"name of a folder", &terms.statement]);
+        let path = self.dir.join(hex::encode(&name[..ID_BYTES]));
+        let mut folder = workspace.storage.folder(&path)?;
+        if !folder.lock()? {
+            return Err(error::Checkpoint::InUse { folder: path }.into());
+        }
+        let all = workspace.storage.folder(&self.dir)?;
+        let log_key = Arc::new(SecretKey::of(
+            &mut key.derived_for(&[b"key of a log    ", &terms.statement]),
+        )?);
+        let (mut log, notes) = Log::open(&folder, LOG, LOG_BYTES_MAX, log_key)?;
+        let mut notes = VecDeque::from(notes);
+        let header = match notes.pop_front() {
+            Some(text) => Header::decode(&text).ok_or_else(|| error::Checkpoint::Damaged {
+                file: path.join(LOG),
+                offset: 0,
+            })?,
+            None => {
+                let header = Header::new(terms, entropy);
+                log.append(header.encode())?;
+                header
+            }
+        };
+        let used = all.read(USED, USED_BYTES_MAX)?;
+        let id = hex::encode(header.id);
+        if used
+            .split(|byte| *byte == b'\n')
+            .any(|line| line == id.as_bytes())
+        {
+            return Err(error::Checkpoint::Used { folder: path }.into());
+        }
+        if header.terms.draws_are_the_callers != terms.draws_are_the_callers {
+            return Err(error::Checkpoint::Differs {
+                folder: path,
+                what: "setting of the switch for reproducible proofs",
+            }
+            .into());
+        }
+        Ok(Checkpoint {
+            folder,
+            all,
+            log,
+            id: header.id,
+            seed: header.seed,
+            notes,
+        })
+    }
+}
+
+impl Checkpoint {
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The seed of the proof's random values.
+    pub fn seed(&self) -> &[u8; SEED_BYTES] {
+        &self.seed
+    }
+
+    /// The notes of the earlier run that were not taken yet, in order.
+    pub fn notes(&self) -> impl Iterator<Item = &[u8]> {
+        self.notes.iter().map(Vec::as_slice)
+    }
+
+    /// Takes the next note of the earlier run.
+    pub fn take_note(&mut self) -> Option<Vec<u8>> {
+        self.notes.pop_front()
+    }
+
+    /// Appends a note, behind all of the earlier run. When this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// The storage's.
+    pub fn note(&mut self, text: Vec<u8>) -> Result<()> {
+        debug_assert!(self.notes.is_empty());
+        self.log.append(text)
+    }
+
+    /// Writes the columns of a round, numbered from 0 in the proof. When this returns, they are on the disk; the key belongs in the round's note.
+    ///
+    /// # Errors
+    /// The storage's, and those of reading the columns.
+    pub fn keep<'c, E: Element>(
+        &self,
+        round: usize,
+        columns: impl Iterator<Item = &'c Column<E>>,
+    ) -> Result<RoundKey> {
+        let mut key = [0; KEY_BYTES];
+        OsRng.fill_bytes(&mut key);
+        let round_key = RoundKey(key);
+        let secret = Arc::new(SecretKey::of(&mut key)?);
+        for (index, column) in columns.enumerate() {
+            let file = self.folder.create(&column_name(round, index))?;
+            column::keep(column, file, &secret, index as u64)?;
+        }
+        self.folder.sync()?;
+        Ok(round_key)
+    }
+
+    /// A column of `len` elements that an earlier run has kept. It is read where it is.
+    ///
+    /// # Errors
+    /// [`Error::File`](crate::Error::File) for a file that is missing, [`Error::Damaged`](crate::Error::Damaged) for one of another length.
+    pub fn kept<E: Element>(
+        &self,
+        workspace: &Workspace,
+        (round, index): (usize, usize),
+        key: &RoundKey,
+        len: u64,
+    ) -> Result<Column<E>> {
+        let secret = Arc::new(SecretKey::of(&mut key.0.clone())?);
+        let file = self.folder.open(&column_name(round, index))?;
+        column::kept(workspace, file, &secret, index as u64, len)
+    }
+
+    /// The earlier run's proof is another one than this.
+    pub fn differs(&self, what: &'static str) -> error::Checkpoint {
+        let folder = self.folder.path().to_owned();
+        error::Checkpoint::Differs { folder, what }
+    }
+
+    /// A proof has come out, or one that does not verify: the checkpoint is used, and its files go.
+    ///
+    /// # Errors
+    /// The storage's.
+    pub fn finish(self) -> Result<()> {
+        let line = format!("\n{}\n", hex::encode(self.id));
+        self.all.append(USED, line.as_bytes())?;
+        // Without a log there is nothing to go on from.
+        self.folder.remove(LOG)?;
+        self.all.sync()
+    }
+}
+
+impl RoundKey {
+    /// Bytes of a key.
+    pub const BYTES: usize = KEY_BYTES;
+
+    /// Its bytes, for a note.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        self.0
+    }
+
+    /// The key of these bytes.
+    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl std::fmt::Debug for RoundKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RoundKey")
+    }
+}
+
+impl std::fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checkpoint")
+            .field("folder", &self.folder.path())
+            .field("notes", &self.notes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn column_name(round: usize, index: usize) -> String {
+    format!("{round}-{index}.column")
+}
+
+/// The first note of a log.
+struct Header {
+    id: [u8; ID_BYTES],
+    seed: [u8; SEED_BYTES],
+    terms: Terms,
+}
+
+impl Header {
+    const VERSION: u8 = 1;
+
+    fn new(terms: &Terms, entropy: impl FnOnce(&mut [u8; SEED_BYTES])) -> Self {
+        let (mut id, mut callers, mut own) = ([0; ID_BYTES], [0; SEED_BYTES], [0; SEED_BYTES]);
+        OsRng.fill_bytes(&mut id);
+        OsRng.fill_bytes(&mut own);
+        entropy(&mut callers);
+        let seed = *blake3::keyed_hash(&own, &callers).as_bytes();
+        let terms = *terms;
+        Self { id, seed, terms }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let Terms {
+            statement,
+            draws_are_the_callers,
+        } = self.terms;
+        let flags = [Self::VERSION, u8::from(draws_are_the_callers)];
+        [&flags[..], &self.id, &self.seed, &statement].concat()
+    }
+
+    fn decode(text: &[u8]) -> Option<Self> {
+        let (&[version, draws_are_the_callers], rest) = text.split_first_chunk()?;
+        let (id, rest) = rest.split_first_chunk()?;
+        let (seed, rest) = rest.split_first_chunk()?;
+        let (statement, rest) = rest.split_first_chunk()?;
+        let terms = Terms {
+            statement: *statement,
+            draws_are_the_callers: draws_are_the_callers == 1,
+        };
+        (version == Self::VERSION && rest.is_empty()).then_some(Self {
+            id: *id,
+            seed: *seed,
+            terms,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ark_bn254::Fr;
+
+    use super::*;
+    use crate::budget::Budget;
+    use crate::column::{Placement, Writer};
+    use crate::error::Error;
+    use crate::storage::Storage;
+
+    const TERMS: Terms = Terms {
+        statement: [3; 32],
+        draws_are_the_callers: false,
+    };
+
+    fn workspace(dir: &Path) -> Workspace {
+        let storage = Storage::builder().dir(dir).build().unwrap();
+        Workspace::new(storage, Budget::new(1 << 20))
+    }
+
+    fn checkpoints(dir: &Path) -> Checkpoints {
+        let key = CheckpointKey::from_hex(&"5a".repeat(32)).unwrap();
+        Checkpoints::new(dir.join("kept"), key)
+    }
+
+    fn begin(workspace: &Workspace, dir: &Path) -> Result<Checkpoint> {
+        checkpoints(dir).begin(workspace, &TERMS, |entropy| entropy.fill(9))
+    }
+
+    fn said(result: Result<Checkpoint>) -> error::Checkpoint {
+        match result {
+            Err(Error::Checkpoint(error)) => error,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn notes_and_columns_come_back_until_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = workspace(dir.path());
+        let values: Vec<Fr> = (0..3000u64).map(Fr::from).collect();
+        let mut writer = Writer::scratch(&workspace, "values", 3000, Placement::Auto).unwrap();
+        writer.push(&values).unwrap();
+        let column = writer.finish().unwrap();
+
+        let mut first = begin(&workspace, dir.path()).unwrap();
+        assert_eq!(first.notes().count(), 0);
+        let key = first.keep(4, [&column, &column].into_iter()).unwrap();
+        first.note(key.to_bytes().to_vec()).unwrap();
+        let (seed, folder) = (*first.seed(), first.folder().to_owned());
+        assert!(matches!(
+            said(begin(&workspace, dir.path())),
+            error::Checkpoint::InUse { .. }
+        ));
+        drop(first);
+        let files: Vec<_> = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|file| file.unwrap())
+            .collect();
+        assert_eq!(files.len(), 3);
+
+        let mut second = begin(&workspace, dir.path()).unwrap();
+        assert_eq!(*second.seed(), seed);
+        let note = second.take_note().unwrap();
+        let key = RoundKey::from_bytes(note.try_into().unwrap());
+        for index in 0..2 {
+            let column = second.kept::<Fr>(&workspace, (4, index), &key, 3000).unwrap();
+            assert_eq!(column.to_vec().unwrap(), values);
+        }
+        assert!(matches!(
+            second.kept::<Fr>(&workspace, (4, 0), &key, 9000),
+            Err(Error::Damaged { .. })
+        ));
+        assert!(matches!(
+            second.kept::<Fr>(&workspace, (5, 0), &key, 3000),
+            Err(Error::File { .. })
+        ));
+        // A copy of all files, put back when the proof has come out.
+        let copy = |from: &Path, to: &Path| {
+            std::fs::create_dir_all(to).unwrap();
+            for file in std::fs::read_dir(from).unwrap() {
+                let file = file.unwrap();
+                std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+            }
+        };
+        copy(&folder, &dir.path().join("copy"));
+        second.finish().unwrap();
+        assert!(!folder.exists());
+        copy(&dir.path().join("copy"), &folder);
+        assert!(matches!(
+            said(begin(&workspace, dir.path())),
+            error::Checkpoint::Used { .. }
+        ));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_ne!(*begin(&workspace, dir.path()).unwrap().seed(), seed);
+    }
+
+    #[test]
+    fn other_keys_and_switches_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = workspace(dir.path());
+        let folder = begin(&workspace, dir.path()).unwrap().folder().to_owned();
+        let terms = Terms {
+            draws_are_the_callers: true,
+            ..TERMS
+        };
+        let other = checkpoints(dir.path()).begin(&workspace, &terms, |_| {});
+        assert!(matches!(said(other), error::Checkpoint::Differs { .. }));
+        // Another statement's log, in the place of this one's; another key has other names.
+        let terms = Terms {
+            statement: [4; 32],
+            ..TERMS
+        };
+        let other = checkpoints(dir.path()).begin(&workspace, &terms, |_| {}).unwrap();
+        std::fs::copy(other.folder().join(LOG), folder.join(LOG)).unwrap();
+        drop(other);
+        assert!(matches!(
+            said(begin(&workspace, dir.path())),
+            error::Checkpoint::AnotherKey { .. }
+        ));
+    }
+
+    #[test]
+    fn a_log_that_is_cut_off_or_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = workspace(dir.path());
+        let mut first = begin(&workspace, dir.path()).unwrap();
+        let mut ends = Vec::new();
+        let path = first.folder().join(LOG);
+        for note in ["one", "another", ""] {
+            ends.push(std::fs::metadata(&path).unwrap().len() as usize);
+            first.note(note.into()).unwrap();
+        }
+        drop(first);
+        let whole = std::fs::read(&path).unwrap();
+        ends.push(whole.len());
+        for len in 0..=whole.len() {
+            for zeros in [0, 100] {
+                let cut = [&whole[..len], &vec![0; zeros]].concat();
+                std::fs::write(&path, &cut).unwrap();
+                let mut again = begin(&workspace, dir.path()).unwrap();
+                let expected = ends[1..].iter().filter(|end| **end <= len).count();
+                assert_eq!(again.notes().count(), expected, "{len} bytes");
+                while again.take_note().is_some() {}
+                again.note(b"more".to_vec()).unwrap();
+                drop(again);
+                let again = begin(&workspace, dir.path()).unwrap();
+                assert_eq!(again.notes().last(), Some(&b"more"[..]), "{len} bytes");
+            }
+        }
+        for at in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x10;
+            std::fs::write(&path, &changed).unwrap();
+            let error = said(begin(&workspace, dir.path()));
+            match at < ends[0] {
+                true => assert!(matches!(error, error::Checkpoint::AnotherKey { .. })),
+                false => {
+                    let start = ends.iter().rev().find(|end| **end <= at).unwrap();
+                    let offset = *start as u64;
+                    assert_eq!(
+                        error,
+                        error::Checkpoint::Damaged {
+                            file: path.clone(),
+                            offset
+                        }
+                    );
+                }
+            }
+            assert!(
+                std::fs::read(&path).unwrap() == changed,
+                "an error changed the log"
+            );
+        }
+    }
+}
