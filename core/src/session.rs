@@ -13,6 +13,7 @@ use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 use crate::budget::{
     Account, Budget, ByteSize, Entered, IntoByteSize, PAGE_BYTES, ParseSizeError, return_freed_blocks,
 };
+use crate::checkpoint::Checkpoints;
 use crate::column::{Scratch, Workspace};
 use crate::error::Invalid;
 use crate::storage::{Backend, FaultPlan, Storage, allows_core_dumps, raise_open_files, swap_devices};
@@ -47,6 +48,7 @@ pub struct Session {
     tier: Option<Arc<Watched>>,
     dir: PathBuf,
     quotient_tile_rows: Option<u64>,
+    checkpoints: Option<Checkpoints>,
 }
 
 impl std::fmt::Debug for Session {
@@ -72,6 +74,7 @@ pub struct SessionBuilder {
     tier: Option<Arc<dyn Tier>>,
     scratch: Option<Scratch>,
     strict_secrets: bool,
+    checkpoints: Option<Checkpoints>,
 }
 
 impl Session {
@@ -88,6 +91,7 @@ impl Session {
             tier: None,
             scratch: None,
             strict_secrets: false,
+            checkpoints: None,
         }
     }
 
@@ -119,6 +123,11 @@ impl Session {
     /// Number of compute threads.
     pub fn threads(&self) -> usize {
         self.workspace.threads()
+    }
+
+    /// Where proofs keep what they need to go on after a crash, if they do.
+    pub fn checkpoints(&self) -> Option<&Checkpoints> {
+        self.checkpoints.as_ref()
     }
 
     /// The rows of a quotient's tiles, where the session's maker has said so.
@@ -260,6 +269,9 @@ impl Session {
                 }
             });
         }
+        if let Some(checkpoints) = Checkpoints::configured(None, None)? {
+            builder = builder.checkpoints(checkpoints);
+        }
         if let Some(tier) = open()? {
             builder = builder.tier(tier);
         }
@@ -305,6 +317,13 @@ impl SessionBuilder {
     /// sealed advice, with swap that is on, or with core dumps allowed. Without it, swap that is on is a warning.
     pub fn strict_secrets(mut self, strict: bool) -> Self {
         self.strict_secrets = strict;
+        self
+    }
+
+    /// Lets proofs keep their rounds, sealed, so that after a crash the same proof goes on from there: see [`crate::checkpoint`]. Without
+    /// it, nothing of a proof outlives its process.
+    pub fn checkpoints(mut self, checkpoints: Checkpoints) -> Self {
+        self.checkpoints = Some(checkpoints);
         self
     }
 
@@ -378,6 +397,7 @@ impl SessionBuilder {
             tier,
             dir: self.dir,
             quotient_tile_rows: self.quotient_tile_rows,
+            checkpoints: self.checkpoints,
         })
     }
 }

@@ -330,6 +330,14 @@ pub struct Prove {
     /// Prove with a GPU.
     #[command(flatten)]
     pub on: ProofOn,
+    /// Keep the proof's rounds in this folder, sealed, so that after a crash the same command goes on from there. Else the variable
+    /// SPILLPROOF_CHECKPOINT names the folder, if it is set.
+    #[arg(long, value_name = "DIR", conflicts_with = "no_session")]
+    pub checkpoint: Option<PathBuf>,
+    /// The key of the checkpoint: a file of 32 random bytes, or 64 hexadecimal digits, in another folder. Else the variable
+    /// SPILLPROOF_CHECKPOINT_KEY_FILE names the file, or SPILLPROOF_CHECKPOINT_KEY is the key.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_session")]
+    pub checkpoint_key: Option<PathBuf>,
     /// Write a page into this file: memory against the budget over time, disk rates, busy cores, phases.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde::Serialize;
-use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::tier::Tier;
+use spillproof::{Session, SessionBuilder};
 pub use spillproof_format::hex;
 
 use crate::args::Global;
@@ -50,6 +50,19 @@ impl Run {
     /// # Errors
     /// The engine's.
     pub fn session_on(&mut self, memory: ByteSize, tier: Option<Arc<dyn Tier>>) -> Result<Arc<Session>> {
+        self.session_with(memory, tier, |builder| builder)
+    }
+
+    /// The same, with what `set` sets.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn session_with(
+        &mut self,
+        memory: ByteSize,
+        tier: Option<Arc<dyn Tier>>,
+        set: impl FnOnce(SessionBuilder) -> SessionBuilder,
+    ) -> Result<Arc<Session>> {
         let dir = self.global.dir.clone().unwrap_or_else(std::env::temp_dir);
         warn_of_tmpfs(&dir);
         signals::expect_folder(&dir);
@@ -65,7 +78,7 @@ impl Run {
         if let Some(tier) = tier {
             builder = builder.tier(tier);
         }
-        let session = builder.build()?;
+        let session = set(builder).build()?;
         self.recorder.watch(&session);
         Ok(Arc::new(session))
     }

@@ -101,15 +101,20 @@ impl Log {
 
 /// The text of the note at the start of `bytes`, and the note's length.
 fn open(key: &SecretKey, chain: &blake3::Hasher, bytes: &[u8]) -> Result<(Vec<u8>, usize), Unread> {
-    if bytes.len() < HEAD_BYTES || bytes.iter().all(|byte| *byte == 0) {
+    if bytes.len() < HEAD_BYTES {
         return Err(Unread::CutOff);
     }
+    // Blocks that a crash left without content are at the end.
+    let unread = || match bytes.ends_with(&[0; TAG_BYTES]) {
+        true => Unread::CutOff,
+        false => Unread::Damaged,
+    };
     let (salt, rest) = bytes.split_at(SALT_BYTES);
     let (len, rest) = rest.split_at(LEN_BYTES);
     let (found, rest) = rest.split_at(CHECK_BYTES);
     let len: [u8; LEN_BYTES] = len.try_into().map_err(|_| Unread::Damaged)?;
     if found != check(key, chain, salt, len) {
-        return Err(Unread::Damaged);
+        return Err(unread());
     }
     let sealed_bytes = u32::from_le_bytes(len) as usize + TAG_BYTES;
     let Some(sealed) = rest.get(..sealed_bytes) else {
@@ -119,13 +124,7 @@ fn open(key: &SecretKey, chain: &blake3::Hasher, bytes: &[u8]) -> Result<(Vec<u8
     let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
     let opened = cipher(key, chain, salt).open_in_place(nonce, Aad::empty(), &mut text);
     if opened.is_err() {
-        // Blocks that a crash left without content are at the end.
-        let has_no_end = rest[sealed_bytes..].is_empty() && sealed.ends_with(&[0; TAG_BYTES]);
-        return Err(if has_no_end {
-            Unread::CutOff
-        } else {
-            Unread::Damaged
-        });
+        return Err(unread());
     }
     text.truncate(sealed_bytes - TAG_BYTES);
     Ok((text, HEAD_BYTES + sealed_bytes))

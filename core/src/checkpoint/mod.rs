@@ -32,8 +32,8 @@ pub use key::{CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CheckpointK
 use crate::Result;
 use crate::budget::{KEY_BYTES, SecretKey};
 use crate::column::{self, Column, Element, Workspace};
-use crate::error;
-use crate::storage::Folder;
+use crate::error::{self, Invalid};
+use crate::storage::{Folder, is_inside};
 use log::Log;
 
 /// The variable that names the folder of checkpoints.
@@ -94,6 +94,60 @@ impl Checkpoints {
     /// Checkpoints in `dir`, which is made when the first one is.
     pub fn new(dir: impl Into<PathBuf>, key: CheckpointKey) -> Self {
         Self { dir: dir.into(), key }
+    }
+
+    /// Checkpoints in `dir`, with the key in `key_file`; what is `None` is taken from [`CHECKPOINT_VARIABLE`], and
+    /// [`CHECKPOINT_KEY_FILE_VARIABLE`] or [`CHECKPOINT_KEY_VARIABLE`]. Without a folder there are none.
+    ///
+    /// # Errors
+    /// [`Invalid::Setting`] for a folder without a key, or a key without a folder; for two keys; for a key file in the folder.
+    pub fn configured(dir: Option<&Path>, key_file: Option<&Path>) -> Result<Option<Self>> {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let or_variable = |given: Option<&Path>, name| match given {
+            Some(given) => Some(given.to_owned()),
+            None => variable(name).map(PathBuf::from),
+        };
+        let dir = or_variable(dir, CHECKPOINT_VARIABLE);
+        let key_file = or_variable(key_file, CHECKPOINT_KEY_FILE_VARIABLE);
+        let digits = variable(CHECKPOINT_KEY_VARIABLE);
+        let invalid = |reason: String| {
+            Err(Invalid::Setting {
+                name: "checkpoint key",
+                reason,
+            }
+            .into())
+        };
+        let (Some(dir), key_file) = (&dir, &key_file) else {
+            return match &key_file {
+                None => Ok(None),
+                Some(file) => invalid(format!(
+                    "{}: there is a key, and no folder of checkpoints: name one",
+                    file.display()
+                )),
+            };
+        };
+        let key = match (key_file, digits) {
+            (Some(_), Some(_)) => {
+                return invalid(format!(
+                    "a file and {CHECKPOINT_KEY_VARIABLE} both give a key: leave one out"
+                ));
+            }
+            (None, None) => {
+                return invalid(format!(
+                    "there is none for checkpoints in {}: name a file of {KEY_BYTES} random bytes, in another folder",
+                    dir.display()
+                ));
+            }
+            (Some(file), None) if is_inside(file, dir) => {
+                return invalid(format!(
+                    "{} is in the folder of checkpoints, and who has that folder would have the witness: keep the key elsewhere",
+                    file.display()
+                ));
+            }
+            (Some(file), None) => CheckpointKey::from_file(file)?,
+            (None, Some(digits)) => CheckpointKey::from_hex(&digits.to_string_lossy())?,
+        };
+        Ok(Some(Self::new(dir, key)))
     }
 
     /// The folder.

@@ -212,3 +212,11 @@ pub(crate) fn read_start(path: &Path, bytes_max: u64) -> std::io::Result<Vec<u8>
         .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
+/// Whether a file is in a folder, or in one of its folders. One that does not exist is not.
+pub(crate) fn is_inside(path: &Path, folder: &Path) -> bool {
+    match (path.canonicalize(), folder.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
+}

@@ -51,7 +51,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 pub use fault::{Fault, FaultPlan};
 pub use file::File;
-pub(crate) use folder::{Folder, Journal, read_start};
+pub(crate) use folder::{Folder, Journal, is_inside, read_start};
 pub use handle::Segment;
 pub use map::FileMap;
 pub use paged::PagedMap;

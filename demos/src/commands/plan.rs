@@ -86,7 +86,8 @@ pub fn expect(session: &Session, shape: Shape, is_watched: bool) -> Result<()> {
 /// # Errors
 /// As [`run`].
 pub fn planned(session: &Session, shape: Shape, rates: &Rates) -> Result<Plan> {
-    Ok(halo2_shape(shape).plan(session.budget().limit_bytes(), session.threads(), rates)?)
+    let shape = halo2_shape(shape).keeping_rounds(session.checkpoints().is_some());
+    Ok(shape.plan(session.budget().limit_bytes(), session.threads(), rates)?)
 }
 
 fn render(plan: &Plan) -> String {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use halo2_axiom::spillproof::Unverified;
 use serde::Serialize;
-use spillproof::Session;
 use spillproof::budget::ByteSize;
+use spillproof::checkpoint::Checkpoints;
+use spillproof::{Session, SessionBuilder};
 
 use super::on_gpu::{OnGpu, Used};
 use super::plan;
@@ -29,6 +30,8 @@ struct Outcome {
     file: String,
     /// The jobs of each GPU, if one was asked for.
     gpu: Option<Used>,
+    /// Rounds that an earlier run had kept.
+    resumed_rounds: u64,
 }
 
 impl Outcome {
@@ -42,6 +45,7 @@ impl Outcome {
             proof_bytes: proof.len(),
             file: file.display().to_string(),
             gpu,
+            resumed_rounds: 0,
         }
     }
 }
@@ -60,7 +64,13 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let session = if args.no_session {
         None
     } else {
-        Some(run.session_on(ByteSize::Auto, gpu.tier())?)
+        let checkpoints =
+            Checkpoints::configured(args.checkpoint.as_deref(), args.checkpoint_key.as_deref())?;
+        let keeping = |builder: SessionBuilder| match checkpoints {
+            Some(checkpoints) => builder.checkpoints(checkpoints),
+            None => builder,
+        };
+        Some(run.session_with(ByteSize::Auto, gpu.tier(), keeping)?)
     };
     if let Some(session) = &session {
         let is_watched = global.json || std::io::stderr().is_terminal();
@@ -73,7 +83,14 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     drop(guard);
     steps::forget();
     out.write(&proof)?;
-    let outcome = Outcome::of(&args.statement, &proof, &args.out, gpu.used());
+    let mut outcome = Outcome::of(&args.statement, &proof, &args.out, gpu.used());
+    outcome.resumed_rounds = steps::resumed_rounds();
+    if outcome.resumed_rounds > 0 {
+        run.say(format_args!(
+            "the proof went on after {} rounds of its checkpoint",
+            outcome.resumed_rounds
+        ));
+    }
     run.say(format_args!(
         "{}: a proof of {} bytes",
         outcome.file, outcome.proof_bytes

@@ -11,6 +11,8 @@
 //! {"event": "end",   "phase": "prove", "step": "commit advice", "column": 3, "fraction": 0.31, "eta_seconds": 11.9, "seconds": 1.6, ...}
 //! ```
 //!
+//! A proof that goes on from a checkpoint says `{"event": "resumed", "rounds": 3, ...}`.
+//!
 //! `column` counts the step's commitments; a phase has no `step`. Without a plan there is neither `fraction` nor `eta_seconds`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,6 +63,8 @@ struct Log {
     step: Option<&'static str>,
     /// Its commitments.
     column: u64,
+    /// Rounds of proofs that earlier runs had kept.
+    resumed_rounds: u64,
     forecast: Option<Forecast>,
 }
 
@@ -70,6 +74,7 @@ static LOG: Mutex<Log> = Mutex::new(Log {
     phase: None,
     step: None,
     column: 0,
+    resumed_rounds: 0,
     forecast: None,
 });
 static PRINTS_EVENTS: AtomicBool = AtomicBool::new(false);
@@ -131,6 +136,11 @@ pub fn take() -> Vec<Step> {
     let mut steps = std::mem::take(&mut log().steps);
     steps.sort_by_key(|step| step.started);
     steps
+}
+
+/// Rounds that proofs of this process took from checkpoints of earlier runs.
+pub fn resumed_rounds() -> u64 {
+    log().resumed_rounds
 }
 
 /// From now on, prints steps that begin, advance and end on standard error: one JSON object a line.
@@ -239,23 +249,34 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
         if event.metadata().target() != TARGET {
             return;
         }
-        let mut committed = Committed(0);
-        event.record(&mut committed);
-        if committed.0 > 0 {
+        let mut counts = Counts::default();
+        event.record(&mut counts);
+        if counts.committed > 0 {
             let mut log = log();
-            log.column += committed.0;
+            log.column += counts.committed;
             log.print("at", json!({}));
+        }
+        if counts.resumed_rounds > 0 {
+            let mut log = log();
+            log.resumed_rounds += counts.resumed_rounds;
+            log.print("resumed", json!({ "rounds": counts.resumed_rounds }));
         }
     }
 }
 
-/// Columns of an event.
-struct Committed(u64);
+/// What an event counts.
+#[derive(Default)]
+struct Counts {
+    committed: u64,
+    resumed_rounds: u64,
+}
 
-impl Visit for Committed {
+impl Visit for Counts {
     fn record_u64(&mut self, field: &Field, value: u64) {
-        if field.name() == "committed" {
-            self.0 = value;
+        match field.name() {
+            "committed" => self.committed = value,
+            "resumed_rounds" => self.resumed_rounds = value,
+            _ => {}
         }
     }
 

@@ -11,6 +11,7 @@
 //!   keygen.rs     fixed columns, selectors, copies: what both keys begin with, and their columns
 //!   selectors.rs  selectors of a verifying key, a bit each
 //!   witness.rs    instance columns; advice, phase by phase
+//!   rounds.rs     what rounds have in common: they are committed to, and may be kept
 //!   prover.rs     the rounds of a proof
 //!   order.rs      which polynomial is opened where
 //!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
@@ -42,6 +43,7 @@ mod order;
 pub mod plan;
 mod protocol;
 mod prover;
+mod rounds;
 pub mod selectors;
 pub mod shplonk;
 mod values;
@@ -57,5 +59,6 @@ pub use once::once;
 pub use openings::{Opening, Query};
 pub use protocol::{Blinded, Protocol, Randomness, Transcript};
 pub use prover::{Committed, KeyColumns, Prover};
+pub use rounds::{Rounds, statement};
 pub use values::{StoredValues, spill};
 pub use witness::{AdviceCells, AdviceSource, InstanceColumns, Witness, instance_columns};

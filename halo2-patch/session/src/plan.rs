@@ -25,6 +25,7 @@ use crate::numerator::{Challenges, numerator};
 use crate::openings::Opening;
 use crate::protocol::{Blinded, Protocol, Randomness, Transcript};
 use crate::prover::{Committed, Prover};
+use crate::rounds::Rounds;
 use crate::witness::{AdviceCells, Witness, instance_columns};
 use crate::{gwc, shplonk};
 
@@ -50,6 +51,8 @@ pub struct Shape {
     pub circuits: usize,
     /// How polynomials are opened.
     pub scheme: OpeningScheme,
+    /// Whether rounds are kept in a checkpoint.
+    pub keeps_rounds: bool,
 }
 
 impl Shape {
@@ -99,6 +102,7 @@ impl Shape {
         let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values>);
         let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
         let instances = instance_columns(workspace, domain, &public)?;
+        let mut rounds = Rounds::dry(&mut protocol, self.keeps_rounds);
         let mut challenges = vec![None; cs.challenge_phases.len()];
         let mut advice = Vec::with_capacity(self.circuits);
         for (public, instance) in public.iter().zip(&instances) {
@@ -107,7 +111,7 @@ impl Shape {
             let mut cells = AdviceCells::<T>::new(workspace, cs, domain, |_| Default::default())?;
             let mut witness = Witness::new(workspace, cs, domain, public, instance);
             while witness.phase() < cs.phases() {
-                witness.commit_phase(&mut cells, &mut challenges, &mut protocol)?;
+                witness.commit_phase(&mut cells, &mut challenges, &mut rounds)?;
             }
             advice.push(witness.into_columns());
         }
@@ -119,7 +123,7 @@ impl Shape {
             cs,
             domain,
             key: &key,
-            protocol: &mut protocol,
+            rounds: &mut rounds,
         };
         prover.prove(circuits.collect(), challenges.into_iter().flatten().collect())
     }

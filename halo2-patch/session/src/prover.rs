@@ -34,8 +34,9 @@ use crate::lower::Lowering;
 use crate::numerator::{Challenges, numerator};
 use crate::openings::powers;
 use crate::order::{Evaluations, Lookup, Order, Polynomials};
-use crate::protocol::{Blinded, Protocol};
-use crate::witness::{InstanceColumns, draw, scalars};
+use crate::protocol::Blinded;
+use crate::rounds::{Basis, Kept, Rounds};
+use crate::witness::{InstanceColumns, blinded, draw, scalars};
 
 /// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in memory makes scratch
 /// columns each time.
@@ -63,7 +64,7 @@ pub trait KeyColumns {
 }
 
 /// What all rounds need.
-pub struct Prover<'a> {
+pub struct Prover<'a, 'p> {
     /// Where columns live.
     pub workspace: &'a Workspace,
     /// The rows of a quotient's tiles; what fits the budget best, if it is not said.
@@ -74,8 +75,8 @@ pub struct Prover<'a> {
     pub domain: &'a Domain,
     /// The proving key.
     pub key: &'a dyn KeyColumns,
-    /// Transcript, randomness and scheme.
-    pub protocol: &'a mut dyn Protocol,
+    /// Transcript, randomness and scheme, and what is kept of the rounds before.
+    pub rounds: &'a mut Rounds<'p>,
 }
 
 /// A circuit's columns after all phases of its witness.
@@ -100,7 +101,7 @@ struct ValueColumns<'a> {
     lowering: Lowering<'a>,
 }
 
-impl Prover<'_> {
+impl Prover<'_, '_> {
     /// Makes the rest of a proof. `challenges` are those of the circuit's phases.
     ///
     /// # Errors
@@ -113,16 +114,13 @@ impl Prover<'_> {
             .collect();
         drop(fixed);
 
-        let theta = self.protocol.transcript().challenge();
+        let theta = self.rounds.challenge()?;
         let lookups = {
             let _step = step!(self.workspace, "lookups");
             let permute = |values: &ValueColumns<'_>| self.permute_lookups(values, theta);
             values.iter().map(permute).collect::<Result<Vec<_>>>()?
         };
-        let (beta, gamma) = (
-            self.protocol.transcript().challenge(),
-            self.protocol.transcript().challenge(),
-        );
+        let (beta, gamma) = (self.rounds.challenge()?, self.rounds.challenge()?);
         let products = {
             let _step = step!(self.workspace, "permutation");
             let sigmas = self.key.sigma_values()?;
@@ -137,7 +135,7 @@ impl Prover<'_> {
             lookups.into_iter().map(products).collect::<Result<Vec<_>>>()?
         };
         let random = self.random_polynomial()?;
-        let y = self.protocol.transcript().challenge();
+        let y = self.rounds.challenge()?;
 
         let polynomials = {
             let _step = step!(self.workspace, "advice polynomials");
@@ -164,26 +162,58 @@ impl Prover<'_> {
         self.open(&polynomials, pieces, random)
     }
 
+    /// A round of the columns that `make` makes, or of those that an earlier run has kept.
+    fn round(
+        &mut self,
+        basis: Basis,
+        blinds: Vec<Scalar>,
+        kept: Option<Kept>,
+        make: impl FnOnce() -> Result<Vec<Column<Scalar>>>,
+    ) -> Result<Vec<Blinded>> {
+        let columns = match &kept {
+            Some(kept) => self.rounds.columns(self.workspace, kept, self.domain.rows())?,
+            None => make()?,
+        };
+        let columns = blinded(columns, blinds);
+        self.rounds.commit(self.workspace, basis, &columns, kept)?;
+        Ok(columns)
+    }
+
+    /// The next round, of so many columns, if an earlier run has kept it.
+    fn kept(&mut self, columns: usize) -> Result<Option<Kept>> {
+        match columns {
+            0 => Ok(None),
+            _ => self.rounds.kept(),
+        }
+    }
+
     /// Permutes each lookup's compressed input and table, and commits to both.
     fn permute_lookups(&mut self, values: &ValueColumns<'_>, theta: Scalar) -> Result<Vec<Permuted>> {
-        let unusable_rows = self.cs.unusable_rows();
-        let rows = self.domain.rows();
+        let (cs, workspace, rows) = (self.cs, self.workspace, self.domain.rows());
+        let unusable_rows = cs.unusable_rows();
         let usable_rows = rows - unusable_rows as u64;
-        let mut compressed = Vec::with_capacity(self.cs.lookups.len());
-        let mut permuted = Vec::with_capacity(self.cs.lookups.len());
-        for lookup in &self.cs.lookups {
+        let kept = self.kept(cs.lookups.len())?;
+        let (mut blinds, mut permuted) = (Vec::new(), Vec::new());
+        let mut compressed = Vec::with_capacity(cs.lookups.len());
+        for lookup in &cs.lookups {
             let sides = [&lookup.input[..], &lookup.table[..]];
-            let [input, table] = values.compressed(self.workspace, sides, theta, rows)?;
-            let (tails, blinds) = draw(2, unusable_rows, self.protocol);
-            let (permuted_input, permuted_table) =
-                lookup_argument::permute(self.workspace, &input, &table, usable_rows, &tails[0], &tails[1])?;
-            let sides = [(permuted_input, blinds[0]), (permuted_table, blinds[1])];
-            permuted.push(sides.map(|(column, blind)| Blinded { column, blind }));
+            let [input, table] = values.compressed(workspace, sides, theta, rows)?;
+            let (tails, these) = draw(2, unusable_rows, self.rounds.protocol);
+            blinds.extend(these);
+            if kept.is_none() {
+                let (tails, sides) = ((&tails[0], &tails[1]), (&input, &table));
+                let (input, table) =
+                    lookup_argument::permute(workspace, sides.0, sides.1, usable_rows, tails.0, tails.1)?;
+                permuted.extend([input, table]);
+            }
             compressed.push((input, table));
         }
-        self.commit_values(permuted.as_flattened())?;
-        let both = compressed.into_iter().zip(permuted);
-        let made = both.map(|((input, table), permuted)| Permuted {
+        let mut permuted = self
+            .round(Basis::Lagrange, blinds, kept, || Ok(permuted))?
+            .into_iter();
+        let pairs = std::iter::from_fn(|| Some([permuted.next()?, permuted.next()?]));
+        let made = compressed.into_iter().zip(pairs);
+        let made = made.map(|((input, table), permuted)| Permuted {
             input,
             table,
             permuted,
@@ -199,27 +229,32 @@ impl Prover<'_> {
         beta: Scalar,
         gamma: Scalar,
     ) -> Result<Vec<Blinded>> {
-        let set_len = self.cs.permutation_chunk();
-        let (rows, delta) = (self.domain.rows(), self.domain.delta);
-        let (mut first, mut delta_start) = (Scalar::from(1u64), Scalar::from(1u64));
-        let mut products = Vec::with_capacity(self.cs.permutation_products());
-        for (permuted, sigmas) in self.cs.permuted.chunks(set_len).zip(sigmas.chunks(set_len)) {
-            let tail = scalars(self.cs.blinding_factors, self.protocol);
-            let set = ProductSet {
-                values: permuted.iter().map(|column| values.column(*column)).collect(),
-                sigmas: sigmas.iter().collect(),
-                beta,
-                gamma,
-                delta_start,
-                delta,
-                omega: self.domain.omega,
-            };
-            let (product, last) = grand_product(self.workspace, &set, rows, first, &tail)?;
-            first = last;
-            permuted.iter().for_each(|_| delta_start *= delta);
-            products.push(self.blinded(product));
-        }
-        self.commit_values(&products)?;
+        let (cs, workspace, domain) = (self.cs, self.workspace, self.domain);
+        let kept = self.kept(cs.permutation_products())?;
+        let (tails, blinds) = self.draw_products(cs.permutation_products());
+        let make = || {
+            let set_len = cs.permutation_chunk();
+            let (mut first, mut delta_start) = (Scalar::from(1u64), Scalar::from(1u64));
+            let mut products = Vec::with_capacity(tails.len());
+            let sets = cs.permuted.chunks(set_len).zip(sigmas.chunks(set_len));
+            for ((permuted, sigmas), tail) in sets.zip(&tails) {
+                let set = ProductSet {
+                    values: permuted.iter().map(|column| values.column(*column)).collect(),
+                    sigmas: sigmas.iter().collect(),
+                    beta,
+                    gamma,
+                    delta_start,
+                    delta: domain.delta,
+                    omega: domain.omega,
+                };
+                let (product, last) = grand_product(workspace, &set, domain.rows(), first, tail)?;
+                first = last;
+                permuted.iter().for_each(|_| delta_start *= domain.delta);
+                products.push(product);
+            }
+            Ok(products)
+        };
+        let products = self.round(Basis::Lagrange, blinds, kept, make)?;
         self.all_to_coefficients(products)
     }
 
@@ -230,31 +265,22 @@ impl Prover<'_> {
         beta: Scalar,
         gamma: Scalar,
     ) -> Result<Vec<Lookup>> {
-        let (mut products, mut permuted) = (
-            Vec::with_capacity(lookups.len()),
-            Vec::with_capacity(lookups.len()),
-        );
-        for lookup in lookups {
-            let tail = scalars(self.cs.blinding_factors, self.protocol);
-            let Permuted {
-                input,
-                table,
-                permuted: sides,
-            } = lookup;
-            let product = lookup_argument::product(
-                self.workspace,
-                &input,
-                &table,
-                &sides[0].column,
-                &sides[1].column,
-                beta,
-                gamma,
-                &tail,
-            )?;
-            products.push(self.blinded(product));
-            permuted.push(sides);
-        }
-        self.commit_values(&products)?;
+        let workspace = self.workspace;
+        let kept = self.kept(lookups.len())?;
+        let (tails, blinds) = self.draw_products(lookups.len());
+        let split = |lookup: Permuted| ((lookup.input, lookup.table), lookup.permuted);
+        let (compressed, permuted): (Vec<_>, Vec<_>) = lookups.into_iter().map(split).unzip();
+        let make = || {
+            let lookups = compressed.into_iter().zip(&permuted).zip(&tails);
+            let product = |(((input, table), [a, s]), tail): ((_, &[Blinded; 2]), &Vec<Scalar>)| {
+                let permuted = (&a.column, &s.column);
+                lookup_argument::product(
+                    workspace, &input, &table, permuted.0, permuted.1, beta, gamma, tail,
+                )
+            };
+            Ok(lookups.map(product).collect::<spillproof::Result<_>>()?)
+        };
+        let products = self.round(Basis::Lagrange, blinds, kept, make)?;
         let to_coefficients = |(product, [input, table]): (Blinded, [Blinded; 2])| {
             Ok(Lookup {
                 input: self.to_coefficients(input)?,
@@ -265,21 +291,14 @@ impl Prover<'_> {
         products.into_iter().zip(permuted).map(to_coefficients).collect()
     }
 
-    /// Draws a blind.
-    fn blinded(&mut self, column: Column<Scalar>) -> Blinded {
-        Blinded {
-            column,
-            blind: self.protocol.scalar(),
-        }
-    }
-
-    /// Commits to columns of values together, as many at a time as the budget has room for, and hashes the commitments.
-    fn commit_values(&mut self, values: &[Blinded]) -> Result<()> {
-        if values.is_empty() {
-            return Ok(());
-        }
-        let commitments = self.protocol.commit_lagrange(values)?;
-        Ok(self.protocol.write_points(&commitments)?)
+    /// The last rows of so many products, and their blinds, drawn in halo2's order: for each its rows, then its blind.
+    fn draw_products(&mut self, products: usize) -> (Vec<Vec<Scalar>>, Vec<Scalar>) {
+        let rows = self.cs.blinding_factors;
+        let draws = (0..products).map(|_| {
+            let tail = scalars(rows, self.rounds.protocol);
+            (tail, self.rounds.protocol.scalar())
+        });
+        draws.unzip()
     }
 
     /// Values to coefficients; the values go.
@@ -303,49 +322,57 @@ impl Prover<'_> {
     fn random_polynomial(&mut self) -> Result<Blinded> {
         let _step = step!(self.workspace, "random polynomial");
         let (workspace, rows) = (self.workspace, self.domain.rows());
+        let kept = self.kept(1)?;
         let column = workspace.run_here(|| {
-            let mut writer = Writer::scratch(workspace, "random polynomial", rows, Placement::Auto)?;
+            // What is kept is drawn too, so that later draws are the same.
+            let mut writer = match kept {
+                None => Some(Writer::scratch(
+                    workspace,
+                    "random polynomial",
+                    rows,
+                    Placement::Auto,
+                )?),
+                Some(_) => None,
+            };
             let mut tile = vec![Scalar::from(0u64); rows.min(1 << 12) as usize];
             let mut left = if workspace.is_dry() { 0 } else { rows };
             while left > 0 {
                 let now = left.min(tile.len() as u64) as usize;
-                self.protocol.random_polynomial(&mut tile[..now]);
-                writer.push(&tile[..now])?;
+                self.rounds.protocol.random_polynomial(&mut tile[..now]);
+                if let Some(writer) = &mut writer {
+                    writer.push(&tile[..now])?;
+                }
                 left -= now as u64;
             }
-            writer.finish()
+            writer.map(Writer::finish).transpose()
         })?;
-        let random = [Blinded {
-            column,
-            blind: self.protocol.scalar(),
-        }];
-        let commitments = self.protocol.commit(&random)?;
-        self.protocol.write_points(&commitments)?;
-        let [random] = random;
-        Ok(random)
+        let blinds = scalars(1, self.rounds.protocol);
+        let random = self.round(Basis::Monomial, blinds, kept, || Ok(column.into_iter().collect()))?;
+        let one = || io::Error::other("a round of one column that has none").into();
+        random.into_iter().next().ok_or_else(one)
     }
 
     /// The pieces of h, committed to.
     fn quotient(&mut self, circuits: &[Polynomials], challenges: &Challenges) -> Result<Vec<Blinded>> {
-        let pieces = {
+        let kept = self.kept(self.domain.cosets.pieces)?;
+        let pieces = if let Some(kept) = &kept {
+            self.rounds.columns(self.workspace, kept, self.domain.rows())?
+        } else {
             let _step = step!(self.workspace, "quotient");
             let (columns, numerator) = self.numerator(circuits, challenges)?;
             let mut sources: Vec<Source<'_, Scalar>> = columns.iter().map(Source::Coefficients).collect();
             sources.extend([Source::Identity, Source::FirstLagrange]);
             let cosets = &self.domain.cosets;
-            let pieces = match self.quotient_tile_rows {
+            match self.quotient_tile_rows {
                 None => quotient(self.workspace, &sources, &numerator, cosets),
                 Some(rows) => quotient_in_tiles(self.workspace, &sources, &numerator, cosets, rows),
-            }?;
-            let blinded = |column| Blinded {
-                column,
-                blind: self.protocol.scalar(),
-            };
-            pieces.into_iter().map(blinded).collect::<Vec<_>>()
+            }?
         };
+        let blinds = scalars(pieces.len(), self.rounds.protocol);
+        let pieces = blinded(pieces, blinds);
         let _step = step!(self.workspace, "commit quotient");
-        let commitments = self.protocol.commit(&pieces)?;
-        self.protocol.write_points(&commitments)?;
+        self.rounds
+            .commit(self.workspace, Basis::Monomial, &pieces, kept)?;
         Ok(pieces)
     }
 
@@ -371,7 +398,7 @@ impl Prover<'_> {
 
     /// Evaluations, and the opening of everything.
     fn open(self, circuits: &[Polynomials], pieces: Vec<Blinded>, random: Blinded) -> Result<()> {
-        let x = self.protocol.transcript().challenge();
+        let x = self.rounds.challenge()?;
         let step = step!(self.workspace, "evaluations");
         let h = self.recombined(pieces, x.pow([self.domain.rows()]))?;
         let unhidden = |columns: Vec<_>| columns.into_iter().map(Blinded::unhidden).collect::<Vec<_>>();
@@ -379,7 +406,7 @@ impl Prover<'_> {
             unhidden(self.key.fixed_polynomials()?),
             unhidden(self.key.sigma_polynomials()?),
         );
-        let order = Order::new(self.cs, self.domain, x, self.protocol.opens_instances());
+        let order = Order::new(self.cs, self.domain, x, self.rounds.protocol.opens_instances());
         let fixed = order.cells(&self.cs.fixed_queries, &fixed);
         let sigmas: Vec<_> = sigmas.iter().map(|poly| (poly, x)).collect();
         let [mut evaluated, products] = order.evaluations(circuits);
@@ -392,7 +419,8 @@ impl Prover<'_> {
         let evaluations = Evaluations::of(&evaluated)?;
         evaluated.pop();
         for at in evaluated {
-            self.protocol.transcript().write_scalar(evaluations.value(at))?;
+            let transcript = self.rounds.protocol.transcript();
+            transcript.write_scalar(evaluations.value(at))?;
         }
         drop(step);
 
@@ -400,7 +428,7 @@ impl Prover<'_> {
         let queries = queries.chain(fixed).chain(sigmas).chain([(&h, x), (&random, x)]);
         let _step = step!(self.workspace, "opening");
         let opening = evaluations.opening(queries);
-        self.protocol.open(&opening).map_err(Error::Opening)
+        self.rounds.protocol.open(&opening).map_err(Error::Opening)
     }
 
     /// `h` from its pieces, at `xn = x^n`: the polynomial that agrees with it at x.

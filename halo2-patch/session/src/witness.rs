@@ -20,6 +20,7 @@ use crate::domain::Domain;
 use crate::error::Result;
 use crate::input::{Values, padded_column};
 use crate::protocol::{Blinded, Protocol, Randomness};
+use crate::rounds::{Basis, Rounds};
 
 /// That cells are not checked is said once.
 static WARNED: Once = Once::new();
@@ -70,6 +71,23 @@ pub trait AdviceSource {
     fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>>;
 }
 
+/// Advice of phases that were kept: no column is asked for.
+struct Kept;
+
+impl AdviceSource for Kept {
+    fn assigned(&mut self) -> Result<()> {
+        Err(not_kept())
+    }
+
+    fn column(&mut self, _: &Workspace, _: usize, _: &[Scalar]) -> Result<Column<Scalar>> {
+        Err(not_kept())
+    }
+}
+
+fn not_kept() -> crate::Error {
+    io::Error::other("a phase of the witness that was not kept").into()
+}
+
 /// The advice of one circuit, committed to phase by phase.
 pub struct Witness<'a> {
     workspace: &'a Workspace,
@@ -115,7 +133,7 @@ impl<'a> Witness<'a> {
         &mut self,
         advice: &mut dyn AdviceSource,
         challenges: &mut [Option<Scalar>],
-        protocol: &mut dyn Protocol,
+        rounds: &mut Rounds<'_>,
     ) -> Result<()> {
         let (phase, rows) = (self.phase, self.domain.rows());
         let of_phase = |phases: &[usize]| -> Vec<usize> {
@@ -132,27 +150,28 @@ impl<'a> Witness<'a> {
             phase = phase,
             columns = columns.len()
         );
-        advice.assigned()?;
         if phase == 0 {
-            self.absorb_instances(protocol)?;
+            self.absorb_instances(rounds.protocol)?;
         }
-        let (tails, blinds) = draw(columns.len(), self.cs.unusable_rows(), protocol);
-        let mut made = Vec::with_capacity(columns.len());
-        for ((&index, tail), blind) in columns.iter().zip(tails).zip(blinds) {
-            let column = advice.column(self.workspace, index, &tail)?;
-            debug_assert_eq!(column.len(), rows);
-            made.push(Blinded { column, blind });
-        }
-        let commitments = protocol.commit_lagrange(&made)?;
-        protocol.write_points(&commitments)?;
+        let kept = rounds.kept()?;
+        let (tails, blinds) = draw(columns.len(), self.cs.unusable_rows(), rounds.protocol);
+        let made = match &kept {
+            Some(kept) => rounds.columns(self.workspace, kept, rows)?,
+            None => {
+                advice.assigned()?;
+                let made = columns.iter().zip(&tails);
+                made.map(|(&index, tail)| advice.column(self.workspace, index, tail))
+                    .collect::<Result<_>>()?
+            }
+        };
+        debug_assert!(made.iter().all(|column| column.len() == rows));
+        let made = blinded(made, blinds);
+        rounds.commit(self.workspace, Basis::Lagrange, &made, kept)?;
         for (&index, column) in columns.iter().zip(made) {
             self.committed[index] = Some(column);
         }
         for index in of_phase(&self.cs.challenge_phases) {
-            if challenges[index]
-                .replace(protocol.transcript().challenge())
-                .is_some()
-            {
+            if challenges[index].replace(rounds.challenge()?).is_some() {
                 let message =
                     "a challenge of a phase that several circuits have: it would be drawn once for each";
                 return Err(io::Error::other(message).into());
@@ -160,6 +179,20 @@ impl<'a> Witness<'a> {
         }
         self.phase += 1;
         Ok(())
+    }
+
+    /// Ends all phases without a circuit, if an earlier run has kept them; `false` if it has not.
+    ///
+    /// # Errors
+    /// As [`Self::commit_phase`].
+    pub fn take_kept(&mut self, challenges: &mut [Option<Scalar>], rounds: &mut Rounds<'_>) -> Result<bool> {
+        if rounds.left() < self.cs.phases() {
+            return Ok(false);
+        }
+        while self.phase < self.cs.phases() {
+            self.commit_phase(&mut Kept, challenges, rounds)?;
+        }
+        Ok(true)
     }
 
     /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them.
@@ -185,6 +218,12 @@ impl<'a> Witness<'a> {
     pub fn into_columns(self) -> Vec<Blinded> {
         self.committed.into_iter().flatten().collect()
     }
+}
+
+/// Columns with their blinds.
+pub(crate) fn blinded(columns: Vec<Column<Scalar>>, blinds: Vec<Scalar>) -> Vec<Blinded> {
+    let both = columns.into_iter().zip(blinds);
+    both.map(|(column, blind)| Blinded { column, blind }).collect()
 }
 
 /// Random values for the last rows of `columns` columns, and a blind for each, drawn in halo2's order.

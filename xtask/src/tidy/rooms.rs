@@ -28,10 +28,7 @@ const ROOMS: &[Room] = &[
         "plonkish",
         &["budget", "storage", "dry", "tier", "column", "kernels", "stream"],
     ),
-    (
-        "session",
-        &["budget", "storage", "tier", "column", "checkpoint"],
-    ),
+    ("session", &["budget", "storage", "tier", "column", "checkpoint"]),
     (
         "commit",
         &[

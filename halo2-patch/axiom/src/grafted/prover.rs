@@ -1,15 +1,17 @@
 //! The prover in a session: the rounds of `spillproof-halo2` over upstream's types. A child of upstream's `plonk::prover`.
 
+use std::io;
 use std::sync::Arc;
 
+use ::spillproof::checkpoint::Checkpoint;
 use ::spillproof::column::{Column, Workspace};
 use ::spillproof::Session;
-use spillproof_halo2::{padded_column, AdviceSource, Blinded, Committed, KeyColumns, Protocol, Scalar};
+use spillproof_halo2::{padded_column, AdviceSource, Blinded, Committed, KeyColumns, Rounds, Scalar};
 
 use super::witness::spillproof_witness::{synthesize, Begun};
 use super::*;
 use crate::spillproof::convert::Foreign;
-use crate::spillproof::protocol::Outside;
+use crate::spillproof::protocol::{Generator, Outside};
 use crate::spillproof::values::column;
 use crate::spillproof::verify::{Recording, Watch};
 
@@ -37,10 +39,16 @@ where
     let watch = Watch::begin(session, &pk.vk, jobs, circuits.len(), P::SPILLPROOF_CHECK.is_some())?;
     let mut recording = watch.recording(transcript);
     let begun = Begun::new(session, pk, circuits.len(), instances, &mut recording)?;
-    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, &mut rng, &mut recording);
-    let (advice, challenges) = synthesize(&begun, pk, circuits, instances, &mut outside)?;
-    prove(begun, pk, advice, challenges, &mut outside)?;
-    watch.verify::<Scheme, T>(P::SPILLPROOF_CHECK, params, &pk.vk, instances, recording)
+    let checkpoint = begun.checkpoint::<P>(pk, &mut rng)?;
+    let rng = Generator::of(&mut rng, checkpoint.as_ref());
+    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, rng, &mut recording);
+    let mut rounds = Rounds::new(&mut outside, checkpoint);
+    let (advice, challenges) = synthesize(&begun, pk, circuits, instances, &mut rounds)?;
+    prove(begun, pk, advice, challenges, &mut rounds)?;
+    let checkpoint = rounds.into_checkpoint();
+    let verified = watch.verify::<Scheme, T>(P::SPILLPROOF_CHECK, params, &pk.vk, instances, recording);
+    finish(checkpoint)?;
+    verified
 }
 
 /// [`super::create_proof_from_advice`], in a session.
@@ -79,16 +87,30 @@ where
     let watch = Watch::begin(session, &pk.vk, jobs, 1, P::SPILLPROOF_CHECK.is_some())?;
     let mut recording = watch.recording(transcript);
     let begun = Begun::new(session, pk, 1, &[instances], &mut recording)?;
-    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, &mut rng, &mut recording);
+    let checkpoint = begun.checkpoint::<P>(pk, &mut rng)?;
+    let rng = Generator::of(&mut rng, checkpoint.as_ref());
+    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, rng, &mut recording);
+    let mut rounds = Rounds::new(&mut outside, checkpoint);
     let mut given = Given { columns: advice, usable_rows: rows - (meta.blinding_factors() + 1) };
     let mut challenges = vec![None; meta.num_challenges];
     let mut witness = begun.witness(0);
-    witness.commit_phase(&mut given, &mut challenges, &mut outside)?;
+    witness.commit_phase(&mut given, &mut challenges, &mut rounds)?;
     let advice = vec![witness.into_columns()];
     let challenges: Vec<_> = challenges.into_iter().flatten().collect();
     assert_eq!(challenges.len(), meta.num_challenges);
-    prove(begun, pk, advice, challenges, &mut outside)?;
-    watch.verify::<Scheme, T>(P::SPILLPROOF_CHECK, params, &pk.vk, &[instances], recording)
+    prove(begun, pk, advice, challenges, &mut rounds)?;
+    let checkpoint = rounds.into_checkpoint();
+    let verified = watch.verify::<Scheme, T>(P::SPILLPROOF_CHECK, params, &pk.vk, &[instances], recording);
+    finish(checkpoint)?;
+    verified
+}
+
+/// Whether the proof verifies or not, its random values are in a transcript now.
+fn finish(checkpoint: Option<Checkpoint>) -> Result<(), Error> {
+    match checkpoint {
+        Some(checkpoint) => Ok(checkpoint.finish().map_err(io::Error::other)?),
+        None => Ok(()),
+    }
 }
 
 /// From committed advice to the end.
@@ -97,7 +119,7 @@ fn prove<C: CurveAffine>(
     pk: &ProvingKey<C>,
     advice: Vec<Vec<Blinded>>,
     challenges: Vec<Scalar>,
-    protocol: &mut dyn Protocol,
+    rounds: &mut Rounds<'_>,
 ) -> Result<(), Error> {
     let Begun { session, cs, domain, instance, .. } = begun;
     let circuits = instance.into_iter().zip(advice);
@@ -108,7 +130,7 @@ fn prove<C: CurveAffine>(
         cs: &cs,
         domain: &domain,
         key: &Key(pk),
-        protocol,
+        rounds,
     };
     prover.prove(circuits, challenges).map_err(Into::into)
 }

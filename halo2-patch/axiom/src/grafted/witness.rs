@@ -3,15 +3,17 @@
 use std::io;
 use std::sync::Arc;
 
+use ::spillproof::checkpoint::{Checkpoint, Terms};
 use ::spillproof::Session;
-use spillproof_halo2::{instance_columns, Blinded, Domain, InstanceColumns, Protocol, Scalar, Values};
+use spillproof_halo2::{instance_columns, statement, Blinded, Domain, InstanceColumns, Rounds, Scalar, Values};
 
 use super::*;
 use crate::spillproof::or_panic;
 use crate::spillproof::cells::AdviceCells;
 use crate::spillproof::circuit;
-use crate::spillproof::convert::{foreign, Foreign};
-use crate::spillproof::protocol::Outside;
+use crate::spillproof::convert::{foreign, scalar, Foreign};
+use crate::spillproof::protocol::{Generator, Outside};
+use crate::spillproof::reproducible;
 use crate::spillproof::values::from_column;
 
 /// A proof that has begun: the instances' shape is checked, the verifying key hashed, the instance columns made.
@@ -58,6 +60,30 @@ impl<'b> Begun<'b> {
         })
     }
 
+    /// The proof's checkpoint, if the session keeps any: that of an earlier run, or a new one.
+    pub(in crate::plonk) fn checkpoint<P>(
+        &self,
+        pk: &ProvingKey<impl CurveAffine>,
+        rng: &mut impl RngCore,
+    ) -> Result<Option<Checkpoint>, Error> {
+        let Some(checkpoints) = self.session.checkpoints() else {
+            return Ok(None);
+        };
+        let scheme = std::any::type_name::<P>();
+        let terms = Terms {
+            statement: statement(scalar(&pk.vk.transcript_repr), &self.domain, scheme, &self.public),
+            draws_are_the_callers: reproducible(),
+        };
+        let workspace = self.session.workspace();
+        let entropy = |bytes: &mut [u8; 32]| {
+            if !terms.draws_are_the_callers {
+                rng.fill_bytes(bytes);
+            }
+        };
+        let checkpoint = checkpoints.begin(workspace, &terms, entropy);
+        Ok(Some(checkpoint.map_err(io::Error::other)?))
+    }
+
     /// The witness of a circuit.
     pub(in crate::plonk) fn witness(&self, circuit: usize) -> spillproof_halo2::Witness<'_> {
         spillproof_halo2::Witness::new(
@@ -76,7 +102,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
     pk: &ProvingKey<C>,
     circuits: &[ConcreteCircuit],
     instances: &[&[&[C::Scalar]]],
-    protocol: &mut dyn Protocol,
+    rounds: &mut Rounds<'_>,
 ) -> Result<(Vec<Vec<Blinded>>, Vec<Scalar>), Error> {
     let meta = &pk.vk.cs;
     let mut configured = ConstraintSystem::default();
@@ -94,14 +120,19 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
     let mut challenges = vec![None; meta.num_challenges];
     let mut advice = Vec::with_capacity(circuits.len());
     for (index, (circuit, instances)) in circuits.iter().zip(instances).enumerate() {
+        let mut witness = begun.witness(index);
+        if witness.take_kept(&mut challenges, rounds)? {
+            advice.push(witness.into_columns());
+            continue;
+        }
         let mut synthesis = Synthesis {
             k: begun.domain.log_n,
             usable_rows: begun.domain.rows() as usize - begun.cs.unusable_rows(),
             cells: AdviceCells::new(begun.session.workspace(), &begun.cs, &begun.domain)?,
-            witness: begun.witness(index),
+            witness,
             instances,
             challenges: &mut challenges,
-            protocol: &mut *protocol,
+            rounds,
         };
         // A circuit may end its phases itself, and is then synthesised once.
         while synthesis.witness.phase() < phases {
@@ -149,8 +180,10 @@ where
 {
     let _pinned = session.pin();
     let begun = Begun::new(session, pk, circuits.len(), instances, transcript)?;
-    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, &mut rng, transcript);
-    let (advice, challenges) = synthesize(&begun, pk, circuits, instances, &mut outside)?;
+    let rng = Generator::of(&mut rng, None);
+    let mut outside = Outside::<Scheme, P, E, _, _>::new(params, rng, transcript);
+    let mut rounds = Rounds::new(&mut outside, None);
+    let (advice, challenges) = synthesize(&begun, pk, circuits, instances, &mut rounds)?;
     let instance = begun.instance.into_iter().map(|InstanceColumns { values, polynomials }| InstanceSingle {
         instance_values: values.into_iter().map(from_column).collect(),
         instance_polys: polynomials.into_iter().map(from_column).collect(),
@@ -168,17 +201,17 @@ where
 }
 
 /// Takes the circuit's assignments, and commits to a phase's columns when it ends.
-struct Synthesis<'b, F> {
+struct Synthesis<'b, 'p, F> {
     k: u32,
     usable_rows: usize,
     cells: AdviceCells<F>,
     witness: spillproof_halo2::Witness<'b>,
     instances: &'b [&'b [F]],
     challenges: &'b mut [Option<Scalar>],
-    protocol: &'b mut dyn Protocol,
+    rounds: &'b mut Rounds<'p>,
 }
 
-impl<F: Field> Assignment<F> for Synthesis<'_, F> {
+impl<F: Field> Assignment<F> for Synthesis<'_, '_, F> {
     fn enter_region<NR, N>(&mut self, _: N)
     where
         NR: Into<String>,
@@ -256,7 +289,7 @@ impl<F: Field> Assignment<F> for Synthesis<'_, F> {
         if self.witness.phase() >= 3 {
             panic!("The API only supports 3 phases right now");
         }
-        let ended = self.witness.commit_phase(&mut self.cells.cells, self.challenges, self.protocol);
+        let ended = self.witness.commit_phase(&mut self.cells.cells, self.challenges, self.rounds);
         or_panic(ended.map_err(io::Error::from));
     }
 }

@@ -37,6 +37,9 @@
 //! part where `SPILLPROOF_GPU` (`auto`, `off`, `all`, numbers), `SPILLPROOF_VRAM`, `SPILLPROOF_PINNED` and `SPILLPROOF_OFFLOAD` (`measured`,
 //! `always`) say so, or [`UseGpu`]; proofs are the same bytes, and are verified before they are returned ([`verify`]).
 //!
+//! With `SPILLPROOF_CHECKPOINT=DIR`, and a key in `SPILLPROOF_CHECKPOINT_KEY_FILE` or `SPILLPROOF_CHECKPOINT_KEY`, a proof keeps its rounds in
+//! DIR, and after a crash the same call goes on from there ([`Checkpoints`]).
+//!
 //! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
 //! warns, and stock is built. Name something from this module, and that is a compile error instead:
 //!
@@ -72,6 +75,9 @@ use std::io;
 use std::sync::{Arc, Once};
 
 pub use ::spillproof::budget::ByteSize;
+pub use ::spillproof::checkpoint::{
+    CheckpointKey, Checkpoints, CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CHECKPOINT_VARIABLE,
+};
 pub use ::spillproof::column::Scratch;
 pub use ::spillproof::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, MEMORY_VARIABLE, OFFLOAD_VARIABLE,

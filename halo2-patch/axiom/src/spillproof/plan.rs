@@ -43,7 +43,8 @@ use crate::plonk::ConstraintSystem;
 /// disk can't be measured.
 pub fn plan(session: &Session, cs: &ConstraintSystem<Fr>, k: u32, scheme: OpeningScheme) -> Result<Plan> {
     let rates = Rates::measure(session.workspace())?;
-    shape(cs, k, 1, scheme).plan(session.budget().limit_bytes(), session.threads(), &rates)
+    let shape = shape(cs, k, 1, scheme).keeping_rounds(session.checkpoints().is_some());
+    shape.plan(session.budget().limit_bytes(), session.threads(), &rates)
 }
 
 /// The smallest budget in which keys and a proof of `circuits` such circuits can be made, by whichever scheme.
@@ -52,13 +53,15 @@ pub(crate) fn minimum_bytes(
     k: u32,
     circuits: usize,
     threads: usize,
+    keeps_rounds: bool,
 ) -> Result<u64> {
     /// More than any circuit takes.
     const ENOUGH: u64 = 1 << 45;
     [OpeningScheme::Shplonk, OpeningScheme::Gwc]
         .into_iter()
         .try_fold(0, |most, scheme| {
-            let plan = shape(cs, k, circuits, scheme).plan(ENOUGH, threads, &Rates::default())?;
+            let shape = shape(cs, k, circuits, scheme).keeping_rounds(keeps_rounds);
+            let plan = shape.plan(ENOUGH, threads, &Rates::default())?;
             Ok(plan.smallest_budget_bytes.max(most))
         })
 }
@@ -76,7 +79,8 @@ pub(crate) fn rehearse(
 ) -> Result<()> {
     let mut growth_bytes = 0;
     for scheme in [OpeningScheme::Shplonk, OpeningScheme::Gwc] {
-        let shape = shape(cs, k, circuits, scheme).0;
+        let keeps_rounds = task.session().checkpoints().is_some();
+        let shape = shape(cs, k, circuits, scheme).keeping_rounds(keeps_rounds).0;
         growth_bytes = shape.rehearse::<AdviceCell>(task, phase)?.max(growth_bytes);
     }
     check_room(task, phase, growth_bytes)
@@ -97,10 +101,18 @@ pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: Opening
         domain: domain_of::<Fr>(k, degree),
         circuits,
         scheme,
+        keeps_rounds: false,
     })
 }
 
 impl Shape {
+    /// Proofs whose rounds are kept in a checkpoint, or not; they are not, unless it is said.
+    #[must_use]
+    pub fn keeping_rounds(mut self, keeps_rounds: bool) -> Self {
+        self.0.keeps_rounds = keeps_rounds;
+        self
+    }
+
     /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet.
     ///
     /// # Errors

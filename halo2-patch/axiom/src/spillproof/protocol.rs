@@ -3,10 +3,12 @@
 use std::io;
 use std::marker::PhantomData;
 
+use ::spillproof::checkpoint::Checkpoint;
 use ff::Field;
 use group::Curve;
 use halo2curves::CurveAffine;
-use rand_core::RngCore;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{RngCore, SeedableRng};
 use spillproof_halo2::{Blinded, Opening, Point, Protocol, Randomness, Result, Scalar, Transcript};
 
 use super::convert::{foreign, foreign_point, point, scalar};
@@ -52,16 +54,71 @@ impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> Transcrip
     }
 }
 
+/// Where a proof's random values come from.
+pub(crate) enum Generator<'r, R> {
+    /// The caller's.
+    Callers(&'r mut R),
+    /// One of a seed that a checkpoint has: whoever goes on from it draws the same values.
+    Seeded(Box<ChaCha20Rng>),
+}
+
+impl<'r, R: RngCore> Generator<'r, R> {
+    /// That of a proof with this checkpoint.
+    pub(crate) fn of(callers: &'r mut R, checkpoint: Option<&Checkpoint>) -> Self {
+        match checkpoint {
+            Some(checkpoint) if !reproducible() => {
+                let rng = ChaCha20Rng::from_seed(*checkpoint.seed());
+                Self::Seeded(Box::new(rng))
+            }
+            _ => Self::Callers(callers),
+        }
+    }
+}
+
+impl<R: RngCore> RngCore for Generator<'_, R> {
+    fn next_u32(&mut self) -> u32 {
+        match self {
+            Self::Callers(rng) => rng.next_u32(),
+            Self::Seeded(rng) => rng.next_u32(),
+        }
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        match self {
+            Self::Callers(rng) => rng.next_u64(),
+            Self::Seeded(rng) => rng.next_u64(),
+        }
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        match self {
+            Self::Callers(rng) => rng.fill_bytes(bytes),
+            Self::Seeded(rng) => rng.fill_bytes(bytes),
+        }
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> std::result::Result<(), rand_core::Error> {
+        match self {
+            Self::Callers(rng) => rng.try_fill_bytes(bytes),
+            Self::Seeded(rng) => rng.try_fill_bytes(bytes),
+        }
+    }
+}
+
 /// All that a proof talks to: `P` opens, over the scheme's parameters.
 pub(crate) struct Outside<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> {
     params: &'params Scheme::ParamsProver,
-    rng: &'o mut R,
+    rng: Generator<'o, R>,
     transcript: Written<'o, Scheme::Curve, E, T>,
     _marker: PhantomData<P>,
 }
 
 impl<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> Outside<'o, 'params, Scheme, P, E, R, T> {
-    pub(crate) fn new(params: &'params Scheme::ParamsProver, rng: &'o mut R, transcript: &'o mut T) -> Self {
+    pub(crate) fn new(
+        params: &'params Scheme::ParamsProver,
+        rng: Generator<'o, R>,
+        transcript: &'o mut T,
+    ) -> Self {
         Self {
             params,
             rng,
@@ -73,18 +130,18 @@ impl<'o, 'params, Scheme: CommitmentScheme, P, E, R, T> Outside<'o, 'params, Sch
 
 impl<Scheme: CommitmentScheme, P, E, R: RngCore, T> Randomness for Outside<'_, '_, Scheme, P, E, R, T> {
     fn scalar(&mut self) -> Scalar {
-        scalar(&Scheme::Scalar::random(&mut *self.rng))
+        scalar(&Scheme::Scalar::random(&mut self.rng))
     }
 
-    /// From the caller's generator if the reproducible switch is on, else from the thread's.
+    /// From the caller's generator if the reproducible switch is on, else from a checkpoint's, else from the thread's.
     fn random_polynomial(&mut self, coefficients: &mut [Scalar]) {
         fn draw<F: Field>(coefficients: &mut [Scalar], mut rng: impl RngCore) {
             coefficients
                 .iter_mut()
                 .for_each(|coefficient| *coefficient = scalar(&F::random(&mut rng)));
         }
-        if reproducible() {
-            draw::<Scheme::Scalar>(coefficients, &mut *self.rng);
+        if reproducible() || matches!(self.rng, Generator::Seeded(_)) {
+            draw::<Scheme::Scalar>(coefficients, &mut self.rng);
         } else {
             draw::<Scheme::Scalar>(coefficients, rand::thread_rng());
         }
@@ -132,7 +189,7 @@ where
             blind: Blind(foreign(query.blind)),
         });
         let queries: Vec<_> = queries.collect();
-        P::new(self.params).create_proof(&mut *self.rng, &mut *self.transcript.inner, queries)
+        P::new(self.params).create_proof(&mut self.rng, &mut *self.transcript.inner, queries)
     }
 }
 

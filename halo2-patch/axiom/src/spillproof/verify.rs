@@ -401,11 +401,11 @@ pub(crate) fn admit<F: Field>(
 ) -> io::Result<Task> {
     // There are sessions over BN254 only.
     let cs = (cs as &dyn Any).downcast_ref::<ConstraintSystem<Fr>>().cloned();
-    let threads = session.threads();
+    let (threads, keeps_rounds) = (session.threads(), session.checkpoints().is_some());
     let minimum_bytes = {
         let cs = cs.clone();
         move || match &cs {
-            Some(cs) => minimum_bytes(cs, k, circuits, threads),
+            Some(cs) => minimum_bytes(cs, k, circuits, threads, keeps_rounds),
             None => Ok(u64::MAX),
         }
     };

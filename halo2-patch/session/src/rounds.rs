@@ -1,0 +1,294 @@
+//! Rounds of a proof that may be kept: what goes to the transcript, and can be gone on from after a crash ([`spillproof::checkpoint`]).
+//!
+//! A round draws its random values, makes columns and commits to them. If it is kept, the columns are written and a note is synced before
+//! the commitments go to the transcript; each challenge is noted too. A later run draws the same values, finds the notes of the rounds that
+//! were kept, and writes their commitments again; their columns are read from where they were kept, and what made them is left out. Draws
+//! and challenges are compared with the notes.
+//!
+//! ```text
+//! note of a challenge   0 | challenge
+//! note of a round       1 | key of its files | digest of its blinds | commitments
+//! ```
+//!
+//! Memory: the commitments of one round.
+
+use spillproof::checkpoint::{Checkpoint, RoundKey, rehearse_keep};
+use spillproof::column::{Column, Element, Workspace};
+use spillproof::step;
+
+use crate::curve::{Point, Scalar};
+use crate::domain::Domain;
+use crate::error::Result;
+use crate::input::Values;
+use crate::protocol::{Blinded, Protocol};
+
+const CHALLENGE: u8 = 0;
+const ROUND: u8 = 1;
+const DIGEST_BYTES: usize = 32;
+
+/// The protocol of a proof, and what is kept of its rounds.
+pub struct Rounds<'p> {
+    pub(crate) protocol: &'p mut dyn Protocol,
+    keeping: Keeping,
+    /// How many there were.
+    count: usize,
+}
+
+/// What is kept.
+enum Keeping {
+    Nothing,
+    /// All rounds, in a dry run.
+    Dry,
+    In(Box<Checkpoint>),
+}
+
+/// In which basis a round commits to its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Basis {
+    Lagrange,
+    Monomial,
+}
+
+/// A round that an earlier run has kept.
+pub(crate) struct Kept {
+    round: usize,
+    key: RoundKey,
+    draws: [u8; DIGEST_BYTES],
+    commitments: Vec<Point>,
+}
+
+impl<'p> Rounds<'p> {
+    /// Rounds of a proof, kept in `checkpoint` if there is one.
+    pub fn new(protocol: &'p mut dyn Protocol, checkpoint: Option<Checkpoint>) -> Self {
+        let keeping = match checkpoint {
+            None => Keeping::Nothing,
+            Some(checkpoint) => Keeping::In(Box::new(checkpoint)),
+        };
+        let rounds = Self {
+            protocol,
+            keeping,
+            count: 0,
+        };
+        let kept = rounds.left() as u64;
+        if kept > 0 {
+            tracing::info!(target: "spillproof::step", resumed_rounds = kept, "the proof goes on from its checkpoint");
+        }
+        rounds
+    }
+
+    /// Rounds of a dry run, in which keeping takes what it would take.
+    pub(crate) fn dry(protocol: &'p mut dyn Protocol, are_kept: bool) -> Self {
+        let keeping = match are_kept {
+            true => Keeping::Dry,
+            false => Keeping::Nothing,
+        };
+        Self {
+            protocol,
+            keeping,
+            count: 0,
+        }
+    }
+
+    /// The checkpoint, after the last round.
+    pub fn into_checkpoint(self) -> Option<Checkpoint> {
+        match self.keeping {
+            Keeping::In(checkpoint) => Some(*checkpoint),
+            Keeping::Nothing | Keeping::Dry => None,
+        }
+    }
+
+    /// How many rounds of an earlier run are still to come.
+    pub(crate) fn left(&self) -> usize {
+        match &self.keeping {
+            Keeping::In(checkpoint) => {
+                let notes = checkpoint.notes();
+                notes.filter(|note| note.first() == Some(&ROUND)).count()
+            }
+            Keeping::Nothing | Keeping::Dry => 0,
+        }
+    }
+
+    /// The next challenge.
+    ///
+    /// # Errors
+    /// [`Differs`](spillproof::error::Checkpoint::Differs) if it is not the one that was kept; the engine's.
+    pub(crate) fn challenge(&mut self) -> Result<Scalar> {
+        let challenge = self.protocol.transcript().challenge();
+        if let Keeping::In(checkpoint) = &mut self.keeping {
+            let mut note = vec![CHALLENGE; 1 + Scalar::BYTES];
+            challenge.encode(&mut note[1..]);
+            match checkpoint.take_note() {
+                None => checkpoint.note(note)?,
+                Some(kept) if kept == note => {}
+                Some(_) => return Err(engines(checkpoint.differs("transcript"))),
+            }
+        }
+        Ok(challenge)
+    }
+
+    /// The next round, if an earlier run has kept it.
+    ///
+    /// # Errors
+    /// [`Differs`](spillproof::error::Checkpoint::Differs) if that run had no round here.
+    pub(crate) fn kept(&mut self) -> Result<Option<Kept>> {
+        let Keeping::In(checkpoint) = &mut self.keeping else {
+            return Ok(None);
+        };
+        let Some(note) = checkpoint.take_note() else {
+            return Ok(None);
+        };
+        let kept = Kept::decode(self.count, &note);
+        let order = || engines(checkpoint.differs("order of rounds, by another version of this program"));
+        kept.ok_or_else(order).map(Some)
+    }
+
+    /// The columns of a round that was kept, of `rows` rows.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub(crate) fn columns(
+        &self,
+        workspace: &Workspace,
+        kept: &Kept,
+        rows: u64,
+    ) -> Result<Vec<Column<Scalar>>> {
+        let Keeping::In(checkpoint) = &self.keeping else {
+            return Ok(Vec::new());
+        };
+        let column = |index| checkpoint.kept(workspace, (kept.round, index), &kept.key, rows);
+        let columns = (0..kept.commitments.len()).map(column);
+        Ok(columns.collect::<spillproof::Result<_>>()?)
+    }
+
+    /// Commits to the columns of a round, or finds that it was done; hashes the commitments.
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's; [`Differs`](spillproof::error::Checkpoint::Differs) if the blinds are not those that were kept.
+    pub(crate) fn commit(
+        &mut self,
+        workspace: &Workspace,
+        basis: Basis,
+        columns: &[Blinded],
+        kept: Option<Kept>,
+    ) -> Result<()> {
+        if columns.is_empty() && kept.is_none() {
+            return Ok(());
+        }
+        let commitments = match (kept, &self.keeping) {
+            (Some(kept), Keeping::In(checkpoint)) => {
+                if kept.draws != digest(columns) || kept.commitments.len() != columns.len() {
+                    return Err(engines(checkpoint.differs("random number generator")));
+                }
+                kept.commitments
+            }
+            _ => {
+                let commitments = match basis {
+                    Basis::Lagrange => self.protocol.commit_lagrange(columns)?,
+                    Basis::Monomial => self.protocol.commit(columns)?,
+                };
+                self.keep(workspace, columns, &commitments)?;
+                commitments
+            }
+        };
+        self.count += 1;
+        Ok(self.protocol.write_points(&commitments)?)
+    }
+
+    /// Keeps a round. When this returns, it is on the disk.
+    fn keep(&mut self, workspace: &Workspace, columns: &[Blinded], commitments: &[Point]) -> Result<()> {
+        let each = columns.iter().map(|blinded| &blinded.column);
+        match &mut self.keeping {
+            Keeping::Nothing => {}
+            Keeping::Dry => rehearse_keep(each)?,
+            Keeping::In(checkpoint) => {
+                let _step = step!(workspace, "checkpoint");
+                let key = checkpoint.keep(self.count, each)?;
+                let kept = Kept {
+                    round: self.count,
+                    key,
+                    draws: digest(columns),
+                    commitments: commitments.to_vec(),
+                };
+                checkpoint.note(kept.encode())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kept {
+    fn encode(&self) -> Vec<u8> {
+        let mut note = [&[ROUND][..], &self.key.to_bytes(), &self.draws].concat();
+        for commitment in &self.commitments {
+            let at = note.len();
+            note.resize(at + Point::BYTES, 0);
+            commitment.encode(&mut note[at..]);
+        }
+        note
+    }
+
+    /// `None` for a note of another kind.
+    fn decode(round: usize, note: &[u8]) -> Option<Self> {
+        let rest = note.strip_prefix(&[ROUND])?;
+        let (key, rest) = rest.split_first_chunk()?;
+        let (draws, points) = rest.split_first_chunk()?;
+        if !points.len().is_multiple_of(Point::BYTES) {
+            return None;
+        }
+        Some(Self {
+            round,
+            key: RoundKey::from_bytes(*key),
+            draws: *draws,
+            commitments: points.chunks_exact(Point::BYTES).map(Point::decode).collect(),
+        })
+    }
+}
+
+/// Of blinds: equal where the same values were drawn.
+fn digest(columns: &[Blinded]) -> [u8; DIGEST_BYTES] {
+    let mut hasher = blake3::Hasher::new();
+    let mut bytes = [0; Scalar::BYTES];
+    for column in columns {
+        column.blind.encode(&mut bytes);
+        hasher.update(&bytes);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// A digest of what a proof is of: the verifying key's own digest, the rows, the scheme, and the instances of each circuit.
+pub fn statement(
+    verifying_key: Scalar,
+    domain: &Domain,
+    scheme: &str,
+    circuits: &[Vec<Box<dyn Values + '_>>],
+) -> [u8; DIGEST_BYTES] {
+    let mut hasher = blake3::Hasher::new_derive_key("spillproof 2026 statement of a halo2 proof");
+    let mut bytes = [0; Scalar::BYTES];
+    verifying_key.encode(&mut bytes);
+    hasher.update(&bytes);
+    let number = |hasher: &mut blake3::Hasher, number: u64| {
+        hasher.update(&number.to_le_bytes());
+    };
+    number(&mut hasher, u64::from(domain.log_n));
+    number(&mut hasher, scheme.len() as u64);
+    hasher.update(scheme.as_bytes());
+    number(&mut hasher, circuits.len() as u64);
+    for columns in circuits {
+        number(&mut hasher, columns.len() as u64);
+        for values in columns {
+            number(&mut hasher, values.len() as u64);
+            let Ok(()) = values.for_each_tile::<std::convert::Infallible>(|tile| {
+                for value in tile {
+                    value.encode(&mut bytes);
+                    hasher.update(&bytes);
+                }
+                Ok(())
+            });
+        }
+    }
+    *hasher.finalize().as_bytes()
+}
+
+fn engines(error: spillproof::error::Checkpoint) -> crate::Error {
+    spillproof::Error::from(error).into()
+}
