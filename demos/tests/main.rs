@@ -1,6 +1,8 @@
 //! The binary and the drop-in as one program: plans held to runs, and runs under a fake device.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod checkpoints;
+mod disks;
 mod failures;
 mod gpu;
 mod gpu_plan;
@@ -9,6 +11,8 @@ mod kills;
 mod plan;
 mod secrets;
 mod srs;
+#[path = "../../core/tests/common/unmount.rs"]
+mod unmount;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -37,13 +41,25 @@ impl<'a> Mounted<'a> {
     }
 }
 
+impl<'a> Mounted<'a> {
+    /// A new file system of `bytes` bytes in the file `image`, made by `mkfs`; `None` where that fails.
+    fn image(mkfs: &str, image: &Path, bytes: u64, place: &'a Path) -> Option<Self> {
+        let file = std::fs::File::create(image).expect("an image");
+        file.set_len(bytes).expect("a sparse file");
+        let mut words = mkfs.split(' ');
+        let mut command = Command::new(words.next()?);
+        command.args(words).arg(image);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let is_made = command.status().is_ok_and(|status| status.success());
+        let arguments = format!("-o loop {}", image.display());
+        is_made.then(|| Self::new(&arguments, place)).flatten()
+    }
+}
+
 impl Drop for Mounted<'_> {
     fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.0).status();
-        assert!(
-            std::thread::panicking() || unmounted.is_ok_and(|status| status.success()),
-            "umount"
-        );
+        let unmounted = unmount::within_patience(self.0);
+        assert!(std::thread::panicking() || unmounted, "umount");
     }
 }
 

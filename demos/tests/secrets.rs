@@ -1,5 +1,5 @@
 //! What can be read of a witness after a run: from the raw image of the scratch disk, and from what the program writes. A control with plain
-//! scratch has to find it.
+//! scratch has to find it. Rounds are kept in checkpoints on that disk too.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -45,26 +45,17 @@ fn found(bytes: &[u8], values: &HashSet<[u8; 32]>) -> usize {
     hits.len()
 }
 
-/// A file system in a file.
-fn mount<'a>(image: &Path, place: &'a Path) -> Option<Mounted<'a>> {
-    let file = std::fs::File::create(image).expect("an image");
-    file.set_len(IMAGE_BYTES).expect("a sparse file");
-    let mut make = Command::new("mkfs.ext4");
-    make.args(["-q", "-F"]).arg(image).stderr(Stdio::null());
-    let is_made = make.status().is_ok_and(|status| status.success());
-    let arguments = format!("-o loop {}", image.display());
-    is_made.then(|| Mounted::new(&arguments, place)).flatten()
-}
-
 #[test]
 fn nothing_of_a_witness_can_be_read_from_the_disk() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let (image, place) = (dir.path().join("image"), dir.path().join("place"));
     let (proof, report) = (dir.path().join("proof"), dir.path().join("report.html"));
+    let key = dir.path().join("key");
     std::fs::create_dir(&place).expect("a folder");
+    std::fs::write(&key, [0x77; 32]).expect("a key");
     let values = witness();
     for (scratch, is_killed) in [("plain", false), ("sealed", false), ("sealed", true)] {
-        let mounted = mount(&image, &place);
+        let mounted = Mounted::image("mkfs.ext4 -q -F", &image, IMAGE_BYTES, &place);
         if mounted.is_none() {
             skipped("a file system in a file cannot be mounted here (needs root and loop devices)");
             return;
@@ -82,6 +73,8 @@ fn nothing_of_a_witness_can_be_read_from_the_disk() {
                 scratch,
                 "--json",
             ])
+            .args(["--checkpoint".as_ref(), place.join("kept").as_os_str()])
+            .args(["--checkpoint-key".as_ref(), key.as_os_str()])
             .args(["--k", &K.to_string(), "--seed", &SEED.to_string()])
             .args([
                 "--dir".as_ref(),

@@ -13,7 +13,7 @@
 //! of which each round's note has a digest), so whoever goes on from a checkpoint, or from a copy of it, makes the same proof of the same
 //! witness: the columns that were committed to come from the checkpoint. Whatever else could differ (key, statement, transcript, generator) is
 //! compared, and refused. When a proof has come out, the checkpoint's number is entered in `used`, and its folder is removed; a copy that is
-//! put back is refused.
+//! put back is refused. A crash in between is no harm: `DIR/STATEMENT/finished` says that the proof is out, and the next run removes the rest.
 //!
 //! Memory: the notes of the earlier run.
 
@@ -43,6 +43,8 @@ pub const CHECKPOINT_VARIABLE: &str = "SPILLPROOF_CHECKPOINT";
 const LOG: &str = "log";
 /// More than a log has: some hundred bytes a column.
 const LOG_BYTES_MAX: u64 = 1 << 28;
+/// The name of an empty file beside the log of a checkpoint of which a proof has come out, until its files are gone.
+const FINISHED: &str = "finished";
 /// The name of the list of used checkpoints.
 const USED: &str = "used";
 const USED_BYTES_MAX: u64 = 1 << 28;
@@ -72,8 +74,7 @@ pub struct Checkpoint {
     /// The folder around it.
     all: Folder,
     log: Log,
-    id: [u8; ID_BYTES],
-    seed: [u8; SEED_BYTES],
+    header: Header,
     /// Of the earlier run, from the next one on.
     notes: VecDeque<Vec<u8>>,
 }
@@ -169,16 +170,22 @@ impl Checkpoints {
         let key = &self.key.0;
         let name = key.derived_for(&[b"name of a folder", &terms.statement]);
         let path = self.dir.join(hex::encode(&name[..ID_BYTES]));
-        let mut folder = workspace.storage.folder(&path)?;
-        if !folder.lock()? {
-            return Err(error::Checkpoint::InUse { folder: path }.into());
-        }
         let all = workspace.storage.folder(&self.dir)?;
-        let log_key = Arc::new(SecretKey::of(
-            &mut key.derived_for(&[b"key of a log    ", &terms.statement]),
-        )?);
-        let (mut log, notes) = Log::open(&folder, LOG, LOG_BYTES_MAX, log_key)?;
-        let mut notes = VecDeque::from(notes);
+        let (folder, mut log, mut notes) = loop {
+            let mut folder = workspace.storage.folder(&path)?;
+            if !folder.lock()? {
+                return Err(error::Checkpoint::InUse { folder: path }.into());
+            }
+            let log_key = Arc::new(SecretKey::of(
+                &mut key.derived_for(&[b"key of a log    ", &terms.statement]),
+            )?);
+            let (log, notes) = Log::open(&folder, LOG, LOG_BYTES_MAX, log_key)?;
+            if !folder.has(FINISHED) {
+                break (folder, log, VecDeque::from(notes));
+            }
+            // A crash came before its files had gone.
+            retire(folder, &all, notes.first().and_then(|text| Header::decode(text)))?;
+        };
         let header = match notes.pop_front() {
             Some(text) => Header::decode(&text).ok_or_else(|| error::Checkpoint::Damaged {
                 file: path.join(LOG),
@@ -191,7 +198,7 @@ impl Checkpoints {
             }
         };
         let used = all.read(USED, USED_BYTES_MAX)?;
-        let id = hex::encode(header.id);
+        let id = header.id_text();
         if used
             .split(|byte| *byte == b'\n')
             .any(|line| line == id.as_bytes())
@@ -209,8 +216,7 @@ impl Checkpoints {
             folder,
             all,
             log,
-            id: header.id,
-            seed: header.seed,
+            header,
             notes,
         })
     }
@@ -224,7 +230,7 @@ impl Checkpoint {
 
     /// The seed of the proof's random values.
     pub fn seed(&self) -> &[u8; SEED_BYTES] {
-        &self.seed
+        &self.header.seed
     }
 
     /// The notes of the earlier run that were not taken yet, in order.
@@ -292,14 +298,22 @@ impl Checkpoint {
     /// A proof has come out, or one that does not verify: the checkpoint is used, and its files go.
     ///
     /// # Errors
-    /// The storage's.
+    /// The storage's. Then a later run may find the checkpoint, and makes the same proof from it.
     pub fn finish(self) -> Result<()> {
-        let line = format!("\n{}\n", hex::encode(self.id));
-        self.all.append(USED, line.as_bytes())?;
-        // Without a log there is nothing to go on from.
-        self.folder.remove(LOG)?;
-        self.all.sync()
+        self.folder.create(FINISHED)?;
+        self.folder.sync()?;
+        retire(self.folder, &self.all, Some(self.header))
     }
+}
+
+/// Enters a finished checkpoint among the used ones, and removes its files.
+fn retire(folder: Folder, all: &Folder, header: Option<Header>) -> Result<()> {
+    if let Some(header) = header {
+        all.append(USED, format!("\n{}\n", header.id_text()).as_bytes())?;
+    }
+    // Without a log there is nothing to go on from.
+    folder.remove(LOG)?;
+    all.sync()
 }
 
 impl RoundKey {
@@ -354,6 +368,11 @@ impl Header {
         let seed = *blake3::keyed_hash(&own, &callers).as_bytes();
         let terms = *terms;
         Self { id, seed, terms }
+    }
+
+    /// As it stands among the used ones.
+    fn id_text(&self) -> String {
+        hex::encode(self.id)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -468,7 +487,13 @@ mod tests {
             }
         };
         copy(&folder, &dir.path().join("copy"));
-        second.finish().unwrap();
+        // A crash between the end of the proof and that of the files.
+        std::fs::write(folder.join(FINISHED), "").unwrap();
+        drop(second);
+        let third = begin(&workspace, dir.path()).unwrap();
+        assert!(third.notes().next().is_none() && *third.seed() != seed);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        third.finish().unwrap();
         assert!(!folder.exists());
         copy(&dir.path().join("copy"), &folder);
         assert!(matches!(

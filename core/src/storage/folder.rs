@@ -105,6 +105,11 @@ impl Folder {
             .map_err(|errno| handle::error(operation, path.display().to_string(), errno))
     }
 
+    /// Whether it has a file of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.path.join(name).exists()
+    }
+
     /// What a small file holds, up to `bytes_max` bytes of it; nothing if there is none.
     pub fn read(&self, name: &str, bytes_max: u64) -> Result<Vec<u8>> {
         let path = self.path.join(name);

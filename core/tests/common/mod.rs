@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 mod skipped;
+mod unmount;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -100,11 +101,8 @@ pub struct Unmount<'a>(&'a Path);
 
 impl Drop for Unmount<'_> {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.0).status();
-        assert!(
-            std::thread::panicking() || status.is_ok_and(|status| status.success()),
-            "umount"
-        );
+        let unmounted = unmount::within_patience(self.0);
+        assert!(std::thread::panicking() || unmounted, "umount");
     }
 }
 

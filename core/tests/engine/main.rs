@@ -15,6 +15,7 @@ mod columns;
 mod copies;
 mod dry;
 mod faults;
+mod forged;
 mod kzg;
 mod library;
 mod mapped;

@@ -148,7 +148,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
                 }
             }
             if synthesis.witness.phase() < phases {
-                synthesis.next_phase();
+                synthesis.end_phase()?;
             }
         }
         advice.push(synthesis.witness.into_columns());
@@ -209,6 +209,15 @@ struct Synthesis<'b, 'p, F> {
     instances: &'b [&'b [F]],
     challenges: &'b mut [Option<Scalar>],
     rounds: &'b mut Rounds<'p>,
+}
+
+impl<F: Field> Synthesis<'_, '_, F> {
+    fn end_phase(&mut self) -> spillproof_halo2::Result<()> {
+        if self.witness.phase() >= 3 {
+            panic!("The API only supports 3 phases right now");
+        }
+        self.witness.commit_phase(&mut self.cells.cells, self.challenges, self.rounds)
+    }
 }
 
 impl<F: Field> Assignment<F> for Synthesis<'_, '_, F> {
@@ -286,10 +295,6 @@ impl<F: Field> Assignment<F> for Synthesis<'_, '_, F> {
     }
 
     fn next_phase(&mut self) {
-        if self.witness.phase() >= 3 {
-            panic!("The API only supports 3 phases right now");
-        }
-        let ended = self.witness.commit_phase(&mut self.cells.cells, self.challenges, self.rounds);
-        or_panic(ended.map_err(io::Error::from));
+        or_panic(self.end_phase().map_err(io::Error::from));
     }
 }

@@ -15,6 +15,7 @@ use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session, Sessi
 
 mod budgets;
 mod bundle;
+mod checkpoints;
 mod drop_in;
 mod environment;
 mod faults;

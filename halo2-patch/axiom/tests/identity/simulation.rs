@@ -16,6 +16,7 @@ use spillproof::column::Scratch;
 use spillproof::plan::Rates;
 use spillproof::storage::{Backend, FaultPlan};
 
+use crate::checkpoints::{checkpoints, folders};
 use crate::drop_in::prove;
 use crate::drop_in::random::{set_shape, Random};
 use crate::faults::{attempt, seed};
@@ -41,6 +42,7 @@ fn simulate(seed: u64) -> bool {
     let (scheme, rate) = (SCHEMES[below(2) as usize], RATES[below(5) as usize]);
     let scratch = [Scratch::Sealed, Scratch::Plain][below(2) as usize];
     let (share, storage_seed, faults_seed) = (below(64), below(u64::MAX), below(u64::MAX));
+    let keeps_rounds = below(3) == 0;
 
     set_shape(circuit_shape);
     let params = prove::params_bytes(&prove::params(k), SerdeFormat::RawBytes);
@@ -49,19 +51,24 @@ fn simulate(seed: u64) -> bool {
     let mut cs = ConstraintSystem::default();
     Random::configure(&mut cs);
     let smallest = [OpeningScheme::Shplonk, OpeningScheme::Gwc].map(|scheme| {
-        let planned = shape(&cs, k, circuits, scheme).plan(1 << 40, threads, &Rates::default());
+        let shape = shape(&cs, k, circuits, scheme).keeping_rounds(keeps_rounds);
+        let planned = shape.plan(1 << 40, threads, &Rates::default());
         planned.unwrap().smallest_budget_bytes
     });
     let smallest = smallest[0].max(smallest[1]);
     let plan = FaultPlan::random(faults_seed, rate);
     let dir = tempfile::tempdir().unwrap();
-    let builder = Session::builder()
+    let kept = tempfile::tempdir().unwrap();
+    let mut builder = Session::builder()
         .dir(dir.path())
         .memory(ByteSize::Bytes(smallest + smallest * share / 32))
         .threads(threads)
         .scratch(scratch)
         .backend(Backend::Simulated(storage_seed))
         .faults(plan.clone());
+    if keeps_rounds {
+        builder = builder.checkpoints(checkpoints(kept.path()));
+    }
     // A fault may meet the session before it is one.
     let Ok(session) = builder.build() else {
         return false;
@@ -75,7 +82,14 @@ fn simulate(seed: u64) -> bool {
             "seed {seed}: a wrong key or proof"
         );
         plan.stop();
-        let second = made();
+        let mut second = made();
+        if keeps_rounds && second.is_err() {
+            // The disk lied while a column was kept.
+            folders(kept.path())
+                .iter()
+                .for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
+            second = made();
+        }
         assert!(
             second.as_ref() == Ok(&expected),
             "seed {seed}: afterwards {:?}",
@@ -95,6 +109,7 @@ fn simulate(seed: u64) -> bool {
         0,
         "seed {seed}: something is left"
     );
+    assert_eq!(folders(kept.path()).len(), 0, "seed {seed}: a checkpoint is left");
     first.is_ok()
 }
 
