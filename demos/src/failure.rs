@@ -106,7 +106,8 @@ impl Failure {
 
     /// The flag for the remedy that the engine's error names.
     fn flag(&self) -> Option<String> {
-        use spillproof::Error::{BudgetTooSmall, DiskTooSmall, File, Io, OverBudget};
+        use spillproof::Error::{BudgetTooSmall, DiskTooSmall, File, Invalid, Io, OverBudget};
+        use spillproof::error::Invalid::Setting;
         let engine = match self {
             Self::Engine(engine) => engine,
             Self::File { source, .. } => source.get_ref()?.downcast_ref()?,
@@ -122,6 +123,9 @@ impl Failure {
             Io { source, .. } | File { source, .. } if !is_full(source) => return None,
             Io { .. } | File { .. } | DiskTooSmall { .. } => {
                 return Some("--dir (SPILLPROOF_DIR) for the folder of scratch files".into());
+            }
+            Invalid(Setting { name, .. }) if name.ends_with("checkpoint key") => {
+                return Some("--checkpoint DIR with --checkpoint-key FILE".into());
             }
             _ => return None,
         };
