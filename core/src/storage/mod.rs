@@ -2,7 +2,7 @@
 //!
 //! [`Storage`] is a folder and a backend. It gives [`File`]s: nameless scratch ([`Storage::scratch`]), existing files
 //! ([`Storage::open`]), files that appear under their name only when whole ([`Storage::publish`]), and folders of files that are
-//! made durable step by step ([`Folder`]). A file takes an
+//! made durable step by step (`Folder`). A file takes an
 //! owned [`Buffer`](crate::budget::Buffer) and a list of [`Segment`]s and gives a [`Pending`], from which the buffer comes
 //! back:
 //!
