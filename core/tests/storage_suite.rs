@@ -595,9 +595,9 @@ fn streams_leave_no_page_cache_behind() {
         write().commit().unwrap();
         let written = cached_pages(&path);
         let control = std::fs::read(&path).unwrap();
-        assert_eq!(
-            cached_pages(&path) * PAGE,
-            control.len(),
+        // The kernel may have taken some back meanwhile.
+        assert!(
+            cached_pages(&path) * PAGE >= control.len() / 8 * 7,
             "the check sees what is cached"
         );
         rustix::fs::fadvise(

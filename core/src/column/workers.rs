@@ -73,10 +73,24 @@ fn off_other_pools<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_thread_index().is_none() {
         return work();
     }
-    std::thread::scope(|scope| match scope.spawn(work).join() {
-        Ok(result) => result,
-        Err(panic) => std::panic::resume_unwind(panic),
-    })
+    let work = Mutex::new(Some(work));
+    let run = || {
+        let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        work.map(|work| work())
+    };
+    let done = std::thread::scope(|scope| {
+        match std::thread::Builder::new().spawn_scoped(scope, run) {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // The system gives no thread: it is done here, where a wait may take on other work.
+            Err(_) => run(),
+        }
+    });
+    match done {
+        Some(result) => result,
+        None => unreachable!("either the thread runs it, or this one does"),
+    }
 }
 
 /// Says, when it is dropped, whose turn the thread held before.

@@ -22,6 +22,14 @@ pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The system gave no thread for a device's part of a job.
+    #[error(
+        "no thread can be started for a device ({source}): allow this user more threads, or let fewer devices take part"
+    )]
+    NoThread {
+        /// The system's words.
+        source: std::io::Error,
+    },
     /// There is no device to open.
     #[error(transparent)]
     NoGpu(#[from] NoGpu),

@@ -103,12 +103,17 @@ where
         changed: Condvar::new(),
     };
     let parts: Vec<(T, Worked)> = std::thread::scope(|scope| {
-        let work = |device| scope.spawn(|| deck.worked(device));
+        let work = |device| std::thread::Builder::new().spawn_scoped(scope, || deck.worked(device));
         let threads: Vec<_> = devices.into_iter().map(work).collect();
-        let joined = threads.into_iter().map(|thread| {
-            thread
+        let joined = threads.into_iter().map(|thread| match thread {
+            Ok(thread) => thread
                 .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // Its shares are the other devices', or the processor's.
+            Err(source) => {
+                let stopped = Some(Error::NoThread { source }.to_string());
+                (T::default(), Worked { points: 0, stopped })
+            }
         });
         joined.collect()
     });

@@ -345,11 +345,15 @@ fn each<'e>(
     let step = &step;
     let done: Vec<Result<(), Failed>> = std::thread::scope(|scope| {
         let pairs = parts.iter_mut().zip(ends);
-        let threads: Vec<_> = pairs
-            .map(|(part, ends)| scope.spawn(move || step(part, ends).map_err(Failed::on(part.number))))
-            .collect();
+        let begun = pairs.map(|(part, ends)| {
+            let number = part.number;
+            let work = move || step(part, ends).map_err(Failed::on(number));
+            let thread = std::thread::Builder::new().spawn_scoped(scope, work);
+            thread.map_err(|source| Failed::on(number)(Error::NoThread { source }))
+        });
+        let threads: Vec<_> = begun.collect();
         let joined = threads.into_iter().map(|thread| {
-            thread
+            thread?
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
