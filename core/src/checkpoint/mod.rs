@@ -3,7 +3,7 @@
 //! ```text
 //! DIR/used                        the numbers of checkpoints of which a proof has come out
 //! DIR/STATEMENT/log               a header, then a note for each step of the proof (log.rs)
-//! DIR/STATEMENT/ROUND-COLUMN      a column that a round has committed to (column/kept.rs)
+//! DIR/STATEMENT/ROUND.columns     the columns that a round has committed to (column/kept.rs)
 //! ```
 //!
 //! STATEMENT follows from the key and what is proved, so proofs of different statements may share DIR. A round is kept before anything
@@ -252,7 +252,7 @@ impl Checkpoint {
         self.log.append(text)
     }
 
-    /// Writes the columns of a round, numbered from 0 in the proof. When this returns, they are on the disk; the key belongs in the round's note.
+    /// Writes the columns of a round (numbered from 0 in the proof), all of one length. When this returns, they are on the disk; the key belongs in the round's note.
     ///
     /// # Errors
     /// The storage's, and those of reading the columns.
@@ -265,28 +265,29 @@ impl Checkpoint {
         OsRng.fill_bytes(&mut key);
         let round_key = RoundKey(key);
         let secret = Arc::new(SecretKey::of(&mut key)?);
+        let file = self.folder.create(&file_name(round))?;
         for (index, column) in columns.enumerate() {
-            let file = self.folder.create(&column_name(round, index))?;
-            column::keep(column, file, &secret, index as u64)?;
+            column::keep(column, &file, &secret, index as u64)?;
         }
+        file.sync()?;
         self.folder.sync()?;
         Ok(round_key)
     }
 
-    /// A column of `len` elements that an earlier run has kept. It is read where it is.
+    /// The `count` columns of `len` elements each that a round of an earlier run has kept. They are read where they are.
     ///
     /// # Errors
     /// [`Error::File`](crate::Error::File) for a file that is missing, [`Error::Damaged`](crate::Error::Damaged) for one of another length.
     pub fn kept<E: Element>(
         &self,
         workspace: &Workspace,
-        (round, index): (usize, usize),
+        round: usize,
         key: &RoundKey,
-        len: u64,
-    ) -> Result<Column<E>> {
+        (count, len): (usize, u64),
+    ) -> Result<Vec<Column<E>>> {
         let secret = Arc::new(SecretKey::of(&mut key.0.clone())?);
-        let file = self.folder.open(&column_name(round, index))?;
-        column::kept(workspace, file, &secret, index as u64, len)
+        let file = self.folder.open(&file_name(round))?;
+        column::kept(workspace, &file, &secret, (count as u64, len))
     }
 
     /// The earlier run's proof is another one than this.
@@ -346,8 +347,8 @@ impl std::fmt::Debug for Checkpoint {
     }
 }
 
-fn column_name(round: usize, index: usize) -> String {
-    format!("{round}-{index}.column")
+fn file_name(round: usize) -> String {
+    format!("{round}.columns")
 }
 
 /// The first note of a log.
@@ -460,24 +461,25 @@ mod tests {
             .unwrap()
             .map(|file| file.unwrap())
             .collect();
-        assert_eq!(files.len(), 3);
+        assert_eq!(files.len(), 2);
 
         let mut second = begin(&workspace, dir.path()).unwrap();
         assert_eq!(*second.seed(), seed);
         let note = second.take_note().unwrap();
         let key = RoundKey::from_bytes(note.try_into().unwrap());
-        for index in 0..2 {
-            let column = second.kept::<Fr>(&workspace, (4, index), &key, 3000).unwrap();
+        let columns = second.kept::<Fr>(&workspace, 4, &key, (2, 3000)).unwrap();
+        assert_eq!(columns.len(), 2);
+        for column in columns {
             assert_eq!(column.to_vec().unwrap(), values);
         }
-        assert!(matches!(
-            second.kept::<Fr>(&workspace, (4, 0), &key, 9000),
-            Err(Error::Damaged { .. })
-        ));
-        assert!(matches!(
-            second.kept::<Fr>(&workspace, (5, 0), &key, 3000),
-            Err(Error::File { .. })
-        ));
+        for shape in [(2, 9000), (3, 3000), (1, 3000)] {
+            assert!(matches!(
+                second.kept::<Fr>(&workspace, 4, &key, shape),
+                Err(Error::Damaged { .. })
+            ));
+        }
+        let missing = second.kept::<Fr>(&workspace, 5, &key, (2, 3000));
+        assert!(matches!(missing, Err(Error::File { .. })));
         // A copy of all files, put back when the proof has come out.
         let copy = |from: &Path, to: &Path| {
             std::fs::create_dir_all(to).unwrap();

@@ -1,5 +1,6 @@
-//! Columns that outlive the process under a key of the caller's: the frames of a scratch column, sealed as there ([`super::seal`]), in a file of
-//! their own with nothing before or behind them. Who has the key and the file's number can open it; its length has to be known.
+//! Columns that outlive the process under a key of the caller's: the frames of scratch columns of equal length, sealed as there
+//! ([`super::seal`]), in one file with nothing before, between or behind them. Who has the key can open them; their number and length have to
+//! be known.
 //!
 //! Memory: a tile, and the buffers of a reader and a writer ([`Column::sequential_chunk`] each), while a column is copied.
 
@@ -16,15 +17,20 @@ use crate::error::{Error, Invalid};
 use crate::storage::File;
 use spillproof_format::FrameKey;
 
-/// Writes a copy of a column to a new file, sealed under `key` and the number `id`, which no other file of that key may have, and syncs it.
-pub(crate) fn keep<E: Element>(column: &Column<E>, file: File, key: &Arc<SecretKey>, id: u64) -> Result<()> {
+/// Writes a copy of a column as the `index`-th one of a new file, sealed under `key`, which belongs to that file alone. It is not synced.
+pub(crate) fn keep<E: Element>(
+    column: &Column<E>,
+    file: &File,
+    key: &Arc<SecretKey>,
+    index: u64,
+) -> Result<()> {
     let workspace = column.workspace();
     workspace.run(|| {
-        let frames = Arc::new(frames_in::<E>(workspace, file.clone(), key, id, column.len())?);
+        let frames = Arc::new(frames_in::<E>(workspace, file, key, index, column.len())?);
         let mut writer = Writer::new(Draft::over(workspace, frames, 0, column.len()));
         writer.push_column(column)?;
         writer.finish()?;
-        file.sync()
+        Ok(())
     })
 }
 
@@ -43,47 +49,52 @@ pub(crate) fn rehearse_keep<E: Element>(column: &Column<E>) -> Result<()> {
     Ok(())
 }
 
-/// The column of `len` elements in a file that [`keep`] has written. Nothing is read before it is asked for.
+/// The `count` columns of `len` elements in a file that [`keep`] has written. Nothing is read before it is asked for.
 ///
 /// # Errors
 /// [`Error::Damaged`] for a file of another length.
 pub(crate) fn kept<E: Element>(
     workspace: &Workspace,
-    file: File,
+    file: &File,
     key: &Arc<SecretKey>,
-    id: u64,
-    len: u64,
-) -> Result<Column<E>> {
-    let (found_bytes, name) = (file.len_bytes(), file.name().to_owned());
-    let frames = frames_in::<E>(workspace, file, key, id, len)?;
-    let frame_bytes = frames.frame_bytes() as u64;
-    let bytes = (len * E::BYTES as u64).next_multiple_of(frame_bytes);
+    (count, len): (u64, u64),
+) -> Result<Vec<Column<E>>> {
+    let (frames, frame_bytes) = shape::<E>(len);
+    let (found_bytes, bytes) = (file.len_bytes(), count * frames * frame_bytes as u64);
     if found_bytes != bytes {
-        let frame = found_bytes.min(bytes) / frame_bytes;
+        let frame = found_bytes.min(bytes) / frame_bytes as u64;
         return Err(Error::Damaged {
-            file: name,
+            file: file.name().to_owned(),
             frame,
-            offset: frame * frame_bytes,
+            offset: frame * frame_bytes as u64,
         });
     }
-    Ok(Column {
-        frames: Arc::new(frames),
-        first_frame: 0,
-        len,
-        workspace: workspace.clone(),
-        element: std::marker::PhantomData,
-    })
+    let column = |index| {
+        Ok(Column {
+            frames: Arc::new(frames_in::<E>(workspace, file, key, index, len)?),
+            first_frame: 0,
+            len,
+            workspace: workspace.clone(),
+            element: std::marker::PhantomData,
+        })
+    };
+    (0..count).map(column).collect()
+}
+
+/// The frames of a column, and their bytes.
+fn shape<E: Element>(len: u64) -> (u64, usize) {
+    let frame_bytes = scratch_frame_bytes::<E>();
+    (len.div_ceil((frame_bytes / E::BYTES) as u64), frame_bytes)
 }
 
 fn frames_in<E: Element>(
     workspace: &Workspace,
-    file: File,
+    file: &File,
     key: &Arc<SecretKey>,
-    id: u64,
+    index: u64,
     len: u64,
 ) -> Result<Frames> {
-    let frame_bytes = scratch_frame_bytes::<E>();
-    let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);
+    let (frames, frame_bytes) = shape::<E>(len);
     let places = TagPlaces::of::<E>(frame_bytes as u64).and_then(|places| places.beside_tail(frame_bytes));
     if places.is_none() {
         // Their tags would be in memory only.
@@ -92,10 +103,10 @@ fn frames_in<E: Element>(
         }
         .into());
     }
-    let seal = Seal::new(key, id, frames, places, &workspace.budget)?;
+    let seal = Seal::new(key, index, frames, places, &workspace.budget)?;
     Ok(Frames::in_file(
         workspace,
-        (file, 0),
+        (file.clone(), index * frames * frame_bytes as u64),
         (frames, frame_bytes),
         FrameKey::new([0; 16], 0),
         Digests::Seal(seal),

@@ -155,9 +155,8 @@ impl<'p> Rounds<'p> {
         let Keeping::In(checkpoint) = &self.keeping else {
             return Ok(Vec::new());
         };
-        let column = |index| checkpoint.kept(workspace, (kept.round, index), &kept.key, rows);
-        let columns = (0..kept.commitments.len()).map(column);
-        Ok(columns.collect::<spillproof::Result<_>>()?)
+        let shape = (kept.commitments.len(), rows);
+        Ok(checkpoint.kept(workspace, kept.round, &kept.key, shape)?)
     }
 
     /// Commits to the columns of a round, or finds that it was done; hashes the commitments.

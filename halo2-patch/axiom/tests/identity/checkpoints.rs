@@ -291,7 +291,7 @@ fn what_differs_is_refused() {
     halo2_axiom::spillproof::set_reproducible(true);
 
     // A column that was changed, or is missing.
-    let column = folders(dir.path())[0].join("0-0.column");
+    let column = folders(dir.path())[0].join("0.columns");
     let right = std::fs::read(&column).unwrap();
     let mut wrong = right.clone();
     wrong[1000] ^= 1;
@@ -299,7 +299,7 @@ fn what_differs_is_refused() {
         std::fs::write(&column, content).unwrap();
         let (_, made) = statement.keep(dir.path(), ALL, rng());
         match refused(made) {
-            Some(spillproof::Error::Damaged { file, .. }) => assert!(file.ends_with("0-0.column"), "{file}"),
+            Some(spillproof::Error::Damaged { file, .. }) => assert!(file.ends_with("0.columns"), "{file}"),
             other => panic!("{other:?}"),
         }
     }
