@@ -113,7 +113,8 @@ fn a_proof_that_is_killed_after_each_round_is_the_same() {
             assert!(proof == expected, "{circuit}: another proof after {kills} kills");
         }
         println!("{circuit}: killed {kills} times");
-        assert!(kills >= 5, "{circuit}: killed {kills} times");
+        // How many there are follows from how soon this process sees that the log has grown.
+        assert!(kills >= 2, "{circuit}: killed {kills} times");
         ends_with(&expected, circuit, dir.path(), circuit);
     }
 }
