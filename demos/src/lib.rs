@@ -36,9 +36,34 @@ use tracing_subscriber::util::SubscriberInitExt;
 #[global_allocator]
 static ALLOCATOR: CountingAlloc = CountingAlloc;
 
+/// Where the limit on stacks is below this, the program runs on a stack of its own: the command line alone takes some tens of KiB.
+const STACK_BYTES_MIN: u64 = 1 << 20;
+/// As long as stacks usually are.
+const STACK_BYTES: usize = 8 << 20;
+
 /// A program: tracing is set up, `work` is done, its failure is printed. 0 for success, 1 for failure, 2 for a wrong command line; a panic,
 /// which is a bug, is 101. The process leaves no core dump, unless `SPILLPROOF_CORE_DUMPS=1` asks for one.
-pub fn start(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
+pub fn start(work: impl FnOnce() -> run::Result<()> + Send) -> ExitCode {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack);
+    if limit.current.is_none_or(|bytes| bytes >= STACK_BYTES_MIN) {
+        return started(work);
+    }
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        match builder.spawn_scoped(scope, || started(work)) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)),
+            Err(error) => {
+                eprintln!(
+                    "error: the limit on stacks is {} bytes, and there is no thread with a longer one: {error}; raise it (ulimit -s 8192)",
+                    limit.current.unwrap_or_default()
+                );
+                ExitCode::FAILURE
+            }
+        }
+    })
+}
+
+fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let in_lines = level().and(filter_fn(|event| event.target() != PANICS));
     tracing_subscriber::registry()

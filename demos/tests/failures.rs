@@ -178,6 +178,15 @@ fn limited(limit: &str, memory: &str) -> (ExitStatus, String) {
     (output.status, errors)
 }
 
+/// The command line alone would take more of a stack than such a limit leaves.
+#[test]
+fn a_limit_on_stacks() {
+    for kib in [64, 256] {
+        let (status, errors) = limited(&format!("ulimit -s {kib}"), "8MiB");
+        assert!(status.success(), "{kib} KiB, {status}: {errors}");
+    }
+}
+
 /// A limit on the size of files is an error, as a full disk is.
 #[test]
 fn a_limit_on_the_size_of_files() {
