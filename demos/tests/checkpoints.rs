@@ -1,18 +1,21 @@
 //! Proofs that are killed and go on from their checkpoints: after each round, and at any moment. What comes out is the very same proof, and
 //! nothing is left but the list of used checkpoints.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 
-use crate::BINARY;
+use crate::kills::KILLS;
+use crate::{BINARY, seeded, variable};
 
 /// How many proofs are killed at random moments.
-const KILLS: &str = "SPILLPROOF_TEST_KILLS";
-const KILLS_DEFAULT: u32 = 6;
+const KILLS_DEFAULT: u64 = 6;
+/// How many series of kills there are at most, and after how many different notes a proof is to be killed.
+const SERIES_MAX: u32 = 40;
+const PLACES_MIN: usize = 8;
 /// A run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -93,41 +96,43 @@ fn ends_with(expected: &[u8], circuit: &str, dir: &Path, label: &str) {
     assert_eq!(scratch.count(), 0, "{label}: scratch files are left");
 }
 
-/// Each run is killed when the log has grown: so every round is one after which a proof was killed.
+/// Each run of a series is killed when the log has grown, the last one ends. By how many notes it has grown by then follows from the machine, so
+/// there are as many series as it takes.
 #[test]
-fn a_proof_that_is_killed_after_each_round_is_the_same() {
+fn a_proof_that_is_killed_after_its_notes_is_the_same() {
     for circuit in ["chain", "lookups"] {
         let (expected, _) = whole(circuit);
-        let dir = new_dir();
-        let (mut kills, mut bytes) = (0, 0);
-        while killed_after(begun(circuit, dir.path()), dir.path(), bytes) {
-            let now = log_bytes(dir.path());
-            if now == 0 {
-                // Between the end of the proof and that of the process.
-                break;
+        let (mut places, mut series) = (BTreeSet::new(), 0);
+        while places.len() < PLACES_MIN {
+            series += 1;
+            assert!(series <= SERIES_MAX, "{circuit}: killed at {places:?} only");
+            let (dir, mut bytes) = (new_dir(), 0);
+            while killed_after(begun(circuit, dir.path()), dir.path(), bytes) {
+                let now = log_bytes(dir.path());
+                if now == 0 {
+                    // Between the end of the proof and that of the process.
+                    break;
+                }
+                assert!(now > bytes, "{circuit}: the log did not grow");
+                bytes = now;
+                places.insert(bytes);
             }
-            assert!(now > bytes, "{circuit}: the log did not grow");
-            (kills, bytes) = (kills + 1, now);
+            let label = format!("{circuit}, series {series}");
+            if let Ok(proof) = std::fs::read(dir.path().join("proof")) {
+                assert!(proof == expected, "{label}: another proof");
+            }
+            ends_with(&expected, circuit, dir.path(), &label);
         }
-        if let Ok(proof) = std::fs::read(dir.path().join("proof")) {
-            assert!(proof == expected, "{circuit}: another proof after {kills} kills");
-        }
-        println!("{circuit}: killed {kills} times");
-        // How many there are follows from how soon this process sees that the log has grown.
-        assert!(kills >= 2, "{circuit}: killed {kills} times");
-        ends_with(&expected, circuit, dir.path(), circuit);
+        println!("{circuit}: killed at {} places in {series} series", places.len());
     }
 }
 
 #[test]
 fn a_proof_that_is_killed_at_any_moment_is_the_same() {
-    let read = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let seed = read("SPILLPROOF_TEST_SEED").unwrap_or_else(rand::random::<u64>);
-    println!("SPILLPROOF_TEST_SEED={seed}");
-    let mut rng = StdRng::seed_from_u64(seed);
+    let (seed, mut rng) = seeded();
     let circuits = ["chain", "lookups"].map(|circuit| (circuit, whole(circuit)));
     let mut killed = 0;
-    for number in 0..read(KILLS).map_or(KILLS_DEFAULT, |kills| kills as u32) {
+    for number in 0..variable(KILLS).unwrap_or(KILLS_DEFAULT) {
         let (circuit, (expected, took)) = &circuits[rng.gen_range(0..circuits.len())];
         let dir = new_dir();
         for _ in 0..rng.gen_range(1..4) {

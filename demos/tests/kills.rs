@@ -4,14 +4,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 
-use crate::BINARY;
+use crate::{BINARY, seeded, variable};
 
 /// How many runs are killed.
-const KILLS: &str = "SPILLPROOF_TEST_KILLS";
-const KILLS_DEFAULT: u32 = 12;
+pub const KILLS: &str = "SPILLPROOF_TEST_KILLS";
+const KILLS_DEFAULT: u64 = 12;
 
 /// Begins a proof by `circuit`, with scratch files in `dir/scratch` and the output in `dir/out`.
 fn begun(circuit: &str, dir: &Path) -> Child {
@@ -35,10 +34,7 @@ fn names(dir: &Path) -> Vec<String> {
 
 #[test]
 fn runs_that_are_killed_leave_nothing() {
-    let read = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let seed = read("SPILLPROOF_TEST_SEED").unwrap_or_else(rand::random::<u64>);
-    println!("SPILLPROOF_TEST_SEED={seed}");
-    let mut rng = StdRng::seed_from_u64(seed);
+    let (seed, mut rng) = seeded();
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     let (scratch, out, proof) = (dir.join("scratch"), dir.join("out"), dir.join("out/proof"));
@@ -51,7 +47,7 @@ fn runs_that_are_killed_leave_nothing() {
         (circuit, since.elapsed(), std::fs::read(&proof).expect("a proof"))
     });
     let mut killed = 0;
-    for number in 0..read(KILLS).map_or(KILLS_DEFAULT, |kills| kills as u32) {
+    for number in 0..variable(KILLS).unwrap_or(KILLS_DEFAULT) {
         let (circuit, took, expected) = &circuits[rng.gen_range(0..circuits.len())];
         std::fs::remove_file(&proof).ok();
         let mut run = begun(circuit, dir);

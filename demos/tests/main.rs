@@ -18,6 +18,21 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// The number in a variable of the environment.
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// A generator, and its seed, which is printed.
+fn seeded() -> (u64, StdRng) {
+    let seed = variable("SPILLPROOF_TEST_SEED").unwrap_or_else(rand::random);
+    println!("SPILLPROOF_TEST_SEED={seed}");
+    (seed, StdRng::seed_from_u64(seed))
+}
+
 /// Straight to standard error: the test runner would hide a printed line.
 fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");

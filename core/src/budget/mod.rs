@@ -39,7 +39,7 @@ pub use buffer::Buffer;
 pub use heap::return_freed_blocks;
 pub use leased_vec::LeasedVec;
 pub use pages::PAGE_BYTES;
-pub(crate) use secret::{KEY_BYTES, SecretKey, wipe};
+pub(crate) use secret::{KEY_BYTES, SecretKey, aes, wipe};
 pub use size::{ByteSize, IntoByteSize, ParseSizeError, format_bytes, parse_size};
 pub use spare::Spares;
 

@@ -6,6 +6,7 @@ use std::ptr::{self, NonNull};
 
 use rand::RngCore;
 use rand::rngs::OsRng;
+use ring::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
 
 use super::pages::PAGE_BYTES;
@@ -84,6 +85,16 @@ fn no_key(source: std::io::Error) -> Error {
         what: "key of sealed files".into(),
         bytes: KEY_BYTES as u64,
         source,
+    }
+}
+
+/// AES-256-GCM under this key, which is wiped.
+pub(crate) fn aes(key: &mut [u8; KEY_BYTES]) -> LessSafeKey {
+    let cipher = UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new);
+    wipe(key);
+    match cipher {
+        Ok(cipher) => cipher,
+        Err(_) => unreachable!("the key has the cipher's length"),
     }
 }
 

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use rand::RngCore;
 use rand::rngs::OsRng;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 
-use crate::budget::{SecretKey, wipe};
+use crate::budget::{SecretKey, aes, wipe};
 use crate::error::{Checkpoint, Result};
 use crate::storage::{Folder, Journal};
 
@@ -131,13 +131,7 @@ fn open(key: &SecretKey, chain: &blake3::Hasher, bytes: &[u8]) -> Result<(Vec<u8
 }
 
 fn cipher(key: &SecretKey, chain: &blake3::Hasher, salt: &[u8]) -> LessSafeKey {
-    let mut key = key.derived_for(&[b"note of the log ", chain.finalize().as_bytes(), salt]);
-    let cipher = UnboundKey::new(&AES_256_GCM, &key).map(LessSafeKey::new);
-    wipe(&mut key);
-    match cipher {
-        Ok(cipher) => cipher,
-        Err(_) => unreachable!("the key has the cipher's length"),
-    }
+    aes(&mut key.derived_for(&[b"note of the log ", chain.finalize().as_bytes(), salt]))
 }
 
 fn check(key: &SecretKey, chain: &blake3::Hasher, salt: &[u8], len: [u8; LEN_BYTES]) -> [u8; CHECK_BYTES] {

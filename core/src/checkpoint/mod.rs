@@ -6,14 +6,15 @@
 //! DIR/STATEMENT/ROUND.columns     the columns that a round has committed to (column/kept.rs)
 //! ```
 //!
-//! STATEMENT follows from the key and what is proved, so proofs of different statements may share DIR. A round is kept before anything
-//! that depends on it leaves the process: its columns are written and synced, then its note is.
+//! STATEMENT is a digest of what is proved, so proofs of different statements may share DIR. A round is kept before anything that depends on it
+//! leaves the process: its columns are written and synced, then its note is.
 //!
-//! **No random value gets into two transcripts.** All that a proof draws follows from the seed in the header (or from the caller's generator,
-//! of which each round's note has a digest), so whoever goes on from a checkpoint, or from a copy of it, makes the same proof of the same
-//! witness: the columns that were committed to come from the checkpoint. Whatever else could differ (key, statement, transcript, generator) is
-//! compared, and refused. When a proof has come out, the checkpoint's number is entered in `used`, and its folder is removed; a copy that is
-//! put back is refused. A crash in between is no harm: `DIR/STATEMENT/finished` says that the proof is out, and the next run removes the rest.
+//! **No random value gets into two transcripts.** A proof draws its random values from a seed in the header. With the reproducible switch it
+//! draws them from the caller's generator, and each round's note has a digest of its blinds. The columns that were committed to come from the
+//! checkpoint. So a second run makes the same proof, and a second run from a copy makes the same proof too. Another key, transcript, generator
+//! or setting of the switch is refused; another statement has another folder. When a proof has come out, the checkpoint's number is entered in
+//! `used`, and its folder is removed. A copy that is put back is refused. If a crash comes in between, `DIR/STATEMENT/finished` says that the
+//! proof is out, and the next run removes the rest.
 //!
 //! Memory: the notes of the earlier run.
 
@@ -118,7 +119,7 @@ impl Checkpoints {
             }
             .into())
         };
-        let (Some(dir), key_file) = (&dir, &key_file) else {
+        let Some(dir) = dir else {
             return match &key_file {
                 None => Ok(None),
                 Some(file) => invalid(format!(
@@ -127,7 +128,7 @@ impl Checkpoints {
                 )),
             };
         };
-        let key = match (key_file, digits) {
+        let key = match (&key_file, digits) {
             (Some(_), Some(_)) => {
                 return invalid(format!(
                     "a file and {CHECKPOINT_KEY_VARIABLE} both give a key: leave one out"
@@ -139,9 +140,9 @@ impl Checkpoints {
                     dir.display()
                 ));
             }
-            (Some(file), None) if is_inside(file, dir) => {
+            (Some(file), None) if is_inside(file, &dir) => {
                 return invalid(format!(
-                    "{} is in the folder of checkpoints, and who has that folder would have the witness: keep the key elsewhere",
+                    "{} is in the folder of checkpoints, so a copy of the folder would give the witness away: keep the key elsewhere",
                     file.display()
                 ));
             }
@@ -168,8 +169,7 @@ impl Checkpoints {
         entropy: impl FnOnce(&mut [u8; SEED_BYTES]),
     ) -> Result<Checkpoint> {
         let key = &self.key.0;
-        let name = key.derived_for(&[b"name of a folder", &terms.statement]);
-        let path = self.dir.join(hex::encode(&name[..ID_BYTES]));
+        let path = self.dir.join(hex::encode(&terms.statement[..ID_BYTES]));
         let all = workspace.storage.folder(&self.dir)?;
         let (folder, mut log, mut notes) = loop {
             let mut folder = workspace.storage.folder(&path)?;
@@ -187,9 +187,9 @@ impl Checkpoints {
             retire(folder, &all, notes.first().and_then(|text| Header::decode(text)))?;
         };
         let header = match notes.pop_front() {
-            Some(text) => Header::decode(&text).ok_or_else(|| error::Checkpoint::Damaged {
-                file: path.join(LOG),
-                offset: 0,
+            Some(text) => Header::decode(&text).ok_or_else(|| error::Checkpoint::Differs {
+                folder: path.clone(),
+                what: "version of this program",
             })?,
             None => {
                 let header = Header::new(terms, entropy);
@@ -205,7 +205,7 @@ impl Checkpoints {
         {
             return Err(error::Checkpoint::Used { folder: path }.into());
         }
-        if header.terms.draws_are_the_callers != terms.draws_are_the_callers {
+        if header.draws_are_the_callers != terms.draws_are_the_callers {
             return Err(error::Checkpoint::Differs {
                 folder: path,
                 what: "setting of the switch for reproducible proofs",
@@ -228,9 +228,9 @@ impl Checkpoint {
         self.folder.path()
     }
 
-    /// The seed of the proof's random values.
-    pub fn seed(&self) -> &[u8; SEED_BYTES] {
-        &self.header.seed
+    /// The seed of the proof's random values; `None` if they are those of the caller's generator.
+    pub fn seed(&self) -> Option<&[u8; SEED_BYTES]> {
+        (!self.header.draws_are_the_callers).then_some(&self.header.seed)
     }
 
     /// The notes of the earlier run that were not taken yet, in order.
@@ -252,7 +252,8 @@ impl Checkpoint {
         self.log.append(text)
     }
 
-    /// Writes the columns of a round (numbered from 0 in the proof), all of one length. When this returns, they are on the disk; the key belongs in the round's note.
+    /// Writes the columns of a round (numbered from 0 in the proof), all of one length. When this returns, they are on the disk. The key belongs
+    /// in the round's note.
     ///
     /// # Errors
     /// The storage's, and those of reading the columns.
@@ -355,7 +356,7 @@ fn file_name(round: usize) -> String {
 struct Header {
     id: [u8; ID_BYTES],
     seed: [u8; SEED_BYTES],
-    terms: Terms,
+    draws_are_the_callers: bool,
 }
 
 impl Header {
@@ -367,8 +368,11 @@ impl Header {
         OsRng.fill_bytes(&mut own);
         entropy(&mut callers);
         let seed = *blake3::keyed_hash(&own, &callers).as_bytes();
-        let terms = *terms;
-        Self { id, seed, terms }
+        Self {
+            id,
+            seed,
+            draws_are_the_callers: terms.draws_are_the_callers,
+        }
     }
 
     /// As it stands among the used ones.
@@ -377,27 +381,18 @@ impl Header {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let Terms {
-            statement,
-            draws_are_the_callers,
-        } = self.terms;
-        let flags = [Self::VERSION, u8::from(draws_are_the_callers)];
-        [&flags[..], &self.id, &self.seed, &statement].concat()
+        let flags = [Self::VERSION, u8::from(self.draws_are_the_callers)];
+        [&flags[..], &self.id, &self.seed].concat()
     }
 
     fn decode(text: &[u8]) -> Option<Self> {
         let (&[version, draws_are_the_callers], rest) = text.split_first_chunk()?;
         let (id, rest) = rest.split_first_chunk()?;
         let (seed, rest) = rest.split_first_chunk()?;
-        let (statement, rest) = rest.split_first_chunk()?;
-        let terms = Terms {
-            statement: *statement,
-            draws_are_the_callers: draws_are_the_callers == 1,
-        };
         (version == Self::VERSION && rest.is_empty()).then_some(Self {
             id: *id,
             seed: *seed,
-            terms,
+            draws_are_the_callers: draws_are_the_callers == 1,
         })
     }
 }
@@ -451,7 +446,7 @@ mod tests {
         assert_eq!(first.notes().count(), 0);
         let key = first.keep(4, [&column, &column].into_iter()).unwrap();
         first.note(key.to_bytes().to_vec()).unwrap();
-        let (seed, folder) = (*first.seed(), first.folder().to_owned());
+        let (seed, folder) = (first.seed().copied(), first.folder().to_owned());
         assert!(matches!(
             said(begin(&workspace, dir.path())),
             error::Checkpoint::InUse { .. }
@@ -464,7 +459,7 @@ mod tests {
         assert_eq!(files.len(), 2);
 
         let mut second = begin(&workspace, dir.path()).unwrap();
-        assert_eq!(*second.seed(), seed);
+        assert_eq!(second.seed().copied(), seed);
         let note = second.take_note().unwrap();
         let key = RoundKey::from_bytes(note.try_into().unwrap());
         let columns = second.kept::<Fr>(&workspace, 4, &key, (2, 3000)).unwrap();
@@ -493,7 +488,7 @@ mod tests {
         std::fs::write(folder.join(FINISHED), "").unwrap();
         drop(second);
         let third = begin(&workspace, dir.path()).unwrap();
-        assert!(third.notes().next().is_none() && *third.seed() != seed);
+        assert!(third.notes().next().is_none() && third.seed().copied() != seed);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
         third.finish().unwrap();
         assert!(!folder.exists());
@@ -503,7 +498,7 @@ mod tests {
             error::Checkpoint::Used { .. }
         ));
         std::fs::remove_dir_all(&folder).unwrap();
-        assert_ne!(*begin(&workspace, dir.path()).unwrap().seed(), seed);
+        assert_ne!(begin(&workspace, dir.path()).unwrap().seed().copied(), seed);
     }
 
     #[test]
@@ -517,7 +512,10 @@ mod tests {
         };
         let other = checkpoints(dir.path()).begin(&workspace, &terms, |_| {});
         assert!(matches!(said(other), error::Checkpoint::Differs { .. }));
-        // Another statement's log, in the place of this one's; another key has other names.
+        let key = CheckpointKey::from_hex(&"5b".repeat(32)).unwrap();
+        let other = Checkpoints::new(dir.path().join("kept"), key).begin(&workspace, &TERMS, |_| {});
+        assert!(matches!(said(other), error::Checkpoint::AnotherKey { .. }));
+        // Another statement's log, in the place of this one's.
         let terms = Terms {
             statement: [4; 32],
             ..TERMS

@@ -15,12 +15,12 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
+use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce, Tag};
 
 use super::frames::DIGEST_BYTES;
 use super::tag::TagPlaces;
 use crate::Result;
-use crate::budget::{Budget, LeasedVec, SecretKey, wipe};
+use crate::budget::{Budget, LeasedVec, SecretKey, aes};
 
 /// Bytes of an authentication tag.
 pub(super) const TAG_BYTES: usize = 16;
@@ -90,13 +90,7 @@ impl Seal {
 
     /// The key of the file.
     pub fn cipher(&self) -> Cipher {
-        let mut key = self.key.derived(self.id);
-        let cipher = UnboundKey::new(&AES_256_GCM, &key).map(LessSafeKey::new);
-        wipe(&mut key);
-        match cipher {
-            Ok(cipher) => Cipher(cipher),
-            Err(_) => unreachable!("the key has the cipher's length"),
-        }
+        Cipher(aes(&mut self.key.derived(self.id)))
     }
 
     /// Seals a frame that is about to be written.

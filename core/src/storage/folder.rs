@@ -110,14 +110,17 @@ impl Folder {
         self.path.join(name).exists()
     }
 
-    /// What a small file holds, up to `bytes_max` bytes of it; nothing if there is none.
+    /// What a small file holds; nothing if there is none. One that has more than `bytes_max` bytes is an error.
     pub fn read(&self, name: &str, bytes_max: u64) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let failed = |source| handle::error("read", path.display().to_string(), source);
         self.faults()
             .run(|| Ok(()))
             .map_err(|errno| failed(errno.into()))?;
-        match read_start(&path, bytes_max) {
+        match read_start(&path, bytes_max + 1) {
+            Ok(bytes) if bytes.len() as u64 > bytes_max => Err(failed(std::io::Error::other(format!(
+                "it has more than {bytes_max} bytes, and was not written by this program: remove it"
+            )))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
             read => read.map_err(failed),
         }

@@ -31,7 +31,7 @@ impl<T> Bag<T> {
 
 impl<T> IntoIterator for Bag<T> {
     type Item = T;
-    fn into_iter(self) -> Iter { todo!() }
+    fn into_iter(self) -> Iter { self.items.into_iter() }
 }
 
 #[cfg(feature = "fast")]

@@ -162,16 +162,16 @@ impl Prover<'_, '_> {
         self.open(&polynomials, pieces, random)
     }
 
-    /// A round of the columns that `make` makes, or of those that an earlier run has kept.
+    /// A round that commits to the columns of `kept`, or makes them if there is none.
     fn round(
         &mut self,
         basis: Basis,
         blinds: Vec<Scalar>,
-        kept: Option<Kept>,
+        mut kept: Option<Kept>,
         make: impl FnOnce() -> Result<Vec<Column<Scalar>>>,
     ) -> Result<Vec<Blinded>> {
-        let columns = match &kept {
-            Some(kept) => self.rounds.columns(self.workspace, kept, self.domain.rows())?,
+        let columns = match &mut kept {
+            Some(kept) => kept.take_columns(),
             None => make()?,
         };
         let columns = blinded(columns, blinds);
@@ -183,7 +183,7 @@ impl Prover<'_, '_> {
     fn kept(&mut self, columns: usize) -> Result<Option<Kept>> {
         match columns {
             0 => Ok(None),
-            _ => self.rounds.kept(),
+            _ => self.rounds.kept(self.workspace, self.domain.rows()),
         }
     }
 
@@ -354,9 +354,9 @@ impl Prover<'_, '_> {
 
     /// The pieces of h, committed to.
     fn quotient(&mut self, circuits: &[Polynomials], challenges: &Challenges) -> Result<Vec<Blinded>> {
-        let kept = self.kept(self.domain.cosets.pieces)?;
-        let pieces = if let Some(kept) = &kept {
-            self.rounds.columns(self.workspace, kept, self.domain.rows())?
+        let mut kept = self.kept(self.domain.cosets.pieces)?;
+        let pieces = if let Some(kept) = &mut kept {
+            kept.take_columns()
         } else {
             let _step = step!(self.workspace, "quotient");
             let (columns, numerator) = self.numerator(circuits, challenges)?;

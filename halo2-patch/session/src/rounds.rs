@@ -51,8 +51,7 @@ pub(crate) enum Basis {
 
 /// A round that an earlier run has kept.
 pub(crate) struct Kept {
-    round: usize,
-    key: RoundKey,
+    columns: Vec<Column<Scalar>>,
     draws: [u8; DIGEST_BYTES],
     commitments: Vec<Point>,
 }
@@ -126,37 +125,26 @@ impl<'p> Rounds<'p> {
         Ok(challenge)
     }
 
-    /// The next round, if an earlier run has kept it.
+    /// The next round, of columns of `rows` rows, if an earlier run has kept it.
     ///
     /// # Errors
-    /// [`Differs`](spillproof::error::Checkpoint::Differs) if that run had no round here.
-    pub(crate) fn kept(&mut self) -> Result<Option<Kept>> {
+    /// [`Differs`](spillproof::error::Checkpoint::Differs) if that run had no round here; the engine's.
+    pub(crate) fn kept(&mut self, workspace: &Workspace, rows: u64) -> Result<Option<Kept>> {
         let Keeping::In(checkpoint) = &mut self.keeping else {
             return Ok(None);
         };
         let Some(note) = checkpoint.take_note() else {
             return Ok(None);
         };
-        let kept = Kept::decode(self.count, &note);
-        let order = || engines(checkpoint.differs("order of rounds, by another version of this program"));
-        kept.ok_or_else(order).map(Some)
-    }
-
-    /// The columns of a round that was kept, of `rows` rows.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub(crate) fn columns(
-        &self,
-        workspace: &Workspace,
-        kept: &Kept,
-        rows: u64,
-    ) -> Result<Vec<Column<Scalar>>> {
-        let Keeping::In(checkpoint) = &self.keeping else {
-            return Ok(Vec::new());
+        let Some((key, draws, commitments)) = decoded(&note) else {
+            return Err(engines(checkpoint.differs("version of this program")));
         };
-        let shape = (kept.commitments.len(), rows);
-        Ok(checkpoint.kept(workspace, kept.round, &kept.key, shape)?)
+        let shape = (commitments.len(), rows);
+        Ok(Some(Kept {
+            columns: checkpoint.kept(workspace, self.count, &key, shape)?,
+            draws,
+            commitments,
+        }))
     }
 
     /// Commits to the columns of a round, or finds that it was done; hashes the commitments.
@@ -202,13 +190,7 @@ impl<'p> Rounds<'p> {
             Keeping::In(checkpoint) => {
                 let _step = step!(workspace, "checkpoint");
                 let key = checkpoint.keep(self.count, each)?;
-                let kept = Kept {
-                    round: self.count,
-                    key,
-                    draws: digest(columns),
-                    commitments: commitments.to_vec(),
-                };
-                checkpoint.note(kept.encode())?;
+                checkpoint.note(encoded(&key, &digest(columns), commitments))?;
             }
         }
         Ok(())
@@ -216,31 +198,31 @@ impl<'p> Rounds<'p> {
 }
 
 impl Kept {
-    fn encode(&self) -> Vec<u8> {
-        let mut note = [&[ROUND][..], &self.key.to_bytes(), &self.draws].concat();
-        for commitment in &self.commitments {
-            let at = note.len();
-            note.resize(at + Point::BYTES, 0);
-            commitment.encode(&mut note[at..]);
-        }
-        note
+    /// Its columns, which are read where they were kept; they are given once.
+    pub(crate) fn take_columns(&mut self) -> Vec<Column<Scalar>> {
+        std::mem::take(&mut self.columns)
     }
+}
 
-    /// `None` for a note of another kind.
-    fn decode(round: usize, note: &[u8]) -> Option<Self> {
-        let rest = note.strip_prefix(&[ROUND])?;
-        let (key, rest) = rest.split_first_chunk()?;
-        let (draws, points) = rest.split_first_chunk()?;
-        if !points.len().is_multiple_of(Point::BYTES) {
-            return None;
-        }
-        Some(Self {
-            round,
-            key: RoundKey::from_bytes(*key),
-            draws: *draws,
-            commitments: points.chunks_exact(Point::BYTES).map(Point::decode).collect(),
-        })
+/// The note of a round.
+fn encoded(key: &RoundKey, draws: &[u8; DIGEST_BYTES], commitments: &[Point]) -> Vec<u8> {
+    let mut note = [&[ROUND][..], &key.to_bytes(), draws].concat();
+    for commitment in commitments {
+        let at = note.len();
+        note.resize(at + Point::BYTES, 0);
+        commitment.encode(&mut note[at..]);
     }
+    note
+}
+
+/// The values of [`encoded`]; `None` for a note of another kind.
+fn decoded(note: &[u8]) -> Option<(RoundKey, [u8; DIGEST_BYTES], Vec<Point>)> {
+    let rest = note.strip_prefix(&[ROUND])?;
+    let (key, rest) = rest.split_first_chunk()?;
+    let (draws, points) = rest.split_first_chunk()?;
+    let commitments = points.chunks_exact(Point::BYTES).map(Point::decode).collect();
+    let whole = points.len().is_multiple_of(Point::BYTES);
+    whole.then_some((RoundKey::from_bytes(*key), *draws, commitments))
 }
 
 /// Of blinds: equal where the same values were drawn.

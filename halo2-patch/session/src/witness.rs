@@ -153,10 +153,10 @@ impl<'a> Witness<'a> {
         if phase == 0 {
             self.absorb_instances(rounds.protocol)?;
         }
-        let kept = rounds.kept()?;
+        let mut kept = rounds.kept(self.workspace, rows)?;
         let (tails, blinds) = draw(columns.len(), self.cs.unusable_rows(), rounds.protocol);
-        let made = match &kept {
-            Some(kept) => rounds.columns(self.workspace, kept, rows)?,
+        let made = match &mut kept {
+            Some(kept) => kept.take_columns(),
             None => {
                 advice.assigned()?;
                 let made = columns.iter().zip(&tails);

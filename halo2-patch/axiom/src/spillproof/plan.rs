@@ -77,9 +77,9 @@ pub(crate) fn rehearse(
     k: u32,
     circuits: usize,
 ) -> Result<()> {
+    let keeps_rounds = task.session().checkpoints().is_some();
     let mut growth_bytes = 0;
     for scheme in [OpeningScheme::Shplonk, OpeningScheme::Gwc] {
-        let keeps_rounds = task.session().checkpoints().is_some();
         let shape = shape(cs, k, circuits, scheme).keeping_rounds(keeps_rounds).0;
         growth_bytes = shape.rehearse::<AdviceCell>(task, phase)?.max(growth_bytes);
     }

@@ -58,19 +58,16 @@ impl<C: CurveAffine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> Transcrip
 pub(crate) enum Generator<'r, R> {
     /// The caller's.
     Callers(&'r mut R),
-    /// One of a seed that a checkpoint has: whoever goes on from it draws the same values.
+    /// ChaCha20 from the seed of a checkpoint: a second run draws the same values.
     Seeded(Box<ChaCha20Rng>),
 }
 
 impl<'r, R: RngCore> Generator<'r, R> {
     /// That of a proof with this checkpoint.
     pub(crate) fn of(callers: &'r mut R, checkpoint: Option<&Checkpoint>) -> Self {
-        match checkpoint {
-            Some(checkpoint) if !reproducible() => {
-                let rng = ChaCha20Rng::from_seed(*checkpoint.seed());
-                Self::Seeded(Box::new(rng))
-            }
-            _ => Self::Callers(callers),
+        match checkpoint.and_then(Checkpoint::seed) {
+            Some(seed) => Self::Seeded(Box::new(ChaCha20Rng::from_seed(*seed))),
+            None => Self::Callers(callers),
         }
     }
 }

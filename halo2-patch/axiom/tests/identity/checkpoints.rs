@@ -109,10 +109,19 @@ impl<C: Builtin> Statement<C> {
 
     /// [`Self::prove`], in a session with checkpoints in `dir`.
     fn keep(&self, dir: &Path, cut: (usize, u64), rng: impl RngCore) -> (Vec<u8>, Result<(), plonk::Error>) {
+        self.keep_in(checkpoints(dir), cut, rng)
+    }
+
+    fn keep_in(
+        &self,
+        checkpoints: Checkpoints,
+        cut: (usize, u64),
+        rng: impl RngCore,
+    ) -> (Vec<u8>, Result<(), plonk::Error>) {
         let builder = Session::builder()
             .memory(ByteSize::Bytes(MEMORY_BYTES))
             .threads(2)
-            .checkpoints(checkpoints(dir));
+            .checkpoints(checkpoints);
         in_session_of(builder, || {
             let params = prove::read_params(&self.params, SerdeFormat::RawBytes).unwrap();
             self.prove(&params, cut, rng)
@@ -289,6 +298,13 @@ fn what_differs_is_refused() {
     let (_, made) = statement.keep(dir.path(), ALL, rng());
     assert_eq!(differs(made), "setting of the switch for reproducible proofs");
     halo2_axiom::spillproof::set_reproducible(true);
+
+    let key = CheckpointKey::from_hex(&"f0".repeat(32)).unwrap();
+    let (_, made) = statement.keep_in(Checkpoints::new(dir.path(), key), ALL, rng());
+    assert!(matches!(
+        refused(made),
+        Some(spillproof::Error::Checkpoint(Checkpoint::AnotherKey { .. }))
+    ));
 
     // A column that was changed, or is missing.
     let column = folders(dir.path())[0].join("0.columns");
