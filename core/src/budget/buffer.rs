@@ -91,7 +91,7 @@ mod tests {
             assert_eq!(buffer.as_ptr() as usize % 4096, 0);
             assert_eq!(buffer.len(), bytes.next_multiple_of(4096));
             assert_eq!(budget.held_bytes(), buffer.len() as u64);
-            assert!(buffer.iter().all(|&byte| byte == 0));
+            assert!(buffer[..] == vec![0; buffer.len()]);
             buffer.fill(0xff);
         }
         assert_eq!(budget.held_bytes(), 0);

@@ -7,6 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 
 use rayon::prelude::*;
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use super::{Backing, Budget, Lease};
@@ -43,7 +44,7 @@ impl Pages {
         if bytes == 0 {
             return Ok(Self::none());
         }
-        let failed = |source: rustix::io::Errno| Error::Memory {
+        let failed = |source: Errno| Error::Memory {
             what: what.to_owned(),
             bytes: bytes as u64,
             source: source.into(),
@@ -56,7 +57,7 @@ impl Pages {
         };
         let mapped_bytes = bytes
             .checked_add(slack_bytes)
-            .ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
+            .ok_or_else(|| failed(Errno::NOMEM))?;
         // SAFETY: a fresh anonymous private map at an address of the kernel's choice touches no existing memory.
         let map = unsafe {
             mmap_anonymous(
@@ -76,24 +77,24 @@ impl Pages {
             unsafe {
                 let used = start.add(head_bytes);
                 if head_bytes > 0 {
-                    munmap(start.cast(), head_bytes).map_err(failed)?;
+                    unmap(start, head_bytes).map_err(failed)?;
                 }
                 if tail_bytes > 0 {
-                    munmap(used.add(bytes).cast(), tail_bytes).map_err(failed)?;
+                    unmap(used.add(bytes), tail_bytes).map_err(failed)?;
                 }
                 start = used;
             }
             // Refused where huge pages are off: then small ones do.
             // SAFETY: advice on pages that we own; their content stays.
-            let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
+            let _ = unsafe { advise(start, bytes, Advice::LinuxHugepage) };
         }
         // Values of a witness are no part of a core dump. Refused by kernels that know no such advice.
         // SAFETY: advice on pages that we own; their content stays.
-        let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxDontDump) };
+        let _ = unsafe { advise(start, bytes, Advice::LinuxDontDump) };
         // Exposed, since maps that touch may be joined.
         let start = ptr::with_exposed_provenance_mut(start.expose_provenance());
         let Some(start) = NonNull::new(start) else {
-            return Err(failed(rustix::io::Errno::NOMEM));
+            return Err(failed(Errno::NOMEM));
         };
         let mut pages = Self { start, bytes };
         pages.populate();
@@ -185,10 +186,34 @@ impl Pages {
     }
 }
 
+/// Advice on pages, which Miri does not know.
+///
+/// # Safety
+/// As [`madvise`].
+pub(super) unsafe fn advise(start: *mut u8, bytes: usize, advice: Advice) -> Result<(), Errno> {
+    if cfg!(miri) {
+        return Err(Errno::NOSYS);
+    }
+    // SAFETY: the caller's.
+    unsafe { madvise(start.cast(), bytes, advice) }
+}
+
+/// Unmaps pages. Miri can only unmap whole maps, so nothing is unmapped there.
+///
+/// # Safety
+/// As [`munmap`].
+unsafe fn unmap(start: *mut u8, bytes: usize) -> Result<(), Errno> {
+    if cfg!(miri) {
+        return Ok(());
+    }
+    // SAFETY: the caller's.
+    unsafe { munmap(start.cast(), bytes) }
+}
+
 /// Touches the pages of `share`, which begins at a page's boundary.
 fn populate(share: &mut [u8]) {
     // SAFETY: populating pages that are borrowed uniquely; their content stays.
-    if unsafe { madvise(share.as_mut_ptr().cast(), share.len(), Advice::LinuxPopulateWrite) }.is_err() {
+    if unsafe { advise(share.as_mut_ptr(), share.len(), Advice::LinuxPopulateWrite) }.is_err() {
         // Before Linux 5.14: touch each page by hand.
         share.iter_mut().step_by(PAGE_BYTES).for_each(|byte| {
             // SAFETY: a byte that is borrowed uniquely. Volatile, or writing what is there already would be left out.
@@ -201,7 +226,7 @@ impl Drop for Pages {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: the map made in `new`, unmapped once; no borrow outlives `self`.
-            let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+            let unmapped = unsafe { unmap(self.start.as_ptr(), self.bytes) };
             debug_assert!(unmapped.is_ok());
         }
     }

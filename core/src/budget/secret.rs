@@ -7,9 +7,9 @@ use std::ptr::{self, NonNull};
 use rand::RngCore;
 use rand::rngs::OsRng;
 use ring::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, mlock, mmap_anonymous, munmap};
 
-use super::pages::PAGE_BYTES;
+use super::pages::{PAGE_BYTES, advise};
 use crate::error::{Error, Result};
 
 /// Bytes of a key.
@@ -52,11 +52,13 @@ impl SecretKey {
         for advice in [Advice::LinuxDontDump, Advice::LinuxWipeOnFork] {
             // Refused by old kernels: the key is as safe as the rest of memory then.
             // SAFETY: advice on a page of our own, which has no content yet.
-            let _ = unsafe { madvise(page.as_ptr().cast(), PAGE_BYTES, advice) };
+            let _ = unsafe { advise(page.as_ptr(), PAGE_BYTES, advice) };
         }
-        // Refused where no memory may be locked.
-        // SAFETY: locking a page of our own changes no content.
-        let _ = unsafe { mlock(page.as_ptr().cast(), PAGE_BYTES) };
+        if !cfg!(miri) {
+            // Refused where no memory may be locked.
+            // SAFETY: locking a page of our own changes no content.
+            let _ = unsafe { mlock(page.as_ptr().cast(), PAGE_BYTES) };
+        }
         // SAFETY: the page is longer than a key, and no other thread knows it yet.
         unsafe { page.as_ptr().cast::<[u8; KEY_BYTES]>().write(*bytes) };
         wipe(bytes);

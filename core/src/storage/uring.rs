@@ -14,8 +14,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,7 @@ use io_uring::{IoUring, Probe, opcode, squeue, types};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
+use super::bell::Desk;
 use super::transfer::{AbortOnPanic, Batch, Direction, Step, Transfer};
 use super::{Engine, handle};
 use crate::error::{Error, Result};
@@ -47,22 +47,15 @@ const BELL: u64 = u64::MAX;
 
 /// The ring's front desk; dropped, it waits for all that was submitted.
 pub(super) struct Uring {
-    desk: Arc<Desk>,
+    front: Arc<Front>,
     driver: Option<JoinHandle<()>>,
     /// The one that started the thread.
     process: u32,
 }
 
-struct Desk {
-    inbox: Mutex<Inbox>,
-    asleep: AtomicBool,
+struct Front {
+    desk: Desk<Arc<Batch>>,
     bell: OwnedFd,
-}
-
-#[derive(Default)]
-struct Inbox {
-    batches: Vec<Arc<Batch>>,
-    closing: bool,
 }
 
 impl Uring {
@@ -78,21 +71,20 @@ impl Uring {
         };
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| handle::error("create", "an eventfd", errno))?;
-        let desk = Arc::new(Desk {
-            inbox: Mutex::default(),
-            asleep: AtomicBool::new(false),
+        let front = Arc::new(Front {
+            desk: Desk::new(),
             bell,
         });
         let (tell, told) = mpsc::channel();
         let driver = std::thread::Builder::new()
             .name("spillproof-uring".into())
             .spawn({
-                let desk = desk.clone();
+                let front = front.clone();
                 // The ring belongs to the thread that made it.
                 move || match working_ring() {
                     Ok(ring) => {
                         let _ = tell.send(Ok(()));
-                        Driver::new(ring, desk).run();
+                        Driver::new(ring, front).run();
                     }
                     Err(error) => {
                         let _ = tell.send(Err(error));
@@ -101,7 +93,7 @@ impl Uring {
             })
             .map_err(|source| handle::error("start a thread for", "io_uring", source))?;
         let engine = Self {
-            desk,
+            front,
             driver: Some(driver),
             process: std::process::id(),
         };
@@ -115,8 +107,7 @@ impl Uring {
 
 impl Engine for Uring {
     fn submit(&self, batch: Arc<Batch>) {
-        self.desk.inbox().batches.push(batch);
-        self.desk.ring_bell();
+        self.front.desk.send(batch, || self.front.ring());
     }
 
     fn is_ring(&self) -> bool {
@@ -134,25 +125,17 @@ impl Drop for Uring {
             // The thread is the parent's: there is none to wait for, and it may hold the lock.
             return;
         }
-        self.desk.inbox().closing = true;
-        self.desk.ring_bell();
+        self.front.desk.close(|| self.front.ring());
         if let Some(driver) = self.driver.take() {
             let _ = driver.join();
         }
     }
 }
 
-impl Desk {
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// After a change of the inbox. Either the driver is seen asleep here, or it sees the change before it sleeps.
-    fn ring_bell(&self) {
-        if self.asleep.swap(false, SeqCst) {
-            // Fails only if the counter is full: then the bell rings already.
-            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
-        }
+impl Front {
+    fn ring(&self) {
+        // Fails only if the counter is full: then the bell rings already.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 }
 
@@ -196,7 +179,7 @@ fn working_ring() -> std::io::Result<IoUring> {
 /// The thread that owns the ring.
 struct Driver {
     ring: IoUring,
-    desk: Arc<Desk>,
+    front: Arc<Front>,
     closing: bool,
     bell_armed: bool,
     reads: Lane,
@@ -237,10 +220,10 @@ impl Lane {
 }
 
 impl Driver {
-    fn new(ring: IoUring, desk: Arc<Desk>) -> Self {
+    fn new(ring: IoUring, front: Arc<Front>) -> Self {
         Self {
             ring,
-            desk,
+            front,
             closing: false,
             bell_armed: false,
             reads: Lane::default(),
@@ -261,17 +244,11 @@ impl Driver {
                 return;
             }
             self.arm_bell();
-            self.desk.asleep.store(true, SeqCst);
-            let news = {
-                let inbox = self.desk.inbox();
-                !inbox.batches.is_empty() || (inbox.closing && !self.closing)
-            };
-            if news {
-                self.desk.asleep.store(false, SeqCst);
+            if !self.front.desk.may_sleep(self.closing) {
                 continue;
             }
             let slept = self.submit_and_sleep();
-            self.desk.asleep.store(false, SeqCst);
+            self.front.desk.is_awake();
             self.harvest();
             if let Err(errno) = slept {
                 return self.give_up(errno);
@@ -298,11 +275,12 @@ impl Driver {
             if self.closing {
                 return;
             }
-            self.desk.asleep.store(true, SeqCst);
-            // The bell, or a look from time to time.
-            let mut bell = [PollFd::new(&self.desk.bell, PollFlags::IN)];
-            let _ = poll(&mut bell, Some(&GIVEN_UP_NAP));
-            let _ = rustix::io::read(&self.desk.bell, &mut [0u8; 8]);
+            if self.front.desk.may_sleep(self.closing) {
+                // The bell, or a look from time to time.
+                let mut bell = [PollFd::new(&self.front.bell, PollFlags::IN)];
+                let _ = poll(&mut bell, Some(&GIVEN_UP_NAP));
+                let _ = rustix::io::read(&self.front.bell, &mut [0u8; 8]);
+            }
         }
     }
 
@@ -311,9 +289,9 @@ impl Driver {
     }
 
     fn collect(&mut self) {
-        let mut inbox = self.desk.inbox();
-        self.closing |= inbox.closing;
-        for batch in inbox.batches.drain(..) {
+        let (batches, closing) = self.front.desk.take();
+        self.closing = closing;
+        for batch in batches {
             match batch.direction {
                 Direction::Read => self.reads.waiting.push_back((batch, 0)),
                 Direction::Write => self.writes.waiting.push_back((batch, 0)),
@@ -378,7 +356,7 @@ impl Driver {
 
     fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: memory and file of a transfer are kept by its slot until its completion was seen; the bell has no memory,
-        // and its descriptor is kept by `self.desk`.
+        // and its descriptor is kept by `self.front`.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             // Cannot be: there are more entries than slots. If it is, the kernel takes some now.
             let _ = self.ring.submit();
@@ -389,7 +367,7 @@ impl Driver {
         if !self.bell_armed {
             self.bell_armed = true;
             // POLLIN
-            let poll = opcode::PollAdd::new(types::Fd(self.desk.bell.as_raw_fd()), 1);
+            let poll = opcode::PollAdd::new(types::Fd(self.front.bell.as_raw_fd()), 1);
             self.push(&poll.build().user_data(BELL));
         }
     }
@@ -437,7 +415,7 @@ impl Driver {
             };
             if entry.user_data() == BELL {
                 self.bell_armed = false;
-                let _ = rustix::io::read(&self.desk.bell, &mut [0u8; 8]);
+                let _ = rustix::io::read(&self.front.bell, &mut [0u8; 8]);
                 continue;
             }
             let slot = entry.user_data() as usize;
