@@ -369,7 +369,8 @@ impl SessionBuilder {
         let mut storage = Storage::builder()
             .dir(&self.dir)
             .backend(self.backend)
-            .direct(self.direct);
+            .direct(self.direct)
+            .threads(self.threads);
         if let Some(faults) = self.faults {
             storage = storage.faults(faults);
         }

@@ -180,6 +180,7 @@ pub struct StorageBuilder {
     dir: PathBuf,
     backend: Backend,
     direct: bool,
+    threads: usize,
     faults: FaultPlan,
 }
 
@@ -202,6 +203,12 @@ impl StorageBuilder {
         self
     }
 
+    /// How many threads ask for transfers: rings are made for as many. One if not set, 0 for one of each core.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
     /// For tests: operations that fail or lie.
     pub fn faults(mut self, faults: FaultPlan) -> Self {
         self.faults = faults;
@@ -214,18 +221,23 @@ impl StorageBuilder {
     /// [`Error::File`] if the folder cannot be made or used, or the backend does not start.
     pub fn build(self) -> Result<Storage> {
         let scratch = scratch::ScratchDir::new(&self.dir, &self.faults)?;
-        let engine = start(self.backend)?;
+        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let threads = match self.threads {
+            0 => cores(),
+            threads => threads,
+        };
+        let engine = start(self.backend, threads)?;
         tracing::debug!(dir = %self.dir.display(), backend = engine.name(), direct = self.direct, "storage started");
         Ok(Storage::over(engine, scratch, self.direct, self.faults))
     }
 }
 
-fn start(backend: Backend) -> Result<Box<dyn Engine>> {
+fn start(backend: Backend, threads: usize) -> Result<Box<dyn Engine>> {
     match backend {
         Backend::Pread => {}
         Backend::Simulated(seed) => return Ok(Box::new(simulated::Simulated::start(seed)?)),
-        Backend::Uring => return Ok(Box::new(uring::Uring::start()?)),
-        Backend::Auto => match uring::Uring::start() {
+        Backend::Uring => return Ok(Box::new(uring::Uring::start(threads)?)),
+        Backend::Auto => match uring::Uring::start(threads) {
             Ok(uring) => return Ok(Box::new(uring)),
             Err(error) => tracing::info!(%error, "transfers go through pread and pwrite"),
         },
@@ -263,6 +275,7 @@ impl Storage {
             dir: std::env::temp_dir(),
             backend: Backend::default(),
             direct: true,
+            threads: 1,
             faults: FaultPlan::default(),
         }
     }

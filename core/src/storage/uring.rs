@@ -1,4 +1,7 @@
-//! The backend for io_uring: one ring, owned by one thread, for the direct transfers of all files and callers.
+//! The backend for io_uring: rings, each owned by one thread, for the direct transfers of all files and callers.
+//!
+//! Submitting a transfer takes a core some 10 us, since the kernel holds the pages and builds the request before it returns. One ring serves
+//! a few threads; with more, batches go to several rings in turn.
 //!
 //! Callers put batches into an inbox and ring a bell (an eventfd that the ring polls) if the driver sleeps. The driver takes
 //! segments from two queues, reads and writes, each with a limit on what is in flight, so that neither starves the other and
@@ -14,6 +17,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -45,8 +49,51 @@ const GIVEN_UP_NAP: Timespec = Timespec {
 /// Marks the bell's completions.
 const BELL: u64 = u64::MAX;
 
-/// The ring's front desk; dropped, it waits for all that was submitted.
+/// Threads that one ring serves.
+const THREADS_PER_RING: usize = 4;
+const RINGS_MAX: usize = 8;
+
+/// All rings.
 pub(super) struct Uring {
+    rings: Vec<Ring>,
+    /// Batches so far.
+    batches: AtomicUsize,
+}
+
+impl Uring {
+    /// Starts rings for so many threads that ask for transfers, and sees that the first one works. Where the kernel refuses the others (each
+    /// takes a little memory that counts as locked, on old kernels), there are fewer.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the kernel has none, or does not allow it (containers often do not).
+    pub(super) fn start(threads: usize) -> Result<Self> {
+        let mut rings = vec![Ring::start()?];
+        let more = (threads / THREADS_PER_RING).min(RINGS_MAX).saturating_sub(1);
+        rings.extend((0..more).map_while(|_| Ring::start().ok()));
+        Ok(Self {
+            rings,
+            batches: AtomicUsize::new(0),
+        })
+    }
+}
+
+impl Engine for Uring {
+    fn submit(&self, batch: Arc<Batch>) {
+        let turn = self.batches.fetch_add(1, Relaxed) % self.rings.len();
+        self.rings[turn].submit(batch);
+    }
+
+    fn is_ring(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> &'static str {
+        "uring"
+    }
+}
+
+/// A ring's front desk; dropped, it waits for all that was submitted.
+struct Ring {
     front: Arc<Front>,
     driver: Option<JoinHandle<()>>,
     /// The one that started the thread.
@@ -58,12 +105,9 @@ struct Front {
     bell: OwnedFd,
 }
 
-impl Uring {
-    /// Starts the ring, and sees that it works.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where the kernel has none, or does not allow it (containers often do not).
-    pub(super) fn start() -> Result<Self> {
+impl Ring {
+    /// Starts a ring, and sees that it works.
+    fn start() -> Result<Self> {
         let unavailable = |source| Error::Unavailable {
             what: "io_uring",
             source,
@@ -103,23 +147,13 @@ impl Uring {
             Err(_) => Err(unavailable(std::io::Error::other("its thread ended"))),
         }
     }
-}
 
-impl Engine for Uring {
     fn submit(&self, batch: Arc<Batch>) {
         self.front.desk.send(batch, || self.front.ring());
     }
-
-    fn is_ring(&self) -> bool {
-        true
-    }
-
-    fn name(&self) -> &'static str {
-        "uring"
-    }
 }
 
-impl Drop for Uring {
+impl Drop for Ring {
     fn drop(&mut self) {
         if self.process != std::process::id() {
             // The thread is the parent's: there is none to wait for, and it may hold the lock.

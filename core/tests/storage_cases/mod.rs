@@ -1,4 +1,4 @@
-//! What tests of the storage run in: {uring, pread} x {direct, buffered} x {disk, tmpfs}.
+//! What tests of the storage run in: {uring, several rings, pread} x {direct, buffered} x {disk, tmpfs}.
 #![allow(dead_code)]
 
 #[path = "../common/skipped.rs"]
@@ -19,6 +19,8 @@ pub struct Case {
     pub name: String,
     pub backend: Backend,
     pub direct: bool,
+    /// That ask for transfers: several rings are for more than a few.
+    pub threads: usize,
     pub dir: TempDir,
 }
 
@@ -28,6 +30,7 @@ impl Case {
             .dir(self.dir.path())
             .backend(self.backend)
             .direct(self.direct)
+            .threads(self.threads)
             .faults(faults)
             .build()
             .unwrap()
@@ -56,15 +59,20 @@ pub fn cases() -> Vec<Case> {
             skipped(format_args!("{place}, there is no {}", root.display()));
             continue;
         }
-        for backend in [Backend::Uring, Backend::Pread] {
+        for (backend, threads) in [(Backend::Uring, 1), (Backend::Uring, 16), (Backend::Pread, 1)] {
             for direct in [true, false] {
                 let dir = TempDir::new_in(root).unwrap();
-                let name = format!("{backend:?} direct={direct} on {place}");
-                match Storage::builder().dir(dir.path()).backend(backend).build() {
+                let name = format!("{backend:?} for {threads} direct={direct} on {place}");
+                let storage = Storage::builder()
+                    .dir(dir.path())
+                    .backend(backend)
+                    .threads(threads);
+                match storage.build() {
                     Ok(_) => cases.push(Case {
                         name,
                         backend,
                         direct,
+                        threads,
                         dir,
                     }),
                     Err(error @ Error::Unavailable { .. }) => skipped(format_args!("{name}: {error}")),
