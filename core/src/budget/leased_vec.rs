@@ -5,7 +5,10 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
+
+use rayon::prelude::*;
 
 use super::Budget;
 use super::pages::{LeasedPages, PAGE_BYTES, Pages};
@@ -27,7 +30,20 @@ pub struct LeasedVec<T: Copy> {
     _elements: PhantomData<T>,
 }
 
-impl<T: Copy> LeasedVec<T> {
+/// Bytes from where on all threads of the caller's pool fill a vector, and bytes that one of them fills at a time.
+const SHARED_BYTES_MIN: usize = 1 << 20;
+const SHARE_BYTES: usize = 256 << 10;
+
+fn fill_with<T: Copy + Send + Sync>(elements: &mut [MaybeUninit<T>], value: T) {
+    let share = SHARE_BYTES / size_of::<T>().max(1);
+    let fill = |elements: &mut [MaybeUninit<T>]| elements.fill(MaybeUninit::new(value));
+    match size_of_val(elements) >= SHARED_BYTES_MIN && rayon::current_thread_index().is_some() {
+        true => elements.par_chunks_mut(share.max(1)).for_each(fill),
+        false => fill(elements),
+    }
+}
+
+impl<T: Copy + Send + Sync> LeasedVec<T> {
     pub(super) fn new(budget: &Budget, len: usize, fill: T, what: Cow<'static, str>) -> Result<Self> {
         let bytes = len
             .checked_mul(size_of::<T>())
@@ -38,12 +54,11 @@ impl<T: Copy> LeasedVec<T> {
                 elements: len,
                 element_bytes: size_of::<T>(),
             })?;
-        let pages = LeasedPages::new(budget, bytes, what)?;
-        let start = pages.as_ptr().cast::<T>();
-        for i in 0..len {
-            // SAFETY: `i < len`, and the pages hold `len` elements; their start is aligned to a page, hence to `T`.
-            unsafe { start.add(i).write(fill) };
-        }
+        let mut pages = LeasedPages::new(budget, bytes, what)?;
+        // SAFETY: the pages hold `len` elements, are borrowed uniquely, and begin at an address that is aligned to a page, hence to `T`.
+        let elements =
+            unsafe { std::slice::from_raw_parts_mut(pages.as_mut_slice().as_mut_ptr().cast(), len) };
+        fill_with(elements, fill);
         Ok(Self {
             pages,
             len,

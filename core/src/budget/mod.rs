@@ -197,7 +197,7 @@ impl Budget {
     ///
     /// # Errors
     /// As [`Budget::buffer`]; [`Error::Invalid`] if `len` elements do not fit the address space.
-    pub fn vec<T: Copy>(
+    pub fn vec<T: Copy + Send + Sync>(
         &self,
         len: usize,
         fill: T,

@@ -316,7 +316,7 @@ impl Layout {
     }
 
     /// Room for the cells of a stretch.
-    pub fn tile<T: Copy>(&self, fill: T) -> Result<LeasedVec<T>> {
+    pub fn tile<T: Copy + Send + Sync>(&self, fill: T) -> Result<LeasedVec<T>> {
         let cells = self.cut.stretch_bytes / self.cut.block_bytes * self.block_cells as usize;
         (self.workspace.budget).vec(cells, fill, self.name.clone())
     }

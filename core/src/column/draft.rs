@@ -67,6 +67,62 @@ pub(crate) fn writer_bytes(bytes: u64, chunk_bytes: u64, frame_bytes: u64) -> u6
     (WRITES_BEHIND as u64).min(flushes) * buffer_bytes
 }
 
+/// Transfers that are behind their caller, of one column or of several, and the buffers for the next ones.
+pub(crate) struct Behind {
+    free: Vec<Buffer>,
+    flying: VecDeque<PendingFrames>,
+    transfers: usize,
+}
+
+impl Behind {
+    /// At most `transfers` of them; buffers are leased as they are needed.
+    pub fn new(transfers: usize) -> Self {
+        Self::with_buffers(Vec::new(), transfers)
+    }
+
+    /// As [`Self::new`], with `buffers` to begin with; more are leased where these are too few or too short.
+    pub fn with_buffers(buffers: Vec<Buffer>, transfers: usize) -> Self {
+        Self {
+            free: buffers,
+            flying: VecDeque::new(),
+            transfers: transfers.max(1),
+        }
+    }
+
+    /// A buffer of at least `bytes`: a free one, else a new one while few are behind, else the oldest transfer's.
+    fn buffer(&mut self, workspace: &Workspace, bytes: usize) -> Result<Buffer> {
+        if self.flying.len() >= self.transfers
+            && let Some(oldest) = self.flying.pop_front()
+        {
+            self.free.push(oldest.wait()?);
+        }
+        while let Some(buffer) = self.free.pop() {
+            if buffer.len() >= bytes {
+                return Ok(buffer);
+            }
+        }
+        (workspace.budget).buffer_to_fill(bytes.max(4096), "column writer")
+    }
+
+    /// Waits for all of them.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] from a write.
+    pub fn landed(self) -> Result<()> {
+        self.flying.into_iter().try_for_each(|pending| {
+            pending.wait()?;
+            Ok(())
+        })
+    }
+
+    /// Waits for all of them, whatever becomes of them.
+    fn abandon(self) {
+        for pending in self.flying {
+            let _nobody_wants_it = pending.wait();
+        }
+    }
+}
+
 /// A column that is being written. Every element has to be written once; a frame that was not is found
 /// [damaged](crate::Error::Damaged) when it is read.
 pub struct Draft<E> {
@@ -74,10 +130,43 @@ pub struct Draft<E> {
     first_frame: u64,
     len: u64,
     workspace: Workspace,
-    free: Vec<Buffer>,
-    flying: VecDeque<PendingFrames>,
-    behind: usize,
+    behind: Behind,
+    /// Whether other threads write to the column meanwhile: then no wait of this one may take up their work, which could wait for what this
+    /// one holds.
+    is_shared: bool,
     element: PhantomData<fn() -> E>,
+}
+
+/// A column that several threads write, each through parts of its own.
+pub(crate) struct SharedDraft<E> {
+    frames: Arc<Frames>,
+    first_frame: u64,
+    len: u64,
+    workspace: Workspace,
+    element: PhantomData<fn() -> E>,
+}
+
+impl<E: Element> SharedDraft<E> {
+    /// A draft of the same column, for regions that no other part writes. Its transfers go to `behind`, which
+    /// [`Draft::into_behind`] gives back.
+    pub fn part(&self, behind: Behind) -> Draft<E> {
+        let draft = Draft::over(
+            &self.workspace,
+            Arc::clone(&self.frames),
+            self.first_frame,
+            self.len,
+        );
+        Draft {
+            behind,
+            is_shared: true,
+            ..draft
+        }
+    }
+
+    /// The column, when the transfers of all parts have [landed](Behind::landed).
+    pub fn finish(self) -> Column<E> {
+        Draft::over(&self.workspace, self.frames, self.first_frame, self.len).into_column()
+    }
 }
 
 impl<E: Element> Draft<E> {
@@ -157,9 +246,8 @@ impl<E: Element> Draft<E> {
             first_frame,
             len,
             workspace: workspace.clone(),
-            free: Vec::new(),
-            flying: VecDeque::new(),
-            behind: WRITES_BEHIND,
+            behind: Behind::new(WRITES_BEHIND),
+            is_shared: false,
             element: PhantomData,
         }
     }
@@ -175,9 +263,8 @@ impl<E: Element> Draft<E> {
             first_frame: self.first_frame,
             len: self.len,
             workspace: self.workspace,
-            free: self.free,
-            flying: self.flying,
             behind: self.behind,
+            is_shared: self.is_shared,
             element: PhantomData,
         })
     }
@@ -185,17 +272,25 @@ impl<E: Element> Draft<E> {
     /// With up to `transfers` behind the caller instead of two.
     pub(crate) fn with_writes_behind(self, transfers: usize) -> Self {
         Self {
-            behind: transfers.max(1),
+            behind: Behind::new(transfers),
             ..self
         }
     }
 
-    /// With `buffers` for what it writes; more are leased where these are too few or too short.
-    pub(crate) fn with_buffers(self, buffers: Vec<Buffer>) -> Self {
-        Self {
-            free: buffers,
-            ..self
+    /// The column for several threads. Nothing may have been written yet.
+    pub(crate) fn share(self) -> SharedDraft<E> {
+        SharedDraft {
+            frames: self.frames,
+            first_frame: self.first_frame,
+            len: self.len,
+            workspace: self.workspace,
+            element: PhantomData,
         }
+    }
+
+    /// The transfers that are behind, for the next draft. The column is [`SharedDraft::finish`]'s to give.
+    pub(crate) fn into_behind(self) -> Behind {
+        self.behind
     }
 
     /// Number of elements.
@@ -214,7 +309,7 @@ impl<E: Element> Draft<E> {
     }
 
     /// Writes `region` from the start of `values`; returns when the bytes are on their way. At most two regions are
-    /// behind (or as many as the draft was told), and as many buffers of the largest region leased until [`Self::finish`].
+    /// behind, and as many buffers of the largest region leased until [`Self::finish`].
     ///
     /// # Errors
     /// [`Invalid::Region`] for a region that leaves the column, [`Invalid::InsideFrame`], [`Invalid::TooShort`];
@@ -230,7 +325,7 @@ impl<E: Element> Draft<E> {
             .into());
         }
         let (runs, pieces, bytes) = self.layout(region)?;
-        let mut buffer = self.buffer(bytes)?;
+        let mut buffer = self.behind.buffer(&self.workspace, bytes)?;
         encode_pieces(
             &self.workspace,
             values,
@@ -246,25 +341,13 @@ impl<E: Element> Draft<E> {
     ///
     /// # Errors
     /// [`crate::Error::Io`] from a write.
-    pub fn finish(self) -> Result<Column<E>> {
-        let (column, _buffers) = self.finish_with_buffers()?;
-        Ok(column)
-    }
-
-    /// As [`Self::finish`]; the buffers come back for the next draft.
-    ///
-    /// # Errors
-    /// As [`Self::finish`].
-    pub(crate) fn finish_with_buffers(mut self) -> Result<(Column<E>, Vec<Buffer>)> {
-        let mut buffers = std::mem::take(&mut self.free);
-        while let Some(pending) = self.flying.pop_front() {
-            buffers.push(pending.wait()?);
-        }
+    pub fn finish(mut self) -> Result<Column<E>> {
+        std::mem::replace(&mut self.behind, Behind::new(WRITES_BEHIND)).landed()?;
         if let Some(dry_run) = self.workspace.dry_run().filter(|_| self.frames.on_disk()) {
             let frames = self.len.div_ceil(self.frame_elements());
             dry_run.moved(0, frames * self.frames.frame_bytes() as u64);
         }
-        Ok((self.into_column(), buffers))
+        Ok(self.into_column())
     }
 
     fn into_column(self) -> Column<E> {
@@ -290,9 +373,7 @@ impl<E: Element> Draft<E> {
 
     /// Waits for what is on its way, and lets the column go: when this returns, its leases are given back.
     pub(crate) fn abandon(self) {
-        for pending in self.flying {
-            let _nobody_wants_it = pending.wait();
-        }
+        self.behind.abandon();
     }
 
     #[allow(clippy::type_complexity)]
@@ -323,25 +404,9 @@ impl<E: Element> Draft<E> {
         Ok((runs, pieces, offset))
     }
 
-    /// A buffer of at least `bytes`: a free one, else a new one while few are behind, else the oldest transfer's.
-    fn buffer(&mut self, bytes: usize) -> Result<Buffer> {
-        if self.flying.len() >= self.behind
-            && let Some(oldest) = self.flying.pop_front()
-        {
-            self.free.push(oldest.wait()?);
-        }
-        while let Some(buffer) = self.free.pop() {
-            if buffer.len() >= bytes {
-                return Ok(buffer);
-            }
-        }
-        self.workspace
-            .budget
-            .buffer_to_fill(bytes.max(4096), "column writer")
-    }
-
     fn launch(&mut self, buffer: Buffer, runs: Vec<Run>) {
-        self.flying.push_back(self.frames.write(buffer, runs));
+        let pending = self.frames.write(buffer, runs, self.is_shared);
+        self.behind.flying.push_back(pending);
     }
 }
 
@@ -428,7 +493,10 @@ impl<E: Element> Writer<E> {
         while !values.is_empty() {
             let mut buffer = match self.buffer.take() {
                 Some(buffer) => buffer,
-                None => self.draft.buffer(self.buffer_elements * E::BYTES)?,
+                None => {
+                    let bytes = self.buffer_elements * E::BYTES;
+                    self.draft.behind.buffer(&self.draft.workspace, bytes)?
+                }
             };
             let take = values.len().min(self.buffer_elements - self.buffered);
             let (now, later) = values.split_at(take);

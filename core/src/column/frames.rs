@@ -311,8 +311,9 @@ impl Frames {
         }
     }
 
-    /// Takes the digests of `runs`, which stand in `buffer` one behind the other from its start, and starts writing them.
-    pub fn write(self: &Arc<Self>, mut buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
+    /// Takes the digests of `runs`, which stand in `buffer` one behind the other from its start, and starts writing them. Where the frames
+    /// `are_shared` with other writers, no other thread takes part while they are held.
+    pub fn write(self: &Arc<Self>, mut buffer: Buffer, runs: Vec<Run>, are_shared: bool) -> PendingFrames {
         let state = match &self.backing {
             Backing::File {
                 file, base_offset, ..
@@ -324,14 +325,19 @@ impl Frames {
                 let mut place = memory.place.write().unwrap_or_else(PoisonError::into_inner);
                 let memory = match &mut *place {
                     Place::Buffer(memory) => memory,
-                    Place::Disk(frames) => return frames.write(buffer, runs),
+                    Place::Disk(frames) => return frames.write(buffer, runs, are_shared),
                 };
                 let mut ascending: Vec<&Run> = runs.iter().collect();
                 ascending.sort_unstable_by_key(|run| run.frame);
-                let copied = self.copy(
-                    ascending.iter().map(|run| &buffer[self.buffer_bytes_of(run)]),
-                    parts_of(memory, ascending.iter().map(|run| self.bytes_of(run))),
-                );
+                let from = ascending.iter().map(|run| &buffer[self.buffer_bytes_of(run)]);
+                let to = parts_of(memory, ascending.iter().map(|run| self.bytes_of(run)));
+                let copied = match are_shared {
+                    true => {
+                        from.zip(to).for_each(|(from, to)| to.copy_from_slice(from));
+                        Ok(())
+                    }
+                    false => self.copy(from, to),
+                };
                 let marks = &mut memory[self.frames as usize * self.frame_bytes..];
                 for frame in frames_of(&runs) {
                     marks[frame as usize / 8] |= 1 << (frame % 8);

@@ -265,7 +265,7 @@ fn the_plan_is_what_happens() {
 }
 
 fn what_happens() {
-    let mut several_in_flight = false;
+    let (mut several_in_flight, mut several_walks) = (false, false);
     for (seed, log_n, pieces, columns) in [
         (1, 12, 3, 5),
         (2, 14, 3, 9),
@@ -293,6 +293,7 @@ fn what_happens() {
                 let held = workspace.budget.held_bytes();
                 let plan = QuotientPlan::new(&shape, budget - held).expect("a plan");
                 several_in_flight |= plan.in_flight() > 1;
+                several_walks |= plan.walks() > 1;
                 let before = workspace.storage.stats();
                 let pieces = quotient(workspace, sources, program, &case.domain).expect("a quotient");
                 let after = workspace.storage.stats();
@@ -324,11 +325,12 @@ fn what_happens() {
             assert_eq!(workspace.budget.held_bytes(), 0);
         }
     }
-    assert_eq!(several_in_flight, rayon::current_num_threads() >= 4);
+    let many_threads = rayon::current_num_threads() >= 4;
+    assert_eq!((several_in_flight, several_walks), (many_threads, many_threads));
 }
 
 #[test]
-fn columns_in_flight_are_for_threads_and_memory_that_are_there() {
+fn lanes_and_walks_are_for_threads_and_memory_that_are_there() {
     let shape = |log_n| QuotientShape {
         log_n,
         log_cosets: 1,
@@ -344,7 +346,7 @@ fn columns_in_flight_are_for_threads_and_memory_that_are_there() {
         for (log_n, bytes) in [(18, 2 << 30), (20, 2 << 30), (22, 4 << 30)] {
             let plan = plan(threads, log_n, bytes).expect("a plan");
             assert!(
-                (least..=most).contains(&plan.in_flight()),
+                (least..=most).contains(&plan.in_flight()) && (least..=most).contains(&plan.walks()),
                 "{threads} threads: {plan:?}"
             );
         }
@@ -352,7 +354,7 @@ fn columns_in_flight_are_for_threads_and_memory_that_are_there() {
             panic!("2^20 within a mebibyte");
         };
         let smallest = plan(threads, 20, needed_bytes).expect("a plan");
-        assert_eq!(smallest.in_flight(), 1, "{smallest:?}");
+        assert_eq!((smallest.in_flight(), smallest.walks()), (1, 1), "{smallest:?}");
     }
 }
 

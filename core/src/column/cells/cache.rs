@@ -421,7 +421,7 @@ impl<M: Memory> Cache<M> {
             frames: 1,
             buffer_offset: 0,
         };
-        let pending = self.frames(array)?.write(buffer, vec![run]);
+        let pending = self.frames(array)?.write(buffer, vec![run], false);
         self.flying.push_back(Flight {
             array,
             block,

@@ -127,7 +127,7 @@ impl Frames {
                 buffer_offset: 0,
             };
             buffer = self.read(buffer, vec![run]).wait()?;
-            buffer = moved.write(buffer, vec![run]).wait()?;
+            buffer = moved.write(buffer, vec![run], false).wait()?;
         }
         // Without waiting: std's lock lets no reader in while a writer waits, and a reader on top of another on one stack never ends then.
         if let Ok(mut place) = memory.place.try_write()

@@ -6,13 +6,13 @@
 //! `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2` goes with the twist. Memory:
 //! [`super::plan`].
 
-use super::lanes;
-use super::plan::{BANDS_BEHIND, QuotientPlan};
+use super::lanes::{Leg, Way};
+use super::plan::QuotientPlan;
 use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, RowTables, Twiddles, Twist, columns};
+use crate::kernels::ntt::{NttElement, RowTables, Twiddles, Twist};
 use crate::stream::invert;
 
 /// The matrix of a quotient's transforms, and their tables.
@@ -60,10 +60,27 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         Draft::scratch_with_frames(self.workspace, what, n, placement, frame_bytes)
     }
 
-    /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are read once, and as many at
-    /// a time as the plan has in flight.
+    /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are read once.
     pub fn coset_rows(&self, inputs: &[&Column<F>], shifts: &[F]) -> Result<Vec<Vec<Column<F>>>> {
-        lanes::coset_rows(self, inputs, shifts)
+        let n2 = self.plan.row_len();
+        let leg = |shift: &F| Leg {
+            before: shift.pow([n2]),
+            twist: Twist {
+                root: self.omega,
+                first_row: 0,
+                first_column: 0,
+                scale: F::ONE,
+                base: *shift,
+                row: F::ONE,
+            },
+        };
+        let way = Way {
+            twiddles: &self.down[0],
+            legs: shifts.iter().map(leg).collect(),
+            what: "columns on a coset",
+            placement: self.plan.scratch,
+        };
+        way.take(self, inputs)
     }
 
     /// The twist that takes rows `first_row ..` back: after the n2-point transforms of the rows, before
@@ -79,57 +96,46 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
         }
     }
 
-    /// Twisted rows to coefficients (times what the twist did not divide by).
+    /// Twisted rows to one column of coefficients (times what the twist did not divide by).
     pub fn coefficients(
         &self,
         rows: &Column<F>,
         shift_inverse: F,
         placement: Placement,
-    ) -> Result<Column<F>> {
-        let (n2, width) = (self.plan.row_len(), self.plan.panel_width());
-        let mut tile = self.vec(self.plan.rows() * width, "coset panel")?;
-        let mut draft = self
-            .draft("quotient of a coset", placement)?
-            .with_writes_behind(BANDS_BEHIND);
-        let mut reader = self.panels(rows)?;
-        let shift_back = Twist {
-            root: F::ONE,
-            first_row: 0,
-            first_column: 0,
-            scale: F::ONE,
-            base: F::ONE,
-            row: shift_inverse.pow([n2]),
+    ) -> Result<Vec<Column<F>>> {
+        let leg = Leg {
+            before: F::ONE,
+            twist: Twist {
+                root: F::ONE,
+                first_row: 0,
+                first_column: 0,
+                scale: F::ONE,
+                base: F::ONE,
+                row: shift_inverse.pow([self.plan.row_len()]),
+            },
         };
-        for first_column in (0..n2).step_by(width as usize) {
-            self.read_panel(&mut reader, rows, &mut tile)?;
-            columns(
-                &mut tile,
-                width as usize,
-                &self.down[1],
-                &F::ONE,
-                Some(&shift_back),
-            );
-            self.write_panel(&mut draft, &tile, first_column)?;
-        }
-        drop(reader);
-        draft.finish()
+        let way = Way {
+            twiddles: &self.down[1],
+            legs: vec![leg],
+            what: "quotient of a coset",
+            placement,
+        };
+        Ok(way.take(self, &[rows])?.into_iter().flatten().collect())
     }
 
-    /// A reader of a column, panel by panel.
-    pub fn panels(&self, column: &Column<F>) -> Result<Reader<F>> {
+    /// A reader of the panel that begins at `first_column`.
+    pub fn panel(&self, column: &Column<F>, first_column: u64) -> Result<Reader<F>> {
         let (n1, n2, width) = (self.plan.rows(), self.plan.row_len(), self.plan.panel_width());
         let per_read = self.plan.rows_per_read(column.frame_elements());
-        let regions = (0..n2).step_by(width as usize).flat_map(move |first_column| {
-            (0..n1)
-                .step_by(per_read as usize)
-                .map(move |first_row| Region::Panel {
-                    row_len: n2,
-                    first_row,
-                    rows: per_read.min(n1 - first_row),
-                    first_column,
-                    columns: width,
-                })
-        });
+        let regions = (0..n1)
+            .step_by(per_read as usize)
+            .map(move |first_row| Region::Panel {
+                row_len: n2,
+                first_row,
+                rows: per_read.min(n1 - first_row),
+                first_column,
+                columns: width,
+            });
         column.reader(regions, 1)
     }
 

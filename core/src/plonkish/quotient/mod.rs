@@ -5,11 +5,11 @@
 //! which is taken for as many at a time as the plan says:
 //!
 //! 1. Each column of coefficients is read, and goes to the coset by a four-step transform, up to the n2-point transforms of
-//!    its rows (`coset`), into a scratch column whose rows are contiguous. Several columns are on their way at a time (`lanes`).
+//!    its rows (`coset`), into a scratch column whose rows are contiguous. Several panels are on their way at a time (`lanes`).
 //! 2. Tile by tile of rows: each column's rows and their halo are read and transformed (`tile`; a rotation by r
 //!    is r rows further), the program runs over them, vector by vector, and the quotient's rows are transformed back and
-//!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. No coset of any column is ever written
-//!    whole in evaluated form. This step is offered to a second compute tier, coset by coset (`offload`).
+//!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. Several stretches of rows are walked along at a time
+//!    (`walk`). No coset of any column is ever written whole in evaluated form. This step is offered to a second compute tier, coset by coset (`offload`).
 //! 3. Columns of the quotient's rows go back to coefficients: `g_t = h mod (X^n - c_t^n)`, of degree below n.
 //!
 //! With h in pieces of n coefficients, `g_t` is the sum of `c_t^(s n) h_s` over s; `c_t^n = shift^n w^t` with w of order
@@ -23,19 +23,21 @@ mod domain;
 mod lanes;
 mod offload;
 mod plan;
+mod side_by_side;
 mod tile;
+mod walk;
 
 pub use domain::{CosetDomain, Source};
 pub use plan::{QuotientPlan, QuotientShape};
 
 use self::coset::{Matrix, inverse};
-use self::tile::{Coset, Window, slide_all};
-use super::evaluate::register_scalars;
+use self::tile::Coset;
+use self::walk::{Input, Walks};
 use super::program::Program;
-use crate::column::{Column, Draft, Element, Region, Workspace};
+use crate::column::{Column, Draft, Element, Workspace};
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
-use crate::kernels::ntt::{NttElement, forget_buffers, twist};
+use crate::kernels::ntt::{NttElement, forget_buffers};
 use crate::kernels::poly::powers;
 use crate::stream::{invert, linear_combinations_in_chunks};
 use crate::{Error, Result};
@@ -229,10 +231,8 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             for (shift, transformed) in shifts.into_iter().zip(transformed) {
                 let quotient_rows = self.on_coset(shift, &transformed)?;
                 drop(transformed);
-                remainders.push(
-                    self.matrix
-                        .coefficients(&quotient_rows, inverse(shift)?, placement)?,
-                );
+                let back = inverse(shift)?;
+                remainders.extend(self.matrix.coefficients(&quotient_rows, back, placement)?);
             }
         }
         if cosets == 1 {
@@ -293,57 +293,28 @@ impl<F: KernelField + NttElement<F> + Element> Quotient<'_, F> {
             powers: power_table.as_deref().unwrap_or(&[]),
             rows: plan.rows(),
         };
-        let mut windows = Vec::new();
         let mut columns = transformed.iter();
+        let mut inputs = Vec::with_capacity(used.len());
         for (index, rotations, source) in used {
-            let read = match source {
+            let column = match source {
                 Source::Coefficients(_) => columns.next(),
                 Source::Identity | Source::FirstLagrange => None,
             };
-            windows.push(Window::new(matrix, index, (source.rows(), read), rotations)?);
+            inputs.push(Input {
+                index,
+                source: source.rows(),
+                column,
+                rotations,
+            });
         }
-        self.tiles(windows, &coset, inverse(shift)?, scale)
-    }
-
-    /// Evaluates the program tile by tile.
-    fn tiles(
-        &self,
-        mut windows: Vec<Window<F>>,
-        coset: &Coset<F>,
-        shift_inverse: F,
-        scale: F,
-    ) -> Result<Column<F>> {
-        let (matrix, plan) = (&self.matrix, self.matrix.plan);
-        let row_len = plan.row_len();
-        let mut draft = matrix.draft("quotient on a coset", plan.scratch)?;
-        let mut values = matrix.vec(plan.tile_rows * row_len, "quotient rows")?;
-        let (scalars, part) = register_scalars(self.numerator.registers(), rayon::current_num_threads());
-        let mut registers = matrix.vec(scalars as u64, "program registers")?;
-        for first_row in (0..plan.rows()).step_by(plan.tile_rows as usize) {
-            let tile_rows = plan.tile_rows.min(plan.rows() - first_row);
-            slide_all(&mut windows, plan.tile_rows, tile_rows, coset)?;
-
-            let inputs: Vec<&[F]> = self
-                .numerator
-                .queries()
-                .iter()
-                .filter_map(|&(column, rotation)| {
-                    let window = windows.iter().find(|window| window.column == column)?;
-                    Some(window.rotated(rotation, tile_rows))
-                })
-                .collect();
-            let values = &mut values[..(tile_rows * row_len) as usize];
-            self.numerator
-                .evaluate_parallel(&inputs, &mut [&mut *values], &mut registers, part);
-            matrix.along_back.transform(values);
-            let factors = matrix.twist_back(shift_inverse, first_row, scale);
-            twist(values, row_len as usize, &factors);
-            let region = Region::Span {
-                start: first_row * row_len,
-                len: tile_rows * row_len,
-            };
-            draft.write(region, values)?;
-        }
-        draft.finish()
+        let walks = Walks {
+            matrix,
+            numerator: self.numerator,
+            inputs,
+            coset,
+            shift_inverse: inverse(shift)?,
+            scale,
+        };
+        walks.take()
     }
 }

@@ -125,7 +125,7 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
         let order = Order::new(self.rotations.iter().copied(), plan.log_n1, log_tile_rows);
         let cut = Cut {
             chunk_rows,
-            piece_rows: plan.tile_rows,
+            piece_rows: plan.tier_tile_rows(),
         };
         let (n1, n2) = (plan.rows(), plan.row_len());
         for (input, column) in self.columns.iter().enumerate() {
@@ -143,7 +143,7 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
         let (workspace, frame_bytes) = (self.matrix.workspace, plan.frame_bytes() as usize);
         let what = "quotient on a coset";
         let draft = Draft::<Fr>::scratch_with_frames(workspace, what, n1 * n2, plan.scratch, frame_bytes)?;
-        let writer = Writer::in_chunks(draft.cast()?, plan.tile_rows * n2);
+        let writer = Writer::in_chunks(draft.cast()?, plan.tier_tile_rows() * n2);
         let writer = self.writer.insert(writer);
         Ok(TileEnds {
             input: Box::new(InOrder {

@@ -8,19 +8,23 @@
 //!
 //! Columns of coefficients are read once for `together` cosets: more of them save reads, and cost bands.
 //!
-//! Several columns go to the coset side by side, each with a panel of its own: while one of them waits for the disk, or for the
-//! thread that encodes and hashes its band, the others keep the threads busy. One column alone needs least memory.
+//! Several panels go to the coset side by side, in lanes with a panel each: while one of them waits for the disk, or for the thread
+//! that encodes its band, the others keep the threads busy. So do several walks along the rows, each with a tile of its own: the
+//! rows around a walk's stretch are read and transformed by it, too. One lane and one walk need least memory.
 //!
-//! Memory, in bytes, where c columns are read from coefficients, l of them side by side, e are computed, M is the number of
-//! cosets, t of them taken together, and d is what a scratch column keeps (its bytes, where it is in memory; else nothing):
+//! Memory, in bytes, where c columns are read from coefficients in l lanes, e are computed, w walks go side by side, M is the number
+//! of cosets, t of them taken together, and d is what a scratch column keeps (its bytes, where it is in memory; else nothing):
 //!
 //! ```text
-//! to the coset:    (t c + M - t) * d + l * 32 * (2 * n1 + (t > 1) * n1 + 14 * t * band_rows) * width
-//! on the coset:    (t c + M - t + 1) * d + 32 * n2 * ((2 c + e + 3) * tile_rows + halos + 1) + registers of all threads
-//! from the coset:  ((t - 1) c + M - t + 2) * d + 32 * (2 * n1 + 14 * band_rows) * width
+//! to the coset:    (t c + M - t) * d + l * 32 * (2 * n1 + (t > 1) * n1 + bands * band_rows) * width
+//! on the coset:    (t c + M - t + 1) * d + w * 32 * n2 * ((2 c + e + 3) * tile_rows + halos) + 32 * n2 + registers of all threads
+//! from the coset:  ((t - 1) c + M - t + 2) * d + l * 32 * (2 * n1 + bands * band_rows) * width
 //! pieces:          M * d + pieces * d + 32 * chunk * (2 * M + 3 * pieces)
 //! ```
+//!
+//! where a lane has `bands = max(2 t, 14 t / l)` that are being written.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::domain::{CosetDomain, Source};
@@ -40,8 +44,6 @@ const LOG_RUN_MIN: u32 = 7;
 const PANEL_BYTES_MAX: u64 = 16 << 20;
 /// The same of the panels of all columns that are in flight.
 const PANELS_BYTES_MAX: u64 = 64 << 20;
-/// Threads that one column on its way to a coset keeps busy: with fewer, more columns only make writes come in bursts.
-const THREADS_PER_COLUMN: usize = 2;
 /// Bytes of a column's part of a tile from where on it is not made larger.
 const TILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -49,8 +51,12 @@ const TILE_BYTES_MAX: u64 = 1 << 20;
 const BAND_BYTES: u64 = 1 << 20;
 /// Bands that a panel has at least, where it has the rows.
 const BANDS_OF_PANEL_MIN: u64 = 16;
-/// Bands that are being written at most, while the next panel is transformed.
-pub(super) const BANDS_BEHIND: usize = 14;
+/// Threads that one lane or one walk keeps busy: with fewer, all of them wait for the disk at the same time, and writes come in bursts.
+const THREADS_EACH: usize = 2;
+/// Bands of each coset's columns that are being written at most, of all lanes together, while the next panels are transformed.
+const BANDS_BEHIND: u64 = 14;
+/// The same of one lane, at least.
+const BANDS_OF_LANE_MIN: u64 = 2;
 /// A transfer costs as much as this many bytes more would.
 const TRANSFER_BYTES: u64 = 8 << 10;
 /// A tile or panel costs as much as this many bytes more would, for its start and end on all threads.
@@ -58,9 +64,11 @@ const STEP_BYTES: u64 = 128 << 10;
 /// This part of what is available stays free where that is possible: a quotient writes more files, and in more places, than all
 /// else, and what the file system notes about them is in memory too (6 MiB at k = 22), in no lease.
 const RESERVED_SHARE: u64 = 16;
-/// What a column waits for on its way to a coset, while few threads are busy, costs as much as so many times its bytes more
-/// would: it is read, checked, decoded, encoded, hashed and written.
+/// What a lane or a walk alone waits for, while few threads are busy, costs as much as so many times its bytes more would: they are read,
+/// checked, decoded, encoded, hashed and written.
 const ALONE_PASSES: u64 = 6;
+/// Rows that are transformed side by side: with fewer, some lanes of vectors do nothing.
+const ROWS_SIDE_BY_SIDE: u64 = 8;
 /// Buffers that a draft has at most: what is behind.
 const WRITE_BUFFERS: u64 = 2;
 /// The same of the writer that a second compute tier's rows go to.
@@ -125,10 +133,13 @@ impl QuotientShape {
 }
 
 impl QuotientShape {
-    /// Numbers of columns that may be in flight: powers of two, as long as each has a few of `threads` threads.
-    fn in_flight(&self, threads: usize) -> Vec<u64> {
-        let most = self.read.len().min(threads / THREADS_PER_COLUMN).max(1) as u64;
-        (0..=most.ilog2()).map(|log| 1 << log).collect()
+    /// The rows that rotations reach beyond a stretch, and in how many columns: of those that are read, or of all.
+    fn halos<'a>(rotations: impl Iterator<Item = &'a (i32, i32)>) -> Vec<(u64, u64)> {
+        let mut halos = BTreeMap::new();
+        for rotations in rotations {
+            *halos.entry(halo(*rotations)).or_insert(0) += 1;
+        }
+        halos.into_iter().collect()
     }
 
     /// Where what lies between the passes is put: without a file, where that is a small part of what there is.
@@ -164,13 +175,15 @@ fn pages(bytes: u64) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotientPlan {
     shape: Arc<QuotientShape>,
+    /// See [`QuotientShape::halos`]: of columns that are read, and of those that are computed.
+    halos: Arc<[Vec<(u64, u64)>; 2]>,
     pub(super) log_n1: u32,
     pub(super) log_n2: u32,
     pub(super) log_width: u32,
     pub(super) tile_rows: u64,
     log_together: u32,
-    /// Columns that are on their way to the cosets at a time.
-    in_flight: u64,
+    log_in_flight: u32,
+    log_walks: u32,
     /// Scalars in a chunk of the last pass.
     pub(super) chunk: u64,
     /// Where what lies between the passes is put.
@@ -235,8 +248,10 @@ impl QuotientPlan {
     ) -> impl Iterator<Item = Self> {
         let (log_n, log_cosets) = (shape.log_n, shape.log_cosets);
         let threads = rayon::current_num_threads();
-        let in_flight = shape.in_flight(threads);
+        let log_most = (threads / THREADS_EACH).max(1).ilog2();
+        let columns = shape.read.len().max(1).ilog2();
         let shared = Arc::new(shape.clone());
+        let halos = Arc::new([&shape.read, &shape.computed].map(|each| QuotientShape::halos(each.iter())));
         // One row, where the matrix would have rows below the smallest frame.
         let splits = if log_n <= LOG_RUN_MIN {
             log_n..=log_n
@@ -268,22 +283,29 @@ impl QuotientPlan {
                     })
             })
             .flat_map(move |cut| {
-                let (log_n1, _, log_width, ..) = cut;
+                let (log_n1, log_n2, log_width, tile_rows, _) = cut;
                 let panel_bytes = SCALAR_BYTES << (log_n1 + log_width);
-                (in_flight.clone().into_iter())
-                    .filter(move |lanes| *lanes == 1 || lanes * panel_bytes <= PANELS_BYTES_MAX)
-                    .map(move |lanes| (cut, lanes))
+                let log_panels = log_n2 - log_width;
+                // A lane for each panel at most, and a walk for each tile.
+                let lanes = (0..=log_most).filter(move |lanes| {
+                    *lanes == 0 || *lanes <= log_panels + columns && panel_bytes << lanes <= PANELS_BYTES_MAX
+                });
+                let walks =
+                    (0..=log_most).filter(move |walks| *walks == 0 || tile_rows << walks <= 1 << log_n1);
+                lanes.flat_map(move |lanes| walks.clone().map(move |walks| (cut, lanes, walks)))
             })
-            .map(move |(cut, in_flight)| {
+            .map(move |(cut, log_in_flight, log_walks)| {
                 let (log_n1, log_n2, log_width, tile_rows, log_together) = cut;
                 let plan = Self {
                     shape: Arc::clone(&shared),
+                    halos: Arc::clone(&halos),
                     log_n1,
                     log_n2,
                     log_width,
                     tile_rows,
                     log_together,
-                    in_flight,
+                    log_in_flight,
+                    log_walks,
                     chunk: 0,
                     scratch,
                     results,
@@ -324,9 +346,29 @@ impl QuotientPlan {
         1 << self.log_together
     }
 
-    /// Columns that are on their way to the cosets at a time.
+    /// Panels that are on their way at a time, at most.
     pub fn in_flight(&self) -> u64 {
-        self.in_flight
+        1 << self.log_in_flight
+    }
+
+    /// Stretches of rows that are walked along at a time.
+    pub fn walks(&self) -> u64 {
+        1 << self.log_walks
+    }
+
+    /// Rows of a stretch.
+    pub(super) fn walk_rows(&self) -> u64 {
+        self.rows() / self.walks()
+    }
+
+    /// Threads that the rows of a walk's tile are shared among.
+    pub(super) fn threads_of_walk(&self) -> usize {
+        self.threads.div_ceil(1 << self.log_walks)
+    }
+
+    /// Panels of a column.
+    pub(super) fn panels(&self) -> u64 {
+        self.row_len() / self.panel_width()
     }
 
     /// The most that is leased at one time, with the results.
@@ -406,7 +448,7 @@ impl QuotientPlan {
         }
         let column = self.column_bytes();
         let row_bytes = column >> self.log_n1;
-        let rows: u64 = self.shape.read.iter().map(|read| self.rows() + halo(*read)).sum();
+        let rows = self.rows_of_walks(&self.halos[0]);
         let combined = if cosets > 1 { cosets * column } else { 0 };
         self.input_passes() * inputs + cosets * (rows * row_bytes + column) + combined
     }
@@ -449,10 +491,22 @@ impl QuotientPlan {
         self.rows().div_ceil(self.band_rows())
     }
 
-    /// Buffers for the bands of a column, at most.
-    pub(super) fn bands_behind(&self) -> u64 {
-        let bands = self.bands_of_panel() * (self.row_len() / self.panel_width());
-        bands.min(BANDS_BEHIND as u64)
+    /// Bands of a lane that are being written at most, where `columns` are taken to `legs` columns each.
+    pub(super) fn bands_behind(&self, columns: u64, legs: u64) -> u64 {
+        let bands = columns * self.panels() * self.bands_of_panel();
+        let share = (BANDS_BEHIND >> self.log_in_flight).max(BANDS_OF_LANE_MIN);
+        legs * share.min(bands)
+    }
+
+    /// Tiles of a walk that are being written at most.
+    pub(super) fn tiles_behind(&self) -> u64 {
+        WRITE_BUFFERS.min(self.walk_rows().div_ceil(self.tile_rows))
+    }
+
+    /// Rows that all walks together read or compute of columns with these halos.
+    fn rows_of_walks(&self, halos: &[(u64, u64)]) -> u64 {
+        let rows = |(halo, columns): &(u64, u64)| columns * (self.rows() + self.walks() * halo);
+        halos.iter().map(rows).sum()
     }
 
     /// Rows of a panel that are read at a time from frames of `frame_elements`: a run that is shorter than a frame brings
@@ -465,21 +519,31 @@ impl QuotientPlan {
     fn cost(&self) -> u64 {
         let cosets = 1u64 << self.shape.log_cosets;
         let columns = self.shape.read.len() as u64;
-        let panels = self.row_len() / self.panel_width();
+        let panels = self.panels();
         let tiles = self.rows().div_ceil(self.tile_rows);
+        let row_bytes = SCALAR_BYTES << self.log_n2;
         // A column is read and written in panels, and once more in tiles; the quotient the other way round.
         let transfers = (columns + 2) * panels * self.rows() + (columns + 1) * tiles;
-        let steps = panels + tiles;
         let first = self.input_passes() * columns * panels * self.rows();
-        // On its way to the coset: columns in flight wait side by side.
-        let column = panels * STEP_BYTES + ALONE_PASSES * (SCALAR_BYTES << self.shape.log_n);
-        let waits = columns * column / self.in_flight;
+        // Lanes and walks wait side by side.
+        let panel = STEP_BYTES + ALONE_PASSES * (self.rows() * SCALAR_BYTES << self.log_width);
+        let (to, from) = ((columns * panels), panels);
+        let lanes = to.div_ceil(self.lanes(columns)) + from.div_ceil(self.lanes(1));
+        let rows = self.rows_of_walks(&self.halos[0]) + self.rows();
+        // Vectors of which not all lanes are used take as long as whole ones.
+        let unused = ROWS_SIDE_BY_SIDE.div_ceil(self.tile_rows) - 1;
+        let walks = tiles * STEP_BYTES + rows * row_bytes * (ALONE_PASSES + ALONE_PASSES / 2 * unused);
         // The first touch of memory costs about as much as a transfer.
         self.leased_bytes()
             + self.bytes_read()
             + self.bytes_written()
-            + cosets * (transfers * TRANSFER_BYTES + steps * STEP_BYTES + waits)
+            + cosets * (transfers * TRANSFER_BYTES + lanes * panel + (walks >> self.log_walks))
             + first * TRANSFER_BYTES
+    }
+
+    /// Lanes that `columns` go in.
+    fn lanes(&self, columns: u64) -> u64 {
+        self.in_flight().min(columns * self.panels()).max(1)
     }
 
     /// Bytes on disk of a column between the passes.
@@ -536,25 +600,18 @@ impl QuotientPlan {
         } else {
             kept
         };
-        let panel = |columns: u64, frame: u64, together: u64| {
+        let lanes = |columns: u64, frame: u64, legs: u64| {
             let tile = pages((SCALAR_BYTES << self.log_width) * self.rows());
-            let tiles = if together > 1 { 2 * tile } else { tile };
+            let tiles = if legs > 1 { 2 * tile } else { tile };
             let frames = self.frames_read(self.rows_per_read(frame), frame);
             let raw = pages(frames * frame * SCALAR_BYTES);
-            let bands = |writes: u64| together * writes.min(BANDS_BEHIND as u64) * pages(self.band_bytes());
-            let all = self.bands_of_panel() * (self.row_len() / self.panel_width());
-            // The very last panel is written when nothing more is read.
-            let before = if columns > 1 {
-                all
-            } else {
-                all - self.bands_of_panel()
-            };
-            tiles + (raw + bands(before)).max(bands(all))
+            let bands = self.bands_behind(columns, legs) * pages(self.band_bytes());
+            self.lanes(columns) * (tiles + raw + bands)
         };
         let together = self.cosets_together();
         let to_coset = (together * columns + cosets - together) * kept
             + if columns > 0 {
-                self.in_flight * panel(columns, self.shape.frame_elements, together)
+                lanes(columns, self.shape.frame_elements, together)
             } else {
                 0
             };
@@ -565,7 +622,7 @@ impl QuotientPlan {
         } else {
             cosets * kept + last
         };
-        let from_coset = from_coset + panel(1, self.frame_bytes() / SCALAR_BYTES, 1);
+        let from_coset = from_coset + lanes(1, self.frame_bytes() / SCALAR_BYTES, 1);
         let on_coset = self.held_on_coset_bytes() + kept + self.tile_bytes();
         to_coset.max(from_coset).max(on_coset)
     }
@@ -580,30 +637,38 @@ impl QuotientPlan {
 
     /// Bytes that the ends of that step lease for a second compute tier.
     pub(super) fn tier_ends_bytes(&self) -> u64 {
-        (self.shape.read.len() as u64 + TIER_WRITE_BUFFERS) * self.raw_tile_bytes()
+        (self.shape.read.len() as u64 + TIER_WRITE_BUFFERS) * self.raw_bytes(self.tier_tile_rows())
+    }
+
+    /// Rows that are read and written at a time for a second compute tier: as many as those of all walks together.
+    pub(super) fn tier_tile_rows(&self) -> u64 {
+        self.tile_rows << self.log_walks
     }
 
     /// Bytes of a buffer that a tile's rows of a column are read or written with.
     pub(super) fn raw_tile_bytes(&self) -> u64 {
-        let row = SCALAR_BYTES << self.log_n2;
-        pages((self.tile_rows * row).next_multiple_of(self.frame_bytes()))
+        self.raw_bytes(self.tile_rows)
+    }
+
+    fn raw_bytes(&self, rows: u64) -> u64 {
+        pages((rows * (SCALAR_BYTES << self.log_n2)).next_multiple_of(self.frame_bytes()))
     }
 
     fn tile_bytes(&self) -> u64 {
         let row = SCALAR_BYTES << self.log_n2;
         let raw = self.raw_tile_bytes();
-        let window = |rotations: &(i32, i32)| pages((self.tile_rows + halo(*rotations)) * row);
-        let read: u64 = self.shape.read.iter().map(|column| window(column) + raw).sum();
-        let computed: u64 = self.shape.computed.iter().map(window).sum();
-        let powers = if self.shape.computed.is_empty() {
-            0
-        } else {
-            pages(row)
+        let [read, computed] = &*self.halos;
+        let windows = |halos: &[(u64, u64)], raw: u64| -> u64 {
+            let windows =
+                |(halo, columns): &(u64, u64)| columns * (pages((self.tile_rows + halo) * row) + raw);
+            halos.iter().map(windows).sum()
         };
-        let (registers, _) = register_scalars(self.shape.registers, self.threads);
-        let tiles = self.rows().div_ceil(self.tile_rows);
-        let quotient = pages(self.tile_rows * row) + WRITE_BUFFERS.min(tiles) * raw;
-        read + computed + powers + quotient + pages(registers as u64 * SCALAR_BYTES)
+        let powers = if computed.is_empty() { 0 } else { pages(row) };
+        let (registers, _) = register_scalars(self.shape.registers, self.threads_of_walk());
+        let quotient = pages(self.tile_rows * row) + self.tiles_behind() * raw;
+        let walk =
+            windows(read, raw) + windows(computed, 0) + quotient + pages(registers as u64 * SCALAR_BYTES);
+        (walk << self.log_walks) + powers
     }
 
     fn pieces_bytes(&self, chunk: u64) -> u64 {

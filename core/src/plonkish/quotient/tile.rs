@@ -3,7 +3,9 @@
 //!
 //! Row r of the window's walk is row `r mod n1` of the matrix. Where r leaves `0 .. n1`, going round once, the point after
 //! the last of row r's is in the next column of row 0: the row is rotated by `floor(r / n1)` places. Every row is read and
-//! transformed once, and once more those few around the ends: what two neighbouring tiles share stays.
+//! transformed once, and once more those few around the ends of a stretch: what two neighbouring tiles share stays.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -54,20 +56,24 @@ pub(super) struct NewRow<'a, F> {
 }
 
 impl<F: KernelField + NttElement<F> + Element> Window<F> {
-    /// A window for the rotations `(smallest, largest)`, before the first tile: on the rows of `read`, or on rows that are computed.
+    /// A window for the rotations `(smallest, largest)` before the first tile of a stretch of `rows`: on the rows of `read`, or on rows that
+    /// are computed.
     pub fn new(
         matrix: &Matrix<F>,
         column: usize,
         (source, read): (RowSource, Option<&Column<F>>),
         rotations: (i32, i32),
+        rows: Range<u64>,
     ) -> Result<Self> {
         let (tile_rows, n1, n2) = (matrix.plan.tile_rows, matrix.plan.rows(), matrix.plan.row_len());
         let (first, halo) = (i64::from(rotations.0), halo(rotations));
-        let regions = pieces(halo, n1, tile_rows).map(move |(start, len)| Region::Wrapped {
-            start: (first + start as i64).rem_euclid(n1 as i64) as u64 * n2,
-            len: len * n2,
-            modulus: n1 * n2,
-        });
+        let next = rows.start as i64 + first;
+        let regions =
+            pieces(halo, rows.end - rows.start, tile_rows).map(move |(start, len)| Region::Wrapped {
+                start: (next + start as i64).rem_euclid(n1 as i64) as u64 * n2,
+                len: len * n2,
+                modulus: n1 * n2,
+            });
         let reader = read.map(|column| column.reader(regions, 1)).transpose()?;
         Ok(Self {
             column,
@@ -77,7 +83,7 @@ impl<F: KernelField + NttElement<F> + Element> Window<F> {
             source,
             reader,
             values: matrix.vec((tile_rows + halo) * n2, "rows on a coset")?,
-            next: first,
+            next,
             held: 0,
         })
     }
