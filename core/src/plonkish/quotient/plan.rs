@@ -526,8 +526,8 @@ impl QuotientPlan {
         let transfers = (columns + 2) * panels * self.rows() + (columns + 1) * tiles;
         let first = self.input_passes() * columns * panels * self.rows();
         // Lanes and walks wait side by side.
-        let panel = STEP_BYTES + ALONE_PASSES * (self.rows() * SCALAR_BYTES << self.log_width);
-        let (to, from) = ((columns * panels), panels);
+        let panel = STEP_BYTES + ALONE_PASSES * ((self.rows() * SCALAR_BYTES) << self.log_width);
+        let (to, from) = (columns * panels, panels);
         let lanes = to.div_ceil(self.lanes(columns)) + from.div_ceil(self.lanes(1));
         let rows = self.rows_of_walks(&self.halos[0]) + self.rows();
         // Vectors of which not all lanes are used take as long as whole ones.
