@@ -11,7 +11,8 @@
 //! Then each may take up to its share, `needed + an equal part of the rest`, and keeps no more columns in memory: with all
 //! columns on disk, a task works in every budget from its minimum on. Tasks are admitted in the order in which they came. Shares only
 //! change between stages: the caller holds the workspace's turn when it opens an account. A task that is alone keeps columns in memory as
-//! long as so much stays free as its [dry run](crate::plan::rehearse) said ([`Account::reserve`]).
+//! long as so much stays free as its [dry run](crate::plan::rehearse) said ([`Account::reserve`]), and leaves unused what would make its
+//! stages cut their work so that a later one has too little ([`Account::leave_unused`]).
 //!
 //! A lease belongs to the account of its thread: the one that the thread has [entered](Account::enter), and on threads of the
 //! session's pool the one whose turn it is. Leases that outlive their account, and those of no account, count as held by no task.
@@ -83,6 +84,8 @@ struct Open {
     share_bytes: u64,
     /// Columns that may be in memory or on disk leave so much free.
     reserve_bytes: u64,
+    /// As if the limit were so much lower, while it is alone.
+    unused_bytes: u64,
     /// Was not alone at all times.
     has_shared: bool,
 }
@@ -127,6 +130,12 @@ impl Accounts {
     pub fn left_bytes(&self, holder: Holder) -> u64 {
         self.share(holder)
             .map_or(u64::MAX, |open| open.share_bytes.saturating_sub(open.held_bytes))
+    }
+
+    /// What the holder does not use of the limit.
+    pub fn unused_bytes(&self, holder: Holder) -> u64 {
+        let alone = self.share(holder).filter(|open| open.share_bytes == u64::MAX);
+        alone.map_or(0, |open| open.unused_bytes)
     }
 
     pub fn share_bytes(&self, holder: Holder) -> u64 {
@@ -215,6 +224,7 @@ impl Accounts {
             needed_bytes,
             share_bytes: u64::MAX,
             reserve_bytes: 0,
+            unused_bytes: 0,
             has_shared: !self.open.is_empty(),
         };
         self.open.insert(id, open);
@@ -384,6 +394,14 @@ impl Account {
         }
     }
 
+    /// From now on, while the task is alone, its stages cut their work as if the limit were lower by `bytes`.
+    pub(crate) fn leave_unused(&self, bytes: u64) {
+        let mut state = self.budget.ledger.state();
+        if let Some(open) = state.accounts.open.get_mut(&self.id) {
+            open.unused_bytes = bytes;
+        }
+    }
+
     /// Whether it was not alone at all times.
     pub(crate) fn has_shared(&self) -> bool {
         let state = self.budget.ledger.state();
@@ -494,6 +512,26 @@ mod tests {
         drop(columns);
         assert_eq!(budget.available_bytes(), 1000);
         assert!(!budget.keeps_column(1));
+    }
+
+    #[test]
+    fn a_task_that_leaves_a_part_unused_works_as_with_a_lower_limit_while_it_is_alone() {
+        let budget = Budget::new(1000);
+        let first = opened(&budget, 200).unwrap();
+        let _first = first.enter();
+        first.leave_unused(300);
+        let _half = budget.lease(500, "tile").unwrap();
+        assert_eq!((budget.limit_bytes(), budget.available_bytes()), (700, 200));
+        let refused = budget.lease(201, "window").unwrap_err().to_string();
+        assert!(
+            refused.contains("unused") && !refused.contains("other tasks"),
+            "{refused}"
+        );
+        let second = opened(&budget, 100).unwrap();
+        assert_eq!((budget.limit_bytes(), budget.available_bytes()), (800, 300));
+        drop(second);
+        drop(budget.begin_turn(budget.entered()));
+        assert_eq!((budget.limit_bytes(), budget.available_bytes()), (700, 200));
     }
 
     #[test]

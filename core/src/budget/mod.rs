@@ -206,11 +206,12 @@ impl Budget {
         LeasedVec::new(self, len, fill, what.into())
     }
 
-    /// The limit; where several tasks share the budget, the share of the task that asks.
+    /// The limit, less what the task that asks leaves unused; where several tasks share the budget, its share.
     pub fn limit_bytes(&self) -> u64 {
         let state = self.ledger.state();
         let holder = state.accounts.holder(self.ledger.id);
-        self.ledger.limit_bytes.min(state.accounts.share_bytes(holder))
+        let limit_bytes = self.ledger.limit_bytes.min(state.accounts.share_bytes(holder));
+        limit_bytes.saturating_sub(state.accounts.unused_bytes(holder))
     }
 
     /// What is held now, without what is [spare](Self::spare_bytes): the limit less this is what is left.
@@ -341,6 +342,7 @@ impl Ledger {
         let left_bytes = self.limit_bytes - state.wanted_bytes();
         left_bytes
             .saturating_sub(state.accounts.reserved_bytes(holder))
+            .saturating_sub(state.accounts.unused_bytes(holder))
             .min(state.accounts.left_bytes(holder))
     }
 
@@ -392,19 +394,26 @@ impl Ledger {
 
     fn refusal(&self, asked_bytes: u64, what: Cow<'static, str>) -> Error {
         let state = self.state();
-        // What other tasks may still take is as good as held.
-        let reserved_bytes = (self.limit_bytes - state.wanted_bytes()) - self.available_bytes(&state);
+        // What is left, and is not for this task, is as good as held.
+        let left_bytes = self.limit_bytes - state.wanted_bytes();
+        let withheld_bytes = left_bytes - self.available_bytes(&state);
+        let unused_bytes = state
+            .accounts
+            .unused_bytes(state.accounts.holder(self.id))
+            .min(withheld_bytes);
         let mut holders = state.describe_holders();
-        if reserved_bytes > 0 {
-            holders = format!(
-                "{holders}, reserved for other tasks: {}",
-                format_bytes(reserved_bytes)
-            );
+        for (why, bytes) in [
+            ("reserved for other tasks", withheld_bytes - unused_bytes),
+            ("left unused by the task's plan", unused_bytes),
+        ] {
+            if bytes > 0 {
+                holders = format!("{holders}, {why}: {}", format_bytes(bytes));
+            }
         }
         Error::OverBudget {
             what: what.into_owned(),
             asked_bytes,
-            held_bytes: state.held_bytes.saturating_add(reserved_bytes),
+            held_bytes: state.held_bytes.saturating_add(withheld_bytes),
             limit_bytes: self.limit_bytes,
             holders,
         }

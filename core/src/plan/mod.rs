@@ -89,6 +89,8 @@ pub struct Plan {
 pub const GRAIN_BYTES: u64 = 64 << 10;
 /// Reserves that are tried, besides none and all: a half of the budget, three quarters, and so on.
 const RESERVES_LOG: u32 = 4;
+/// Smaller budgets that are tried, down to a half, where one does not work and is not too small.
+const SMALLER_BUDGETS: u64 = 16;
 /// No circuit needs more than this.
 const BUDGET_BYTES_MAX: u64 = 1 << 46;
 
@@ -109,8 +111,8 @@ impl Plan {
             })?;
         pool.install(|| {
             let smallest_budget_bytes = smallest_above(run, 0)?;
-            let (workspace, _) = with_least_reserve(run, budget_bytes)?;
-            let record = workspace.dry_run();
+            let found = best_within(&[run], budget_bytes)?;
+            let record = found.workspaces.first().and_then(Workspace::dry_run);
             let steps = record.map(|record| record.steps()).unwrap_or_default();
             Ok(Self {
                 budget_bytes,
@@ -169,25 +171,22 @@ impl Step {
     }
 }
 
-/// Runs a task dry before it begins: columns that may be in memory or on disk will leave as much free as its later steps need; the more they
-/// leave, the more of them are on disk. Of several dry runs the one that needs most counts. Columns that earlier tasks left in memory are
+/// Runs a task dry before it begins, in each of the ways (`runs`) that it may go: columns that may be in memory or on disk will leave as much
+/// free as its later steps need; the more they leave, the more of them are on disk. The way that needs most counts. A budget in which the cuts
+/// of one stage leave too little for another is used in part. Columns that earlier tasks left in memory are
 /// moved to disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
 ///
 /// The task is one `phase` of the run. Gives the bytes that the phase adds on disk, for [`check_room`].
 ///
 /// # Errors
-/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; other errors of `run`; those of columns on their way to disk.
-pub fn rehearse(task: &Task, phase: Phase, run: &DryRunOf<'_>) -> Result<u64> {
+/// [`Error::BudgetTooSmall`], with the smallest budget in which the task works; other errors of `runs`; those of columns on their way to disk.
+pub fn rehearse(task: &Task, phase: Phase, runs: &[&DryRunOf<'_>]) -> Result<u64> {
     if task.account().has_shared() {
         return Ok(0);
     }
     let workspace = task.session().workspace();
     let budget = &workspace.budget;
-    let needs = |(dry, reserve_bytes): (Workspace, u64)| {
-        let growth_bytes = dry.dry_run().and_then(|record| record.disk_growth_bytes(phase));
-        (reserve_bytes, growth_bytes.unwrap_or(0))
-    };
-    let within = |bytes: u64| workspace.spread(|| with_least_reserve(run, bytes).map(needs))?;
+    let within = |bytes: u64| workspace.spread(|| best_within(runs, bytes))?;
     let beside_held = || within(budget.limit_bytes().saturating_sub(budget.held_bytes()));
     let is_too_little = |found: &Result<_>| matches!(found, Err(Error::BudgetTooSmall { .. }));
     let mut found = beside_held();
@@ -199,9 +198,12 @@ pub fn rehearse(task: &Task, phase: Phase, run: &DryRunOf<'_>) -> Result<u64> {
         // Part of what is held may be what the run would hold: then the limit decides.
         found = within(budget.limit_bytes());
     }
-    let (reserve_bytes, growth_bytes) = found?;
-    task.account().reserve(reserve_bytes);
-    Ok(growth_bytes)
+    let found = found?;
+    task.account().reserve(found.reserve_bytes);
+    task.account().leave_unused(found.unused_bytes);
+    let records = found.workspaces.iter().filter_map(Workspace::dry_run);
+    let growths = records.filter_map(|record| record.disk_growth_bytes(phase));
+    Ok(growths.max().unwrap_or(0))
 }
 
 /// Whether the folder's disk has room for what a phase adds. A proof is refused if not; keys, whose selectors may become fewer columns than
@@ -220,19 +222,73 @@ pub fn check_room(task: &Task, phase: Phase, growth_bytes: u64) -> Result<()> {
     }
 }
 
+/// Dry runs that end well, one of each way.
+struct Found {
+    workspaces: Vec<Workspace>,
+    /// What columns in memory have to leave free.
+    reserve_bytes: u64,
+    /// What of the budget has to be left unused.
+    unused_bytes: u64,
+}
+
+/// Dry runs in as much of `budget_bytes` as they all end well in. What a stage leases grows with the budget, in steps, and may at a step
+/// leave less for another stage than a smaller budget does.
+fn best_within(runs: &[&DryRunOf<'_>], budget_bytes: u64) -> Result<Found> {
+    let refusal = match all_within(runs, budget_bytes, budget_bytes) {
+        Err(refusal @ Error::BudgetTooSmall { .. }) => refusal,
+        found => return found,
+    };
+    let smallest = |run: &&DryRunOf<'_>| smallest_above(*run, 0);
+    let mut smallest_bytes = runs.iter().map(smallest).collect::<Result<Vec<_>>>()?;
+    smallest_bytes.sort_unstable();
+    let needed_bytes = smallest_bytes.last().copied().unwrap_or(0);
+    if needed_bytes <= budget_bytes {
+        let parts =
+            (1..=SMALLER_BUDGETS).map(|part| budget_bytes - budget_bytes * part / (2 * SMALLER_BUDGETS));
+        let parts = parts.filter(|bytes| *bytes > needed_bytes);
+        for bytes in parts.chain(smallest_bytes.into_iter().rev()) {
+            match all_within(runs, bytes, budget_bytes) {
+                Err(Error::BudgetTooSmall { .. }) => {}
+                found => return found,
+            }
+        }
+    }
+    Err(match refusal {
+        Error::BudgetTooSmall {
+            what,
+            needed_bytes: of_step,
+            ..
+        } => Error::BudgetTooSmall {
+            what,
+            needed_bytes: match needed_bytes > budget_bytes {
+                true => needed_bytes,
+                false => of_step,
+            },
+            limit_bytes: budget_bytes,
+        },
+        other => other,
+    })
+}
+
+/// Dry runs within `bytes` of `budget_bytes`.
+fn all_within(runs: &[&DryRunOf<'_>], bytes: u64, budget_bytes: u64) -> Result<Found> {
+    let mut found = Found {
+        workspaces: Vec::with_capacity(runs.len()),
+        reserve_bytes: 0,
+        unused_bytes: budget_bytes - bytes,
+    };
+    for run in runs {
+        let (workspace, reserve_bytes) = with_least_reserve(*run, bytes)?;
+        found.workspaces.push(workspace);
+        found.reserve_bytes = found.reserve_bytes.max(reserve_bytes);
+    }
+    Ok(found)
+}
+
 /// The dry run with the least reserve that ends well, and the reserve. The one that keeps no column in memory has to end well too:
 /// no budget below the smallest works because columns in memory happened to fit.
 fn with_least_reserve(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<(Workspace, u64)> {
-    let without_columns = match dry_run(run, budget_bytes, budget_bytes) {
-        Err(Error::BudgetTooSmall { what, .. }) => {
-            return Err(Error::BudgetTooSmall {
-                what,
-                needed_bytes: smallest_above(run, budget_bytes)?,
-                limit_bytes: budget_bytes,
-            });
-        }
-        other => other?,
-    };
+    let without_columns = dry_run(run, budget_bytes, budget_bytes)?;
     let reserves =
         std::iter::once(0).chain((1..=RESERVES_LOG).map(|log| budget_bytes - (budget_bytes >> log)));
     for reserve_bytes in reserves {
@@ -305,4 +361,51 @@ fn smallest_above(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<u64> {
         }
     }
     Ok(enough * GRAIN_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of a power of two, up to three quarters of the budget, and 100 KiB beside it: works from 256 KiB on, but not from 342 to 355.
+    fn table_and_tile(workspace: &Workspace) -> Result<()> {
+        let _step = crate::step!(workspace, "table");
+        let budget = &workspace.budget;
+        let table_log = (budget.limit_bytes() * 3 / 4).checked_ilog2().unwrap_or(0);
+        let _table = budget.lease(1 << table_log, "table")?;
+        let _tile = budget.lease(100 << 10, "tile")?;
+        Ok(())
+    }
+
+    #[test]
+    fn a_budget_that_a_stage_would_cut_badly_is_used_in_part() {
+        let unused = |kib: u64| best_within(&[&table_and_tile], kib << 10).map(|found| found.unused_bytes);
+        assert_eq!(unused(256).unwrap(), 0);
+        assert_eq!(unused(340).unwrap(), 0);
+        assert!(dry_run(&table_and_tile, 352 << 10, 0).is_err());
+        assert_eq!(unused(352).unwrap(), 11 << 10, "a 32nd");
+        assert_eq!(unused(356).unwrap(), 0);
+        let refused = |kib: u64| match unused(kib) {
+            Err(Error::BudgetTooSmall {
+                needed_bytes,
+                limit_bytes,
+                ..
+            }) => (needed_bytes >> 10, limit_bytes >> 10),
+            found => unreachable!("{found:?}"),
+        };
+        assert_eq!(refused(192), (256, 192));
+    }
+
+    #[test]
+    fn each_way_of_a_task_has_to_work_in_the_part_that_is_used() {
+        let whole = |workspace: &Workspace| {
+            let _step = crate::step!(workspace, "whole");
+            workspace.budget.lease(352 << 10, "whole").map(drop)
+        };
+        assert!(best_within(&[&whole], 352 << 10).is_ok());
+        assert!(best_within(&[&table_and_tile], 352 << 10).is_ok());
+        let refused = best_within(&[&table_and_tile, &whole], 352 << 10);
+        assert!(matches!(refused, Err(Error::BudgetTooSmall { .. })));
+        assert!(best_within(&[&table_and_tile, &whole], 356 << 10).is_ok());
+    }
 }

@@ -8,9 +8,8 @@ use std::io;
 use spillproof::column::{Cell, Column, Draft, Placement, Workspace};
 use spillproof::commit::SRS_FRAME_BYTES;
 use spillproof::error::Invalid;
-use spillproof::plan::{self, Phase, Plan, Rates};
+use spillproof::plan::{Phase, Plan, Rates};
 use spillproof::plonkish::Program;
-use spillproof::session::Task;
 use spillproof::step;
 use spillproof::stream::{Scalars, msm};
 use spillproof::tier::{self, Input, RowSource};
@@ -70,16 +69,8 @@ impl Shape {
         Plan::new(&self.dry_run::<T>(), budget_bytes, threads, rates)
     }
 
-    /// Says what the task, one phase of keys and a proof, has to leave free of the budget while it runs, and gives the bytes that the phase
-    /// adds on disk: see [`plan::rehearse`].
-    ///
-    /// # Errors
-    /// Those of [`plan::rehearse`].
-    pub fn rehearse<T: Cell>(&self, task: &Task, phase: Phase) -> spillproof::Result<u64> {
-        plan::rehearse(task, phase, &self.dry_run::<T>())
-    }
-
-    fn dry_run<T: Cell>(&self) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {
+    /// Keys and a proof in a dry workspace, for [`rehearse`](spillproof::plan::rehearse).
+    pub fn dry_run<T: Cell>(&self) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {
         |workspace| match self.run::<T>(workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),

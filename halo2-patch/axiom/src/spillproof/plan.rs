@@ -78,11 +78,10 @@ pub(crate) fn rehearse(
     circuits: usize,
 ) -> Result<()> {
     let keeps_rounds = task.session().checkpoints().is_some();
-    let mut growth_bytes = 0;
-    for scheme in [OpeningScheme::Shplonk, OpeningScheme::Gwc] {
-        let shape = shape(cs, k, circuits, scheme).keeping_rounds(keeps_rounds).0;
-        growth_bytes = shape.rehearse::<AdviceCell>(task, phase)?.max(growth_bytes);
-    }
+    let shapes = [OpeningScheme::Shplonk, OpeningScheme::Gwc]
+        .map(|scheme| shape(cs, k, circuits, scheme).keeping_rounds(keeps_rounds).0);
+    let [shplonk, gwc] = shapes.each_ref().map(plan::Shape::dry_run::<AdviceCell>);
+    let growth_bytes = ::spillproof::plan::rehearse(task, phase, &[&shplonk, &gwc])?;
     check_room(task, phase, growth_bytes)
 }
 

@@ -87,3 +87,9 @@ proptest! {
 fn keys_leave_memory_for_a_proof_of_two_circuits() {
     works_in_every_budget(7748346940622270465, 6);
 }
+
+/// A budget above the smallest in which the cuts of some stages, made for all of it, leave too little for others.
+#[test]
+fn a_budget_that_stages_would_cut_badly_is_used_in_part() {
+    works_in_every_budget(6592629890283635899, 10);
+}
