@@ -60,6 +60,9 @@ pub enum Invalid {
         /// The largest possible number.
         limit: u64,
     },
+    /// A challenge has no inverse.
+    #[error("a challenge of the transcript is zero: make the proof again, with other random values")]
+    ZeroChallenge,
     /// Fewer things than are needed.
     #[error("{what}: {given} given, at least {needed} needed")]
     TooShort {

@@ -1,13 +1,14 @@
 //! A dry run records what a real run of the same stage takes: its peak, the bytes that it reads and writes; and it moves nothing.
 
-use ark_bn254::{Fr, g1};
+use ark_bn254::{Fr, G1Affine, g1};
+use ark_ec::AffineRepr;
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use spillproof::budget::Budget;
 use spillproof::column::{Addressed, Column, Draft, Placement, Workspace, Writer};
 use spillproof::commit::multiopen::divide_and_commit;
-use spillproof::commit::{Combination, G1, SRS_FRAME_BYTES, generate_scratch};
+use spillproof::commit::{Combination, G1, SRS_FRAME_BYTES, generate_scratch, ipa};
 use spillproof::error::Invalid;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::{
@@ -16,7 +17,7 @@ use spillproof::plonkish::{
 };
 use spillproof::step;
 use spillproof::storage::Storage;
-use spillproof::stream::{Scalars, Transform, evaluate_all, linear_combination, msm, ntt};
+use spillproof::stream::{Scalars, Transform, add_multiples, evaluate_all, linear_combination, msm, ntt};
 use spillproof::{Error, Result};
 
 const LOG_N: u32 = 15;
@@ -180,6 +181,51 @@ fn transforms_and_sums() {
             divide_and_commit::<g1::Config>(workspace, &given.bases, &combinations, keep)
         });
     }
+}
+
+/// A conversation in which nothing changes.
+struct Same;
+
+impl ipa::Conversation<g1::Config> for Same {
+    type Error = Error;
+
+    fn random(&mut self) -> Fr {
+        Fr::from(7u64)
+    }
+
+    fn write_point(&mut self, _: &G1Affine) -> Result<()> {
+        Ok(())
+    }
+
+    fn write_scalar(&mut self, _: Fr) -> Result<()> {
+        Ok(())
+    }
+
+    fn challenge(&mut self) -> Fr {
+        Fr::from(3u64)
+    }
+}
+
+#[test]
+fn inner_products() {
+    compare("multiples of points", 0, |_, given| {
+        let quarter = |index: u64| given.bases.part(index * ROWS / 4, ROWS / 4);
+        let terms = [
+            (Fr::from(3u64), &quarter(1)?),
+            (-Fr::from(3u64), &quarter(2)?),
+            (Fr::from(5u64), &quarter(3)?),
+        ];
+        add_multiples::<g1::Config>(&quarter(0)?, &terms, Placement::Auto)
+    });
+    compare("inner-product opening", 1, |_, given| {
+        let params = ipa::Params {
+            g: given.bases.clone(),
+            g_lagrange: given.bases.clone(),
+            w: G1Affine::generator(),
+            u: G1Affine::generator(),
+        };
+        params.open(&given.columns[0], Fr::from(5u64), Fr::from(11u64), &mut Same)
+    });
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod copies;
 mod dry;
 mod faults;
 mod forged;
+mod ipa;
 mod kzg;
 mod library;
 mod mapped;

@@ -4,27 +4,20 @@
 //! scalar for each point: windows of 4 bits whose digits are all odd (Joye and Tunstall, *Exponent recoding and regular
 //! exponentiation algorithms*, 2009, section 3.2), so that all points take the same steps.
 //!
-//! The endomorphism (Gallant, Lambert and Vanstone, *Faster point multiplication on elliptic curves with efficient endomorphisms*,
-//! 2001): on a curve y^2 = x^3 + b of prime order r, (x, y) -> (beta x, y) with beta^3 = 1 multiplies by a lambda with lambda^3 = 1.
-//! A scalar s becomes k1 + k2 lambda with k1 and k2 of half its length: less the vector that is closest to (s, 0) in the lattice
-//! of all (a, b) with a + b lambda = 0 modulo r. Both halves share the doublings. The lattice has vectors of each parity, so
-//! that both halves can be made odd. Curves with a cofactor are left out: outside of the subgroup of order r the
-//! endomorphism multiplies by something else.
-//!
-//! Without the endomorphism a scalar is taken as the integer below r that it is; an even one is made odd by adding 1, and the
+//! A curve's endomorphism halves scalars (`endomorphism`). Without it a scalar is taken as the integer below r that it is; an even one is made odd by adding 1, and the
 //! point is subtracted at the end.
 //!
 //! Memory: [`Recoding::digit_rows`] bytes a point of a block.
 
-use ark_ec::short_weierstrass::Projective;
-use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::{Field, PrimeField, Zero};
-use num_bigint::{BigInt, BigUint, Sign};
 
+use super::endomorphism::Endomorphism;
 use crate::kernels::curve::Curve;
 
 /// Odd multiples in a point's table: 1, 3, ..., 15.
 pub(super) const ENTRIES: usize = 8;
+/// Slots of a point's table: its odd multiples, and its double.
+const SLOTS: usize = ENTRIES + 1;
 /// The slot of a point's double, behind the odd multiples.
 const DOUBLE: u8 = ENTRIES as u8;
 /// Bits of a window.
@@ -35,6 +28,8 @@ const DIGIT_LIMIT: u64 = 2 * ENTRIES as u64;
 /// One step on all points of a block.
 #[derive(Clone, Copy)]
 pub(super) enum Op<'a> {
+    /// The block's points become those of an input.
+    Read(usize),
     /// The block's points become the operand.
     Load(Operand<'a>),
     /// The operand is added.
@@ -65,8 +60,8 @@ pub(super) enum Slots<'a> {
 }
 
 impl<'a> Operand<'a> {
-    fn one(digit: i8, endomorphic: bool) -> Self {
-        Self::slot(digit.unsigned_abs() / 2, digit < 0, endomorphic)
+    fn one(first: u8, digit: i8, endomorphic: bool) -> Self {
+        Self::slot(first + digit.unsigned_abs() / 2, digit < 0, endomorphic)
     }
 
     fn slot(slot: u8, negative: bool, endomorphic: bool) -> Self {
@@ -86,26 +81,64 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// The steps that fill `entries` slots of the tables.
-fn table(program: &mut Vec<Op<'_>>, entries: usize) {
-    program.push(Op::Save(0));
+/// The steps that fill `entries` slots of a table, whose first slot is `first`.
+fn table(program: &mut Vec<Op<'_>>, first: u8, entries: usize) {
+    program.push(Op::Save(first));
     if entries > 1 {
         program.extend([
             Op::Double,
-            Op::Save(DOUBLE),
-            Op::Load(Operand::slot(0, false, false)),
+            Op::Save(first + DOUBLE),
+            Op::Load(Operand::slot(first, false, false)),
         ]);
-        for slot in 1..entries as u8 {
-            program.extend([Op::Add(Operand::slot(DOUBLE, false, false)), Op::Save(slot)]);
+        for slot in first + 1..first + entries as u8 {
+            program.extend([
+                Op::Add(Operand::slot(first + DOUBLE, false, false)),
+                Op::Save(slot),
+            ]);
         }
     }
 }
 
+/// The non-adjacent form of a factor, of what is in the table from slot `first` on.
+struct Form {
+    digits: Vec<i8>,
+    first: u8,
+    endomorphic: bool,
+}
+
+/// The steps from filled tables to the sum of all forms. None if they are all of zero.
+fn joint(program: &mut Vec<Op<'_>>, forms: &[Form]) {
+    let mut started = false;
+    for position in (0..forms.iter().map(|form| form.digits.len()).max().unwrap_or(0)).rev() {
+        if started {
+            program.push(Op::Double);
+        }
+        for form in forms {
+            let operand = |digit: i8| Operand::one(form.first, digit, form.endomorphic);
+            match form.digits.get(position) {
+                None | Some(0) => {}
+                Some(digit) if started => program.push(Op::Add(operand(*digit))),
+                Some(digit) => {
+                    program.push(Op::Load(operand(*digit)));
+                    started = true;
+                }
+            }
+        }
+    }
+}
+
+/// Odd multiples that forms use.
+fn entries(forms: &[Form]) -> usize {
+    let digits = forms.iter().flat_map(|form| &form.digits);
+    let largest = digits.map(|digit| digit.unsigned_abs()).max();
+    usize::from(largest.unwrap_or(1)).div_ceil(2)
+}
+
 /// An integer below 2^256, and its sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Signed {
-    magnitude: [u64; 4],
-    negative: bool,
+pub(super) struct Signed {
+    pub(super) magnitude: [u64; 4],
+    pub(super) negative: bool,
 }
 
 impl Signed {
@@ -233,41 +266,63 @@ impl<P: Curve> Recoding<P> {
 
     /// The steps that multiply every point by `scalar`, which is not zero.
     pub(super) fn one(&self, scalar: &P::ScalarField) -> Vec<Op<'static>> {
+        let mut program = Vec::new();
+        let forms = self.forms(scalar, 0);
+        table(&mut program, 0, entries(&forms));
+        joint(&mut program, &forms);
+        program
+    }
+
+    /// The steps that add to every point the sum of `scalars[j]` times its counterpart in input j. They share their doublings.
+    pub(super) fn combination(&self, scalars: &[P::ScalarField]) -> Vec<Op<'static>> {
+        let mut program = Vec::new();
+        let mut all_forms = Vec::new();
+        let summand = Self::slots(scalars.len()) as u8 - 1;
+        program.push(Op::Save(summand));
+        for (input, scalar) in scalars.iter().enumerate().filter(|(_, scalar)| !scalar.is_zero()) {
+            let first = (input * SLOTS) as u8;
+            let forms = self.forms(scalar, first);
+            program.push(Op::Read(input));
+            table(&mut program, first, entries(&forms));
+            all_forms.extend(forms);
+        }
+        if all_forms.is_empty() {
+            return Vec::new();
+        }
+        joint(&mut program, &all_forms);
+        program.push(Op::Add(Operand::slot(summand, false, false)));
+        program
+    }
+
+    /// Slots of the tables of a [`Self::combination`] of so many inputs, or of one point's multiples.
+    pub(super) fn slots(inputs: usize) -> usize {
+        match inputs {
+            0 => SLOTS,
+            _ => inputs * SLOTS + 1,
+        }
+    }
+
+    /// Of one scalar, or of both of its halves.
+    fn forms(&self, scalar: &P::ScalarField, first: u8) -> Vec<Form> {
         let integer = Self::integer(scalar);
-        let forms: Vec<Vec<i8>> = match &self.endomorphism {
-            Some(endomorphism) => endomorphism
-                .halves(&integer)
-                .iter()
-                .map(Signed::non_adjacent_form)
-                .collect(),
+        let form = |(value, endomorphic): (&Signed, bool)| Form {
+            digits: value.non_adjacent_form(),
+            first,
+            endomorphic,
+        };
+        match &self.endomorphism {
+            Some(endomorphism) => {
+                let halves = endomorphism.halves(&integer);
+                halves.iter().zip([false, true]).map(form).collect()
+            }
             None => {
                 let whole = Signed {
                     magnitude: integer,
                     negative: false,
                 };
-                vec![whole.non_adjacent_form()]
-            }
-        };
-        let largest = forms.iter().flatten().map(|digit| digit.unsigned_abs()).max();
-        let mut program = Vec::new();
-        table(&mut program, usize::from(largest.unwrap_or(1)).div_ceil(2));
-        let mut started = false;
-        for position in (0..forms.iter().map(Vec::len).max().unwrap_or(0)).rev() {
-            if started {
-                program.push(Op::Double);
-            }
-            for (form, endomorphic) in forms.iter().zip([false, true]) {
-                match form.get(position) {
-                    None | Some(0) => {}
-                    Some(digit) if started => program.push(Op::Add(Operand::one(*digit, endomorphic))),
-                    Some(digit) => {
-                        program.push(Op::Load(Operand::one(*digit, endomorphic)));
-                        started = true;
-                    }
-                }
+                vec![form((&whole, false))]
             }
         }
-        program
     }
 
     /// The digits of a scalar for each point: row after row, a byte for each point.
@@ -317,7 +372,7 @@ impl<P: Curve> Recoding<P> {
         let row = |row: usize| &digits[row * len..][..len];
         let halves = self.halves();
         let mut program = Vec::new();
-        table(&mut program, ENTRIES);
+        table(&mut program, 0, ENTRIES);
         for window in (0..self.windows).rev() {
             let last = window + 1 == self.windows;
             if !last {
@@ -342,228 +397,15 @@ impl<P: Curve> Recoding<P> {
     }
 }
 
-/// An integer modulo 2^192, in two's complement.
-type Wide = [u64; 3];
-
-fn wide(value: &BigInt) -> Wide {
-    let modulus = BigInt::from(1) << 192;
-    let positive: BigInt = (value % &modulus + &modulus) % &modulus;
-    let (_, digits) = positive.to_u64_digits();
-    std::array::from_fn(|i| digits.get(i).copied().unwrap_or(0))
-}
-
-fn wide_minus(a: &Wide, b: &Wide) -> Wide {
-    let mut difference = [0; 3];
-    let mut borrow = 0i128;
-    for i in 0..3 {
-        borrow += i128::from(a[i]) - i128::from(b[i]);
-        difference[i] = borrow as u64;
-        borrow >>= 64;
-    }
-    difference
-}
-
-fn wide_times(a: &Wide, b: &Wide) -> Wide {
-    let mut product = [0u64; 3];
-    for i in 0..3 {
-        let mut carry = 0u128;
-        for j in 0..3 - i {
-            carry += u128::from(product[i + j]) + u128::from(a[i]) * u128::from(b[j]);
-            product[i + j] = carry as u64;
-            carry >>= 64;
-        }
-    }
-    product
-}
-
-fn signed(value: &Wide) -> Signed {
-    let negative = value[2] >> 63 == 1;
-    let [a, b, c] = if negative {
-        wide_minus(&[0; 3], value)
-    } else {
-        *value
-    };
-    Signed {
-        magnitude: [a, b, c, 0],
-        negative,
-    }
-}
-
-/// Multiplication by a cube root of unity that costs one multiplication in the base field.
-#[derive(Clone)]
-struct Endomorphism<P: Curve> {
-    beta: P::BaseField,
-    /// A short basis of the lattice.
-    basis: [[Wide; 2]; 2],
-    /// 2^256 times the coordinates of (1, 0) in that basis, rounded to the nearest: sign, and magnitude.
-    coordinates: [(bool, Wide); 2],
-    /// Vectors of the lattice by parity: bit 0 for an odd first coordinate, bit 1 for the second.
-    parities: [[Wide; 2]; 4],
-    /// Bits of a half, made odd or not.
-    bits: u64,
-}
-
-impl<P: Curve> Endomorphism<P> {
-    /// That of a curve of prime order with a = 0 whose fields have cube roots of unity.
-    fn find() -> Option<Self> {
-        if P::COEFF_A != P::BaseField::default() || P::COFACTOR.iter().copied().ne([1]) {
-            return None;
-        }
-        let beta = cube_root_of_unity::<<P::BaseField as Field>::BasePrimeField>()?;
-        let beta = P::BaseField::from_base_prime_field(beta);
-        let root = cube_root_of_unity::<P::ScalarField>()?;
-        let generator = Projective::<P>::generator();
-        let mut image = generator.into_affine();
-        image.x *= beta;
-        // beta goes with one root or with the other.
-        let lambda = [root, root.square()]
-            .into_iter()
-            .find(|lambda| (generator * lambda).into_affine() == image)?;
-        Some(Self::new(beta, lambda))
-    }
-
-    fn new(beta: P::BaseField, lambda: P::ScalarField) -> Self {
-        let unsigned = |limbs: BigUint| BigInt::from_biguint(Sign::Plus, limbs);
-        let order = unsigned(P::ScalarField::MODULUS.into());
-        let [first, second] = short_basis(&order, &unsigned(lambda.into_bigint().into()));
-        let determinant = &first[0] * &second[1] - &first[1] * &second[0];
-        let scaled = |numerator: &BigInt| {
-            let negative = (numerator.sign() == Sign::Minus) != (determinant.sign() == Sign::Minus);
-            let (numerator, divisor) = (numerator.magnitude() << 257, determinant.magnitude() << 1);
-            let rounded = (numerator + determinant.magnitude()) / divisor;
-            (negative, wide(&unsigned(rounded)))
-        };
-        // (1, 0) = (b2 * first - b1 * second) / determinant.
-        let coordinates = [scaled(&second[1]), scaled(&-&first[1])];
-
-        let zero = [BigInt::from(0), BigInt::from(0)];
-        let mut parities: [Option<[BigInt; 2]>; 4] = [Some(zero), None, None, None];
-        for (i, j) in [(1i32, 0i32), (0, 1), (1, 1), (1, -1)] {
-            let vector: [BigInt; 2] = [0, 1].map(|at: usize| &first[at] * i + &second[at] * j);
-            let parity = usize::from(vector[0].bit(0)) + 2 * usize::from(vector[1].bit(0));
-            let place = &mut parities[parity];
-            if place.as_ref().is_none_or(|known| size(&vector) < size(known)) {
-                *place = Some(vector);
-            }
-        }
-        // The determinant is odd, so there is one of each parity.
-        let parities = parities.map(Option::unwrap_or_default);
-        // Rounding takes off all but half a vector of the basis each, and an eighth for its own error.
-        let sum = |at: usize| BigInt::from(first[at].magnitude() + second[at].magnitude());
-        let largest = [0, 1].map(|at| {
-            let parity = parities.iter().map(|vector| vector[at].magnitude()).max();
-            (sum(at) * 5 / 8) + BigInt::from(parity.cloned().unwrap_or_default()) + 1
-        });
-        Self {
-            beta,
-            basis: [first, second].map(|vector| vector.each_ref().map(wide)),
-            coordinates,
-            parities: parities.map(|vector| vector.each_ref().map(wide)),
-            bits: size(&largest).bits(),
-        }
-    }
-
-    /// Halves of an integer below r, in two's complement.
-    fn short(&self, integer: &[u64; 4]) -> [Wide; 2] {
-        let [a, b, c, _] = *integer;
-        let mut halves = [[a, b, c], [0; 3]];
-        for (vector, (negative, factor)) in self.basis.iter().zip(&self.coordinates) {
-            let rounded = rounded_product(integer, factor);
-            let multiple = if *negative {
-                wide_minus(&[0; 3], &rounded)
-            } else {
-                rounded
-            };
-            for (half, coordinate) in halves.iter_mut().zip(vector) {
-                *half = wide_minus(half, &wide_times(&multiple, coordinate));
-            }
-        }
-        halves
-    }
-
-    fn halves(&self, integer: &[u64; 4]) -> [Signed; 2] {
-        self.short(integer).each_ref().map(signed)
-    }
-
-    /// Both odd.
-    fn odd_halves(&self, integer: &[u64; 4]) -> [Signed; 2] {
-        let mut halves = self.short(integer);
-        let missing = usize::from(halves[0][0] & 1 == 0) + 2 * usize::from(halves[1][0] & 1 == 0);
-        for (half, coordinate) in halves.iter_mut().zip(&self.parities[missing]) {
-            *half = wide_minus(half, coordinate);
-        }
-        halves.each_ref().map(signed)
-    }
-}
-
-/// `(a * b + 2^255) / 2^256`.
-fn rounded_product(a: &[u64; 4], b: &Wide) -> Wide {
-    let mut product = [0u64; 7];
-    product[3] = 1 << 63;
-    for i in 0..4 {
-        let mut carry = 0u128;
-        for j in 0..3 {
-            carry += u128::from(product[i + j]) + u128::from(a[i]) * u128::from(b[j]);
-            product[i + j] = carry as u64;
-            carry >>= 64;
-        }
-        for limb in &mut product[i + 3..] {
-            carry += u128::from(*limb);
-            *limb = carry as u64;
-            carry >>= 64;
-        }
-    }
-    [product[4], product[5], product[6]]
-}
-
-/// The larger coordinate.
-fn size(vector: &[BigInt; 2]) -> BigUint {
-    vector[0].magnitude().max(vector[1].magnitude()).clone()
-}
-
-/// Two short vectors (a, b) with a + b lambda = 0 modulo `order`: from the extended Euclidean algorithm, on both sides of the square root of
-/// `order` (Gallant, Lambert and Vanstone, section 4).
-fn short_basis(order: &BigInt, lambda: &BigInt) -> [[BigInt; 2]; 2] {
-    let root = order.sqrt();
-    let (mut before, mut now) = (
-        [order.clone(), BigInt::from(0)],
-        [lambda.clone(), BigInt::from(-1)],
-    );
-    let next = |before: &[BigInt; 2], now: &[BigInt; 2]| {
-        let quotient = &before[0] / &now[0];
-        [0, 1].map(|at| &before[at] - &quotient * &now[at])
-    };
-    while now[0] >= root {
-        let after = next(&before, &now);
-        before = std::mem::replace(&mut now, after);
-    }
-    let after = next(&before, &now);
-    let second = if size(&before) <= size(&after) {
-        before
-    } else {
-        after
-    };
-    [now, second]
-}
-
-/// Some primitive one, if the field has any.
-fn cube_root_of_unity<F: PrimeField>() -> Option<F> {
-    let order: BigUint = F::MODULUS.into();
-    let (order, three) = (order - 1u32, BigUint::from(3u32));
-    if !(&order % &three).is_zero() {
-        return None;
-    }
-    let exponent = (order / three).to_u64_digits();
-    (2u64..100)
-        .map(|base| F::from(base).pow(&exponent))
-        .find(|root| *root != F::ONE)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::endomorphism::cube_root_of_unity;
     use super::*;
     use crate::kernels::field::KernelField;
+    use ark_ec::short_weierstrass::Projective;
+    use ark_ec::{CurveGroup, PrimeGroup};
     use ark_ff::{AdditiveGroup, UniformRand};
+    use num_bigint::BigUint;
     use rand_chacha::rand_core::SeedableRng;
 
     /// The sum of a half's digits, as a scalar.

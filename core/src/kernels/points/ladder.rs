@@ -29,14 +29,11 @@ use crate::kernels::backend::{Backend, CHAINS_MAX, Kernel, Lanes, LoopPart, Prim
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::CoordinateField;
 
-/// Places in a point's table: its odd multiples, and its double.
-const SLOTS: usize = ENTRIES + 1;
-
-/// Bytes of the state of a block, on any backend.
-pub(super) fn bytes<P: Curve>(block: usize) -> u64 {
+/// Bytes of the state of a block with tables of so many slots, on any backend.
+pub(super) fn bytes<P: Curve>(block: usize, slots: usize) -> u64 {
     let value = Backend::lane_bytes_max::<P::BaseField>();
     let prime = Backend::lane_bytes_max::<<P::BaseField as CoordinateField>::Prime>();
-    (block * ((3 + 2 * SLOTS) * value + prime)) as u64
+    (block * ((3 + 2 * slots) * value + prime)) as u64
 }
 
 /// A block's state: coordinates in groups of as many points as there are lanes, as they wait in memory.
@@ -49,30 +46,40 @@ struct State<K, N> {
     table: Vec<[K; 2]>,
 }
 
-/// Makes the state of blocks of up to so many points. Which type it is is the backend's.
-pub(super) struct NewState<P>(pub(super) usize, pub(super) PhantomData<P>);
+/// Makes the state of blocks. Which type it is is the backend's.
+pub(super) struct NewState<P> {
+    /// Points of a block at most.
+    pub(super) block: usize,
+    /// Slots of each point's table.
+    pub(super) slots: usize,
+    pub(super) curve: PhantomData<P>,
+}
 
 impl<P: Curve> Kernel<P::BaseField> for NewState<P> {
     type Output = Box<dyn Any + Send>;
 
     #[inline(always)]
     fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) -> Self::Output {
-        let (groups, unit) = (self.0.div_ceil(W), lanes.keep(&lanes.unit()));
+        let (groups, unit) = (self.block.div_ceil(W), lanes.keep(&lanes.unit()));
         let prime = lanes.prime();
         Box::new(State {
             points: Vec::with_capacity(groups),
             denominators: vec![unit; groups],
             before: vec![prime.keep(&prime.unit()); groups],
-            table: vec![[unit; 2]; SLOTS * groups],
+            table: vec![[unit; 2]; self.slots * groups],
         })
     }
 }
 
-/// Takes the steps of a program with every point of a block: none may be infinity, results may.
+/// Takes the steps of a program with every point of a block.
 pub(super) struct Walk<'a, P: Curve> {
     /// Of [`NewState`].
     pub(super) state: &'a mut (dyn Any + Send),
     pub(super) points: &'a mut [Point<P>],
+    /// As many points each, for [`Op::Read`].
+    pub(super) inputs: &'a [&'a [Point<P>]],
+    /// Some point is infinity: then all steps look for it. Results may be infinity in any case.
+    pub(super) has_infinity: bool,
     pub(super) program: &'a [Op<'a>],
     /// What the endomorphism multiplies x by.
     pub(super) beta: &'a P::BaseField,
@@ -83,7 +90,9 @@ impl<P: Curve> Kernel<P::BaseField> for Walk<'_, P> {
 
     #[inline(always)]
     fn run<const W: usize, L: Lanes<P::BaseField, W>>(self, lanes: L) {
-        Ladder::<P, W, L>::new(lanes, self.state, self.beta).walk(self.points, self.program);
+        let mut ladder = Ladder::<P, W, L>::new(lanes, self.state, self.beta);
+        ladder.checked = self.has_infinity;
+        ladder.walk(self.points, self.inputs, self.program);
     }
 }
 
@@ -168,10 +177,11 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
     }
 
     #[inline(always)]
-    fn walk(&mut self, points: &mut [Point<P>], program: &[Op<'_>]) {
+    fn walk(&mut self, points: &mut [Point<P>], inputs: &[&[Point<P>]], program: &[Op<'_>]) {
         self.load(points);
         for op in program {
             match op {
+                Op::Read(input) => self.load(inputs[*input]),
                 Op::Save(slot) => {
                     let len = self.state.points.len();
                     let first = usize::from(*slot) * len;

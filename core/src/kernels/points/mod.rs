@@ -1,13 +1,15 @@
 //! Multiples of many affine points at once, and their sums and differences.
 //!
-//! In: points, and a scalar for all or one for each. Out: the multiples, in their places. Every block of points takes the same
-//! steps of a double-and-add, affine, with one inversion a step and block (`ladder`); scalars are halved by the curve's endomorphism where it
-//! has one (`digits`). Of a scalar of 254 bits that is some 127 doublings of 7 multiplications and 44 to 66 additions of 6. All inputs are
+//! In: points, and a scalar for all or one for each; or points and several others to be added to each, times a scalar for each kind.
+//! Out: the multiples or sums, in their places. Every block of points takes the same
+//! steps of a double-and-add, affine, with one inversion a step and block (`ladder`, `digits`); scalars are halved by the curve's endomorphism
+//! where it has one (`endomorphism`). Of a scalar of 254 bits that is some 127 doublings of 7 multiplications and 44 to 66 additions of 6. All inputs are
 //! taken: infinity, repeated and opposite points, points of small order, any scalar.
 //!
 //! Blocks are worked on side by side on the rayon pool. Memory: [`Multiplier::bytes`].
 
 mod digits;
+mod endomorphism;
 mod ladder;
 
 use std::any::Any;
@@ -32,6 +34,8 @@ pub struct Multiplier<P: Curve> {
     backend: Backend,
     recoding: Recoding<P>,
     block_points: usize,
+    /// Of the tables.
+    slots: usize,
     /// Those that no thread works with.
     idle: Mutex<Vec<Worker<P>>>,
 }
@@ -43,13 +47,27 @@ impl<P: Curve> Multiplier<P> {
             backend,
             recoding: Recoding::new(),
             block_points: block_points.clamp(BLOCK_POINTS_MIN, BLOCK_POINTS_MAX),
+            slots: Recoding::<P>::slots(0),
             idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// As [`Self::new`], also for [`combinations`](Self::combine) with up to `inputs` inputs.
+    pub fn for_combinations(backend: Backend, block_points: usize, inputs: usize) -> Self {
+        Self {
+            slots: Recoding::<P>::slots(inputs),
+            ..Self::new(backend, block_points)
         }
     }
 
     /// Bytes that blocks of `block_points` points take on `threads` threads, on any backend: about 1.1 KiB a point.
     pub fn bytes(threads: usize, block_points: usize) -> u64 {
-        threads as u64 * Worker::<P>::bytes(block_points)
+        Self::bytes_for_combinations(threads, block_points, 0)
+    }
+
+    /// As [`Self::bytes`], of [`Self::for_combinations`]: about 0.8 KiB a point more for each input after the first.
+    pub fn bytes_for_combinations(threads: usize, block_points: usize, inputs: usize) -> u64 {
+        threads as u64 * Worker::<P>::bytes(block_points, Recoding::<P>::slots(inputs))
     }
 
     /// Points in a block.
@@ -83,6 +101,30 @@ impl<P: Curve> Multiplier<P> {
             });
     }
 
+    /// `points[i] <- points[i] + sum of scalars[j] * inputs[j][i]`. Panics if lengths differ, or for more inputs than
+    /// [`Self::for_combinations`] was made for.
+    pub fn combine(&self, points: &mut [Point<P>], inputs: &[&[Point<P>]], scalars: &[P::ScalarField]) {
+        assert_eq!(inputs.len(), scalars.len(), "each input has a scalar");
+        assert!(
+            Recoding::<P>::slots(inputs.len()) <= self.slots,
+            "tables for each input"
+        );
+        for input in inputs {
+            assert_eq!(input.len(), points.len(), "as many points in each input");
+        }
+        let program = self.recoding.combination(scalars);
+        if program.is_empty() {
+            return;
+        }
+        let blocks = points.par_chunks_mut(self.block_points).enumerate();
+        blocks.for_each(|(block, points)| {
+            let first = block * self.block_points;
+            let end = first + points.len();
+            let inputs: Vec<&[Point<P>]> = inputs.iter().map(|input| &input[first..end]).collect();
+            self.with_worker(|worker| worker.combine(&self.recoding, points, &inputs, &program));
+        });
+    }
+
     /// Up to [`Self::block_points`] butterflies on this thread: `(low[i], high[i]) <- (low[i] + scalars[i] * high[i], low[i] -
     /// scalars[i] * high[i])`. `scalars` may be shorter by factors of 1 at its start. Panics if lengths differ.
     pub(in crate::kernels) fn butterflies(
@@ -102,7 +144,8 @@ impl<P: Curve> Multiplier<P> {
     fn with_worker(&self, work: impl FnOnce(&mut Worker<P>)) {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let free = idle().pop();
-        let mut worker = free.unwrap_or_else(|| Worker::new(self.backend, &self.recoding, self.block_points));
+        let new = || Worker::new(self.backend, &self.recoding, self.block_points, self.slots);
+        let mut worker = free.unwrap_or_else(new);
         work(&mut worker);
         idle().push(worker);
     }
@@ -120,10 +163,14 @@ struct Worker<P: Curve> {
 }
 
 impl<P: Curve> Worker<P> {
-    fn new(backend: Backend, recoding: &Recoding<P>, block: usize) -> Self {
+    fn new(backend: Backend, recoding: &Recoding<P>, block: usize, slots: usize) -> Self {
         Self {
             backend,
-            state: backend.run(NewState::<P>(block, PhantomData)),
+            state: backend.run(NewState::<P> {
+                block,
+                slots,
+                curve: PhantomData,
+            }),
             digits: vec![0; recoding.digit_rows() * block],
             infinite: Vec::with_capacity(block),
             curve: PhantomData,
@@ -131,9 +178,9 @@ impl<P: Curve> Worker<P> {
     }
 
     /// State, digits, and places.
-    fn bytes(block: usize) -> u64 {
+    fn bytes(block: usize, slots: usize) -> u64 {
         let each = Recoding::<P>::digit_rows_max() + size_of::<usize>();
-        ladder::bytes::<P>(block) + (block * each) as u64
+        ladder::bytes::<P>(block, slots) + (block * each) as u64
     }
 
     fn multiply_each(&mut self, recoding: &Recoding<P>, points: &mut [Point<P>], scalars: &[P::ScalarField]) {
@@ -159,12 +206,32 @@ impl<P: Curve> Worker<P> {
         self.backend.run(Walk::<P> {
             state: &mut *self.state,
             points,
+            inputs: &[],
+            has_infinity: false,
             program,
             beta: &recoding.beta(),
         });
         for place in &self.infinite {
             points[*place] = Point::<P>::INFINITY;
         }
+    }
+
+    fn combine(
+        &mut self,
+        recoding: &Recoding<P>,
+        points: &mut [Point<P>],
+        inputs: &[&[Point<P>]],
+        program: &[Op<'_>],
+    ) {
+        let mut all = points.iter().chain(inputs.iter().copied().flatten());
+        self.backend.run(Walk::<P> {
+            state: &mut *self.state,
+            has_infinity: all.any(Point::<P>::is_infinity),
+            points,
+            inputs,
+            program,
+            beta: &recoding.beta(),
+        });
     }
 
     fn sums_and_differences(&mut self, low: &mut [Point<P>], high: &mut [Point<P>]) {

@@ -115,6 +115,51 @@ fn multiples_are_arkworks_for_points_and_scalars_of_all_kinds() {
     all_scalars::<ark_bls12_381::g1::Config>(false);
 }
 
+/// `points + sum of scalars * inputs`, for inputs that repeat and cancel each other.
+fn combinations<P: Curve>(inputs: usize) {
+    let seed = seed();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let len = 50;
+    let given: Vec<Vec<Projective<P>>> = (0..=inputs).map(|_| points::<P>(len, &mut rng)).collect();
+    let flat: Vec<Vec<Point<P>>> = given.iter().map(|points| normalize::<P>(points)).collect();
+    let few = [P::ScalarField::ZERO, P::ScalarField::ONE, -P::ScalarField::ONE];
+    let mut choices: Vec<Vec<P::ScalarField>> = few.iter().map(|scalar| vec![*scalar; inputs]).collect();
+    choices.extend((0..4).map(|_| (0..inputs).map(|_| P::ScalarField::rand(&mut rng)).collect()));
+    choices.push((0..inputs).map(|input| few[input % 3]).collect());
+    for scalars in choices {
+        let sum = |i: usize| {
+            let terms = scalars.iter().zip(&given[1..]);
+            terms.fold(given[0][i], |sum, (scalar, points)| sum + points[i] * scalar)
+        };
+        let wanted: Vec<_> = (0..len).map(sum).collect();
+        for backend in [Backend::Portable, Backend::Avx2, Backend::Avx512] {
+            for recoding in [Recoding::new(), Recoding::without_endomorphism()] {
+                let multiplier = Multiplier {
+                    recoding,
+                    block_points: 17,
+                    ..Multiplier::<P>::for_combinations(backend, 0, inputs)
+                };
+                let mut ours = flat[0].clone();
+                let inputs: Vec<&[Point<P>]> = flat[1..].iter().map(Vec::as_slice).collect();
+                multiplier.combine(&mut ours, &inputs, &scalars);
+                assert_eq!(
+                    ours,
+                    normalize::<P>(&wanted),
+                    "seed {seed}, {backend:?}, {scalars:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn combinations_are_arkworks() {
+    combinations::<ark_bn254::g1::Config>(1);
+    combinations::<ark_pallas::PallasConfig>(3);
+    combinations::<ark_bn254::g2::Config>(2);
+    combinations::<ark_bls12_381::g1::Config>(2);
+}
+
 #[test]
 fn blocks_of_all_lengths_are_right() {
     type P = ark_bn254::g1::Config;

@@ -1,0 +1,350 @@
+//! Inner-product openings over both Pasta curves, against zcash's halo2: the same bytes from the same random values.
+
+use std::convert::Infallible;
+use std::io;
+use std::time::Instant;
+
+use ark_ec::AffineRepr;
+use ark_ec::short_weierstrass::Affine;
+use ark_ff::{BigInteger, PrimeField, UniformRand};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use spillproof::Error;
+use spillproof::column::{Element, Placement, Workspace};
+use spillproof::commit::ipa::{Conversation, Params, TAIL_POINTS};
+use spillproof::kernels::curve::{Curve, Point};
+use spillproof::stream::Scalars;
+use stock_halo2_proofs::arithmetic::{Coordinates, CurveAffine, CurveExt};
+use stock_halo2_proofs::pasta::group::ff as stock_ff;
+use stock_halo2_proofs::pasta::{EpAffine, EqAffine};
+use stock_halo2_proofs::poly::commitment::{self as stock, Blind};
+use stock_halo2_proofs::poly::{Coeff, EvaluationDomain, Polynomial};
+use stock_halo2_proofs::transcript::{Blake2bWrite, Challenge255, Transcript, TranscriptWrite};
+use stock_rand::TryRng;
+
+use crate::common::{column_in, place};
+
+/// A curve of theirs, whose scalars can be challenges.
+trait Stock: CurveAffine<ScalarExt: stock_ff::FromUniformBytes<64>> {}
+
+impl<S: CurveAffine<ScalarExt: stock_ff::FromUniformBytes<64>>> Stock for S {}
+
+/// One generator for both sides.
+struct Draws(ChaCha20Rng);
+
+impl TryRng for Draws {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.0.next_u32())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.0.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.0.fill_bytes(bytes);
+        Ok(())
+    }
+}
+
+fn ours<S: stock_ff::PrimeField, F: PrimeField>(value: &S) -> F {
+    F::from_le_bytes_mod_order(value.to_repr().as_ref())
+}
+
+fn theirs<F: PrimeField, S: stock_ff::PrimeField>(value: &F) -> S {
+    let mut repr = S::Repr::default();
+    repr.as_mut().copy_from_slice(&value.into_bigint().to_bytes_le());
+    S::from_repr(repr).expect("below the modulus")
+}
+
+fn our_point<S: Stock, P: Curve>(point: &S) -> Affine<P>
+where
+    P::BaseField: PrimeField,
+{
+    let coordinates = Option::<Coordinates<S>>::from(point.coordinates());
+    coordinates.map_or_else(Affine::identity, |both| {
+        Affine::new(ours(both.x()), ours(both.y()))
+    })
+}
+
+fn their_point<P: Curve, S: Stock>(point: &Affine<P>) -> S
+where
+    P::BaseField: PrimeField,
+{
+    match point.xy() {
+        Some((x, y)) => S::from_xy(theirs(&x), theirs(&y)).expect("on the curve"),
+        None => S::identity(),
+    }
+}
+
+/// Their transcript and generator.
+struct Talk<S: Stock> {
+    transcript: Blake2bWrite<Vec<u8>, S, Challenge255<S>>,
+    draws: Draws,
+}
+
+#[derive(Debug)]
+#[allow(dead_code)]
+enum Failure {
+    Engine(Error),
+    Transcript(io::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Transcript(error)
+    }
+}
+
+impl<P: Curve, S: Stock> Conversation<P> for Talk<S>
+where
+    P::BaseField: PrimeField,
+{
+    type Error = Failure;
+
+    fn random(&mut self) -> P::ScalarField {
+        ours(&<S::ScalarExt as stock_ff::Field>::random(&mut self.draws))
+    }
+
+    fn write_point(&mut self, point: &Affine<P>) -> Result<(), Failure> {
+        Ok(self.transcript.write_point(their_point(point))?)
+    }
+
+    fn write_scalar(&mut self, scalar: P::ScalarField) -> Result<(), Failure> {
+        Ok(self.transcript.write_scalar(theirs(&scalar))?)
+    }
+
+    fn challenge(&mut self) -> P::ScalarField {
+        ours(&*self.transcript.squeeze_challenge_scalar::<()>())
+    }
+}
+
+impl<S: Stock> Talk<S> {
+    fn new(seed: u64) -> Self {
+        Self {
+            transcript: Blake2bWrite::init(Vec::new()),
+            draws: Draws(ChaCha20Rng::seed_from_u64(seed)),
+        }
+    }
+}
+
+/// `n` points that are hashes, and two more.
+struct Points<S: Stock> {
+    g: Vec<S>,
+    w: S,
+    u: S,
+}
+
+impl<S: Stock> Points<S> {
+    fn new(n: usize) -> Self {
+        let hash = S::CurveExt::hash_to_curve("test of spillproof");
+        let point = |index: usize| hash(&index.to_le_bytes()).to_affine_vartime();
+        Self {
+            g: (0..n).map(point).collect(),
+            w: point(n),
+            u: point(n + 1),
+        }
+    }
+
+    /// Their parameters, without the Lagrange form.
+    fn params(&self) -> stock::Params<S> {
+        let mut bytes = self.g.len().ilog2().to_le_bytes().to_vec();
+        let all = self.g.iter().chain(&self.g).chain([&self.w, &self.u]);
+        for point in all {
+            bytes.extend_from_slice(point.to_bytes().as_ref());
+        }
+        stock::Params::read(&mut &bytes[..]).expect("parameters")
+    }
+
+    fn ours<P>(&self, workspace: &Workspace, placement: Placement) -> Params<P>
+    where
+        P: Curve<BaseField: PrimeField>,
+        Point<P>: Element,
+    {
+        let g: Vec<Point<P>> = self
+            .g
+            .iter()
+            .map(|point| Point::<P>::from_affine::<P>(&our_point(point)))
+            .collect();
+        let g = column_in(workspace, &g, placement);
+        Params {
+            g_lagrange: g.clone(),
+            g,
+            w: our_point(&self.w),
+            u: our_point(&self.u),
+        }
+    }
+}
+
+fn polynomial_of_stock<S: Stock, P: Curve>(
+    k: u32,
+    coefficients: &[P::ScalarField],
+) -> Polynomial<S::ScalarExt, Coeff> {
+    let mut polynomial = EvaluationDomain::<S::ScalarExt>::new(1, k).empty_coeff();
+    for (coefficient, value) in polynomial.iter_mut().zip(coefficients) {
+        *coefficient = theirs(value);
+    }
+    polynomial
+}
+
+fn proof_by_stock<S: Stock>(
+    params: &stock::Params<S>,
+    polynomial: &Polynomial<S::ScalarExt, Coeff>,
+    blind: S::ScalarExt,
+    point: S::ScalarExt,
+    seed: u64,
+) -> Vec<u8> {
+    let mut talk = Talk::<S>::new(seed);
+    stock::create_proof(
+        params,
+        &mut talk.draws,
+        &mut talk.transcript,
+        polynomial,
+        Blind(blind),
+        point,
+    )
+    .expect("a proof");
+    talk.transcript.finalize()
+}
+
+fn same_proof<S, P>(k: u32, budgets: &[u64])
+where
+    S: Stock,
+    P: Curve<BaseField: PrimeField, ScalarField: Element>,
+    Point<P>: Element,
+{
+    let seed = rand::random();
+    println!("k {k}, seed {seed}");
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let points = Points::<S>::new(1 << k);
+    let params = points.params();
+    let coefficients: Vec<P::ScalarField> = (0..1 << k).map(|_| UniformRand::rand(&mut rng)).collect();
+    let (blind, point) = (P::ScalarField::rand(&mut rng), P::ScalarField::rand(&mut rng));
+
+    let polynomial = polynomial_of_stock::<S, P>(k, &coefficients);
+    let expected = proof_by_stock(&params, &polynomial, theirs(&blind), theirs(&point), seed);
+    let commitment = our_point::<S, P>(
+        &params
+            .commit(&polynomial, Blind(theirs(&blind)))
+            .to_affine_vartime(),
+    );
+
+    for &budget_bytes in budgets {
+        for placement in [Placement::Auto, Placement::Disk] {
+            let place = place(budget_bytes);
+            let params = points.ours::<P>(&place.workspace, placement);
+            let column = column_in(&place.workspace, &coefficients, placement);
+            assert_eq!(
+                params.commit(&[Scalars::Column(&column)], &[blind]).unwrap(),
+                [commitment]
+            );
+            let mut talk = Talk::<S>::new(seed);
+            params
+                .open(&column, blind, point, &mut talk)
+                .expect("room for it");
+            assert_eq!(
+                talk.transcript.finalize(),
+                expected,
+                "seed {seed}, {budget_bytes} bytes"
+            );
+            assert!(budget_bytes >= place.workspace.budget.peak_bytes());
+        }
+    }
+}
+
+#[test]
+fn openings_in_memory_are_the_stock_provers() {
+    for k in [1, 2, 5, 9] {
+        same_proof::<EqAffine, ark_vesta::VestaConfig>(k, &[2 << 20]);
+        same_proof::<EpAffine, ark_pallas::PallasConfig>(k, &[2 << 20]);
+    }
+}
+
+#[test]
+fn openings_from_disk_are_the_stock_provers() {
+    const { assert!(TAIL_POINTS < 1 << 13, "else all of it is in memory") };
+    same_proof::<EqAffine, ark_vesta::VestaConfig>(13, &[3 << 20, 8 << 20, 64 << 20]);
+    same_proof::<EpAffine, ark_pallas::PallasConfig>(14, &[6 << 20]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    type P = ark_vesta::VestaConfig;
+    let place = place(2 << 20);
+    let params = Points::<EqAffine>::new(8).ours::<P>(&place.workspace, Placement::Auto);
+    let column = |len: usize| {
+        column_in(
+            &place.workspace,
+            &vec![ark_vesta::Fr::from(3u64); len],
+            Placement::Auto,
+        )
+    };
+    let one = ark_vesta::Fr::from(1u64);
+    let open = |params: &Params<P>, len: usize| {
+        let opened = params.open(&column(len), one, one, &mut Talk::<EqAffine>::new(1));
+        match opened {
+            Err(Failure::Engine(error)) => error.to_string(),
+            other => unreachable!("{other:?}"),
+        }
+    };
+    let short = open(&params, 4);
+    assert!(
+        short.contains("coefficients") && short.contains('4') && short.contains('8'),
+        "{short}"
+    );
+    let odd = Params {
+        g: params.g.prefix(7).unwrap(),
+        ..params.clone()
+    };
+    let odd = open(&odd, 7);
+    assert!(odd.contains("bases") && odd.contains('7'), "{odd}");
+    let scalars = column(8);
+    let unblinded = params.commit(&[Scalars::Column(&scalars)], &[]).unwrap_err();
+    assert!(unblinded.to_string().contains("blinds"), "{unblinded}");
+    let long = column(9);
+    assert!(params.commit(&[Scalars::Column(&long)], &[one]).is_err());
+}
+
+/// Not a check but a figure, of `K` (18) and `MIB` (96):
+/// `cargo test --release -p spillproof --test engine ipa::full_size -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes a minute: a figure, not a check"]
+fn full_size() {
+    type P = ark_vesta::VestaConfig;
+    let variable = |name: &str, default: u32| {
+        let value = std::env::var(name).ok();
+        value.and_then(|value| value.parse().ok()).unwrap_or(default)
+    };
+    let (k, mebibytes) = (variable("K", 18), variable("MIB", 96));
+    let points = Points::<EqAffine>::new(1 << k);
+    let params = points.params();
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let coefficients: Vec<ark_vesta::Fr> = (0..1 << k).map(|_| UniformRand::rand(&mut rng)).collect();
+    let (blind, point) = (coefficients[0], coefficients[1]);
+    let polynomial = polynomial_of_stock::<EqAffine, P>(k, &coefficients);
+    let place = place(u64::from(mebibytes) << 20);
+    let ours = points.ours::<P>(&place.workspace, Placement::Disk);
+    let column = column_in(&place.workspace, &coefficients, Placement::Disk);
+    for _ in 0..2 {
+        let began = Instant::now();
+        let expected = proof_by_stock(&params, &polynomial, theirs(&blind), theirs(&point), 1);
+        let stock_seconds = began.elapsed().as_secs_f64();
+        let mut talk = Talk::<EqAffine>::new(1);
+        let began = Instant::now();
+        ours.open(&column, blind, point, &mut talk).expect("room for it");
+        let seconds = began.elapsed().as_secs_f64();
+        assert_eq!(talk.transcript.finalize(), expected);
+        println!(
+            "2^{k} in {mebibytes} MiB: {seconds:.2} s, stock {stock_seconds:.2} s: {:.2}",
+            seconds / stock_seconds
+        );
+    }
+}
