@@ -9,10 +9,10 @@
 //!    swapped, gets u, and goes on with p'_lo + p'_hi / u, G_lo + u G_hi, b_lo + u b_hi.
 //! 3. The last p' and the blind of all go to the transcript.
 //!
-//! How it goes over the disk. b is never stored: after rounds with challenges u_1, ..., u_j it is b[i] = x^i (1 + u_1 x^(n/2)) ... (1 + u_j
-//! x^(n/2^j)), so inner products with it are values of halves of p' at x. Points are folded in every second round only, four parts to one with
-//! shared doublings: in between, sums over points that were not folded are two sums each. That is some 2.7 n terms of sums and n multiples of
-//! points in all. The last [`TAIL_POINTS`] are folded in memory.
+//! How it goes over the disk. b is never stored: after rounds with challenges u_1, ..., u_j its i-th entry is x^i (1 + u_1 x^(n/2)) ...
+//! (1 + u_j x^(n/2^j)), so inner products with it are values of halves of p' at x. Points are folded in every second round only, four parts
+//! to one with shared doublings: in between, sums over points that were not folded are two sums each. That is some 2.7 n terms of sums and n
+//! multiples of points in all. The last [`TAIL_POINTS`] are folded in memory.
 //!
 //! Memory: that of one sum, or of [`crate::stream::add_multiples`]; nothing that grows with n. Disk: scratch of half of p' and a quarter of G.
 
