@@ -1,7 +1,7 @@
 //! A circuit's shape: its columns, constraints and queries, in this crate's own types. A drop-in converts its fork's
 //! constraint system once for each key and each proof.
 
-use crate::curve::Scalar;
+use crate::curve;
 
 /// A kind of column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub struct ColumnId {
 
 /// A polynomial in the cells of a row and its neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expression {
+pub enum Expression<F = curve::Scalar> {
     /// A number.
-    Constant(Scalar),
+    Constant(F),
     /// A cell: its column, and how many rows further down it is.
     Query(ColumnId, i32),
     /// A challenge, by its number.
@@ -39,16 +39,16 @@ pub enum Expression {
     /// A product.
     Product(Box<Self>, Box<Self>),
     /// A multiple.
-    Scaled(Box<Self>, Scalar),
+    Scaled(Box<Self>, F),
 }
 
 /// A lookup argument: the tuples of the input are among those of the table.
 #[derive(Clone, Debug)]
-pub struct Lookup {
+pub struct Lookup<F = curve::Scalar> {
     /// Expressions of the input.
-    pub input: Vec<Expression>,
+    pub input: Vec<Expression<F>>,
     /// Expressions of the table, as many.
-    pub table: Vec<Expression>,
+    pub table: Vec<Expression<F>>,
 }
 
 /// A cell that is opened: the number of its column, and its rotation.
@@ -56,7 +56,7 @@ pub type Query = (usize, i32);
 
 /// A constraint system.
 #[derive(Clone, Debug)]
-pub struct ConstraintSystem {
+pub struct ConstraintSystem<F = curve::Scalar> {
     /// Fixed columns, those that took the place of selectors among them.
     pub fixed_columns: usize,
     /// Instance columns.
@@ -66,9 +66,9 @@ pub struct ConstraintSystem {
     /// The phase after which each challenge is drawn.
     pub challenge_phases: Vec<usize>,
     /// The constraints of all gates.
-    pub gates: Vec<Expression>,
+    pub gates: Vec<Expression<F>>,
     /// The lookups.
-    pub lookups: Vec<Lookup>,
+    pub lookups: Vec<Lookup<F>>,
     /// Columns under the permutation.
     pub permuted: Vec<ColumnId>,
     /// What is opened of fixed columns, in the order of the proof.
@@ -83,7 +83,7 @@ pub struct ConstraintSystem {
     pub blinding_factors: usize,
 }
 
-impl ConstraintSystem {
+impl<F> ConstraintSystem<F> {
     /// Advice columns.
     pub fn advice_columns(&self) -> usize {
         self.advice_phases.len()

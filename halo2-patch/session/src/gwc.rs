@@ -4,10 +4,12 @@
 //! that are opened there (Gabizon, Williamson and Ciobotaru 2019, section 3): one pass over those polynomials each, and none
 //! is stored. Points stand in the order in which queries first name them.
 
+use ark_ff::{AdditiveGroup, Field};
 use spillproof::column::{Column, Workspace};
 use spillproof::commit::multiopen::Combination;
+use spillproof::kernels::curve::Curve;
 
-use crate::curve::{Point, Scalar};
+use crate::curve::{PointOf, ScalarOf};
 use crate::error::Result;
 use crate::openings::{Opening, divide_and_commit, powers};
 use crate::protocol::Transcript;
@@ -16,22 +18,22 @@ use crate::protocol::Transcript;
 ///
 /// # Errors
 /// For two queries of one polynomial at one point; the engine's, and the transcript's.
-pub fn open(
+pub fn open<C: Curve>(
     workspace: &Workspace,
-    bases: &Column<Point>,
-    opening: &Opening<'_>,
-    transcript: &mut dyn Transcript,
+    bases: &Column<PointOf<C>>,
+    opening: &Opening<'_, ScalarOf<C>>,
+    transcript: &mut dyn Transcript<C>,
 ) -> Result<()> {
     let v = transcript.challenge();
     opening.check()?;
-    let mut points: Vec<Scalar> = Vec::new();
+    let mut points: Vec<ScalarOf<C>> = Vec::new();
     for query in &opening.queries {
         if !points.contains(&query.point) {
             points.push(query.point);
         }
     }
     for point in points {
-        let (mut terms, mut value) = (Vec::new(), Scalar::from(0u64));
+        let (mut terms, mut value) = (Vec::new(), ScalarOf::<C>::ZERO);
         let here = opening.queries.iter().filter(|query| query.point == point);
         for (query, factor) in here.zip(powers(v)) {
             terms.extend(opening.term(factor, query.polynomial));
@@ -41,9 +43,9 @@ pub fn open(
             terms,
             low: vec![value],
             roots: vec![point],
-            scale: Scalar::from(1u64),
+            scale: ScalarOf::<C>::ONE,
         };
-        let (commitment, _) = divide_and_commit(workspace, bases, &[quotient], false)?;
+        let (commitment, _) = divide_and_commit::<C>(workspace, bases, &[quotient], false)?;
         transcript.write_point(&commitment)?;
     }
     Ok(())

@@ -1,11 +1,12 @@
 //! Values of another library, and columns of them.
 
 use spillproof::column::{Column, Placement, Workspace, Writer};
+use spillproof::kernels::field::KernelField;
 
-use crate::curve::Scalar;
+use crate::curve;
 
 /// Values of another library, converted piece by piece.
-pub trait Values: Sync {
+pub trait Values<F = curve::Scalar>: Sync {
     /// How many there are.
     fn len(&self) -> usize;
     /// Whether there is none.
@@ -13,16 +14,16 @@ pub trait Values: Sync {
         self.len() == 0
     }
     /// The values from `start` on, as many as `out` holds.
-    fn fill(&self, start: usize, out: &mut [Scalar]);
+    fn fill(&self, start: usize, out: &mut [F]);
 }
 
 /// Values that are converted at a time.
 const TILE: usize = 4096;
 
-impl dyn Values + '_ {
+impl<F: KernelField> dyn Values<F> + '_ {
     /// Hands all values to `take`, tile by tile.
-    pub(crate) fn for_each_tile<E>(&self, mut take: impl FnMut(&[Scalar]) -> Result<(), E>) -> Result<(), E> {
-        let mut tile = vec![Scalar::from(0u64); self.len().min(TILE)];
+    pub(crate) fn for_each_tile<E>(&self, mut take: impl FnMut(&[F]) -> Result<(), E>) -> Result<(), E> {
+        let mut tile = vec![F::ZERO; self.len().min(TILE)];
         for start in (0..self.len()).step_by(TILE) {
             let len = TILE.min(self.len() - start);
             self.fill(start, &mut tile[..len]);
@@ -36,12 +37,12 @@ impl dyn Values + '_ {
 ///
 /// # Errors
 /// Where the disk or the budget has no room.
-pub fn padded_column(
+pub fn padded_column<F: KernelField>(
     workspace: &Workspace,
     rows: u64,
-    values: &dyn Values,
-    tail: &[Scalar],
-) -> spillproof::Result<Column<Scalar>> {
+    values: &dyn Values<F>,
+    tail: &[F],
+) -> spillproof::Result<Column<F>> {
     workspace.run(|| {
         let mut writer = Writer::scratch(workspace, "column", rows, Placement::Auto)?;
         if workspace.is_dry() {
@@ -49,7 +50,7 @@ pub fn padded_column(
         }
         values.for_each_tile(|tile| writer.push(tile))?;
         let mut left = rows.saturating_sub((values.len() + tail.len()) as u64) as usize;
-        let zeros = vec![Scalar::from(0u64); left.min(TILE)];
+        let zeros = vec![F::ZERO; left.min(TILE)];
         while left > 0 {
             let now = left.min(TILE);
             writer.push(&zeros[..now])?;

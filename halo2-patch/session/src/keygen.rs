@@ -8,7 +8,8 @@
 //!
 //! Memory: what the engine leases; nothing that grows with `n = 2^k`.
 
-use spillproof::column::{Column, Placement, Workspace};
+use spillproof::column::{Column, Element, Placement, Workspace};
+use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::{Copies, FixedCells, Selectors, indicator};
 use spillproof::step;
 use spillproof::stream::{Transform, ntt};
@@ -24,9 +25,9 @@ use crate::selectors::{SelectorBits, SelectorWriter, activations};
 const SIGMAS_TOGETHER: usize = 8;
 
 /// What a circuit assigns for its keys.
-pub struct Assembly {
+pub struct Assembly<F: Element = Scalar> {
     /// Cells of fixed columns.
-    pub fixed: FixedCells<Scalar>,
+    pub fixed: FixedCells<F>,
     /// Rows in which selectors are on.
     pub selectors: Selectors,
     /// Cells that are equal, in columns numbered as in `permuted`.
@@ -34,7 +35,7 @@ pub struct Assembly {
     permuted: Vec<ColumnId>,
 }
 
-impl Assembly {
+impl<F: KernelField> Assembly<F> {
     /// Nothing assigned yet, in `rows` rows.
     ///
     /// # Errors
@@ -72,11 +73,11 @@ impl Assembly {
     pub fn finish<'s>(
         self,
         workspace: &'s Workspace,
-        domain: Domain,
+        domain: Domain<F>,
         blinding_factors: usize,
         compress_selectors: bool,
-        columns_of: impl FnOnce(Vec<Vec<bool>>) -> Vec<Vec<Scalar>>,
-    ) -> Result<(Keygen<'s>, Option<SelectorBits>)> {
+        columns_of: impl FnOnce(Vec<Vec<bool>>) -> Vec<Vec<F>>,
+    ) -> Result<(Keygen<'s, F>, Option<SelectorBits>)> {
         let Self {
             fixed,
             mut selectors,
@@ -90,9 +91,9 @@ impl Assembly {
             false => Vec::new(),
         };
         let values = columns_of(activations(selectors.count(), &conflicts));
-        let group = |values: Vec<Scalar>| -> Vec<(usize, Scalar)> {
+        let group = |values: Vec<F>| -> Vec<(usize, F)> {
             let values = values.into_iter().enumerate();
-            values.filter(|(_, value)| *value != Scalar::from(0u64)).collect()
+            values.filter(|(_, value)| *value != F::ZERO).collect()
         };
         let groups: Vec<_> = values.into_iter().map(group).collect();
         columns.extend(selectors.columns(&groups)?);
@@ -123,48 +124,48 @@ fn kept(workspace: &Workspace, mut selectors: Selectors, rows: u64) -> spillproo
 }
 
 /// What both keys begin with.
-pub struct Keygen<'s> {
+pub struct Keygen<'s, F = Scalar> {
     workspace: &'s Workspace,
-    domain: Domain,
+    domain: Domain<F>,
     blinding_factors: usize,
     /// Selectors' columns are last.
-    fixed: Vec<Column<Scalar>>,
+    fixed: Vec<Column<F>>,
     copies: Copies,
 }
 
 /// Commitments of a verifying key.
 #[derive(Clone, Debug)]
-pub struct KeyCommitments {
+pub struct KeyCommitments<P = Point> {
     /// To fixed columns.
-    pub fixed: Vec<Point>,
+    pub fixed: Vec<P>,
     /// To sigma columns.
-    pub sigmas: Vec<Point>,
+    pub sigmas: Vec<P>,
 }
 
 /// Columns of a proving key.
 #[derive(Clone, Debug)]
-pub struct ProvingColumns {
+pub struct ProvingColumns<F = Scalar> {
     /// Fixed columns, as values.
-    pub fixed_values: Vec<Column<Scalar>>,
+    pub fixed_values: Vec<Column<F>>,
     /// As coefficients.
-    pub fixed_polynomials: Vec<Column<Scalar>>,
+    pub fixed_polynomials: Vec<Column<F>>,
     /// Sigma columns, as values.
-    pub sigma_values: Vec<Column<Scalar>>,
+    pub sigma_values: Vec<Column<F>>,
     /// As coefficients.
-    pub sigma_polynomials: Vec<Column<Scalar>>,
+    pub sigma_polynomials: Vec<Column<F>>,
     /// The polynomials that are 1 on the first row, on the last usable one, and on all that are usable.
-    pub rows: [Column<Scalar>; 3],
+    pub rows: [Column<F>; 3],
 }
 
 /// Commits to columns of values.
-pub type Commit<'c> = dyn FnMut(&[Column<Scalar>]) -> Result<Vec<Point>> + 'c;
+pub type Commit<'c, F = Scalar, P = Point> = dyn FnMut(&[Column<F>]) -> Result<Vec<P>> + 'c;
 
-impl Keygen<'_> {
+impl<F: KernelField> Keygen<'_, F> {
     /// Commits to what a verifying key holds.
     ///
     /// # Errors
     /// The engine's.
-    pub fn verifying_key(mut self, commit: &mut Commit<'_>) -> Result<KeyCommitments> {
+    pub fn verifying_key<P>(mut self, commit: &mut Commit<'_, F, P>) -> Result<KeyCommitments<P>> {
         let mut sigmas = Vec::with_capacity(self.copies.columns());
         {
             let _step = step!(self.workspace, "sigma");
@@ -181,10 +182,10 @@ impl Keygen<'_> {
     ///
     /// # Errors
     /// The engine's.
-    pub fn proving_key(
+    pub fn proving_key<P>(
         mut self,
-        mut commit: Option<&mut Commit<'_>>,
-    ) -> Result<(ProvingColumns, Option<KeyCommitments>)> {
+        mut commit: Option<&mut Commit<'_, F, P>>,
+    ) -> Result<(ProvingColumns<F>, Option<KeyCommitments<P>>)> {
         let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
         let (mut sigma_values, mut sigma_polynomials, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
         {
@@ -215,7 +216,7 @@ impl Keygen<'_> {
             .map(|column| ntt(column, &inverse, Placement::Auto));
         let fixed_polynomials = polynomials.collect::<spillproof::Result<_>>()?;
         let last = domain.rows() - blinding_factors - 1;
-        let (zero, one) = (Scalar::from(0u64), Scalar::from(1u64));
+        let (zero, one) = (F::ZERO, F::ONE);
         let indicator =
             |rows, constant, factor| indicator(workspace, domain.log_n, domain.omega, rows, constant, factor);
         let rows = [
@@ -233,32 +234,32 @@ impl Keygen<'_> {
         Ok((columns, commitments))
     }
 
-    fn sigma(&mut self, column: usize) -> Result<Column<Scalar>> {
+    fn sigma(&mut self, column: usize) -> Result<Column<F>> {
         let (omega, delta) = (self.domain.omega, self.domain.delta);
         Ok(self.copies.sigma(column, omega, delta)?)
     }
 
-    fn commitments(self, sigmas: Vec<Point>, commit: &mut Commit<'_>) -> Result<KeyCommitments> {
+    fn commitments<P>(self, sigmas: Vec<P>, commit: &mut Commit<'_, F, P>) -> Result<KeyCommitments<P>> {
         let _step = step!(self.workspace, "commit fixed columns");
         let fixed = commit(&self.fixed)?;
         Ok(KeyCommitments { fixed, sigmas })
     }
 }
 
-impl KeyColumns for ProvingColumns {
-    fn fixed_values(&self) -> Result<Vec<Column<Scalar>>> {
+impl<F: KernelField> KeyColumns<F> for ProvingColumns<F> {
+    fn fixed_values(&self) -> Result<Vec<Column<F>>> {
         Ok(self.fixed_values.clone())
     }
 
-    fn fixed_polynomials(&self) -> Result<Vec<Column<Scalar>>> {
+    fn fixed_polynomials(&self) -> Result<Vec<Column<F>>> {
         Ok(self.fixed_polynomials.clone())
     }
 
-    fn sigma_values(&self) -> Result<Vec<Column<Scalar>>> {
+    fn sigma_values(&self) -> Result<Vec<Column<F>>> {
         Ok(self.sigma_values.clone())
     }
 
-    fn sigma_polynomials(&self) -> Result<Vec<Column<Scalar>>> {
+    fn sigma_polynomials(&self) -> Result<Vec<Column<F>>> {
         Ok(self.sigma_polynomials.clone())
     }
 }

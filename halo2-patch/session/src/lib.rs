@@ -23,7 +23,8 @@
 //!   curve.rs      the curve
 //! ```
 //!
-//! Nothing in here is generic over a circuit, a scheme or a transcript, so it is compiled once.
+//! All of it is over any curve that the kernels take, and nothing is generic over a circuit, a scheme or a transcript: a drop-in compiles it
+//! once for each of its curves.
 //!
 //! Architecture invariant: no type of a halo2, and of no crate that one of them brings along.
 

@@ -3,21 +3,21 @@
 //! A program's columns are numbered. [`Lowering`] says at which number a circuit's fixed, advice and instance columns
 //! begin; challenges are constants by the time that a program is made.
 
+use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::{Builder, Value};
 
 use crate::circuit::{ColumnId, Expression, Kind};
-use crate::curve::Scalar;
 
 /// Where a circuit's columns and challenges are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lowering<'a> {
+pub(crate) struct Lowering<'a, F> {
     pub fixed: usize,
     pub advice: usize,
     pub instance: usize,
-    pub challenges: &'a [Scalar],
+    pub challenges: &'a [F],
 }
 
-impl Lowering<'_> {
+impl<F: KernelField> Lowering<'_, F> {
     /// The number of a column.
     pub fn column(&self, column: ColumnId) -> usize {
         column.index
@@ -29,7 +29,7 @@ impl Lowering<'_> {
     }
 
     /// The number of the column that the expressions are, if they are one, in its own row.
-    pub fn plain_column(&self, expressions: &[Expression]) -> Option<usize> {
+    pub fn plain_column(&self, expressions: &[Expression<F>]) -> Option<usize> {
         match expressions {
             [Expression::Query(column, 0)] => Some(self.column(*column)),
             _ => None,
@@ -37,7 +37,7 @@ impl Lowering<'_> {
     }
 
     /// The expression's value.
-    pub fn value(&self, builder: &mut Builder<Scalar>, expression: &Expression) -> Value {
+    pub fn value(&self, builder: &mut Builder<F>, expression: &Expression<F>) -> Value {
         match expression {
             Expression::Query(column, rotation) => builder.query(self.column(*column), *rotation),
             Expression::Constant(value) => builder.constant(*value),
@@ -62,12 +62,7 @@ impl Lowering<'_> {
     }
 
     /// Several expressions as one: Horner's rule in `theta`, the first one on top.
-    pub fn compressed(
-        &self,
-        builder: &mut Builder<Scalar>,
-        expressions: &[Expression],
-        theta: Scalar,
-    ) -> Value {
+    pub fn compressed(&self, builder: &mut Builder<F>, expressions: &[Expression<F>], theta: F) -> Value {
         let parts: Vec<Value> = expressions
             .iter()
             .map(|expression| self.value(builder, expression))

@@ -5,30 +5,30 @@
 //! lookup the permuted input, the permuted table and the product; then X itself, and `l_0`. The other indicators are `l_0`,
 //! rotated: row `n - t` is where the first row is `t` rows on.
 
+use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::arguments::{
     Lookup as LookupColumns, PermutationFactors, PermutationSet, RowSelectors, lookup, permutation,
 };
 use spillproof::plonkish::{Builder, Program};
 
 use crate::circuit::ConstraintSystem;
-use crate::curve::Scalar;
 use crate::lower::Lowering;
 
 /// What the transcript gives before the quotient.
 #[derive(Clone, Debug)]
-pub(crate) struct Challenges {
+pub(crate) struct Challenges<F> {
     /// The circuit's own.
-    pub circuit: Vec<Scalar>,
-    pub theta: Scalar,
-    pub beta: Scalar,
-    pub gamma: Scalar,
-    pub y: Scalar,
+    pub circuit: Vec<F>,
+    pub theta: F,
+    pub beta: F,
+    pub gamma: F,
+    pub y: F,
 }
 
-impl Challenges {
+impl<F: KernelField> Challenges<F> {
     /// Challenges before there is a transcript. Any values but 0 and 1 give the same program.
     pub fn unknown(count: usize) -> Self {
-        let any = |index: u64| Scalar::from(0x9e37_79b9_7f4a_7c15 + index);
+        let any = |index: u64| F::from(0x9e37_79b9_7f4a_7c15 + index);
         Self {
             circuit: vec![any(1); count],
             theta: any(2),
@@ -49,12 +49,12 @@ struct CircuitColumns {
 }
 
 /// The program of a proof of `circuits` circuits, and the number of its columns without X and `l_0`, whose numbers follow.
-pub(crate) fn numerator(
-    cs: &ConstraintSystem,
-    delta: Scalar,
+pub(crate) fn numerator<F: KernelField>(
+    cs: &ConstraintSystem<F>,
+    delta: F,
     circuits: usize,
-    challenges: &Challenges,
-) -> (Program<Scalar>, usize) {
+    challenges: &Challenges<F>,
+) -> (Program<F>, usize) {
     let sigmas = cs.fixed_columns;
     let mut columns = sigmas + cs.permuted.len();
     let mut take = |count: usize| {

@@ -2,47 +2,47 @@
 //! queries to the multi-opening.
 
 use spillproof::column::Column;
+use spillproof::kernels::field::KernelField;
 use spillproof::stream::evaluate_all;
 
 use crate::circuit::{ConstraintSystem, Query as Cell};
-use crate::curve::Scalar;
 use crate::domain::Domain;
 use crate::error::Result;
 use crate::openings::{Opening, Query};
 use crate::protocol::Blinded;
 
 /// A lookup's polynomials.
-pub(crate) struct Lookup {
-    pub input: Blinded,
-    pub table: Blinded,
-    pub product: Blinded,
+pub(crate) struct Lookup<F> {
+    pub input: Blinded<F>,
+    pub table: Blinded<F>,
+    pub product: Blinded<F>,
 }
 
 /// A circuit's polynomials, after the last product.
-pub(crate) struct Polynomials {
-    pub instance: Vec<Blinded>,
-    pub advice: Vec<Blinded>,
-    pub products: Vec<Blinded>,
-    pub lookups: Vec<Lookup>,
+pub(crate) struct Polynomials<F> {
+    pub instance: Vec<Blinded<F>>,
+    pub advice: Vec<Blinded<F>>,
+    pub products: Vec<Blinded<F>>,
+    pub lookups: Vec<Lookup<F>>,
 }
 
 /// A polynomial, and a point.
-pub(crate) type At<'p> = (&'p Blinded, Scalar);
+pub(crate) type At<'p, F> = (&'p Blinded<F>, F);
 
 /// The points of a proof, relative to `x`.
-pub(crate) struct Order<'a> {
-    cs: &'a ConstraintSystem,
-    domain: &'a Domain,
-    x: Scalar,
-    next: Scalar,
-    previous: Scalar,
+pub(crate) struct Order<'a, F> {
+    cs: &'a ConstraintSystem<F>,
+    domain: &'a Domain<F>,
+    x: F,
+    next: F,
+    previous: F,
     /// Where the last usable row is, seen from the first.
-    last: Scalar,
+    last: F,
     opens_instances: bool,
 }
 
-impl<'a> Order<'a> {
-    pub fn new(cs: &'a ConstraintSystem, domain: &'a Domain, x: Scalar, opens_instances: bool) -> Self {
+impl<'a, F: KernelField> Order<'a, F> {
+    pub fn new(cs: &'a ConstraintSystem<F>, domain: &'a Domain<F>, x: F, opens_instances: bool) -> Self {
         let last = -(cs.unusable_rows() as i32);
         let [next, previous, last] = [1, -1, last].map(|rotation| domain.rotate(x, rotation));
         Self {
@@ -57,14 +57,14 @@ impl<'a> Order<'a> {
     }
 
     /// Queried columns of one kind.
-    pub fn cells<'p>(&self, queries: &[Cell], polynomials: &'p [Blinded]) -> Vec<At<'p>> {
+    pub fn cells<'p>(&self, queries: &[Cell], polynomials: &'p [Blinded<F>]) -> Vec<At<'p, F>> {
         let at = |(column, rotation): &Cell| (&polynomials[*column], self.domain.rotate(self.x, *rotation));
         queries.iter().map(at).collect()
     }
 
     /// Every evaluation that goes into the transcript, but for fixed columns, sigmas and the random polynomial, which come
     /// between the two parts that this returns.
-    pub fn evaluations<'p>(&self, circuits: &'p [Polynomials]) -> [Vec<At<'p>>; 2] {
+    pub fn evaluations<'p>(&self, circuits: &'p [Polynomials<F>]) -> [Vec<At<'p, F>>; 2] {
         let instances = circuits.iter().flat_map(|circuit| self.instances(circuit));
         let advice = circuits.iter().flat_map(|circuit| self.advice(circuit));
         let products = circuits.iter().flat_map(|circuit| self.products(circuit));
@@ -76,7 +76,7 @@ impl<'a> Order<'a> {
     }
 
     /// The queries of a circuit.
-    pub fn queries<'p>(&self, circuit: &'p Polynomials) -> Vec<At<'p>> {
+    pub fn queries<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
         let products = &circuit.products;
         let in_row = products
             .iter()
@@ -95,7 +95,7 @@ impl<'a> Order<'a> {
         columns.chain(in_row).chain(chained).chain(lookups).collect()
     }
 
-    fn instances<'p>(&self, circuit: &'p Polynomials) -> Vec<At<'p>> {
+    fn instances<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
         let queries: &[Cell] = if self.opens_instances {
             &self.cs.instance_queries
         } else {
@@ -104,12 +104,12 @@ impl<'a> Order<'a> {
         self.cells(queries, &circuit.instance)
     }
 
-    fn advice<'p>(&self, circuit: &'p Polynomials) -> Vec<At<'p>> {
+    fn advice<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
         self.cells(&self.cs.advice_queries, &circuit.advice)
     }
 
     /// Every product in its row and the next; all but the last one also where the next one begins.
-    fn products<'p>(&self, circuit: &'p Polynomials) -> Vec<At<'p>> {
+    fn products<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
         let products = &circuit.products;
         let openings = products.iter().enumerate().flat_map(|(set, product)| {
             let chained = (set + 1 < products.len()).then_some((product, self.last));
@@ -120,7 +120,7 @@ impl<'a> Order<'a> {
         openings.collect()
     }
 
-    fn lookups<'p>(&self, circuit: &'p Polynomials) -> Vec<At<'p>> {
+    fn lookups<'p>(&self, circuit: &'p Polynomials<F>) -> Vec<At<'p, F>> {
         let openings = circuit.lookups.iter().flat_map(
             |Lookup {
                  input,
@@ -141,16 +141,16 @@ impl<'a> Order<'a> {
 }
 
 /// Polynomials with their values at points.
-pub(crate) struct Evaluations<'p> {
-    polynomials: Vec<&'p Blinded>,
-    points: Vec<Vec<Scalar>>,
-    values: Vec<Vec<Scalar>>,
+pub(crate) struct Evaluations<'p, F> {
+    polynomials: Vec<&'p Blinded<F>>,
+    points: Vec<Vec<F>>,
+    values: Vec<Vec<F>>,
 }
 
-impl<'p> Evaluations<'p> {
+impl<'p, F: KernelField> Evaluations<'p, F> {
     /// Reads every polynomial once.
-    pub fn of(wanted: &[At<'p>]) -> Result<Self> {
-        let (mut polynomials, mut points): (Vec<&Blinded>, Vec<Vec<Scalar>>) = (Vec::new(), Vec::new());
+    pub fn of(wanted: &[At<'p, F>]) -> Result<Self> {
+        let (mut polynomials, mut points): (Vec<&Blinded<F>>, Vec<Vec<F>>) = (Vec::new(), Vec::new());
         for (polynomial, point) in wanted {
             match place(&polynomials, polynomial) {
                 Some(place) => points[place].push(*point),
@@ -160,7 +160,7 @@ impl<'p> Evaluations<'p> {
                 }
             }
         }
-        let queries: Vec<(&Column<Scalar>, Vec<Scalar>)> = polynomials
+        let queries: Vec<(&Column<F>, Vec<F>)> = polynomials
             .iter()
             .map(|poly| &poly.column)
             .zip(points.iter().cloned())
@@ -176,14 +176,14 @@ impl<'p> Evaluations<'p> {
     /// A value that was asked for.
     ///
     /// Panics for another one.
-    pub fn value(&self, (polynomial, point): At<'_>) -> Scalar {
+    pub fn value(&self, (polynomial, point): At<'_, F>) -> F {
         let Some(place) = place(&self.polynomials, polynomial) else {
             panic!("a polynomial that was not evaluated");
         };
         self.value_of(place, point)
     }
 
-    fn value_of(&self, place: usize, point: Scalar) -> Scalar {
+    fn value_of(&self, place: usize, point: F) -> F {
         match self.points[place].iter().position(|other| *other == point) {
             Some(at) => self.values[place][at],
             None => panic!("a polynomial that was not evaluated at this point"),
@@ -193,8 +193,8 @@ impl<'p> Evaluations<'p> {
     /// These queries, all of which were evaluated.
     ///
     /// Panics for others.
-    pub fn opening<'q>(&self, queries: impl Iterator<Item = At<'q>>) -> Opening<'p> {
-        let query = |(polynomial, point): At<'_>| {
+    pub fn opening<'q>(&self, queries: impl Iterator<Item = At<'q, F>>) -> Opening<'p, F> {
+        let query = |(polynomial, point): At<'_, F>| {
             let Some(polynomial_at) = place(&self.polynomials, polynomial) else {
                 panic!("a polynomial that was not evaluated");
             };
@@ -212,7 +212,7 @@ impl<'p> Evaluations<'p> {
     }
 }
 
-fn place(polynomials: &[&Blinded], polynomial: &Blinded) -> Option<usize> {
+fn place<F>(polynomials: &[&Blinded<F>], polynomial: &Blinded<F>) -> Option<usize> {
     polynomials
         .iter()
         .position(|other| std::ptr::eq(*other, polynomial))

@@ -5,9 +5,12 @@
 
 use std::io;
 
+use ark_ff::AdditiveGroup;
 use spillproof::column::{Cell, Column, Draft, Placement, Workspace};
 use spillproof::commit::SRS_FRAME_BYTES;
 use spillproof::error::Invalid;
+use spillproof::kernels::curve::Curve;
+use spillproof::kernels::field::KernelField;
 use spillproof::plan::{Phase, Plan, Rates};
 use spillproof::plonkish::Program;
 use spillproof::step;
@@ -15,7 +18,7 @@ use spillproof::stream::{Scalars, msm};
 use spillproof::tier::{self, Input, RowSource};
 
 use crate::circuit::ConstraintSystem;
-use crate::curve::{Config, Point, Scalar};
+use crate::curve::{PointOf, Scalar, ScalarOf};
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::input::Values;
@@ -39,13 +42,13 @@ pub enum OpeningScheme {
 
 /// What a plan is of.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub struct Shape<F = Scalar> {
     /// The circuit, with a fixed column in the place of each selector.
-    pub cs: ConstraintSystem,
+    pub cs: ConstraintSystem<F>,
     /// How many of the fixed columns, the last ones, took the place of selectors.
     pub selectors: usize,
     /// Its rows.
-    pub domain: Domain,
+    pub domain: Domain<F>,
     /// Circuits in one proof.
     pub circuits: usize,
     /// How polynomials are opened.
@@ -54,24 +57,26 @@ pub struct Shape {
     pub keeps_rounds: bool,
 }
 
-impl Shape {
+impl<F: KernelField> Shape<F> {
     /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet. An advice
-    /// cell is a `T`.
+    /// cell is a `T`, the parameters are points of `C`.
     ///
     /// # Errors
     /// [`BudgetTooSmall`](spillproof::Error::BudgetTooSmall) with the smallest budget that works.
-    pub fn plan<T: Cell>(
+    pub fn plan<C: Curve<ScalarField = F>, T: Cell>(
         &self,
         budget_bytes: u64,
         threads: usize,
         rates: &Rates,
     ) -> spillproof::Result<Plan> {
-        Plan::new(&self.dry_run::<T>(), budget_bytes, threads, rates)
+        Plan::new(&self.dry_run::<C, T>(), budget_bytes, threads, rates)
     }
 
     /// Keys and a proof in a dry workspace, for [`rehearse`](spillproof::plan::rehearse).
-    pub fn dry_run<T: Cell>(&self) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {
-        |workspace| match self.run::<T>(workspace) {
+    pub fn dry_run<C: Curve<ScalarField = F>, T: Cell>(
+        &self,
+    ) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {
+        |workspace| match self.run::<C, T>(workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),
             // All that fails in a dry run is the workspace.
@@ -80,17 +85,17 @@ impl Shape {
     }
 
     /// Keys and a proof in a dry workspace.
-    fn run<T: Cell>(&self, workspace: &Workspace) -> Result<()> {
+    fn run<C: Curve<ScalarField = F>, T: Cell>(&self, workspace: &Workspace) -> Result<()> {
         self.domain.check()?;
-        let mut protocol = DryProtocol::new(workspace, self)?;
+        let mut protocol = DryProtocol::<C>::new(workspace, self)?;
         workspace.phase(Phase::VerifyingKey);
         self.keygen(workspace)?
             .verifying_key(&mut |columns| protocol.committed(columns))?;
         workspace.phase(Phase::ProvingKey);
-        let (key, _) = self.keygen(workspace)?.proving_key(None)?;
+        let (key, _) = self.keygen(workspace)?.proving_key::<PointOf<C>>(None)?;
         workspace.phase(Phase::Proof);
         let (cs, domain) = (&self.cs, &self.domain);
-        let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values>);
+        let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values<_>>);
         let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
         let instances = instance_columns(workspace, domain, &public)?;
         let mut rounds = Rounds::dry(&mut protocol, self.keeps_rounds);
@@ -99,7 +104,7 @@ impl Shape {
         for (public, instance) in public.iter().zip(&instances) {
             challenges.fill(None);
             let _step = step!(workspace, "synthesize");
-            let mut cells = AdviceCells::<T>::new(workspace, cs, domain, |_| Default::default())?;
+            let mut cells = AdviceCells::<T, _>::new(workspace, cs, domain, |_| Default::default())?;
             let mut witness = Witness::new(workspace, cs, domain, public, instance);
             while witness.phase() < cs.phases() {
                 witness.commit_phase(&mut cells, &mut challenges, &mut rounds)?;
@@ -119,7 +124,7 @@ impl Shape {
         prover.prove(circuits.collect(), challenges.into_iter().flatten().collect())
     }
 
-    fn keygen<'s>(&self, workspace: &'s Workspace) -> Result<Keygen<'s>> {
+    fn keygen<'s>(&self, workspace: &'s Workspace) -> Result<Keygen<'s, F>> {
         let cs = &self.cs;
         let fixed_columns = cs.fixed_columns - self.selectors;
         let assembly = {
@@ -134,7 +139,7 @@ impl Shape {
             )?
         };
         let one_each = |activations: Vec<Vec<bool>>| {
-            let value = |is_on: &bool| Scalar::from(u64::from(*is_on));
+            let value = |is_on: &bool| F::from(u64::from(*is_on));
             let columns = activations.iter().map(|rows| rows.iter().map(value).collect());
             columns.collect()
         };
@@ -143,7 +148,7 @@ impl Shape {
     }
 
     /// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
-    pub fn numerator(&self) -> Numerator {
+    pub fn numerator(&self) -> Numerator<F> {
         let unknown = Challenges::unknown(self.cs.challenge_phases.len());
         let (program, columns) = numerator(&self.cs, self.domain.delta, self.circuits, &unknown);
         // X and l_0 come behind the columns, as in the prover.
@@ -168,8 +173,8 @@ impl Shape {
 
 /// The program of a numerator, and the columns that it reads.
 #[derive(Debug)]
-pub struct Numerator {
-    program: Program<Scalar>,
+pub struct Numerator<F = Scalar> {
+    program: Program<F>,
     inputs: Vec<Input>,
 }
 
@@ -204,25 +209,25 @@ fn engines(error: io::Error) -> spillproof::Error {
 /// No values: how many there are costs nothing.
 struct NoValues;
 
-impl Values for NoValues {
+impl<F> Values<F> for NoValues {
     fn len(&self) -> usize {
         0
     }
 
-    fn fill(&self, _: usize, _: &mut [Scalar]) {}
+    fn fill(&self, _: usize, _: &mut [F]) {}
 }
 
 /// A transcript that is not kept, draws of zeros, and parameters that are only there.
-struct DryProtocol {
+struct DryProtocol<C: Curve> {
     workspace: Workspace,
     scheme: OpeningScheme,
-    monomial: Column<Point>,
-    lagrange: Column<Point>,
+    monomial: Column<PointOf<C>>,
+    lagrange: Column<PointOf<C>>,
     transcript: DryTranscript,
 }
 
-impl DryProtocol {
-    fn new(workspace: &Workspace, shape: &Shape) -> Result<Self> {
+impl<C: Curve> DryProtocol<C> {
+    fn new(workspace: &Workspace, shape: &Shape<ScalarOf<C>>) -> Result<Self> {
         let parameters = || {
             let rows = shape.domain.rows();
             let draft =
@@ -238,33 +243,33 @@ impl DryProtocol {
         })
     }
 
-    fn committed(&self, columns: &[Column<Scalar>]) -> Result<Vec<Point>> {
+    fn committed(&self, columns: &[Column<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>> {
         self.sums(&self.lagrange, columns.iter())
     }
 
     fn sums<'c>(
         &self,
-        bases: &Column<Point>,
-        columns: impl Iterator<Item = &'c Column<Scalar>>,
-    ) -> Result<Vec<Point>> {
+        bases: &Column<PointOf<C>>,
+        columns: impl Iterator<Item = &'c Column<ScalarOf<C>>>,
+    ) -> Result<Vec<PointOf<C>>> {
         let scalars: Vec<_> = columns.map(Scalars::Column).collect();
-        msm::<Config>(bases, &scalars)?;
-        Ok(vec![Point::INFINITY; scalars.len()])
+        msm::<C>(bases, &scalars)?;
+        Ok(vec![PointOf::<C>::INFINITY; scalars.len()])
     }
 }
 
-impl Randomness for DryProtocol {
-    fn scalar(&mut self) -> Scalar {
-        Scalar::from(0u64)
+impl<C: Curve> Randomness<ScalarOf<C>> for DryProtocol<C> {
+    fn scalar(&mut self) -> ScalarOf<C> {
+        ScalarOf::<C>::ZERO
     }
 
-    fn random_polynomial(&mut self, coefficients: &mut [Scalar]) {
-        coefficients.fill(Scalar::from(0u64));
+    fn random_polynomial(&mut self, coefficients: &mut [ScalarOf<C>]) {
+        coefficients.fill(ScalarOf::<C>::ZERO);
     }
 }
 
-impl Protocol for DryProtocol {
-    fn transcript(&mut self) -> &mut dyn Transcript {
+impl<C: Curve> Protocol<C> for DryProtocol<C> {
+    fn transcript(&mut self) -> &mut dyn Transcript<C> {
         &mut self.transcript
     }
 
@@ -272,18 +277,18 @@ impl Protocol for DryProtocol {
         false
     }
 
-    fn commit_lagrange(&mut self, columns: &[Blinded]) -> Result<Vec<Point>> {
+    fn commit_lagrange(&mut self, columns: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>> {
         self.sums(&self.lagrange, columns.iter().map(|column| &column.column))
     }
 
-    fn commit(&mut self, polynomials: &[Blinded]) -> Result<Vec<Point>> {
+    fn commit(&mut self, polynomials: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>> {
         self.sums(&self.monomial, polynomials.iter().map(|poly| &poly.column))
     }
 
-    fn open(&mut self, opening: &Opening<'_>) -> io::Result<()> {
+    fn open(&mut self, opening: &Opening<'_, ScalarOf<C>>) -> io::Result<()> {
         let open = match self.scheme {
-            OpeningScheme::Shplonk => shplonk::open,
-            OpeningScheme::Gwc => gwc::open,
+            OpeningScheme::Shplonk => shplonk::open::<C>,
+            OpeningScheme::Gwc => gwc::open::<C>,
         };
         Ok(open(
             &self.workspace,
@@ -299,25 +304,25 @@ struct DryTranscript {
     challenges: u64,
 }
 
-impl Transcript for DryTranscript {
-    fn write_point(&mut self, _: &Point) -> io::Result<()> {
+impl<C: Curve> Transcript<C> for DryTranscript {
+    fn write_point(&mut self, _: &PointOf<C>) -> io::Result<()> {
         Ok(())
     }
 
-    fn write_scalar(&mut self, _: Scalar) -> io::Result<()> {
+    fn write_scalar(&mut self, _: ScalarOf<C>) -> io::Result<()> {
         Ok(())
     }
 
-    fn common_point(&mut self, _: &Point) -> io::Result<()> {
+    fn common_point(&mut self, _: &PointOf<C>) -> io::Result<()> {
         Ok(())
     }
 
-    fn common_scalar(&mut self, _: Scalar) -> io::Result<()> {
+    fn common_scalar(&mut self, _: ScalarOf<C>) -> io::Result<()> {
         Ok(())
     }
 
-    fn challenge(&mut self) -> Scalar {
+    fn challenge(&mut self) -> ScalarOf<C> {
         self.challenges += 1;
-        Scalar::from(0x9e37_79b9_7f4a_7c15 + self.challenges)
+        ScalarOf::<C>::from(0x9e37_79b9_7f4a_7c15 + self.challenges)
     }
 }

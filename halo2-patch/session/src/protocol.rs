@@ -4,88 +4,90 @@
 use std::io;
 
 use spillproof::column::Column;
+use spillproof::kernels::curve::Curve;
+use spillproof::kernels::field::KernelField;
 
-use crate::curve::{Point, Scalar};
+use crate::curve::{Config, PointOf, Scalar, ScalarOf};
 use crate::error::Result;
 use crate::openings::Opening;
 
 /// A transcript that a proof is written to.
-pub trait Transcript {
+pub trait Transcript<C: Curve = Config> {
     /// Writes a point to the proof.
     ///
     /// # Errors
     /// The writer's; of a transcript that does not take the point at infinity.
-    fn write_point(&mut self, point: &Point) -> io::Result<()>;
+    fn write_point(&mut self, point: &PointOf<C>) -> io::Result<()>;
     /// Writes a scalar to the proof.
     ///
     /// # Errors
     /// The writer's.
-    fn write_scalar(&mut self, scalar: Scalar) -> io::Result<()>;
+    fn write_scalar(&mut self, scalar: ScalarOf<C>) -> io::Result<()>;
     /// Absorbs a point that the verifier knows.
     ///
     /// # Errors
     /// As [`Self::write_point`].
-    fn common_point(&mut self, point: &Point) -> io::Result<()>;
+    fn common_point(&mut self, point: &PointOf<C>) -> io::Result<()>;
     /// Absorbs a scalar that the verifier knows.
     ///
     /// # Errors
     /// As [`Self::write_scalar`].
-    fn common_scalar(&mut self, scalar: Scalar) -> io::Result<()>;
+    fn common_scalar(&mut self, scalar: ScalarOf<C>) -> io::Result<()>;
     /// The next challenge.
-    fn challenge(&mut self) -> Scalar;
+    fn challenge(&mut self) -> ScalarOf<C>;
 }
 
 /// Where random values come from. The order of draws is halo2's.
-pub trait Randomness {
+pub trait Randomness<F = Scalar> {
     /// The next value of the caller's generator.
-    fn scalar(&mut self) -> Scalar;
+    fn scalar(&mut self) -> F;
     /// The next coefficients of the vanishing argument's random polynomial, in order.
-    fn random_polynomial(&mut self, coefficients: &mut [Scalar]);
+    fn random_polynomial(&mut self, coefficients: &mut [F]);
 }
 
 /// A column that is committed to, with its blind.
 #[derive(Clone, Debug)]
-pub struct Blinded {
+pub struct Blinded<F = Scalar> {
     /// Values or coefficients.
-    pub column: Column<Scalar>,
+    pub column: Column<F>,
     /// The blind.
-    pub blind: Scalar,
+    pub blind: F,
 }
 
-impl Blinded {
+impl<F: KernelField> Blinded<F> {
     /// A column that is committed to without hiding it: halo2 then takes 1 for the blind.
-    pub fn unhidden(column: Column<Scalar>) -> Self {
-        let blind = Scalar::from(1u64);
+    pub fn unhidden(column: Column<F>) -> Self {
+        let blind = F::ONE;
         Self { column, blind }
     }
 }
 
 /// All that a proof talks to.
-pub trait Protocol: Randomness {
+pub trait Protocol<C: Curve = Config>: Randomness<ScalarOf<C>> {
     /// The transcript.
-    fn transcript(&mut self) -> &mut dyn Transcript;
+    fn transcript(&mut self) -> &mut dyn Transcript<C>;
     /// Whether instance columns are committed to and opened.
     fn opens_instances(&self) -> bool;
     /// Commitments to columns of values.
     ///
     /// # Errors
     /// Where the columns can't be read, or the budget has no room.
-    fn commit_lagrange(&mut self, columns: &[Blinded]) -> Result<Vec<Point>>;
+    fn commit_lagrange(&mut self, columns: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>>;
     /// Commitments to polynomials by their coefficients.
     ///
     /// # Errors
     /// As [`Self::commit_lagrange`].
-    fn commit(&mut self, polynomials: &[Blinded]) -> Result<Vec<Point>>;
+    fn commit(&mut self, polynomials: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>>;
     /// Proves the evaluations.
     ///
     /// # Errors
     /// The scheme's.
-    fn open(&mut self, opening: &Opening<'_>) -> io::Result<()>;
+    fn open(&mut self, opening: &Opening<'_, ScalarOf<C>>) -> io::Result<()>;
 }
 
-impl dyn Protocol + '_ {
+impl<C: Curve> dyn Protocol<C> + '_ {
     /// Writes points to the proof.
-    pub(crate) fn write_points(&mut self, points: &[Point]) -> io::Result<()> {
+    pub(crate) fn write_points(&mut self, points: &[PointOf<C>]) -> io::Result<()> {
         points
             .iter()
             .try_for_each(|point| self.transcript().write_point(point))

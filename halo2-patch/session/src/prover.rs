@@ -18,8 +18,10 @@
 
 use std::io;
 
-use ark_ff::Field;
+use ark_ff::{AdditiveGroup, Field};
 use spillproof::column::{Column, Placement, Workspace, Writer};
+use spillproof::kernels::curve::Curve;
+use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::lookup as lookup_argument;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::{Builder, Program, Source, evaluate_rows, quotient, quotient_in_tiles};
@@ -27,7 +29,7 @@ use spillproof::step;
 use spillproof::stream::{Transform, linear_combination, ntt};
 
 use crate::circuit::{ColumnId, ConstraintSystem, Expression};
-use crate::curve::Scalar;
+use crate::curve::{Config, Scalar, ScalarOf};
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
@@ -40,73 +42,82 @@ use crate::witness::{InstanceColumns, blinded, draw, scalars};
 
 /// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in memory makes scratch
 /// columns each time.
-pub trait KeyColumns {
+pub trait KeyColumns<F = Scalar> {
     /// Fixed columns, as values.
     ///
     /// # Errors
     /// The engine's.
-    fn fixed_values(&self) -> Result<Vec<Column<Scalar>>>;
+    fn fixed_values(&self) -> Result<Vec<Column<F>>>;
     /// Fixed columns, as coefficients.
     ///
     /// # Errors
     /// The engine's.
-    fn fixed_polynomials(&self) -> Result<Vec<Column<Scalar>>>;
+    fn fixed_polynomials(&self) -> Result<Vec<Column<F>>>;
     /// Sigma columns, as values.
     ///
     /// # Errors
     /// The engine's.
-    fn sigma_values(&self) -> Result<Vec<Column<Scalar>>>;
+    fn sigma_values(&self) -> Result<Vec<Column<F>>>;
     /// Sigma columns, as coefficients.
     ///
     /// # Errors
     /// The engine's.
-    fn sigma_polynomials(&self) -> Result<Vec<Column<Scalar>>>;
+    fn sigma_polynomials(&self) -> Result<Vec<Column<F>>>;
 }
 
 /// What all rounds need.
-pub struct Prover<'a, 'p> {
+pub struct Prover<'a, 'p, C: Curve = Config> {
     /// Where columns live.
     pub workspace: &'a Workspace,
     /// The rows of a quotient's tiles; what fits the budget best, if it is not said.
     pub quotient_tile_rows: Option<u64>,
     /// The circuit, with columns for selectors.
-    pub cs: &'a ConstraintSystem,
+    pub cs: &'a ConstraintSystem<ScalarOf<C>>,
     /// Its rows.
-    pub domain: &'a Domain,
+    pub domain: &'a Domain<ScalarOf<C>>,
     /// The proving key.
-    pub key: &'a dyn KeyColumns,
+    pub key: &'a dyn KeyColumns<ScalarOf<C>>,
     /// Transcript, randomness and scheme, and what is kept of the rounds before.
-    pub rounds: &'a mut Rounds<'p>,
+    pub rounds: &'a mut Rounds<'p, C>,
 }
 
 /// A circuit's columns after all phases of its witness.
 #[derive(Clone, Debug)]
-pub struct Committed {
+pub struct Committed<F = Scalar> {
     /// The instance columns.
-    pub instance: InstanceColumns,
+    pub instance: InstanceColumns<F>,
     /// The advice columns, as values.
-    pub advice: Vec<Blinded>,
+    pub advice: Vec<Blinded<F>>,
 }
 
+/// A permuted input and its table.
+type Pair<F> = [Blinded<F>; 2];
+/// Columns in the order of a program, and the program.
+type Columns<F> = (Vec<Column<F>>, Program<F>);
+
 /// A lookup whose product is still to be made: columns of values.
-struct Permuted {
-    input: Column<Scalar>,
-    table: Column<Scalar>,
-    permuted: [Blinded; 2],
+struct Permuted<F> {
+    input: Column<F>,
+    table: Column<F>,
+    permuted: Pair<F>,
 }
 
 /// A circuit's columns of values, fixed ones first.
-struct ValueColumns<'a> {
-    columns: Vec<Column<Scalar>>,
-    lowering: Lowering<'a>,
+struct ValueColumns<'a, F> {
+    columns: Vec<Column<F>>,
+    lowering: Lowering<'a, F>,
 }
 
-impl Prover<'_, '_> {
+impl<C: Curve> Prover<'_, '_, C> {
     /// Makes the rest of a proof. `challenges` are those of the circuit's phases.
     ///
     /// # Errors
     /// The engine's, and the protocol's.
-    pub fn prove(mut self, circuits: Vec<Committed>, challenges: Vec<Scalar>) -> Result<()> {
+    pub fn prove(
+        mut self,
+        circuits: Vec<Committed<ScalarOf<C>>>,
+        challenges: Vec<ScalarOf<C>>,
+    ) -> Result<()> {
         let fixed = self.key.fixed_values()?;
         let values: Vec<_> = circuits
             .iter()
@@ -117,15 +128,16 @@ impl Prover<'_, '_> {
         let theta = self.rounds.challenge()?;
         let lookups = {
             let _step = step!(self.workspace, "lookups");
-            let permute = |values: &ValueColumns<'_>| self.permute_lookups(values, theta);
+            let permute = |values: &ValueColumns<'_, ScalarOf<C>>| self.permute_lookups(values, theta);
             values.iter().map(permute).collect::<Result<Vec<_>>>()?
         };
         let (beta, gamma) = (self.rounds.challenge()?, self.rounds.challenge()?);
         let products = {
             let _step = step!(self.workspace, "permutation");
             let sigmas = self.key.sigma_values()?;
-            let products =
-                |values: &ValueColumns<'_>| self.permutation_products(values, &sigmas, beta, gamma);
+            let products = |values: &ValueColumns<'_, ScalarOf<C>>| {
+                self.permutation_products(values, &sigmas, beta, gamma)
+            };
             values.iter().map(products).collect::<Result<Vec<_>>>()?
         };
         drop(values);
@@ -166,10 +178,10 @@ impl Prover<'_, '_> {
     fn round(
         &mut self,
         basis: Basis,
-        blinds: Vec<Scalar>,
-        mut kept: Option<Kept>,
-        make: impl FnOnce() -> Result<Vec<Column<Scalar>>>,
-    ) -> Result<Vec<Blinded>> {
+        blinds: Vec<ScalarOf<C>>,
+        mut kept: Option<Kept<C>>,
+        make: impl FnOnce() -> Result<Vec<Column<ScalarOf<C>>>>,
+    ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
         let columns = match &mut kept {
             Some(kept) => kept.take_columns(),
             None => make()?,
@@ -180,7 +192,7 @@ impl Prover<'_, '_> {
     }
 
     /// The next round, of so many columns, if an earlier run has kept it.
-    fn kept(&mut self, columns: usize) -> Result<Option<Kept>> {
+    fn kept(&mut self, columns: usize) -> Result<Option<Kept<C>>> {
         match columns {
             0 => Ok(None),
             _ => self.rounds.kept(self.workspace, self.domain.rows()),
@@ -188,7 +200,11 @@ impl Prover<'_, '_> {
     }
 
     /// Permutes each lookup's compressed input and table, and commits to both.
-    fn permute_lookups(&mut self, values: &ValueColumns<'_>, theta: Scalar) -> Result<Vec<Permuted>> {
+    fn permute_lookups(
+        &mut self,
+        values: &ValueColumns<'_, ScalarOf<C>>,
+        theta: ScalarOf<C>,
+    ) -> Result<Vec<Permuted<ScalarOf<C>>>> {
         let (cs, workspace, rows) = (self.cs, self.workspace, self.domain.rows());
         let unusable_rows = cs.unusable_rows();
         let usable_rows = rows - unusable_rows as u64;
@@ -224,17 +240,17 @@ impl Prover<'_, '_> {
     /// The running products of the permutation, a set of columns at a time: each begins where the one before ended.
     fn permutation_products(
         &mut self,
-        values: &ValueColumns<'_>,
-        sigmas: &[Column<Scalar>],
-        beta: Scalar,
-        gamma: Scalar,
-    ) -> Result<Vec<Blinded>> {
+        values: &ValueColumns<'_, ScalarOf<C>>,
+        sigmas: &[Column<ScalarOf<C>>],
+        beta: ScalarOf<C>,
+        gamma: ScalarOf<C>,
+    ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
         let (cs, workspace, domain) = (self.cs, self.workspace, self.domain);
         let kept = self.kept(cs.permutation_products())?;
         let (tails, blinds) = self.draw_products(cs.permutation_products());
         let make = || {
             let set_len = cs.permutation_chunk();
-            let (mut first, mut delta_start) = (Scalar::from(1u64), Scalar::from(1u64));
+            let (mut first, mut delta_start) = (ScalarOf::<C>::ONE, ScalarOf::<C>::ONE);
             let mut products = Vec::with_capacity(tails.len());
             let sets = cs.permuted.chunks(set_len).zip(sigmas.chunks(set_len));
             for ((permuted, sigmas), tail) in sets.zip(&tails) {
@@ -261,18 +277,18 @@ impl Prover<'_, '_> {
     /// The running products of the lookups, and all of their polynomials.
     fn lookup_products(
         &mut self,
-        lookups: Vec<Permuted>,
-        beta: Scalar,
-        gamma: Scalar,
-    ) -> Result<Vec<Lookup>> {
+        lookups: Vec<Permuted<ScalarOf<C>>>,
+        beta: ScalarOf<C>,
+        gamma: ScalarOf<C>,
+    ) -> Result<Vec<Lookup<ScalarOf<C>>>> {
         let workspace = self.workspace;
         let kept = self.kept(lookups.len())?;
         let (tails, blinds) = self.draw_products(lookups.len());
-        let split = |lookup: Permuted| ((lookup.input, lookup.table), lookup.permuted);
+        let split = |lookup: Permuted<ScalarOf<C>>| ((lookup.input, lookup.table), lookup.permuted);
         let (compressed, permuted): (Vec<_>, Vec<_>) = lookups.into_iter().map(split).unzip();
         let make = || {
             let lookups = compressed.into_iter().zip(&permuted).zip(&tails);
-            let product = |(((input, table), [a, s]), tail): ((_, &[Blinded; 2]), &Vec<Scalar>)| {
+            let product = |(((input, table), [a, s]), tail): ((_, &Pair<ScalarOf<C>>), &Vec<_>)| {
                 let permuted = (&a.column, &s.column);
                 lookup_argument::product(
                     workspace, &input, &table, permuted.0, permuted.1, beta, gamma, tail,
@@ -281,7 +297,7 @@ impl Prover<'_, '_> {
             Ok(lookups.map(product).collect::<spillproof::Result<_>>()?)
         };
         let products = self.round(Basis::Lagrange, blinds, kept, make)?;
-        let to_coefficients = |(product, [input, table]): (Blinded, [Blinded; 2])| {
+        let to_coefficients = |(product, [input, table]): (Blinded<ScalarOf<C>>, Pair<ScalarOf<C>>)| {
             Ok(Lookup {
                 input: self.to_coefficients(input)?,
                 table: self.to_coefficients(table)?,
@@ -292,7 +308,7 @@ impl Prover<'_, '_> {
     }
 
     /// The last rows of so many products, and their blinds, drawn in halo2's order: for each its rows, then its blind.
-    fn draw_products(&mut self, products: usize) -> (Vec<Vec<Scalar>>, Vec<Scalar>) {
+    fn draw_products(&mut self, products: usize) -> (Vec<Vec<ScalarOf<C>>>, Vec<ScalarOf<C>>) {
         let rows = self.cs.blinding_factors;
         let draws = (0..products).map(|_| {
             let tail = scalars(rows, self.rounds.protocol);
@@ -302,7 +318,7 @@ impl Prover<'_, '_> {
     }
 
     /// Values to coefficients; the values go.
-    fn to_coefficients(&self, values: Blinded) -> Result<Blinded> {
+    fn to_coefficients(&self, values: Blinded<ScalarOf<C>>) -> Result<Blinded<ScalarOf<C>>> {
         let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
         Ok(Blinded {
             column: ntt(&values.column, &inverse, Placement::Auto)?,
@@ -311,7 +327,7 @@ impl Prover<'_, '_> {
     }
 
     /// [`Self::to_coefficients`] of one column after the other.
-    fn all_to_coefficients(&self, values: Vec<Blinded>) -> Result<Vec<Blinded>> {
+    fn all_to_coefficients(&self, values: Vec<Blinded<ScalarOf<C>>>) -> Result<Vec<Blinded<ScalarOf<C>>>> {
         values
             .into_iter()
             .map(|values| self.to_coefficients(values))
@@ -319,7 +335,7 @@ impl Prover<'_, '_> {
     }
 
     /// The vanishing argument's random polynomial.
-    fn random_polynomial(&mut self) -> Result<Blinded> {
+    fn random_polynomial(&mut self) -> Result<Blinded<ScalarOf<C>>> {
         let _step = step!(self.workspace, "random polynomial");
         let (workspace, rows) = (self.workspace, self.domain.rows());
         let kept = self.kept(1)?;
@@ -334,7 +350,7 @@ impl Prover<'_, '_> {
                 )?),
                 Some(_) => None,
             };
-            let mut tile = vec![Scalar::from(0u64); rows.min(1 << 12) as usize];
+            let mut tile = vec![ScalarOf::<C>::ZERO; rows.min(1 << 12) as usize];
             let mut left = if workspace.is_dry() { 0 } else { rows };
             while left > 0 {
                 let now = left.min(tile.len() as u64) as usize;
@@ -353,14 +369,19 @@ impl Prover<'_, '_> {
     }
 
     /// The pieces of h, committed to.
-    fn quotient(&mut self, circuits: &[Polynomials], challenges: &Challenges) -> Result<Vec<Blinded>> {
+    fn quotient(
+        &mut self,
+        circuits: &[Polynomials<ScalarOf<C>>],
+        challenges: &Challenges<ScalarOf<C>>,
+    ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
         let mut kept = self.kept(self.domain.cosets.pieces)?;
         let pieces = if let Some(kept) = &mut kept {
             kept.take_columns()
         } else {
             let _step = step!(self.workspace, "quotient");
             let (columns, numerator) = self.numerator(circuits, challenges)?;
-            let mut sources: Vec<Source<'_, Scalar>> = columns.iter().map(Source::Coefficients).collect();
+            let mut sources: Vec<Source<'_, ScalarOf<C>>> =
+                columns.iter().map(Source::Coefficients).collect();
             sources.extend([Source::Identity, Source::FirstLagrange]);
             let cosets = &self.domain.cosets;
             match self.quotient_tile_rows {
@@ -379,9 +400,9 @@ impl Prover<'_, '_> {
     /// The columns of coefficients that the numerator reads, in the order of its program, and the program.
     fn numerator(
         &self,
-        circuits: &[Polynomials],
-        challenges: &Challenges,
-    ) -> Result<(Vec<Column<Scalar>>, Program<Scalar>)> {
+        circuits: &[Polynomials<ScalarOf<C>>],
+        challenges: &Challenges<ScalarOf<C>>,
+    ) -> Result<Columns<ScalarOf<C>>> {
         let (program, columns) = numerator(self.cs, self.domain.delta, circuits.len(), challenges);
         let mut all = self.key.fixed_polynomials()?;
         all.extend(self.key.sigma_polynomials()?);
@@ -397,7 +418,12 @@ impl Prover<'_, '_> {
     }
 
     /// Evaluations, and the opening of everything.
-    fn open(self, circuits: &[Polynomials], pieces: Vec<Blinded>, random: Blinded) -> Result<()> {
+    fn open(
+        self,
+        circuits: &[Polynomials<ScalarOf<C>>],
+        pieces: Vec<Blinded<ScalarOf<C>>>,
+        random: Blinded<ScalarOf<C>>,
+    ) -> Result<()> {
         let x = self.rounds.challenge()?;
         let step = step!(self.workspace, "evaluations");
         let h = self.recombined(pieces, x.pow([self.domain.rows()]))?;
@@ -432,7 +458,7 @@ impl Prover<'_, '_> {
     }
 
     /// `h` from its pieces, at `xn = x^n`: the polynomial that agrees with it at x.
-    fn recombined(&self, pieces: Vec<Blinded>, xn: Scalar) -> Result<Blinded> {
+    fn recombined(&self, pieces: Vec<Blinded<ScalarOf<C>>>, xn: ScalarOf<C>) -> Result<Blinded<ScalarOf<C>>> {
         let factors = powers(xn);
         let terms: Vec<_> = factors
             .zip(&pieces)
@@ -440,13 +466,13 @@ impl Prover<'_, '_> {
             .collect();
         let column = linear_combination(&terms, Placement::Auto)?;
         let blinds = pieces.iter().rev();
-        let blind = blinds.fold(Scalar::from(0u64), |sum, piece| sum * xn + piece.blind);
+        let blind = blinds.fold(ScalarOf::<C>::ZERO, |sum, piece| sum * xn + piece.blind);
         Ok(Blinded { column, blind })
     }
 }
 
-impl<'a> ValueColumns<'a> {
-    fn new(fixed: &[Column<Scalar>], circuit: &Committed, challenges: &'a [Scalar]) -> Self {
+impl<'a, F: KernelField> ValueColumns<'a, F> {
+    fn new(fixed: &[Column<F>], circuit: &Committed<F>, challenges: &'a [F]) -> Self {
         let mut columns = fixed.to_vec();
         columns.extend(circuit.advice.iter().map(|advice| advice.column.clone()));
         columns.extend_from_slice(&circuit.instance.values);
@@ -460,7 +486,7 @@ impl<'a> ValueColumns<'a> {
         Self { columns, lowering }
     }
 
-    fn column(&self, column: ColumnId) -> &Column<Scalar> {
+    fn column(&self, column: ColumnId) -> &Column<F> {
         &self.columns[self.lowering.column(column)]
     }
 
@@ -468,10 +494,10 @@ impl<'a> ValueColumns<'a> {
     fn compressed(
         &self,
         workspace: &Workspace,
-        sides: [&[Expression]; 2],
-        theta: Scalar,
+        sides: [&[Expression<F>]; 2],
+        theta: F,
         rows: u64,
-    ) -> Result<[Column<Scalar>; 2]> {
+    ) -> Result<[Column<F>; 2]> {
         let plain = sides.map(|expressions| self.lowering.plain_column(expressions));
         let mut builder = Builder::new();
         let computed = sides.iter().zip(plain).filter(|(_, plain)| plain.is_none());
@@ -482,7 +508,7 @@ impl<'a> ValueColumns<'a> {
             Vec::new()
         } else {
             let program = builder.finish(&outputs);
-            let columns: Vec<&Column<Scalar>> = self.columns.iter().collect();
+            let columns: Vec<&Column<F>> = self.columns.iter().collect();
             evaluate_rows(workspace, &columns, &program, rows, Placement::Auto)?
         }
         .into_iter();

@@ -14,9 +14,11 @@
 
 use spillproof::checkpoint::{Checkpoint, RoundKey, rehearse_keep};
 use spillproof::column::{Column, Element, Workspace};
+use spillproof::kernels::curve::Curve;
+use spillproof::kernels::field::KernelField;
 use spillproof::step;
 
-use crate::curve::{Point, Scalar};
+use crate::curve::{Config, PointOf, ScalarOf};
 use crate::domain::Domain;
 use crate::error::Result;
 use crate::input::Values;
@@ -27,8 +29,8 @@ const ROUND: u8 = 1;
 const DIGEST_BYTES: usize = 32;
 
 /// The protocol of a proof, and what is kept of its rounds.
-pub struct Rounds<'p> {
-    pub(crate) protocol: &'p mut dyn Protocol,
+pub struct Rounds<'p, C: Curve = Config> {
+    pub(crate) protocol: &'p mut dyn Protocol<C>,
     keeping: Keeping,
     /// How many there were.
     count: usize,
@@ -50,15 +52,15 @@ pub(crate) enum Basis {
 }
 
 /// A round that an earlier run has kept.
-pub(crate) struct Kept {
-    columns: Vec<Column<Scalar>>,
+pub(crate) struct Kept<C: Curve> {
+    columns: Vec<Column<ScalarOf<C>>>,
     draws: [u8; DIGEST_BYTES],
-    commitments: Vec<Point>,
+    commitments: Vec<PointOf<C>>,
 }
 
-impl<'p> Rounds<'p> {
+impl<'p, C: Curve> Rounds<'p, C> {
     /// Rounds of a proof, kept in `checkpoint` if there is one.
-    pub fn new(protocol: &'p mut dyn Protocol, checkpoint: Option<Checkpoint>) -> Self {
+    pub fn new(protocol: &'p mut dyn Protocol<C>, checkpoint: Option<Checkpoint>) -> Self {
         let keeping = match checkpoint {
             None => Keeping::Nothing,
             Some(checkpoint) => Keeping::In(Box::new(checkpoint)),
@@ -76,7 +78,7 @@ impl<'p> Rounds<'p> {
     }
 
     /// Rounds of a dry run, in which keeping takes what it would take.
-    pub(crate) fn dry(protocol: &'p mut dyn Protocol, are_kept: bool) -> Self {
+    pub(crate) fn dry(protocol: &'p mut dyn Protocol<C>, are_kept: bool) -> Self {
         let keeping = match are_kept {
             true => Keeping::Dry,
             false => Keeping::Nothing,
@@ -111,10 +113,10 @@ impl<'p> Rounds<'p> {
     ///
     /// # Errors
     /// [`Differs`](spillproof::error::Checkpoint::Differs) if it is not the one that was kept; the engine's.
-    pub(crate) fn challenge(&mut self) -> Result<Scalar> {
+    pub(crate) fn challenge(&mut self) -> Result<ScalarOf<C>> {
         let challenge = self.protocol.transcript().challenge();
         if let Keeping::In(checkpoint) = &mut self.keeping {
-            let mut note = vec![CHALLENGE; 1 + Scalar::BYTES];
+            let mut note = vec![CHALLENGE; 1 + ScalarOf::<C>::BYTES];
             challenge.encode(&mut note[1..]);
             match checkpoint.take_note() {
                 None => checkpoint.note(note)?,
@@ -129,14 +131,14 @@ impl<'p> Rounds<'p> {
     ///
     /// # Errors
     /// [`Differs`](spillproof::error::Checkpoint::Differs) if that run had no round here; the engine's.
-    pub(crate) fn kept(&mut self, workspace: &Workspace, rows: u64) -> Result<Option<Kept>> {
+    pub(crate) fn kept(&mut self, workspace: &Workspace, rows: u64) -> Result<Option<Kept<C>>> {
         let Keeping::In(checkpoint) = &mut self.keeping else {
             return Ok(None);
         };
         let Some(note) = checkpoint.take_note() else {
             return Ok(None);
         };
-        let Some((key, draws, commitments)) = decoded(&note) else {
+        let Some((key, draws, commitments)) = decoded::<C>(&note) else {
             return Err(engines(checkpoint.differs("version of this program")));
         };
         let shape = (commitments.len(), rows);
@@ -155,8 +157,8 @@ impl<'p> Rounds<'p> {
         &mut self,
         workspace: &Workspace,
         basis: Basis,
-        columns: &[Blinded],
-        kept: Option<Kept>,
+        columns: &[Blinded<ScalarOf<C>>],
+        kept: Option<Kept<C>>,
     ) -> Result<()> {
         if columns.is_empty() && kept.is_none() {
             return Ok(());
@@ -182,7 +184,12 @@ impl<'p> Rounds<'p> {
     }
 
     /// Keeps a round. When this returns, it is on the disk.
-    fn keep(&mut self, workspace: &Workspace, columns: &[Blinded], commitments: &[Point]) -> Result<()> {
+    fn keep(
+        &mut self,
+        workspace: &Workspace,
+        columns: &[Blinded<ScalarOf<C>>],
+        commitments: &[PointOf<C>],
+    ) -> Result<()> {
         let each = columns.iter().map(|blinded| &blinded.column);
         match &mut self.keeping {
             Keeping::Nothing => {}
@@ -190,45 +197,48 @@ impl<'p> Rounds<'p> {
             Keeping::In(checkpoint) => {
                 let _step = step!(workspace, "checkpoint");
                 let key = checkpoint.keep(self.count, each)?;
-                checkpoint.note(encoded(&key, &digest(columns), commitments))?;
+                checkpoint.note(encoded::<C>(&key, &digest(columns), commitments))?;
             }
         }
         Ok(())
     }
 }
 
-impl Kept {
+impl<C: Curve> Kept<C> {
     /// Its columns, which are read where they were kept; they are given once.
-    pub(crate) fn take_columns(&mut self) -> Vec<Column<Scalar>> {
+    pub(crate) fn take_columns(&mut self) -> Vec<Column<ScalarOf<C>>> {
         std::mem::take(&mut self.columns)
     }
 }
 
 /// The note of a round.
-fn encoded(key: &RoundKey, draws: &[u8; DIGEST_BYTES], commitments: &[Point]) -> Vec<u8> {
+fn encoded<C: Curve>(key: &RoundKey, draws: &[u8; DIGEST_BYTES], commitments: &[PointOf<C>]) -> Vec<u8> {
     let mut note = [&[ROUND][..], &key.to_bytes(), draws].concat();
     for commitment in commitments {
         let at = note.len();
-        note.resize(at + Point::BYTES, 0);
+        note.resize(at + PointOf::<C>::BYTES, 0);
         commitment.encode(&mut note[at..]);
     }
     note
 }
 
 /// The values of [`encoded`]; `None` for a note of another kind.
-fn decoded(note: &[u8]) -> Option<(RoundKey, [u8; DIGEST_BYTES], Vec<Point>)> {
+fn decoded<C: Curve>(note: &[u8]) -> Option<(RoundKey, [u8; DIGEST_BYTES], Vec<PointOf<C>>)> {
     let rest = note.strip_prefix(&[ROUND])?;
     let (key, rest) = rest.split_first_chunk()?;
     let (draws, points) = rest.split_first_chunk()?;
-    let commitments = points.chunks_exact(Point::BYTES).map(Point::decode).collect();
-    let whole = points.len().is_multiple_of(Point::BYTES);
+    let commitments = points
+        .chunks_exact(PointOf::<C>::BYTES)
+        .map(PointOf::<C>::decode)
+        .collect();
+    let whole = points.len().is_multiple_of(PointOf::<C>::BYTES);
     whole.then_some((RoundKey::from_bytes(*key), *draws, commitments))
 }
 
 /// Of blinds: equal where the same values were drawn.
-fn digest(columns: &[Blinded]) -> [u8; DIGEST_BYTES] {
+fn digest<F: KernelField>(columns: &[Blinded<F>]) -> [u8; DIGEST_BYTES] {
     let mut hasher = blake3::Hasher::new();
-    let mut bytes = [0; Scalar::BYTES];
+    let mut bytes = vec![0; F::BYTES];
     for column in columns {
         column.blind.encode(&mut bytes);
         hasher.update(&bytes);
@@ -237,14 +247,14 @@ fn digest(columns: &[Blinded]) -> [u8; DIGEST_BYTES] {
 }
 
 /// A digest of what a proof is of: the verifying key's own digest, the rows, the scheme, and the instances of each circuit.
-pub fn statement(
-    verifying_key: Scalar,
-    domain: &Domain,
+pub fn statement<F: KernelField>(
+    verifying_key: F,
+    domain: &Domain<F>,
     scheme: &str,
-    circuits: &[Vec<Box<dyn Values + '_>>],
+    circuits: &[Vec<Box<dyn Values<F> + '_>>],
 ) -> [u8; DIGEST_BYTES] {
     let mut hasher = blake3::Hasher::new_derive_key("spillproof 2026 statement of a halo2 proof");
-    let mut bytes = [0; Scalar::BYTES];
+    let mut bytes = vec![0; F::BYTES];
     verifying_key.encode(&mut bytes);
     hasher.update(&bytes);
     let number = |hasher: &mut blake3::Hasher, number: u64| {

@@ -14,31 +14,33 @@
 
 use std::io;
 
-use ark_ff::Field;
+use ark_ff::{AdditiveGroup, Field};
 use spillproof::column::{Column, Workspace};
 use spillproof::commit::multiopen::Combination;
+use spillproof::kernels::curve::Curve;
+use spillproof::kernels::field::KernelField;
 
-use crate::curve::{Point, Scalar};
+use crate::curve::{PointOf, ScalarOf};
 use crate::error::Result;
 use crate::openings::{Opening, divide_and_commit, powers};
 use crate::protocol::Transcript;
 
 /// Polynomials that are opened at the same points.
-struct RotationSet {
-    points: Vec<Scalar>,
+struct RotationSet<F> {
+    points: Vec<F>,
     /// Polynomials by their place, with their values at the points.
-    members: Vec<(usize, Vec<Scalar>)>,
+    members: Vec<(usize, Vec<F>)>,
 }
 
 /// Writes the proof of an opening.
 ///
 /// # Errors
 /// For two queries of one polynomial at one point; the engine's, and the transcript's.
-pub fn open(
+pub fn open<C: Curve>(
     workspace: &Workspace,
-    bases: &Column<Point>,
-    opening: &Opening<'_>,
-    transcript: &mut dyn Transcript,
+    bases: &Column<PointOf<C>>,
+    opening: &Opening<'_, ScalarOf<C>>,
+    transcript: &mut dyn Transcript<C>,
 ) -> Result<()> {
     let y = transcript.challenge();
     opening.check()?;
@@ -49,7 +51,7 @@ pub fn open(
     let folded: Vec<_> = sets
         .iter()
         .map(|set| {
-            let mut evaluations = vec![Scalar::from(0u64); set.points.len()];
+            let mut evaluations = vec![ScalarOf::<C>::ZERO; set.points.len()];
             let mut terms = Vec::with_capacity(set.members.len());
             for ((polynomial, values), factor) in set.members.iter().zip(powers(y)) {
                 terms.extend(opening.term(factor, *polynomial));
@@ -67,17 +69,17 @@ pub fn open(
             scale,
         })
         .collect();
-    let (commitment, h) = divide_and_commit(workspace, bases, &quotients, true)?;
+    let (commitment, h) = divide_and_commit::<C>(workspace, bases, &quotients, true)?;
     transcript.write_point(&commitment)?;
     let u = transcript.challenge();
 
-    let differences: Vec<Scalar> = sets
+    let differences: Vec<ScalarOf<C>> = sets
         .iter()
         .map(|set| vanishing(all_points.iter().filter(|point| !set.points.contains(point)), u))
         .collect();
     let first = differences.first().and_then(Field::inverse);
     let scale = first.ok_or_else(|| io::Error::other("the challenge is one of the points"))?;
-    let (mut terms, mut low) = (Vec::new(), Scalar::from(0u64));
+    let (mut terms, mut low) = (Vec::new(), ScalarOf::<C>::ZERO);
     for (((set_terms, interpolation), weight), z) in folded.iter().zip(powers(v)).zip(&differences) {
         let weight = weight * z;
         terms.extend(
@@ -94,16 +96,16 @@ pub fn open(
         roots: vec![u],
         scale,
     };
-    let (commitment, _) = divide_and_commit(workspace, bases, &[linearisation], false)?;
+    let (commitment, _) = divide_and_commit::<C>(workspace, bases, &[linearisation], false)?;
     transcript.write_point(&commitment)?;
     Ok(())
 }
 
 /// The sets, and all points.
-fn rotation_sets(opening: &Opening<'_>) -> (Vec<RotationSet>, Vec<Scalar>) {
-    let mut all_points: Vec<Scalar> = Vec::new();
+fn rotation_sets<F: KernelField>(opening: &Opening<'_, F>) -> (Vec<RotationSet<F>>, Vec<F>) {
+    let mut all_points: Vec<F> = Vec::new();
     // For each polynomial its points and values, in the order in which queries first name it.
-    let mut opened: Vec<(usize, Vec<(Scalar, Scalar)>)> = Vec::new();
+    let mut opened: Vec<(usize, Vec<(F, F)>)> = Vec::new();
     for query in &opening.queries {
         let at = (query.point, query.evaluation);
         if !all_points.contains(&query.point) {
@@ -114,12 +116,12 @@ fn rotation_sets(opening: &Opening<'_>) -> (Vec<RotationSet>, Vec<Scalar>) {
             None => opened.push((query.polynomial, vec![at])),
         }
     }
-    let mut sets: Vec<RotationSet> = Vec::new();
+    let mut sets: Vec<RotationSet<F>> = Vec::new();
     for (polynomial, values) in opened {
-        let value_at = |point: &Scalar| values.iter().find(|(at, _)| at == point).map(|(_, value)| *value);
+        let value_at = |point: &F| values.iter().find(|(at, _)| at == point).map(|(_, value)| *value);
         // The set with the same points, and the values in the order of its points.
         let same = sets.iter_mut().find_map(|set| {
-            let in_order: Option<Vec<Scalar>> = set.points.iter().map(value_at).collect();
+            let in_order: Option<Vec<F>> = set.points.iter().map(value_at).collect();
             let in_order = in_order.filter(|in_order| in_order.len() == values.len())?;
             Some((set, in_order))
         });
@@ -138,14 +140,14 @@ fn rotation_sets(opening: &Opening<'_>) -> (Vec<RotationSet>, Vec<Scalar>) {
 }
 
 /// The coefficients of the polynomial that has these values at these points, which differ.
-fn interpolate(points: &[Scalar], values: &[Scalar]) -> Vec<Scalar> {
-    let mut sum = vec![Scalar::from(0u64); points.len()];
+fn interpolate<F: KernelField>(points: &[F], values: &[F]) -> Vec<F> {
+    let mut sum = vec![F::ZERO; points.len()];
     for (at, (point, value)) in points.iter().zip(values).enumerate() {
         // The product of (X - other) over all others, and its value at the point.
-        let (mut basis, mut scale) = (vec![Scalar::from(1u64)], Scalar::from(1u64));
+        let (mut basis, mut scale) = (vec![F::ONE], F::ONE);
         for other in points[..at].iter().chain(&points[at + 1..]) {
             scale *= *point - other;
-            basis.insert(0, Scalar::from(0u64));
+            basis.insert(0, F::ZERO);
             for power in 1..basis.len() {
                 let higher = basis[power];
                 basis[power - 1] -= higher * other;
@@ -159,12 +161,12 @@ fn interpolate(points: &[Scalar], values: &[Scalar]) -> Vec<Scalar> {
 }
 
 /// The polynomial that vanishes at the points, at `at`.
-fn vanishing<'p>(points: impl IntoIterator<Item = &'p Scalar>, at: Scalar) -> Scalar {
+fn vanishing<'p, F: KernelField>(points: impl IntoIterator<Item = &'p F>, at: F) -> F {
     points.into_iter().map(|point| at - point).product()
 }
 
-fn horner(coefficients: &[Scalar], at: Scalar) -> Scalar {
-    let zero = Scalar::from(0u64);
+fn horner<F: KernelField>(coefficients: &[F], at: F) -> F {
+    let zero = F::ZERO;
     coefficients
         .iter()
         .rev()
@@ -174,6 +176,7 @@ fn horner(coefficients: &[Scalar], at: Scalar) -> Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curve::Scalar;
 
     #[test]
     fn an_interpolation_has_the_values() {

@@ -10,6 +10,8 @@ use std::io;
 use std::sync::Once;
 
 use spillproof::column::{Addressed, Cell, Column, Placement, Workspace};
+use spillproof::kernels::curve::Curve;
+use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::witness_column;
 use spillproof::step;
 use spillproof::stream::{Transform, ntt};
@@ -27,25 +29,25 @@ static WARNED: Once = Once::new();
 
 /// The instance columns of a circuit.
 #[derive(Clone, Debug)]
-pub struct InstanceColumns {
+pub struct InstanceColumns<F = Scalar> {
     /// Their values.
-    pub values: Vec<Column<Scalar>>,
+    pub values: Vec<Column<F>>,
     /// Their coefficients.
-    pub polynomials: Vec<Column<Scalar>>,
+    pub polynomials: Vec<Column<F>>,
 }
 
 /// The instance columns of each circuit of a proof.
 ///
 /// # Errors
 /// The engine's.
-pub fn instance_columns(
+pub fn instance_columns<F: KernelField>(
     workspace: &Workspace,
-    domain: &Domain,
-    circuits: &[Vec<Box<dyn Values + '_>>],
-) -> Result<Vec<InstanceColumns>> {
+    domain: &Domain<F>,
+    circuits: &[Vec<Box<dyn Values<F> + '_>>],
+) -> Result<Vec<InstanceColumns<F>>> {
     let _step = step!(workspace, "instances");
     let inverse = Transform::inverse(domain.log_n, domain.omega)?;
-    let of_circuit = |instances: &Vec<Box<dyn Values + '_>>| {
+    let of_circuit = |instances: &Vec<Box<dyn Values<F> + '_>>| {
         let columns = instances
             .iter()
             .map(|values| padded_column(workspace, domain.rows(), &**values, &[]));
@@ -58,7 +60,7 @@ pub fn instance_columns(
 }
 
 /// Where the values of advice columns come from.
-pub trait AdviceSource {
+pub trait AdviceSource<F = Scalar> {
     /// Nothing more is assigned before the columns of a phase are made.
     ///
     /// # Errors
@@ -68,18 +70,18 @@ pub trait AdviceSource {
     ///
     /// # Errors
     /// The engine's.
-    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>>;
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>>;
 }
 
 /// Advice of phases that were kept: no column is asked for.
 struct Kept;
 
-impl AdviceSource for Kept {
+impl<F> AdviceSource<F> for Kept {
     fn assigned(&mut self) -> Result<()> {
         Err(not_kept())
     }
 
-    fn column(&mut self, _: &Workspace, _: usize, _: &[Scalar]) -> Result<Column<Scalar>> {
+    fn column(&mut self, _: &Workspace, _: usize, _: &[F]) -> Result<Column<F>> {
         Err(not_kept())
     }
 }
@@ -89,25 +91,25 @@ fn not_kept() -> crate::Error {
 }
 
 /// The advice of one circuit, committed to phase by phase.
-pub struct Witness<'a> {
+pub struct Witness<'a, F = Scalar> {
     workspace: &'a Workspace,
-    cs: &'a ConstraintSystem,
-    domain: &'a Domain,
-    public: &'a [Box<dyn Values + 'a>],
-    instance: &'a InstanceColumns,
+    cs: &'a ConstraintSystem<F>,
+    domain: &'a Domain<F>,
+    public: &'a [Box<dyn Values<F> + 'a>],
+    instance: &'a InstanceColumns<F>,
     phase: usize,
     /// Of the phases that have ended.
-    committed: Vec<Option<Blinded>>,
+    committed: Vec<Option<Blinded<F>>>,
 }
 
-impl<'a> Witness<'a> {
+impl<'a, F: KernelField> Witness<'a, F> {
     /// Before the first phase. `public` are the values of the instance columns.
     pub fn new(
         workspace: &'a Workspace,
-        cs: &'a ConstraintSystem,
-        domain: &'a Domain,
-        public: &'a [Box<dyn Values + 'a>],
-        instance: &'a InstanceColumns,
+        cs: &'a ConstraintSystem<F>,
+        domain: &'a Domain<F>,
+        public: &'a [Box<dyn Values<F> + 'a>],
+        instance: &'a InstanceColumns<F>,
     ) -> Self {
         Self {
             workspace,
@@ -129,11 +131,11 @@ impl<'a> Witness<'a> {
     ///
     /// # Errors
     /// The engine's, and the protocol's.
-    pub fn commit_phase(
+    pub fn commit_phase<C: Curve<ScalarField = F>>(
         &mut self,
-        advice: &mut dyn AdviceSource,
-        challenges: &mut [Option<Scalar>],
-        rounds: &mut Rounds<'_>,
+        advice: &mut dyn AdviceSource<F>,
+        challenges: &mut [Option<F>],
+        rounds: &mut Rounds<'_, C>,
     ) -> Result<()> {
         let (phase, rows) = (self.phase, self.domain.rows());
         let of_phase = |phases: &[usize]| -> Vec<usize> {
@@ -185,7 +187,11 @@ impl<'a> Witness<'a> {
     ///
     /// # Errors
     /// As [`Self::commit_phase`].
-    pub fn take_kept(&mut self, challenges: &mut [Option<Scalar>], rounds: &mut Rounds<'_>) -> Result<bool> {
+    pub fn take_kept<C: Curve<ScalarField = F>>(
+        &mut self,
+        challenges: &mut [Option<F>],
+        rounds: &mut Rounds<'_, C>,
+    ) -> Result<bool> {
         if rounds.left() < self.cs.phases() {
             return Ok(false);
         }
@@ -196,7 +202,7 @@ impl<'a> Witness<'a> {
     }
 
     /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them.
-    fn absorb_instances(&self, protocol: &mut dyn Protocol) -> Result<()> {
+    fn absorb_instances<C: Curve<ScalarField = F>>(&self, protocol: &mut dyn Protocol<C>) -> Result<()> {
         if protocol.opens_instances() {
             let columns = self.instance.values.iter().cloned().map(Blinded::unhidden);
             let columns: Vec<_> = columns.collect();
@@ -215,29 +221,29 @@ impl<'a> Witness<'a> {
     }
 
     /// The advice columns, after the last phase.
-    pub fn into_columns(self) -> Vec<Blinded> {
+    pub fn into_columns(self) -> Vec<Blinded<F>> {
         self.committed.into_iter().flatten().collect()
     }
 }
 
 /// Columns with their blinds.
-pub(crate) fn blinded(columns: Vec<Column<Scalar>>, blinds: Vec<Scalar>) -> Vec<Blinded> {
+pub(crate) fn blinded<F>(columns: Vec<Column<F>>, blinds: Vec<F>) -> Vec<Blinded<F>> {
     let both = columns.into_iter().zip(blinds);
     both.map(|(column, blind)| Blinded { column, blind }).collect()
 }
 
 /// Random values for the last rows of `columns` columns, and a blind for each, drawn in halo2's order.
-pub(crate) fn draw(
+pub(crate) fn draw<F>(
     columns: usize,
     rows: usize,
-    randomness: &mut (impl Randomness + ?Sized),
-) -> (Vec<Vec<Scalar>>, Vec<Scalar>) {
+    randomness: &mut (impl Randomness<F> + ?Sized),
+) -> (Vec<Vec<F>>, Vec<F>) {
     let tails = (0..columns).map(|_| scalars(rows, randomness)).collect();
     (tails, scalars(columns, randomness))
 }
 
 /// The next `count` draws.
-pub(crate) fn scalars(count: usize, randomness: &mut (impl Randomness + ?Sized)) -> Vec<Scalar> {
+pub(crate) fn scalars<F>(count: usize, randomness: &mut (impl Randomness<F> + ?Sized)) -> Vec<F> {
     (0..count).map(|_| randomness.scalar()).collect()
 }
 
@@ -245,23 +251,23 @@ pub(crate) fn scalars(count: usize, randomness: &mut (impl Randomness + ?Sized))
 /// never assigned is all zero bytes, and takes no space.
 ///
 /// Memory: the share of the cells.
-pub struct AdviceCells<T: Cell> {
+pub struct AdviceCells<T: Cell, F = Scalar> {
     cells: Addressed<T>,
     /// Bytes of the share that stay when cells are only read.
     reading_bytes: u64,
-    fraction: fn(&T) -> (Scalar, Option<Scalar>),
+    fraction: fn(&T) -> (F, Option<F>),
 }
 
-impl<T: Cell> AdviceCells<T> {
+impl<T: Cell, F: KernelField> AdviceCells<T, F> {
     /// Cells for a circuit's advice columns. `fraction` gives a cell's numerator, and its denominator if that is not 1.
     ///
     /// # Errors
     /// If there is no room for them.
     pub fn new(
         workspace: &Workspace,
-        cs: &ConstraintSystem,
-        domain: &Domain,
-        fraction: fn(&T) -> (Scalar, Option<Scalar>),
+        cs: &ConstraintSystem<F>,
+        domain: &Domain<F>,
+        fraction: fn(&T) -> (F, Option<F>),
     ) -> Result<Self> {
         let columns = cs.advice_columns();
         let make = || {
@@ -304,13 +310,13 @@ impl<T: Cell> AdviceCells<T> {
     }
 }
 
-impl<T: Cell> AdviceSource for AdviceCells<T> {
+impl<T: Cell, F: KernelField> AdviceSource<F> for AdviceCells<T, F> {
     /// Makes room in memory: cells are read now, column by column.
     fn assigned(&mut self) -> Result<()> {
         Ok(self.cells.keep_for_reading(self.reading_bytes)?)
     }
 
-    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[Scalar]) -> Result<Column<Scalar>> {
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {
         let cells = (&mut self.cells, index);
         Ok(witness_column(workspace, cells, self.fraction, tail)?)
     }

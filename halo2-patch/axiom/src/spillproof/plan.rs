@@ -7,6 +7,7 @@ pub use ::spillproof::plan::{Plan, Rates};
 use ::spillproof::session::Task;
 use ::spillproof::{Result, Session};
 use halo2curves::bn256::Fr;
+use spillproof_halo2::curve::Config;
 use spillproof_halo2::plan;
 pub use spillproof_halo2::plan::{Numerator, OpeningScheme};
 
@@ -80,7 +81,7 @@ pub(crate) fn rehearse(
     let keeps_rounds = task.session().checkpoints().is_some();
     let shapes = [OpeningScheme::Shplonk, OpeningScheme::Gwc]
         .map(|scheme| shape(cs, k, circuits, scheme).keeping_rounds(keeps_rounds).0);
-    let [shplonk, gwc] = shapes.each_ref().map(plan::Shape::dry_run::<AdviceCell>);
+    let [shplonk, gwc] = shapes.each_ref().map(plan::Shape::dry_run::<Config, AdviceCell>);
     let growth_bytes = ::spillproof::plan::rehearse(task, phase, &[&shplonk, &gwc])?;
     check_room(task, phase, growth_bytes)
 }
@@ -117,7 +118,7 @@ impl Shape {
     /// # Errors
     /// As [`plan`].
     pub fn plan(&self, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan> {
-        self.0.plan::<AdviceCell>(budget_bytes, threads, rates)
+        self.0.plan::<Config, AdviceCell>(budget_bytes, threads, rates)
     }
 
     /// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
