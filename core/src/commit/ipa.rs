@@ -42,10 +42,7 @@ const RANDOM_CHUNK_BYTES: usize = 64 << 10;
 
 /// The bases of commitments: `2^k` points in two bases, and two more points.
 #[derive(Clone, Debug)]
-pub struct Params<P: Curve>
-where
-    Point<P>: Element,
-{
+pub struct Params<P: Curve> {
     /// For coefficients.
     pub g: Column<Point<P>>,
     /// For values on the domain of `2^k` points: the inverse group transform of `g`.
@@ -77,11 +74,7 @@ pub trait Conversation<P: Curve> {
     fn challenge(&mut self) -> P::ScalarField;
 }
 
-impl<P> Params<P>
-where
-    P: Curve<ScalarField: Element>,
-    Point<P>: Element,
-{
+impl<P: Curve> Params<P> {
     /// Commitments `<p, G> + blind W` to polynomials by their coefficients, with one pass over the bases for as many as memory takes.
     ///
     /// # Errors
@@ -262,11 +255,7 @@ struct Left<P: Curve> {
     coefficients: Column<P::ScalarField>,
 }
 
-impl<P> Left<P>
-where
-    P: Curve<ScalarField: Element>,
-    Point<P>: Element,
-{
+impl<P: Curve> Left<P> {
     /// Else it is folded in memory.
     fn has_quarters(&self) -> bool {
         let frame = self
@@ -284,10 +273,7 @@ where
 }
 
 /// What goes on from round to round.
-struct Rounds<'a, P: Curve>
-where
-    Point<P>: Element,
-{
+struct Rounds<'a, P: Curve> {
     params: &'a Params<P>,
     point: P::ScalarField,
     /// z.
@@ -303,11 +289,7 @@ struct Challenge<F> {
     inverse: F,
 }
 
-impl<P> Rounds<'_, P>
-where
-    P: Curve<ScalarField: Element>,
-    Point<P>: Element,
-{
+impl<P: Curve> Rounds<'_, P> {
     /// Sends L and R of a round over halves of `half` coefficients: sums over points, and values at the point, of the low half of the
     /// coefficients and of the high one.
     fn send<C: Conversation<P>>(
@@ -415,11 +397,7 @@ fn halves<F: Element>(column: &Column<F>) -> Result<[Column<F>; 2]> {
     Ok([column.part(0, half)?, column.part(half, half)?])
 }
 
-fn sum<P>(points: &Column<Point<P>>, scalars: &Column<P::ScalarField>) -> Result<Projective<P>>
-where
-    P: Curve<ScalarField: Element>,
-    Point<P>: Element,
-{
+fn sum<P: Curve>(points: &Column<Point<P>>, scalars: &Column<P::ScalarField>) -> Result<Projective<P>> {
     Ok(msm::<P>(points, &[Scalars::Column(scalars)])?.iter().sum())
 }
 
@@ -446,11 +424,7 @@ struct Tail<P: Curve> {
     _leases: [crate::budget::Lease; 2],
 }
 
-impl<P> Tail<P>
-where
-    P: Curve<ScalarField: Element>,
-    Point<P>: Element,
-{
+impl<P: Curve> Tail<P> {
     fn config(len: u64) -> MsmConfig {
         let threads = rayon::current_num_threads();
         let block_points = (len / 2).clamp(64, 1 << 10) as usize;

@@ -29,15 +29,11 @@ const CHUNKS_PER_COLUMN: u64 = 3;
 /// # Errors
 /// [`Invalid::Length`] for a column of another length, [`Invalid::TooLong`] for more than 16 columns; [`crate::Error::OverBudget`], [`crate::Error::Io`],
 /// [`crate::Error::Damaged`].
-pub fn add_multiples<P>(
+pub fn add_multiples<P: Curve>(
     points: &Column<Point<P>>,
     terms: &[(P::ScalarField, &Column<Point<P>>)],
     placement: Placement,
-) -> Result<Column<Point<P>>>
-where
-    P: Curve,
-    Point<P>: Element,
-{
+) -> Result<Column<Point<P>>> {
     Invalid::unless_at_most("columns of multiples", terms.len() as u64, TERMS_MAX)?;
     for (_, column) in terms {
         if column.len() != points.len() {
@@ -54,15 +50,11 @@ where
         .run(|| add_in_turn::<P>(points, terms, placement))
 }
 
-fn add_in_turn<P>(
+fn add_in_turn<P: Curve>(
     points: &Column<Point<P>>,
     terms: &[(P::ScalarField, &Column<Point<P>>)],
     placement: Placement,
-) -> Result<Column<Point<P>>>
-where
-    P: Curve,
-    Point<P>: Element,
-{
+) -> Result<Column<Point<P>>> {
     let (workspace, budget) = (points.workspace(), &points.workspace().budget);
     let mut writer = Writer::scratch(workspace, "points", points.len(), placement)?;
     let columns = || std::iter::once(points).chain(terms.iter().map(|(_, column)| *column));
@@ -112,11 +104,7 @@ struct Sizes {
 }
 
 /// The largest sizes within `available_bytes` for `len` points and as many multiples, or the smallest that there are.
-fn sizes<P>(len: u64, frame: u64, terms: u64, available_bytes: u64) -> Sizes
-where
-    P: Curve,
-    Point<P>: Element,
-{
+fn sizes<P: Curve>(len: u64, frame: u64, terms: u64, available_bytes: u64) -> Sizes {
     let threads = current_num_threads();
     let bytes = |sizes: &Sizes| {
         let Sizes { chunk, block_points } = *sizes;

@@ -1,93 +1,30 @@
 //! Inner-product openings over both Pasta curves, against zcash's halo2: the same bytes from the same random values.
 
-use std::convert::Infallible;
 use std::io;
 use std::time::Instant;
 
-use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::Affine;
-use ark_ff::{BigInteger, PrimeField, UniformRand};
+use ark_ff::{PrimeField, UniformRand};
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
-use spillproof::column::{Element, Placement, Workspace};
+use spillproof::column::{Element, Placement};
 use spillproof::commit::ipa::{Conversation, Params, TAIL_POINTS};
 use spillproof::kernels::curve::{Curve, Point};
 use spillproof::stream::Scalars;
-use stock_halo2_proofs::arithmetic::{Coordinates, CurveAffine, CurveExt};
+use stock_halo2_proofs::arithmetic::CurveExt;
 use stock_halo2_proofs::pasta::group::ff as stock_ff;
 use stock_halo2_proofs::pasta::{EpAffine, EqAffine};
 use stock_halo2_proofs::poly::commitment::{self as stock, Blind};
-use stock_halo2_proofs::poly::{Coeff, EvaluationDomain, Polynomial};
-use stock_halo2_proofs::transcript::{Blake2bWrite, Challenge255, Transcript, TranscriptWrite};
-use stock_rand::TryRng;
+use stock_halo2_proofs::poly::{Coeff, Polynomial};
+use stock_halo2_proofs::transcript::{Transcript, TranscriptWrite};
 
 use crate::common::{column_in, place};
-
-/// A curve of theirs, whose scalars can be challenges.
-trait Stock: CurveAffine<ScalarExt: stock_ff::FromUniformBytes<64>> {}
-
-impl<S: CurveAffine<ScalarExt: stock_ff::FromUniformBytes<64>>> Stock for S {}
-
-/// One generator for both sides.
-struct Draws(ChaCha20Rng);
-
-impl TryRng for Draws {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        Ok(self.0.next_u32())
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        Ok(self.0.next_u64())
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        self.0.fill_bytes(bytes);
-        Ok(())
-    }
-}
-
-fn ours<S: stock_ff::PrimeField, F: PrimeField>(value: &S) -> F {
-    F::from_le_bytes_mod_order(value.to_repr().as_ref())
-}
-
-fn theirs<F: PrimeField, S: stock_ff::PrimeField>(value: &F) -> S {
-    let mut repr = S::Repr::default();
-    repr.as_mut().copy_from_slice(&value.into_bigint().to_bytes_le());
-    S::from_repr(repr).expect("below the modulus")
-}
-
-fn our_point<S: Stock, P: Curve>(point: &S) -> Affine<P>
-where
-    P::BaseField: PrimeField,
-{
-    let coordinates = Option::<Coordinates<S>>::from(point.coordinates());
-    coordinates.map_or_else(Affine::identity, |both| {
-        Affine::new(ours(both.x()), ours(both.y()))
-    })
-}
-
-fn their_point<P: Curve, S: Stock>(point: &Affine<P>) -> S
-where
-    P::BaseField: PrimeField,
-{
-    match point.xy() {
-        Some((x, y)) => S::from_xy(theirs(&x), theirs(&y)).expect("on the curve"),
-        None => S::identity(),
-    }
-}
-
-/// Their transcript and generator.
-struct Talk<S: Stock> {
-    transcript: Blake2bWrite<Vec<u8>, S, Challenge255<S>>,
-    draws: Draws,
-}
+use crate::pasta::{Points, Stock, Talk, our_point, ours, polynomial_of_stock, their_point, theirs};
 
 #[derive(Debug)]
 #[allow(dead_code)]
-enum Failure {
+pub enum Failure {
     Engine(Error),
     Transcript(io::Error),
 }
@@ -125,74 +62,6 @@ where
     fn challenge(&mut self) -> P::ScalarField {
         ours(&*self.transcript.squeeze_challenge_scalar::<()>())
     }
-}
-
-impl<S: Stock> Talk<S> {
-    fn new(seed: u64) -> Self {
-        Self {
-            transcript: Blake2bWrite::init(Vec::new()),
-            draws: Draws(ChaCha20Rng::seed_from_u64(seed)),
-        }
-    }
-}
-
-/// `n` points that are hashes, and two more.
-struct Points<S: Stock> {
-    g: Vec<S>,
-    w: S,
-    u: S,
-}
-
-impl<S: Stock> Points<S> {
-    fn new(n: usize) -> Self {
-        let hash = S::CurveExt::hash_to_curve("test of spillproof");
-        let point = |index: usize| hash(&index.to_le_bytes()).to_affine_vartime();
-        Self {
-            g: (0..n).map(point).collect(),
-            w: point(n),
-            u: point(n + 1),
-        }
-    }
-
-    /// Their parameters, without the Lagrange form.
-    fn params(&self) -> stock::Params<S> {
-        let mut bytes = self.g.len().ilog2().to_le_bytes().to_vec();
-        let all = self.g.iter().chain(&self.g).chain([&self.w, &self.u]);
-        for point in all {
-            bytes.extend_from_slice(point.to_bytes().as_ref());
-        }
-        stock::Params::read(&mut &bytes[..]).expect("parameters")
-    }
-
-    fn ours<P>(&self, workspace: &Workspace, placement: Placement) -> Params<P>
-    where
-        P: Curve<BaseField: PrimeField>,
-        Point<P>: Element,
-    {
-        let g: Vec<Point<P>> = self
-            .g
-            .iter()
-            .map(|point| Point::<P>::from_affine::<P>(&our_point(point)))
-            .collect();
-        let g = column_in(workspace, &g, placement);
-        Params {
-            g_lagrange: g.clone(),
-            g,
-            w: our_point(&self.w),
-            u: our_point(&self.u),
-        }
-    }
-}
-
-fn polynomial_of_stock<S: Stock, P: Curve>(
-    k: u32,
-    coefficients: &[P::ScalarField],
-) -> Polynomial<S::ScalarExt, Coeff> {
-    let mut polynomial = EvaluationDomain::<S::ScalarExt>::new(1, k).empty_coeff();
-    for (coefficient, value) in polynomial.iter_mut().zip(coefficients) {
-        *coefficient = theirs(value);
-    }
-    polynomial
 }
 
 fn proof_by_stock<S: Stock>(

@@ -4,6 +4,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/pasta.rs"]
+mod pasta;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 

@@ -15,7 +15,7 @@
 //!   prover.rs     the rounds of a proof
 //!   order.rs      which polynomial is opened where
 //!   numerator.rs  all constraints as one program (lower.rs: an expression as a value of it)
-//!   openings.rs   multi-openings: shplonk.rs, gwc.rs
+//!   openings.rs   multi-openings: shplonk.rs, gwc.rs, ipa.rs
 //!   input.rs      values of another library
 //!   bases.rs      points of an SRS on disk, as points of another library
 //!   values.rs     values of a polynomial on disk, as values of another library
@@ -35,6 +35,7 @@ mod domain;
 mod error;
 pub mod gwc;
 mod input;
+pub mod ipa;
 pub mod keygen;
 mod lower;
 mod numerator;

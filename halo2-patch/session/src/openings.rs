@@ -1,4 +1,4 @@
-//! Polynomials that are opened together, and the pass that SHPLONK and GWC have in common.
+//! Polynomials that are opened together, and the pass that SHPLONK, GWC and zcash's opening have in common.
 //!
 //! A proof's polynomials are read in two passes and evaluated in one, and none is copied: what halo2 does step by step with
 //! clones (subtract, scale, add, divide, commit) is one [`Combination`], of which [`multiopen`] makes as many as there are
@@ -46,6 +46,12 @@ impl<'a, F: KernelField> Opening<'a, F> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         Ok(())
+    }
+
+    /// The blind of a polynomial's commitment, as the first query says; zero without one.
+    pub(crate) fn blind(&self, polynomial: usize) -> F {
+        let query = self.queries.iter().find(|query| query.polynomial == polynomial);
+        query.map_or(F::ZERO, |query| query.blind)
     }
 
     /// `factor` times a polynomial, as a term of a [`Combination`]; none for zero.

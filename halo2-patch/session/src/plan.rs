@@ -5,9 +5,8 @@
 
 use std::io;
 
-use ark_ff::AdditiveGroup;
 use spillproof::column::{Cell, Column, Draft, Placement, Workspace};
-use spillproof::commit::SRS_FRAME_BYTES;
+use spillproof::commit::{self, SRS_FRAME_BYTES};
 use spillproof::error::Invalid;
 use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
@@ -29,7 +28,7 @@ use crate::protocol::{Blinded, Protocol, Randomness, Transcript};
 use crate::prover::{Committed, Prover};
 use crate::rounds::Rounds;
 use crate::witness::{AdviceCells, Witness, instance_columns};
-use crate::{gwc, shplonk};
+use crate::{gwc, ipa, shplonk};
 
 /// The multi-opening argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +37,8 @@ pub enum OpeningScheme {
     Shplonk,
     /// One pass for each point.
     Gwc,
+    /// zcash's, without a trusted setup: three passes, and the opening of one polynomial.
+    Ipa,
 }
 
 /// What a plan is of.
@@ -258,13 +259,26 @@ impl<C: Curve> DryProtocol<C> {
     }
 }
 
+/// Draws of zeros.
+struct NoDraws;
+
+impl<F: KernelField> Randomness<F> for NoDraws {
+    fn scalar(&mut self) -> F {
+        F::ZERO
+    }
+
+    fn random_polynomial(&mut self, coefficients: &mut [F]) {
+        coefficients.fill(F::ZERO);
+    }
+}
+
 impl<C: Curve> Randomness<ScalarOf<C>> for DryProtocol<C> {
     fn scalar(&mut self) -> ScalarOf<C> {
-        ScalarOf::<C>::ZERO
+        NoDraws.scalar()
     }
 
     fn random_polynomial(&mut self, coefficients: &mut [ScalarOf<C>]) {
-        coefficients.fill(ScalarOf::<C>::ZERO);
+        NoDraws.random_polynomial(coefficients);
     }
 }
 
@@ -274,7 +288,7 @@ impl<C: Curve> Protocol<C> for DryProtocol<C> {
     }
 
     fn opens_instances(&self) -> bool {
-        false
+        self.scheme == OpeningScheme::Ipa
     }
 
     fn commit_lagrange(&mut self, columns: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>> {
@@ -286,16 +300,21 @@ impl<C: Curve> Protocol<C> for DryProtocol<C> {
     }
 
     fn open(&mut self, opening: &Opening<'_, ScalarOf<C>>) -> io::Result<()> {
-        let open = match self.scheme {
-            OpeningScheme::Shplonk => shplonk::open::<C>,
-            OpeningScheme::Gwc => gwc::open::<C>,
-        };
-        Ok(open(
-            &self.workspace,
-            &self.monomial,
-            opening,
-            &mut self.transcript,
-        )?)
+        let (workspace, bases, transcript) = (&self.workspace, &self.monomial, &mut self.transcript);
+        match self.scheme {
+            OpeningScheme::Shplonk => shplonk::open::<C>(workspace, bases, opening, transcript)?,
+            OpeningScheme::Gwc => gwc::open::<C>(workspace, bases, opening, transcript)?,
+            OpeningScheme::Ipa => {
+                let params = commit::ipa::Params {
+                    g: bases.clone(),
+                    g_lagrange: self.lagrange.clone(),
+                    w: C::GENERATOR,
+                    u: C::GENERATOR,
+                };
+                ipa::open::<C>(&params, opening, transcript, &mut NoDraws)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -26,10 +26,10 @@ use crate::openings::{Opening, divide_and_commit, powers};
 use crate::protocol::Transcript;
 
 /// Polynomials that are opened at the same points.
-struct RotationSet<F> {
-    points: Vec<F>,
+pub(crate) struct RotationSet<F> {
+    pub points: Vec<F>,
     /// Polynomials by their place, with their values at the points.
-    members: Vec<(usize, Vec<F>)>,
+    pub members: Vec<(usize, Vec<F>)>,
 }
 
 /// Writes the proof of an opening.
@@ -102,7 +102,7 @@ pub fn open<C: Curve>(
 }
 
 /// The sets, and all points.
-fn rotation_sets<F: KernelField>(opening: &Opening<'_, F>) -> (Vec<RotationSet<F>>, Vec<F>) {
+pub(crate) fn rotation_sets<F: KernelField>(opening: &Opening<'_, F>) -> (Vec<RotationSet<F>>, Vec<F>) {
     let mut all_points: Vec<F> = Vec::new();
     // For each polynomial its points and values, in the order in which queries first name it.
     let mut opened: Vec<(usize, Vec<(F, F)>)> = Vec::new();
