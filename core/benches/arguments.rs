@@ -59,8 +59,15 @@ fn permute(workspace: &Workspace, what: &str, table: &[Fr], input: &[Fr]) {
     let tail = vec![Fr::from(1u64); TAIL];
     let (on_disk_input, on_disk_table) = (column(workspace, input), column(workspace, table));
     let ours = seconds(|| {
-        lookup::permute(workspace, &on_disk_input, &on_disk_table, usable, &tail, &tail)
-            .expect("permuted columns");
+        lookup::permute(
+            workspace,
+            &on_disk_input,
+            &on_disk_table,
+            usable,
+            [&tail, &tail],
+            lookup::LeftOvers::Ascending,
+        )
+        .expect("permuted columns");
     });
     let theirs = seconds(|| {
         let (mut input, mut table) = (

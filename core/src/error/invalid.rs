@@ -60,6 +60,9 @@ pub enum Invalid {
         /// The largest possible number.
         limit: u64,
     },
+    /// A lookup's input has a value that its table has not.
+    #[error("a value of a lookup's input is not in its table: the witness does not satisfy the circuit")]
+    NotInTable,
     /// A challenge has no inverse.
     #[error("a challenge of the transcript is zero: make the proof again, with other random values")]
     ZeroChallenge,

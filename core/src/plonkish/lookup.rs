@@ -1,13 +1,13 @@
 //! The lookup argument's permuted columns and its grand product.
 //!
 //! Algorithm: the permuted input `A'` is the input in ascending order of the integers that its values stand for. The permuted
-//! table `S'` has the input's value wherever that value is new in `A'`, and in the other rows, in ascending order, what is then
+//! table `S'` has the input's value wherever that value is new in `A'`, and in the other rows, in the order of [`LeftOvers`], what is then
 //! left of the table: every further copy of a value, and values that no input has. Both columns are sorted out of core
 //! ([`super::sort`]); three cursors then run through `A'`, through the sorted table, and through `A'` once more for what is
-//! left. The product is `z[i + 1] = z[i] * (a[i] + beta) * (s[i] + gamma) / ((a'[i] + beta) * (s'[i] + gamma))` from
+//! left, the last two upwards or downwards. The product is `z[i + 1] = z[i] * (a[i] + beta) * (s[i] + gamma) / ((a'[i] + beta) * (s'[i] + gamma))` from
 //! `z[0] = 1` (halo2's lookup argument, *The halo2 Book*, section 3.4).
 //!
-//! An input that the table lacks is not noticed here, as in stock: the proof then fails to verify.
+//! An input that the table lacks is noticed where stock notices it; else the proof fails to verify.
 //!
 //! Shapes: `usable_rows` rows are permuted, tails follow; Montgomery form in and out. Peak memory: the sort's
 //! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 15`.
@@ -25,27 +25,37 @@ use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::multiply_shifted;
 
+/// The order in which what is left of the table goes to the rows of `S'` that have room, the first row first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOvers {
+    /// The smallest value first, as in halo2-axiom. An input that the table lacks is not noticed.
+    Ascending,
+    /// The largest value first, as in zcash's halo2. An input that the table lacks is refused.
+    Descending,
+}
+
 const PERMUTE: &str = "permuted lookup table";
 const PRODUCT: &str = "lookup product";
 
 /// `(A', S')` of the first `usable_rows` rows of the compressed input and table, with their tails.
 ///
 /// # Errors
-/// [`Invalid::Region`] if a column has fewer rows; [`crate::Error::BudgetTooSmall`], [`crate::Error::OverBudget`], [`crate::Error::Io`],
-/// [`crate::Error::Damaged`].
+/// [`Invalid::Region`] if a column has fewer rows, [`Invalid::NotInTable`] for an input that the table lacks, if that is to be noticed;
+/// [`crate::Error::BudgetTooSmall`], [`crate::Error::OverBudget`], [`crate::Error::Io`], [`crate::Error::Damaged`].
 pub fn permute<F: KernelField + Element>(
     workspace: &Workspace,
     input: &Column<F>,
     table: &Column<F>,
     usable_rows: u64,
-    input_tail: &[F],
-    table_tail: &[F],
+    [input_tail, table_tail]: [&[F]; 2],
+    left_overs: LeftOvers,
 ) -> Result<(Column<F>, Column<F>)> {
     workspace.run(|| {
         let permuted_input = sort(workspace, input, usable_rows, input_tail)?;
         let sorted_table = sort(workspace, table, usable_rows, &[])?;
         let sorted_input = permuted_input.prefix(usable_rows)?;
-        let permuted_table = permuted_table(workspace, &sorted_input, &sorted_table, table_tail)?;
+        let permuted_table =
+            permuted_table(workspace, [&sorted_input, &sorted_table], table_tail, left_overs)?;
         Ok((permuted_input, permuted_table))
     })
 }
@@ -53,9 +63,9 @@ pub fn permute<F: KernelField + Element>(
 /// `S'` for sorted columns of the same length.
 fn permuted_table<F: KernelField + Element>(
     workspace: &Workspace,
-    input: &Column<F>,
-    table: &Column<F>,
+    [input, table]: [&Column<F>; 2],
     tail: &[F],
+    left_overs: LeftOvers,
 ) -> Result<Column<F>> {
     let rows = input.len() + tail.len() as u64;
     let chunk = chunk_elements(workspace, PERMUTE, &[input, input, table], 3)?;
@@ -65,11 +75,11 @@ fn permuted_table<F: KernelField + Element>(
     let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
     let mut writer = Writer::<Integer>::in_chunks(draft, chunk);
     let mut left = LeftOver {
-        table: Cursor::new::<F>(table, chunk)?,
-        input: Cursor::new::<F>(input, chunk)?,
+        table: Cursor::new::<F>(table, chunk, left_overs)?,
+        input: Cursor::new::<F>(input, chunk, left_overs)?,
         previous: None,
     };
-    let mut main = Cursor::new::<F>(input, chunk)?;
+    let mut main = Cursor::new::<F>(input, chunk, LeftOvers::Ascending)?;
     let mut previous = None;
     loop {
         let values = main.chunk();
@@ -87,6 +97,10 @@ fn permuted_table<F: KernelField + Element>(
         to_native::<F>(values);
         writer.push(values)?;
         main.refill()?;
+    }
+    // As many values are left as there is room for, unless the table lacks one of the input's.
+    if left_overs == LeftOvers::Descending && left.next()?.is_some() {
+        return Err(Invalid::NotInTable.into());
     }
     let tail: Vec<Integer> = tail.iter().map(Integer::native).collect();
     writer.push(&tail)?;
@@ -113,7 +127,7 @@ fn rehearse_table<F: KernelField + Element>(
     Writer::in_chunks(draft, chunk).finish()
 }
 
-/// In ascending order, what the table has beyond one copy of each value of the input. Both are sorted.
+/// What the table has beyond one copy of each value of the input. Both are sorted, and walked along in the same order.
 struct LeftOver {
     table: Cursor,
     input: Cursor,
@@ -123,7 +137,11 @@ struct LeftOver {
 impl LeftOver {
     fn next(&mut self) -> Result<Option<Integer>> {
         while let Some(value) = self.table.head() {
-            while self.input.head().is_some_and(|wanted| wanted < value) {
+            while self
+                .input
+                .head()
+                .is_some_and(|wanted| self.input.order.precedes(&wanted, &value))
+            {
                 self.input.advance()?;
             }
             let is_copy = self.previous == Some(value);
@@ -138,8 +156,18 @@ impl LeftOver {
     }
 }
 
-/// A walk over a column, value by value, in canonical form.
+impl LeftOvers {
+    fn precedes(self, a: &Integer, b: &Integer) -> bool {
+        match self {
+            Self::Ascending => a < b,
+            Self::Descending => a > b,
+        }
+    }
+}
+
+/// A walk over a sorted column, value by value, in canonical form.
 struct Cursor {
+    order: LeftOvers,
     reader: Reader<Integer>,
     tile: LeasedVec<Integer>,
     at: usize,
@@ -148,10 +176,15 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn new<F: KernelField + Element>(column: &Column<F>, chunk: u64) -> Result<Self> {
+    fn new<F: KernelField + Element>(column: &Column<F>, chunk: u64, order: LeftOvers) -> Result<Self> {
         let tile_len = chunk.min(column.len()) as usize;
+        let values = column.cast::<Integer>()?;
         let mut cursor = Self {
-            reader: column.cast::<Integer>()?.read_ascending(chunk)?,
+            order,
+            reader: match order {
+                LeftOvers::Ascending => values.read_ascending(chunk)?,
+                LeftOvers::Descending => values.read_descending(chunk)?,
+            },
             tile: column.workspace().budget.vec(tile_len, Integer::ZERO, PERMUTE)?,
             at: 0,
             len: 0,
@@ -182,7 +215,11 @@ impl Cursor {
     fn refill(&mut self) -> Result<()> {
         let region = self.reader.next_into(&mut self.tile)?;
         (self.at, self.len) = (0, region.map_or(0, |region| region.len() as usize));
-        (self.to_canonical)(&mut self.tile[..self.len]);
+        let values = &mut self.tile[..self.len];
+        (self.to_canonical)(values);
+        if self.order == LeftOvers::Descending {
+            values.reverse();
+        }
         Ok(())
     }
 }

@@ -11,6 +11,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
 use spillproof::column::Column;
+use spillproof::error::Invalid;
+use spillproof::plonkish::lookup::LeftOvers;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::sort::{sort, sort_as_planned};
 use spillproof::plonkish::{SortPlan, lookup};
@@ -99,28 +101,40 @@ proptest! {
         }
         let rows = table.len();
         let (input_tail, table_tail) = (scalars(tails.0, 3), scalars(tails.1, 4));
-        let (mut wanted_input, mut wanted_table) = permuted(&input, &table);
-        wanted_input.extend(&input_tail);
-        wanted_table.extend(&table_tail);
+        let wanted = |left_overs| {
+            let (mut wanted_input, wanted_table) = permuted(&input, &table, left_overs);
+            wanted_input.extend(&input_tail);
+            (wanted_input, wanted_table.map(|values| [values, table_tail.clone()].concat()))
+        };
+        let wanted = [LeftOvers::Ascending, LeftOvers::Descending].map(|order| (order, wanted(order)));
         // Rows beyond the usable ones.
         let more = |values: &[Fr], seed| [values, &scalars(5, seed)].concat();
         let (input, table) = (more(&input, 5), more(&table, 6));
         on_one_and_two_threads(|| {
             let place = place(MIB);
             let (input, table) = (place.column(&input), place.column(&table));
-            let (ours_input, ours_table) =
-                lookup::permute(&place.workspace, &input, &table, rows as u64, &input_tail, &table_tail).unwrap();
-            assert_eq!(ours_input.to_vec().unwrap(), wanted_input);
-            assert_eq!(ours_table.to_vec().unwrap(), wanted_table);
-            drop((input, table, ours_input, ours_table));
+            for (left_overs, (wanted_input, wanted_table)) in &wanted {
+                let tails = [&input_tail[..], &table_tail[..]];
+                let ours = lookup::permute(&place.workspace, &input, &table, rows as u64, tails, *left_overs);
+                match (ours, wanted_table) {
+                    (Ok((ours_input, ours_table)), Some(wanted_table)) => {
+                        assert_eq!(&ours_input.to_vec().unwrap(), wanted_input);
+                        assert_eq!(&ours_table.to_vec().unwrap(), wanted_table);
+                    }
+                    (Err(Error::Invalid(Invalid::NotInTable)), None) => {}
+                    (ours, wanted) => panic!("{ours:?} for {wanted:?}"),
+                }
+            }
+            drop((input, table));
             place.assert_nothing_held();
         });
     }
 }
 
 /// `(A', S')` from the definition: count what the table has, take a copy of each value that the input has, and deal out what
-/// is left.
-fn permuted(input: &[Fr], table: &[Fr]) -> (Vec<Fr>, Vec<Fr>) {
+/// is left. No table in descending order if it lacks a value.
+fn permuted(input: &[Fr], table: &[Fr], left_overs: LeftOvers) -> (Vec<Fr>, Option<Vec<Fr>>) {
+    let mut lacks = false;
     let mut counts = BTreeMap::new();
     for value in table {
         *counts.entry(value.into_bigint()).or_insert(0usize) += 1;
@@ -130,13 +144,19 @@ fn permuted(input: &[Fr], table: &[Fr]) -> (Vec<Fr>, Vec<Fr>) {
         .map(|value| value.into_bigint())
         .collect::<BTreeSet<_>>()
     {
-        if let Some(count) = counts.get_mut(&value) {
-            *count -= 1;
+        match counts.get_mut(&value) {
+            Some(count) => *count -= 1,
+            None => lacks = true,
         }
     }
-    let mut left = counts
-        .into_iter()
-        .flat_map(|(value, count)| std::iter::repeat_n(value, count));
+    let left = counts.into_iter();
+    let mut left: Vec<_> = left
+        .flat_map(|(value, count)| std::iter::repeat_n(value, count))
+        .collect();
+    if left_overs == LeftOvers::Descending {
+        left.reverse();
+    }
+    let mut left = left.into_iter();
     let (input, mut seen) = (sorted(input), BTreeSet::new());
     let table = input
         .iter()
@@ -146,7 +166,8 @@ fn permuted(input: &[Fr], table: &[Fr]) -> (Vec<Fr>, Vec<Fr>) {
             other.map_or(*value, |other| Fr::from_bigint(other).unwrap())
         })
         .collect();
-    (input, table)
+    let refused = lacks && left_overs == LeftOvers::Descending;
+    (input, (!refused).then_some(table))
 }
 
 #[test]

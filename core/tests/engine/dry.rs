@@ -10,6 +10,7 @@ use spillproof::column::{Addressed, Column, Draft, Placement, Workspace, Writer}
 use spillproof::commit::multiopen::divide_and_commit;
 use spillproof::commit::{Combination, G1, SRS_FRAME_BYTES, generate_scratch, ipa};
 use spillproof::error::Invalid;
+use spillproof::plonkish::lookup::LeftOvers;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::{
     Builder, Copies, CosetDomain, FixedCells, Program, Selectors, Source, evaluate_rows, indicator, lookup,
@@ -243,8 +244,8 @@ fn arguments_and_quotient() {
             &given.columns[0],
             &given.columns[1],
             ROWS - 6,
-            &tail(),
-            &tail(),
+            [&tail(), &tail()],
+            LeftOvers::Ascending,
         )
     });
     compare("lookup product", 4, |workspace, given| {

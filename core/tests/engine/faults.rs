@@ -96,7 +96,14 @@ fn permute(workspace: &Workspace, values: &[Fr]) -> Result<Vec<Fr>> {
         .collect();
     let input = written(workspace, &repeated)?;
     let tail = &values[..3];
-    let (permuted_input, permuted_table) = lookup::permute(workspace, &input, &table, rows, tail, tail)?;
+    let (permuted_input, permuted_table) = lookup::permute(
+        workspace,
+        &input,
+        &table,
+        rows,
+        [tail, tail],
+        lookup::LeftOvers::Ascending,
+    )?;
     let plan = SortPlan {
         len: rows,
         run: 512,

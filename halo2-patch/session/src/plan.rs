@@ -12,6 +12,7 @@ use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
 use spillproof::plan::{Phase, Plan, Rates};
 use spillproof::plonkish::Program;
+use spillproof::plonkish::lookup::LeftOvers;
 use spillproof::step;
 use spillproof::stream::{Scalars, msm};
 use spillproof::tier::{self, Input, RowSource};
@@ -107,6 +108,7 @@ impl<F: KernelField> Shape<F> {
             let _step = step!(workspace, "synthesize");
             let mut cells = AdviceCells::<T, _>::new(workspace, cs, domain, |_| Default::default())?;
             let mut witness = Witness::new(workspace, cs, domain, public, instance);
+            witness.absorb_instances(&mut rounds)?;
             while witness.phase() < cs.phases() {
                 witness.commit_phase(&mut cells, &mut challenges, &mut rounds)?;
             }
@@ -289,6 +291,13 @@ impl<C: Curve> Protocol<C> for DryProtocol<C> {
 
     fn opens_instances(&self) -> bool {
         self.scheme == OpeningScheme::Ipa
+    }
+
+    fn left_overs(&self) -> LeftOvers {
+        match self.scheme {
+            OpeningScheme::Shplonk | OpeningScheme::Gwc => LeftOvers::Ascending,
+            OpeningScheme::Ipa => LeftOvers::Descending,
+        }
     }
 
     fn commit_lagrange(&mut self, columns: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>> {

@@ -6,6 +6,7 @@ use std::io;
 use spillproof::column::Column;
 use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
+use spillproof::plonkish::lookup::LeftOvers;
 
 use crate::curve::{Config, PointOf, Scalar, ScalarOf};
 use crate::error::Result;
@@ -68,6 +69,10 @@ pub trait Protocol<C: Curve = Config>: Randomness<ScalarOf<C>> {
     fn transcript(&mut self) -> &mut dyn Transcript<C>;
     /// Whether instance columns are committed to and opened.
     fn opens_instances(&self) -> bool;
+    /// In which order what is left of a lookup's table goes to its permuted column.
+    fn left_overs(&self) -> LeftOvers {
+        LeftOvers::Ascending
+    }
     /// Commitments to columns of values.
     ///
     /// # Errors

@@ -217,9 +217,10 @@ impl<C: Curve> Prover<'_, '_, C> {
             let (tails, these) = draw(2, unusable_rows, self.rounds.protocol);
             blinds.extend(these);
             if kept.is_none() {
-                let (tails, sides) = ((&tails[0], &tails[1]), (&input, &table));
+                let (tails, sides) = ([&tails[0][..], &tails[1][..]], (&input, &table));
+                let left_overs = self.rounds.protocol.left_overs();
                 let (input, table) =
-                    lookup_argument::permute(workspace, sides.0, sides.1, usable_rows, tails.0, tails.1)?;
+                    lookup_argument::permute(workspace, sides.0, sides.1, usable_rows, tails, left_overs)?;
                 permuted.extend([input, table]);
             }
             compressed.push((input, table));

@@ -21,7 +21,7 @@ use crate::curve::Scalar;
 use crate::domain::Domain;
 use crate::error::Result;
 use crate::input::{Values, padded_column};
-use crate::protocol::{Blinded, Protocol, Randomness};
+use crate::protocol::{Blinded, Randomness};
 use crate::rounds::{Basis, Rounds};
 
 /// That cells are not checked is said once.
@@ -127,6 +127,30 @@ impl<'a, F: KernelField> Witness<'a, F> {
         self.phase
     }
 
+    /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some forks do so for each circuit before its
+    /// first phase, some for all circuits before the first one's.
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's.
+    pub fn absorb_instances<C: Curve<ScalarField = F>>(&self, rounds: &mut Rounds<'_, C>) -> Result<()> {
+        let protocol = &mut *rounds.protocol;
+        if protocol.opens_instances() {
+            let columns = self.instance.values.iter().cloned().map(Blinded::unhidden);
+            let columns: Vec<_> = columns.collect();
+            for commitment in protocol.commit_lagrange(&columns)? {
+                protocol.transcript().common_point(&commitment)?;
+            }
+            return Ok(());
+        }
+        for values in self.public {
+            values.for_each_tile(|tile| {
+                tile.iter()
+                    .try_for_each(|value| protocol.transcript().common_scalar(*value))
+            })?;
+        }
+        Ok(())
+    }
+
     /// Ends a phase: commits to its columns, and draws its challenges, which have a place each.
     ///
     /// # Errors
@@ -152,9 +176,6 @@ impl<'a, F: KernelField> Witness<'a, F> {
             phase = phase,
             columns = columns.len()
         );
-        if phase == 0 {
-            self.absorb_instances(rounds.protocol)?;
-        }
         let mut kept = rounds.kept(self.workspace, rows)?;
         let (tails, blinds) = draw(columns.len(), self.cs.unusable_rows(), rounds.protocol);
         let made = match &mut kept {
@@ -199,25 +220,6 @@ impl<'a, F: KernelField> Witness<'a, F> {
             self.commit_phase(&mut Kept, challenges, rounds)?;
         }
         Ok(true)
-    }
-
-    /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them.
-    fn absorb_instances<C: Curve<ScalarField = F>>(&self, protocol: &mut dyn Protocol<C>) -> Result<()> {
-        if protocol.opens_instances() {
-            let columns = self.instance.values.iter().cloned().map(Blinded::unhidden);
-            let columns: Vec<_> = columns.collect();
-            for commitment in protocol.commit_lagrange(&columns)? {
-                protocol.transcript().common_point(&commitment)?;
-            }
-            return Ok(());
-        }
-        for values in self.public {
-            values.for_each_tile(|tile| {
-                tile.iter()
-                    .try_for_each(|value| protocol.transcript().common_scalar(*value))
-            })?;
-        }
-        Ok(())
     }
 
     /// The advice columns, after the last phase.

@@ -93,6 +93,7 @@ where
     let mut given = Given { columns: advice, usable_rows: rows - (meta.blinding_factors() + 1) };
     let mut challenges = vec![None; meta.num_challenges];
     let mut witness = begun.witness(0);
+    witness.absorb_instances(&mut rounds)?;
     witness.commit_phase(&mut given, &mut challenges, &mut rounds)?;
     let advice = vec![witness.into_columns()];
     let challenges: Vec<_> = challenges.into_iter().flatten().collect();

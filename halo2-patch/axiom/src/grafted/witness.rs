@@ -121,6 +121,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
     let mut advice = Vec::with_capacity(circuits.len());
     for (index, (circuit, instances)) in circuits.iter().zip(instances).enumerate() {
         let mut witness = begun.witness(index);
+        witness.absorb_instances(rounds)?;
         if witness.take_kept(&mut challenges, rounds)? {
             advice.push(witness.into_columns());
             continue;
