@@ -23,9 +23,8 @@ use spillproof::stream::{evaluate_all, linear_combination};
 
 use crate::curve::{ScalarOf, stored};
 use crate::error::{Error, Result};
-use crate::openings::{Opening, powers};
+use crate::openings::{Opening, powers, rotation_sets};
 use crate::protocol::{Randomness, Transcript};
-use crate::shplonk::rotation_sets;
 
 /// Columns that are added up in one pass: each takes a reader.
 const SUMMED_TOGETHER: usize = 32;

@@ -60,6 +60,51 @@ impl<'a, F: KernelField> Opening<'a, F> {
     }
 }
 
+/// Polynomials that are opened at the same points.
+pub(crate) struct RotationSet<F> {
+    pub points: Vec<F>,
+    /// Polynomials by their place, with their values at the points.
+    pub members: Vec<(usize, Vec<F>)>,
+}
+
+/// The sets, and all points.
+pub(crate) fn rotation_sets<F: KernelField>(opening: &Opening<'_, F>) -> (Vec<RotationSet<F>>, Vec<F>) {
+    let mut all_points: Vec<F> = Vec::new();
+    // For each polynomial its points and values, in the order in which queries first name it.
+    let mut opened: Vec<(usize, Vec<(F, F)>)> = Vec::new();
+    for query in &opening.queries {
+        let at = (query.point, query.evaluation);
+        if !all_points.contains(&query.point) {
+            all_points.push(query.point);
+        }
+        match opened.iter_mut().find(|(other, _)| *other == query.polynomial) {
+            Some((_, values)) => values.push(at),
+            None => opened.push((query.polynomial, vec![at])),
+        }
+    }
+    let mut sets: Vec<RotationSet<F>> = Vec::new();
+    for (polynomial, values) in opened {
+        let value_at = |point: &F| values.iter().find(|(at, _)| at == point).map(|(_, value)| *value);
+        // The set with the same points, and the values in the order of its points.
+        let same = sets.iter_mut().find_map(|set| {
+            let in_order: Option<Vec<F>> = set.points.iter().map(value_at).collect();
+            let in_order = in_order.filter(|in_order| in_order.len() == values.len())?;
+            Some((set, in_order))
+        });
+        match same {
+            Some((set, in_order)) => set.members.push((polynomial, in_order)),
+            None => {
+                let (points, values) = values.into_iter().unzip();
+                sets.push(RotationSet {
+                    points,
+                    members: vec![(polynomial, values)],
+                });
+            }
+        }
+    }
+    (sets, all_points)
+}
+
 /// A sum that was kept.
 type Kept<F> = Option<Column<F>>;
 
