@@ -1,4 +1,5 @@
-//! Inner-product commitments over a column of points that nobody knows relations of: no trusted setup, and a proof of 2 log2(n) points.
+//! Inner-product commitments over a column of n points between which no linear relation is known. There is no trusted setup. A proof has
+//! 2 log2(n) + 1 points and two scalars.
 //!
 //! The opening is that of Bowe, Grigg and Hopwood, *Recursive Proof Composition without a Trusted Setup* (2019), section 3, after Bootle,
 //! Cerulli, Chaidos, Groth and Petit, *Efficient Zero-Knowledge Arguments for Arithmetic Circuits in the Discrete Log Setting* (2016), with
@@ -12,9 +13,10 @@
 //! How it goes over the disk. b is never stored: after rounds with challenges u_1, ..., u_j its i-th entry is x^i (1 + u_1 x^(n/2)) ...
 //! (1 + u_j x^(n/2^j)), so inner products with it are values of halves of p' at x. Points are folded in every second round only, four parts
 //! to one with shared doublings: in between, sums over points that were not folded are two sums each. That is some 2.7 n terms of sums and n
-//! multiples of points in all. The last [`TAIL_POINTS`] are folded in memory.
+//! multiples of points in all. The last [`TAIL_POINTS`], or four frames if that is more, are folded in memory.
 //!
-//! Memory: that of one sum, or of [`crate::stream::add_multiples`]; nothing that grows with n. Disk: scratch of half of p' and a quarter of G.
+//! Memory: that of one sum, or of [`crate::stream::add_multiples`]; nothing that grows with n. Disk: scratch of two polynomials and of a quarter of
+//! G.
 
 use ark_ec::CurveGroup;
 use ark_ec::short_weierstrass::{Affine, Projective};
@@ -35,7 +37,7 @@ use crate::stream::{
 };
 use crate::{Error, Result};
 
-/// So many points and coefficients at most are folded in memory.
+/// From so many points and coefficients on, down to one, rounds are done in memory.
 pub const TAIL_POINTS: u64 = 1 << 12;
 /// Bytes of a chunk of random coefficients.
 const RANDOM_CHUNK_BYTES: usize = 64 << 10;
@@ -53,9 +55,9 @@ pub struct Params<P: Curve> {
     pub u: Affine<P>,
 }
 
-/// What an opening talks to.
+/// The transcript and the random values of an opening.
 pub trait Conversation<P: Curve> {
-    /// The engine's errors are some of its own.
+    /// An error of the transcript, or of the engine.
     type Error: From<Error>;
 
     /// The next random value.
@@ -333,11 +335,7 @@ impl<P: Curve> Rounds<'_, P> {
             conversation,
         )?;
 
-        let folded = linear_combination(
-            &[(P::ScalarField::ONE, &low), (first.inverse, &high)],
-            Placement::Auto,
-        )?;
-        let [low, high] = halves(&folded)?;
+        let [low, high] = halves(&folded(&low, &high, first.inverse)?)?;
         // The points of this round are g[i] + u g[i + 2 quarters].
         let left = sum(&parts.points(0, 1)?, &high)? + sum(&parts.points(2, 1)?, &high)? * first.u;
         let right = sum(&parts.points(1, 1)?, &low)? + sum(&parts.points(3, 1)?, &low)? * first.u;
@@ -348,10 +346,7 @@ impl<P: Curve> Rounds<'_, P> {
             conversation,
         )?;
 
-        let coefficients = linear_combination(
-            &[(P::ScalarField::ONE, &low), (second.inverse, &high)],
-            Placement::Auto,
-        )?;
+        let coefficients = folded(&low, &high, second.inverse)?;
         let terms = [
             (second.u, &parts.points(1, 1)?),
             (first.u, &parts.points(2, 1)?),
@@ -395,6 +390,11 @@ impl<P: Curve> Rounds<'_, P> {
 fn halves<F: Element>(column: &Column<F>) -> Result<[Column<F>; 2]> {
     let half = column.len() / 2;
     Ok([column.part(0, half)?, column.part(half, half)?])
+}
+
+/// `low + factor * high`.
+fn folded<F: KernelField>(low: &Column<F>, high: &Column<F>, factor: F) -> Result<Column<F>> {
+    linear_combination(&[(F::ONE, low), (factor, high)], Placement::Auto)
 }
 
 fn sum<P: Curve>(points: &Column<Point<P>>, scalars: &Column<P::ScalarField>) -> Result<Projective<P>> {

@@ -239,14 +239,13 @@ fn best_within(runs: &[&DryRunOf<'_>], budget_bytes: u64) -> Result<Found> {
         found => return found,
     };
     let smallest = |run: &&DryRunOf<'_>| smallest_above(*run, 0);
-    let mut smallest_bytes = runs.iter().map(smallest).collect::<Result<Vec<_>>>()?;
-    smallest_bytes.sort_unstable();
-    let needed_bytes = smallest_bytes.last().copied().unwrap_or(0);
+    let smallest_bytes = runs.iter().map(smallest).collect::<Result<Vec<_>>>()?;
+    let needed_bytes = smallest_bytes.into_iter().max().unwrap_or(0);
     if needed_bytes <= budget_bytes {
         let parts =
             (1..=SMALLER_BUDGETS).map(|part| budget_bytes - budget_bytes * part / (2 * SMALLER_BUDGETS));
         let parts = parts.filter(|bytes| *bytes > needed_bytes);
-        for bytes in parts.chain(smallest_bytes.into_iter().rev()) {
+        for bytes in parts.chain([needed_bytes]) {
             match all_within(runs, bytes, budget_bytes) {
                 Err(Error::BudgetTooSmall { .. }) => {}
                 found => return found,

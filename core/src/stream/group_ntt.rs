@@ -69,7 +69,7 @@ where
 }
 
 /// A multiplication's doublings and additions, in batched additions.
-pub(super) const ADDITIONS_PER_BUTTERFLY: f64 = 220.0;
+const ADDITIONS_PER_BUTTERFLY: f64 = 220.0;
 
 /// Tiles of points, and the lease of what they are worked on with.
 struct PointTiles<'a, P: Curve> {
