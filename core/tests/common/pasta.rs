@@ -17,12 +17,12 @@ use stock_halo2_proofs::poly::{Coeff, EvaluationDomain, Polynomial};
 use stock_halo2_proofs::transcript::{Blake2bWrite, Challenge255};
 use stock_rand::TryRng;
 
-/// A curve of theirs, whose scalars can be challenges.
+/// A curve of halo2_proofs whose scalars can be challenges.
 pub trait Stock: CurveAffine<ScalarExt: stock_ff::FromUniformBytes<64>> {}
 
 impl<S: CurveAffine<ScalarExt: stock_ff::FromUniformBytes<64>>> Stock for S {}
 
-/// One generator for both sides.
+/// The same generator for both provers, as the release of rand_core that halo2_proofs takes.
 pub struct Draws(pub ChaCha20Rng);
 
 impl TryRng for Draws {
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// Their transcript and generator.
+/// A transcript of halo2_proofs, and the generator of its prover.
 pub struct Talk<S: Stock> {
     pub transcript: Blake2bWrite<Vec<u8>, S, Challenge255<S>>,
     pub draws: Draws,
@@ -87,7 +87,7 @@ impl<S: Stock> Talk<S> {
     }
 }
 
-/// `n` points that are hashes, and two more.
+/// `n` points for coefficients, one for blinds and one for inner products: hashes of their numbers.
 pub struct Points<S: Stock> {
     pub g: Vec<S>,
     pub w: S,
@@ -105,7 +105,7 @@ impl<S: Stock> Points<S> {
         }
     }
 
-    /// Parameters of theirs, without the Lagrange form.
+    /// Parameters of halo2_proofs over these points. The points stand in for the Lagrange form, which openings do not use.
     pub fn params(&self) -> stock::Params<S> {
         let mut bytes = self.g.len().ilog2().to_le_bytes().to_vec();
         let all = self.g.iter().chain(&self.g).chain([&self.w, &self.u]);
@@ -115,7 +115,7 @@ impl<S: Stock> Points<S> {
         stock::Params::read(&mut &bytes[..]).expect("parameters")
     }
 
-    /// The same of ours.
+    /// Parameters of spillproof over the same points, as columns in `placement`.
     pub fn ours<P>(&self, workspace: &Workspace, placement: Placement) -> Params<P>
     where
         P: Curve<BaseField: PrimeField>,

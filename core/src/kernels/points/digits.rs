@@ -4,8 +4,8 @@
 //! scalar for each point: windows of 4 bits whose digits are all odd (Joye and Tunstall, *Exponent recoding and regular
 //! exponentiation algorithms*, 2009, section 3.2), so that all points take the same steps.
 //!
-//! A curve's endomorphism halves scalars (`endomorphism`). Without it a scalar is taken as the integer below r that it is; an even one is made odd by adding 1, and the
-//! point is subtracted at the end.
+//! A curve's endomorphism halves scalars (`endomorphism`). Without it a scalar is taken as the integer below r that it is; an even one is
+//! made odd by adding 1, and the point is subtracted at the end.
 //!
 //! Memory: [`Recoding::digit_rows`] bytes a point of a block.
 
