@@ -113,6 +113,25 @@ pub fn open<C: Curve>(
     params.open(&opened, opened_blind, x3, &mut talk)
 }
 
+/// Writes the proof of one polynomial's value at a point, which the transcript has absorbed.
+///
+/// # Errors
+/// As [`Params::open`].
+pub fn open_one<C: Curve>(
+    params: &Params<C>,
+    polynomial: &Column<ScalarOf<C>>,
+    blind: ScalarOf<C>,
+    point: ScalarOf<C>,
+    transcript: &mut dyn Transcript<C>,
+    randomness: &mut dyn Randomness<ScalarOf<C>>,
+) -> Result<()> {
+    let mut talk = Talk {
+        transcript,
+        randomness,
+    };
+    params.open(polynomial, blind, point, &mut talk)
+}
+
 /// The polynomials of a set, folded.
 struct Folded<'o, C: Curve> {
     terms: Vec<(ScalarOf<C>, &'o Column<ScalarOf<C>>)>,

@@ -1,7 +1,7 @@
 //! halo2_proofs 0.4.1 with grafts: proving within a memory budget, byte for byte what stock makes.
 //!
 //! Everything but [`spillproof`] is upstream's own source, found by the build script in cargo's cache, checked, edited at
-//! named items, and included below. Without a session, and with the reproducible switch off, it is stock.
+//! named items, and included below. Without a session it is stock.
 
 // Upstream's inner attributes, restated since `include!` can't have any (build.rs pins them), and one `allow` for
 // upstream's warnings: they are not ours to fix.
@@ -23,5 +23,6 @@
 #![deny(missing_debug_implementations)]
 
 
+pub mod spillproof;
 
 include!(concat!(env!("OUT_DIR"), "/upstream/src/lib.rs"));

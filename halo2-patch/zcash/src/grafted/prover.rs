@@ -1,0 +1,261 @@
+//! The prover in a session: the rounds of `spillproof-halo2` over upstream's types. A child of upstream's `plonk::prover`.
+
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use ::spillproof::kernels::field::KernelField;
+use ::spillproof::plan::Phase;
+use ::spillproof::Session;
+use spillproof_halo2::{
+    instance_columns, AdviceCells, Committed, Domain, KeyColumns, Rounds, Values, Witness,
+};
+
+use super::*;
+use crate::spillproof::bases::of_engine;
+use crate::spillproof::circuit;
+use crate::spillproof::convert::{scalar, with_engine, Engine, Foreign, Task};
+use crate::spillproof::key::KeyInMemory;
+use crate::spillproof::plan::{admit, AdviceCell, Shape};
+use crate::spillproof::protocol::Outside;
+
+/// [`super::create_proof`], in a session.
+pub(super) fn create<C, E, R, T, ConcreteCircuit>(
+    session: &Arc<Session>,
+    params: &Params<C>,
+    pk: &ProvingKey<C>,
+    circuits: &[ConcreteCircuit],
+    instances: &[&[&[C::Scalar]]],
+    mut rng: R,
+    transcript: &mut T,
+) -> Result<(), Error>
+where
+    C: CurveAffine,
+    E: EncodedChallenge<C>,
+    R: Rng,
+    T: TranscriptWrite<C, E>,
+    ConcreteCircuit: Circuit<C::Scalar>,
+{
+    let proof = Proof {
+        session,
+        params,
+        pk,
+        circuits,
+        instances,
+        rng: &mut rng,
+        transcript,
+        _marker: PhantomData::<E>,
+    };
+    with_engine::<C, _>(proof).unwrap_or(Err(Error::Synthesis))
+}
+
+struct Proof<'p, C: CurveAffine, E, R, T, ConcreteCircuit> {
+    session: &'p Arc<Session>,
+    params: &'p Params<C>,
+    pk: &'p ProvingKey<C>,
+    circuits: &'p [ConcreteCircuit],
+    instances: &'p [&'p [&'p [C::Scalar]]],
+    rng: &'p mut R,
+    transcript: &'p mut T,
+    _marker: PhantomData<E>,
+}
+
+impl<C, E, R, T, ConcreteCircuit> Task<C> for Proof<'_, C, E, R, T, ConcreteCircuit>
+where
+    C: CurveAffine,
+    E: EncodedChallenge<C>,
+    R: Rng,
+    T: TranscriptWrite<C, E>,
+    ConcreteCircuit: Circuit<C::Scalar>,
+{
+    type Output = Result<(), Error>;
+
+    fn run<P: Engine>(self) -> Self::Output {
+        let Self { session, params, pk, circuits, instances, rng, transcript, .. } = self;
+        let meta = &pk.vk.cs;
+        let shape_fits = |instance: &&[&[C::Scalar]]| instance.len() == meta.num_instance_columns;
+        if circuits.len() != instances.len() || !instances.iter().all(shape_fits) {
+            return Err(Error::InvalidInstances);
+        }
+        let k = params.k;
+        let _task = admit::<C, P>(session, Phase::Proof, Shape::new(meta, k, circuits.len()))?;
+        pk.vk.hash_into(transcript)?;
+        let cs = circuit::constraint_system(meta, pk.vk.cs_degree);
+        let domain: Domain<P::ScalarField> = circuit::domain::<C::Scalar, _>(k, pk.vk.cs_degree);
+        assert_eq!(pk.vk.domain.get_omega(), crate::spillproof::convert::foreign(domain.omega), "rows of a key, and of parameters");
+        let usable_rows = domain.rows() as usize - cs.unusable_rows();
+        if instances.iter().copied().flatten().any(|values| values.len() > usable_rows) {
+            return Err(Error::InstanceTooLarge);
+        }
+
+        let workspace = session.workspace();
+        let Params { g, g_lagrange, w, u, .. } = params;
+        let params = of_engine::<C, P>(workspace, [g, g_lagrange], [w, u])?;
+        let mut outside = Outside::<P, C, E, _, _>::new(params, rng, transcript);
+        let mut rounds = Rounds::new(&mut outside, None);
+        let public: Vec<Vec<_>> = instances.iter().map(|columns| values(columns)).collect();
+        let instance = instance_columns(workspace, &domain, &public)?;
+        let mut witnesses: Vec<_> = public
+            .iter()
+            .zip(&instance)
+            .map(|(public, instance)| Witness::new(workspace, &cs, &domain, public, instance))
+            .collect();
+        // Those of all circuits come before any advice.
+        witnesses.iter().try_for_each(|witness| witness.absorb_instances(&mut rounds))?;
+        let mut unused = ConstraintSystem::default();
+        let config = ConcreteCircuit::configure(&mut unused);
+        for ((witness, circuit), instances) in witnesses.iter_mut().zip(circuits).zip(instances) {
+            let cells = AdviceCells::new(workspace, &cs, &domain, fraction::<P::ScalarField>)?;
+            let columns = cs.advice_columns();
+            let mut synthesis = Synthesis { k, usable_rows, columns, cells, instances };
+            {
+                let _step = ::spillproof::step!(workspace, "synthesize");
+                let (config, constants) = (config.clone(), meta.constants.clone());
+                ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config, constants)?;
+            }
+            witness.commit_phase(&mut synthesis.cells, &mut [], &mut rounds)?;
+        }
+        let advice: Vec<_> = witnesses.into_iter().map(Witness::into_columns).collect();
+        let circuits = instance.into_iter().zip(advice);
+        let circuits = circuits.map(|(instance, advice)| Committed { instance, advice }).collect();
+        let in_memory;
+        let key: &dyn KeyColumns<P::ScalarField> = match pk.spillproof.columns::<P::ScalarField>() {
+            Some(columns) => columns,
+            None => {
+                in_memory = KeyInMemory {
+                    workspace,
+                    polynomials: [
+                        KeyInMemory::slices(&pk.fixed_values),
+                        KeyInMemory::slices(&pk.fixed_polys),
+                        KeyInMemory::slices(&pk.permutation.permutations),
+                        KeyInMemory::slices(&pk.permutation.polys),
+                    ],
+                };
+                &in_memory
+            }
+        };
+        let prover = spillproof_halo2::Prover {
+            workspace,
+            quotient_tile_rows: session.quotient_tile_rows(),
+            cs: &cs,
+            domain: &domain,
+            key,
+            rounds: &mut rounds,
+        };
+        Ok(prover.prove(circuits, Vec::new())?)
+    }
+}
+
+/// The values of a circuit's instance columns.
+fn values<'v, F: Field, G: KernelField>(columns: &[&'v [F]]) -> Vec<Box<dyn Values<G> + 'v>> {
+    columns.iter().map(|values| Box::new(Foreign(values)) as Box<dyn Values<G> + 'v>).collect()
+}
+
+/// The numerator of a cell, and its denominator if it has one.
+fn fraction<G: KernelField>(cell: &AdviceCell) -> (G, Option<G>) {
+    let value = |limbs: &[u64; 4]| {
+        let mut value = G::from(0u64);
+        *value.montgomery_limbs_mut() = *limbs;
+        value
+    };
+    let [numerator, denominator] = cell;
+    (value(numerator), (*denominator != [0; 4]).then(|| value(denominator)))
+}
+
+/// The cell of an assigned value.
+fn cell<F: Field, G: KernelField>(value: Assigned<F>) -> AdviceCell {
+    let limbs = |value: &F| *scalar::<F, G>(value).montgomery_limbs();
+    match value.denominator() {
+        None => [limbs(&value.numerator()), [0; 4]],
+        // As in stock, a fraction whose denominator is zero is zero.
+        Some(denominator) if bool::from(denominator.is_zero()) => AdviceCell::default(),
+        Some(denominator) => [limbs(&value.numerator()), limbs(&denominator)],
+    }
+}
+
+/// Takes the circuit's assignments.
+struct Synthesis<'b, F, G> {
+    k: u32,
+    usable_rows: usize,
+    columns: usize,
+    cells: AdviceCells<AdviceCell, G>,
+    instances: &'b [&'b [F]],
+}
+
+impl<F: Field, G: KernelField> Assignment<F> for Synthesis<'_, F, G> {
+    fn enter_region<NR, N>(&mut self, _: N)
+    where
+        NR: Into<String>,
+        N: FnOnce() -> NR,
+    {
+    }
+
+    fn exit_region(&mut self) {}
+
+    fn push_namespace<NR, N>(&mut self, _: N)
+    where
+        NR: Into<String>,
+        N: FnOnce() -> NR,
+    {
+    }
+
+    fn pop_namespace(&mut self, _: Option<String>) {}
+
+    fn enable_selector<A, AR>(&mut self, _: A, _: &Selector, _: usize) -> Result<(), Error>
+    where
+        A: FnOnce() -> AR,
+        AR: Into<String>,
+    {
+        Ok(())
+    }
+
+    fn assign_fixed<V, VR, A, AR>(&mut self, _: A, _: Column<Fixed>, _: usize, _: V) -> Result<(), Error>
+    where
+        V: FnOnce() -> Value<VR>,
+        VR: Into<Assigned<F>>,
+        A: FnOnce() -> AR,
+        AR: Into<String>,
+    {
+        Ok(())
+    }
+
+    fn copy(&mut self, _: Column<Any>, _: usize, _: Column<Any>, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn fill_from_row(&mut self, _: Column<Fixed>, _: usize, _: Value<Assigned<F>>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn query_instance(&self, column: Column<Instance>, row: usize) -> Result<Value<F>, Error> {
+        if row >= self.usable_rows {
+            return Err(Error::not_enough_rows_available(self.k));
+        }
+        let value = self.instances.get(column.index()).and_then(|values| values.get(row));
+        value.map(|value| Value::known(*value)).ok_or(Error::BoundsFailure)
+    }
+
+    fn assign_advice<V, VR, A, AR>(
+        &mut self,
+        _: A,
+        column: Column<Advice>,
+        row: usize,
+        to: V,
+    ) -> Result<(), Error>
+    where
+        V: FnOnce() -> Value<VR>,
+        VR: Into<Assigned<F>>,
+        A: FnOnce() -> AR,
+        AR: Into<String>,
+    {
+        if row >= self.usable_rows {
+            return Err(Error::not_enough_rows_available(self.k));
+        }
+        let to = to().into_field().assign()?;
+        if column.index() >= self.columns {
+            return Err(Error::BoundsFailure);
+        }
+        self.cells.assign(column.index(), row, cell::<F, G>(to))?;
+        Ok(())
+    }
+}

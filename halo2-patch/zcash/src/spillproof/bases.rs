@@ -1,0 +1,232 @@
+//! `g` and `g_lagrange` of `Params`: points in memory, as stock, or a column on disk that commitments and openings stream through.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use ::spillproof::budget::LeasedVec;
+use ::spillproof::column::{Column, Draft, Placement, Workspace, Writer};
+use ::spillproof::commit::{ipa, SRS_FRAME_BYTES};
+use ::spillproof::kernels::curve::{normalize, Point};
+use ::spillproof::stream::{msm, Scalars};
+use pasta_curves::arithmetic::CurveAffine;
+use spillproof_halo2::once;
+
+use super::convert::{foreign_point, point, Engine, Foreign};
+use super::or_panic;
+
+/// Points of one basis. Cloning shares them.
+pub(crate) enum Bases<C: CurveAffine> {
+    /// In memory.
+    Memory(Arc<Vec<C>>),
+    /// On disk.
+    Disk(Arc<dyn Stored<C>>),
+}
+
+/// Points on disk.
+pub(crate) trait Stored<C: CurveAffine>: fmt::Debug + Send + Sync {
+    /// All of them, in leased memory; the first call reads them.
+    fn as_slice(&self) -> io::Result<&[C]>;
+    /// All points in order, in chunks.
+    fn for_each_chunk(&self, take: &mut dyn FnMut(&[C]) -> io::Result<()>) -> io::Result<()>;
+    /// The sum of `scalars[i] * self[i]`.
+    fn sum(&self, scalars: &[C::ScalarExt]) -> io::Result<C::CurveExt>;
+    /// The [`Basis`].
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<C: CurveAffine> Bases<C> {
+    /// The sum of `scalars[i] * self[i]`, if the points are on disk.
+    ///
+    /// Panics if they can't be read, or the budget has no room: stock's signature has no error.
+    pub(crate) fn sum_on_disk(&self, scalars: &[C::ScalarExt]) -> Option<C::CurveExt> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Disk(points) => Some(or_panic(points.sum(scalars))),
+        }
+    }
+
+    /// A column of these points; those in memory are written to one.
+    ///
+    /// # Errors
+    /// Where the disk or the budget has no room.
+    fn column<P: Engine>(&self, workspace: &Workspace) -> io::Result<Column<Point<P>>> {
+        match self {
+            Self::Disk(points) => match points.as_any().downcast_ref::<Basis<C, P>>() {
+                Some(basis) => Ok(basis.column.clone()),
+                None => Err(io::Error::other("points of another curve")),
+            },
+            Self::Memory(points) => {
+                let write = || {
+                    let mut writer = Basis::<C, P>::writer(workspace, "bases", points.len() as u64)?;
+                    for points in points.chunks(CHUNK_POINTS) {
+                        let points: Vec<_> = points.iter().map(point::<C, P>).collect();
+                        writer.push(&points)?;
+                    }
+                    writer.finish()
+                };
+                workspace.run(write).map_err(io::Error::other)
+            }
+        }
+    }
+
+    /// Hands all points to `take`, in order and in chunks.
+    ///
+    /// # Errors
+    /// Those of `take`, and of reading a column.
+    pub(crate) fn for_each_chunk(&self, take: &mut dyn FnMut(&[C]) -> io::Result<()>) -> io::Result<()> {
+        match self {
+            Self::Memory(points) => take(points),
+            Self::Disk(points) => points.for_each_chunk(take),
+        }
+    }
+}
+
+/// The engine's form of parameters.
+///
+/// # Errors
+/// Where points in memory have to be written and the disk or the budget has no room.
+pub(crate) fn of_engine<C: CurveAffine, P: Engine>(
+    workspace: &Workspace,
+    [g, g_lagrange]: [&Bases<C>; 2],
+    [w, u]: [&C; 2],
+) -> io::Result<ipa::Params<P>> {
+    Ok(ipa::Params {
+        g: g.column::<P>(workspace)?,
+        g_lagrange: g_lagrange.column::<P>(workspace)?,
+        w: point::<C, P>(w).to_affine(),
+        u: point::<C, P>(u).to_affine(),
+    })
+}
+
+/// Points that are converted at a time.
+const CHUNK_POINTS: usize = 1 << 10;
+
+/// A column of points.
+pub(crate) struct Basis<C: Copy, P: Engine> {
+    column: Column<Point<P>>,
+    all: OnceLock<LeasedVec<C>>,
+}
+
+impl<C: CurveAffine, P: Engine> Basis<C, P> {
+    /// The points of a column.
+    pub(crate) fn shared(column: Column<Point<P>>) -> Arc<dyn Stored<C>> {
+        let all = OnceLock::new();
+        Arc::new(Self { column, all })
+    }
+
+    /// A new column of `len` points.
+    ///
+    /// # Errors
+    /// Where the disk or the budget has no room.
+    pub(crate) fn writer(
+        workspace: &Workspace,
+        what: &'static str,
+        len: u64,
+    ) -> ::spillproof::Result<Writer<Point<P>>> {
+        let draft = Draft::scratch_with_frames(workspace, what, len, Placement::Disk, SRS_FRAME_BYTES);
+        Ok(Writer::new(draft?))
+    }
+
+    fn read(&self, take: &mut dyn FnMut(&[C])) -> ::spillproof::Result<()> {
+        let chunk = self.column.sequential_chunk().min(CHUNK_POINTS as u64);
+        let mut stored = vec![Point::<P>::INFINITY; chunk as usize];
+        let mut points = vec![C::identity(); chunk as usize];
+        let mut reader = self.column.read_ascending(chunk)?;
+        while let Some(region) = reader.next_into(&mut stored)? {
+            let len = region.len() as usize;
+            for (point, stored) in points.iter_mut().zip(&stored[..len]) {
+                *point = foreign_point::<P, C>(stored);
+            }
+            take(&points[..len]);
+        }
+        Ok(())
+    }
+}
+
+impl<C: CurveAffine, P: Engine> Stored<C> for Basis<C, P> {
+    fn as_slice(&self) -> io::Result<&[C]> {
+        let all = once(&self.all, || {
+            let budget = &self.column.workspace().budget;
+            let len = self.column.len() as usize;
+            let mut all = budget.vec(len, C::identity(), "points as a slice")?;
+            let mut done = 0;
+            self.read(&mut |points| {
+                all[done..done + points.len()].copy_from_slice(points);
+                done += points.len();
+            })?;
+            Ok(all)
+        });
+        let all = all.map_err(|error: ::spillproof::Error| io::Error::other(error))?;
+        Ok(all)
+    }
+
+    fn for_each_chunk(&self, take: &mut dyn FnMut(&[C]) -> io::Result<()>) -> io::Result<()> {
+        let mut taken = Ok(());
+        let read = self.read(&mut |points| {
+            if taken.is_ok() {
+                taken = take(points);
+            }
+        });
+        read.map_err(io::Error::other)?;
+        taken
+    }
+
+    fn sum(&self, scalars: &[C::ScalarExt]) -> io::Result<C::CurveExt> {
+        let sum = self.column.workspace().run(|| {
+            let sums = msm::<P>(&self.column, &[Scalars::Foreign(&Foreign(scalars))])?;
+            Ok(normalize::<P>(&sums))
+        });
+        let sum = sum.map_err(io::Error::other)?;
+        // One vector of scalars, one sum.
+        Ok(sum.iter().map(|sum| foreign_point::<P, C>(sum).to_curve()).sum())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl<C: CurveAffine> From<Vec<C>> for Bases<C> {
+    fn from(points: Vec<C>) -> Self {
+        Self::Memory(Arc::new(points))
+    }
+}
+
+impl<C: CurveAffine> Clone for Bases<C> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Memory(points) => Self::Memory(Arc::clone(points)),
+            Self::Disk(points) => Self::Disk(Arc::clone(points)),
+        }
+    }
+}
+
+impl<C: CurveAffine> Deref for Bases<C> {
+    type Target = [C];
+
+    /// Panics if points on disk can't be read, or the budget has no room for all of them.
+    fn deref(&self) -> &[C] {
+        match self {
+            Self::Memory(points) => points,
+            Self::Disk(points) => or_panic(points.as_slice()),
+        }
+    }
+}
+
+impl<C: CurveAffine> fmt::Debug for Bases<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(points) => points.fmt(f),
+            Self::Disk(points) => points.fmt(f),
+        }
+    }
+}
+
+impl<C: Copy, P: Engine> fmt::Debug for Basis<C, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Basis").field("column", &self.column).finish_non_exhaustive()
+    }
+}

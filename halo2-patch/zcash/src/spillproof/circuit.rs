@@ -1,0 +1,95 @@
+//! Upstream's constraint system in the types of `spillproof-halo2`.
+
+use ff::{Field, WithSmallOrderMulGroup};
+use ::spillproof::kernels::field::KernelField;
+use spillproof_halo2::{Cell, ColumnId, ConstraintSystem, Domain, Expression, FieldConstants, Kind, Lookup};
+
+use super::convert::scalar;
+use crate::plonk::{self, Any, Column};
+use crate::poly::Rotation;
+
+/// The constraint system with what it says of its degree, which a key remembers.
+///
+/// Panics for selectors: keygen has replaced them.
+pub(crate) fn constraint_system<F: Field, G: KernelField>(
+    cs: &plonk::ConstraintSystem<F>,
+    degree: usize,
+) -> ConstraintSystem<G> {
+    ConstraintSystem {
+        fixed_columns: cs.num_fixed_columns,
+        instance_columns: cs.num_instance_columns,
+        advice_phases: vec![0; cs.num_advice_columns],
+        challenge_phases: Vec::new(),
+        gates: cs.gates.iter().flat_map(|gate| expressions(gate.polynomials())).collect(),
+        lookups: cs
+            .lookups
+            .iter()
+            .map(|argument| Lookup {
+                input: expressions(&argument.input_expressions),
+                table: expressions(&argument.table_expressions),
+            })
+            .collect(),
+        permuted: permuted(cs),
+        fixed_queries: queries(&cs.fixed_queries),
+        advice_queries: queries(&cs.advice_queries),
+        instance_queries: queries(&cs.instance_queries),
+        degree,
+        blinding_factors: cs.blinding_factors(),
+    }
+}
+
+/// Columns under the permutation.
+pub(crate) fn permuted<F: Field>(cs: &plonk::ConstraintSystem<F>) -> Vec<ColumnId> {
+    cs.permutation.get_columns().iter().map(column_id).collect()
+}
+
+/// A column of any kind.
+pub(crate) fn column_id(column: &Column<Any>) -> ColumnId {
+    let kind = match column.column_type() {
+        Any::Fixed => Kind::Fixed,
+        Any::Advice => Kind::Advice,
+        Any::Instance => Kind::Instance,
+    };
+    ColumnId {
+        kind,
+        index: column.index(),
+    }
+}
+
+/// The domain of `2^k` rows and constraints of this degree.
+pub(crate) fn domain<F: WithSmallOrderMulGroup<3>, G: KernelField>(k: u32, degree: usize) -> Domain<G> {
+    let constants = FieldConstants {
+        root_of_unity: scalar(&F::ROOT_OF_UNITY),
+        two_adicity: F::S,
+        delta: scalar(&F::DELTA),
+        coset_shift: scalar(&F::ZETA),
+    };
+    Domain::new(&constants, k, degree)
+}
+
+fn queries<K: plonk::ColumnType>(queries: &[(Column<K>, Rotation)]) -> Vec<Cell> {
+    queries
+        .iter()
+        .map(|(column, rotation)| (column.index(), rotation.0))
+        .collect()
+}
+
+fn expressions<F: Field, G: KernelField>(all: &[plonk::Expression<F>]) -> Vec<Expression<G>> {
+    all.iter().map(expression).collect()
+}
+
+fn expression<F: Field, G: KernelField>(of: &plonk::Expression<F>) -> Expression<G> {
+    let query = |kind, index, rotation: Rotation| Expression::Query(ColumnId { kind, index }, rotation.0);
+    let boxed = |of: &plonk::Expression<F>| Box::new(expression(of));
+    match of {
+        plonk::Expression::Constant(value) => Expression::Constant(scalar(value)),
+        plonk::Expression::Fixed(of) => query(Kind::Fixed, of.column_index, of.rotation),
+        plonk::Expression::Advice(of) => query(Kind::Advice, of.column_index, of.rotation),
+        plonk::Expression::Instance(of) => query(Kind::Instance, of.column_index, of.rotation),
+        plonk::Expression::Negated(a) => Expression::Negated(boxed(a)),
+        plonk::Expression::Sum(a, b) => Expression::Sum(boxed(a), boxed(b)),
+        plonk::Expression::Product(a, b) => Expression::Product(boxed(a), boxed(b)),
+        plonk::Expression::Scaled(a, factor) => Expression::Scaled(boxed(a), scalar(factor)),
+        plonk::Expression::Selector(_) => panic!("virtual selectors are removed during optimization"),
+    }
+}

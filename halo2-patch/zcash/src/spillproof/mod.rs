@@ -1,0 +1,105 @@
+//! What this drop-in has and stock halo2_proofs has not: a session that holds a memory budget.
+//!
+//! ```text
+//!   mod.rs      who is asking: is there a session
+//!   params.rs   Params in a session: made, read and written through fixed buffers
+//!   bases.rs    its points: a vector, or a column on disk
+//!   key.rs      the columns of a proving key
+//!   circuit.rs  upstream's constraint system, for spillproof-halo2, which has the protocol
+//!   protocol.rs upstream's transcripts and generators, for its rounds
+//!   convert.rs  values and points between pasta_curves' types and the engine's
+//!   openings.rs the two public openings
+//!   plan.rs     what keys and a proof will take
+//!   engine.rs   the current session
+//! ```
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use halo2_proofs::spillproof::{ByteSize, Session};
+//!
+//! let session = Session::builder().memory(ByteSize::Bytes(2 << 30)).dir("/nvme/scratch").build()?;
+//! let _current = Arc::new(session).install();
+//! // Parameters and keys that are made from here on live on disk, until `_current` is dropped.
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The same without a change to the program: `SPILLPROOF_MEMORY=2GiB SPILLPROOF_DIR=/nvme/scratch`. Proofs are stock's, byte for byte, for the
+//! same generator. A proving key that a session made is on its disk, and is refused where there is no session; one that is in memory may be used
+//! in a session.
+//!
+//! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
+//! warns, and stock is built. Name something from this module, and that is a compile error instead:
+//!
+//! ```
+//! const _: () = halo2_proofs::spillproof::IS_HERE;
+//! ```
+
+#![warn(clippy::all, clippy::unwrap_used, clippy::expect_used, unused)]
+#![warn(missing_docs)]
+#![deny(unsafe_code)]
+
+pub(crate) mod bases;
+pub(crate) mod circuit;
+pub(crate) mod convert;
+pub(crate) mod engine;
+pub(crate) mod key;
+pub(crate) mod openings;
+pub(crate) mod params;
+pub(crate) mod plan;
+pub(crate) mod protocol;
+
+use std::io;
+use std::sync::{Arc, Once};
+
+pub use ::spillproof::budget::ByteSize;
+pub use ::spillproof::column::Scratch;
+pub use ::spillproof::session::{
+    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
+};
+pub use plan::{plan, Plan, Rates, Shape};
+
+/// Name this in a program that must not be built without the drop-in.
+pub const IS_HERE: () = ();
+
+/// Is there a session, installed or by environment variables? Without one the drop-in is stock.
+///
+/// `false` also if the variables ask for a session that can't be made; proving then fails with the reason, since a budget
+/// is never silently ignored.
+pub fn active() -> bool {
+    matches!(engine::session(), Ok(Some(_)))
+}
+
+/// Says once, at level info, that the engine is on.
+fn announce(session: &Arc<Session>) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        tracing::info!(
+            budget_bytes = session.budget().limit_bytes(),
+            dir = %session.dir().display(),
+            "spillproof: halo2_proofs 0.4.1 proves within a session"
+        );
+    });
+}
+
+/// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The panic's payload is that error,
+/// a [`spillproof::Error`](::spillproof::Error); its text is said before, since the standard hook prints no such payload.
+pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
+    let error = match result {
+        Ok(value) => return value,
+        Err(error) => error,
+    };
+    match error.downcast::<::spillproof::Error>() {
+        Ok(error) => {
+            if tracing::dispatcher::has_been_set() {
+                tracing::error!(target: PANICS, "spillproof: {error}");
+            } else {
+                eprintln!("spillproof: {error}");
+            }
+            std::panic::panic_any(error)
+        }
+        Err(error) => panic!("spillproof: {error}"),
+    }
+}
+
+/// The target of what is said before a panic, for a program that catches the payload and says it itself.
+pub const PANICS: &str = "spillproof::panics";

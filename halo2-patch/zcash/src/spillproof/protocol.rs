@@ -1,0 +1,174 @@
+//! Upstream's transcripts, generators and parameters, for the rounds of `spillproof-halo2`.
+
+use std::io;
+use std::marker::PhantomData;
+
+use ::spillproof::commit::ipa::Params;
+use ::spillproof::error::Invalid;
+use ::spillproof::kernels::curve::Point;
+use ::spillproof::plonkish::lookup::LeftOvers;
+use ::spillproof::stream::Scalars;
+use ff::Field;
+use pasta_curves::arithmetic::CurveAffine;
+use rand_core::Rng;
+use spillproof_halo2::curve::stored;
+use spillproof_halo2::{ipa, Blinded, Opening, Protocol, Randomness, Result, Transcript};
+
+use super::convert::{foreign, foreign_point, scalar, Engine};
+use crate::plonk;
+use crate::transcript::{EncodedChallenge, TranscriptWrite};
+
+/// A transcript.
+pub(crate) struct Written<'t, C, E, T> {
+    inner: &'t mut T,
+    _marker: PhantomData<(C, E)>,
+}
+
+impl<'t, C, E, T> Written<'t, C, E, T> {
+    pub(crate) fn new(inner: &'t mut T) -> Self {
+        let _marker = PhantomData;
+        Self { inner, _marker }
+    }
+}
+
+impl<C: CurveAffine, P: Engine, E: EncodedChallenge<C>, T: TranscriptWrite<C, E>> Transcript<P>
+    for Written<'_, C, E, T>
+{
+    fn write_point(&mut self, point: &Point<P>) -> io::Result<()> {
+        self.inner.write_point(foreign_point::<P, C>(point))
+    }
+
+    fn write_scalar(&mut self, scalar: P::ScalarField) -> io::Result<()> {
+        self.inner.write_scalar(foreign(scalar))
+    }
+
+    fn common_point(&mut self, point: &Point<P>) -> io::Result<()> {
+        self.inner.common_point(foreign_point::<P, C>(point))
+    }
+
+    fn common_scalar(&mut self, scalar: P::ScalarField) -> io::Result<()> {
+        self.inner.common_scalar(foreign(scalar))
+    }
+
+    fn challenge(&mut self) -> P::ScalarField {
+        scalar(&*self.inner.squeeze_challenge_scalar::<()>())
+    }
+}
+
+/// The caller's generator: all draws are its.
+pub(crate) struct Draws<'r, F, R> {
+    rng: &'r mut R,
+    _marker: PhantomData<F>,
+}
+
+impl<'r, F, R> Draws<'r, F, R> {
+    pub(crate) fn new(rng: &'r mut R) -> Self {
+        let _marker = PhantomData;
+        Self { rng, _marker }
+    }
+}
+
+impl<F: Field, G: ::spillproof::kernels::field::KernelField, R: Rng> Randomness<G> for Draws<'_, F, R> {
+    fn scalar(&mut self) -> G {
+        scalar(&F::random(self.rng))
+    }
+
+    fn random_polynomial(&mut self, coefficients: &mut [G]) {
+        coefficients
+            .iter_mut()
+            .for_each(|coefficient| *coefficient = self.scalar());
+    }
+}
+
+/// All that a proof talks to.
+pub(crate) struct Outside<'o, P: Engine, C: CurveAffine, E, R, T> {
+    params: Params<P>,
+    draws: Draws<'o, C::Scalar, R>,
+    transcript: Written<'o, C, E, T>,
+}
+
+impl<'o, P: Engine, C: CurveAffine, E, R, T> Outside<'o, P, C, E, R, T> {
+    pub(crate) fn new(params: Params<P>, rng: &'o mut R, transcript: &'o mut T) -> Self {
+        Self {
+            params,
+            draws: Draws::new(rng),
+            transcript: Written::new(transcript),
+        }
+    }
+}
+
+impl<P: Engine, C: CurveAffine, E, R: Rng, T> Randomness<P::ScalarField> for Outside<'_, P, C, E, R, T> {
+    fn scalar(&mut self) -> P::ScalarField {
+        self.draws.scalar()
+    }
+
+    fn random_polynomial(&mut self, coefficients: &mut [P::ScalarField]) {
+        self.draws.random_polynomial(coefficients);
+    }
+}
+
+impl<P, C, E, R, T> Protocol<P> for Outside<'_, P, C, E, R, T>
+where
+    P: Engine,
+    C: CurveAffine,
+    E: EncodedChallenge<C>,
+    R: Rng,
+    T: TranscriptWrite<C, E>,
+{
+    fn transcript(&mut self) -> &mut dyn Transcript<P> {
+        &mut self.transcript
+    }
+
+    fn opens_instances(&self) -> bool {
+        true
+    }
+
+    fn left_overs(&self) -> LeftOvers {
+        LeftOvers::Descending
+    }
+
+    fn commit_lagrange(&mut self, columns: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
+        commit::<P>(columns, |columns, blinds| self.params.commit_lagrange(columns, blinds))
+    }
+
+    fn commit(&mut self, polynomials: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
+        commit::<P>(polynomials, |polynomials, blinds| self.params.commit(polynomials, blinds))
+    }
+
+    fn open(&mut self, opening: &Opening<'_, P::ScalarField>) -> io::Result<()> {
+        ipa::open(&self.params, opening, &mut self.transcript, &mut self.draws)?;
+        Ok(())
+    }
+}
+
+/// Commitments by one of the two bases.
+pub(crate) fn commit<P: Engine>(
+    columns: &[Blinded<P::ScalarField>],
+    by: impl FnOnce(
+        &[Scalars<'_, P::ScalarField>],
+        &[P::ScalarField],
+    ) -> ::spillproof::Result<Vec<ark_ec::short_weierstrass::Affine<P>>>,
+) -> Result<Vec<Point<P>>> {
+    let scalars: Vec<_> = columns.iter().map(|blinded| Scalars::Column(&blinded.column)).collect();
+    let blinds: Vec<_> = columns.iter().map(|blinded| blinded.blind).collect();
+    Ok(by(&scalars, &blinds)?.iter().map(stored::<P>).collect())
+}
+
+/// As in stock, a lookup of what the table lacks is a failure of the constraint system. Other errors of the engine say what they are.
+impl From<spillproof_halo2::Error> for plonk::Error {
+    fn from(error: spillproof_halo2::Error) -> Self {
+        match error {
+            spillproof_halo2::Error::Engine(::spillproof::Error::Invalid(Invalid::NotInTable { .. })) => {
+                Self::ConstraintSystemFailure
+            }
+            spillproof_halo2::Error::Opening(error) if !is_engines(&error) => Self::Opening,
+            other => io::Error::from(other).into(),
+        }
+    }
+}
+
+fn is_engines(error: &io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(|inner| inner.is::<::spillproof::Error>())
+}
