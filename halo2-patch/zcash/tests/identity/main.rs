@@ -147,6 +147,50 @@ fn three_circuits_over_pallas() {
     is_identical::<EpAffine>(5, 6, 3);
 }
 
+/// Times of the drop-in and of stock in one process, and the session's peak. `K` is log2 of the rows, `BUDGET_MIB` the session's.
+#[test]
+#[ignore = "minutes: a measurement"]
+fn full_size() {
+    use std::time::Instant;
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (k, budget_mib, count) = (number("K", 14) as u32, number("BUDGET_MIB", 96), number("CIRCUITS", 1) as usize);
+    let is_alone = std::env::var("ALONE").is_ok();
+    let _turn = turn();
+    Shape::set(number("SHAPE", 3));
+    eprintln!("{:?}", Shape::current());
+    let (our_circuits, their_circuits) = circuits(k, count);
+    let began = Instant::now();
+    let lap = |what: &str, of: Instant| eprintln!("{what}: {:.2} s", of.elapsed().as_secs_f64());
+    let made = in_session(of(budget_mib << 20), || {
+        let params = drop_in::halo2::poly::commitment::Params::<EqAffine>::new(k);
+        lap("parameters", began);
+        let at = Instant::now();
+        let pk = drop_in::prove::keys(&params, &our_circuits[0]).unwrap();
+        lap("keys", at);
+        let at = Instant::now();
+        let proof = drop_in::prove::prove(&params, &pk, &our_circuits, 1).unwrap();
+        lap("proof", at);
+        let at = Instant::now();
+        assert!(drop_in::prove::accepts(&params, pk.get_vk(), &our_circuits, &proof));
+        lap("verification", at);
+        (drop_in::prove::written(&params), proof)
+    });
+    if is_alone {
+        return;
+    }
+    let params = stock::prove::read_params::<EqAffine>(&made.0);
+    let at = Instant::now();
+    let pk = stock::prove::keys(&params, &their_circuits[0]).unwrap();
+    lap("stock's keys", at);
+    let at = Instant::now();
+    let proof = stock::prove::prove(&params, &pk, &their_circuits, 1).unwrap();
+    lap("stock's proof", at);
+    let at = Instant::now();
+    assert!(stock::prove::accepts(&params, pk.get_vk(), &their_circuits, &proof));
+    lap("stock's verification", at);
+    assert!(proof == made.1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
