@@ -15,6 +15,8 @@ use crate::{Error, Operation, Result, digest};
 #[derive(Debug)]
 pub struct Tree {
     files: BTreeMap<String, String>,
+    /// Files that are no text: they are written as they are.
+    copied: BTreeMap<String, Vec<u8>>,
     edits: BTreeMap<String, Vec<Edit>>,
     errors: Vec<Error>,
     blessed: Option<Vec<String>>,
@@ -26,16 +28,23 @@ impl Tree {
     pub fn new(files: BTreeMap<String, String>, bless: bool) -> Self {
         Self {
             files,
+            copied: BTreeMap::new(),
             edits: BTreeMap::new(),
             errors: Vec::new(),
             blessed: bless.then(Vec::new),
         }
     }
 
+    /// With files that are no text, which are written as they are.
+    pub(crate) fn copying(mut self, files: BTreeMap<String, Vec<u8>>) -> Self {
+        self.copied = files;
+        self
+    }
+
     /// Text of a file as it came from upstream.
     ///
     /// # Errors
-    /// [`Error::NotPinned`] if there is no such file.
+    /// [`Error::NotPinned`] if there is no such file, or it is no text.
     pub fn file(&self, file: &str) -> Result<&str> {
         self.files
             .get(file)
@@ -101,14 +110,16 @@ impl Tree {
                 source,
             })?;
         }
-        for (file, text) in &self.files {
+        let texts = self.files.iter().map(|(file, text)| (file, text.as_bytes()));
+        let copied = self.copied.iter().map(|(file, bytes)| (file, &bytes[..]));
+        for (file, bytes) in texts.chain(copied) {
             let path = root.join(file);
             let parent = path.parent().unwrap_or(root);
             fs::create_dir_all(parent).map_err(|source| Error::File {
                 path: parent.into(),
                 source,
             })?;
-            fs::write(&path, text).map_err(|source| Error::File { path, source })?;
+            fs::write(&path, bytes).map_err(|source| Error::File { path, source })?;
         }
         Ok(root.to_owned())
     }

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use crate::locate::{Source, locate, not_found};
 use crate::{BLESS_VARIABLE, Error, Result, Tree, digest};
 
+/// Files by their path within the crate.
+type Files<T> = BTreeMap<String, T>;
+
 /// A release of a crate on crates.io, and everything about it that is pinned.
 #[derive(Clone, Copy, Debug)]
 pub struct Upstream<'a> {
@@ -57,18 +60,19 @@ impl Upstream<'_> {
     fn tree(&self, source: &Source) -> Result<Tree> {
         println!("cargo::rerun-if-changed={}", source.watched().display());
         let bless = std::env::var_os(BLESS_VARIABLE).is_some();
-        Ok(Tree::new(self.read(source, bless)?, bless))
+        let (texts, others) = self.read(source, bless)?;
+        Ok(Tree::new(texts, bless).copying(others))
     }
 
-    /// The pinned files of a source, checked against their digests unless `bless`.
-    fn read(&self, source: &Source, bless: bool) -> Result<BTreeMap<String, String>> {
+    /// The pinned files of a source, checked against their digests unless `bless`: those that are text, and the others.
+    fn read(&self, source: &Source, bless: bool) -> Result<(Files<String>, Files<Vec<u8>>)> {
         let pins = self.pins()?;
         let mut files = match source {
             Source::Directory(root) => directory_files(root, &pins)?,
             Source::Archive(path) => self.archive_files(path, &pins, bless)?,
         };
         let origin = source.path();
-        let mut texts = BTreeMap::new();
+        let (mut texts, mut others) = (Files::new(), Files::new());
         for (file, pinned) in pins {
             let bytes = files.remove(file).unwrap_or_default();
             let found = digest(&bytes);
@@ -83,10 +87,12 @@ impl Upstream<'_> {
                 (false, true) => println!("cargo::warning=bless {found}  {file}"),
                 (false, false) => return Err(tampered(found)),
             }
-            let text = String::from_utf8(bytes).map_err(|_| tampered("not UTF-8".into()))?;
-            texts.insert(file.to_owned(), text);
+            match String::from_utf8(bytes) {
+                Ok(text) => drop(texts.insert(file.to_owned(), text)),
+                Err(error) => drop(others.insert(file.to_owned(), error.into_bytes())),
+            }
         }
-        Ok(texts)
+        Ok((texts, others))
     }
 
     fn pins(&self) -> Result<Vec<(&str, &str)>> {

@@ -8,10 +8,14 @@ use spillproof_graft::Tree;
 
 mod params;
 mod plonk;
+mod tests;
+mod verifier;
 
 /// All of them.
 pub fn all(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
     params::graft(tree);
+    verifier::graft(tree);
+    tests::graft(tree);
     plonk::graft(tree)
 }
 

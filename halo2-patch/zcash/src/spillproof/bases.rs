@@ -10,11 +10,12 @@ use ::spillproof::budget::LeasedVec;
 use ::spillproof::column::{Column, Draft, Placement, Workspace, Writer};
 use ::spillproof::commit::{ipa, SRS_FRAME_BYTES};
 use ::spillproof::kernels::curve::{normalize, Point};
-use ::spillproof::stream::{msm, Scalars};
+use ::spillproof::stream::{msm, ForeignScalars, Scalars};
 use pasta_curves::arithmetic::CurveAffine;
 use spillproof_halo2::once;
 
 use super::convert::{foreign_point, point, Engine, Foreign};
+use super::msm::BaseScalars;
 use super::or_panic;
 
 /// Points of one basis. Cloning shares them.
@@ -32,19 +33,39 @@ pub(crate) trait Stored<C: CurveAffine>: fmt::Debug + Send + Sync {
     /// All points in order, in chunks.
     fn for_each_chunk(&self, take: &mut dyn FnMut(&[C]) -> io::Result<()>) -> io::Result<()>;
     /// The sum of `scalars[i] * self[i]`.
-    fn sum(&self, scalars: &[C::ScalarExt]) -> io::Result<C::CurveExt>;
+    fn sum(&self, scalars: Given<'_, C::ScalarExt>) -> io::Result<C::CurveExt>;
     /// The [`Basis`].
     fn as_any(&self) -> &dyn Any;
+}
+
+/// Scalars of upstream's.
+pub(crate) enum Given<'g, F> {
+    /// In memory.
+    Slice(&'g [F]),
+    /// Of a verifier's sum.
+    Challenges(&'g BaseScalars<F>),
+}
+
+impl<'g, F> From<&'g [F]> for Given<'g, F> {
+    fn from(scalars: &'g [F]) -> Self {
+        Self::Slice(scalars)
+    }
+}
+
+impl<'g, F> From<&'g BaseScalars<F>> for Given<'g, F> {
+    fn from(scalars: &'g BaseScalars<F>) -> Self {
+        Self::Challenges(scalars)
+    }
 }
 
 impl<C: CurveAffine> Bases<C> {
     /// The sum of `scalars[i] * self[i]`, if the points are on disk.
     ///
     /// Panics if they can't be read, or the budget has no room: stock's signature has no error.
-    pub(crate) fn sum_on_disk(&self, scalars: &[C::ScalarExt]) -> Option<C::CurveExt> {
+    pub(crate) fn sum_on_disk<'g>(&self, scalars: impl Into<Given<'g, C::ScalarExt>>) -> Option<C::CurveExt> {
         match self {
             Self::Memory(_) => None,
-            Self::Disk(points) => Some(or_panic(points.sum(scalars))),
+            Self::Disk(points) => Some(or_panic(points.sum(scalars.into()))),
         }
     }
 
@@ -174,9 +195,17 @@ impl<C: CurveAffine, P: Engine> Stored<C> for Basis<C, P> {
         taken
     }
 
-    fn sum(&self, scalars: &[C::ScalarExt]) -> io::Result<C::CurveExt> {
+    fn sum(&self, scalars: Given<'_, C::ScalarExt>) -> io::Result<C::CurveExt> {
+        let slice;
+        let scalars: &dyn ForeignScalars<P::ScalarField> = match scalars {
+            Given::Challenges(scalars) => scalars,
+            Given::Slice(scalars) => {
+                slice = Foreign(scalars);
+                &slice
+            }
+        };
         let sum = self.column.workspace().run(|| {
-            let sums = msm::<P>(&self.column, &[Scalars::Foreign(&Foreign(scalars))])?;
+            let sums = msm::<P>(&self.column, &[Scalars::Foreign(scalars)])?;
             Ok(normalize::<P>(&sums))
         });
         let sum = sum.map_err(io::Error::other)?;

@@ -5,6 +5,7 @@
 //!   params.rs   Params in a session: made, read and written through fixed buffers
 //!   bases.rs    its points: a vector, or a column on disk
 //!   key.rs      the columns of a proving key
+//!   msm.rs      the scalars of a verifier's sum
 //!   circuit.rs  upstream's constraint system, for spillproof-halo2, which has the protocol
 //!   protocol.rs upstream's transcripts and generators, for its rounds
 //!   convert.rs  values and points between pasta_curves' types and the engine's
@@ -43,6 +44,7 @@ pub(crate) mod circuit;
 pub(crate) mod convert;
 pub(crate) mod engine;
 pub(crate) mod key;
+pub(crate) mod msm;
 pub(crate) mod openings;
 pub(crate) mod params;
 pub(crate) mod plan;
@@ -103,3 +105,19 @@ pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
 
 /// The target of what is said before a panic, for a program that catches the payload and says it itself.
 pub const PANICS: &str = "spillproof::panics";
+
+#[cfg(test)]
+#[path = "../../tests/common/again.rs"]
+mod again;
+#[cfg(test)]
+use self as session_variables;
+
+#[cfg(test)]
+mod tests {
+    /// Upstream's unit tests.
+    #[test]
+    fn upstreams_tests_pass_in_a_session() {
+        let tests = ["test_opening_proof", "test_commit_lagrange_eqaffine", "test_commit_instance"];
+        super::again::in_a_session("upstreams_tests_pass_in_a_session", &tests);
+    }
+}

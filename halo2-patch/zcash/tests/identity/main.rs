@@ -15,12 +15,14 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::TryRng;
 
 mod drop_in;
+mod errors;
+mod params;
 mod shape;
 mod stock;
 
 use drop_in::prove::Curve;
 use drop_in::random::Random as Ours;
-use shape::{Broken, Shape};
+use shape::Shape;
 use stock::random::Random as Theirs;
 
 /// The same generator for both provers.
