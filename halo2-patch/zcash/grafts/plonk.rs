@@ -8,8 +8,20 @@ use super::append_module;
 
 /// Functions of `src/plonk`: file, name, digest, ours, our arguments after the session.
 const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
-    ("keygen.rs", "keygen_vk", "00205fa7e62e6b92", "verifying_key", "params, circuit"),
-    ("keygen.rs", "keygen_pk", "6c514f5298a5440a", "proving_key", "params, vk, circuit"),
+    (
+        "keygen.rs",
+        "keygen_vk",
+        "00205fa7e62e6b92",
+        "verifying_key",
+        "params, circuit",
+    ),
+    (
+        "keygen.rs",
+        "keygen_pk",
+        "6c514f5298a5440a",
+        "proving_key",
+        "params, vk, circuit",
+    ),
     (
         "prover.rs",
         "create_proof",
@@ -50,7 +62,12 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
     spillproof: crate::spillproof::key::StoredKey,",
         count: 1,
     }];
-    tree.graft("src/plonk.rs", "struct ProvingKey", "954850017c0e6424", Operation::Substitute(&field));
+    tree.graft(
+        "src/plonk.rs",
+        "struct ProvingKey",
+        "954850017c0e6424",
+        Operation::Substitute(&field),
+    );
     let none = [Substitution {
         from: "permutation: permutation_pk,",
         to: "permutation: permutation_pk,

@@ -10,5 +10,10 @@ pub fn graft(tree: &mut Tree) {
         count: 2,
     }];
     let file = "tests/plonk_api.rs";
-    tree.graft(file, "fn plonk_api", "6be9514a843c4edb", Operation::Substitute(&golden));
+    tree.graft(
+        file,
+        "fn plonk_api",
+        "6be9514a843c4edb",
+        Operation::Substitute(&golden),
+    );
 }

@@ -8,15 +8,27 @@ pub fn graft(tree: &mut Tree) {
     let mut graft = |item: &str, pinned: &str, operation| tree.graft(file, item, pinned, operation);
     let ty = "Option<crate::spillproof::msm::BaseScalars<C::Scalar>>";
     let field = "g_scalars";
-    graft("struct MSM", "17a5fb8d0595385b", Operation::FieldType { field, ty });
+    graft(
+        "struct MSM",
+        "17a5fb8d0595385b",
+        Operation::FieldType { field, ty },
+    );
     let visibility = "pub(crate)";
-    graft("struct MSM", "17a5fb8d0595385b", Operation::FieldVisibility { field, visibility });
+    graft(
+        "struct MSM",
+        "17a5fb8d0595385b",
+        Operation::FieldVisibility { field, visibility },
+    );
     let added = [Substitution {
         from: "self.add_to_g_scalars(g_scalars)",
         to: "self.spillproof_g_scalars().add(g_scalars)",
         count: 1,
     }];
-    graft("impl MSM :: fn add_msm", "a6e7bb17a1561dec", Operation::Substitute(&added));
+    graft(
+        "impl MSM :: fn add_msm",
+        "a6e7bb17a1561dec",
+        Operation::Substitute(&added),
+    );
     graft(
         "impl MSM :: fn add_constant_term",
         "bb42f990ee439c7d",
@@ -39,7 +51,11 @@ pub fn graft(tree: &mut Tree) {
             count: 1,
         },
     ];
-    graft("impl MSM :: fn scale", "d01ee86175c29f22", Operation::Substitute(&scaled));
+    graft(
+        "impl MSM :: fn scale",
+        "d01ee86175c29f22",
+        Operation::Substitute(&scaled),
+    );
     // Without the scalars of the bases the rest is small: stock's sum, to which theirs is added.
     let eval = "let sum = self.g_scalars.as_ref().and_then(|scalars| self.params.g.sum_on_disk(scalars));
         match sum {
@@ -79,5 +95,10 @@ pub fn graft(tree: &mut Tree) {
         if let Some(sum) = self.msm.params.g.sum_on_disk(&scalars) {
             return sum.to_affine_vartime();
         }";
-    tree.graft(file, "impl Guard :: fn compute_g", "17b6b7b88d09ee15", Operation::Prepend(compute));
+    tree.graft(
+        file,
+        "impl Guard :: fn compute_g",
+        "17b6b7b88d09ee15",
+        Operation::Prepend(compute),
+    );
 }

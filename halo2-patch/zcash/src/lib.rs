@@ -22,7 +22,6 @@
 #![deny(rustdoc::broken_intra_doc_links)]
 #![deny(missing_debug_implementations)]
 
-
 pub mod spillproof;
 
 include!(concat!(env!("OUT_DIR"), "/upstream/src/lib.rs"));

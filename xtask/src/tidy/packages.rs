@@ -25,6 +25,10 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "spillproof-halo2",
         ],
     ),
+    (
+        "halo2_proofs",
+        &["spillproof", "spillproof-graft", "spillproof-halo2"],
+    ),
     ("spillproof-cgroup-tests", &[]),
     ("spillproof-circuits", &["halo2-axiom"]),
     (
@@ -51,8 +55,8 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Packages with lints of their own: the drop-in compiles upstream source.
-const UPSTREAM_LINTS: &[&str] = &["halo2-axiom"];
+/// Packages with lints of their own: the drop-ins compile upstream source.
+const UPSTREAM_LINTS: &[&str] = &["halo2-axiom", "halo2_proofs"];
 
 /// `cargo metadata` of the workspace's own packages; needs nothing but this tree.
 pub fn metadata(root: &Path) -> Result<Value, String> {

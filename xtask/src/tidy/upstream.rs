@@ -1,9 +1,9 @@
-//! No source of the grafted crate is kept in the tree: it is fetched, edited and compiled, never copied.
+//! No source of the grafted crates is kept in the tree: it is fetched, edited and compiled, never copied.
 //!
 //! Six consecutive lines of ours (blank lines, comments and lines of mere punctuation apart) that also stand, in that order, in the
-//! upstream crate are a copy, if they hold enough letters to be no accident.
+//! upstream crates are a copy, if they hold enough letters to be no accident.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -12,35 +12,40 @@ use super::Finding;
 use super::packages::metadata_with_dependencies;
 use super::source::Source;
 
-const PACKAGE: &str = "halo2-axiom";
+/// The grafted crates.
+const PACKAGES: &[&str] = &["halo2-axiom", "halo2_proofs"];
 const LINES_PER_WINDOW: usize = 6;
 /// Letters and digits in a window, at least: six short closing lines happen to anyone.
 const CHARACTERS_MIN: usize = 120;
 
-/// The upstream crate, as the set of its windows.
+/// The upstream crates, as their windows and the crate that each is from.
 pub struct Upstream {
-    windows: HashSet<String>,
+    windows: HashMap<String, &'static str>,
 }
 
 impl Upstream {
-    /// Reads the crate's source from where cargo keeps it. The error is the reason for which the check is skipped.
+    /// Reads the crates' source from where cargo keeps it. The error is the reason for which the check is skipped.
     pub fn find(root: &Path) -> Result<Self, String> {
         let skipped = |why: String| format!("the search for copied upstream source: {why}");
         let metadata = metadata_with_dependencies(root).map_err(skipped)?;
-        let source = source_folder(&metadata)
-            .ok_or_else(|| skipped(format!("cargo knows no registry package {PACKAGE}")))?;
-        if !source.is_dir() {
-            return Err(skipped(format!("{PACKAGE}'s source has not been fetched yet")));
+        let mut windows_of_all = HashMap::new();
+        for &package in PACKAGES {
+            let source = source_folder(&metadata, package)
+                .ok_or_else(|| skipped(format!("cargo knows no registry package {package}")))?;
+            if !source.is_dir() {
+                return Err(skipped(format!("{package}'s source has not been fetched yet")));
+            }
+            let files = Source::all(&source).map_err(skipped)?;
+            let before = windows_of_all.len();
+            for file in &files {
+                let found = windows(&file.text).into_iter();
+                windows_of_all.extend(found.map(|(_, window)| (window, package)));
+            }
+            if windows_of_all.len() == before {
+                return Err(skipped(format!("{package}'s source folder is empty")));
+            }
         }
-        let files = Source::all(&source).map_err(skipped)?;
-        let windows: HashSet<String> = files
-            .iter()
-            .flat_map(|file| windows(&file.text))
-            .map(|(_, window)| window)
-            .collect();
-        if windows.is_empty() {
-            return Err(skipped(format!("{PACKAGE}'s source folder is empty")));
-        }
+        let windows = windows_of_all;
         Ok(Self { windows })
     }
 
@@ -50,26 +55,26 @@ impl Upstream {
         for source in sources {
             let mut copied_before = false;
             for (line, window) in windows(&source.text) {
-                let copied = self.windows.contains(&window);
-                if copied && !copied_before {
+                let copied = self.windows.get(&window);
+                if let (Some(package), false) = (copied, copied_before) {
                     let message = format!(
-                        "{LINES_PER_WINDOW} lines or more as they stand in {PACKAGE}: keep no upstream source"
+                        "{LINES_PER_WINDOW} lines or more as they stand in {package}: keep no upstream source"
                     );
                     findings.push(Finding::new(&source.file, line, message));
                 }
-                copied_before = copied;
+                copied_before = copied.is_some();
             }
         }
         findings
     }
 }
 
-/// The folder of the registry's package (not of our drop-in, which has the same name).
-fn source_folder(metadata: &Value) -> Option<PathBuf> {
+/// The folder of a registry's package (not of our drop-in, which has the same name).
+fn source_folder(metadata: &Value, package: &str) -> Option<PathBuf> {
     let packages = metadata["packages"].as_array()?;
     let upstream = packages
         .iter()
-        .find(|package| package["name"] == PACKAGE && !package["source"].is_null())?;
+        .find(|found| found["name"] == package && !found["source"].is_null())?;
     Some(
         Path::new(upstream["manifest_path"].as_str()?)
             .parent()?
@@ -118,7 +123,10 @@ mod tests {
 
     fn check(ours: &str) -> Vec<Finding> {
         let upstream = Upstream {
-            windows: windows(UPSTREAM).into_iter().map(|(_, window)| window).collect(),
+            windows: windows(UPSTREAM)
+                .into_iter()
+                .map(|(_, window)| (window, "upstream"))
+                .collect(),
         };
         upstream.check(&[Source::parse("x.rs", ours).unwrap()])
     }

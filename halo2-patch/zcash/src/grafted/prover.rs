@@ -88,6 +88,9 @@ where
             return Err(Error::InstanceTooLarge);
         }
 
+        if session.checkpoints().is_some() {
+            tracing::warn!("spillproof: no checkpoint is kept of this proof: halo2_proofs has none");
+        }
         let workspace = session.workspace();
         let Params { g, g_lagrange, w, u, .. } = params;
         let params = of_engine::<C, P>(workspace, [g, g_lagrange], [w, u])?;

@@ -256,6 +256,8 @@ impl<C: CurveAffine> fmt::Debug for Bases<C> {
 
 impl<C: Copy, P: Engine> fmt::Debug for Basis<C, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Basis").field("column", &self.column).finish_non_exhaustive()
+        f.debug_struct("Basis")
+            .field("column", &self.column)
+            .finish_non_exhaustive()
     }
 }

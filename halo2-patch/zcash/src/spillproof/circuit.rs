@@ -1,7 +1,7 @@
 //! Upstream's constraint system in the types of `spillproof-halo2`.
 
-use ff::{Field, WithSmallOrderMulGroup};
 use ::spillproof::kernels::field::KernelField;
+use ff::{Field, WithSmallOrderMulGroup};
 use spillproof_halo2::{Cell, ColumnId, ConstraintSystem, Domain, Expression, FieldConstants, Kind, Lookup};
 
 use super::convert::scalar;
@@ -20,7 +20,11 @@ pub(crate) fn constraint_system<F: Field, G: KernelField>(
         instance_columns: cs.num_instance_columns,
         advice_phases: vec![0; cs.num_advice_columns],
         challenge_phases: Vec::new(),
-        gates: cs.gates.iter().flat_map(|gate| expressions(gate.polynomials())).collect(),
+        gates: cs
+            .gates
+            .iter()
+            .flat_map(|gate| expressions(gate.polynomials()))
+            .collect(),
         lookups: cs
             .lookups
             .iter()

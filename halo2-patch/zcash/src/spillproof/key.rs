@@ -64,7 +64,14 @@ impl<'k, F: Field> KeyInMemory<'k, F> {
 
     fn columns<G: KernelField>(&self, which: usize) -> Result<Vec<Column<G>>> {
         let columns = self.polynomials[which].iter();
-        let columns = columns.map(|values| Ok(padded_column(self.workspace, values.len() as u64, &Foreign(values), &[])?));
+        let columns = columns.map(|values| {
+            Ok(padded_column(
+                self.workspace,
+                values.len() as u64,
+                &Foreign(values),
+                &[],
+            )?)
+        });
         columns.collect()
     }
 }

@@ -117,7 +117,11 @@ mod tests {
     /// Upstream's unit tests.
     #[test]
     fn upstreams_tests_pass_in_a_session() {
-        let tests = ["test_opening_proof", "test_commit_lagrange_eqaffine", "test_commit_instance"];
+        let tests = [
+            "test_opening_proof",
+            "test_commit_lagrange_eqaffine",
+            "test_commit_instance",
+        ];
         super::again::in_a_session("upstreams_tests_pass_in_a_session", &tests);
     }
 }

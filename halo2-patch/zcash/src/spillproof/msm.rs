@@ -88,7 +88,10 @@ impl<F: Field> BaseScalars<F> {
             self.vector = vector.to_vec();
             return;
         }
-        self.vector.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value);
+        self.vector
+            .iter_mut()
+            .zip(vector)
+            .for_each(|(sum, value)| *sum += value);
     }
 
     /// Adds those of another sum.
@@ -106,7 +109,9 @@ impl<F: Field> BaseScalars<F> {
     pub(crate) fn scale(&mut self, factor: F) {
         self.slice.take();
         self.constant *= factor;
-        self.openings.iter_mut().for_each(|opening| opening.factor *= factor);
+        self.openings
+            .iter_mut()
+            .for_each(|opening| opening.factor *= factor);
         self.vector.iter_mut().for_each(|value| *value *= factor);
     }
 
@@ -180,7 +185,9 @@ impl<F: Field, G: KernelField> ForeignScalars<G> for BaseScalars<F> {
             for (number, out) in out.chunks_mut(TILE).enumerate() {
                 let tile = &mut tile[..out.len()];
                 self.values(start + offset + number * TILE, tile);
-                out.iter_mut().zip(&*tile).for_each(|(out, value)| *out = scalar(value));
+                out.iter_mut()
+                    .zip(&*tile)
+                    .for_each(|(out, value)| *out = scalar(value));
             }
         });
     }

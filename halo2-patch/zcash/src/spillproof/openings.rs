@@ -106,7 +106,9 @@ where
 
     fn run<P: Engine>(mut self) -> Self::Output {
         let workspace = self.session.workspace();
-        let Params { g, g_lagrange, w, u, .. } = self.params;
+        let Params {
+            g, g_lagrange, w, u, ..
+        } = self.params;
         let params = of_engine::<C, P>(workspace, [g, g_lagrange], [w, u])?;
         let mut draws = Draws::<C::Scalar, R>::new(self.rng);
         let spilled = |query: &ProverQuery<'_, C>| {
@@ -127,13 +129,18 @@ where
         let mut distinct: Vec<&ProverQuery<'_, C>> = Vec::new();
         let mut places = Vec::with_capacity(queries.len());
         for query in queries {
-            let known = distinct.iter().position(|other| std::ptr::eq(other.poly, query.poly));
+            let known = distinct
+                .iter()
+                .position(|other| std::ptr::eq(other.poly, query.poly));
             places.push(known.unwrap_or(distinct.len()));
             if known.is_none() {
                 distinct.push(query);
             }
         }
-        let columns = distinct.iter().map(|query| spilled(query)).collect::<io::Result<Vec<_>>>()?;
+        let columns = distinct
+            .iter()
+            .map(|query| spilled(query))
+            .collect::<io::Result<Vec<_>>>()?;
         let opening = Opening {
             polynomials: columns.iter().map(Some).collect(),
             queries: queries

@@ -29,7 +29,11 @@ const DOMAIN_PREFIX: &str = "Halo2-Parameters";
 /// Panics where the session's disk or budget has no room: stock's signature has no error.
 pub(crate) fn new<C: CurveAffine>(k: u32) -> Option<Params<C>> {
     let session = or_panic(session_over::<C>())?;
-    assert!(k <= C::Scalar::S, "this curve has roots of unity up to k = {}, not {k}", C::Scalar::S);
+    assert!(
+        k <= C::Scalar::S,
+        "this curve has roots of unity up to k = {}, not {k}",
+        C::Scalar::S
+    );
     with_engine::<C, _>(New { session: &session, k }).map(or_panic)
 }
 
@@ -154,13 +158,13 @@ impl<C: CurveAffine, R: io::Read> Task<C> for Read<'_, R> {
         let k = u32::from_le_bytes(k);
         if k > C::Scalar::S {
             let largest = C::Scalar::S;
-            let message = format!("parameters say k = {k}, and this curve has roots of unity up to k = {largest}");
+            let message =
+                format!("parameters say k = {k}, and this curve has roots of unity up to k = {largest}");
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let n = 1u64 << k;
         let mut read = |what| -> io::Result<Bases<C>> {
-            let mut writer =
-                Basis::<C, P>::writer(session.workspace(), what, n).map_err(io::Error::other)?;
+            let mut writer = Basis::<C, P>::writer(session.workspace(), what, n).map_err(io::Error::other)?;
             let mut chunk = Chunk::<C, P>::new(session, n).map_err(io::Error::other)?;
             let mut encoded = vec![C::Repr::default(); chunk.affine.len()];
             for first in (0..n).step_by(encoded.len()) {

@@ -119,7 +119,11 @@ impl<C: CurveAffine> convert::Task<C> for Planned<'_, C> {
 /// # Errors
 /// [`BudgetTooSmall`](::spillproof::Error::BudgetTooSmall) with the smallest budget that works; those of
 /// [`rehearse`](::spillproof::plan::rehearse) and [`check_room`].
-pub(crate) fn admit<C: CurveAffine, P: Engine>(session: &Arc<Session>, phase: Phase, shape: Shape<C>) -> io::Result<Task> {
+pub(crate) fn admit<C: CurveAffine, P: Engine>(
+    session: &Arc<Session>,
+    phase: Phase,
+    shape: Shape<C>,
+) -> io::Result<Task> {
     /// More than any circuit takes.
     const ENOUGH: u64 = 1 << 45;
     let of_engine = Arc::new(shape.of_engine::<P>());
@@ -130,7 +134,8 @@ pub(crate) fn admit<C: CurveAffine, P: Engine>(session: &Arc<Session>, phase: Ph
     };
     let admit = || {
         let task = session.admit(Accelerator::TakesNoPart, minimum_bytes)?;
-        let growth_bytes = ::spillproof::plan::rehearse(&task, phase, &[&of_engine.dry_run::<P, AdviceCell>()])?;
+        let growth_bytes =
+            ::spillproof::plan::rehearse(&task, phase, &[&of_engine.dry_run::<P, AdviceCell>()])?;
         check_room(&task, phase, growth_bytes)?;
         Ok(task)
     };

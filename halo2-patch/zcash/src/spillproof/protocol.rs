@@ -128,11 +128,15 @@ where
     }
 
     fn commit_lagrange(&mut self, columns: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
-        commit::<P>(columns, |columns, blinds| self.params.commit_lagrange(columns, blinds))
+        commit::<P>(columns, |columns, blinds| {
+            self.params.commit_lagrange(columns, blinds)
+        })
     }
 
     fn commit(&mut self, polynomials: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
-        commit::<P>(polynomials, |polynomials, blinds| self.params.commit(polynomials, blinds))
+        commit::<P>(polynomials, |polynomials, blinds| {
+            self.params.commit(polynomials, blinds)
+        })
     }
 
     fn open(&mut self, opening: &Opening<'_, P::ScalarField>) -> io::Result<()> {
@@ -149,7 +153,10 @@ pub(crate) fn commit<P: Engine>(
         &[P::ScalarField],
     ) -> ::spillproof::Result<Vec<ark_ec::short_weierstrass::Affine<P>>>,
 ) -> Result<Vec<Point<P>>> {
-    let scalars: Vec<_> = columns.iter().map(|blinded| Scalars::Column(&blinded.column)).collect();
+    let scalars: Vec<_> = columns
+        .iter()
+        .map(|blinded| Scalars::Column(&blinded.column))
+        .collect();
     let blinds: Vec<_> = columns.iter().map(|blinded| blinded.blind).collect();
     Ok(by(&scalars, &blinds)?.iter().map(stored::<P>).collect())
 }
@@ -158,7 +165,7 @@ pub(crate) fn commit<P: Engine>(
 impl From<spillproof_halo2::Error> for plonk::Error {
     fn from(error: spillproof_halo2::Error) -> Self {
         match error {
-            spillproof_halo2::Error::Engine(::spillproof::Error::Invalid(Invalid::NotInTable { .. })) => {
+            spillproof_halo2::Error::Engine(::spillproof::Error::Invalid(Invalid::NotInTable)) => {
                 Self::ConstraintSystemFailure
             }
             spillproof_halo2::Error::Opening(error) if !is_engines(&error) => Self::Opening,

@@ -20,5 +20,9 @@ pub fn in_a_session(asking: &str, tests: &[&str]) {
     for test in tests {
         assert!(text.contains(&format!("{test} ... ok")), "{text}");
     }
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "something is left on disk");
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "something is left on disk"
+    );
 }

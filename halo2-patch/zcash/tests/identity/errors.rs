@@ -1,6 +1,5 @@
 //! Errors are stock's, keys go where they can, and a budget that is too small is refused with the one that works.
 
-use ff::Field as _;
 use proptest::prelude::*;
 
 use crate::drop_in::halo2 as ours;
@@ -34,14 +33,20 @@ fn refusals(instances: Vec<Vec<Vec<Fp>>>, broken: Broken) -> [String; 3] {
         let pk = stock_prove::keys(&params, &their_circuits[0]).unwrap();
         let mut circuits = their_circuits.clone();
         circuits[0].broken = broken;
-        format!("{:?}", stock_prove::prove_with(&params, &pk, &circuits, &instances, 1).unwrap_err())
+        format!(
+            "{:?}",
+            stock_prove::prove_with(&params, &pk, &circuits, &instances, 1).unwrap_err()
+        )
     };
     let made = || {
         let params = ours::poly::commitment::Params::<EqAffine>::new(K);
         let pk = our_prove::keys(&params, &our_circuits[0]).unwrap();
         let mut circuits = our_circuits.clone();
         circuits[0].broken = broken;
-        format!("{:?}", our_prove::prove_with(&params, &pk, &circuits, &instances, 1).unwrap_err())
+        format!(
+            "{:?}",
+            our_prove::prove_with(&params, &pk, &circuits, &instances, 1).unwrap_err()
+        )
     };
     [theirs, made(), in_session(of(16 << 20), made)]
 }
@@ -49,14 +54,20 @@ fn refusals(instances: Vec<Vec<Vec<Fp>>>, broken: Broken) -> [String; 3] {
 #[test]
 fn errors_of_a_proof_are_stocks() {
     let _turn = turn();
-    let shape = shape_with(1, |shape| shape.is_public && shape.permuted_inputs > 0 && !shape.lookups.is_empty());
+    let shape = shape_with(1, |shape| {
+        shape.is_public && shape.permuted_inputs > 0 && !shape.lookups.is_empty()
+    });
     let (circuits, _) = circuits(K, 1);
     let good = vec![circuits[0].instances::<Fp>()];
     let too_large = vec![vec![vec![Fp::one(); 1 << K]]];
     for (instances, broken, expected) in [
         (good.clone(), Broken::NotInTable, "ConstraintSystemFailure"),
         (good.clone(), Broken::Unassigned, "Synthesis"),
-        (good.clone(), Broken::BelowTheRows, "NotEnoughRowsAvailable { current_k: 6 }"),
+        (
+            good.clone(),
+            Broken::BelowTheRows,
+            "NotEnoughRowsAvailable { current_k: 6 }",
+        ),
         (Vec::new(), Broken::Nothing, "InvalidInstances"),
         (vec![Vec::new()], Broken::Nothing, "InvalidInstances"),
         (too_large, Broken::Nothing, "InstanceTooLarge"),
@@ -76,10 +87,16 @@ fn errors_of_keys_are_stocks() {
     our_circuits[0].rows = 1 << K;
     their_circuits[0].rows = 1 << K;
     for k in [K, 2] {
-        let theirs = stock_prove::keys(&stock::poly::commitment::Params::<EqAffine>::new(k), &their_circuits[0]);
+        let theirs = stock_prove::keys(
+            &stock::poly::commitment::Params::<EqAffine>::new(k),
+            &their_circuits[0],
+        );
         let theirs = format!("{:?}", theirs.unwrap_err());
         let made = || {
-            let made = our_prove::keys(&ours::poly::commitment::Params::<EqAffine>::new(k), &our_circuits[0]);
+            let made = our_prove::keys(
+                &ours::poly::commitment::Params::<EqAffine>::new(k),
+                &our_circuits[0],
+            );
             format!("{:?}", made.unwrap_err())
         };
         assert_eq!(made(), theirs);
@@ -90,12 +107,16 @@ fn errors_of_keys_are_stocks() {
 #[test]
 fn keys_in_memory_prove_in_a_session_and_keys_on_disk_are_refused_without_one() {
     let _turn = turn();
-    shape_with(20, |shape| !shape.lookups.is_empty() && shape.permuted_inputs > 0 && shape.gates.len() > 1);
+    shape_with(20, |shape| {
+        !shape.lookups.is_empty() && shape.permuted_inputs > 0 && shape.gates.len() > 1
+    });
     let expected = stocks::<EqAffine>(K, 2, 9).proof;
     let (circuits, _) = circuits(K, 2);
     let params = ours::poly::commitment::Params::<EqAffine>::new(K);
     let pk = our_prove::keys(&params, &circuits[0]).unwrap();
-    let made = in_session(of(16 << 20), || our_prove::prove(&params, &pk, &circuits, 9).unwrap());
+    let made = in_session(of(16 << 20), || {
+        our_prove::prove(&params, &pk, &circuits, 9).unwrap()
+    });
     assert!(made == expected);
 
     let dir = tempfile::tempdir().unwrap();
@@ -104,7 +125,9 @@ fn keys_in_memory_prove_in_a_session_and_keys_on_disk_are_refused_without_one() 
         let _current = session.install();
         our_prove::keys(&params, &circuits[0]).unwrap()
     };
-    let refused = our_prove::prove(&params, &pk, &circuits, 9).unwrap_err().to_string();
+    let refused = our_prove::prove(&params, &pk, &circuits, 9)
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("made in a session"), "{refused}");
     let _current = session.install();
     assert!(our_prove::prove(&params, &pk, &circuits, 9).unwrap() == expected);

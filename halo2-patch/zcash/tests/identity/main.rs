@@ -69,7 +69,11 @@ fn in_session<T>(builder: SessionBuilder, work: impl FnOnce() -> T) -> T {
     assert!(!active());
     assert_eq!(session.budget().held_bytes(), 0, "{:?}", session.budget());
     drop(session);
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "something is left on disk");
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "something is left on disk"
+    );
     result
 }
 
@@ -134,7 +138,11 @@ fn is_identical<C: Curve>(shape: u64, k: u32, count: usize) {
     Shape::set(shape);
     let expected = stocks::<C>(k, count, shape);
     assert_same(&ours::<C>(k, count, shape), &expected);
-    for builder in [of(64 << 20), of(16 << 20).threads(1), of(24 << 20).quotient_tile_rows(7)] {
+    for builder in [
+        of(64 << 20),
+        of(16 << 20).threads(1),
+        of(24 << 20).quotient_tile_rows(7),
+    ] {
         assert_same(&in_session(builder, || ours::<C>(k, count, shape)), &expected);
     }
 }
@@ -155,7 +163,11 @@ fn three_circuits_over_pallas() {
 fn full_size() {
     use std::time::Instant;
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    let (k, budget_mib, count) = (number("K", 14) as u32, number("BUDGET_MIB", 96), number("CIRCUITS", 1) as usize);
+    let (k, budget_mib, count) = (
+        number("K", 18) as u32,
+        number("BUDGET_MIB", 96),
+        number("CIRCUITS", 1) as usize,
+    );
     let is_alone = std::env::var("ALONE").is_ok();
     let _turn = turn();
     Shape::set(number("SHAPE", 3));
@@ -173,7 +185,12 @@ fn full_size() {
         let proof = drop_in::prove::prove(&params, &pk, &our_circuits, 1).unwrap();
         lap("proof", at);
         let at = Instant::now();
-        assert!(drop_in::prove::accepts(&params, pk.get_vk(), &our_circuits, &proof));
+        assert!(drop_in::prove::accepts(
+            &params,
+            pk.get_vk(),
+            &our_circuits,
+            &proof
+        ));
         lap("verification", at);
         (drop_in::prove::written(&params), proof)
     });
@@ -188,7 +205,12 @@ fn full_size() {
     let proof = stock::prove::prove(&params, &pk, &their_circuits, 1).unwrap();
     lap("stock's proof", at);
     let at = Instant::now();
-    assert!(stock::prove::accepts(&params, pk.get_vk(), &their_circuits, &proof));
+    assert!(stock::prove::accepts(
+        &params,
+        pk.get_vk(),
+        &their_circuits,
+        &proof
+    ));
     lap("stock's verification", at);
     assert!(proof == made.1);
 }

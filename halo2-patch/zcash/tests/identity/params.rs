@@ -139,7 +139,11 @@ fn damaged_parameters_are_refused_with_the_place() {
     assert!(refused(&bytes).contains("point 3 of g "), "{}", refused(&bytes));
     let mut bytes = stocks.clone();
     bytes[4 + 18 * 32..][..32].fill(0xff);
-    assert!(refused(&bytes).contains("point 2 of g_lagrange"), "{}", refused(&bytes));
+    assert!(
+        refused(&bytes).contains("point 2 of g_lagrange"),
+        "{}",
+        refused(&bytes)
+    );
     let last = stocks.len() - 32;
     let mut bytes = stocks.clone();
     bytes[last..].fill(0xff);
@@ -147,5 +151,9 @@ fn damaged_parameters_are_refused_with_the_place() {
     let mut bytes = stocks.clone();
     bytes[0] = 40;
     assert!(refused(&bytes).contains("k = 40"), "{}", refused(&bytes));
-    assert!(refused(&stocks[..last]).contains("fill whole buffer"), "{}", refused(&stocks[..last]));
+    assert!(
+        refused(&stocks[..last]).contains("fill whole buffer"),
+        "{}",
+        refused(&stocks[..last])
+    );
 }

@@ -3,7 +3,9 @@
 use ff::FromUniformBytes;
 
 use super::halo2::arithmetic::CurveAffine;
-use super::halo2::plonk::{create_proof, keygen_pk, keygen_vk, verify_proof, Error, ProvingKey, SingleVerifier, VerifyingKey};
+use super::halo2::plonk::{
+    create_proof, keygen_pk, keygen_vk, verify_proof, Error, ProvingKey, SingleVerifier, VerifyingKey,
+};
 use super::halo2::poly::commitment::Params;
 use super::halo2::transcript::{Blake2bRead, Blake2bWrite, Challenge255};
 use super::random::Random;
@@ -56,17 +58,35 @@ pub fn prove_with<C: Curve>(
     instances: &[Vec<Vec<C::Scalar>>],
     seed: u64,
 ) -> Result<Vec<u8>, Error> {
-    let columns: Vec<Vec<&[C::Scalar]>> = instances.iter().map(|of| of.iter().map(|column| &column[..]).collect()).collect();
+    let columns: Vec<Vec<&[C::Scalar]>> = instances
+        .iter()
+        .map(|of| of.iter().map(|column| &column[..]).collect())
+        .collect();
     let instances: Vec<&[&[C::Scalar]]> = columns.iter().map(|columns| &columns[..]).collect();
     let mut transcript = Blake2bWrite::<_, C, Challenge255<C>>::init(Vec::new());
-    create_proof(params, pk, circuits, &instances, Draws::new(seed), &mut transcript)?;
+    create_proof(
+        params,
+        pk,
+        circuits,
+        &instances,
+        Draws::new(seed),
+        &mut transcript,
+    )?;
     Ok(transcript.finalize())
 }
 
 /// Whether this crate's verifier accepts a proof.
-pub fn accepts<C: Curve>(params: &Params<C>, vk: &VerifyingKey<C>, circuits: &[Random], proof: &[u8]) -> bool {
+pub fn accepts<C: Curve>(
+    params: &Params<C>,
+    vk: &VerifyingKey<C>,
+    circuits: &[Random],
+    proof: &[u8],
+) -> bool {
     let instances: Vec<Vec<Vec<C::Scalar>>> = circuits.iter().map(Random::instances).collect();
-    let columns: Vec<Vec<&[C::Scalar]>> = instances.iter().map(|of| of.iter().map(|column| &column[..]).collect()).collect();
+    let columns: Vec<Vec<&[C::Scalar]>> = instances
+        .iter()
+        .map(|of| of.iter().map(|column| &column[..]).collect())
+        .collect();
     let instances: Vec<&[&[C::Scalar]]> = columns.iter().map(|columns| &columns[..]).collect();
     let strategy = SingleVerifier::new(params);
     let mut transcript = Blake2bRead::<_, C, Challenge255<C>>::init(proof);

@@ -4,7 +4,8 @@ use ff::PrimeField;
 
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner, Value};
 use super::halo2::plonk::{
-    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, Selector, TableColumn,
+    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance, Selector,
+    TableColumn,
 };
 use super::halo2::poly::Rotation;
 use crate::shape::{Broken, Shape, Values, ENTRIES, ROTATION};
@@ -60,7 +61,9 @@ impl Random {
         match shape.copied_from(row, column) {
             Some((row, column)) => self.input(shape, row, column),
             // Small values now and then.
-            None if self.values.bits(row, 50 + column as u64) % 4 == 0 => number(self.values.bits(row, column as u64) % 3),
+            None if self.values.bits(row, 50 + column as u64).is_multiple_of(4) => {
+                number(self.values.bits(row, column as u64) % 3)
+            }
             None => {
                 let value: F = number(self.values.bits(row, column as u64));
                 value.square() + number::<F>(self.values.bits(row, 20 + column as u64))
@@ -75,7 +78,10 @@ impl<F: PrimeField> Circuit<F> for Random {
 
     fn without_witnesses(&self) -> Self {
         let witnessed = false;
-        Self { witnessed, ..self.clone() }
+        Self {
+            witnessed,
+            ..self.clone()
+        }
     }
 
     fn configure(cs: &mut ConstraintSystem<F>) -> Config {
@@ -83,8 +89,12 @@ impl<F: PrimeField> Circuit<F> for Random {
         let inputs: Vec<_> = (0..shape.inputs).map(|_| cs.advice_column()).collect();
         let fixed: Vec<_> = (0..shape.fixed).map(|_| cs.fixed_column()).collect();
         let instance = shape.is_public.then(|| cs.instance_column());
-        inputs[..shape.permuted_inputs].iter().for_each(|column| cs.enable_equality(*column));
-        fixed[..shape.permuted_fixed].iter().for_each(|column| cs.enable_equality(*column));
+        inputs[..shape.permuted_inputs]
+            .iter()
+            .for_each(|column| cs.enable_equality(*column));
+        fixed[..shape.permuted_fixed]
+            .iter()
+            .for_each(|column| cs.enable_equality(*column));
         instance.iter().for_each(|column| cs.enable_equality(*column));
         let (mut outputs, mut simple) = (Vec::new(), Vec::new());
         for terms in &shape.gates {
@@ -160,10 +170,18 @@ impl<F: PrimeField> Circuit<F> for Random {
                 3 => Assigned::Rational(value.double(), number(2)),
                 _ => Assigned::Trivial(value),
             };
-            if self.witnessed { Value::known(fraction) } else { Value::unknown() }
+            if self.witnessed {
+                Value::known(fraction)
+            } else {
+                Value::unknown()
+            }
         };
         let inputs: Vec<Vec<F>> = (0..self.rows)
-            .map(|row| (0..shape.inputs).map(|column| self.input(shape, row, column)).collect())
+            .map(|row| {
+                (0..shape.inputs)
+                    .map(|column| self.input(shape, row, column))
+                    .collect()
+            })
             .collect();
         let fixed = |row: usize, column: usize| match row % 4 {
             1 => F::ZERO,
@@ -201,16 +219,25 @@ impl<F: PrimeField> Circuit<F> for Random {
                 for (gate, terms) in shape.gates.iter().enumerate() {
                     for row in (ROTATION..self.rows - ROTATION).filter(|row| (row + gate) % (gate + 2) != 0) {
                         let product = |term: &crate::shape::Term| {
-                            term.factors.iter().fold(number(term.coefficient), |product: F, factor| {
-                                product
-                                    * match factor.is_fixed {
-                                        true => fixed(row, factor.column),
-                                        false => inputs[(row as i32 + factor.rotation) as usize][factor.column],
-                                    }
-                            })
+                            term.factors
+                                .iter()
+                                .fold(number(term.coefficient), |product: F, factor| {
+                                    product
+                                        * match factor.is_fixed {
+                                            true => fixed(row, factor.column),
+                                            false => {
+                                                inputs[(row as i32 + factor.rotation) as usize][factor.column]
+                                            }
+                                        }
+                                })
                         };
                         let value = terms.iter().map(product).fold(F::ZERO, |sum, term| sum + term);
-                        region.assign_advice(|| "output", config.outputs[gate], row, || witness(value, row))?;
+                        region.assign_advice(
+                            || "output",
+                            config.outputs[gate],
+                            row,
+                            || witness(value, row),
+                        )?;
                         config.simple[gate].enable(&mut region, row)?;
                     }
                 }

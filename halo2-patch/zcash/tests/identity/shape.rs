@@ -16,7 +16,8 @@ pub struct Values(pub u64);
 impl Values {
     pub fn bits(self, row: usize, lane: u64) -> u64 {
         // SplitMix64.
-        let mut z = (self.0 ^ lane.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add((row as u64 + 1) << 32 | lane);
+        let mut z =
+            (self.0 ^ lane.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add((row as u64 + 1) << 32 | lane);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
@@ -113,7 +114,7 @@ impl Shape {
     /// Where an input's value comes from, if it is a copy: another row above, of a permuted column.
     pub fn copied_from(&self, row: usize, column: usize) -> Option<(usize, usize)> {
         let lane = 100 + column as u64;
-        let may = column < self.permuted_inputs && row > 0 && Values(11).bits(row, lane) % 3 == 0;
+        let may = column < self.permuted_inputs && row > 0 && Values(11).bits(row, lane).is_multiple_of(3);
         may.then(|| {
             let bits = Values(11).bits(row, lane + 1000) as usize;
             (bits % row, (bits >> 32) % self.permuted_inputs)
