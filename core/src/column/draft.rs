@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::frames::{DIGEST_BYTES, DryFile, Frames, PendingFrames, Run, memory_bytes};
 use super::reader::{JOB_ELEMENTS, check_cast, run_jobs};
 use super::tag::TagPlaces;
-use super::{Column, Element, Placement, Region, Workspace, scratch_frame_bytes};
+use super::{Column, Element, Placement, Region, SpareBits, Workspace, scratch_frame_bytes};
 use crate::Result;
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::dry::DryRun;
@@ -53,7 +53,12 @@ fn dry_frames<E: Element>(
 
 /// What the digests of a scratch column of `bytes` hold of a budget: none, where frames carry them.
 pub(crate) fn digests_bytes<E: Element>(bytes: u64, frame_bytes: u64) -> u64 {
-    let inside = TagPlaces::of::<E>(frame_bytes);
+    digests_beside(E::SPARE, bytes, frame_bytes)
+}
+
+/// [`digests_bytes`] of elements that leave these bits.
+pub(crate) fn digests_beside(spare: Option<SpareBits>, bytes: u64, frame_bytes: u64) -> u64 {
+    let inside = TagPlaces::in_bits(spare, frame_bytes);
     match inside.and_then(|places| places.beside_tail(frame_bytes as usize)) {
         Some(_) => 0,
         None => (bytes.div_ceil(frame_bytes) * DIGEST_BYTES as u64).next_multiple_of(PAGE_BYTES as u64),

@@ -68,7 +68,7 @@ pub use addressed::Addressed;
 pub use bundle::{Bundle, BundleWriter, Group};
 pub use cells::Cells;
 pub use container::{Container, ContainerWriter, SectionSpec};
-pub(crate) use draft::{Behind, SharedDraft, digests_bytes, writer_bytes};
+pub(crate) use draft::{Behind, SharedDraft, digests_beside, digests_bytes, writer_bytes};
 pub use draft::{Draft, Writer};
 pub(crate) use frames::memory_bytes;
 pub(crate) use in_place::InPlace;
@@ -77,7 +77,7 @@ pub use mapped::{Cell, Mapped};
 pub use reader::{Column, Reader};
 pub use region::{Region, ascending, descending};
 pub use residency::Residency;
-pub use spillproof_format::Element;
+pub use spillproof_format::{Element, SpareBits};
 pub use view::{MappedColumn, Plain};
 
 use std::sync::Arc;

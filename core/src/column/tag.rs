@@ -21,9 +21,9 @@
 //! | points of BLS12-381 | 3 of 384 | 256 |
 //! | bytes | 0 | none: digests in memory |
 
-use super::Element;
 use super::frames::DIGEST_BYTES;
 use super::seal::TAG_BYTES;
+use super::{Element, SpareBits};
 
 /// Bits of the shortest tag: nothing but chance finds a frame that fits one, once in 2^128.
 const TAG_BITS_MIN: usize = 128;
@@ -41,7 +41,12 @@ pub(super) struct TagPlaces {
 impl TagPlaces {
     /// The places in frames of `frame_bytes` with elements `E`; `None` where they leave too few bits.
     pub fn of<E: Element>(frame_bytes: u64) -> Option<Self> {
-        let spare = E::SPARE?;
+        Self::in_bits(E::SPARE, frame_bytes)
+    }
+
+    /// The places in frames of `frame_bytes` with elements that leave these bits.
+    pub fn in_bits(spare: Option<SpareBits>, frame_bytes: u64) -> Option<Self> {
+        let spare = spare?;
         let bits = 1 << spare.bits.min(8).checked_ilog2()?;
         let words = frame_bytes as usize / spare.word_bytes;
         let words = words.min(8 * DIGEST_BYTES / bits as usize);

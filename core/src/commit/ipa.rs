@@ -170,7 +170,7 @@ impl<P: Curve> Params<P> {
             left = rounds.two(&left, conversation)?;
         }
         let last = match workspace.is_dry() {
-            true => rounds.rehearse_tail(&left.points)?,
+            true => rounds.rehearse_tail(&left)?,
             false => {
                 let mut tail = workspace.run(|| Tail::new(&left))?;
                 drop(left);
@@ -377,11 +377,16 @@ impl<P: Curve> Rounds<'_, P> {
         Ok(())
     }
 
-    fn rehearse_tail(&self, points: &Column<Point<P>>) -> Result<P::ScalarField> {
+    fn rehearse_tail(&self, left: &Left<P>) -> Result<P::ScalarField> {
+        let Left { points, coefficients } = left;
         let workspace = points.workspace();
         let config = Tail::<P>::config(points.len());
-        let bytes = Tail::<P>::bytes(points.len()) + config.workspace_bytes::<P>();
-        let _held = workspace.hold(bytes, "opening")?;
+        let _held = workspace.hold(Tail::<P>::bytes(points.len()), "opening")?;
+        for bytes in [reader_bytes(points), reader_bytes(coefficients)] {
+            drop(workspace.hold(bytes, "column reader")?);
+        }
+        let kernel_bytes = config.workspace_bytes::<P>() + Tail::<P>::multiplier_bytes();
+        let _kernel = workspace.hold(kernel_bytes, "opening")?;
         workspace.passed(0, Work::additions(2.0 * config.cost::<P>(points.len())));
         Ok(P::ScalarField::ZERO)
     }
@@ -414,6 +419,21 @@ fn values_at<F: KernelField + Element>(point: F, low: &Column<F>, high: &Column<
     Ok([next(), next()])
 }
 
+/// A whole column, frame by frame, into as much memory.
+fn read_all<E: Element>(column: &Column<E>, out: &mut [E]) -> Result<()> {
+    let mut reader = column.read_ascending(column.frame_elements())?;
+    let mut done = 0;
+    while let Some(region) = reader.next_into(&mut out[done..])? {
+        done += region.len() as usize;
+    }
+    Ok(())
+}
+
+/// What [`read_all`] leases.
+fn reader_bytes<E: Element>(column: &Column<E>) -> u64 {
+    column.reader_bytes(column.frame_elements(), 2)
+}
+
 /// Points and coefficients of the last rounds, in memory.
 struct Tail<P: Curve> {
     points: LeasedVec<Point<P>>,
@@ -436,27 +456,30 @@ impl<P: Curve> Tail<P> {
         Multiplier::<P>::bytes_for_combinations(rayon::current_num_threads(), BLOCK_POINTS_MIN, 1)
     }
 
-    /// Without the sum's own.
+    /// Of points and coefficients.
     fn bytes(len: u64) -> u64 {
-        len * (Point::<P>::BYTES + <P::ScalarField as Element>::BYTES) as u64 + Self::multiplier_bytes()
+        len * (Point::<P>::BYTES + <P::ScalarField as Element>::BYTES) as u64
     }
 
     fn new(left: &Left<P>) -> Result<Self> {
         let Left { points, coefficients } = left;
         let (budget, len) = (&points.workspace().budget, points.len());
+        let mut in_memory = (
+            budget.vec(len as usize, Point::<P>::INFINITY, "opening")?,
+            budget.vec(len as usize, P::ScalarField::ZERO, "opening")?,
+        );
+        // Before the kernel's memory is taken: readers lease some too.
+        read_all(points, &mut in_memory.0)?;
+        read_all(coefficients, &mut in_memory.1)?;
         let (kernel_bytes, kernel) = leased_kernel(Self::config(len), budget)?;
-        let mut tail = Self {
-            points: budget.vec(len as usize, Point::<P>::INFINITY, "opening")?,
-            coefficients: budget.vec(len as usize, P::ScalarField::ZERO, "opening")?,
+        Ok(Self {
+            points: in_memory.0,
+            coefficients: in_memory.1,
             len: len as usize,
             kernel,
             multiplier: Multiplier::for_combinations(Backend::detect(), BLOCK_POINTS_MIN, 1),
             _leases: [kernel_bytes, budget.lease(Self::multiplier_bytes(), "opening")?],
-        };
-        let whole = Region::Span { start: 0, len };
-        points.read(whole, &mut tail.points)?;
-        coefficients.read(whole, &mut tail.coefficients)?;
-        Ok(tail)
+        })
     }
 
     /// Both sums of a round, and the values of both halves.

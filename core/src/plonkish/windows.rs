@@ -17,7 +17,8 @@ use super::evaluate::register_scalars;
 use super::program::Program;
 use crate::budget::{Budget, LeasedVec, PAGE_BYTES};
 use crate::column::{
-    Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, memory_bytes,
+    Column, Draft, Element, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Workspace, digests_bytes,
+    memory_bytes,
 };
 use crate::dry::Work;
 use crate::error::Invalid;
@@ -187,10 +188,10 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
         let frames = (self.rows * element_bytes).div_ceil(self.frame_bytes());
         let column_bytes = frames * self.frame_bytes();
         let in_memory = match placement {
-            Placement::Disk => 0,
+            Placement::Disk => digests_bytes::<F>(column_bytes, self.frame_bytes()),
             Placement::Memory => memory_bytes(frames, self.frame_bytes()),
             Placement::Auto if budget.keeps_column(column_bytes) => memory_bytes(frames, self.frame_bytes()),
-            Placement::Auto => 0,
+            Placement::Auto => digests_bytes::<F>(column_bytes, self.frame_bytes()),
         };
         let tile = pages(self.chunk * element_bytes);
         let output = (1 + WRITE_BUFFERS) * tile + in_memory;

@@ -8,7 +8,7 @@ use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
-use spillproof::column::{Column, Placement, Workspace, Writer};
+use spillproof::column::{Column, Element, Placement, Workspace, Writer};
 use spillproof::plonkish::{
     Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
 };
@@ -340,6 +340,7 @@ fn lanes_and_walks_are_for_threads_and_memory_that_are_there() {
         computed: vec![(0, 0); 2],
         registers: 20,
         frame_elements: 2048,
+        spare: Fr::SPARE,
     };
     let plan = |threads, log_n, bytes| with_threads(threads, move || QuotientPlan::new(&shape(log_n), bytes));
     for (threads, least, most) in [(1, 1, 1), (2, 1, 1), (4, 2, 2), (16, 4, 8)] {

@@ -13,7 +13,8 @@
 //! rows around a walk's stretch are read and transformed by it, too. One lane and one walk need least memory.
 //!
 //! Memory, in bytes, where c columns are read from coefficients in l lanes, e are computed, w walks go side by side, M is the number
-//! of cosets, t of them taken together, and d is what a scratch column keeps (its bytes, where it is in memory; else nothing):
+//! of cosets, t of them taken together, and d is what a scratch column keeps (its bytes, where it is in memory; else its digests, where frames do
+//! not carry them):
 //!
 //! ```text
 //! to the coset:    (t c + M - t) * d + l * 32 * (2 * n1 + (t > 1) * n1 + bands * band_rows) * width
@@ -29,7 +30,7 @@ use std::sync::Arc;
 
 use super::domain::{CosetDomain, Source};
 use crate::budget::{Budget, PAGE_BYTES};
-use crate::column::{Placement, SCRATCH_FRAME_BYTES, memory_bytes};
+use crate::column::{Placement, SCRATCH_FRAME_BYTES, SpareBits, digests_beside, memory_bytes};
 use crate::dry::{Job, Work};
 use crate::kernels::field::KernelField;
 use crate::plonkish::evaluate::register_scalars;
@@ -95,6 +96,8 @@ pub struct QuotientShape {
     pub registers: usize,
     /// Scalars in a frame of the columns that are read, the largest.
     pub frame_elements: u64,
+    /// Bits that scalars leave free: where they are too few for a frame's digest, digests are in memory.
+    pub spare: Option<SpareBits>,
 }
 
 impl QuotientShape {
@@ -128,6 +131,7 @@ impl QuotientShape {
             computed,
             registers: numerator.registers(),
             frame_elements,
+            spare: F::SPARE,
         }
     }
 }
@@ -581,7 +585,7 @@ impl QuotientPlan {
     fn kept(&self, bytes: u64, frame_bytes: u64, placement: Placement) -> u64 {
         match placement {
             Placement::Memory => memory_bytes(bytes / frame_bytes, frame_bytes),
-            Placement::Disk | Placement::Auto => 0,
+            Placement::Disk | Placement::Auto => digests_beside(self.shape.spare, bytes, frame_bytes),
         }
     }
 

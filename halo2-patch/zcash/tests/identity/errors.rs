@@ -134,7 +134,7 @@ fn keys_in_memory_prove_in_a_session_and_keys_on_disk_are_refused_without_one() 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn the_smallest_budget_works_and_a_smaller_one_is_refused(shape in any::<u64>(), count in 1..3usize) {
