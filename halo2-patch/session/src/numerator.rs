@@ -4,6 +4,9 @@
 //! Columns, by number: fixed columns, sigmas, then for each circuit its advice, its instances, its products, and for each
 //! lookup the permuted input, the permuted table and the product; then X itself, and `l_0`. The other indicators are `l_0`,
 //! rotated: row `n - t` is where the first row is `t` rows on.
+//!
+//! The quotient is linear in the numerator, so that of many circuits is made in groups of [`circuits_together`], by one program, and added up with
+//! powers of `y`: neither the program nor the columns that are read at a time grow with the circuits of a proof.
 
 use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::arguments::{
@@ -48,13 +51,33 @@ struct CircuitColumns {
     lookups: usize,
 }
 
-/// The program of a proof of `circuits` circuits, and the number of its columns without X and `l_0`, whose numbers follow.
+/// The numerator of a group of circuits.
+pub(crate) struct Numerator<F> {
+    pub program: Program<F>,
+    /// Columns without X and `l_0`, whose numbers follow.
+    pub columns: usize,
+    /// What is folded: a group before this one is multiplied by as many `y`.
+    pub constraints: usize,
+}
+
+/// In groups of how many circuits the quotient of `circuits` of them is made: what all groups read anew, fixed columns and sigmas, is at most a
+/// fifth of what a whole group reads.
+pub(crate) fn circuits_together<F>(cs: &ConstraintSystem<F>, circuits: usize) -> usize {
+    const OWN_PER_SHARED: usize = 4;
+    let shared = cs.fixed_columns + cs.permuted.len();
+    let own = cs.advice_columns() + cs.instance_columns + cs.permutation_products() + 3 * cs.lookups.len();
+    (OWN_PER_SHARED * shared)
+        .div_ceil(own.max(1))
+        .clamp(1, circuits.max(1))
+}
+
+/// That of a group of `circuits` circuits.
 pub(crate) fn numerator<F: KernelField>(
     cs: &ConstraintSystem<F>,
     delta: F,
     circuits: usize,
     challenges: &Challenges<F>,
-) -> (Program<F>, usize) {
+) -> Numerator<F> {
     let sigmas = cs.fixed_columns;
     let mut columns = sigmas + cs.permuted.len();
     let mut take = |count: usize| {
@@ -114,5 +137,9 @@ pub(crate) fn numerator<F: KernelField>(
         }
     }
     let folded = builder.fold(&constraints, challenges.y);
-    (builder.finish(&[folded]), columns)
+    Numerator {
+        program: builder.finish(&[folded]),
+        columns,
+        constraints: constraints.len(),
+    }
 }

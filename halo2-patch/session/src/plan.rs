@@ -23,7 +23,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::input::Values;
 use crate::keygen::{Assembly, Keygen};
-use crate::numerator::{Challenges, numerator};
+use crate::numerator::{Challenges, circuits_together, numerator};
 use crate::openings::Opening;
 use crate::protocol::{Blinded, Protocol, Randomness, Transcript};
 use crate::prover::{Committed, Prover};
@@ -150,10 +150,12 @@ impl<F: KernelField> Shape<F> {
         made.map(|(keygen, _)| keygen)
     }
 
-    /// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
+    /// The numerator of the quotient of one group of circuits, as a proof offers it to a second compute tier; its challenges are any.
     pub fn numerator(&self) -> Numerator<F> {
         let unknown = Challenges::unknown(self.cs.challenge_phases.len());
-        let (program, columns) = numerator(&self.cs, self.domain.delta, self.circuits, &unknown);
+        let together = circuits_together(&self.cs, self.circuits);
+        let numerator = numerator(&self.cs, self.domain.delta, together, &unknown);
+        let (program, columns) = (numerator.program, numerator.columns);
         // X and l_0 come behind the columns, as in the prover.
         let rows = |column: usize| match column.checked_sub(columns) {
             None => RowSource::Read,

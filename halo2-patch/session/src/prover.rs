@@ -24,7 +24,7 @@ use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::lookup as lookup_argument;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
-use spillproof::plonkish::{Builder, Program, Source, evaluate_rows, quotient, quotient_in_tiles};
+use spillproof::plonkish::{Builder, Source, evaluate_rows, quotient, quotient_in_tiles};
 use spillproof::step;
 use spillproof::stream::{Transform, linear_combination, ntt};
 
@@ -33,7 +33,7 @@ use crate::curve::{Config, Scalar, ScalarOf};
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::lower::Lowering;
-use crate::numerator::{Challenges, numerator};
+use crate::numerator::{Challenges, Numerator, circuits_together, numerator};
 use crate::openings::powers;
 use crate::order::{Evaluations, Lookup, Order, Polynomials};
 use crate::protocol::Blinded;
@@ -92,8 +92,6 @@ pub struct Committed<F = Scalar> {
 
 /// A permuted input and its table.
 type Pair<F> = [Blinded<F>; 2];
-/// Columns in the order of a program, and the program.
-type Columns<F> = (Vec<Column<F>>, Program<F>);
 
 /// A lookup whose product is still to be made: columns of values.
 struct Permuted<F> {
@@ -380,15 +378,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             kept.take_columns()
         } else {
             let _step = step!(self.workspace, "quotient");
-            let (columns, numerator) = self.numerator(circuits, challenges)?;
-            let mut sources: Vec<Source<'_, ScalarOf<C>>> =
-                columns.iter().map(Source::Coefficients).collect();
-            sources.extend([Source::Identity, Source::FirstLagrange]);
-            let cosets = &self.domain.cosets;
-            match self.quotient_tile_rows {
-                None => quotient(self.workspace, &sources, &numerator, cosets),
-                Some(rows) => quotient_in_tiles(self.workspace, &sources, &numerator, cosets, rows),
-            }?
+            self.pieces(circuits, challenges)?
         };
         let blinds = scalars(pieces.len(), self.rounds.protocol);
         let pieces = blinded(pieces, blinds);
@@ -398,13 +388,62 @@ impl<C: Curve> Prover<'_, '_, C> {
         Ok(pieces)
     }
 
-    /// The columns of coefficients that the numerator reads, in the order of its program, and the program.
-    fn numerator(
+    /// The pieces of h: those of each group of circuits, folded.
+    fn pieces(
         &self,
         circuits: &[Polynomials<ScalarOf<C>>],
         challenges: &Challenges<ScalarOf<C>>,
-    ) -> Result<Columns<ScalarOf<C>>> {
-        let (program, columns) = numerator(self.cs, self.domain.delta, circuits.len(), challenges);
+    ) -> Result<Vec<Column<ScalarOf<C>>>> {
+        let of = |circuits| numerator(self.cs, self.domain.delta, circuits, challenges);
+        let together = circuits_together(self.cs, circuits.len());
+        let whole = of(together);
+        let mut pieces: Option<Vec<Column<ScalarOf<C>>>> = None;
+        for circuits in circuits.chunks(together) {
+            let rest;
+            let numerator = match circuits.len() == together {
+                true => &whole,
+                false => {
+                    rest = of(circuits.len());
+                    &rest
+                }
+            };
+            let of_group = self.pieces_of_group(circuits, numerator)?;
+            pieces = Some(match pieces {
+                None => of_group,
+                Some(before) => {
+                    let factor = challenges.y.pow([numerator.constraints as u64]);
+                    let folded = |(before, piece): (&Column<ScalarOf<C>>, &Column<ScalarOf<C>>)| {
+                        linear_combination(&[(factor, before), (ScalarOf::<C>::ONE, piece)], Placement::Auto)
+                    };
+                    let folded = before.iter().zip(&of_group).map(folded);
+                    folded.collect::<spillproof::Result<_>>()?
+                }
+            });
+        }
+        match pieces {
+            Some(pieces) => Ok(pieces),
+            None => self.pieces_of_group(circuits, &of(0)),
+        }
+    }
+
+    fn pieces_of_group(
+        &self,
+        circuits: &[Polynomials<ScalarOf<C>>],
+        numerator: &Numerator<ScalarOf<C>>,
+    ) -> Result<Vec<Column<ScalarOf<C>>>> {
+        let columns = self.columns_of_group(circuits)?;
+        debug_assert_eq!(columns.len(), numerator.columns);
+        let mut sources: Vec<Source<'_, ScalarOf<C>>> = columns.iter().map(Source::Coefficients).collect();
+        sources.extend([Source::Identity, Source::FirstLagrange]);
+        let (program, cosets) = (&numerator.program, &self.domain.cosets);
+        Ok(match self.quotient_tile_rows {
+            None => quotient(self.workspace, &sources, program, cosets),
+            Some(rows) => quotient_in_tiles(self.workspace, &sources, program, cosets, rows),
+        }?)
+    }
+
+    /// The columns of coefficients that the numerator of these circuits reads, in the order of its program.
+    fn columns_of_group(&self, circuits: &[Polynomials<ScalarOf<C>>]) -> Result<Vec<Column<ScalarOf<C>>>> {
         let mut all = self.key.fixed_polynomials()?;
         all.extend(self.key.sigma_polynomials()?);
         for circuit in circuits {
@@ -414,8 +453,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             let committed = committed.chain(&circuit.products).chain(lookups);
             all.extend(committed.map(|poly| poly.column.clone()));
         }
-        debug_assert_eq!(all.len(), columns);
-        Ok((all, program))
+        Ok(all)
     }
 
     /// Evaluations, and the opening of everything.

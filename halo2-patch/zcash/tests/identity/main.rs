@@ -152,6 +152,12 @@ fn one_circuit_over_vesta() {
     is_identical::<EqAffine>(3, 7, 1);
 }
 
+/// The quotient is made in groups of circuits, of which the last one is smaller.
+#[test]
+fn eleven_circuits() {
+    is_identical::<EqAffine>(3, 6, 11);
+}
+
 #[test]
 fn three_circuits_over_pallas() {
     is_identical::<EpAffine>(5, 6, 3);
