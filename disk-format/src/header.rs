@@ -77,6 +77,8 @@ coded! {
         Srs = 3,
         /// A proving key: sections of field elements and bytes, told apart by label.
         ProvingKeyBundle = 4,
+        /// Parameters of inner-product commitments: G1 points in monomial and in Lagrange form, then w and u.
+        IpaParams = 5,
     }
 }
 

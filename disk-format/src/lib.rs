@@ -7,7 +7,7 @@
 //! - [`curve`]: the curves by their fields.
 //! - [`digest`]: each frame has a keyed digest bound to its place; one root over header and digests names the file.
 //! - [`element`]: values with a fixed number of bytes; [`native`]: field elements and points as checked bytes, the same as in the memory of arkworks and halo2curves.
-//! - [`srs`]: the sections of a KZG SRS.
+//! - [`srs`]: the sections of a KZG SRS; [`ipa`]: those of the parameters of inner-product commitments.
 //! - [`params_kzg`]: the files that halo2 users already have.
 //!
 //! `FORMAT.md`, beside this crate's manifest, describes the container to readers in other languages.
@@ -23,6 +23,7 @@ pub mod element;
 mod error;
 pub mod geometry;
 pub mod header;
+pub mod ipa;
 pub mod native;
 pub mod params_kzg;
 pub mod srs;

@@ -4,6 +4,7 @@
 //! - `column.spill`: 300 scalars (0, 1, then i^5 + 3i) in frames of 4096 bytes, three of them, the last one padded.
 //! - `srs_k6.spill`: an SRS for k = 6, with a secret that everyone knows. (The roots of unity of halo2curves and
 //!   arkworks are the same up to k = 5: a smaller one would not tell them apart.)
+//! - `ipa_k6.spill`: parameters over Vesta with small multiples of the generator instead of hashes: 2^64 + i^3 at i, then 3 and 5.
 //!
 //! `cargo test -p spillproof-format --test fixtures_v1 -- --ignored` writes them again; they must not change.
 
@@ -13,13 +14,14 @@ use std::path::PathBuf;
 
 use ark_bn254::{Fr, G1Affine, G2Affine};
 use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::Field;
+use ark_ff::{FftField, Field};
 use spillproof_format::native::{read_elements, read_point, write_elements, write_points};
 use spillproof_format::params_kzg::root_of_unity;
 use spillproof_format::*;
 
 const COLUMN_ROOT: &str = "45d703bec2cc57a4ae43572d6decb1b47e758f12ef1848012c894ed7a877a012";
 const SRS_ROOT: &str = "ceabb070d36623d001a8b213696ba83a9243e9032348c5180c70a238f05680c8";
+const IPA_ROOT: &str = "570b3e4bf8ae268da305dc962f92e9139c07c20b723c6402bfc861785448c69f";
 const SECRET: u64 = 1_234_567_890_123_456_789;
 
 fn fixture(name: &str) -> PathBuf {
@@ -123,6 +125,42 @@ fn srs() -> Vec<u8> {
     seal(header, &native)
 }
 
+/// g, g_lagrange, (w, u) for k = 6 over Vesta.
+fn ipa_points() -> [Vec<ark_vesta::Affine>; 3] {
+    use ark_vesta::{Affine, Fr};
+    let omega = Fr::TWO_ADIC_ROOT_OF_UNITY.pow([1 << (Fr::TWO_ADICITY - 6)]);
+    let scalar = |i: u64| Fr::from(1u128 << 64) + Fr::from(i).pow([3]);
+    let times = |scalar: Fr| (Affine::generator() * scalar).into_affine();
+    let lagrange = |j: u64| {
+        let root = omega.inverse().unwrap().pow([j]);
+        (0..64u64).map(|i| root.pow([i]) * scalar(i)).sum::<Fr>() / Fr::from(64u64)
+    };
+    [
+        (0..64).map(|i| times(scalar(i))).collect(),
+        (0..64).map(|j| times(lagrange(j))).collect(),
+        [3u64, 5].map(|i| times(Fr::from(i))).to_vec(),
+    ]
+}
+
+fn ipa() -> Vec<u8> {
+    let sections = ipa::sections(6).unwrap();
+    let header = Header::new(
+        Kind::IpaParams,
+        Curve::Vesta,
+        4096,
+        *b"fixture ipa k=6 ",
+        0,
+        &sections,
+    )
+    .unwrap();
+    let native = ipa_points().map(|points| {
+        let mut native = vec![0; 64 * points.len()];
+        write_points(&points, &mut native).unwrap();
+        native
+    });
+    seal(header, &native)
+}
+
 /// Opens a container in memory as a reader must: length, every digest, root.
 fn open(bytes: &[u8]) -> Header {
     let header = Header::decode_prefix(bytes).unwrap();
@@ -151,7 +189,11 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 #[ignore = "writes the fixtures; they are kept, and must not change"]
 fn regenerate() {
-    for (name, bytes) in [("column.spill", column()), ("srs_k6.spill", srs())] {
+    for (name, bytes) in [
+        ("column.spill", column()),
+        ("srs_k6.spill", srs()),
+        ("ipa_k6.spill", ipa()),
+    ] {
         println!("{name} {}", hex(&Header::decode_prefix(&bytes).unwrap().root));
         std::fs::write(fixture(name), bytes).unwrap();
     }
@@ -195,7 +237,26 @@ fn the_srs_reads() {
 }
 
 #[test]
+fn parameters_read() {
+    let bytes = std::fs::read(fixture("ipa_k6.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), IPA_ROOT);
+    let found = ipa::IpaParams::of(&header, Curve::Vesta).unwrap();
+    assert_eq!(found.k, 6);
+    for (section, expected) in [found.g, found.g_lagrange, found.pair]
+        .into_iter()
+        .zip(ipa_points())
+    {
+        for (i, point) in expected.iter().enumerate() {
+            let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
+            assert_eq!(read_point(&bytes[at..at + 64]), Ok(*point));
+        }
+    }
+}
+
+#[test]
 fn this_build_writes_the_same_bytes() {
     assert!(column() == std::fs::read(fixture("column.spill")).unwrap());
     assert!(srs() == std::fs::read(fixture("srs_k6.spill")).unwrap());
+    assert!(ipa() == std::fs::read(fixture("ipa_k6.spill")).unwrap());
 }

@@ -2,13 +2,14 @@
 //!
 //! [`Srs`] is the SRS: columns of G1 points in monomial and Lagrange form and the pair in G2; it is opened from a container,
 //! generated, or taken from columns. [`kzg`] commits to polynomials and opens them, [`multiopen`]
-//! many of them in one pass; [`ipa`] does so over points of any curve, without a setup. Points and scalars are arkworks', and, with the features
+//! many of them in one pass; [`ipa`] does so over points of any curve, without a setup, and has containers of its own. Points and scalars are arkworks', and, with the features
 //! `halo2curves` and `halo2curves-axiom`, columns hold those libraries' types as well: the bytes are the same.
 //!
 //! Architecture invariant: nothing in here knows a proof system.
 
 mod generate;
 pub mod ipa;
+mod ipa_file;
 pub mod kzg;
 pub mod multiopen;
 mod reading;
@@ -17,6 +18,7 @@ mod srs_check;
 mod srs_export;
 mod srs_import;
 mod srs_lagrange;
+mod weigh;
 
 pub use generate::{generate, generate_scratch};
 pub use multiopen::{Combination, divide_and_commit};

@@ -1,12 +1,10 @@
 //! From an SRS container to a halo2 `ParamsKZG` file, in any of its formats: the bytes that stock `write_custom` gives.
 //!
 //! Frames are checked by digest as they are read; points are encoded on all cores; the file is written beside, synced and
-//! renamed. A `ParamsKZG` file begins with four bytes, so nothing in it is aligned: bytes are packed into aligned buffers,
-//! and the padding of the last one is cut off at the end.
+//! renamed. A `ParamsKZG` file begins with four bytes, so nothing in it is aligned: bytes are packed into aligned buffers.
 //!
 //! Memory, all leased: two read buffers, a chunk of points and of encoded bytes, and three write buffers of 1 MiB.
 
-use std::collections::VecDeque;
 use std::path::Path;
 
 use ark_bn254::g1;
@@ -16,17 +14,12 @@ use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
 
 use super::srs::{G1, Srs};
 use super::srs_check::{SrsProgress, chunk_points};
-use crate::budget::Buffer;
 use crate::column::{Column, Workspace};
-use crate::storage::{File, Pending, Segment};
+use crate::storage::Packed;
 use crate::{Error, Result};
 
 /// Points that one core encodes at a time.
 const JOB_POINTS: usize = 1024;
-/// Bytes of a write buffer.
-const WRITE_BYTES: usize = 1 << 20;
-/// Transfers behind the encoder.
-const WRITES_BEHIND: usize = 2;
 
 /// Exports the SRS container `source` as the `ParamsKZG` file `target`, which appears only when it is whole. Gives k.
 ///
@@ -59,7 +52,7 @@ fn export_in_turn(
     let (monomial, lagrange) = (srs.monomial()?, srs.lagrange()?);
 
     let publish = workspace.storage.publish(target)?;
-    let mut out = Packed::new(workspace, publish.file())?;
+    let mut out = Packed::new(&workspace.budget, publish.file().clone())?;
     out.push(&layout.encode_k())?;
     for (region, column) in [(Region::G, monomial), (Region::GLagrange, lagrange)] {
         export_points(workspace, &layout, region, column, &mut out, progress)?;
@@ -68,7 +61,7 @@ fn export_in_turn(
     let bytes = &mut bytes[..2 * layout.point_bytes(Region::G2) as usize];
     encode_points(format, &srs.pair(), bytes).map_err(refuse)?;
     out.push(bytes)?;
-    out.finish(layout.file_bytes())?;
+    out.finish()?;
     publish.commit()?;
     Ok(srs.k())
 }
@@ -112,67 +105,4 @@ fn export_points(
         });
     }
     Ok(())
-}
-
-/// Bytes, one after the other, in aligned transfers.
-struct Packed<'a> {
-    workspace: &'a Workspace,
-    file: &'a File,
-    buffer: Buffer,
-    filled: usize,
-    offset: u64,
-    flying: VecDeque<Pending>,
-}
-
-impl<'a> Packed<'a> {
-    fn new(workspace: &'a Workspace, file: &'a File) -> Result<Self> {
-        let buffer = workspace.budget.buffer(WRITE_BYTES, "export")?;
-        Ok(Self {
-            workspace,
-            file,
-            buffer,
-            filled: 0,
-            offset: 0,
-            flying: VecDeque::new(),
-        })
-    }
-
-    fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
-        while !bytes.is_empty() {
-            let take = bytes.len().min(WRITE_BYTES - self.filled);
-            let (now, later) = bytes.split_at(take);
-            self.buffer[self.filled..self.filled + take].copy_from_slice(now);
-            self.filled += take;
-            bytes = later;
-            if self.filled == WRITE_BYTES {
-                let free = match self.flying.len() {
-                    WRITES_BEHIND.. => match self.flying.pop_front() {
-                        Some(oldest) => oldest.wait()?,
-                        None => self.workspace.budget.buffer(WRITE_BYTES, "export")?,
-                    },
-                    _ => self.workspace.budget.buffer(WRITE_BYTES, "export")?,
-                };
-                let full = std::mem::replace(&mut self.buffer, free);
-                let segment = Segment::new(self.offset, 0, WRITE_BYTES);
-                self.flying.push_back(self.file.write(full, [segment]));
-                self.offset += WRITE_BYTES as u64;
-                self.filled = 0;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes what is left, waits for all, and cuts the padding off.
-    fn finish(mut self, file_bytes: u64) -> Result<()> {
-        let padded = self.filled.next_multiple_of(4096);
-        self.buffer[self.filled..padded].fill(0);
-        let last = self
-            .file
-            .write(self.buffer, [Segment::new(self.offset, 0, padded)]);
-        for pending in self.flying {
-            pending.wait()?;
-        }
-        last.wait()?;
-        self.file.set_len(file_bytes)
-    }
 }

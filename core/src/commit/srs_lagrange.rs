@@ -13,16 +13,17 @@
 
 use std::path::Path;
 
-use ark_bn254::G2Affine;
+use ark_bn254::{G2Affine, g1};
 use spillproof_format::header::MAGIC;
 use spillproof_format::params_kzg::{Region, SerdeFormat, root_of_unity};
 use spillproof_format::srs::sections;
 use spillproof_format::{Curve, Kind, SRS_FRAME_BYTES_DEFAULT};
 
+use super::ipa_file::copy;
 use super::srs::{G1, Srs, lagrange_from_monomial};
-use super::srs_check::{SrsProgress, check_srs, chunk_points};
+use super::srs_check::{SrsProgress, check_srs};
 use super::srs_import::{Import, write_pair};
-use crate::column::{Column, ContainerWriter, Draft, Placement, Workspace, Writer};
+use crate::column::{Column, ContainerWriter, Placement, Workspace};
 use crate::error::Invalid;
 use crate::storage::Segment;
 use crate::{Error, Result};
@@ -81,7 +82,7 @@ pub fn add_lagrange(
             points_total: 1 << k,
         });
     })?;
-    let g_lagrange = copy(workspace, &transformed, writer.draft(1)?, &mut |_| ())?;
+    let g_lagrange = copy::<g1::Config>(workspace, &transformed, writer.draft(1)?, &mut |_| ())?;
     drop(transformed);
     let srs = Srs::from_columns(k, Some(g), Some(g_lagrange), pair)?;
     check_srs(workspace, &srs, progress).map_err(|error| match error {
@@ -134,7 +135,7 @@ impl Monomial {
         match self {
             Self::Container(srs) => {
                 let points = srs.monomial()?.prefix(count)?;
-                copy(workspace, &points, writer.draft(0)?, &mut |points| {
+                copy::<g1::Config>(workspace, &points, writer.draft(0)?, &mut |points| {
                     progress(SrsProgress {
                         phase: Region::G.name(),
                         points,
@@ -152,26 +153,4 @@ impl Monomial {
             Self::ParamsKzg(import) => import.pair(writer, 2),
         }
     }
-}
-
-/// Copies a column of points, a chunk at a time.
-fn copy(
-    workspace: &Workspace,
-    from: &Column<G1>,
-    to: Draft<G1>,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Column<G1>> {
-    let chunk = chunk_points(workspace, from.frame_elements()).min(from.len());
-    let mut points = workspace
-        .budget
-        .vec(chunk as usize, G1::INFINITY, "points being copied")?;
-    let mut reader = from.read_ascending(chunk)?;
-    let mut writer = Writer::new(to);
-    let mut done = 0;
-    while let Some(region) = reader.next_into(&mut points)? {
-        writer.push(&points[..region.len() as usize])?;
-        done += region.len();
-        progress(done);
-    }
-    writer.finish()
 }

@@ -58,6 +58,7 @@ pub use ::spillproof::column::Scratch;
 pub use ::spillproof::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
 };
+pub use params::{open_params, save_params, verify_params, SrsProgress};
 pub use plan::{plan, Plan, Rates, Shape};
 
 /// Name this in a program that must not be built without the drop-in.

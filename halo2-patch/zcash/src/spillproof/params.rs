@@ -1,19 +1,24 @@
-//! `Params` in a session: made and read into columns, and written from them, through fixed buffers. The bytes are stock's.
+//! `Params` in a session: made and read into columns, and written from them, through fixed buffers. The bytes are stock's. As containers they are
+//! opened in place, and checked.
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use ::spillproof::column::Placement;
+use ::spillproof::commit::ipa;
 use ::spillproof::commit::PointsInFlight;
+pub use ::spillproof::commit::SrsProgress;
+use ::spillproof::error::Invalid;
 use ::spillproof::kernels::curve::Point;
 use ::spillproof::stream::{group_ntt, Transform};
 use ::spillproof::Session;
 use ff::{Field, PrimeField};
 use pasta_curves::arithmetic::{CurveAffine, CurveExt};
 
-use super::bases::{Bases, Basis};
-use super::convert::{point, scalar, with_engine, Engine, Task};
+use super::bases::{of_engine, Bases, Basis};
+use super::convert::{foreign_point, point, scalar, with_engine, Engine, Task};
 use super::engine::session_over;
 use super::or_panic;
 use crate::arithmetic::parallelize;
@@ -47,7 +52,6 @@ impl<C: CurveAffine> Task<C> for New<'_> {
 
     fn run<P: Engine>(self) -> Self::Output {
         let (k, n, workspace) = (self.k, 1u64 << self.k, self.session.workspace());
-        let hash = |message: &[u8]| C::CurveExt::hash_to_curve(DOMAIN_PREFIX)(message).to_affine_vartime();
         let bases = workspace.run(|| {
             let _step = ::spillproof::step!(workspace, "parameters");
             let mut writer = Basis::<C, P>::writer(workspace, "g", n)?;
@@ -72,6 +76,11 @@ impl<C: CurveAffine> Task<C> for New<'_> {
             u: hash(&[2]),
         })
     }
+}
+
+/// The point that a message is hashed to.
+fn hash<C: CurveAffine>(message: &[u8]) -> C {
+    C::CurveExt::hash_to_curve(DOMAIN_PREFIX)(message).to_affine_vartime()
 }
 
 /// A primitive root of unity of order `2^k`, as upstream's domains have it.
@@ -240,4 +249,154 @@ pub(crate) fn write<C: CurveAffine, W: io::Write>(params: &Params<C>, writer: &m
         bases.for_each_chunk(&mut write)?;
     }
     write(&[params.w, params.u])
+}
+
+/// Opens a container of parameters in the current session. Nothing is copied: points stay in the file, which has to be there as long as the
+/// parameters are used. Frames are checked against their digests when they are read; [`verify_params`] checks the points themselves.
+///
+/// # Errors
+/// The engine's, as [`spillproof::Error`](::spillproof::Error) within the error: without a session, for a file that is no container of such
+/// parameters over `C`, or damaged.
+pub fn open_params<C: CurveAffine>(path: impl AsRef<Path>) -> io::Result<Params<C>> {
+    let (session, path) = (needed::<C>()?, path.as_ref());
+    with_engine::<C, _>(Open {
+        session: &session,
+        path,
+    })
+    .unwrap_or_else(|| Err(unknown()))
+}
+
+/// Writes parameters as a container, from wherever their points are. The file appears under its name when it is whole.
+///
+/// # Errors
+/// As [`open_params`]; those of writing the file.
+pub fn save_params<C: CurveAffine>(
+    params: &Params<C>,
+    path: impl AsRef<Path>,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> io::Result<()> {
+    let (session, path) = (needed::<C>()?, path.as_ref());
+    let save = Save {
+        session: &session,
+        params,
+        path,
+        progress,
+    };
+    with_engine::<C, _>(save).unwrap_or_else(|| Err(unknown()))
+}
+
+/// Checks a container of parameters: that `g`, `w` and `u` are upstream's generators (each is hashed again), and that `g_lagrange` is the Lagrange
+/// form of `g`. A file from any source that passes is one that `Params::new` would have made.
+///
+/// # Errors
+/// As [`open_params`]; [`Error::Format`](::spillproof::Error::Format) within the error for other points.
+pub fn verify_params<C: CurveAffine>(
+    path: impl AsRef<Path>,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> io::Result<()> {
+    let (session, path) = (needed::<C>()?, path.as_ref());
+    let verify = Verify {
+        session: &session,
+        path,
+        progress,
+    };
+    with_engine::<C, _>(verify).unwrap_or_else(|| Err(unknown()))
+}
+
+/// The current session, without which there are no containers.
+fn needed<C: CurveAffine>() -> io::Result<Arc<Session>> {
+    session_over::<C>()?.ok_or_else(|| {
+        io::Error::other(::spillproof::Error::from(Invalid::ProofSystem {
+            what: "a container of parameters",
+            reason: "it is opened and written in a session: install one".to_owned(),
+        }))
+    })
+}
+
+/// For a curve that the engine has not.
+fn unknown() -> io::Error {
+    io::Error::other(::spillproof::Error::from(Invalid::ProofSystem {
+        what: "a container of parameters",
+        reason: "the engine computes over Pallas and Vesta only".to_owned(),
+    }))
+}
+
+struct Open<'o> {
+    session: &'o Arc<Session>,
+    path: &'o Path,
+}
+
+impl<C: CurveAffine> Task<C> for Open<'_> {
+    type Output = io::Result<Params<C>>;
+
+    fn run<P: Engine>(self) -> Self::Output {
+        let opened = ipa::Params::<P>::open_container(self.session.workspace(), self.path);
+        let ipa::Params { g, g_lagrange, w, u } = opened.map_err(io::Error::other)?;
+        let n = g.len();
+        let [w, u] = [w, u].map(|affine| foreign_point::<P, C>(&Point::<P>::from_affine::<P>(&affine)));
+        let [g, g_lagrange] = [g, g_lagrange].map(|column| Bases::Disk(Basis::<C, P>::shared(column)));
+        Ok(Params {
+            k: n.ilog2(),
+            n,
+            g,
+            g_lagrange,
+            w,
+            u,
+        })
+    }
+}
+
+struct Save<'s, C: CurveAffine> {
+    session: &'s Arc<Session>,
+    params: &'s Params<C>,
+    path: &'s Path,
+    progress: &'s mut (dyn FnMut(SrsProgress) + Send),
+}
+
+impl<C: CurveAffine> Task<C> for Save<'_, C> {
+    type Output = io::Result<()>;
+
+    fn run<P: Engine>(self) -> Self::Output {
+        let workspace = self.session.workspace();
+        let Params {
+            g, g_lagrange, w, u, ..
+        } = self.params;
+        let params = of_engine::<C, P>(workspace, [g, g_lagrange], [w, u])?;
+        let saved = params.save(workspace, self.path, self.progress);
+        saved.map(|_| ()).map_err(io::Error::other)
+    }
+}
+
+struct Verify<'v> {
+    session: &'v Arc<Session>,
+    path: &'v Path,
+    progress: &'v mut (dyn FnMut(SrsProgress) + Send),
+}
+
+impl<C: CurveAffine> Task<C> for Verify<'_> {
+    type Output = io::Result<()>;
+
+    fn run<P: Engine>(self) -> Self::Output {
+        let Self {
+            session,
+            path,
+            progress,
+        } = self;
+        let workspace = session.workspace();
+        let mut verify = || {
+            let params = ipa::Params::<P>::open_container(workspace, path)?;
+            let pair = [1, 2].map(|number| point::<C, P>(&hash::<C>(&[number])).to_affine());
+            let mut chunk = Chunk::<C, P>::new(session, params.g.len())?;
+            let at_once = chunk.sums.len();
+            let mut make = |first: u64, made: &mut [Point<P>]| {
+                for (made, first) in made.chunks_mut(at_once).zip((first..).step_by(at_once)) {
+                    made.copy_from_slice(chunk.hashed(first, made.len()));
+                }
+            };
+            params.check_generators(workspace, pair, &mut make, progress)?;
+            drop(chunk);
+            params.check(workspace, scalar(&omega::<C>(params.g.len().ilog2())), progress)
+        };
+        verify().map_err(|error: ::spillproof::Error| io::Error::other(error))
+    }
 }
