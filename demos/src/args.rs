@@ -10,8 +10,9 @@ use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::Offload;
 
+use crate::failure::Failure;
 use crate::peers::Peer;
-use spillproof_circuits::{Kind, Scheme};
+use spillproof_circuits::{Kind, Scheme, System};
 
 /// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the rest lives on disk.
 #[derive(Debug, Parser)]
@@ -126,7 +127,7 @@ pub enum Command {
     Prove(Prove),
     /// Print the memory, bytes and seconds that keys and a proof of a built-in circuit will take, step by step.
     Plan(Plan),
-    /// Check a proof of a built-in circuit with the unmodified halo2-axiom.
+    /// Check a proof of a built-in circuit with the unmodified halo2.
     Verify(Verify),
     /// Prove and sum from disk and in memory, and compare; about a minute.
     Demo(Demo),
@@ -135,39 +136,46 @@ pub enum Command {
 /// Make, convert and check structured reference strings on disk.
 #[derive(Debug, Subcommand)]
 pub enum Srs {
-    /// Make an INSECURE one from a seed, for tests: the seed is enough to forge proofs.
+    /// Make an INSECURE one from a seed, for tests: the seed is enough to forge proofs. With --system zcash: compute the parameters of
+    /// halo2_proofs, which need no secret.
     Gen {
         /// The SRS is for 2^k rows.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=28))]
         k: u32,
-        /// The seed of the secret.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
+        /// The seed of the secret; 1 unless said.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Which parameters.
+        #[command(flatten)]
+        of: ParamsOf,
         /// The file to make.
         #[arg(long)]
         out: PathBuf,
     },
-    /// Read a ParamsKZG file of halo2; every point is checked, and the parts are checked against each other.
+    /// Read a file of halo2: ParamsKZG, or with --system zcash Params. Every point is checked, and the parts are checked against each other.
     Import {
-        /// The ParamsKZG file.
+        /// The file of parameters.
         file: PathBuf,
+        /// Which parameters.
+        #[command(flatten)]
+        of: ParamsOf,
         /// The file to make.
         #[arg(long)]
         out: PathBuf,
-        /// The format of its points; without it, the file's length decides.
+        /// The format of the points of ParamsKZG; without it, the file's length decides.
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
-    /// Write a ParamsKZG file, byte for byte as stock would.
+    /// Write a file of parameters, ParamsKZG or zcash's Params, byte for byte as stock would.
     Export {
         /// The SRS.
         file: PathBuf,
         /// The file to make.
         #[arg(long)]
         out: PathBuf,
-        /// The format of its points.
-        #[arg(long, value_enum, default_value_t = FormatName::Raw)]
-        format: FormatName,
+        /// The format of the points of ParamsKZG; raw unless said.
+        #[arg(long, value_enum)]
+        format: Option<FormatName>,
     },
     /// Compute the Lagrange points of an SRS from its monomial points, out of core, and write an SRS with both.
     Lagrange {
@@ -183,7 +191,8 @@ pub enum Srs {
         #[arg(long, value_enum)]
         format: Option<FormatName>,
     },
-    /// Check every frame of a file against its digest, and the parts of an SRS against each other.
+    /// Check every frame of a file against its digest, and the parts of an SRS against each other. The points of zcash's parameters are computed
+    /// again and compared.
     Verify {
         /// The file.
         file: PathBuf,
@@ -193,6 +202,42 @@ pub enum Srs {
         /// The file.
         file: PathBuf,
     },
+}
+
+/// The system of parameters, and the curve of their points.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ParamsOf {
+    /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products).
+    #[arg(long, value_enum, default_value_t = System::Axiom)]
+    pub system: System,
+    /// The curve of zcash's parameters; vesta unless said.
+    #[arg(long, value_enum)]
+    pub curve: Option<PastaName>,
+}
+
+impl ParamsOf {
+    /// The curve of zcash's parameters, if those are asked for.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for a curve of another system.
+    pub fn pasta(&self) -> Result<Option<PastaName>, Failure> {
+        match (self.system, self.curve) {
+            (System::Zcash, curve) => Ok(Some(curve.unwrap_or(PastaName::Vesta))),
+            (System::Axiom, None) => Ok(None),
+            (System::Axiom, Some(_)) => Err(Failure::Usage(
+                "--curve is for --system zcash: halo2-axiom has BN254 only".into(),
+            )),
+        }
+    }
+}
+
+/// The curves of zcash's halo2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PastaName {
+    /// The curve of orchard's commitments: `EqAffine`.
+    Vesta,
+    /// `EpAffine`.
+    Pallas,
 }
 
 /// A multi-scalar multiplication over bases on disk.
@@ -293,9 +338,56 @@ pub struct Shape {
     /// The circuit.
     #[arg(long, value_enum, default_value_t = Kind::Chain)]
     pub circuit: Kind,
-    /// The multi-opening argument.
-    #[arg(long, value_enum, default_value_t = Scheme::Shplonk)]
-    pub scheme: Scheme,
+    /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products over Vesta, without a setup).
+    #[arg(long, value_enum, default_value_t = System::Axiom)]
+    pub system: System,
+    /// The multi-opening argument of halo2-axiom; shplonk unless said.
+    #[arg(long, value_enum)]
+    pub scheme: Option<Scheme>,
+}
+
+impl Shape {
+    /// A circuit of a system, with its usual opening.
+    pub fn of(system: System, circuit: Kind, k: u32) -> Self {
+        Self {
+            k,
+            circuit,
+            system,
+            scheme: None,
+        }
+    }
+
+    /// The multi-opening argument of halo2-axiom.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme.unwrap_or(Scheme::Shplonk)
+    }
+
+    /// The name of the opening, in any system.
+    pub fn opening(&self) -> &'static str {
+        match (self.system, self.scheme()) {
+            (System::Zcash, _) => "ipa",
+            (System::Axiom, Scheme::Shplonk) => "shplonk",
+            (System::Axiom, Scheme::Gwc) => "gwc",
+        }
+    }
+
+    /// Refuses options that the system does not have.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`].
+    pub fn check(&self) -> Result<(), Failure> {
+        refuse(self.system, "--scheme", self.scheme.is_some())
+    }
+}
+
+/// Refuses an option of halo2-axiom where the system is another one.
+fn refuse(system: System, option: &str, is_given: bool) -> Result<(), Failure> {
+    match system {
+        System::Zcash if is_given => Err(Failure::Usage(format!(
+            "{option} is for --system axiom: leave it out, --system zcash has nothing of the kind"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Which circuit, from which seed.
@@ -307,12 +399,63 @@ pub struct Statement {
     /// The seed of the witness and of the prover's randomness.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// A ParamsKZG file (raw bytes), of this k; without it, an INSECURE one is made from --srs-seed.
+    /// The parameters of this k: a ParamsKZG file (raw bytes), without which an INSECURE one is made from --srs-seed; or, for zcash, a file of
+    /// Params, or a container of `spillproof srs`, without which they are computed.
     #[arg(long)]
     pub params: Option<PathBuf>,
+    /// The seed of the secret of an insecure SRS; 1 unless said.
+    #[arg(long)]
+    pub srs_seed: Option<u64>,
+}
+
+impl Statement {
+    /// A circuit with the witness of seed 1 and parameters that are made.
+    pub fn of(shape: Shape) -> Self {
+        Self {
+            shape,
+            seed: 1,
+            params: None,
+            srs_seed: None,
+        }
+    }
+
     /// The seed of the secret of an insecure SRS.
-    #[arg(long, default_value_t = 1)]
-    pub srs_seed: u64,
+    pub fn srs_seed(&self) -> u64 {
+        self.srs_seed.unwrap_or(1)
+    }
+
+    /// Refuses options that the system does not have.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`].
+    pub fn check(&self) -> Result<(), Failure> {
+        self.shape.check()?;
+        refuse(self.shape.system, "--srs-seed", self.srs_seed.is_some())
+    }
+}
+
+impl ProofOn {
+    /// Refuses GPUs where they have no part.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`].
+    pub fn check(&self, system: System) -> Result<(), Failure> {
+        refuse(system, "--gpu", self.gpu.gpu != Choice::Off)
+    }
+}
+
+impl Prove {
+    /// Refuses options that the system does not have.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`].
+    pub fn check(&self) -> Result<(), Failure> {
+        let system = self.statement.shape.system;
+        self.statement.check()?;
+        self.on.check(system)?;
+        let keeps_rounds = self.checkpoint.is_some() || self.checkpoint_key.is_some();
+        refuse(system, "--checkpoint", keeps_rounds)
+    }
 }
 
 /// Prove a built-in circuit.
@@ -349,7 +492,7 @@ pub struct Prove {
     pub svg: Option<PathBuf>,
 }
 
-/// Check a proof of a built-in circuit with the unmodified halo2-axiom.
+/// Check a proof of a built-in circuit with the unmodified halo2.
 #[derive(Debug, Clone, Args)]
 pub struct Verify {
     /// The statement.
@@ -389,6 +532,9 @@ pub struct Oom {
     /// Keys and a proof of this circuit; --memory is the limit on the whole process.
     #[arg(long, value_enum, conflicts_with = "log_n")]
     pub circuit: Option<Kind>,
+    /// The proof system of the circuit.
+    #[arg(long, value_enum, requires = "circuit", default_value_t = System::Axiom)]
+    pub system: System,
     /// 2^k rows of the circuit.
     #[arg(long, requires = "circuit", default_value_t = 20, value_parser = clap::value_parser!(u32).range(8..=26))]
     pub k: u32,
@@ -437,5 +583,26 @@ mod tests {
         assert!(parse("spillproof plan --k 8 --gpu all --vram 2GiB --pinned 1MiB --offload always").is_ok());
         assert!(parse("spillproof plan --k 8 --gpu first").is_err());
         assert!(parse(&format!("{proof} --no-session --gpu auto")).is_err());
+        assert!(parse("spillproof demo oom --system zcash --circuit chain --k 18").is_ok());
+    }
+
+    #[test]
+    fn options_of_another_system_are_refused() {
+        for (options, is_fine) in [
+            ("--system zcash", true),
+            ("--scheme gwc --srs-seed 2 --gpu auto --checkpoint d", true),
+            ("--system zcash --scheme gwc", false),
+            ("--system zcash --srs-seed 2", false),
+            ("--system zcash --gpu auto", false),
+            ("--system zcash --checkpoint d", false),
+            ("--system zcash --checkpoint-key f", false),
+        ] {
+            let line = format!("spillproof prove --k 8 --out p {options}");
+            let parsed = Arguments::try_parse_from(line.split_whitespace()).unwrap();
+            let Some(Command::Prove(prove)) = parsed.command else {
+                panic!("it is a proof");
+            };
+            assert_eq!(prove.check().is_ok(), is_fine, "{options}");
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! The errors of a run, and their exit codes.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use halo2_axiom::plonk;
 use halo2_axiom::spillproof::Unverified;
 use spillproof::budget::format_bytes;
 
@@ -28,7 +28,7 @@ pub enum Failure {
         /// The file.
         file: PathBuf,
         /// The system's error.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A file with the wrong content.
     #[error("{}: {details}", file.display())]
@@ -75,7 +75,7 @@ pub enum Failure {
 
 impl Failure {
     /// For a file that cannot be read or written.
-    pub fn file(file: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn file(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let file = file.into();
         move |source| Self::File { file, source }
     }
@@ -88,14 +88,19 @@ impl Failure {
         }
     }
 
-    /// For the drop-in, whose errors may contain the engine's.
-    pub fn drop_in(doing: &'static str) -> impl FnOnce(plonk::Error) -> Self {
-        move |error| match error {
-            plonk::Error::Transcript(error) => match error.downcast() {
-                Ok(engine) => Self::Engine(engine),
-                Err(other) => Self::halo2(doing)(other),
-            },
-            other => Self::halo2(doing)(other),
+    /// For an error of a drop-in's `Transcript` kind, which may be the engine's.
+    pub fn drop_in(doing: &'static str, error: io::Error) -> Self {
+        match error.downcast() {
+            Ok(engine) => Self::Engine(engine),
+            Err(other) => Self::halo2(doing)(other),
+        }
+    }
+
+    /// For a file that a drop-in reads or writes, whose errors may be the engine's.
+    pub fn of_file(file: &Path, error: io::Error) -> Self {
+        match error.downcast() {
+            Ok(engine) => Self::Engine(engine),
+            Err(other) => Self::file(file)(other),
         }
     }
 
@@ -150,8 +155,8 @@ impl Failure {
     }
 }
 
-fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn causes_are_told_once() {
-        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let missing = io::Error::from(io::ErrorKind::NotFound);
         let failure = Failure::file("/nowhere")(missing);
         assert_eq!(failure.explain(), "error: /nowhere\n  because: entity not found");
         let engine = spillproof::Error::Io {
@@ -169,7 +174,7 @@ mod tests {
             file: "x.srs".into(),
             offset: 4096,
             bytes: 8,
-            source: std::io::Error::from(std::io::ErrorKind::UnexpectedEof),
+            source: io::Error::from(io::ErrorKind::UnexpectedEof),
         };
         assert_eq!(Failure::from(engine).explain().lines().count(), 1);
     }
@@ -184,10 +189,13 @@ mod tests {
         };
         let needed = Some("--memory 12289KiB or more".to_owned());
         assert_eq!(flag(too_small()), needed);
-        let of_a_file = std::io::Error::other(too_small());
+        let of_a_file = io::Error::other(too_small());
         assert_eq!(Failure::file("x.srs")(of_a_file).flag(), needed);
-        let of_halo2 = plonk::Error::Transcript(std::io::Error::other(too_small()));
-        assert_eq!(Failure::drop_in("the proof")(of_halo2).flag(), needed);
+        let of_a_drop_in = || io::Error::other(too_small());
+        assert_eq!(Failure::drop_in("the proof", of_a_drop_in()).flag(), needed);
+        let file = Path::new("x.params");
+        assert_eq!(Failure::of_file(file, of_a_drop_in()).flag(), needed);
+        assert_eq!(Failure::of_file(file, io::ErrorKind::Other.into()).flag(), None);
         let over = spillproof::Error::OverBudget {
             what: "tile".into(),
             asked_bytes: 3 << 20,
@@ -199,7 +207,7 @@ mod tests {
         let full = spillproof::Error::File {
             operation: "create",
             file: "scratch".into(),
-            source: std::io::ErrorKind::StorageFull.into(),
+            source: io::ErrorKind::StorageFull.into(),
         };
         assert!(flag(full).is_some_and(|flag| flag.contains("--dir (SPILLPROOF_DIR)")));
         let mistake = spillproof::error::Invalid::Secret;

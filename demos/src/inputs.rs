@@ -11,7 +11,7 @@ use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::BigInt;
 use rayon::prelude::*;
 
-use spillproof_circuits::stock::rows::Values;
+use spillproof_circuits::axiom::stock::rows::Values;
 
 /// Points that share one `B_l`.
 pub const POINTS_PER_ROW: usize = 2048;

@@ -2,7 +2,7 @@
 //!
 //! - [`args`]: the command line; [`commands`]: one file for each command; [`run`]: a session, a recorder, a result.
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
-//! - [`output`]: files that a command writes.
+//! - [`systems`]: the proof systems, with the phases of keys, proof and verification; [`output`]: files that a command writes.
 //! - [`signals`]: what the program does before a signal ends it.
 //! - [`report`]: phases, memory curve, tables, pictures; [`failure`]: errors as a user sees them, and exit codes.
 
@@ -18,6 +18,7 @@ mod read_once;
 pub mod report;
 pub mod run;
 pub mod signals;
+pub mod systems;
 
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};

@@ -7,7 +7,8 @@ use super::BINARY;
 use super::gpu_support::{fake_device, last_value, under, with_devices, without_devices};
 use halo2_axiom::spillproof::{Session, Unverified};
 use serde_json::Value;
-use spillproof_circuits::{Kind, Scheme, dropin};
+use spillproof_circuits::axiom::dropin;
+use spillproof_circuits::{Kind, Scheme};
 use spillproof_fake_driver::Built;
 
 /// Runs an MSM, and gives its result.

@@ -12,7 +12,7 @@ use spillproof::Session;
 use spillproof::budget::{Budget, ByteSize};
 use spillproof::plan::{GRAIN_BYTES, Job, Offer, Phase, Plan, Rates};
 use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
-use spillproof_circuits::dropin::{proof, prover};
+use spillproof_circuits::axiom::dropin::{proof, prover};
 use spillproof_circuits::{Kind, Scheme};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 

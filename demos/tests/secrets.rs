@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use spillproof_circuits::dropin::halo2::halo2curves::bn256::Fr;
-use spillproof_circuits::dropin::halo2::halo2curves::ff::PrimeField;
-use spillproof_circuits::dropin::halo2::halo2curves::serde::SerdeObject;
-use spillproof_circuits::dropin::rows::Values;
+use spillproof_circuits::axiom::dropin::halo2::halo2curves::bn256::Fr;
+use spillproof_circuits::axiom::dropin::halo2::halo2curves::ff::PrimeField;
+use spillproof_circuits::axiom::dropin::halo2::halo2curves::serde::SerdeObject;
+use spillproof_circuits::axiom::dropin::rows::Values;
 
 use crate::{BINARY, Mounted, skipped};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use spillproof::budget::ByteSize;
-use spillproof_circuits::Kind;
+use spillproof_circuits::{Kind, System};
 use spillproof_cli::args::{Global, Statement, size};
 use spillproof_gpu::Choice;
 
@@ -27,7 +27,7 @@ pub struct Arguments {
 /// Tasks besides measuring.
 #[derive(Debug, Subcommand)]
 pub enum Task {
-    /// Prove a built-in circuit with the unmodified halo2-axiom, in memory.
+    /// Prove a built-in circuit with the unmodified halo2, in memory.
     Stock(Stock),
     /// Run a command, and draw its output line by line, with the time of each line, as an animated SVG.
     Record(Record),
@@ -103,6 +103,9 @@ pub struct Bench {
     /// Keys and proofs of these circuits in --memory (32 MiB), beside the unmodified prover without a limit on its memory.
     #[arg(long, value_delimiter = ',', value_enum, value_name = "CIRCUIT")]
     pub prove: Vec<Kind>,
+    /// The proof system of the circuits.
+    #[arg(long, value_enum, requires = "prove", default_value_t = System::Axiom)]
+    pub system: System,
     /// Circuits of 2^K rows each: several values show how time scales.
     #[arg(long, value_delimiter = ',', requires = "prove", default_value = "16", value_parser = clap::value_parser!(u32).range(8..=28))]
     pub k: Vec<u32>,
@@ -115,7 +118,7 @@ pub struct Bench {
     /// Measure also the unmodified prover with a swap file, under the limit of spillproof (usually takes root).
     #[arg(long, requires = "prove")]
     pub swap: bool,
-    /// A ParamsKZG file (raw bytes) for the proofs; without it, an INSECURE one is made for each K.
+    /// A file for the proofs, ParamsKZG (raw bytes) or zcash's Params; without it, one is made for each K (of KZG, an INSECURE one).
     #[arg(long, requires = "prove", value_name = "FILE")]
     pub params: Option<PathBuf>,
     /// Measure a GPU instead: its rates, then MSMs and transforms from disk with it, beside the processor's; auto is the first one.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use spillproof_cgroup_tests::{Group, SlowCores, cold, watched, watched_with};
-use spillproof_circuits::Kind;
+use spillproof_circuits::{Kind, System};
 use spillproof_cli::args::Global;
 use spillproof_cli::failure::Failure;
 use spillproof_cli::report::table::bytes;
@@ -76,6 +76,7 @@ pub struct Statement<'a> {
     pub dir: &'a Path,
     pub params: PathBuf,
     pub circuit: Kind,
+    pub system: System,
     pub k: u32,
     pub threads: usize,
 }
@@ -155,14 +156,21 @@ impl Statement<'_> {
     }
 
     fn words(&self) -> Vec<String> {
-        let name = clap::ValueEnum::to_possible_value(&self.circuit)
-            .map(|value| value.get_name().to_owned())
-            .unwrap_or_default();
+        let (circuit, system) = (name_of(&self.circuit), name_of(&self.system));
         let params = self.params.display().to_string();
         let k = self.k.to_string();
-        ["--circuit", &name, "--k", &k, "--params", &params]
-            .map(str::to_owned)
-            .to_vec()
+        [
+            "--circuit",
+            &circuit,
+            "--system",
+            &system,
+            "--k",
+            &k,
+            "--params",
+            &params,
+        ]
+        .map(str::to_owned)
+        .to_vec()
     }
 
     /// The program, its arguments, and the file of the proof; the parameters are evicted from the page cache.
@@ -208,6 +216,14 @@ impl Made {
         // A prover that failed has made none.
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+/// The name of a value on the command line.
+fn name_of(value: &impl clap::ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
 }
 
 fn failed(prover: Prover, said: &str) -> Failure {

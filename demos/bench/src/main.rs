@@ -6,7 +6,7 @@
 //! | [`kernels`] | MSM and NTT, in this process |
 //! | [`prover`] | keys and proofs, each in a process of its own: sizes, threads, the budget's curve, swap |
 //! | [`child`] | that process: its command line, its figures |
-//! | [`stock`] | a proof by the unmodified halo2-axiom, which `spillproof` itself has for verification only |
+//! | [`stock`] | a proof by an unmodified halo2, which `spillproof` itself has for verification only |
 //! | [`device`] | with `--gpu`: the rates of a device, and MSM and NTT with it, beside the processor's |
 //! | [`peers`] | halo2curves with assembly, which `spillproof` itself does not contain |
 //! | [`scaling`] | `spillproof-bench scaling`: keys and a proof on several numbers of cores, step by step |

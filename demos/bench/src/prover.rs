@@ -13,14 +13,14 @@ use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::plan::Rates;
 use spillproof_cgroup_tests::{Group, Keeper, Refusal, SwapFile, watched};
-use spillproof_circuits::{Kind, Scheme};
+use spillproof_circuits::{Kind, System};
 use spillproof_cli::args::Shape;
 use spillproof_cli::commands::oom::BESIDE_BUDGET_BYTES;
-use spillproof_cli::commands::plan::planned;
 use spillproof_cli::failure::Failure;
 use spillproof_cli::report::progress::Progress;
 use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
+use spillproof_cli::systems;
 
 use crate::args::Bench;
 use crate::child::{Limited, Prover, Statement, Taken, this_program};
@@ -35,6 +35,8 @@ const SWAP_PATIENCE: f64 = 20.0;
 pub struct Compared {
     /// The circuit.
     pub circuit: Kind,
+    /// Its proof system.
+    pub system: System,
     /// log2 of its rows.
     pub k: u32,
     /// Of both provers.
@@ -110,7 +112,7 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Compared>> {
     for &k in &args.k {
         let params = match &args.params {
             Some(file) => file.clone(),
-            None => bencher.dir.params(k)?,
+            None => bencher.dir.params(args.system, k)?,
         };
         for &circuit in &args.prove {
             for &threads in &cores {
@@ -119,6 +121,7 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Compared>> {
                     dir: &bencher.dir.path,
                     params: params.clone(),
                     circuit,
+                    system: args.system,
                     k,
                     threads,
                 };
@@ -137,7 +140,11 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Compared>> {
 impl Bencher<'_> {
     fn compare(&self, statement: &Statement<'_>) -> Result<Compared> {
         let Statement {
-            circuit, k, threads, ..
+            circuit,
+            system,
+            k,
+            threads,
+            ..
         } = *statement;
         let budget_bytes = self.session.budget().limit_bytes();
         let name = format!("{circuit:?} 2^{k}");
@@ -156,7 +163,7 @@ impl Bencher<'_> {
         let ours = self.point(Some(budget_bytes), &ours);
         let mut curve = Vec::new();
         if self.args.curve {
-            for budget in self.budgets(circuit, k, stock.peak_bytes)? {
+            for budget in self.budgets(&Shape::of(system, circuit, k), stock.peak_bytes)? {
                 let label = budget.map_or("all memory".into(), bytes);
                 let _line = Progress::start(&format!("{name}: budget {label}"));
                 let runs: Vec<Taken> = (0..self.args.runs)
@@ -174,6 +181,7 @@ impl Bencher<'_> {
         };
         Ok(Compared {
             circuit,
+            system,
             k,
             threads,
             keygen_ratio: ours.taken.keygen_seconds / stock.keygen_seconds,
@@ -196,13 +204,8 @@ impl Bencher<'_> {
     }
 
     /// From the smallest budget that works, doubled up to `most_bytes`; then all available memory.
-    fn budgets(&self, circuit: Kind, k: u32, most_bytes: u64) -> Result<Vec<Option<u64>>> {
-        let shape = Shape {
-            k,
-            circuit,
-            scheme: Scheme::Shplonk,
-        };
-        let plan = planned(&self.session, shape, &self.rates)?;
+    fn budgets(&self, shape: &Shape, most_bytes: u64) -> Result<Vec<Option<u64>>> {
+        let plan = systems::plan(&self.session, shape, &self.rates)?;
         let doubled = std::iter::successors(Some(plan.smallest_budget_bytes), |bytes| bytes.checked_mul(2));
         let below = doubled.take_while(|bytes| *bytes < most_bytes).map(Some);
         Ok(below.chain([None]).collect())
@@ -300,7 +303,11 @@ fn render(compared: &Compared) -> String {
     };
     let mut rows = vec![
         point(&compared.ours),
-        row("unmodified halo2-axiom 0.5.3".into(), stock, None),
+        row(
+            format!("unmodified {}", systems::stock_name(compared.system)),
+            stock,
+            None,
+        ),
     ];
     rows.extend(compared.curve.iter().map(point));
     let swap = compared.swap.as_ref();
@@ -335,9 +342,13 @@ impl Folder {
         })
     }
 
-    /// A file of INSECURE parameters.
-    pub fn params(&self, k: u32) -> Result<PathBuf> {
-        let _line = Progress::start(&format!("insecure parameters of 2^{k}"));
+    /// A file of parameters; of KZG, INSECURE ones.
+    pub fn params(&self, system: System, k: u32) -> Result<PathBuf> {
+        let _line = Progress::start(&format!("parameters of 2^{k}"));
+        let system = match system {
+            System::Axiom => "axiom",
+            System::Zcash => "zcash",
+        };
         let file = self.path.join(format!("{k}.params"));
         let srs = self.path.join(format!("{k}.srs"));
         let (k, srs_text, text) = (
@@ -346,7 +357,7 @@ impl Folder {
             file.display().to_string(),
         );
         for arguments in [
-            vec!["gen", "--k", &k, "--out", &srs_text],
+            vec!["gen", "--system", system, "--k", &k, "--out", &srs_text],
             vec!["export", &srs_text, "--out", &text],
         ] {
             let (program, arguments) = this_program(["spillproof", "srs"], arguments)?;

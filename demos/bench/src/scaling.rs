@@ -14,7 +14,7 @@ use std::thread;
 use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof_cgroup_tests::{Refusal, SlowCores};
-use spillproof_circuits::Kind;
+use spillproof_circuits::{Kind, System};
 use spillproof_cli::args::Global;
 use spillproof_cli::failure::Failure;
 use spillproof_cli::report::progress::Progress;
@@ -76,7 +76,7 @@ pub fn run(global: &Global, args: &Scaling) -> Result<()> {
     let (circuit, k) = (args.circuit, args.k);
     let params = match &args.params {
         Some(file) => file.clone(),
-        None => dir.params(k)?,
+        None => dir.params(System::Axiom, k)?,
     };
     let here = thread::available_parallelism().map_or(1, |cores| cores.get());
     let mut cores: Vec<usize> = args.cores.iter().map(|&cores| cores.into()).collect();
@@ -104,6 +104,7 @@ pub fn run(global: &Global, args: &Scaling) -> Result<()> {
             dir: &dir.path,
             params: params.clone(),
             circuit,
+            system: System::Axiom,
             k,
             threads: cores,
         };

@@ -14,8 +14,10 @@
 //!
 //! Every eighth `b` is assigned as a fraction, so that the prover's batch inversion has work to do.
 
-use super::halo2::circuit::{Cell, Layouter, SimpleFloorPlanner, Value};
-use super::halo2::halo2curves::bn256::Fr;
+use super::dialect::{
+    Fr, assign_advice, assign_fixed, associated_types, constrain_equal, constrain_instance, query_fixed,
+};
+use super::halo2::circuit::{Cell, Layouter, Value};
 use super::halo2::plonk::{Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Fixed, Instance};
 use super::halo2::poly::Rotation;
 use super::rows::{Builtin, Values, usable_rows};
@@ -102,8 +104,7 @@ impl Builtin for Chain {
 
 impl Circuit<Fr> for Chain {
     type Config = ChainConfig;
-    type FloorPlanner = SimpleFloorPlanner;
-    type Params = ();
+    associated_types!();
 
     fn without_witnesses(&self) -> Self {
         Self {
@@ -124,7 +125,7 @@ impl Circuit<Fr> for Chain {
         cs.create_gate("q_a a + q_b b + q_c c + q_ab a b + constant", |cells| {
             let [a, b, c] = advice.map(|column| cells.query_advice(column, Rotation::cur()));
             let [q_a, q_b, q_c, q_ab, constant] =
-                [q_a, q_b, q_c, q_ab, constant].map(|column| cells.query_fixed(column, Rotation::cur()));
+                [q_a, q_b, q_c, q_ab, constant].map(|column| query_fixed(cells, column));
             [q_a * a.clone() + q_b * b.clone() + q_c * c + q_ab * a * b + constant]
         });
         ChainConfig {
@@ -158,26 +159,22 @@ impl Circuit<Fr> for Chain {
                     } else {
                         Assigned::Trivial(step.b)
                     };
-                    let a = region
-                        .assign_advice(column_a, row, witness(Assigned::Trivial(step.a)))
-                        .cell();
-                    let b = region.assign_advice(column_b, row, witness(b_assigned)).cell();
-                    let c = region
-                        .assign_advice(column_c, row, witness(Assigned::Trivial(step.c)))
-                        .cell();
+                    let a = assign_advice(&mut region, column_a, row, witness(Assigned::Trivial(step.a)))?;
+                    let b = assign_advice(&mut region, column_b, row, witness(b_assigned))?;
+                    let c = assign_advice(&mut region, column_c, row, witness(Assigned::Trivial(step.c)))?;
 
-                    region.assign_fixed(config.q_c, row, -Fr::one());
+                    assign_fixed(&mut region, config.q_c, row, -Fr::one())?;
                     if step.multiplies {
-                        region.assign_fixed(config.q_ab, row, Fr::one());
+                        assign_fixed(&mut region, config.q_ab, row, Fr::one())?;
                     } else {
-                        region.assign_fixed(config.q_a, row, Fr::one());
-                        region.assign_fixed(config.q_b, row, Fr::one());
-                        region.assign_fixed(config.constant, row, Fr::one());
+                        assign_fixed(&mut region, config.q_a, row, Fr::one())?;
+                        assign_fixed(&mut region, config.q_b, row, Fr::one())?;
+                        assign_fixed(&mut region, config.constant, row, Fr::one())?;
                     }
                     if let Some((b_before, c_before)) = previous {
-                        region.constrain_equal(a, c_before);
+                        constrain_equal(&mut region, a, c_before)?;
                         if step.b_is_copied {
-                            region.constrain_equal(b, b_before);
+                            constrain_equal(&mut region, b, b_before)?;
                         }
                     }
                     previous = Some((b, c));
@@ -186,7 +183,7 @@ impl Circuit<Fr> for Chain {
             },
         )?;
         if let Some((_, c)) = output {
-            layouter.constrain_instance(c, config.instance, 0);
+            constrain_instance(&mut layouter, c, config.instance, 0)?;
         }
         Ok(())
     }

@@ -2,25 +2,44 @@
 //!
 //! | module | columns | what it loads |
 //! |---|---|---|
-//! | [`chain`](stock::chain) | 3 advice, 5 fixed, 4 permuted | the permutation argument |
-//! | [`wide`](stock::wide) | 96 advice, degree 5, 192 queries | the quotient, and the openings |
-//! | [`lookups`](stock::lookups) | 7 advice, 6 fixed, 4 lookups | the sorts and the grand products of the lookup argument |
+//! | [`chain`](axiom::stock::chain) | 3 advice, 5 fixed, 4 permuted | the permutation argument |
+//! | [`wide`](axiom::stock::wide) | 96 advice, degree 5, 192 queries | the quotient, and the openings |
+//! | [`lookups`](axiom::stock::lookups) | 7 advice, 6 fixed, 4 lookups | the sorts and the grand products of the lookup argument |
 //!
 //! Every circuit fills all usable rows of `2^k`, is a pure function of `(k, seed)`, and makes its values row by row:
 //! it holds no memory that grows with `k`, so that what a run needs is what its prover needs.
 //!
-//! A circuit is written once and compiled twice: each file names halo2 as `super::halo2` only. [`stock`] gives that
-//! name to the unmodified crate, [`dropin`] to the drop-in.
+//! A circuit is written once and compiled four times: each file names halo2 as `super::halo2` only, and the differences between releases as
+//! `super::dialect`. For halo2-axiom ([`axiom`]: KZG over BN254) and for zcash's halo2_proofs ([`zcash`]: inner products over Vesta) `stock` gives
+//! that name to the unmodified crate, `dropin` to the drop-in.
 //!
 //! A package of its own: provers take most of the time that the binary takes to build, and a change of a command does not
 //! build them again.
 
 #![warn(missing_docs)]
-// The circuits are compiled twice on purpose: for the drop-in and for stock.
+// The circuits are compiled several times on purpose: for the drop-ins and for the crates that they replace.
 #![allow(clippy::duplicate_mod)]
 
-pub mod dropin;
-pub mod stock;
+/// halo2-axiom: KZG over BN254.
+pub mod axiom {
+    pub mod dropin;
+    pub mod stock;
+}
+/// zcash's halo2_proofs: inner-product commitments over Vesta.
+pub mod zcash {
+    pub mod dropin;
+    pub mod stock;
+}
+
+/// The proof systems, each of which has a drop-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum System {
+    /// halo2-axiom: KZG over BN254.
+    Axiom,
+    /// zcash's halo2_proofs: inner-product commitments over Vesta.
+    Zcash,
+}
 
 /// The built-in circuits by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -34,7 +53,7 @@ pub enum Kind {
     Lookups,
 }
 
-/// The multi-opening argument of a proof.
+/// The multi-opening argument of a proof of halo2-axiom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {

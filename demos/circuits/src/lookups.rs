@@ -15,10 +15,10 @@
 //!
 //! Gates: `q * (word - low - 2^16 * high)` and `q * (sum(next) - sum - word * z)`. The sum in row 0 and in the last row are public.
 
-use super::halo2::circuit::{Layouter, SimpleFloorPlanner, Value};
-use super::halo2::halo2curves::bn256::Fr;
+use super::dialect::{Fr, assign_advice, associated_types, constrain_instance, lookup};
+use super::halo2::circuit::{Layouter, Value};
 use super::halo2::plonk::{
-    Advice, Circuit, Column, ConstraintSystem, Error, Expression, Instance, Selector, TableColumn,
+    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Instance, Selector, TableColumn,
 };
 use super::halo2::poly::Rotation;
 use super::rows::{Builtin, Values, usable_rows};
@@ -116,8 +116,7 @@ impl Builtin for Lookups {
 
 impl Circuit<Fr> for Lookups {
     type Config = LookupsConfig;
-    type FloorPlanner = SimpleFloorPlanner;
-    type Params = ();
+    associated_types!();
 
     fn without_witnesses(&self) -> Self {
         Self {
@@ -138,18 +137,18 @@ impl Circuit<Fr> for Lookups {
         cs.enable_equality(sum);
         cs.enable_equality(instance);
 
-        cs.lookup("low", |cells| {
+        lookup(cs, "low", |cells| {
             vec![(cells.query_advice(low, Rotation::cur()), range)]
         });
-        cs.lookup("high", |cells| {
+        lookup(cs, "high", |cells| {
             vec![(cells.query_advice(high, Rotation::cur()), range)]
         });
-        cs.lookup("xor", |cells| {
+        lookup(cs, "xor", |cells| {
             let active = cells.query_selector(active);
             let inputs = operands.map(|column| active.clone() * cells.query_advice(column, Rotation::cur()));
             inputs.into_iter().zip(xor).collect()
         });
-        cs.lookup("carried", |cells| {
+        lookup(cs, "carried", |cells| {
             let active = cells.query_selector(active);
             let x = cells.query_advice(operands[0], Rotation::cur());
             let y_before = cells.query_advice(operands[1], Rotation::prev());
@@ -192,7 +191,7 @@ impl Circuit<Fr> for Lookups {
                 for (row_index, row) in self.rows().enumerate() {
                     let witness = |value: Fr| {
                         if self.witnessed {
-                            Value::known(value)
+                            Value::known(Assigned::Trivial(value))
                         } else {
                             Value::unknown()
                         }
@@ -202,11 +201,9 @@ impl Circuit<Fr> for Lookups {
                         .into_iter()
                         .chain(config.operands);
                     for (column, value) in small.zip([row.low, row.high, row.word, x, y, z]) {
-                        region.assign_advice(column, row_index, witness(Fr::from(value)));
+                        assign_advice(&mut region, column, row_index, witness(Fr::from(value)))?;
                     }
-                    let sum = region
-                        .assign_advice(config.sum, row_index, witness(row.sum))
-                        .cell();
+                    let sum = assign_advice(&mut region, config.sum, row_index, witness(row.sum))?;
                     if row_index != last_row {
                         config.q.enable(&mut region, row_index)?;
                     }
@@ -219,8 +216,8 @@ impl Circuit<Fr> for Lookups {
             },
         )?;
         if let Some((first, last)) = ends {
-            layouter.constrain_instance(first, config.instance, 0);
-            layouter.constrain_instance(last, config.instance, 1);
+            constrain_instance(&mut layouter, first, config.instance, 0)?;
+            constrain_instance(&mut layouter, last, config.instance, 1)?;
         }
         Ok(())
     }

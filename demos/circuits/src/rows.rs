@@ -3,12 +3,11 @@
 //! Values are not random in any sense that matters to security: they are a hash of `(seed, row, lane)`, so that any row can be
 //! had without the rows before it, on any machine, with any number of threads.
 
-use super::halo2::halo2curves::bn256::Fr;
-use super::halo2::halo2curves::ff::FromUniformBytes;
+use super::dialect::{Fr, FromUniformBytes, Plain};
 use super::halo2::plonk::{Circuit, ConstraintSystem};
 
 /// A circuit that is determined by its size and a seed.
-pub trait Builtin: Circuit<Fr, Params = ()> + Clone {
+pub trait Builtin: Plain + Clone {
     /// The name on the command line.
     const NAME: &'static str;
 

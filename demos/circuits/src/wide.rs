@@ -9,9 +9,11 @@
 //!
 //! Row 0 is fresh; `s_0` of the last row is the public output.
 
-use super::halo2::circuit::{Layouter, SimpleFloorPlanner, Value};
-use super::halo2::halo2curves::bn256::Fr;
-use super::halo2::plonk::{Advice, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance};
+use super::dialect::{Fr, assign_advice, assign_fixed, associated_types, constrain_instance, query_fixed};
+use super::halo2::circuit::{Layouter, Value};
+use super::halo2::plonk::{
+    Advice, Assigned, Circuit, Column, ConstraintSystem, Error, Expression, Fixed, Instance,
+};
 use super::halo2::poly::Rotation;
 use super::rows::{Builtin, Values, usable_rows};
 
@@ -86,8 +88,7 @@ impl Builtin for Wide {
 
 impl Circuit<Fr> for Wide {
     type Config = WideConfig;
-    type FloorPlanner = SimpleFloorPlanner;
-    type Params = ();
+    associated_types!();
 
     fn without_witnesses(&self) -> Self {
         Self {
@@ -107,8 +108,8 @@ impl Circuit<Fr> for Wide {
         cs.create_gate("mix", |cells| {
             let now = state.map(|column| cells.query_advice(column, Rotation::cur()));
             let next = state.map(|column| cells.query_advice(column, Rotation::next()));
-            let q = cells.query_fixed(q, Rotation::cur());
-            let constant = cells.query_fixed(constant, Rotation::cur());
+            let q = query_fixed(cells, q);
+            let constant = query_fixed(cells, constant);
             (0..WIDTH)
                 .map(|j| {
                     let (near, far) = neighbours(j);
@@ -135,25 +136,25 @@ impl Circuit<Fr> for Wide {
                 for (row, (state, constant)) in self.states().enumerate() {
                     for (j, (column, value)) in config.state.iter().zip(state).enumerate() {
                         let value = if self.witnessed {
-                            Value::known(value)
+                            Value::known(Assigned::Trivial(value))
                         } else {
                             Value::unknown()
                         };
-                        let cell = region.assign_advice(*column, row, value).cell();
+                        let cell = assign_advice(&mut region, *column, row, value)?;
                         if j == 0 {
                             output = Some(cell);
                         }
                     }
-                    region.assign_fixed(config.constant, row, constant);
+                    assign_fixed(&mut region, config.constant, row, constant)?;
                     if row != last_row {
-                        region.assign_fixed(config.q, row, Fr::one());
+                        assign_fixed(&mut region, config.q, row, Fr::one())?;
                     }
                 }
                 Ok(output)
             },
         )?;
         if let Some(cell) = output {
-            layouter.constrain_instance(cell, config.instance, 0);
+            constrain_instance(&mut layouter, cell, config.instance, 0)?;
         }
         Ok(())
     }

@@ -7,14 +7,14 @@ use spillproof::Session;
 use spillproof::budget::ByteSize;
 
 use super::msm::{describe, msm_from_disk, points_to_disk, scalars_to_disk};
-use super::prove::{prove_phases, verify_phases};
 use crate::args::{Demo, Global, Shape, Statement};
 use crate::failure::Failure;
 use crate::peers::Peer;
 use crate::report::svg;
 use crate::report::table::bytes;
 use crate::run::{Result, Run, hex, put};
-use spillproof_circuits::{Kind, Scheme};
+use crate::systems;
+use spillproof_circuits::{Kind, System};
 
 /// The default budget: a third of the MSM's points and scalars.
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
@@ -56,16 +56,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
         session.dir().display(),
         session.storage().backend_name()
     ));
-    let statement = Statement {
-        shape: Shape {
-            k: demo.k,
-            circuit: Kind::Chain,
-            scheme: Scheme::Shplonk,
-        },
-        seed: 1,
-        params: None,
-        srs_seed: 1,
-    };
+    let statement = Statement::of(Shape::of(System::Axiom, Kind::Chain, demo.k));
 
     // The streamed work comes first, so that the curve shows its memory before the in-memory work.
     let n = 1u64 << MSM_LOG_N;
@@ -86,7 +77,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
     let msm_seconds = run.recorder.last_seconds();
     drop((bases, scalars));
     let guard = session.install();
-    let streamed = prove_phases(&mut run.recorder, &statement, ", session", &|| false)?;
+    let streamed = systems::prove(&mut run.recorder, &statement, ", session", &|| false)?;
     drop(guard);
     run.say(format_args!("  sum {:.32}...", describe(&point)));
     run.say(format_args!(
@@ -97,7 +88,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
 
     run.say("\nIn memory, without a budget:");
     let guard = Session::suspend();
-    let in_memory = prove_phases(&mut run.recorder, &statement, ", no session", &|| false)?;
+    let in_memory = systems::prove(&mut run.recorder, &statement, ", no session", &|| false)?;
     drop(guard);
     if streamed != in_memory {
         return Err(Failure::Different(
@@ -105,7 +96,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
         ));
     }
     run.say("  the same proof, byte for byte");
-    verify_phases(&mut run.recorder, &statement, &[&streamed])?;
+    systems::verify_by_stock(&mut run.recorder, &statement, &[&streamed])?;
     run.say("  the unmodified halo2-axiom 0.5.3 accepts it");
     let sum = run.recorder.phase("halo2-axiom: inputs", |_| {
         Ok::<_, Failure>(Peer::Halo2curves.load(1, n as usize))

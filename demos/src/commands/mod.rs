@@ -9,10 +9,9 @@ mod oom_proof;
 pub mod plan;
 mod plan_on_gpu;
 pub mod prove;
-mod shape;
 mod srs;
 
-use crate::args::{Arguments, Command, Which};
+use crate::args::{Arguments, Command, Shape, Which};
 use crate::run::Result;
 
 /// Runs a command.
@@ -27,7 +26,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
             None => demo::run(global, &demo),
             Some(Which::Oom(oom)) => match oom.circuit {
                 None => oom::run(global, oom.log_n),
-                Some(circuit) => oom_proof::run(global, circuit, oom.k),
+                Some(circuit) => oom_proof::run(global, &Shape::of(oom.system, circuit, oom.k)),
             },
         },
         Some(Command::Srs(command)) => srs::run(global, &command),

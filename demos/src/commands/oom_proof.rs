@@ -1,9 +1,12 @@
 //! `spillproof demo oom --circuit`: keys and a proof under a hard limit on the whole process, page cache counted.
 //!
-//! 1. The control: killed by the kernel. If not, the demonstration fails. It is the unmodified halo2-axiom, by `spillproof-bench` in the
+//! 1. The control: killed by the kernel. If not, the demonstration fails. It is the unmodified crate, by `spillproof-bench` in the
 //!    folder of this program; without that, the drop-in without a session, which runs upstream's own prover.
 //! 2. The drop-in in a session, in a group with the same limit: finishes.
 //! 3. The unmodified crate, without a limit, verifies that proof.
+//!
+//! Parameters of zcash's halo2 take the unmodified crate minutes of time and no secret, so all three read them from a file that is
+//! made first.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +15,24 @@ use spillproof::budget::ByteSize;
 use spillproof_cgroup_tests::Group;
 
 use super::oom::{BESIDE_BUDGET_BYTES, child, row};
-use super::prove::verify_phases;
+use super::srs;
 use crate::args::{Global, Shape, Statement};
 use crate::failure::Failure;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use spillproof_circuits::{Kind, Scheme};
+use crate::systems::{self, Verifier};
+use spillproof_circuits::{Kind, System};
 
 const LIMIT: ByteSize = ByteSize::Bytes(128 << 20);
 
 #[derive(Serialize)]
 struct Outcome {
     circuit: Kind,
+    system: System,
     k: u32,
     limit_bytes: u64,
     budget_bytes: u64,
-    control: &'static str,
+    control: String,
     control_is_killed: bool,
     control_seconds_until_killed: f64,
     peak_bytes: u64,
@@ -39,7 +44,10 @@ struct Outcome {
 ///
 /// # Errors
 /// [`Failure::Group`] without the right to set a limit, [`Failure::Demonstration`] for another outcome.
-pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
+pub fn run(global: &Global, shape: &Shape) -> Result<()> {
+    let Shape {
+        k, circuit, system, ..
+    } = *shape;
     let mut run = Run::start(global);
     let limit_bytes = global.memory.unwrap_or(LIMIT).resolve()?;
     let Some(budget_bytes) = limit_bytes
@@ -62,14 +70,37 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
     let proof_text = proof_file.display().to_string();
     let removed = Removed(&proof_file);
     let (k_text, budget) = (k.to_string(), budget_bytes.to_string());
-    let name = clap::ValueEnum::to_possible_value(&circuit)
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default();
-    let common = ["--circuit", &name, "--k", &k_text, "--out", &proof_text];
+    let (circuit_name, system_name) = (name(&circuit), name(&system));
+    let mut statement = Statement::of(*shape);
+    let params_file = scratch_file(global, "params");
+    let _removed = match system {
+        System::Axiom => None,
+        System::Zcash => {
+            let session = run.session(ByteSize::Auto)?;
+            run.recorder.phase("parameters to a file", |_| {
+                srs::write_params(&session, k, &params_file)
+            })?;
+            statement.params = Some(params_file.clone());
+            Some(Removed(&params_file))
+        }
+    };
+    let params_text = params_file.display().to_string();
+    let mut common = vec![
+        "--circuit",
+        &circuit_name,
+        "--system",
+        &system_name,
+        "--k",
+        &k_text,
+    ];
+    common.extend(["--out", &proof_text]);
+    if statement.params.is_some() {
+        common.extend(["--params", &params_text]);
+    }
 
     let group = Group::create(limit_bytes)?;
-    let control = Control::beside(&program);
-    let killed = child(&group, &control.program, &[control.task, &common].concat())?;
+    let control = Control::beside(&program, system);
+    let killed = child(&group, &control.program, &[control.task, &common[..]].concat())?;
     if !killed.is_oom_killed() {
         return Err(Failure::Demonstration(format!(
             "{} was not killed at {}: take a larger --k or a smaller --memory ({:?}, {})",
@@ -121,29 +152,20 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
 
     let proof = std::fs::read(&proof_file).map_err(Failure::file(&proof_file))?;
     drop(removed);
-    let statement = Statement {
-        shape: Shape {
-            k,
-            circuit,
-            scheme: Scheme::Shplonk,
-        },
-        seed: 1,
-        params: None,
-        srs_seed: 1,
-    };
-    verify_phases(&mut run.recorder, &statement, &[&proof])?;
+    systems::verify_by_stock(&mut run.recorder, &statement, &[&proof])?;
     run.say("3. the unmodified crate, without a limit: accepts that proof\n");
     let rows = [
-        row(control.name, Some(limit_bytes), &killed, "killed"),
+        row(&control.name, Some(limit_bytes), &killed, "killed"),
         row("spillproof", Some(limit_bytes), &proved, "proved, verified"),
     ];
     run.say(grid(&["", "limit", "peak", "seconds", "outcome"], &rows, usize::MAX).trim_end());
     let outcome = Outcome {
         circuit,
+        system,
         k,
         limit_bytes,
         budget_bytes,
-        control: control.name,
+        control: control.name.clone(),
         control_is_killed: true,
         control_seconds_until_killed: killed.seconds,
         peak_bytes: proved.figures.peak_bytes,
@@ -158,25 +180,36 @@ pub fn run(global: &Global, circuit: Kind, k: u32) -> Result<()> {
 struct Control {
     program: PathBuf,
     task: &'static [&'static str],
-    name: &'static str,
+    name: String,
 }
 
 impl Control {
-    fn beside(program: &Path) -> Self {
+    fn beside(program: &Path, system: System) -> Self {
         let bench = program.with_file_name("spillproof-bench");
         if bench.is_file() {
             return Self {
                 program: bench,
                 task: &["stock"],
-                name: "unmodified halo2-axiom 0.5.3",
+                name: format!("unmodified {}", systems::stock_name(system)),
             };
         }
         Self {
             program: program.to_owned(),
             task: &["prove", "--no-session"],
-            name: "halo2-axiom 0.5.3 without a session",
+            name: match system {
+                System::Axiom => systems::axiom::DropIn::NAME.to_owned(),
+                System::Zcash => systems::zcash::DropIn::NAME.to_owned(),
+            },
         }
     }
+}
+
+/// The name of a value on the command line.
+fn name(value: &impl clap::ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
 }
 
 fn scratch_file(global: &Global, what: &str) -> PathBuf {

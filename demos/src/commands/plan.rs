@@ -7,20 +7,21 @@ use spillproof::plan::{Plan, Rates, Step};
 
 use super::on_gpu::OnGpu;
 use super::plan_on_gpu::{self, OnGpus};
-use super::shape::halo2_shape;
 use crate::args::{self, Global, Shape};
 use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use spillproof_circuits::{Kind, Scheme};
+use crate::systems;
+use spillproof_circuits::{Kind, System};
 
 const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
 
 #[derive(Serialize)]
 struct Outcome {
     circuit: Kind,
+    system: System,
     k: u32,
-    scheme: Scheme,
+    scheme: &'static str,
     peak_bytes: u64,
     bytes_read: u64,
     bytes_written: u64,
@@ -36,12 +37,14 @@ struct Outcome {
 /// # Errors
 /// The engine's: a budget that is too small, with the smallest that works; of a GPU that was named and cannot be used.
 pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
+    let shape = &args.shape;
+    shape.check()?;
+    args.on.check(shape.system)?;
     let mut run = Run::start(global);
-    let shape = args.shape;
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = run.session(ByteSize::Auto)?;
     let rates = session.run(|| Rates::measure(session.workspace()))?;
-    let plan = planned(&session, shape, &rates)?;
+    let plan = systems::plan(&session, shape, &rates)?;
     let total = plan.of(None);
     run.say(render(&plan));
     let on_gpus = plan_on_gpu::planned(&gpu, &session, shape, &plan)?;
@@ -50,8 +53,9 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     }
     let outcome = Outcome {
         circuit: shape.circuit,
+        system: shape.system,
         k: shape.k,
-        scheme: shape.scheme,
+        scheme: shape.opening(),
         peak_bytes: total.peak_bytes,
         bytes_read: total.bytes_read,
         bytes_written: total.bytes_written,
@@ -69,25 +73,16 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn expect(session: &Session, shape: Shape, is_watched: bool) -> Result<()> {
+pub fn expect(session: &Session, shape: &Shape, is_watched: bool) -> Result<()> {
     let rates = match is_watched {
         true => session.run(|| Rates::measure(session.workspace()))?,
         false => Rates::default(),
     };
-    let plan = planned(session, shape, &rates)?;
+    let plan = systems::plan(session, shape, &rates)?;
     if is_watched {
         steps::expect(&plan);
     }
     Ok(())
-}
-
-/// The plan for a circuit within a session.
-///
-/// # Errors
-/// As [`run`].
-pub fn planned(session: &Session, shape: Shape, rates: &Rates) -> Result<Plan> {
-    let shape = halo2_shape(shape).keeping_rounds(session.checkpoints().is_some());
-    Ok(shape.plan(session.budget().limit_bytes(), session.threads(), rates)?)
 }
 
 fn render(plan: &Plan) -> String {

@@ -8,10 +8,10 @@ use spillproof_gpu::program::Way;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};
 
 use super::on_gpu::{OnGpu, Used};
-use super::shape::halo2_shape;
 use crate::args::Shape;
 use crate::report::table::{bytes, grid};
 use crate::run::Result;
+use crate::systems::axiom;
 
 const HEADINGS: [&str; 8] = [
     "jobs",
@@ -95,7 +95,7 @@ enum How {
 ///
 /// # Errors
 /// The engine's.
-pub fn planned(gpu: &OnGpu, session: &Session, shape: Shape, plan: &Plan) -> Result<Option<OnGpus>> {
+pub fn planned(gpu: &OnGpu, session: &Session, shape: &Shape, plan: &Plan) -> Result<Option<OnGpus>> {
     match gpu {
         OnGpu::Off => Ok(None),
         OnGpu::None(reason) => Ok(Some(OnGpus {
@@ -106,8 +106,8 @@ pub fn planned(gpu: &OnGpu, session: &Session, shape: Shape, plan: &Plan) -> Res
     }
 }
 
-fn on_tier(tier: &GpuTier, session: &Session, shape: Shape, plan: &Plan) -> Result<OnGpus> {
-    let numerator = halo2_shape(shape).numerator();
+fn on_tier(tier: &GpuTier, session: &Session, shape: &Shape, plan: &Plan) -> Result<OnGpus> {
+    let numerator = axiom::shape(shape).numerator();
     let (mut phases, mut offers) = (Vec::new(), Vec::new());
     for phase in [Phase::VerifyingKey, Phase::ProvingKey, Phase::Proof] {
         offers.extend(plan.of(Some(phase)).offers);

@@ -1,10 +1,9 @@
-//! `spillproof prove` and `spillproof verify`: the drop-in proves, within a session or without one; the unmodified crate verifies.
+//! `spillproof prove` and `spillproof verify`: a drop-in proves, within a session or without one; the unmodified crate verifies.
 
-use std::fs::{self, File};
-use std::io::{BufReader, IsTerminal};
+use std::fs;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use halo2_axiom::spillproof::Unverified;
 use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof::checkpoint::Checkpoints;
@@ -15,16 +14,17 @@ use super::plan;
 use crate::args::{Global, Prove, Shape, Statement, Verify};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::read_once::ReadOnce;
-use crate::report::{Recorder, html, steps, svg};
+use crate::report::{html, steps, svg};
 use crate::run::{Result, Run};
-use spillproof_circuits::{Kind, Scheme, dropin, stock};
+use crate::systems;
+use spillproof_circuits::{Kind, System};
 
 #[derive(Serialize)]
 struct Outcome {
     circuit: Kind,
+    system: System,
     k: u32,
-    scheme: Scheme,
+    scheme: &'static str,
     seed: u64,
     proof_bytes: usize,
     file: String,
@@ -36,11 +36,14 @@ struct Outcome {
 
 impl Outcome {
     fn of(statement: &Statement, proof: &[u8], file: &Path, gpu: Option<Used>) -> Self {
-        let Shape { k, circuit, scheme } = statement.shape;
+        let Shape {
+            k, circuit, system, ..
+        } = statement.shape;
         Self {
             circuit,
+            system,
             k,
-            scheme,
+            scheme: statement.shape.opening(),
             seed: statement.seed,
             proof_bytes: proof.len(),
             file: file.display().to_string(),
@@ -55,6 +58,7 @@ impl Outcome {
 /// # Errors
 /// The engine's and halo2's.
 pub fn prove(global: &Global, args: &Prove) -> Result<()> {
+    args.check()?;
     let mut run = Run::start(global);
     let create = |path: &Option<PathBuf>| path.as_deref().map(Output::create).transpose();
     let (out, svg_file) = (Output::create(&args.out)?, create(&args.svg)?);
@@ -74,12 +78,12 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     };
     if let Some(session) = &session {
         let is_watched = global.json || std::io::stderr().is_terminal();
-        plan::expect(session, args.statement.shape, is_watched)?;
+        plan::expect(session, &args.statement.shape, is_watched)?;
     }
     let guard = session
         .as_ref()
         .map_or_else(Session::suspend, |session| session.install());
-    let proof = prove_phases(&mut run.recorder, &args.statement, "", &|| gpu.took_part())?;
+    let proof = systems::prove(&mut run.recorder, &args.statement, "", &|| gpu.took_part())?;
     drop(guard);
     steps::forget();
     out.write(&proof)?;
@@ -113,7 +117,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         let mut facts = vec![
             ("circuit", format!("{:?}", outcome.circuit)),
             ("rows", format!("2^{}", outcome.k)),
-            ("opening", format!("{:?}", outcome.scheme)),
+            ("opening", outcome.scheme.to_owned()),
             ("proof", format!("{} bytes", outcome.proof_bytes)),
         ];
         if let Some(session) = &session {
@@ -130,120 +134,21 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     Ok(())
 }
 
-/// The prover itself verifies its proof.
-fn not_proved(error: halo2_axiom::plonk::Error) -> Failure {
-    match Unverified::of(&error) {
-        Some(unverified) if unverified.jobs + unverified.jobs_before > 0 => {
-            Failure::Unverified(unverified.reason.clone())
-        }
-        Some(unverified) => Failure::DoesNotVerify(unverified.clone()),
-        None => Failure::drop_in("the proof")(error),
-    }
-}
-
-/// The phases of a proof with the drop-in, in the current session; `suffix` is added to the phases' names. If a device took part,
-/// in the keys or in the proof, the proof is verified before it is returned.
-pub fn prove_phases(
-    recorder: &mut Recorder,
-    statement: &Statement,
-    suffix: &str,
-    a_device_took_part: &dyn Fn() -> bool,
-) -> Result<Vec<u8>> {
-    use dropin::{proof, prover};
-    let Shape { k, circuit, scheme } = statement.shape;
-    let seed = statement.seed;
-    let name = |phase: &str| format!("{phase}{suffix}");
-    let params = recorder.phase(&name("parameters"), |_| match &statement.params {
-        None => Ok(proof::insecure_params(k, statement.srs_seed)),
-        Some(path) => read_dropin(path, k),
-    })?;
-    let key = recorder.phase(&name("verifying key"), |_| {
-        proof::verifying_key(&params, circuit, k).map_err(Failure::drop_in("the verifying key"))
-    })?;
-    let key = recorder.phase(&name("proving key"), |_| {
-        prover::proving_key(&params, key, circuit, k).map_err(Failure::drop_in("the proving key"))
-    })?;
-    let proof = recorder.phase(&name("prove"), |_| {
-        prover::prove(&params, &key, circuit, k, seed, scheme).map_err(not_proved)
-    })?;
-    if a_device_took_part() {
-        recorder.phase(&name("verify"), |_| {
-            let instances = proof::instances(circuit, k, seed);
-            proof::verify(&params, key.get_vk(), &instances, &proof, scheme)
-                .map_err(|reason| Failure::Unverified(format!("{reason:?}")))
-        })?;
-    }
-    Ok(proof)
-}
-
 /// Verifies, with the unmodified crate alone.
 ///
 /// # Errors
 /// halo2's, for a proof that does not hold.
 pub fn verify(global: &Global, args: &Verify) -> Result<()> {
+    args.statement.check()?;
     let mut run = Run::start(global);
     let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
-    verify_phases(&mut run.recorder, &args.statement, &[&proof])?;
+    systems::verify_by_stock(&mut run.recorder, &args.statement, &[&proof])?;
     let outcome = Outcome::of(&args.statement, &proof, &args.proof, None);
     run.say(format_args!(
-        "{}: accepted by the unmodified halo2-axiom 0.5.3",
-        outcome.file
+        "{}: accepted by the unmodified {}",
+        outcome.file,
+        systems::stock_name(outcome.system)
     ));
     run.finish("verify", &outcome)?;
     Ok(())
-}
-
-/// The phases of verifying proofs of one statement with the unmodified crate: its own parameters, its own key.
-pub fn verify_phases(recorder: &mut Recorder, statement: &Statement, proofs: &[&[u8]]) -> Result<()> {
-    use stock::proof;
-    let Shape { k, circuit, scheme } = statement.shape;
-    let seed = statement.seed;
-    let (params, key) = recorder.phase("stock: parameters and key", |_| {
-        let params = stock_params(statement)?;
-        let key =
-            proof::verifying_key(&params, circuit, k).map_err(Failure::halo2("stock's verifying key"))?;
-        Ok::<_, Failure>((params, key))
-    })?;
-    recorder.phase("stock: verify", |_| {
-        let instances = proof::instances(circuit, k, seed);
-        proofs.iter().try_for_each(|proof| {
-            proof::verify(&params, &key, &instances, proof, scheme)
-                .map_err(Failure::halo2("the unmodified verifier refuses the proof"))
-        })
-    })
-}
-
-fn read_dropin(path: &Path, k: u32) -> Result<dropin::proof::Params> {
-    use halo2_axiom::poly::commitment::Params;
-    let file = open_params(path, k)?;
-    dropin::proof::Params::read(&mut ReadOnce::new(file)).map_err(Failure::file(path))
-}
-
-/// The parameters of a statement, for the unmodified crate.
-///
-/// # Errors
-/// [`Failure::File`] and [`Failure::Content`] for a file that is not theirs.
-pub fn stock_params(statement: &Statement) -> Result<stock::proof::Params> {
-    use stock_halo2_axiom::poly::commitment::Params;
-    let k = statement.shape.k;
-    let Some(path) = &statement.params else {
-        return Ok(stock::proof::insecure_params(k, statement.srs_seed));
-    };
-    let file = open_params(path, k)?;
-    stock::proof::Params::read(&mut BufReader::new(file)).map_err(Failure::file(path))
-}
-
-/// Stock's reader panics on a file that is too short, so the length is checked first.
-fn open_params(path: &Path, k: u32) -> Result<File> {
-    let file = File::open(path).map_err(Failure::file(path))?;
-    let bytes = file.metadata().map_err(Failure::file(path))?.len();
-    let expected = (1u64 << (k + 7)) + 260;
-    if bytes != expected {
-        let details = format!("{bytes} bytes; a ParamsKZG file of raw bytes for k = {k} has {expected}");
-        return Err(Failure::Content {
-            file: path.to_owned(),
-            details,
-        });
-    }
-    Ok(file)
 }

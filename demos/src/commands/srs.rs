@@ -1,19 +1,30 @@
-//! `spillproof srs`: structured reference strings on disk.
+//! `spillproof srs`: structured reference strings on disk, and the parameters of zcash's halo2, which are of no secret.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
+use halo2_proofs::arithmetic::CurveAffine;
+use halo2_proofs::pasta::{EpAffine, EqAffine};
+use halo2_proofs::poly::commitment::Params;
+use halo2_proofs::spillproof as of_zcash;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
+use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::column::Container;
 use spillproof::commit::{
     Scalar, SrsProgress, add_lagrange, export_params_kzg, generate, import_params_kzg, verify_srs,
 };
-use spillproof_format::Kind;
+use spillproof::storage::Packed;
 use spillproof_format::params_kzg::SerdeFormat;
+use spillproof_format::{Curve, Kind};
 
-use crate::args::{Global, Srs as Command};
+use crate::args::{FormatName, Global, ParamsOf, PastaName, Srs as Command};
+use crate::failure::Failure;
+use crate::read_once::ReadOnce;
 use crate::report::progress::Progress;
 use crate::report::table::bytes;
 use crate::run::{Result, Run, hex};
@@ -24,9 +35,14 @@ use crate::run::{Result, Run, hex};
 /// The engine's.
 pub fn run(global: &Global, command: &Command) -> Result<()> {
     match command {
-        Command::Gen { k, seed, out } => make(global, *k, *seed, out),
-        Command::Import { file, out, format } => import(global, file, out, format.map(Into::into)),
-        Command::Export { file, out, format } => export(global, file, out, (*format).into()),
+        Command::Gen { k, seed, of, out } => make(global, *k, *seed, of, out),
+        Command::Import {
+            file,
+            of,
+            out,
+            format,
+        } => import(global, file, of, out, *format),
+        Command::Export { file, out, format } => export(global, file, out, *format),
         Command::Lagrange { file, out, k, format } => lagrange(global, file, out, *k, format.map(Into::into)),
         Command::Verify { file } => verify(global, file),
         Command::Inspect { file } => inspect(global, file),
@@ -97,18 +113,28 @@ impl Contents {
     }
 }
 
-fn make(global: &Global, k: u32, seed: u64, out: &Path) -> Result<()> {
+fn make(global: &Global, k: u32, seed: Option<u64>, of: &ParamsOf, out: &Path) -> Result<()> {
+    let pasta = of.pasta()?;
+    if pasta.is_some() && seed.is_some() {
+        let reason = "--seed is for --system axiom: leave it out, zcash's parameters are of no secret";
+        return Err(Failure::Usage(reason.into()));
+    }
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    run.say("INSECURE: the seed is enough to forge proofs over this SRS; for tests and demonstrations only");
-    run.recorder.phase("generate", |progress| {
-        progress.length(2 << k);
-        session.run(|| {
-            generate(session.workspace(), out, k, secret(seed), |points| {
-                progress.at(points)
-            })
-        })
-    })?;
+    match pasta {
+        None => {
+            run.say("INSECURE: the seed is enough to forge proofs over this SRS; for tests and demonstrations only");
+            run.recorder.phase("generate", |progress| {
+                progress.length(2 << k);
+                session.run(|| {
+                    let secret = secret(seed.unwrap_or(1));
+                    generate(session.workspace(), out, k, secret, |points| progress.at(points))
+                })
+            })?;
+        }
+        Some(PastaName::Vesta) => compute::<EqAffine>(&mut run, &session, k, out)?,
+        Some(PastaName::Pallas) => compute::<EpAffine>(&mut run, &session, k, out)?,
+    }
     let contents = Contents::of(&Container::open(session.workspace(), out)?);
     contents.tell(&run);
     run.finish("srs gen", &contents)?;
@@ -123,38 +149,150 @@ pub fn secret(seed: u64) -> Scalar {
     ark_ff::PrimeField::from_le_bytes_mod_order(secret.to_repr().as_ref())
 }
 
-fn import(global: &Global, file: &Path, out: &Path, format: Option<SerdeFormat>) -> Result<()> {
+/// Computes zcash's parameters into a container.
+fn compute<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, k: u32, out: &Path) -> Result<()> {
+    let _current = session.install();
+    let params = run
+        .recorder
+        .phase("generate", |_| Ok::<_, Failure>(Params::<C>::new(k)))?;
+    save(run, &params, out)
+}
+
+fn save<C: CurveAffine>(run: &mut Run, params: &Params<C>, out: &Path) -> Result<()> {
+    run.recorder.phase("save", |progress| {
+        of_zcash::save_params(params, out, &mut |now| follow(progress, now))
+            .map_err(|error| Failure::of_file(out, error))
+    })
+}
+
+/// Reads zcash's parameters, as the unmodified crate writes them, and makes a container of them, which is checked.
+fn take<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, file: &Path, out: &Path) -> Result<()> {
+    let _current = session.install();
+    let params = run.recorder.phase("import", |_| {
+        let opened = File::open(file).map_err(Failure::file(file))?;
+        let mut reader = ReadOnce::new(opened);
+        let params = Params::<C>::read(&mut reader).map_err(|error| Failure::of_file(file, error))?;
+        match reader.read(&mut [0]).map_err(Failure::file(file))? {
+            0 => Ok(params),
+            _ => Err(Failure::Content {
+                file: file.to_owned(),
+                details: format!("bytes after parameters for k = {}", params.k()),
+            }),
+        }
+    })?;
+    save(run, &params, out)?;
+    check::<C>(run, out)
+}
+
+/// Checks a container of zcash's parameters.
+fn check<C: CurveAffine>(run: &mut Run, file: &Path) -> Result<()> {
+    run.recorder.phase("check the points", |progress| {
+        of_zcash::verify_params::<C>(file, &mut |now| follow(progress, now))
+            .map_err(|error| Failure::of_file(file, error))
+    })
+}
+
+/// Writes zcash's parameters over Vesta, as the unmodified crate reads them.
+///
+/// # Errors
+/// [`Failure::File`]; the engine's.
+pub fn write_params(session: &Arc<Session>, k: u32, file: &Path) -> Result<()> {
+    let _current = session.install();
+    write_to(session, &Params::<EqAffine>::new(k), file)
+}
+
+fn write_to<C: CurveAffine>(session: &Session, params: &Params<C>, file: &Path) -> Result<()> {
+    let publish = session.storage().publish(file)?;
+    let mut writer = Packed::new(session.budget(), publish.file().clone())?;
+    params
+        .write(&mut writer)
+        .map_err(|error| Failure::of_file(file, error))?;
+    writer.finish()?;
+    publish.commit()?;
+    Ok(())
+}
+
+fn import(global: &Global, file: &Path, of: &ParamsOf, out: &Path, format: Option<FormatName>) -> Result<()> {
+    let pasta = of.pasta()?;
+    if pasta.is_some() && format.is_some() {
+        return Err(no_format());
+    }
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    run.recorder.phase("import and check", |progress| {
-        session.run(|| {
-            import_params_kzg(session.workspace(), file, out, format, &mut |now| {
-                follow(progress, now)
-            })
-        })
-    })?;
+    match pasta {
+        None => {
+            run.recorder.phase("import and check", |progress| {
+                session.run(|| {
+                    let format = format.map(Into::into);
+                    import_params_kzg(session.workspace(), file, out, format, &mut |now| {
+                        follow(progress, now)
+                    })
+                })
+            })?;
+        }
+        Some(PastaName::Vesta) => take::<EqAffine>(&mut run, &session, file, out)?,
+        Some(PastaName::Pallas) => take::<EpAffine>(&mut run, &session, file, out)?,
+    }
     let contents = Contents::of(&Container::open(session.workspace(), out)?);
     contents.tell(&run);
     run.finish("srs import", &contents)?;
     Ok(())
 }
 
-fn export(global: &Global, file: &Path, out: &Path, format: SerdeFormat) -> Result<()> {
+/// A format of points, for parameters that have one only.
+fn no_format() -> Failure {
+    Failure::Usage("--format is for ParamsKZG: leave it out, zcash's parameters have one format".into())
+}
+
+/// The curve of a container of zcash's parameters; `None` for other containers.
+fn pasta_of(container: &Container) -> Option<PastaName> {
+    match (container.header().kind(), container.header().curve()) {
+        (Kind::IpaParams, Curve::Vesta) => Some(PastaName::Vesta),
+        (Kind::IpaParams, Curve::Pallas) => Some(PastaName::Pallas),
+        _ => None,
+    }
+}
+
+fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let k = run.recorder.phase("export", |progress| {
-        session.run(|| {
+    let pasta = pasta_of(&Container::open(session.workspace(), file)?);
+    let k = match pasta {
+        None => export_kzg(&mut run, &session, file, out, format)?,
+        Some(_) if format.is_some() => return Err(no_format()),
+        Some(PastaName::Vesta) => give::<EqAffine>(&mut run, &session, file, out)?,
+        Some(PastaName::Pallas) => give::<EpAffine>(&mut run, &session, file, out)?,
+    };
+    run.say(format_args!("{}: parameters for k = {k}", out.display()));
+    run.finish("srs export", &serde_json::json!({ "file": out, "k": k }))?;
+    Ok(())
+}
+
+fn export_kzg(
+    run: &mut Run,
+    session: &Arc<Session>,
+    file: &Path,
+    out: &Path,
+    format: Option<FormatName>,
+) -> Result<u32> {
+    let format = SerdeFormat::from(format.unwrap_or(FormatName::Raw));
+    run.recorder.phase("export", |progress| {
+        Ok(session.run(|| {
             export_params_kzg(session.workspace(), file, out, format, &mut |now| {
                 follow(progress, now)
             })
-        })
-    })?;
-    run.say(format_args!("{}: ParamsKZG, k = {k}, {format:?}", out.display()));
-    run.finish(
-        "srs export",
-        &serde_json::json!({ "file": out, "k": k, "format": format!("{format:?}") }),
-    )?;
-    Ok(())
+        })?)
+    })
+}
+
+/// Writes a container of zcash's parameters as the unmodified crate reads them.
+fn give<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, file: &Path, out: &Path) -> Result<u32> {
+    let _current = session.install();
+    run.recorder.phase("export", |_| {
+        let params = of_zcash::open_params::<C>(file).map_err(|error| Failure::of_file(file, error))?;
+        write_to(session, &params, out)?;
+        Ok(params.k())
+    })
 }
 
 fn lagrange(
@@ -196,6 +334,15 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
     })?;
     contents.tell(&run);
     run.say("every frame matches its digest");
+    let pasta = pasta_of(&Container::open(session.workspace(), file)?);
+    if let Some(pasta) = pasta {
+        let _current = session.install();
+        match pasta {
+            PastaName::Vesta => check::<EqAffine>(&mut run, file)?,
+            PastaName::Pallas => check::<EpAffine>(&mut run, file)?,
+        }
+        run.say("its points are halo2_proofs' generators (hashed again), and their Lagrange form (random combination)");
+    }
     if contents.kind == format!("{:?}", Kind::Srs) {
         run.recorder.phase("check the parts", |progress| {
             session.run(|| verify_srs(session.workspace(), file, &mut |now| follow(progress, now)))
@@ -222,7 +369,7 @@ mod tests {
     use spillproof::column::Workspace;
     use spillproof::commit::generate_scratch;
     use spillproof::storage::Storage;
-    use spillproof_circuits::stock::proof::insecure_params;
+    use spillproof_circuits::axiom::stock::proof::insecure_params;
     use stock_halo2_axiom::poly::commitment::ParamsProver;
 
     #[test]

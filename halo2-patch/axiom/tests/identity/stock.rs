@@ -8,6 +8,9 @@ pub use stock_halo2_axiom as halo2;
 #[path = "../../../../demos/circuits/src/chain.rs"]
 pub mod chain;
 #[rustfmt::skip]
+#[path = "../../../../demos/circuits/src/axiom/dialect.rs"]
+pub mod dialect;
+#[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/lookups.rs"]
 pub mod lookups;
 #[allow(dead_code)]

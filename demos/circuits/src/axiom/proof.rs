@@ -4,7 +4,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::any::Any;
-use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
+use super::dialect::Fr;
+use super::halo2::halo2curves::bn256::{Bn256, G1Affine};
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error, VerifyingKey, keygen_vk, verify_proof};
 use super::halo2::poly::commitment::ParamsProver;
 use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
@@ -79,4 +80,18 @@ pub fn verify(
             &mut transcript,
         ),
     }
+}
+
+/// Checks all constraints of a circuit one by one, against the public inputs `instances`.
+#[cfg(test)]
+pub(super) fn mock(
+    kind: Kind,
+    k: u32,
+    seed: u64,
+    instances: Vec<Vec<Fr>>,
+) -> Result<(), Vec<super::halo2::dev::VerifyFailure>> {
+    use super::halo2::dev::MockProver;
+    MockProver::run(k, &Any::new(kind, k, seed), instances)
+        .unwrap_or_else(|error| panic!("synthesis: {error:?}"))
+        .verify()
 }

@@ -2,8 +2,8 @@
 //! build. The parameter of `configure_with_params` is the kind of the circuit.
 
 use super::chain::Chain;
+use super::dialect::Fr;
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
-use super::halo2::halo2curves::bn256::Fr;
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
 use super::lookups::Lookups;
 use super::rows::Builtin;

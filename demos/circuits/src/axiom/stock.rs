@@ -1,23 +1,28 @@
-//! The circuits over unmodified `halo2-axiom`.
+//! The circuits over the unmodified `halo2-axiom`.
 
 pub use stock_halo2_axiom as halo2;
 
 #[path = "any.rs"]
 pub mod any;
-#[path = "chain.rs"]
+#[path = "../chain.rs"]
 pub mod chain;
-#[path = "lookups.rs"]
+#[path = "dialect.rs"]
+pub mod dialect;
+#[path = "../lookups.rs"]
 pub mod lookups;
 #[path = "proof.rs"]
 pub mod proof;
 #[cfg(feature = "stock-prover")]
 #[path = "prover.rs"]
 pub mod prover;
-#[path = "rows.rs"]
+#[path = "../rows.rs"]
 pub mod rows;
-#[path = "wide.rs"]
+#[path = "../wide.rs"]
 pub mod wide;
 
+#[cfg(test)]
+#[path = "../tests.rs"]
+mod satisfied;
 #[cfg(all(test, feature = "stock-prover"))]
 #[path = "tests.rs"]
 mod tests;

@@ -7,7 +7,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::any::Any;
-use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
+use super::dialect::Fr;
+use super::halo2::halo2curves::bn256::{Bn256, G1Affine};
 use super::halo2::plonk::{Error, ProvingKey, create_proof, keygen_pk};
 use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
 use super::halo2::transcript::{Blake2bWrite, TranscriptWriterBuffer};

@@ -1,0 +1,27 @@
+//! The circuits over the drop-in for halo2-axiom: within a session it proves out of core, without one it is stock.
+
+pub use halo2_axiom as halo2;
+
+#[path = "any.rs"]
+pub mod any;
+#[path = "../chain.rs"]
+pub mod chain;
+#[path = "dialect.rs"]
+pub mod dialect;
+#[path = "../lookups.rs"]
+pub mod lookups;
+#[path = "proof.rs"]
+pub mod proof;
+#[path = "prover.rs"]
+pub mod prover;
+#[path = "../rows.rs"]
+pub mod rows;
+#[path = "../wide.rs"]
+pub mod wide;
+
+#[cfg(test)]
+#[path = "../tests.rs"]
+mod satisfied;
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

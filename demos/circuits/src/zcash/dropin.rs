@@ -1,0 +1,27 @@
+//! The circuits over the drop-in for zcash's halo2_proofs.
+
+pub use halo2_proofs as halo2;
+
+#[path = "by_kind.rs"]
+mod by_kind;
+#[path = "../chain.rs"]
+pub mod chain;
+#[path = "dialect.rs"]
+pub mod dialect;
+#[path = "../lookups.rs"]
+pub mod lookups;
+#[path = "proof.rs"]
+pub mod proof;
+#[path = "prover.rs"]
+pub mod prover;
+#[path = "../rows.rs"]
+pub mod rows;
+#[path = "../wide.rs"]
+pub mod wide;
+
+#[cfg(test)]
+#[path = "../tests.rs"]
+mod satisfied;
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+//! Parameters, verifying keys and verification for the built-in circuits, by name, over Vesta.
+
+use super::by_kind::with_circuit;
+use super::dialect::Fr;
+use super::halo2::pasta::EqAffine;
+use super::halo2::plonk::{
+    Circuit, ConstraintSystem, Error, SingleVerifier, VerifyingKey, keygen_vk, verify_proof,
+};
+use super::halo2::poly::commitment;
+use super::halo2::transcript::{Blake2bRead, Challenge255};
+use super::rows::Builtin;
+use crate::Kind;
+
+/// The curve of commitments, whose scalars are the circuits' values.
+pub type Curve = EqAffine;
+/// The parameters.
+pub type Params = commitment::Params<Curve>;
+/// The key of a verifier.
+pub type VerifierKey = VerifyingKey<Curve>;
+
+pub(super) type Challenge = Challenge255<Curve>;
+
+/// The columns and constraints of a circuit, with selectors as they were written.
+pub fn constraint_system(kind: Kind) -> ConstraintSystem<Fr> {
+    let mut cs = ConstraintSystem::default();
+    with_circuit!(kind, C => { C::configure(&mut cs); });
+    cs
+}
+
+/// The verifying key of a circuit of `2^k` rows.
+///
+/// # Errors
+/// Stock's.
+pub fn verifying_key(params: &Params, kind: Kind, k: u32) -> Result<VerifierKey, Error> {
+    with_circuit!(kind, C => keygen_vk(params, &C::new(k, 0)))
+}
+
+/// The public inputs of the circuit that follows from `seed`.
+pub fn instances(kind: Kind, k: u32, seed: u64) -> Vec<Vec<Fr>> {
+    with_circuit!(kind, C => C::new(k, seed).instances())
+}
+
+/// Checks a proof against the public inputs `instances`.
+///
+/// # Errors
+/// Stock's, for a proof that does not hold.
+pub fn verify(params: &Params, key: &VerifierKey, instances: &[Vec<Fr>], proof: &[u8]) -> Result<(), Error> {
+    let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
+    let mut transcript = Blake2bRead::<_, Curve, Challenge>::init(proof);
+    verify_proof(
+        params,
+        key,
+        SingleVerifier::new(params),
+        &[&instances],
+        &mut transcript,
+    )
+}
+
+/// Checks all constraints of a circuit one by one, against the public inputs `instances`.
+#[cfg(test)]
+pub(super) fn mock(
+    kind: Kind,
+    k: u32,
+    seed: u64,
+    instances: Vec<Vec<Fr>>,
+) -> Result<(), Vec<super::halo2::dev::VerifyFailure>> {
+    use super::halo2::dev::MockProver;
+    with_circuit!(kind, C => MockProver::run(k, &C::new(k, seed), instances).unwrap_or_else(|error| panic!("synthesis: {error:?}")).verify())
+}

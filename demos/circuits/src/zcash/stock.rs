@@ -1,0 +1,28 @@
+//! The circuits over zcash's unmodified `halo2_proofs`.
+
+pub use stock_halo2_proofs as halo2;
+
+#[path = "by_kind.rs"]
+mod by_kind;
+#[path = "../chain.rs"]
+pub mod chain;
+#[path = "dialect.rs"]
+pub mod dialect;
+#[path = "../lookups.rs"]
+pub mod lookups;
+#[path = "proof.rs"]
+pub mod proof;
+#[cfg(feature = "stock-prover")]
+#[path = "prover.rs"]
+pub mod prover;
+#[path = "../rows.rs"]
+pub mod rows;
+#[path = "../wide.rs"]
+pub mod wide;
+
+#[cfg(test)]
+#[path = "../tests.rs"]
+mod satisfied;
+#[cfg(all(test, feature = "stock-prover"))]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,221 @@
+//! The proof systems of the binary: what a command asks of each, and the phases of keys, proof and verification, which are the same for all.
+//!
+//! A [`Verifier`] has parameters, verifying keys and verification; a [`Prover`] also proving keys and proofs. [`axiom`] and [`zcash`] have two
+//! types each: `DropIn`, which proves within the current session, and `Stock`, the unmodified crate, which verifies (and, with the feature
+//! `stock-prover`, proves).
+
+pub mod axiom;
+pub mod zcash;
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::path::Path;
+
+use spillproof::Session;
+use spillproof::plan::{Plan, Rates};
+use spillproof_circuits::System;
+
+use crate::args::{Shape, Statement};
+use crate::failure::Failure;
+use crate::report::Recorder;
+use crate::run::Result;
+
+/// One crate's verification of the built-in circuits.
+pub trait Verifier {
+    /// Name and version of the crate.
+    const NAME: &'static str;
+    /// Its parameters.
+    type Params;
+    /// Its verifying key.
+    type VerifierKey;
+    /// Its errors.
+    type Error: Debug;
+
+    /// The parameters of a statement, from its file or made anew.
+    ///
+    /// # Errors
+    /// [`Failure::File`] and [`Failure::Content`] for a file that is not theirs; the engine's.
+    fn params(statement: &Statement) -> Result<Self::Params>;
+    /// The verifying key of a circuit.
+    ///
+    /// # Errors
+    /// The crate's.
+    fn verifying_key(params: &Self::Params, shape: &Shape) -> Result<Self::VerifierKey, Self::Error>;
+    /// Checks proofs of a statement.
+    ///
+    /// # Errors
+    /// The crate's, for a proof that does not hold.
+    fn verify(
+        params: &Self::Params,
+        key: &Self::VerifierKey,
+        statement: &Statement,
+        proofs: &[&[u8]],
+    ) -> Result<(), Self::Error>;
+    /// The failure of a run that such an error ends.
+    fn failure(doing: &'static str, error: Self::Error) -> Failure {
+        Failure::halo2(doing)(error)
+    }
+}
+
+/// One crate's proofs of the built-in circuits.
+pub trait Prover: Verifier {
+    /// Its proving key.
+    type ProverKey;
+
+    /// The proving key that goes with a verifying key.
+    ///
+    /// # Errors
+    /// The crate's.
+    fn proving_key(
+        params: &Self::Params,
+        key: Self::VerifierKey,
+        shape: &Shape,
+    ) -> Result<Self::ProverKey, Self::Error>;
+    /// The verifying key of a proving key.
+    fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey;
+    /// A proof of a statement.
+    ///
+    /// # Errors
+    /// The crate's.
+    fn prove(
+        params: &Self::Params,
+        key: &Self::ProverKey,
+        statement: &Statement,
+    ) -> Result<Vec<u8>, Self::Error>;
+}
+
+/// Names of phases: something before, something after.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Named<'n> {
+    /// Before each name.
+    pub prefix: &'n str,
+    /// After each name.
+    pub suffix: &'n str,
+}
+
+/// The phases of a proof. If a device took part, in the keys or in the proof, the proof is verified before it is returned.
+///
+/// # Errors
+/// Those of `P`; [`Failure::Unverified`].
+pub fn prove_phases<P: Prover>(
+    recorder: &mut Recorder,
+    statement: &Statement,
+    named: Named<'_>,
+    a_device_took_part: &dyn Fn() -> bool,
+) -> Result<Vec<u8>> {
+    let name = |phase: &str| format!("{}{phase}{}", named.prefix, named.suffix);
+    let shape = &statement.shape;
+    let params = recorder.phase(&name("parameters"), |_| P::params(statement))?;
+    let key = recorder.phase(&name("verifying key"), |_| {
+        P::verifying_key(&params, shape).map_err(|error| P::failure("the verifying key", error))
+    })?;
+    let key = recorder.phase(&name("proving key"), |_| {
+        P::proving_key(&params, key, shape).map_err(|error| P::failure("the proving key", error))
+    })?;
+    let proof = recorder.phase(&name("prove"), |_| {
+        P::prove(&params, &key, statement).map_err(|error| P::failure("the proof", error))
+    })?;
+    if a_device_took_part() {
+        recorder.phase(&name("verify"), |_| {
+            P::verify(&params, P::verifying(&key), statement, &[&proof])
+                .map_err(|reason| Failure::Unverified(format!("{reason:?}")))
+        })?;
+    }
+    Ok(proof)
+}
+
+/// The phases of a proof by the drop-in of the statement's system, in the current session.
+///
+/// # Errors
+/// As [`prove_phases`].
+pub fn prove(
+    recorder: &mut Recorder,
+    statement: &Statement,
+    suffix: &str,
+    a_device_took_part: &dyn Fn() -> bool,
+) -> Result<Vec<u8>> {
+    let phases = match statement.shape.system {
+        System::Axiom => prove_phases::<axiom::DropIn>,
+        System::Zcash => prove_phases::<zcash::DropIn>,
+    };
+    let named = Named { prefix: "", suffix };
+    phases(recorder, statement, named, a_device_took_part)
+}
+
+/// The phases of a proof by the unmodified crate of the statement's system, in memory.
+///
+/// # Errors
+/// As [`prove_phases`].
+#[cfg(feature = "stock-prover")]
+pub fn prove_by_stock(recorder: &mut Recorder, statement: &Statement) -> Result<Vec<u8>> {
+    let phases = match statement.shape.system {
+        System::Axiom => prove_phases::<axiom::Stock>,
+        System::Zcash => prove_phases::<zcash::Stock>,
+    };
+    let named = Named {
+        prefix: "stock: ",
+        suffix: "",
+    };
+    phases(recorder, statement, named, &|| false)
+}
+
+/// The phases of verifying proofs of one statement with the unmodified crate: its own parameters, its own key.
+///
+/// # Errors
+/// The crate's, for a proof that does not hold.
+pub fn verify_by_stock(recorder: &mut Recorder, statement: &Statement, proofs: &[&[u8]]) -> Result<()> {
+    match statement.shape.system {
+        System::Axiom => verify_phases::<axiom::Stock>(recorder, statement, proofs),
+        System::Zcash => verify_phases::<zcash::Stock>(recorder, statement, proofs),
+    }
+}
+
+fn verify_phases<V: Verifier>(
+    recorder: &mut Recorder,
+    statement: &Statement,
+    proofs: &[&[u8]],
+) -> Result<()> {
+    let (params, key) = recorder.phase("stock: parameters and key", |_| {
+        let params = V::params(statement)?;
+        let key = V::verifying_key(&params, &statement.shape)
+            .map_err(|error| V::failure("stock's verifying key", error))?;
+        Ok::<_, Failure>((params, key))
+    })?;
+    recorder.phase("stock: verify", |_| {
+        V::verify(&params, &key, statement, proofs)
+            .map_err(|error| V::failure("the unmodified verifier refuses the proof", error))
+    })
+}
+
+/// Name and version of the unmodified crate.
+pub fn stock_name(system: System) -> &'static str {
+    match system {
+        System::Axiom => axiom::Stock::NAME,
+        System::Zcash => zcash::Stock::NAME,
+    }
+}
+
+/// The plan of keys and a proof of a built-in circuit within a session.
+///
+/// # Errors
+/// The engine's: a budget that is too small, with the smallest that works.
+pub fn plan(session: &Session, shape: &Shape, rates: &Rates) -> Result<Plan> {
+    match shape.system {
+        System::Axiom => axiom::plan(session, shape, rates),
+        System::Zcash => zcash::plan(session, shape, rates),
+    }
+}
+
+/// A file of parameters in memory's layout. Stock's readers panic or go on for long on a file of another length, so that is checked first.
+fn open_params(path: &Path, k: u32, layout: &str, expected_bytes: u64) -> Result<File> {
+    let file = File::open(path).map_err(Failure::file(path))?;
+    let bytes = file.metadata().map_err(Failure::file(path))?.len();
+    if bytes != expected_bytes {
+        let details = format!("{bytes} bytes; {layout} for k = {k} has {expected_bytes}");
+        return Err(Failure::Content {
+            file: path.to_owned(),
+            details,
+        });
+    }
+    Ok(file)
+}

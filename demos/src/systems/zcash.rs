@@ -1,0 +1,187 @@
+//! zcash's halo2_proofs: inner-product commitments over Vesta.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use halo2_proofs::plonk;
+use halo2_proofs::spillproof as of_dropin;
+use spillproof::Session;
+use spillproof::plan::{Plan, Rates};
+use spillproof_circuits::zcash::{dropin, stock};
+use spillproof_format::header::MAGIC;
+
+use super::{Prover, Verifier, open_params};
+use crate::args::{Shape, Statement};
+use crate::failure::Failure;
+use crate::read_once::ReadOnce;
+use crate::run::Result;
+
+/// The drop-in, in the current session; without one it is upstream's own code.
+pub struct DropIn;
+/// The unmodified crate.
+pub struct Stock;
+
+/// A file as `Params::write` writes it.
+fn open(path: &Path, k: u32) -> Result<File> {
+    open_params(path, k, "a file of halo2_proofs' Params", (1 << (k + 6)) + 68)
+}
+
+/// Whether a file is a container.
+pub fn is_container(path: &Path) -> Result<bool> {
+    let mut magic = [0; MAGIC.len()];
+    let mut file = File::open(path).map_err(Failure::file(path))?;
+    Ok(file.read_exact(&mut magic).is_ok() && magic == MAGIC)
+}
+
+fn refused(path: &Path, k: u32, found: u32) -> Failure {
+    Failure::Content {
+        file: path.to_owned(),
+        details: format!("parameters for k = {found}, and --k is {k}"),
+    }
+}
+
+impl Verifier for DropIn {
+    const NAME: &'static str = "halo2_proofs 0.4.1 without a session";
+    type Params = dropin::proof::Params;
+    type VerifierKey = dropin::proof::VerifierKey;
+    type Error = plonk::Error;
+
+    fn params(statement: &Statement) -> Result<Self::Params> {
+        let k = statement.shape.k;
+        let Some(path) = &statement.params else {
+            return Ok(Self::Params::new(k));
+        };
+        let params = match is_container(path)? {
+            true => of_dropin::open_params(path),
+            false => Self::Params::read(&mut ReadOnce::new(open(path, k)?)),
+        };
+        let params = params.map_err(|error| Failure::of_file(path, error))?;
+        match params.k() {
+            found if found == k => Ok(params),
+            found => Err(refused(path, k, found)),
+        }
+    }
+
+    fn verifying_key(params: &Self::Params, shape: &Shape) -> Result<Self::VerifierKey, Self::Error> {
+        dropin::proof::verifying_key(params, shape.circuit, shape.k)
+    }
+
+    fn verify(
+        params: &Self::Params,
+        key: &Self::VerifierKey,
+        statement: &Statement,
+        proofs: &[&[u8]],
+    ) -> Result<(), Self::Error> {
+        let Shape { k, circuit, .. } = statement.shape;
+        let instances = dropin::proof::instances(circuit, k, statement.seed);
+        proofs
+            .iter()
+            .try_for_each(|proof| dropin::proof::verify(params, key, &instances, proof))
+    }
+
+    fn failure(doing: &'static str, error: plonk::Error) -> Failure {
+        match error {
+            plonk::Error::Transcript(error) => Failure::drop_in(doing, error),
+            other => Failure::halo2(doing)(other),
+        }
+    }
+}
+
+impl Prover for DropIn {
+    type ProverKey = dropin::prover::ProverKey;
+
+    fn proving_key(
+        params: &Self::Params,
+        key: Self::VerifierKey,
+        shape: &Shape,
+    ) -> Result<Self::ProverKey, Self::Error> {
+        dropin::prover::proving_key(params, key, shape.circuit, shape.k)
+    }
+
+    fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey {
+        key.get_vk()
+    }
+
+    fn prove(
+        params: &Self::Params,
+        key: &Self::ProverKey,
+        statement: &Statement,
+    ) -> Result<Vec<u8>, Self::Error> {
+        let Shape { k, circuit, .. } = statement.shape;
+        dropin::prover::prove(params, key, circuit, k, statement.seed)
+    }
+}
+
+impl Verifier for Stock {
+    const NAME: &'static str = "halo2_proofs 0.4.1";
+    type Params = stock::proof::Params;
+    type VerifierKey = stock::proof::VerifierKey;
+    type Error = stock_halo2_proofs::plonk::Error;
+
+    fn params(statement: &Statement) -> Result<Self::Params> {
+        let k = statement.shape.k;
+        let Some(path) = &statement.params else {
+            return Ok(Self::Params::new(k));
+        };
+        if is_container(path)? {
+            return Err(Failure::Content {
+                file: path.clone(),
+                details: format!(
+                    "a container, which {} does not read: `spillproof srs export` writes what it reads",
+                    Self::NAME
+                ),
+            });
+        }
+        Self::Params::read(&mut BufReader::new(open(path, k)?)).map_err(Failure::file(path))
+    }
+
+    fn verifying_key(params: &Self::Params, shape: &Shape) -> Result<Self::VerifierKey, Self::Error> {
+        stock::proof::verifying_key(params, shape.circuit, shape.k)
+    }
+
+    fn verify(
+        params: &Self::Params,
+        key: &Self::VerifierKey,
+        statement: &Statement,
+        proofs: &[&[u8]],
+    ) -> Result<(), Self::Error> {
+        let Shape { k, circuit, .. } = statement.shape;
+        let instances = stock::proof::instances(circuit, k, statement.seed);
+        proofs
+            .iter()
+            .try_for_each(|proof| stock::proof::verify(params, key, &instances, proof))
+    }
+}
+
+#[cfg(feature = "stock-prover")]
+impl Prover for Stock {
+    type ProverKey = stock::prover::ProverKey;
+
+    fn proving_key(
+        params: &Self::Params,
+        key: Self::VerifierKey,
+        shape: &Shape,
+    ) -> Result<Self::ProverKey, Self::Error> {
+        stock::prover::proving_key(params, key, shape.circuit, shape.k)
+    }
+
+    fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey {
+        key.get_vk()
+    }
+
+    fn prove(
+        params: &Self::Params,
+        key: &Self::ProverKey,
+        statement: &Statement,
+    ) -> Result<Vec<u8>, Self::Error> {
+        let Shape { k, circuit, .. } = statement.shape;
+        stock::prover::prove(params, key, circuit, k, statement.seed)
+    }
+}
+
+pub(super) fn plan(session: &Session, asked: &Shape, rates: &Rates) -> Result<Plan> {
+    let cs = dropin::proof::constraint_system(asked.circuit);
+    let shape = of_dropin::Shape::<dropin::proof::Curve>::new(&cs, asked.k, 1);
+    Ok(shape.plan(session.budget().limit_bytes(), session.threads(), rates)?)
+}
