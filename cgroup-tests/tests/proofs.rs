@@ -13,8 +13,9 @@ use std::process::Command;
 
 use common::{MIB, alone, binary, in_group, spillproof};
 
-/// A circuit of `2^k` rows, and parameters for it in a file that all provers read: the unmodified crate takes minutes to make its own.
+/// A circuit of `2^k` rows over a proof system, and parameters for it in a file that all provers read: the unmodified crate takes minutes to make its own.
 struct Statement {
+    system: &'static str,
     circuit: &'static str,
     k: u32,
     params: tempfile::TempPath,
@@ -22,6 +23,10 @@ struct Statement {
 
 impl Statement {
     fn new(circuit: &'static str, k: u32) -> Self {
+        Self::over("axiom", circuit, k)
+    }
+
+    fn over(system: &'static str, circuit: &'static str, k: u32) -> Self {
         let folder = env!("CARGO_TARGET_TMPDIR");
         let named = || {
             tempfile::NamedTempFile::new_in(folder)
@@ -30,16 +35,31 @@ impl Statement {
         };
         let (srs, params) = (named(), named());
         let (srs_file, params_file) = (srs.to_string_lossy(), params.to_string_lossy());
-        run(&format!("srs gen --k {k} --memory 512MiB --out {srs_file}"));
+        run(&format!(
+            "srs gen --system {system} --k {k} --memory 512MiB --out {srs_file}"
+        ));
         run(&format!(
             "srs export {srs_file} --memory 512MiB --out {params_file}"
         ));
-        Self { circuit, k, params }
+        Self {
+            system,
+            circuit,
+            k,
+            params,
+        }
     }
 
     fn arguments(&self) -> String {
-        let Self { circuit, k, params } = self;
-        format!("--circuit {circuit} --k {k} --params {}", params.display())
+        let Self {
+            system,
+            circuit,
+            k,
+            params,
+        } = self;
+        format!(
+            "--system {system} --circuit {circuit} --k {k} --params {}",
+            params.display()
+        )
     }
 
     /// Proves within `memory` under `limit_bytes`, has the proof verified, and gives the peak.
@@ -92,6 +112,30 @@ fn a_proof_holds_its_budget_and_the_unmodified_prover_is_killed() {
         if statement.stock_is_killed(limit_bytes).is_some() {
             statement.proves_within("24MiB", limit_bytes);
         }
+    }
+}
+
+#[test]
+fn a_proof_over_zcash_holds_its_budget_and_the_unmodified_prover_is_killed() {
+    let statement = Statement::over("zcash", "chain", 14);
+    if statement.stock_is_killed(56 * MIB).is_some() {
+        statement.proves_within("16MiB", 56 * MIB);
+    }
+}
+
+#[test]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
+fn full_size_chain_over_zcash_holds_its_budget() {
+    let mut peaks_bytes = Vec::new();
+    for k in [18, 20] {
+        let statement = Statement::over("zcash", "chain", k);
+        if statement.stock_is_killed(128 * MIB).is_none() {
+            return;
+        }
+        peaks_bytes.extend(statement.proves_within("96MiB", 128 * MIB));
+    }
+    if let [small, large] = peaks_bytes[..] {
+        assert!(large <= small / 10 * 11, "{small} bytes, then {large}");
     }
 }
 

@@ -13,6 +13,7 @@ mod secrets;
 mod srs;
 #[path = "../../core/tests/common/unmount.rs"]
 mod unmount;
+mod zcash;
 
 use std::io::Write as _;
 use std::path::Path;

@@ -28,11 +28,11 @@ fn planned(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> spillproof:
 }
 
 /// What a phase takes: the peak, bytes read, bytes written.
-type Taken = [u64; 3];
+pub type Taken = [u64; 3];
 const NAMES: [&str; 3] = ["peak", "read", "written"];
 const TOLERANCES: [f64; 3] = [0.10, 0.05, 0.05];
 
-fn measured<T>(session: &Session, work: impl FnOnce() -> T) -> (T, Taken) {
+pub fn measured<T>(session: &Session, work: impl FnOnce() -> T) -> (T, Taken) {
     session.budget().restart_peak();
     let before = session.storage().stats();
     let made = work();
@@ -169,9 +169,36 @@ fn a_tier_is_offered_what_is_planned() {
 
 /// One test at a time: a span that another thread meets first, while there is just one subscriber, is switched off for all of them
 /// (`tracing` asks that thread's subscriber, and it has none).
-fn alone() -> MutexGuard<'static, ()> {
+pub fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a phase took more or less than was planned, by more than is tolerated; a line each.
+pub fn differences(what: &str, plan: &Plan, phase: Phase, happened: Taken) -> Vec<String> {
+    let total = plan.of(Some(phase));
+    let planned: Taken = [total.peak_bytes, total.bytes_read, total.bytes_written];
+    let mut wrong = Vec::new();
+    for at in 0..3 {
+        let off = if planned[at] == happened[at] {
+            0.0
+        } else {
+            planned[at] as f64 / happened[at] as f64 - 1.0
+        };
+        let line = format!(
+            "{what}, {}, {}: {} planned, {} happened, {:+.2} %",
+            phase.name(),
+            NAMES[at],
+            planned[at],
+            happened[at],
+            100.0 * off
+        );
+        println!("{line}");
+        if off.abs() > TOLERANCES[at] {
+            wrong.push(line);
+        }
+    }
+    wrong
 }
 
 #[test]
@@ -193,28 +220,8 @@ fn what_is_planned_happens() {
             }
         };
         for (phase, happened) in happens(kind, k, scheme, budget_bytes) {
-            let total = plan.of(Some(phase));
-            let planned: Taken = [total.peak_bytes, total.bytes_read, total.bytes_written];
-            for at in 0..3 {
-                let off = if planned[at] == happened[at] {
-                    0.0
-                } else {
-                    planned[at] as f64 / happened[at] as f64 - 1.0
-                };
-                let line = format!(
-                    "{kind:?} {k} {scheme:?} {} MiB, {}, {}: {} planned, {} happened, {:+.2} %",
-                    budget_bytes >> 20,
-                    phase.name(),
-                    NAMES[at],
-                    planned[at],
-                    happened[at],
-                    100.0 * off
-                );
-                println!("{line}");
-                if off.abs() > TOLERANCES[at] {
-                    wrong.push(line);
-                }
-            }
+            let what = format!("{kind:?} {k} {scheme:?} {} MiB", budget_bytes >> 20);
+            wrong.extend(differences(&what, &plan, phase, happened));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

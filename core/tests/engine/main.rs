@@ -19,6 +19,7 @@ mod dry;
 mod faults;
 mod forged;
 mod ipa;
+mod ipa_file;
 mod kzg;
 mod library;
 mod mapped;

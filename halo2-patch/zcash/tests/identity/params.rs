@@ -157,3 +157,65 @@ fn damaged_parameters_are_refused_with_the_place() {
         refused(&stocks[..last])
     );
 }
+
+/// Parameters are saved, opened in place and checked; other points than `Params::new`'s are found, wherever they stand.
+#[test]
+fn containers() {
+    use ours::poly::commitment::Params;
+    use ours::spillproof::{open_params, save_params, verify_params};
+    fn text<T>(result: std::io::Result<T>) -> String {
+        result.err().unwrap().to_string()
+    }
+    fn are_the_same<C: crate::drop_in::prove::Curve>(k: u32) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("params.srs");
+        in_session(of(16 << 20), || {
+            let made = Params::<C>::new(k);
+            save_params(&made, &file, &mut |_| ()).unwrap();
+            let opened = open_params::<C>(&file).unwrap();
+            assert!(written(&opened) == written(&made));
+            verify_params::<C>(&file, &mut |_| ()).unwrap();
+
+            // k, g, g_lagrange, w, u: 32 bytes a point.
+            let (good, n) = (written(&made), 1usize << k);
+            let point = |index: usize| 4 + 32 * index;
+            for (index, other, reason) in [
+                (0, 1, "generators"),
+                (n - 1, 2, "generators"),
+                (n + 1, n, "Lagrange form"),
+                (2 * n - 1, 0, "Lagrange form"),
+                (2 * n, 2 * n + 1, "generators"),
+                (2 * n + 1, 3, "generators"),
+            ] {
+                let mut bytes = good.clone();
+                bytes.copy_within(point(other)..point(other + 1), point(index));
+                let wrong = dir.path().join("wrong.srs");
+                save_params(&read_params::<C>(&bytes), &wrong, &mut |_| ()).unwrap();
+                let refused = text(verify_params::<C>(&wrong, &mut |_| ()));
+                assert!(refused.contains(reason), "point {index}: {refused}");
+            }
+        });
+        assert!(
+            text(open_params::<C>(&file)).contains("session"),
+            "without a session"
+        );
+        // In memory, to a file of a session.
+        let in_memory = Params::<C>::new(k);
+        in_session(of(16 << 20), || {
+            save_params(&in_memory, &file, &mut |_| ()).unwrap();
+            assert!(written(&open_params::<C>(&file).unwrap()) == written(&in_memory));
+        });
+    }
+    let _turn = turn();
+    are_the_same::<EqAffine>(7);
+    are_the_same::<EpAffine>(3);
+    // Of the other curve, and no container at all.
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("params.srs");
+    in_session(of(16 << 20), || {
+        save_params(&Params::<EqAffine>::new(5), &file, &mut |_| ()).unwrap();
+        assert!(text(open_params::<EpAffine>(&file)).contains("curve"));
+        std::fs::write(&file, written(&Params::<EqAffine>::new(5))).unwrap();
+        assert!(open_params::<EqAffine>(&file).is_err());
+    });
+}
