@@ -31,9 +31,8 @@ fn open(path: &Path, k: u32) -> Result<File> {
 
 impl Verifier for DropIn {
     const NAME: &'static str = "halo2-axiom 0.5.3 without a session";
-    type Params = dropin::proof::Params;
-    type VerifierKey = dropin::proof::VerifierKey;
     type Error = plonk::Error;
+    verifier_of!(dropin, scheme);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
@@ -41,24 +40,6 @@ impl Verifier for DropIn {
             None => Ok(dropin::proof::insecure_params(k, statement.srs_seed())),
             Some(path) => Self::Params::read(&mut ReadOnce::new(open(path, k)?)).map_err(Failure::file(path)),
         }
-    }
-
-    fn verifying_key(params: &Self::Params, shape: &Shape) -> Result<Self::VerifierKey, Self::Error> {
-        dropin::proof::verifying_key(params, shape.circuit, shape.k)
-    }
-
-    fn verify(
-        params: &Self::Params,
-        key: &Self::VerifierKey,
-        statement: &Statement,
-        proofs: &[&[u8]],
-    ) -> Result<(), Self::Error> {
-        let Shape { k, circuit, .. } = statement.shape;
-        let instances = dropin::proof::instances(circuit, k, statement.seed);
-        let scheme = statement.shape.scheme();
-        proofs
-            .iter()
-            .try_for_each(|proof| dropin::proof::verify(params, key, &instances, proof, scheme))
     }
 
     /// The prover itself verifies its proof.
@@ -77,36 +58,13 @@ impl Verifier for DropIn {
 }
 
 impl Prover for DropIn {
-    type ProverKey = dropin::prover::ProverKey;
-
-    fn proving_key(
-        params: &Self::Params,
-        key: Self::VerifierKey,
-        shape: &Shape,
-    ) -> Result<Self::ProverKey, Self::Error> {
-        dropin::prover::proving_key(params, key, shape.circuit, shape.k)
-    }
-
-    fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey {
-        key.get_vk()
-    }
-
-    fn prove(
-        params: &Self::Params,
-        key: &Self::ProverKey,
-        statement: &Statement,
-    ) -> Result<Vec<u8>, Self::Error> {
-        let Shape { k, circuit, .. } = statement.shape;
-        let scheme = statement.shape.scheme();
-        dropin::prover::prove(params, key, circuit, k, statement.seed, scheme)
-    }
+    prover_of!(dropin, scheme);
 }
 
 impl Verifier for Stock {
     const NAME: &'static str = "halo2-axiom 0.5.3";
-    type Params = stock::proof::Params;
-    type VerifierKey = stock::proof::VerifierKey;
     type Error = stock_halo2_axiom::plonk::Error;
+    verifier_of!(stock, scheme);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
@@ -117,51 +75,11 @@ impl Verifier for Stock {
             }
         }
     }
-
-    fn verifying_key(params: &Self::Params, shape: &Shape) -> Result<Self::VerifierKey, Self::Error> {
-        stock::proof::verifying_key(params, shape.circuit, shape.k)
-    }
-
-    fn verify(
-        params: &Self::Params,
-        key: &Self::VerifierKey,
-        statement: &Statement,
-        proofs: &[&[u8]],
-    ) -> Result<(), Self::Error> {
-        let Shape { k, circuit, .. } = statement.shape;
-        let instances = stock::proof::instances(circuit, k, statement.seed);
-        let scheme = statement.shape.scheme();
-        proofs
-            .iter()
-            .try_for_each(|proof| stock::proof::verify(params, key, &instances, proof, scheme))
-    }
 }
 
 #[cfg(feature = "stock-prover")]
 impl Prover for Stock {
-    type ProverKey = stock::prover::ProverKey;
-
-    fn proving_key(
-        params: &Self::Params,
-        key: Self::VerifierKey,
-        shape: &Shape,
-    ) -> Result<Self::ProverKey, Self::Error> {
-        stock::prover::proving_key(params, key, shape.circuit, shape.k)
-    }
-
-    fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey {
-        key.get_vk()
-    }
-
-    fn prove(
-        params: &Self::Params,
-        key: &Self::ProverKey,
-        statement: &Statement,
-    ) -> Result<Vec<u8>, Self::Error> {
-        let Shape { k, circuit, .. } = statement.shape;
-        let scheme = statement.shape.scheme();
-        stock::prover::prove(params, key, circuit, k, statement.seed, scheme)
-    }
+    prover_of!(stock, scheme);
 }
 
 /// What proofs of a built-in circuit will take, for a plan.

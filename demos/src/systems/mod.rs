@@ -4,9 +4,6 @@
 //! types each: `DropIn`, which proves within the current session, and `Stock`, the unmodified crate, which verifies (and, with the feature
 //! `stock-prover`, proves).
 
-pub mod axiom;
-pub mod zcash;
-
 use std::fmt::Debug;
 use std::fs::File;
 use std::path::Path;
@@ -19,6 +16,62 @@ use crate::args::{Shape, Statement};
 use crate::failure::Failure;
 use crate::report::Recorder;
 use crate::run::Result;
+
+/// Items of [`Verifier`] that are calls of `$circuits::proof`; `$scheme` is the method of [`Shape`] with an argument that this system has besides.
+macro_rules! verifier_of {
+    ($circuits:ident $(, $scheme:ident)?) => {
+        type Params = $circuits::proof::Params;
+        type VerifierKey = $circuits::proof::VerifierKey;
+
+        fn verifying_key(params: &Self::Params, shape: &Shape) -> Result<Self::VerifierKey, Self::Error> {
+            $circuits::proof::verifying_key(params, shape.circuit, shape.k)
+        }
+
+        fn verify(
+            params: &Self::Params,
+            key: &Self::VerifierKey,
+            statement: &Statement,
+            proofs: &[&[u8]],
+        ) -> Result<(), Self::Error> {
+            let shape = &statement.shape;
+            let instances = $circuits::proof::instances(shape.circuit, shape.k, statement.seed);
+            proofs.iter().try_for_each(|proof| {
+                $circuits::proof::verify(params, key, &instances, proof $(, shape.$scheme())?)
+            })
+        }
+    };
+}
+
+/// All items of [`Prover`], calls of `$circuits::prover`; `$scheme` as for `verifier_of`.
+macro_rules! prover_of {
+    ($circuits:ident $(, $scheme:ident)?) => {
+        type ProverKey = $circuits::prover::ProverKey;
+
+        fn proving_key(
+            params: &Self::Params,
+            key: Self::VerifierKey,
+            shape: &Shape,
+        ) -> Result<Self::ProverKey, Self::Error> {
+            $circuits::prover::proving_key(params, key, shape.circuit, shape.k)
+        }
+
+        fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey {
+            key.get_vk()
+        }
+
+        fn prove(
+            params: &Self::Params,
+            key: &Self::ProverKey,
+            statement: &Statement,
+        ) -> Result<Vec<u8>, Self::Error> {
+            let shape = &statement.shape;
+            $circuits::prover::prove(params, key, shape.circuit, shape.k, statement.seed $(, shape.$scheme())?)
+        }
+    };
+}
+
+pub mod axiom;
+pub mod zcash;
 
 /// One crate's verification of the built-in circuits.
 pub trait Verifier {

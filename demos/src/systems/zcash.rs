@@ -43,9 +43,8 @@ fn refused(path: &Path, k: u32, found: u32) -> Failure {
 
 impl Verifier for DropIn {
     const NAME: &'static str = "halo2_proofs 0.4.1 without a session";
-    type Params = dropin::proof::Params;
-    type VerifierKey = dropin::proof::VerifierKey;
     type Error = plonk::Error;
+    verifier_of!(dropin);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
@@ -63,23 +62,6 @@ impl Verifier for DropIn {
         }
     }
 
-    fn verifying_key(params: &Self::Params, shape: &Shape) -> Result<Self::VerifierKey, Self::Error> {
-        dropin::proof::verifying_key(params, shape.circuit, shape.k)
-    }
-
-    fn verify(
-        params: &Self::Params,
-        key: &Self::VerifierKey,
-        statement: &Statement,
-        proofs: &[&[u8]],
-    ) -> Result<(), Self::Error> {
-        let Shape { k, circuit, .. } = statement.shape;
-        let instances = dropin::proof::instances(circuit, k, statement.seed);
-        proofs
-            .iter()
-            .try_for_each(|proof| dropin::proof::verify(params, key, &instances, proof))
-    }
-
     fn failure(doing: &'static str, error: plonk::Error) -> Failure {
         match error {
             plonk::Error::Transcript(error) => Failure::drop_in(doing, error),
@@ -89,35 +71,13 @@ impl Verifier for DropIn {
 }
 
 impl Prover for DropIn {
-    type ProverKey = dropin::prover::ProverKey;
-
-    fn proving_key(
-        params: &Self::Params,
-        key: Self::VerifierKey,
-        shape: &Shape,
-    ) -> Result<Self::ProverKey, Self::Error> {
-        dropin::prover::proving_key(params, key, shape.circuit, shape.k)
-    }
-
-    fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey {
-        key.get_vk()
-    }
-
-    fn prove(
-        params: &Self::Params,
-        key: &Self::ProverKey,
-        statement: &Statement,
-    ) -> Result<Vec<u8>, Self::Error> {
-        let Shape { k, circuit, .. } = statement.shape;
-        dropin::prover::prove(params, key, circuit, k, statement.seed)
-    }
+    prover_of!(dropin);
 }
 
 impl Verifier for Stock {
     const NAME: &'static str = "halo2_proofs 0.4.1";
-    type Params = stock::proof::Params;
-    type VerifierKey = stock::proof::VerifierKey;
     type Error = stock_halo2_proofs::plonk::Error;
+    verifier_of!(stock);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
@@ -135,49 +95,11 @@ impl Verifier for Stock {
         }
         Self::Params::read(&mut BufReader::new(open(path, k)?)).map_err(Failure::file(path))
     }
-
-    fn verifying_key(params: &Self::Params, shape: &Shape) -> Result<Self::VerifierKey, Self::Error> {
-        stock::proof::verifying_key(params, shape.circuit, shape.k)
-    }
-
-    fn verify(
-        params: &Self::Params,
-        key: &Self::VerifierKey,
-        statement: &Statement,
-        proofs: &[&[u8]],
-    ) -> Result<(), Self::Error> {
-        let Shape { k, circuit, .. } = statement.shape;
-        let instances = stock::proof::instances(circuit, k, statement.seed);
-        proofs
-            .iter()
-            .try_for_each(|proof| stock::proof::verify(params, key, &instances, proof))
-    }
 }
 
 #[cfg(feature = "stock-prover")]
 impl Prover for Stock {
-    type ProverKey = stock::prover::ProverKey;
-
-    fn proving_key(
-        params: &Self::Params,
-        key: Self::VerifierKey,
-        shape: &Shape,
-    ) -> Result<Self::ProverKey, Self::Error> {
-        stock::prover::proving_key(params, key, shape.circuit, shape.k)
-    }
-
-    fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey {
-        key.get_vk()
-    }
-
-    fn prove(
-        params: &Self::Params,
-        key: &Self::ProverKey,
-        statement: &Statement,
-    ) -> Result<Vec<u8>, Self::Error> {
-        let Shape { k, circuit, .. } = statement.shape;
-        stock::prover::prove(params, key, circuit, k, statement.seed)
-    }
+    prover_of!(stock);
 }
 
 pub(super) fn plan(session: &Session, asked: &Shape, rates: &Rates) -> Result<Plan> {
