@@ -30,7 +30,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         &["spillproof", "spillproof-graft", "spillproof-halo2"],
     ),
     ("spillproof-cgroup-tests", &[]),
-    ("spillproof-circuits", &["halo2-axiom"]),
+    ("spillproof-circuits", &["halo2-axiom", "halo2_proofs"]),
     (
         "spillproof-cli",
         &[
@@ -38,6 +38,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "spillproof-format",
             "spillproof-gpu",
             "halo2-axiom",
+            "halo2_proofs",
             "spillproof-circuits",
             "spillproof-cgroup-tests",
         ],
