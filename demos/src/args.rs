@@ -540,6 +540,14 @@ pub struct Oom {
     pub k: u32,
 }
 
+/// The name of a value on the command line.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
+}
+
 /// A size in bytes as people write it.
 ///
 /// # Errors

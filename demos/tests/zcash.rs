@@ -115,7 +115,7 @@ fn planned(kind: Kind, k: u32, budget_bytes: u64) -> spillproof::Result<Plan> {
     shape.plan(budget_bytes, THREADS, &Rates::default())
 }
 
-/// Of a circuit without selectors: with those, a plan of keys counts columns that keygen does not write here.
+/// Of `chain` only: `lookups` of this size reads and writes less than is planned.
 #[test]
 fn what_is_planned_happens() {
     let _alone = alone();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use spillproof_cgroup_tests::{Group, SlowCores, cold, watched, watched_with};
 use spillproof_circuits::{Kind, System};
-use spillproof_cli::args::Global;
+use spillproof_cli::args::{Global, name_of};
 use spillproof_cli::failure::Failure;
 use spillproof_cli::report::table::bytes;
 use spillproof_cli::run::Result;
@@ -216,14 +216,6 @@ impl Made {
         // A prover that failed has made none.
         let _ = std::fs::remove_file(&self.0);
     }
-}
-
-/// The name of a value on the command line.
-fn name_of(value: &impl clap::ValueEnum) -> String {
-    value
-        .to_possible_value()
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
 }
 
 fn failed(prover: Prover, said: &str) -> Failure {

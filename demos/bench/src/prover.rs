@@ -14,7 +14,7 @@ use spillproof::budget::ByteSize;
 use spillproof::plan::Rates;
 use spillproof_cgroup_tests::{Group, Keeper, Refusal, SwapFile, watched};
 use spillproof_circuits::{Kind, System};
-use spillproof_cli::args::Shape;
+use spillproof_cli::args::{Shape, name_of};
 use spillproof_cli::commands::oom::BESIDE_BUDGET_BYTES;
 use spillproof_cli::failure::Failure;
 use spillproof_cli::report::progress::Progress;
@@ -345,10 +345,7 @@ impl Folder {
     /// A file of parameters; of KZG, INSECURE ones.
     pub fn params(&self, system: System, k: u32) -> Result<PathBuf> {
         let _line = Progress::start(&format!("parameters of 2^{k}"));
-        let system = match system {
-            System::Axiom => "axiom",
-            System::Zcash => "zcash",
-        };
+        let system = name_of(&system);
         let file = self.path.join(format!("{k}.params"));
         let srs = self.path.join(format!("{k}.srs"));
         let (k, srs_text, text) = (
@@ -357,7 +354,7 @@ impl Folder {
             file.display().to_string(),
         );
         for arguments in [
-            vec!["gen", "--system", system, "--k", &k, "--out", &srs_text],
+            vec!["gen", "--system", &system, "--k", &k, "--out", &srs_text],
             vec!["export", &srs_text, "--out", &text],
         ] {
             let (program, arguments) = this_program(["spillproof", "srs"], arguments)?;

@@ -5,8 +5,8 @@
 //! 2. The drop-in in a session, in a group with the same limit: finishes.
 //! 3. The unmodified crate, without a limit, verifies that proof.
 //!
-//! Parameters of zcash's halo2 take the unmodified crate minutes of time and no secret, so all three read them from a file that is
-//! made first.
+//! Parameters of zcash's halo2 need no secret, and take the unmodified crate longer than a proof, so all three read them from a file that the
+//! drop-in makes first.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use spillproof_cgroup_tests::Group;
 
 use super::oom::{BESIDE_BUDGET_BYTES, child, row};
 use super::srs;
-use crate::args::{Global, Shape, Statement};
+use crate::args::{Global, Shape, Statement, name_of};
 use crate::failure::Failure;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
@@ -70,7 +70,7 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
     let proof_text = proof_file.display().to_string();
     let removed = Removed(&proof_file);
     let (k_text, budget) = (k.to_string(), budget_bytes.to_string());
-    let (circuit_name, system_name) = (name(&circuit), name(&system));
+    let (circuit_name, system_name) = (name_of(&circuit), name_of(&system));
     let mut statement = Statement::of(*shape);
     let params_file = scratch_file(global, "params");
     let _removed = match system {
@@ -202,14 +202,6 @@ impl Control {
             },
         }
     }
-}
-
-/// The name of a value on the command line.
-fn name(value: &impl clap::ValueEnum) -> String {
-    value
-        .to_possible_value()
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
 }
 
 fn scratch_file(global: &Global, what: &str) -> PathBuf {

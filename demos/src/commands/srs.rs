@@ -165,7 +165,7 @@ fn save<C: CurveAffine>(run: &mut Run, params: &Params<C>, out: &Path) -> Result
     })
 }
 
-/// Reads zcash's parameters, as the unmodified crate writes them, and makes a container of them, which is checked.
+/// Reads zcash's parameters, as the unmodified crate writes them, checks them, and makes a container of them.
 fn take<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, file: &Path, out: &Path) -> Result<()> {
     let _current = session.install();
     let params = run.recorder.phase("import", |_| {
@@ -180,16 +180,22 @@ fn take<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, file: &Path, out:
             }),
         }
     })?;
-    save(run, &params, out)?;
-    check::<C>(run, out)
+    check(run, &params, file)?;
+    save(run, &params, out)
+}
+
+/// Checks zcash's parameters, which came from `file`.
+fn check<C: CurveAffine>(run: &mut Run, params: &Params<C>, file: &Path) -> Result<()> {
+    run.recorder.phase("check the points", |progress| {
+        of_zcash::verify_params(params, &mut |now| follow(progress, now))
+            .map_err(|error| Failure::of_file(file, error))
+    })
 }
 
 /// Checks a container of zcash's parameters.
-fn check<C: CurveAffine>(run: &mut Run, file: &Path) -> Result<()> {
-    run.recorder.phase("check the points", |progress| {
-        of_zcash::verify_params::<C>(file, &mut |now| follow(progress, now))
-            .map_err(|error| Failure::of_file(file, error))
-    })
+fn check_container<C: CurveAffine>(run: &mut Run, file: &Path) -> Result<()> {
+    let params = of_zcash::open_params::<C>(file).map_err(|error| Failure::of_file(file, error))?;
+    check(run, &params, file)
 }
 
 /// Writes zcash's parameters over Vesta, as the unmodified crate reads them.
@@ -257,14 +263,29 @@ fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) 
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let pasta = pasta_of(&Container::open(session.workspace(), file)?);
-    let k = match pasta {
-        None => export_kzg(&mut run, &session, file, out, format)?,
-        Some(_) if format.is_some() => return Err(no_format()),
-        Some(PastaName::Vesta) => give::<EqAffine>(&mut run, &session, file, out)?,
-        Some(PastaName::Pallas) => give::<EpAffine>(&mut run, &session, file, out)?,
+    if pasta.is_some() && format.is_some() {
+        return Err(no_format());
+    }
+    let format = SerdeFormat::from(format.unwrap_or(FormatName::Raw));
+    let (k, layout, format) = match pasta {
+        None => {
+            let k = export_kzg(&mut run, &session, file, out, format)?;
+            (k, "ParamsKZG", format!("{format:?}"))
+        }
+        Some(PastaName::Vesta) => {
+            let k = give::<EqAffine>(&mut run, &session, file, out)?;
+            (k, "Params over Vesta", "compressed".to_owned())
+        }
+        Some(PastaName::Pallas) => {
+            let k = give::<EpAffine>(&mut run, &session, file, out)?;
+            (k, "Params over Pallas", "compressed".to_owned())
+        }
     };
-    run.say(format_args!("{}: parameters for k = {k}", out.display()));
-    run.finish("srs export", &serde_json::json!({ "file": out, "k": k }))?;
+    run.say(format_args!("{}: {layout}, k = {k}, {format}", out.display()));
+    run.finish(
+        "srs export",
+        &serde_json::json!({ "file": out, "k": k, "format": format }),
+    )?;
     Ok(())
 }
 
@@ -273,9 +294,8 @@ fn export_kzg(
     session: &Arc<Session>,
     file: &Path,
     out: &Path,
-    format: Option<FormatName>,
+    format: SerdeFormat,
 ) -> Result<u32> {
-    let format = SerdeFormat::from(format.unwrap_or(FormatName::Raw));
     run.recorder.phase("export", |progress| {
         Ok(session.run(|| {
             export_params_kzg(session.workspace(), file, out, format, &mut |now| {
@@ -338,8 +358,8 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
     if let Some(pasta) = pasta {
         let _current = session.install();
         match pasta {
-            PastaName::Vesta => check::<EqAffine>(&mut run, file)?,
-            PastaName::Pallas => check::<EpAffine>(&mut run, file)?,
+            PastaName::Vesta => check_container::<EqAffine>(&mut run, file)?,
+            PastaName::Pallas => check_container::<EpAffine>(&mut run, file)?,
         }
         run.say("its points are halo2_proofs' generators (hashed again), and their Lagrange form (random combination)");
     }

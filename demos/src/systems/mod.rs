@@ -75,7 +75,7 @@ pub mod zcash;
 
 /// One crate's verification of the built-in circuits.
 pub trait Verifier {
-    /// Name and version of the crate.
+    /// The crate and its version, as reports name it.
     const NAME: &'static str;
     /// Its parameters.
     type Params;

@@ -285,19 +285,19 @@ pub fn save_params<C: CurveAffine>(
     with_engine::<C, _>(save).unwrap_or_else(|| Err(unknown()))
 }
 
-/// Checks a container of parameters: that `g`, `w` and `u` are upstream's generators (each is hashed again), and that `g_lagrange` is the Lagrange
-/// form of `g`. A file from any source that passes is one that `Params::new` would have made.
+/// Checks parameters, wherever their points are: that `g`, `w` and `u` are upstream's generators (each is hashed again), and that `g_lagrange` is
+/// the Lagrange form of `g`. Parameters of any source that pass are those that `Params::new` makes.
 ///
 /// # Errors
 /// As [`open_params`]; [`Error::Format`](::spillproof::Error::Format) within the error for other points.
 pub fn verify_params<C: CurveAffine>(
-    path: impl AsRef<Path>,
+    params: &Params<C>,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> io::Result<()> {
-    let (session, path) = (needed::<C>()?, path.as_ref());
+    let session = needed::<C>()?;
     let verify = Verify {
         session: &session,
-        path,
+        params,
         progress,
     };
     with_engine::<C, _>(verify).unwrap_or_else(|| Err(unknown()))
@@ -367,26 +367,29 @@ impl<C: CurveAffine> Task<C> for Save<'_, C> {
     }
 }
 
-struct Verify<'v> {
+struct Verify<'v, C: CurveAffine> {
     session: &'v Arc<Session>,
-    path: &'v Path,
+    params: &'v Params<C>,
     progress: &'v mut (dyn FnMut(SrsProgress) + Send),
 }
 
-impl<C: CurveAffine> Task<C> for Verify<'_> {
+impl<C: CurveAffine> Task<C> for Verify<'_, C> {
     type Output = io::Result<()>;
 
     fn run<P: Engine>(self) -> Self::Output {
         let Self {
             session,
-            path,
+            params,
             progress,
         } = self;
-        let workspace = session.workspace();
+        let (workspace, k, n) = (session.workspace(), params.k, params.n);
+        let Params {
+            g, g_lagrange, w, u, ..
+        } = params;
+        let params = of_engine::<C, P>(workspace, [g, g_lagrange], [w, u])?;
         let mut verify = || {
-            let params = ipa::Params::<P>::open_container(workspace, path)?;
             let pair = [1, 2].map(|number| point::<C, P>(&hash::<C>(&[number])).to_affine());
-            let mut chunk = Chunk::<C, P>::new(session, params.g.len())?;
+            let mut chunk = Chunk::<C, P>::new(session, n)?;
             let at_once = chunk.sums.len();
             let mut make = |first: u64, made: &mut [Point<P>]| {
                 for (made, first) in made.chunks_mut(at_once).zip((first..).step_by(at_once)) {
@@ -395,7 +398,7 @@ impl<C: CurveAffine> Task<C> for Verify<'_> {
             };
             params.check_generators(workspace, pair, &mut make, progress)?;
             drop(chunk);
-            params.check(workspace, scalar(&omega::<C>(params.g.len().ilog2())), progress)
+            params.check(workspace, scalar(&omega::<C>(k)), progress)
         };
         verify().map_err(|error: ::spillproof::Error| io::Error::other(error))
     }

@@ -174,7 +174,7 @@ fn containers() {
             save_params(&made, &file, &mut |_| ()).unwrap();
             let opened = open_params::<C>(&file).unwrap();
             assert!(written(&opened) == written(&made));
-            verify_params::<C>(&file, &mut |_| ()).unwrap();
+            verify_params(&opened, &mut |_| ()).unwrap();
 
             // k, g, g_lagrange, w, u: 32 bytes a point.
             let (good, n) = (written(&made), 1usize << k);
@@ -191,7 +191,8 @@ fn containers() {
                 bytes.copy_within(point(other)..point(other + 1), point(index));
                 let wrong = dir.path().join("wrong.srs");
                 save_params(&read_params::<C>(&bytes), &wrong, &mut |_| ()).unwrap();
-                let refused = text(verify_params::<C>(&wrong, &mut |_| ()));
+                let opened = open_params::<C>(&wrong).unwrap();
+                let refused = text(verify_params(&opened, &mut |_| ()));
                 assert!(refused.contains(reason), "point {index}: {refused}");
             }
         });
@@ -202,6 +203,7 @@ fn containers() {
         // In memory, to a file of a session.
         let in_memory = Params::<C>::new(k);
         in_session(of(16 << 20), || {
+            verify_params(&in_memory, &mut |_| ()).unwrap();
             save_params(&in_memory, &file, &mut |_| ()).unwrap();
             assert!(written(&open_params::<C>(&file).unwrap()) == written(&in_memory));
         });
