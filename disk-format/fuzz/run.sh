@@ -7,12 +7,12 @@
 set -eu
 cd "$(dirname "$0")"
 seconds="${1:-60}"
-targets="header params_kzg"
+targets="header params_kzg iden3"
 options="-max_total_time=$seconds -max_len=8192 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1"
 
 if ! { command -v "${CXX:-c++}" || command -v clang++ || command -v g++; } >/dev/null 2>&1; then
     echo "SKIPPED fuzzing: no C++ compiler for libFuzzer; running the property tests with more cases instead"
-    cd .. && PROPTEST_CASES="${PROPTEST_CASES:-20000}" cargo test --release --test properties -- --nocapture
+    cd .. && PROPTEST_CASES="${PROPTEST_CASES:-20000}" cargo test --release --test properties --test iden3 -- --nocapture
     exit
 fi
 

@@ -134,6 +134,108 @@ pub enum FormatError {
         /// Its bytes, in hex.
         value: String,
     },
+    /// A coefficient of a matrix with a number past the end.
+    #[error(
+        "{what} of coefficient {index} at offset {offset} is {value}, and there are {limit}: the file is damaged, get it again"
+    )]
+    Coefficient {
+        /// `matrix`, `row`, `signal`, `value`.
+        what: &'static str,
+        /// The coefficient's index.
+        index: u64,
+        /// Offset of the number in the file, in bytes.
+        offset: u64,
+        /// The number.
+        value: u64,
+        /// How many there are: the number is below it.
+        limit: u64,
+    },
+    /// A file of iden3's container format without a section that is needed.
+    #[error(
+        "the .{file} file has no section {section} ({name}): get the whole file again, or make it with a tool that writes the section"
+    )]
+    MissingSection {
+        /// The kind of file, by its extension.
+        file: &'static str,
+        /// The section's id.
+        section: u32,
+        /// What it holds.
+        name: &'static str,
+    },
+    /// A file of iden3's container format with two sections of one id.
+    #[error(
+        "section {section} ({name}) of the .{file} file is there twice, at offsets {first_offset} and {offset}: \
+         the file is damaged, get it again"
+    )]
+    DuplicateSection {
+        /// The kind of file, by its extension.
+        file: &'static str,
+        /// The sections' id.
+        section: u32,
+        /// What it holds.
+        name: &'static str,
+        /// Offset of the first one's content, in bytes.
+        first_offset: u64,
+        /// Offset of the second one's content, in bytes.
+        offset: u64,
+    },
+    /// A section that goes past the end of its file.
+    #[error(
+        "section {section} ({name}) of the .{file} file has {bytes} bytes from offset {offset} on, and the file ends at \
+         {file_bytes}: it is cut short, get it again"
+    )]
+    SectionOverrun {
+        /// The kind of file, by its extension.
+        file: &'static str,
+        /// The section's id.
+        section: u32,
+        /// What it holds.
+        name: &'static str,
+        /// Offset of its content in bytes.
+        offset: u64,
+        /// Its length in bytes, as the file says.
+        bytes: u64,
+        /// The file's length in bytes.
+        file_bytes: u64,
+    },
+    /// A file with fewer sections than it announces.
+    #[error(
+        "the .{file} file announces {announced} sections and ends at {file_bytes}, in the prefix at offset {offset} of section \
+         number {found}, counted from 0: the program that wrote it was stopped, or it is cut short; make it or get it again"
+    )]
+    SectionCount {
+        /// The kind of file, by its extension.
+        file: &'static str,
+        /// How many it announces.
+        announced: u32,
+        /// How many are there.
+        found: u32,
+        /// Offset of the first missing one in bytes.
+        offset: u64,
+        /// The file's length in bytes.
+        file_bytes: u64,
+    },
+    /// A section whose length is not the one that the file's header gives.
+    #[error(
+        "section {section} ({name}) of the .{file} file at offset {offset} is {actual_bytes} bytes long, {expected_bytes} are expected: \
+         {remedy}"
+    )]
+    SectionLength {
+        /// The kind of file, by its extension.
+        file: &'static str,
+        /// The section's id.
+        section: u32,
+        /// What it holds.
+        name: &'static str,
+        /// Offset of its content in bytes.
+        offset: u64,
+        /// How long it should be.
+        expected_bytes: u64,
+        /// How long it is.
+        actual_bytes: u64,
+        /// What to do.
+        remedy: &'static str,
+    },
 }
 
 /// Why bytes are not a point.

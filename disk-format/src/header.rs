@@ -79,6 +79,8 @@ coded! {
         ProvingKeyBundle = 4,
         /// Parameters of inner-product commitments: G1 points in monomial and in Lagrange form, then w and u.
         IpaParams = 5,
+        /// A Groth16 proving key: points of G1 and G2, and the matrices A and B ([`crate::groth16`]).
+        Groth16Key = 6,
     }
 }
 
@@ -107,6 +109,8 @@ coded! {
         G2 = 3,
         /// Bytes without a meaning of their own.
         Bytes = 4,
+        /// Coefficients of the matrices of a rank-1 constraint system, 16 bytes ([`crate::groth16::Coefficient`]).
+        Coefficients = 5,
     }
 }
 
@@ -150,6 +154,7 @@ impl Content {
             Self::G1 => 2 * curve.coordinate_bytes(),
             Self::G2 => 4 * curve.coordinate_bytes(),
             Self::Bytes => 1,
+            Self::Coefficients => 16,
         }
     }
 }
@@ -490,7 +495,8 @@ fn decode_section(curve: Curve, bytes: &[u8; HEADER_BYTES], at: usize) -> Result
             what: "element length of a section",
             offset: (at + 4) as u64,
             value: element_bytes.to_string(),
-            remedy: "scalars have 32 bytes, points of G1 two coordinates of the curve, points of G2 four, bytes 1",
+            remedy: "scalars have 32 bytes, points of G1 two coordinates of the curve, points of G2 four, bytes 1, \
+                     coefficients 16",
         });
     }
     let label = Label::decode(array_at(bytes, at + 24), at + 24)?;

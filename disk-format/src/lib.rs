@@ -7,8 +7,9 @@
 //! - [`curve`]: the curves by their fields.
 //! - [`digest`]: each frame has a keyed digest bound to its place; one root over header and digests names the file.
 //! - [`element`]: values with a fixed number of bytes; [`native`]: field elements and points as checked bytes, the same as in the memory of arkworks and halo2curves.
-//! - [`srs`]: the sections of a KZG SRS; [`ipa`]: those of the parameters of inner-product commitments.
-//! - [`params_kzg`]: the files that halo2 users already have.
+//! - [`srs`]: the sections of a KZG SRS; [`ipa`]: those of the parameters of inner-product commitments; [`groth16`]: those of a
+//!   Groth16 proving key.
+//! - [`params_kzg`]: the files that halo2 users already have; [`iden3`]: those that circom and snarkjs users have.
 //!
 //! `FORMAT.md`, beside this crate's manifest, describes the container to readers in other languages.
 //!
@@ -22,7 +23,9 @@ pub mod digest;
 pub mod element;
 mod error;
 pub mod geometry;
+pub mod groth16;
 pub mod header;
+pub mod iden3;
 pub mod ipa;
 pub mod native;
 pub mod params_kzg;

@@ -4,6 +4,7 @@
 //! - `column.spill`: 300 scalars (0, 1, then i^5 + 3i) in frames of 4096 bytes, three of them, the last one padded.
 //! - `srs_k6.spill`: an SRS for k = 6, with a secret that everyone knows. (The roots of unity of halo2curves and
 //!   arkworks are the same up to k = 5: a smaller one would not tell them apart.)
+//! - `groth16.spill`: a Groth16 key of the right shape; its points are small multiples of the generators, and belong to no circuit.
 //! - `ipa_k6.spill`: parameters over Vesta with small multiples of the generator instead of hashes: 2^64 + i^3 at i, then 3 and 5.
 //!
 //! `cargo test -p spillproof-format --test fixtures_v1 -- --ignored` writes them again; they must not change.
@@ -12,16 +13,18 @@
 
 use std::path::PathBuf;
 
-use ark_bn254::{Fr, G1Affine, G2Affine};
+use ark_bn254::{Fr, G1Affine, G2Affine, g1, g2};
+use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{FftField, Field};
-use spillproof_format::native::{read_elements, read_point, write_elements, write_points};
+use spillproof_format::native::{NativeField, read_elements, read_point, write_elements, write_points};
 use spillproof_format::params_kzg::root_of_unity;
 use spillproof_format::*;
 
 const COLUMN_ROOT: &str = "45d703bec2cc57a4ae43572d6decb1b47e758f12ef1848012c894ed7a877a012";
 const SRS_ROOT: &str = "ceabb070d36623d001a8b213696ba83a9243e9032348c5180c70a238f05680c8";
 const IPA_ROOT: &str = "570b3e4bf8ae268da305dc962f92e9139c07c20b723c6402bfc861785448c69f";
+const GROTH16_ROOT: &str = "0b348a33b358d90ef2aff8592106f8ef397fadcf030a9fb3332949801bcab9ac";
 const SECRET: u64 = 1_234_567_890_123_456_789;
 
 fn fixture(name: &str) -> PathBuf {
@@ -44,8 +47,9 @@ fn seal(mut header: Header, payloads: &[Vec<u8>]) -> Vec<u8> {
     let frame_bytes = header.frame_bytes() as usize;
     let mut file = vec![0; HEADER_BYTES];
     for payload in payloads {
+        let end = file.len() + payload.len().next_multiple_of(frame_bytes);
         file.extend(payload);
-        file.resize(file.len().next_multiple_of(frame_bytes), 0);
+        file.resize(end, 0);
     }
     assert_eq!(file.len() as u64, header.geometry().digest_table_offset());
     let key = FrameKey::of(&header);
@@ -161,6 +165,74 @@ fn ipa() -> Vec<u8> {
     seal(header, &native)
 }
 
+const KEY: groth16::Shape = groth16::Shape {
+    signals: 5,
+    public: 1,
+    log_domain: 2,
+    values: 3,
+    coefficients: 6,
+};
+
+/// The i-th point of the section at `section` is `1000 * section + i + 1` times the generator.
+fn key_points<P: SWCurveConfig>(section: usize, count: u64) -> Vec<Affine<P>> {
+    let scalar = |i| P::ScalarField::from(1000 * section as u64 + i + 1);
+    (0..count)
+        .map(|i| (Affine::<P>::generator() * scalar(i)).into_affine())
+        .collect()
+}
+
+fn key_values() -> [Fr; 3] {
+    [Fr::ONE, -Fr::ONE, Fr::from(2u64)]
+}
+
+fn key_coefficients() -> Vec<groth16::Coefficient> {
+    (0..6)
+        .map(|i| groth16::Coefficient {
+            row: i / 2,
+            signal: i % 5,
+            value: i % 3,
+            matrix: i % 2,
+        })
+        .collect()
+}
+
+fn key() -> Vec<u8> {
+    let sections = groth16::sections(&KEY).unwrap();
+    let header = Header::new(
+        Kind::Groth16Key,
+        Curve::Bn254,
+        4096,
+        *b"fixture groth16 ",
+        0,
+        &sections,
+    )
+    .unwrap();
+    let native: Vec<Vec<u8>> = header
+        .sections()
+        .iter()
+        .enumerate()
+        .map(|(i, section)| {
+            let mut native = vec![0; section.elements as usize * section.element_bytes() as usize];
+            match section.content {
+                Content::G1 => {
+                    write_points::<g1::Config>(&key_points(i, section.elements), &mut native).unwrap()
+                }
+                Content::G2 => {
+                    write_points::<g2::Config>(&key_points(i, section.elements), &mut native).unwrap()
+                }
+                Content::Scalars => write_elements(&key_values(), &mut native).unwrap(),
+                _ => {
+                    for (coefficient, bytes) in key_coefficients().iter().zip(native.chunks_exact_mut(16)) {
+                        coefficient.encode(bytes);
+                    }
+                }
+            }
+            native
+        })
+        .collect();
+    seal(header, &native)
+}
+
 /// Opens a container in memory as a reader must: length, every digest, root.
 fn open(bytes: &[u8]) -> Header {
     let header = Header::decode_prefix(bytes).unwrap();
@@ -193,6 +265,7 @@ fn regenerate() {
         ("column.spill", column()),
         ("srs_k6.spill", srs()),
         ("ipa_k6.spill", ipa()),
+        ("groth16.spill", key()),
     ] {
         println!("{name} {}", hex(&Header::decode_prefix(&bytes).unwrap().root));
         std::fs::write(fixture(name), bytes).unwrap();
@@ -255,8 +328,53 @@ fn parameters_read() {
 }
 
 #[test]
+fn the_groth16_key_reads() {
+    let bytes = std::fs::read(fixture("groth16.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), GROTH16_ROOT);
+    let found = groth16::Groth16Key::of(&header).unwrap();
+    assert_eq!((found.curve, found.shape), (Curve::Bn254, KEY));
+    let element = |section: &Section, i: u64| {
+        let at = header.geometry().element_offset(section, i).unwrap() as usize;
+        (at as u64, &bytes[at..at + section.element_bytes() as usize])
+    };
+    for (i, section) in header.sections().iter().enumerate().take(8) {
+        let (one, two) = match section.content {
+            Content::G1 => (key_points::<g1::Config>(i, section.elements), Vec::new()),
+            _ => (Vec::new(), key_points::<g2::Config>(i, section.elements)),
+        };
+        for (j, point) in (0..).zip(one) {
+            assert_eq!(
+                read_point(element(section, j).1),
+                Ok(point),
+                "{} {j}",
+                section.label
+            );
+        }
+        for (j, point) in (0..).zip(two) {
+            assert_eq!(
+                read_point(element(section, j).1),
+                Ok(point),
+                "{} {j}",
+                section.label
+            );
+        }
+    }
+    for (j, value) in (0..).zip(key_values()) {
+        assert_eq!(Fr::read_native(element(found.values, j).1), Some(value));
+    }
+    for (j, expected) in (0..).zip(key_coefficients()) {
+        let (offset, bytes) = element(found.coefficients, j);
+        let coefficient = groth16::Coefficient::decode(bytes);
+        assert_eq!(coefficient, expected);
+        coefficient.check(j, offset, &found.shape).unwrap();
+    }
+}
+
+#[test]
 fn this_build_writes_the_same_bytes() {
     assert!(column() == std::fs::read(fixture("column.spill")).unwrap());
     assert!(srs() == std::fs::read(fixture("srs_k6.spill")).unwrap());
     assert!(ipa() == std::fs::read(fixture("ipa_k6.spill")).unwrap());
+    assert!(key() == std::fs::read(fixture("groth16.spill")).unwrap());
 }

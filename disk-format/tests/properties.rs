@@ -4,10 +4,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod shared;
+
 use ark_bn254::{Fr, G1Affine, G2Affine, g1, g2};
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use proptest::prelude::*;
-use proptest::test_runner::{RngSeed, TestRunner};
 use spillproof_format::native::{NativeField, read_elements, read_point, write_elements, write_point};
 use spillproof_format::params_kzg::points::{
     decode_points, encode_points, read_checked, read_compressed, write_compressed, write_format,
@@ -15,27 +16,15 @@ use spillproof_format::params_kzg::points::{
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
 use spillproof_format::*;
 
-/// A runner whose seed is on the terminal when a case fails.
-fn runner() -> TestRunner {
-    let mut config = ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    if matches!(config.rng_seed, RngSeed::Random) {
-        config.rng_seed = RngSeed::Fixed(rand::random());
-    }
-    if let RngSeed::Fixed(seed) = config.rng_seed {
-        println!("PROPTEST_RNG_SEED={seed} PROPTEST_CASES={}", config.cases);
-    }
-    TestRunner::new(config)
-}
+use shared::runner;
 
 fn section() -> impl Strategy<Value = SectionSpec> {
     let content = prop_oneof![
         Just(Content::Scalars),
         Just(Content::G1),
         Just(Content::G2),
-        Just(Content::Bytes)
+        Just(Content::Bytes),
+        Just(Content::Coefficients)
     ];
     let basis = prop_oneof![Just(Basis::None), Just(Basis::Monomial), Just(Basis::Lagrange)];
     let elements = prop_oneof![0..5000u64, 0..1u64 << 50, any::<u64>()];
@@ -52,7 +41,9 @@ fn header() -> impl Strategy<Value = Header> {
         Just(Kind::FieldColumn),
         Just(Kind::PointColumn),
         Just(Kind::Srs),
-        Just(Kind::ProvingKeyBundle)
+        Just(Kind::ProvingKeyBundle),
+        Just(Kind::IpaParams),
+        Just(Kind::Groth16Key)
     ];
     let curve = prop_oneof![
         Just(Curve::Bn254),
@@ -71,9 +62,12 @@ fn header() -> impl Strategy<Value = Header> {
         .prop_filter_map(
             "too long for a container",
             |(kind, curve, log_frame, (file_id, epoch, parent, root), sections)| {
-                let frame_bytes = match curve {
-                    // Frames that points fill, and those that they do not, which are refused.
-                    Curve::Bls12381 if epoch % 8 != 0 => (1 << log_frame) / 2 * 3,
+                let by_three = sections
+                    .iter()
+                    .any(|section| section.content.element_bytes(curve).is_multiple_of(3));
+                let frame_bytes = match by_three {
+                    // Frames that elements fill, and those that they do not, which are refused.
+                    true if epoch % 8 != 0 => (1 << log_frame) / 2 * 3,
                     _ => 1 << log_frame,
                 };
                 let mut header = Header::new(kind, curve, frame_bytes, file_id, epoch, &sections).ok()?;

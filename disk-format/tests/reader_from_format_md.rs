@@ -160,6 +160,48 @@ fn the_srs() {
 }
 
 #[test]
+fn the_groth16_key() {
+    let file = read(fixture("groth16.spill")).unwrap();
+    assert_eq!((file.kind, file.frame_bytes, file.frames), (6, 4096, 10));
+    let labels = [
+        (2, 64, 3, "g1"),
+        (3, 128, 3, "g2"),
+        (2, 64, 2, "ic"),
+        (2, 64, 5, "a"),
+        (2, 64, 5, "b_g1"),
+        (3, 128, 5, "b_g2"),
+        (2, 64, 5, "c"),
+        (2, 64, 4, "h"),
+        (1, 32, 3, "values"),
+        (5, 16, 6, "coefficients"),
+    ];
+    for (i, (found, (content, element_bytes, elements, label))) in
+        file.sections.iter().zip(labels).enumerate()
+    {
+        assert_eq!(*found, (content, 0, element_bytes, elements, i, label.into()));
+    }
+    assert_eq!(file.sections.len(), labels.len());
+    // Alpha is once the generator (1, 2), as in the SRS.
+    assert_eq!(
+        file.element(0, 0),
+        read(fixture("srs_k6.spill")).unwrap().element(0, 0)
+    );
+    assert_eq!(
+        hex(file.element(8, 0)),
+        "fbffff4f1c3496ac29cd609f9576fc362e4679786fa36e662fdf079ac1770a0e"
+    );
+    for i in 0..6 {
+        let record = file.element(9, i);
+        let fields = [0, 4, 8, 12].map(|at| u32_at(record, at) as usize);
+        assert_eq!(fields, [i / 2, i % 5, i % 3, i % 2]);
+    }
+    assert!(
+        document().contains(&hex(&file.root)),
+        "FORMAT.md names the root of the fixture"
+    );
+}
+
+#[test]
 fn a_flipped_byte_anywhere_is_found() {
     let bytes = fixture("srs_k6.spill");
     for at in 0..bytes.len() {
