@@ -11,6 +11,8 @@
 //! - [`kernels`]: pure arithmetic on slices.
 //! - [`stream`]: kernels over columns.
 //! - [`commit`]: KZG over an SRS on disk.
+//! - [`groth16`]: Groth16 proofs with keys and witnesses on disk.
+//! - [`iden3`]: keys and witnesses of circom and snarkjs.
 //! - [`plonkish`]: the arithmetic of a PLONK prover: constraint programs over columns, the quotient, the arguments.
 //! - [`plan`]: what keys and a proof will take, before any work.
 //! - [`session`]: a budget, a directory and threads, put together.
@@ -38,6 +40,8 @@ pub mod column;
 pub mod commit;
 pub mod dry;
 pub mod error;
+pub mod groth16;
+pub mod iden3;
 pub mod kernels;
 pub mod plan;
 pub mod plonkish;

@@ -63,6 +63,29 @@ pub enum Invalid {
     /// A lookup's input has a value that its table has not.
     #[error("a value of a lookup's input is not in its table: the witness does not satisfy the circuit")]
     NotInTable,
+    /// A witness that does not satisfy the constraints of its circuit, or does not belong to the key.
+    #[error(
+        "the proof does not verify: the witness does not satisfy the circuit of this key, or belongs to another circuit"
+    )]
+    NotSatisfied,
+    /// A file over another curve than the one that is asked for.
+    #[error("{file} is over {curve}, and {expected} is expected: a key and its witness are over one curve")]
+    OtherCurve {
+        /// The file.
+        file: String,
+        /// Its curve.
+        curve: String,
+        /// The curve that is asked for.
+        expected: String,
+    },
+    /// A witness without the constant one.
+    #[error(
+        "{witness}: the first value of a witness is one, and this one's is not: the file is no witness, or of another program"
+    )]
+    WitnessStart {
+        /// The file of the witness.
+        witness: String,
+    },
     /// A challenge has no inverse.
     #[error("a challenge of the transcript is zero: make the proof again, with other random values")]
     ZeroChallenge,

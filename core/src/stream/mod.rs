@@ -22,7 +22,7 @@ pub use group_ntt::{group_ntt, group_ntt_in_tiles};
 pub use many::evaluate_all;
 pub(crate) use msm::{LeasedMsm, leased_kernel};
 pub use msm::{MsmPlan, msm};
-pub use ntt::{ntt, ntt_in_tiles};
+pub use ntt::{ntt, ntt_in_tiles, transform_twice};
 pub use ntt_plan::NttPlan;
 pub use points::add_multiples;
 pub use poly::{evaluate, linear_combination, linear_combinations};

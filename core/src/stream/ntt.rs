@@ -60,6 +60,11 @@ pub(super) trait Tiles<F>: Sync {
 
     /// So many butterflies, in the units of a dry run.
     fn work(butterflies: f64) -> Work;
+
+    /// A transform of `n` elements, in the units of a dry run.
+    fn work_of(n: u64) -> Work {
+        Self::work(n as f64 * f64::from(n.max(1).ilog2()) / 2.0)
+    }
 }
 
 /// Tiles of scalars.
@@ -121,6 +126,55 @@ where
     let log_tile = log_tile_within::<F>(input, transform.log_n, available_bytes)?;
     tracing::debug!(log_n = transform.log_n, log_tile, available_bytes, "streamed NTT");
     ntt_in_tiles(input, transform, placement, log_tile)
+}
+
+/// Transforms a column of scalars, and what comes of it once more: in memory at once, where a tile takes all of it; else one after the other,
+/// and the input is dropped after the first.
+///
+/// # Errors
+/// As [`ntt`]; [`Invalid::Length`] for transforms of different lengths.
+pub fn transform_twice<F>(
+    input: Column<F>,
+    transforms: [&Transform<F>; 2],
+    placement: Placement,
+) -> Result<Column<F>>
+where
+    F: KernelField + NttElement<F> + Element,
+{
+    let workspace = input.workspace().clone();
+    workspace.run(|| {
+        let [first, second] = transforms;
+        if first.log_n != second.log_n {
+            return Err(Invalid::Length {
+                what: "elements of the second of two transforms".into(),
+                given: 1 << second.log_n,
+                expected: 1 << first.log_n,
+            }
+            .into());
+        }
+        let n = 1u64 << first.log_n;
+        Invalid::unless_at_most("elements of a transform", input.len(), n)?;
+        // A device takes single transforms.
+        let available_bytes = workspace.budget.available_bytes();
+        let log_tile = log_tile_within::<F>(&input, first.log_n, available_bytes)?;
+        if log_tile < first.log_n || workspace.tier.is_some() {
+            let between = ntt_in_turn(&input, first, placement)?;
+            drop(input);
+            return ntt_in_turn(&between, second, placement);
+        }
+        match workspace.is_dry() {
+            true => {
+                let once = rehearse_whole::<F, ScalarTiles>(&input, n, placement)?;
+                workspace.passed(0, <ScalarTiles as Tiles<F>>::work_of(n));
+                Ok(once)
+            }
+            false => {
+                let output = whole(&ScalarTiles, &input, &transforms, placement);
+                forget_buffers();
+                output
+            }
+        }
+    })
 }
 
 /// What the choice of a tile has to know of a column.
@@ -263,7 +317,7 @@ pub(super) fn in_tiles<F: KernelField, T: Tiles<F>>(
     let (element_bytes, is_dry) = (T::Element::BYTES as u64, input.workspace().is_dry());
     match NttPlan::new(transform.log_n, log_tile, element_bytes, input.frame_elements())? {
         NttPlan::Whole if is_dry => rehearse_whole::<F, T>(input, n, placement),
-        NttPlan::Whole => whole(tiles, input, transform, placement),
+        NttPlan::Whole => whole(tiles, input, &[transform], placement),
         NttPlan::FourStep {
             log_tile,
             log_n1,
@@ -285,14 +339,15 @@ pub(super) fn in_tiles<F: KernelField, T: Tiles<F>>(
     }
 }
 
+/// One transform or several of one length, one after the other, in memory.
 fn whole<F: KernelField, T: Tiles<F>>(
     tiles: &T,
     input: &Column<T::Element>,
-    transform: &Transform<F>,
+    transforms: &[&Transform<F>],
     placement: Placement,
 ) -> Result<Column<T::Element>> {
     let workspace = input.workspace();
-    let n = 1usize << transform.log_n;
+    let n = 1usize << transforms.first().map_or(0, |transform| transform.log_n);
     // The first reads are on their way while the tile's pages are touched.
     let mut reader = input.read_ascending(input.sequential_chunk())?;
     let mut tile = workspace.budget.vec(n, T::ZERO, TILE)?;
@@ -301,7 +356,10 @@ fn whole<F: KernelField, T: Tiles<F>>(
         filled += region.len() as usize;
     }
     drop(reader);
-    tiles.whole(&mut tile, filled, transform)?;
+    for transform in transforms {
+        tiles.whole(&mut tile, filled, transform)?;
+        filled = n;
+    }
     let mut writer = Writer::scratch(workspace, "transform", n as u64, placement)?;
     writer.push(&tile)?;
     writer.finish()
@@ -320,7 +378,7 @@ fn rehearse_whole<F, T: Tiles<F>>(
         let _reader = workspace.hold(input.reader_bytes(chunk, 2), TILE)?;
         input.count_read();
     }
-    workspace.passed(1, T::work(n as f64 * f64::from(n.max(1).ilog2()) / 2.0));
+    workspace.passed(1, T::work_of(n));
     Writer::scratch(workspace, "transform", n, placement)?.finish()
 }
 

@@ -2,10 +2,14 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+#[path = "../common/circom_files.rs"]
+mod circom_files;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/pasta.rs"]
 mod pasta;
+#[path = "../common/r1cs.rs"]
+mod r1cs;
 #[path = "../common/watchdog.rs"]
 mod watchdog;
 
@@ -18,6 +22,8 @@ mod copies;
 mod dry;
 mod faults;
 mod forged;
+mod groth16;
+mod iden3;
 mod ipa;
 mod ipa_file;
 mod kzg;

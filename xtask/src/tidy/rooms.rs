@@ -40,13 +40,21 @@ const ROOMS: &[Room] = &[
         "plan",
         &["budget", "dry", "column", "kernels", "session", "commit"],
     ),
+    (
+        "groth16",
+        &["budget", "dry", "column", "kernels", "stream", "session", "plan"],
+    ),
+    (
+        "iden3",
+        &["budget", "storage", "column", "kernels", "stream", "groth16"],
+    ),
 ];
 
 /// Rooms that own system calls.
 const MAY_CALL_THE_SYSTEM: &[&str] = &["budget", "storage"];
 
 /// Names at the crate's root that every room may use.
-const EVERYWHERE: &[&str] = &["error", "Error", "Result", "testing"];
+const EVERYWHERE: &[&str] = &["error", "Error", "Result", "step", "testing"];
 
 /// Ways to the system. `std::fs` is written as a path, the others are crates.
 const SYSTEM_CRATES: &[&str] = &["rustix", "libc", "nix", "memmap2", "io_uring"];

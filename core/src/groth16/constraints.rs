@@ -1,0 +1,468 @@
+//! The linear combinations of all constraints, for one witness: the first of three stages.
+//!
+//! Algorithm: coefficients are in the order of their constraints, so one pass over them gives the values `a` and `b` of both matrices in the
+//! order of rows. A chunk of coefficients is cut where a row ends, and the parts are added up side by side. The third matrix of a rank-1
+//! constraint system does not stand in a key: where the witness satisfies the constraints, its values are `c = a * b`.
+//!
+//! The witness is read in any order. It is in memory, if the budget has room for it; else behind a cache of blocks ([`Cells`]), from which the
+//! signals of a chunk are gathered before they are multiplied: circuits name neighbouring signals in neighbouring constraints.
+//!
+//! Memory: the distinct values of coefficients (circuits have a few to some thousands); a chunk of coefficients and its reader; a tile of rows
+//! for each of `a`, `b` and `c`, and their writers; the witness or its cache.
+
+use rayon::prelude::*;
+use spillproof_format::FormatError;
+
+use super::{Coefficient, Shape};
+use crate::budget::{LeasedVec, PAGE_BYTES};
+use crate::column::{
+    Cells, Column, Draft, Placement, SCRATCH_FRAME_BYTES, Workspace, Writer, ascending, writer_bytes,
+};
+use crate::dry::Work;
+use crate::kernels::field::KernelField;
+use crate::kernels::vector;
+use crate::{Error, Result};
+
+/// Coefficients, and rows, that are in memory at a time: the largest and the smallest number.
+const CHUNK_MAX: u64 = 1 << 16;
+const CHUNK_MIN: u64 = 1 << 10;
+/// Coefficients that one thread adds up at a time.
+const JOB_COEFFICIENTS: usize = 1 << 11;
+/// Rows that one thread multiplies at a time.
+const JOB_ROWS: usize = 1 << 12;
+/// The cache of the witness has at least this many bytes, unless the witness has less.
+const CACHE_BYTES_MIN: u64 = 64 << 10;
+
+/// The coefficients of both matrices of a rank-1 constraint system, in the order of their constraints.
+#[derive(Clone, Debug)]
+pub struct Constraints<F> {
+    values: Column<F>,
+    coefficients: Column<Coefficient>,
+}
+
+impl<F: KernelField> Constraints<F> {
+    /// Coefficients, each with the index of its value among the distinct `values`.
+    pub fn new(values: Column<F>, coefficients: Column<Coefficient>) -> Self {
+        Self { values, coefficients }
+    }
+
+    /// Number of coefficients.
+    pub fn len(&self) -> u64 {
+        self.coefficients.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The distinct values.
+    pub fn values(&self) -> &Column<F> {
+        &self.values
+    }
+
+    /// The coefficients.
+    pub fn coefficients(&self) -> &Column<Coefficient> {
+        &self.coefficients
+    }
+
+    /// The values of both matrices in each row of the domain, and the products of both.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a coefficient outside of the matrices, or out of order; [`Error::BudgetTooSmall`], [`Error::OverBudget`];
+    /// what reading and writing columns may give.
+    pub(super) fn evaluate(&self, witness: &Column<F>, shape: &Shape) -> Result<[Column<F>; 3]> {
+        let (workspace, rows) = (witness.workspace(), 1 << shape.log_domain);
+        let draft = |what| Draft::<F>::scratch(workspace, what, rows, Placement::Disk);
+        let drafts = [
+            draft("values of A")?,
+            draft("values of B")?,
+            draft("values of C")?,
+        ];
+        let cut = self.cut(witness, rows)?;
+        tracing::debug!(?cut, "values of constraints");
+        if workspace.is_dry() {
+            return self.rehearse(witness, drafts, &cut);
+        }
+        let signals = Signals::load(witness, &cut)?;
+        let values = load(&self.values, workspace, "values of coefficients")?;
+        let tile = |len: u64| workspace.budget.vec(len as usize, F::ZERO, TILE);
+        let gathered = match &signals {
+            Signals::InMemory(_) => None,
+            Signals::Cached(_) => Some(tile(cut.chunk)?),
+        };
+        let mut pass = Pass {
+            rows,
+            ones: [F::ONE, -F::ONE].map(|one| {
+                let place = values.iter().position(|value| *value == one);
+                place.map_or(u32::MAX, |place| place as u32)
+            }),
+            values,
+            signals,
+            gathered,
+            base: 0,
+            tiles: [tile(cut.chunk)?, tile(cut.chunk)?, tile(cut.chunk)?],
+            writers: drafts.map(|draft| Writer::in_chunks(draft, cut.chunk)),
+        };
+        let mut chunk = (workspace.budget).vec(cut.chunk as usize, Coefficient::default(), TILE)?;
+        let mut reader = self.coefficients.read_ascending(cut.chunk)?;
+        let (mut first, mut last_row) = (0, 0);
+        while let Some(region) = reader.next_into(&mut chunk)? {
+            let chunk = &chunk[..region.len() as usize];
+            self.check(chunk, first, last_row, shape)?;
+            pass.add(chunk)?;
+            first += region.len();
+            last_row = chunk.last().map_or(last_row, |last| last.row);
+        }
+        pass.finish()
+    }
+
+    /// Checks the coefficients from `first` on, of which the one before has this row.
+    fn check(&self, chunk: &[Coefficient], first: u64, row_before: u32, shape: &Shape) -> Result<()> {
+        let mut row_before = row_before;
+        let refuse = |source| Error::Format {
+            file: self.coefficients.name().into(),
+            source,
+        };
+        for (index, coefficient) in (first..).zip(chunk) {
+            let offset = self.coefficients.file_offset(index);
+            coefficient.check(index, offset, shape).map_err(refuse)?;
+            if coefficient.row < row_before {
+                return Err(refuse(FormatError::Field {
+                    what: "the row of a coefficient",
+                    offset,
+                    value: coefficient.row.to_string(),
+                    remedy: "it is not below the row of the coefficient before it; import the key again",
+                }));
+            }
+            row_before = coefficient.row;
+        }
+        Ok(())
+    }
+
+    /// What is held at one time, of what the budget has left.
+    fn cut(&self, witness: &Column<F>, rows: u64) -> Result<Cut> {
+        let budget = &witness.workspace().budget;
+        let available_bytes = budget.available_bytes();
+        let witness_bytes = vec_bytes::<F>(witness.len());
+        let chunks = std::iter::successors(Some(CHUNK_MAX), |chunk| (*chunk > CHUNK_MIN).then(|| chunk / 4));
+        let mut needed_bytes = u64::MAX;
+        for chunk in chunks {
+            let beside_bytes = self.beside_witness_bytes(rows, chunk);
+            if beside_bytes + witness_bytes <= available_bytes {
+                return Ok(Cut {
+                    chunk,
+                    cache_bytes: None,
+                });
+            }
+            let beside_bytes = beside_bytes + vec_bytes::<F>(chunk);
+            let cache_bytes_min = CACHE_BYTES_MIN
+                .min(witness_bytes)
+                .max(Cells::<F>::share_bytes_min(1));
+            let places_bytes = Cells::<F>::beside_share_bytes(1, witness.len());
+            needed_bytes = needed_bytes.min(beside_bytes + places_bytes + cache_bytes_min);
+            let left_bytes = available_bytes.saturating_sub(beside_bytes + places_bytes);
+            // A larger cache pays more than a larger chunk.
+            let wanted_bytes = if chunk > CHUNK_MIN { available_bytes / 2 } else { 0 };
+            if left_bytes >= cache_bytes_min.max(wanted_bytes) {
+                return Ok(Cut {
+                    chunk,
+                    cache_bytes: Some(left_bytes),
+                });
+            }
+        }
+        Err(Error::BudgetTooSmall {
+            what: format!(
+                "values of {} coefficients beside {} bytes held",
+                self.len(),
+                budget.held_bytes()
+            ),
+            needed_bytes: needed_bytes.saturating_add(budget.held_bytes()),
+            limit_bytes: budget.limit_bytes(),
+        })
+    }
+
+    /// What is held beside the witness or its cache.
+    fn beside_witness_bytes(&self, rows: u64, chunk: u64) -> u64 {
+        let scalar_bytes = F::BYTES as u64;
+        let writer_bytes = writer_bytes(
+            rows * scalar_bytes,
+            chunk * scalar_bytes,
+            SCRATCH_FRAME_BYTES as u64,
+        );
+        3 * (writer_bytes + vec_bytes::<F>(chunk))
+            + vec_bytes::<Coefficient>(chunk)
+            + self.reader_bytes(chunk)
+            + vec_bytes::<F>(self.values.len())
+    }
+
+    /// What a reader of coefficients holds. Where frames have no power of two of them, a chunk begins inside of a frame.
+    fn reader_bytes(&self, chunk: u64) -> u64 {
+        let frame_elements = self.coefficients.frame_elements();
+        let whole_frames = chunk.next_multiple_of(frame_elements);
+        let reach = if whole_frames == chunk {
+            chunk
+        } else {
+            whole_frames + frame_elements
+        };
+        self.coefficients.reader_bytes(reach, 2)
+    }
+
+    fn rehearse(&self, witness: &Column<F>, drafts: [Draft<F>; 3], cut: &Cut) -> Result<[Column<F>; 3]> {
+        let workspace = witness.workspace();
+        let _cache = match cut.cache_bytes {
+            None => None,
+            Some(cache_bytes) => {
+                let mut cells = Cells::<F>::zeroed(workspace, "witness", cache_bytes, (1, witness.len()))?;
+                cells.assume_written();
+                cells.read(0, 0..witness.len(), |_, _| Ok(()))?;
+                Some((cells, workspace.hold(vec_bytes::<F>(cut.chunk), TILE)?))
+            }
+        };
+        let _witness = match cut.cache_bytes {
+            None => Some(workspace.hold(vec_bytes::<F>(witness.len()), "witness")?),
+            Some(_) => None,
+        };
+        let [a, b, c] = &drafts;
+        let rows = a.len();
+        let _beside = workspace.hold(self.beside_witness_bytes(rows, cut.chunk), TILE)?;
+        witness.count_read();
+        self.values.count_read();
+        self.coefficients.count_read();
+        debug_assert!(b.len() == rows && c.len() == rows);
+        workspace.passed(1, Work::products((self.len() + rows) as f64));
+        let [a, b, c] = drafts.map(Draft::finish);
+        Ok([a?, b?, c?])
+    }
+}
+
+const TILE: &str = "coefficients and rows";
+
+/// What is held at one time.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    /// Coefficients, and rows.
+    chunk: u64,
+    /// The share of the witness's cache; the witness is in memory without one.
+    cache_bytes: Option<u64>,
+}
+
+/// Bytes of so many values in memory.
+fn vec_bytes<T>(len: u64) -> u64 {
+    (len * size_of::<T>() as u64).next_multiple_of(PAGE_BYTES as u64)
+}
+
+/// A whole column in memory.
+fn load<F: KernelField>(
+    column: &Column<F>,
+    workspace: &Workspace,
+    what: &'static str,
+) -> Result<LeasedVec<F>> {
+    let mut values = workspace.budget.vec(column.len() as usize, F::ZERO, what)?;
+    let chunk = column.sequential_chunk();
+    let mut reader = column.read_ascending(chunk)?;
+    for part in values.chunks_mut(chunk as usize) {
+        reader.next_into(part)?;
+    }
+    Ok(values)
+}
+
+/// The witness, for access in any order.
+enum Signals<F: KernelField> {
+    InMemory(LeasedVec<F>),
+    Cached(Box<Cells<F>>),
+}
+
+impl<F: KernelField> Signals<F> {
+    fn load(witness: &Column<F>, cut: &Cut) -> Result<Self> {
+        let workspace = witness.workspace();
+        let Some(cache_bytes) = cut.cache_bytes else {
+            return Ok(Self::InMemory(load(witness, workspace, "witness")?));
+        };
+        let mut cells = Cells::zeroed(workspace, "witness", cache_bytes, (1, witness.len()))?;
+        // Within the tile of coefficients, which are not read yet.
+        let mut tile = workspace.budget.vec(cut.chunk as usize, F::ZERO, TILE)?;
+        let mut reader = witness.reader(ascending(witness.len(), cut.chunk), 1)?;
+        let mut signal = 0;
+        while let Some(region) = reader.next_into(&mut tile)? {
+            for value in &tile[..region.len() as usize] {
+                cells.set(0, signal, *value)?;
+                signal += 1;
+            }
+        }
+        Ok(Self::Cached(Box::new(cells)))
+    }
+}
+
+/// The pass over the coefficients.
+struct Pass<F: KernelField> {
+    rows: u64,
+    /// The distinct values of coefficients.
+    values: LeasedVec<F>,
+    /// The places of one and of minus one there.
+    ones: [u32; 2],
+    signals: Signals<F>,
+    /// The signals of a chunk of coefficients, if the witness is behind a cache.
+    gathered: Option<LeasedVec<F>>,
+    /// The first row in the tiles.
+    base: u64,
+    tiles: [LeasedVec<F>; 3],
+    writers: [Writer<F>; 3],
+}
+
+impl<F: KernelField> Pass<F> {
+    /// Adds checked coefficients, which go on where the last ones ended.
+    fn add(&mut self, mut coefficients: &[Coefficient]) -> Result<()> {
+        while let Some(next) = coefficients.first() {
+            let tile_rows = self.tiles[0].len() as u64;
+            while u64::from(next.row) >= self.base + tile_rows {
+                self.flush(tile_rows)?;
+            }
+            let end = self.base + tile_rows;
+            let here = coefficients.partition_point(|coefficient| u64::from(coefficient.row) < end);
+            let (now, later) = coefficients.split_at(here);
+            let signals = match (&mut self.signals, &mut self.gathered) {
+                (Signals::Cached(cells), Some(gathered)) => {
+                    for (place, coefficient) in gathered.iter_mut().zip(now) {
+                        *place = cells.get(0, u64::from(coefficient.signal))?;
+                    }
+                    Signal::Gathered(&gathered[..now.len()])
+                }
+                (Signals::InMemory(witness), _) => Signal::Indexed(witness),
+                (Signals::Cached(_), None) => Signal::Gathered(&[]),
+            };
+            let [a, b, _] = &mut self.tiles;
+            let part = Part {
+                now,
+                signals,
+                base: self.base as u32,
+            };
+            let factors = Factors {
+                values: &self.values,
+                ones: self.ones,
+            };
+            add_side_by_side(part, factors, (a, b));
+            coefficients = later;
+        }
+        Ok(())
+    }
+
+    /// Writes the first `rows` rows of the tiles, and goes on behind them.
+    fn flush(&mut self, rows: u64) -> Result<()> {
+        let [a, b, c] = &mut self.tiles;
+        let rows = rows as usize;
+        (c[..rows].par_chunks_mut(JOB_ROWS))
+            .zip(a[..rows].par_chunks(JOB_ROWS))
+            .zip(b[..rows].par_chunks(JOB_ROWS))
+            .for_each(|((c, a), b)| vector::product(c, a, b));
+        for (writer, tile) in self.writers.iter_mut().zip(&mut self.tiles) {
+            writer.push(&tile[..rows])?;
+            tile.par_chunks_mut(JOB_ROWS).for_each(|tile| tile.fill(F::ZERO));
+        }
+        self.base += rows as u64;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<[Column<F>; 3]> {
+        while self.base < self.rows {
+            self.flush((self.tiles[0].len() as u64).min(self.rows - self.base))?;
+        }
+        let [a, b, c] = self.writers;
+        Ok([a.finish()?, b.finish()?, c.finish()?])
+    }
+}
+
+/// The signals of a run of coefficients.
+#[derive(Clone, Copy)]
+enum Signal<'a, F> {
+    /// The whole witness.
+    Indexed(&'a [F]),
+    /// One for each coefficient.
+    Gathered(&'a [F]),
+}
+
+/// The distinct values of coefficients, and the places of one and of minus one among them.
+#[derive(Clone, Copy)]
+struct Factors<'a, F> {
+    values: &'a [F],
+    ones: [u32; 2],
+}
+
+/// A run of coefficients whose rows begin at `base` or later.
+#[derive(Clone, Copy)]
+struct Part<'a, F> {
+    now: &'a [Coefficient],
+    signals: Signal<'a, F>,
+    base: u32,
+}
+
+/// Adds a run of coefficients, cut between rows, on all threads.
+fn add_side_by_side<F: KernelField>(
+    part: Part<'_, F>,
+    factors: Factors<'_, F>,
+    (a, b): (&mut [F], &mut [F]),
+) {
+    let Part { now, signals, base } = part;
+    let middle = (now.len() > JOB_COEFFICIENTS)
+        .then(|| row_start_near(now, now.len() / 2))
+        .flatten();
+    let Some(middle) = middle else {
+        return add(part, factors, (a, b));
+    };
+    let row = now[middle].row;
+    let (first, second) = now.split_at(middle);
+    let (first_signals, second_signals) = match signals {
+        Signal::Indexed(_) => (signals, signals),
+        Signal::Gathered(values) => {
+            let (first, second) = values.split_at(middle);
+            (Signal::Gathered(first), Signal::Gathered(second))
+        }
+    };
+    let at = (row - base) as usize;
+    let ((a_first, a_second), (b_first, b_second)) = (a.split_at_mut(at), b.split_at_mut(at));
+    let first = Part {
+        now: first,
+        signals: first_signals,
+        base,
+    };
+    let second = Part {
+        now: second,
+        signals: second_signals,
+        base: row,
+    };
+    rayon::join(
+        || add_side_by_side(first, factors, (a_first, b_first)),
+        || add_side_by_side(second, factors, (a_second, b_second)),
+    );
+}
+
+/// The index of the first coefficient of a row, not the first of all, near `index`; none if all are of one row.
+fn row_start_near(coefficients: &[Coefficient], index: usize) -> Option<usize> {
+    let row = coefficients.get(index)?.row;
+    let start = coefficients.partition_point(|coefficient| coefficient.row < row);
+    if start > 0 {
+        return Some(start);
+    }
+    let next = coefficients.partition_point(|coefficient| coefficient.row <= row);
+    (next < coefficients.len()).then_some(next)
+}
+
+fn add<F: KernelField>(part: Part<'_, F>, factors: Factors<'_, F>, (a, b): (&mut [F], &mut [F])) {
+    let [one, minus_one] = factors.ones;
+    for (index, coefficient) in part.now.iter().enumerate() {
+        let signal = match part.signals {
+            Signal::Indexed(witness) => &witness[coefficient.signal as usize],
+            Signal::Gathered(gathered) => &gathered[index],
+        };
+        if signal.is_zero() {
+            continue;
+        }
+        let sums = if coefficient.matrix == 1 { &mut *b } else { &mut *a };
+        let sum = &mut sums[(coefficient.row - part.base) as usize];
+        *sum = match coefficient.value {
+            value if value == one => sum.plus(signal),
+            value if value == minus_one => sum.minus(signal),
+            value => sum.plus(&factors.values[value as usize].times(signal)),
+        };
+    }
+}

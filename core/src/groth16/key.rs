@@ -1,0 +1,179 @@
+//! Keys on disk.
+
+use ark_ec::short_weierstrass::Affine;
+
+use super::{Constraints, G1Point, G2Point, PairingCurve, Shape};
+use crate::Result;
+use crate::column::{Column, Draft, Element, Placement, Workspace};
+use crate::error::Invalid;
+use crate::kernels::field::KernelField;
+
+/// The part of a key that verifies.
+pub struct VerifyingKey<E: PairingCurve> {
+    /// alpha in the first group.
+    pub alpha_g1: Affine<E::G1Config>,
+    /// beta in the second group.
+    pub beta_g2: Affine<E::G2Config>,
+    /// gamma in the second group.
+    pub gamma_g2: Affine<E::G2Config>,
+    /// delta in the second group.
+    pub delta_g2: Affine<E::G2Config>,
+    /// A point for the constant one, and one for each public signal.
+    pub ic: Column<G1Point<E>>,
+}
+
+/// A key that proves: points and coefficients on disk.
+pub struct ProvingKey<E: PairingCurve> {
+    /// The part that verifies.
+    pub verifying: VerifyingKey<E>,
+    /// beta in the first group.
+    pub beta_g1: Affine<E::G1Config>,
+    /// delta in the first group.
+    pub delta_g1: Affine<E::G1Config>,
+    /// The left linear combinations at tau: a point for each signal.
+    pub a: Column<G1Point<E>>,
+    /// The right ones, in the first group: a point for each signal.
+    pub b_g1: Column<G1Point<E>>,
+    /// The right ones, in the second group: a point for each signal.
+    pub b_g2: Column<G2Point<E>>,
+    /// A point for each signal, over delta; infinity for the constant one and the public signals.
+    pub c: Column<G1Point<E>>,
+    /// A point for each row: the Lagrange basis of the coset of [`Self::domain`], over delta.
+    pub h: Column<G1Point<E>>,
+    /// The coefficients of both matrices.
+    pub constraints: Constraints<E::Scalar>,
+    /// The rows' domain, and its coset. The tools that make keys do not agree on the roots of BLS12-381.
+    pub domain: Domain<E::Scalar>,
+}
+
+/// The powers of a root of unity, and a coset of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domain<F> {
+    /// A root of unity of the order of the domain.
+    pub omega: F,
+    /// What begins the coset: a root of `omega`, where the field has one.
+    pub shift: F,
+}
+
+impl<E: PairingCurve> ProvingKey<E> {
+    /// The key's sizes.
+    ///
+    /// # Errors
+    /// [`Invalid::Length`] for columns that do not belong together, [`Invalid::PowerOfTwo`] for a domain that is none.
+    pub fn shape(&self) -> Result<Shape> {
+        let (signals, domain) = (self.a.len(), self.h.len());
+        let log_limit = <E::Scalar as ark_ff::FftField>::TWO_ADICITY;
+        if !domain.is_power_of_two() || domain.ilog2() > log_limit {
+            return Err(Invalid::PowerOfTwo {
+                what: "points of `h` of a key",
+                given: domain,
+                log_limit,
+            }
+            .into());
+        }
+        let lengths = [
+            ("b_g1", self.b_g1.len()),
+            ("b_g2", self.b_g2.len()),
+            ("c", self.c.len()),
+        ];
+        for (column, given) in lengths {
+            if given != signals {
+                return Err(Invalid::Length {
+                    what: format!("points of `{column}` of a key"),
+                    given,
+                    expected: signals,
+                }
+                .into());
+            }
+        }
+        let public = self.verifying.ic.len().checked_sub(1);
+        let Some(public) = public.filter(|public| *public < signals) else {
+            return Err(Invalid::OutOfRange {
+                what: "points of `ic` of a key".into(),
+                start: 1,
+                end: self.verifying.ic.len(),
+                len: signals,
+            }
+            .into());
+        };
+        Ok(Shape {
+            signals,
+            public,
+            log_domain: domain.ilog2(),
+            values: self.constraints.values().len(),
+            coefficients: self.constraints.len(),
+        })
+    }
+
+    /// A witness for a dry key in its workspace.
+    ///
+    /// # Errors
+    /// [`Invalid::NotADryRun`] in any other workspace.
+    pub(super) fn dry_witness(&self, workspace: &Workspace) -> Result<Column<E::Scalar>> {
+        Draft::scratch(workspace, "witness", self.a.len(), Placement::Disk)?.finish_unwritten()
+    }
+
+    /// A key of this shape in a dry workspace.
+    ///
+    /// # Errors
+    /// [`Invalid::NotADryRun`] in any other workspace; [`Invalid::PowerOfTwo`] for a domain that the field does not have.
+    pub(super) fn dry(workspace: &Workspace, shape: &Shape) -> Result<Self> {
+        let domain = Domain::of_smallest_non_residue(shape.log_domain)?;
+        fn column<T: Element>(workspace: &Workspace, what: &str, len: u64) -> Result<Column<T>> {
+            Draft::scratch(workspace, what, len, Placement::Disk)?.finish_unwritten()
+        }
+        let g1 = |what, len| column::<G1Point<E>>(workspace, what, len);
+        Ok(Self {
+            verifying: VerifyingKey {
+                alpha_g1: Affine::identity(),
+                beta_g2: Affine::identity(),
+                gamma_g2: Affine::identity(),
+                delta_g2: Affine::identity(),
+                ic: g1("ic", shape.public + 1)?,
+            },
+            beta_g1: Affine::identity(),
+            delta_g1: Affine::identity(),
+            a: g1("a", shape.signals)?,
+            b_g1: g1("b_g1", shape.signals)?,
+            b_g2: column::<G2Point<E>>(workspace, "b_g2", shape.signals)?,
+            c: g1("c", shape.signals)?,
+            h: g1("h", 1 << shape.log_domain)?,
+            constraints: Constraints::new(
+                column(workspace, "values of coefficients", shape.values)?,
+                column(workspace, "coefficients", shape.coefficients)?,
+            ),
+            domain,
+        })
+    }
+}
+
+impl<F: KernelField> Domain<F> {
+    /// The domain of `2^log_n` rows and its coset as circom's tools choose them: roots are powers of the smallest number that is no square; the
+    /// coset begins with the root of twice the order, or, where the field has no such root, with the number's square.
+    ///
+    /// # Errors
+    /// [`Invalid::PowerOfTwo`] for a domain that the field does not have.
+    pub fn of_smallest_non_residue(log_n: u32) -> Result<Self> {
+        let Some(above) = F::TWO_ADICITY.checked_sub(log_n) else {
+            return Err(Invalid::PowerOfTwo {
+                what: "rows of a domain",
+                given: 1u64.checked_shl(log_n).unwrap_or(u64::MAX),
+                log_limit: F::TWO_ADICITY,
+            }
+            .into());
+        };
+        let mut non_residue = F::from(2u64);
+        while !non_residue.legendre().is_qnr() {
+            non_residue += F::ONE;
+        }
+        let root = non_residue.pow(F::TRACE);
+        let of_order_below_the_largest = |logs: u32| root.pow([1u64 << logs]);
+        Ok(Self {
+            omega: of_order_below_the_largest(above),
+            shift: match above {
+                0 => non_residue.square(),
+                above => of_order_below_the_largest(above - 1),
+            },
+        })
+    }
+}

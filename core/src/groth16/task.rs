@@ -1,0 +1,60 @@
+//! A proof as a task of a session: planned, refused before any work if the budget is too small, and with its share of the memory.
+
+use std::sync::Arc;
+
+use ark_ff::Zero;
+
+use super::{PairingCurve, Proof, ProvingKey, Shape, prove};
+use crate::Result;
+use crate::column::{Column, Workspace};
+use crate::plan::{self, Phase, Plan, Rates};
+use crate::session::{Accelerator, Session};
+
+/// More than any proof takes.
+const ENOUGH_BYTES: u64 = 1 << 45;
+
+/// [`prove`], as a task of `session`, to whose files key and witness belong: it waits while others leave too little memory, is run dry first, and
+/// keeps no column in memory that a later step has no room beside.
+///
+/// # Errors
+/// As [`prove`]; [`crate::Error::BudgetTooSmall`] with the smallest budget that works, [`crate::Error::DiskTooSmall`], both before any work;
+/// [`crate::Error::NestedTask`], [`crate::Error::Forked`].
+pub fn prove_in<E: PairingCurve>(
+    session: &Arc<Session>,
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    random: [E::Scalar; 2],
+) -> Result<Proof<E>> {
+    let (shape, threads) = (key.shape()?, session.threads());
+    let minimum_bytes = move || {
+        let plan = plan::<E>(&shape, ENOUGH_BYTES, threads, &Rates::default())?;
+        Ok(plan.smallest_budget_bytes)
+    };
+    let task = session.admit(Accelerator::MayTakePart, minimum_bytes)?;
+    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, &shape);
+    let growth_bytes = plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
+    plan::check_room(&task, Phase::Proof, growth_bytes)?;
+    prove(key, witness, random)
+}
+
+/// What a proof with a key of this shape will take: key and witness are on disk.
+///
+/// # Errors
+/// [`crate::Error::BudgetTooSmall`] with the smallest budget that works.
+pub fn plan<E: PairingCurve>(
+    shape: &Shape,
+    budget_bytes: u64,
+    threads: usize,
+    rates: &Rates,
+) -> Result<Plan> {
+    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, shape);
+    Plan::new(&dry_run, budget_bytes, threads, rates)
+}
+
+fn dry_run<E: PairingCurve>(workspace: &Workspace, shape: &Shape) -> Result<()> {
+    let key = ProvingKey::<E>::dry(workspace, shape)?;
+    let witness = key.dry_witness(workspace)?;
+    workspace.phase(Phase::Proof);
+    prove(&key, &witness, [E::Scalar::zero(); 2])?;
+    Ok(())
+}

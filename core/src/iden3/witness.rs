@@ -1,0 +1,93 @@
+//! Witnesses.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use spillproof_format::iden3::{FileKind, SCALAR_BYTES, wtns};
+use spillproof_format::native::NativeField;
+use spillproof_format::{FormatError, GroupId, hex};
+
+use super::source::{Array, Progress, Source};
+use crate::column::{Column, Placement, Workspace, Writer};
+use crate::error::Invalid;
+use crate::groth16::PairingCurve;
+use crate::{Error, Result};
+
+/// Values that one thread decodes at a time.
+const JOB_VALUES: usize = 1024;
+
+/// The values of a `.wtns` file as a scratch column: sealed, if the workspace's are.
+///
+/// # Errors
+/// [`Error::Format`] for a file that is no witness over this curve, or holds a value that is not below the modulus; [`Error::File`],
+/// [`Error::Io`]; [`Error::OverBudget`].
+pub fn read_wtns<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Column<E::Scalar>> {
+    workspace.run(|| {
+        let source = Source::open(workspace, path, FileKind::Wtns)?;
+        let refuse = |error| source.refuse(error);
+        let bytes = source.small(wtns::Header::range(&source.sections).map_err(refuse)?)?;
+        let header = wtns::Header::parse(&source.sections, &bytes).map_err(refuse)?;
+        check_curve::<E>(path, header.curve)?;
+        let values = header.values(&source.sections).map_err(refuse)?;
+        let array = Array {
+            what: "witness",
+            offset: values.offset,
+            count: header.count,
+            element_bytes: SCALAR_BYTES as u64,
+        };
+        let name = path.display().to_string();
+        let mut writer = Writer::<E::Scalar>::scratch(workspace, &name, header.count, Placement::Disk)?;
+        let zero = E::Scalar::from(0u64);
+        let mut tile = (workspace.budget).vec(source.run_elements(&array) as usize, zero, "witness")?;
+        source.each_run(&array, progress, |first, bytes| {
+            let tile = &mut tile[..bytes.len() / SCALAR_BYTES];
+            decode(bytes, tile).map_err(|at| {
+                let bytes = &bytes[at * SCALAR_BYTES..][..SCALAR_BYTES];
+                source.refuse(FormatError::Element {
+                    what: "values",
+                    index: first + at as u64,
+                    offset: array.offset + (first + at as u64) * SCALAR_BYTES as u64,
+                    value: hex(bytes),
+                })
+            })?;
+            writer.push(tile)
+        })?;
+        writer.finish()
+    })
+}
+
+/// Canonical values to native ones; as `Err`, the place of the first that is not below the modulus.
+fn decode<F: NativeField>(bytes: &[u8], out: &mut [F]) -> Result<(), usize> {
+    let bad = (out.par_chunks_mut(JOB_VALUES))
+        .zip(bytes.par_chunks(JOB_VALUES * SCALAR_BYTES))
+        .enumerate()
+        .find_map_first(|(job, (out, bytes))| {
+            for (at, (out, bytes)) in out.iter_mut().zip(bytes.chunks_exact(SCALAR_BYTES)).enumerate() {
+                match F::read_standard(bytes) {
+                    Some(value) => *out = value,
+                    None => return Some(job * JOB_VALUES + at),
+                }
+            }
+            None
+        });
+    bad.map_or(Ok(()), Err)
+}
+
+/// That a file is of the curve that its caller works with.
+pub(super) fn check_curve<E: PairingCurve>(path: &Path, curve: spillproof_format::Curve) -> Result<()> {
+    match GroupId::of::<E::G1Config>() {
+        Some(group) if group.curve == curve => Ok(()),
+        expected => Err(Error::from(Invalid::OtherCurve {
+            file: path.display().to_string(),
+            curve: format!("{curve:?}"),
+            expected: expected.map_or_else(
+                || "another curve".to_owned(),
+                |group| format!("{:?}", group.curve),
+            ),
+        })),
+    }
+}

@@ -1,0 +1,110 @@
+//! Files as circom and snarkjs write them, of a circuit and its key.
+
+use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
+use ark_ff::Field;
+use spillproof_format::iden3::{FileKind, write_prefix, write_section_prefix, wtns, zkey};
+use spillproof_format::native::{NativeField, point_bytes, write_point};
+use spillproof_format::{Curve, Element};
+
+use crate::r1cs::{Circuit, Key};
+use spillproof::groth16::PairingCurve;
+
+/// The curve of a pairing.
+fn curve_of<E: PairingCurve>() -> Curve {
+    spillproof_format::GroupId::of::<E::G1Config>()
+        .expect("a curve of the format")
+        .curve
+}
+
+fn points<P: SWCurveConfig<BaseField: NativeField>>(points: &[Affine<P>]) -> Vec<u8> {
+    let each = point_bytes::<P>();
+    let mut bytes = vec![0; each * points.len()];
+    for (point, out) in points.iter().zip(bytes.chunks_exact_mut(each)) {
+        write_point(point, out);
+    }
+    bytes
+}
+
+/// A `.wtns` file.
+pub fn wtns<E: PairingCurve>(witness: &[E::Scalar]) -> Vec<u8> {
+    let (mut header, mut values) = (Vec::new(), vec![0; 32 * witness.len()]);
+    let of_file = wtns::Header {
+        curve: curve_of::<E>(),
+        count: witness.len() as u64,
+    };
+    of_file.encode(&mut header).expect("a header");
+    for (value, out) in witness.iter().zip(values.chunks_exact_mut(32)) {
+        value.write_standard(out);
+    }
+    file(
+        FileKind::Wtns,
+        vec![(wtns::HEADER, header), (wtns::VALUES, values)],
+    )
+}
+
+/// A `.zkey` file, with its sections in the order in which snarkjs writes them.
+pub fn zkey<E: PairingCurve>(circuit: &Circuit<E::Scalar>, Key { key, .. }: &Key<E>) -> Vec<u8> {
+    let verifying = zkey::VerifyingPoints::<E::G1Config, E::G2Config> {
+        alpha1: key.vk.alpha_g1,
+        beta1: key.beta_g1,
+        beta2: key.vk.beta_g2,
+        gamma2: key.vk.gamma_g2,
+        delta1: key.delta_g1,
+        delta2: key.vk.delta_g2,
+    };
+    let (signals, public) = (circuit.witness.len() as u64, circuit.public as u64);
+    let header = zkey::Header::new(signals, public, circuit.log_domain(), &verifying).expect("a header");
+    let mut header_bytes = Vec::new();
+    header.encode(&mut header_bytes);
+    let radix = E::Scalar::from(2u64).pow([256]);
+    let mut coefficients = Vec::new();
+    let a = circuit.bound_a();
+    let mut count = 0u32;
+    for (constraint, row) in a.iter().enumerate() {
+        let b = circuit.b.get(constraint).map_or(&[][..], Vec::as_slice);
+        for (matrix, row) in [(0, row.as_slice()), (1, b)] {
+            for (value, signal) in row {
+                let mut scaled = [0; 32];
+                // Twice the radix, as an integer.
+                (*value * radix * radix).write_standard(&mut scaled);
+                let coefficient = zkey::Coefficient {
+                    matrix,
+                    constraint: constraint as u32,
+                    signal: *signal as u32,
+                    value: scaled,
+                };
+                let mut record = [0; zkey::COEFFICIENT_BYTES];
+                coefficient.encode(&mut record);
+                coefficients.extend(record);
+                count += 1;
+            }
+        }
+    }
+    let coefficients = [&count.to_le_bytes()[..], &coefficients].concat();
+    file(
+        FileKind::Zkey,
+        vec![
+            (zkey::PROTOCOL, zkey::GROTH16.to_le_bytes().to_vec()),
+            (zkey::HEADER, header_bytes),
+            (zkey::COEFFICIENTS, coefficients),
+            (zkey::IC, points(&key.vk.gamma_abc_g1)),
+            (zkey::H, points(&key.h_query)),
+            (zkey::C, points(&key.l_query)),
+            (zkey::A, points(&key.a_query)),
+            (zkey::B1, points(&key.b_g1_query)),
+            (zkey::B2, points(&key.b_g2_query)),
+            // No contribution: a hash of 64 bytes and their number.
+            (zkey::CONTRIBUTIONS, vec![0; 68]),
+        ],
+    )
+}
+
+fn file(kind: FileKind, sections: Vec<(u32, Vec<u8>)>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_prefix(kind, sections.len() as u32, &mut bytes);
+    for (id, content) in sections {
+        write_section_prefix(id, content.len() as u64, &mut bytes);
+        bytes.extend(content);
+    }
+    bytes
+}

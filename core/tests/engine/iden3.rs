@@ -1,0 +1,227 @@
+//! Keys and witnesses of circom and snarkjs: proofs over them are another library's, and damaged ones are refused.
+
+use std::path::Path;
+use std::time::Instant;
+
+use ark_bls12_381::Bls12_381;
+use ark_bn254::{Bn254, Fr};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use spillproof::Error;
+use spillproof::column::Workspace;
+use spillproof::error::Invalid;
+use spillproof::groth16::{PairingCurve, Proof, ProvingKey, prove};
+use spillproof::iden3::{curve_of, import_zkey, read_wtns, read_zkey};
+use spillproof_format::Curve;
+use spillproof_format::iden3::FileKind;
+
+use crate::circom_files;
+use crate::common::{on_one_and_two_threads, place};
+use crate::groth16::blinding;
+use crate::r1cs::{Circuit, Key, Values, text};
+
+const MIB: u64 = 1 << 20;
+
+fn write(dir: &Path, name: &str, bytes: &[u8]) -> std::path::PathBuf {
+    let path = dir.join(name);
+    std::fs::write(&path, bytes).expect("a file");
+    path
+}
+
+fn proved<E: PairingCurve>(
+    workspace: &Workspace,
+    key: &Path,
+    witness: &Path,
+    random: [E::Scalar; 2],
+) -> spillproof::Result<Proof<E>> {
+    let key = read_zkey::<E>(workspace, key, &mut |_| ())?;
+    let witness = read_wtns::<E>(workspace, witness, &mut |_| ())?;
+    prove(&key, &witness, random)
+}
+
+fn same_as_another_library<E: PairingCurve>(seed: u64, constraints: usize, public: usize, curve: Curve) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let circuit = Circuit::<E::Scalar>::random(seed, constraints, public, Values::Full);
+    let key = Key::<E>::new(&circuit, seed);
+    let random = blinding(seed);
+    let expected = key.prove(&circuit, random);
+    let zkey = write(dir.path(), "key.zkey", &circom_files::zkey(&circuit, &key));
+    let wtns = write(
+        dir.path(),
+        "witness.wtns",
+        &circom_files::wtns::<E>(&circuit.witness),
+    );
+    let container = dir.path().join("key.spill");
+    on_one_and_two_threads(|| {
+        for budget_bytes in [3 * MIB, 64 * MIB] {
+            let place = place(budget_bytes);
+            let workspace = &place.workspace;
+            assert_eq!(
+                curve_of(workspace, &zkey, FileKind::Zkey).expect("a curve"),
+                curve
+            );
+            assert_eq!(
+                curve_of(workspace, &wtns, FileKind::Wtns).expect("a curve"),
+                curve
+            );
+            let proof = proved::<E>(workspace, &zkey, &wtns, random)
+                .unwrap_or_else(|error| panic!("{constraints} constraints, {budget_bytes} bytes: {error}"));
+            assert!(
+                text(&proof) == expected,
+                "{constraints} constraints, {budget_bytes} bytes"
+            );
+
+            let mut told = Vec::new();
+            let imported =
+                import_zkey::<E>(workspace, &zkey, &container, &mut |now| told.push(now)).expect("imported");
+            assert!(told.iter().all(|now| now.done <= now.total) && told.last().is_some());
+            let opened = ProvingKey::<E>::open_container(workspace, &container).expect("opened");
+            assert_eq!(opened.shape().expect("a shape"), imported.shape);
+            assert_eq!((imported.curve, imported.is_without_contribution), (curve, false));
+            let witness = read_wtns::<E>(workspace, &wtns, &mut |_| ()).expect("a witness");
+            let proof = prove(&opened, &witness, random).expect("a proof");
+            assert!(
+                text(&proof) == expected,
+                "container, {constraints} constraints, {budget_bytes} bytes"
+            );
+        }
+    });
+}
+
+#[test]
+fn proofs_over_files_are_another_librarys() {
+    for (seed, (constraints, public)) in [(1, 0), (100, 3), (3000, 2)].into_iter().enumerate() {
+        same_as_another_library::<Bn254>(seed as u64, constraints, public, Curve::Bn254);
+    }
+    same_as_another_library::<Bls12_381>(9, 200, 1, Curve::Bls12381);
+}
+
+#[test]
+fn files_that_do_not_fit_are_refused() {
+    let (place, dir) = (place(16 * MIB), tempfile::tempdir().expect("a folder"));
+    let workspace = &place.workspace;
+    let circuit = Circuit::<Fr>::random(2, 60, 2, Values::Full);
+    let key = Key::<Bn254>::new(&circuit, 2);
+    let (zkey, wtns) = (
+        circom_files::zkey(&circuit, &key),
+        circom_files::wtns::<Bn254>(&circuit.witness),
+    );
+    let (key_file, witness_file) = (write(dir.path(), "zkey", &zkey), write(dir.path(), "wtns", &wtns));
+    let proved = |key: &Path, witness: &Path| proved::<Bn254>(workspace, key, witness, blinding(1));
+    proved(&key_file, &witness_file).expect("a proof");
+
+    assert!(matches!(
+        proved(&witness_file, &key_file),
+        Err(Error::Format { .. })
+    ));
+    let over_another_curve = read_wtns::<Bls12_381>(workspace, &witness_file, &mut |_| ());
+    assert!(matches!(
+        over_another_curve,
+        Err(Error::Invalid(Invalid::OtherCurve { .. }))
+    ));
+    let over_another_curve = read_zkey::<Bls12_381>(workspace, &key_file, &mut |_| ());
+    assert!(matches!(
+        over_another_curve.err(),
+        Some(Error::Invalid(Invalid::OtherCurve { .. }))
+    ));
+
+    let of_another_circuit = Circuit::<Fr>::random(3, 61, 2, Values::Full);
+    let other = write(
+        dir.path(),
+        "other",
+        &circom_files::wtns::<Bn254>(&of_another_circuit.witness),
+    );
+    assert!(matches!(
+        proved(&key_file, &other),
+        Err(Error::Invalid(Invalid::Length { .. }))
+    ));
+    let mut wrong = circuit.witness.clone();
+    wrong[40] += Fr::from(1u64);
+    let wrong = write(dir.path(), "wrong", &circom_files::wtns::<Bn254>(&wrong));
+    assert!(matches!(
+        proved(&key_file, &wrong),
+        Err(Error::Invalid(Invalid::NotSatisfied))
+    ));
+
+    // No byte of a key or of a witness can be changed so that a wrong proof comes out, or a panic.
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    let (mut refused, mut proofs) = (0, 0);
+    for (good, is_key) in [(&zkey, true), (&wtns, false)] {
+        for at in (0..good.len()).step_by(if is_key { 41 } else { 5 }) {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1 << (rng.next_u32() % 8);
+            let damaged = write(dir.path(), "damaged", &bytes);
+            let result = match is_key {
+                true => proved(&damaged, &witness_file),
+                false => proved(&key_file, &damaged),
+            };
+            match result {
+                // The hash of the circuit, and coefficients in rows whose other combination is empty.
+                Ok(_) => proofs += 1,
+                Err(Error::Format { .. } | Error::Invalid(_)) => refused += 1,
+                Err(other) => panic!("byte {at}: {other}"),
+            }
+        }
+        for len in (0..good.len()).step_by(good.len() / 40) {
+            let short = write(dir.path(), "short", &good[..len]);
+            let result = match is_key {
+                true => proved(&short, &witness_file),
+                false => proved(&key_file, &short),
+            };
+            assert!(
+                matches!(result, Err(Error::Format { .. })),
+                "{len} bytes: {result:?}"
+            );
+        }
+    }
+    println!("{refused} files refused, {proofs} proved all the same");
+    assert!(proofs < refused / 5, "{refused} refused, {proofs} proved");
+}
+
+/// `K=20 BUDGET_MIB=128 cargo test --release -p spillproof --test engine iden3::full_size -- --ignored --nocapture`
+#[test]
+#[ignore = "makes a key of 2^18 rows in memory: minutes"]
+fn full_size() {
+    let number =
+        |name: &str, usual: u64| std::env::var(name).map_or(usual, |text| text.parse().expect("a number"));
+    let (log_rows, budget_mib) = (number("K", 18) as u32, number("BUDGET_MIB", 128));
+    let values = match std::env::var("VALUES").as_deref() {
+        Ok("bits") => Values::Bits,
+        _ => Values::Full,
+    };
+    let dir = std::env::var("DIR").map_or_else(|_| std::env::temp_dir(), Into::into);
+    let (zkey, wtns) = (
+        dir.join(format!("k{log_rows}.zkey")),
+        dir.join(format!("k{log_rows}.wtns")),
+    );
+    let circuit = Circuit::<Fr>::random(1, (1 << log_rows) - 100, 2, values);
+    let key = Key::<Bn254>::new(&circuit, 1);
+    std::fs::write(&zkey, circom_files::zkey(&circuit, &key)).expect("a file");
+    std::fs::write(&wtns, circom_files::wtns::<Bn254>(&circuit.witness)).expect("a file");
+    let random = blinding(1);
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        let (seconds, bytes) = timed(|| key.prove(&circuit, random));
+        println!("taceo-groth16, and its verifier: {seconds:.2} s");
+        expected = bytes.to_vec();
+    }
+    drop((circuit, key));
+    for _ in 0..3 {
+        let place = place(budget_mib * MIB);
+        let (reading, key) =
+            timed(|| read_zkey::<Bn254>(&place.workspace, &zkey, &mut |_| ()).expect("a key"));
+        let (reading_witness, witness) =
+            timed(|| read_wtns::<Bn254>(&place.workspace, &wtns, &mut |_| ()).expect("a witness"));
+        let (proving, proof) = timed(|| prove(&key, &witness, random).expect("a proof"));
+        println!(
+            "{budget_mib} MiB: key {reading:.2} s, witness {reading_witness:.2} s, proof {proving:.2} s"
+        );
+        assert!(text(&proof).to_vec() == expected);
+    }
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let start = Instant::now();
+    let result = work();
+    (start.elapsed().as_secs_f64(), result)
+}
