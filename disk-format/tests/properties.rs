@@ -66,7 +66,7 @@ fn header() -> impl Strategy<Value = Header> {
                     .iter()
                     .any(|section| section.content.element_bytes(curve).is_multiple_of(3));
                 let frame_bytes = match by_three {
-                    // Frames that elements fill, and those that they do not, which are refused.
+                    // Elements fill such a frame; a frame of another length is refused.
                     true if epoch % 8 != 0 => (1 << log_frame) / 2 * 3,
                     _ => 1 << log_frame,
                 };

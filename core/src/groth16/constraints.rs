@@ -1,4 +1,4 @@
-//! The linear combinations of all constraints, for one witness: the first of three stages.
+//! The linear combinations of all constraints, for one witness: the first stage of a proof.
 //!
 //! Algorithm: coefficients are in the order of their constraints, so one pass over them gives the values `a` and `b` of both matrices in the
 //! order of rows. A chunk of coefficients is cut where a row ends, and the parts are added up side by side. The third matrix of a rank-1
@@ -132,7 +132,7 @@ impl<F: KernelField> Constraints<F> {
                     what: "the row of a coefficient",
                     offset,
                     value: coefficient.row.to_string(),
-                    remedy: "it is not below the row of the coefficient before it; import the key again",
+                    remedy: "it is below the row of the coefficient before it, and rows ascend; import the key again",
                 }));
             }
             row_before = coefficient.row;

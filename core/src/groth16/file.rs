@@ -6,7 +6,7 @@ use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::Affine;
 use spillproof_format::groth16::Groth16Key;
 use spillproof_format::native::read_point;
-use spillproof_format::{Element, FormatError, GroupId, PointFault, Section, hex};
+use spillproof_format::{Curve as CurveId, Element, FormatError, GroupId, PointFault, Section, hex};
 
 use super::{Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, VerifyingKey};
 use crate::column::{Column, Container, Workspace};
@@ -27,17 +27,7 @@ impl<E: PairingCurve> ProvingKey<E> {
             path,
         };
         let found = Groth16Key::of(container.header()).map_err(|source| file.refuse(source))?;
-        match GroupId::of::<E::G1Config>() {
-            Some(group) if group.curve == found.curve => {}
-            expected => {
-                return Err(Invalid::OtherCurve {
-                    file: path.display().to_string(),
-                    curve: format!("{:?}", found.curve),
-                    expected: format!("{:?}", expected.map(|group| group.curve)),
-                }
-                .into());
-            }
-        }
+        check_curve::<E>(path, found.curve)?;
         let g1 = |section| file.column::<G1Point<E>>(section);
         let [alpha_g1, beta_g1, delta_g1] = file.three::<E::G1Config>("g1", found.g1)?;
         let [beta_g2, gamma_g2, delta_g2] = file.three::<E::G2Config>("g2", found.g2)?;
@@ -59,6 +49,22 @@ impl<E: PairingCurve> ProvingKey<E> {
             constraints: Constraints::new(file.column(found.values)?, file.column(found.coefficients)?),
             domain: Domain::of_smallest_non_residue(found.shape.log_domain)?,
         })
+    }
+}
+
+/// Refuses a file over another curve than that of `E`.
+pub(crate) fn check_curve<E: PairingCurve>(path: &Path, curve: CurveId) -> Result<()> {
+    match GroupId::of::<E::G1Config>() {
+        Some(group) if group.curve == curve => Ok(()),
+        expected => Err(Invalid::OtherCurve {
+            file: path.display().to_string(),
+            curve: format!("{curve:?}"),
+            expected: expected.map_or_else(
+                || "another curve".to_owned(),
+                |group| format!("{:?}", group.curve),
+            ),
+        }
+        .into()),
     }
 }
 

@@ -28,6 +28,7 @@ use ark_ec::pairing::Pairing;
 use ark_ec::short_weierstrass::{Affine, Projective};
 
 pub use constraints::Constraints;
+pub(crate) use file::check_curve;
 pub use key::{Domain, ProvingKey, VerifyingKey};
 pub use proof::{Proof, prove, verify};
 pub use spillproof_format::groth16::{Coefficient, Shape};

@@ -1,4 +1,4 @@
-//! The numerator of the quotient on the coset of the key's `h` points: the second of three stages.
+//! The numerator of the quotient on the coset of the key's `h` points: the second stage of a proof.
 //!
 //! Where a witness satisfies the constraints, `a * b - c` vanishes on the domain, and its quotient by the domain's vanishing polynomial `X^n - 1` has
 //! fewer than n coefficients. On the coset of `shift * omega^i`, where `shift^2 = omega`, that polynomial is the constant -2: so the values of

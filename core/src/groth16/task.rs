@@ -1,4 +1,4 @@
-//! A proof as a task of a session: planned, refused before any work if the budget is too small, and with its share of the memory.
+//! A proof as a task of a session: run dry first, and refused before any work if the budget or the disk is too small.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::session::{Accelerator, Session};
 /// More than any proof takes.
 const ENOUGH_BYTES: u64 = 1 << 45;
 
-/// [`prove`], as a task of `session`, to whose files key and witness belong: it waits while others leave too little memory, is run dry first, and
-/// keeps no column in memory that a later step has no room beside.
+/// [`prove`], as a task of `session`, to whose files key and witness belong: it waits while others leave too little memory, and
+/// is run dry first.
 ///
 /// # Errors
 /// As [`prove`]; [`crate::Error::BudgetTooSmall`] with the smallest budget that works, [`crate::Error::DiskTooSmall`], both before any work;

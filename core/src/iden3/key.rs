@@ -14,12 +14,12 @@ use spillproof_format::{Curve as CurveId, Element, FormatError, Kind, hex};
 
 use super::source::{Array, Progress, Source};
 use super::subgroup;
-use super::witness::check_curve;
 use crate::Result;
 use crate::budget::{Budget, Lease};
 use crate::column::{Column, ContainerWriter, Draft, Placement, Scratch, Workspace, Writer};
 use crate::groth16::{
     Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, Shape, VerifyingKey,
+    check_curve,
 };
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;

@@ -5,13 +5,12 @@ use std::path::Path;
 use rayon::prelude::*;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, wtns};
 use spillproof_format::native::NativeField;
-use spillproof_format::{FormatError, GroupId, hex};
+use spillproof_format::{FormatError, hex};
 
 use super::source::{Array, Progress, Source};
+use crate::Result;
 use crate::column::{Column, Placement, Workspace, Writer};
-use crate::error::Invalid;
-use crate::groth16::PairingCurve;
-use crate::{Error, Result};
+use crate::groth16::{PairingCurve, check_curve};
 
 /// Values that one thread decodes at a time.
 const JOB_VALUES: usize = 1024;
@@ -19,8 +18,8 @@ const JOB_VALUES: usize = 1024;
 /// The values of a `.wtns` file as a scratch column: sealed, if the workspace's are.
 ///
 /// # Errors
-/// [`Error::Format`] for a file that is no witness over this curve, or holds a value that is not below the modulus; [`Error::File`],
-/// [`Error::Io`]; [`Error::OverBudget`].
+/// [`crate::Error::Format`] for a file that is no witness over this curve, or holds a value that is not below the modulus; [`crate::Error::File`],
+/// [`crate::Error::Io`]; [`crate::Error::OverBudget`].
 pub fn read_wtns<E: PairingCurve>(
     workspace: &Workspace,
     path: &Path,
@@ -75,19 +74,4 @@ fn decode<F: NativeField>(bytes: &[u8], out: &mut [F]) -> Result<(), usize> {
             None
         });
     bad.map_or(Ok(()), Err)
-}
-
-/// That a file is of the curve that its caller works with.
-pub(super) fn check_curve<E: PairingCurve>(path: &Path, curve: spillproof_format::Curve) -> Result<()> {
-    match GroupId::of::<E::G1Config>() {
-        Some(group) if group.curve == curve => Ok(()),
-        expected => Err(Error::from(Invalid::OtherCurve {
-            file: path.display().to_string(),
-            curve: format!("{curve:?}"),
-            expected: expected.map_or_else(
-                || "another curve".to_owned(),
-                |group| format!("{:?}", group.curve),
-            ),
-        })),
-    }
 }

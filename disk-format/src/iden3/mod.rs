@@ -1,4 +1,4 @@
-//! Files of iden3's container format: those that users of circom and snarkjs have.
+//! Files in iden3's container format, which circom and snarkjs write.
 //!
 //! ```text
 //! [magic: 4 bytes][version: u32][sections: u32] then for each section [id: u32][bytes: u64][content]

@@ -55,7 +55,7 @@ pub struct Header {
     pub public_outputs: u32,
     /// Public inputs: the wires after the public outputs.
     pub public_inputs: u32,
-    /// Private inputs of the program. Those that no constraint needs may have no wire.
+    /// Private inputs of the program. A private input that no constraint names may have no wire.
     pub private_inputs: u32,
     /// Signals of the program that the constraints came from.
     pub labels: u64,

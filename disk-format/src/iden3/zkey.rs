@@ -433,7 +433,7 @@ pub struct VerifyingPoints<G1: SWCurveConfig, G2: SWCurveConfig> {
 }
 
 impl<G1: SWCurveConfig, G2: SWCurveConfig> VerifyingPoints<G1, G2> {
-    /// Whether gamma and delta are the same, as in every key that nobody has contributed to: proofs can be forged with it. A caller
+    /// Whether gamma and delta are the same, as in every key without a contribution: proofs can be forged with such a key. A caller
     /// warns of it.
     #[must_use]
     pub fn is_without_contribution(&self) -> bool {
