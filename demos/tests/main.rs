@@ -2,13 +2,19 @@
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod checkpoints;
+#[path = "../../core/tests/common/circom_files.rs"]
+mod circom_files;
 mod disks;
 mod failures;
 mod gpu;
 mod gpu_plan;
 mod gpu_support;
+mod groth16;
 mod kills;
 mod plan;
+#[path = "../../core/tests/common/r1cs.rs"]
+#[allow(dead_code, reason = "the engine's tests use all of it")]
+mod r1cs;
 mod secrets;
 mod srs;
 #[path = "../../core/tests/common/unmount.rs"]

@@ -2,6 +2,7 @@
 
 mod commit;
 mod demo;
+mod groth16;
 pub mod msm;
 mod on_gpu;
 pub mod oom;
@@ -33,6 +34,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Msm(msm)) => msm::run(global, &msm),
         Some(Command::Commit(commit)) => commit::run(global, &commit),
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
+        Some(Command::Groth16(command)) => groth16::run(global, &command),
         Some(Command::Plan(plan)) => plan::run(global, &plan),
         Some(Command::Verify(verify)) => prove::verify(global, &verify),
     }

@@ -85,7 +85,8 @@ pub fn expect(session: &Session, shape: &Shape, is_watched: bool) -> Result<()> 
     Ok(())
 }
 
-fn render(plan: &Plan) -> String {
+/// The plan as a table.
+pub fn render(plan: &Plan) -> String {
     let mut rows: Vec<[String; 6]> = Vec::new();
     let mut phase = None;
     for step in &plan.steps {

@@ -1,0 +1,196 @@
+//! `spillproof groth16` over files as circom and snarkjs write them.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
+use spillproof::groth16::PairingCurve;
+
+use crate::BINARY;
+use crate::circom_files;
+use crate::r1cs::{Circuit, Key, Values};
+
+fn run(dir: &Path, line: &str) -> Output {
+    let mut command = Command::new(BINARY);
+    command
+        .args(line.split_whitespace())
+        .current_dir(dir)
+        .env_remove("SPILLPROOF_MEMORY")
+        .env("SPILLPROOF_DIR", dir);
+    command.output().expect("the binary runs")
+}
+
+fn succeeds(dir: &Path, line: &str) -> String {
+    let output = run(dir, line);
+    assert!(output.status.success(), "{line}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The reason of a refusal.
+fn refused(dir: &Path, line: &str) -> String {
+    let output = run(dir, line);
+    assert_eq!(output.status.code(), Some(1), "{line}: {output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn read(dir: &Path, name: &str) -> Vec<u8> {
+    std::fs::read(dir.join(name)).expect("a file")
+}
+
+/// Files of a circuit: `NAME.zkey` and `NAME.wtns`.
+fn files<E: PairingCurve>(dir: &Path, name: &str, seed: u64, constraints: usize) -> Circuit<E::Scalar> {
+    let circuit = Circuit::<E::Scalar>::random(seed, constraints, 2, Values::Full);
+    let key = Key::<E>::new(&circuit, seed);
+    let write = |ending: &str, bytes: Vec<u8>| std::fs::write(dir.join(format!("{name}.{ending}")), bytes);
+    write("zkey", circom_files::zkey(&circuit, &key)).expect("a file");
+    write("wtns", circom_files::wtns::<E>(&circuit.witness)).expect("a file");
+    circuit
+}
+
+fn proves_and_verifies<E: PairingCurve>(curve: &str) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let circuit = files::<E>(dir, "c", 1, 900);
+    let told = succeeds(
+        dir,
+        "groth16 prove c.zkey c.wtns proof.json public.json --memory 8MiB",
+    );
+    assert!(
+        told.contains("verifies") && told.contains("sum over B2"),
+        "{told}"
+    );
+    succeeds(dir, "groth16 vkey c.zkey vkey.json");
+    succeeds(dir, "groth16 verify vkey.json public.json proof.json");
+    let public: Vec<String> = serde_json::from_slice(&read(dir, "public.json")).expect("a list");
+    assert_eq!(
+        public,
+        [circuit.witness[1].to_string(), circuit.witness[2].to_string()]
+    );
+    let proof: serde_json::Value = serde_json::from_slice(&read(dir, "proof.json")).expect("JSON");
+    assert_eq!(
+        (proof["protocol"].as_str(), proof["curve"].as_str()),
+        (Some("groth16"), Some(curve))
+    );
+    assert_eq!(proof["pi_b"].as_array().map(Vec::len), Some(3));
+
+    // The same from a container; and with zero bytes at the end, as rapidsnark leaves them.
+    let told = succeeds(dir, "groth16 import c.zkey --out c.key --memory 8MiB");
+    assert!(told.contains("root") && !told.contains("INSECURE"), "{told}");
+    succeeds(
+        dir,
+        "groth16 prove c.key c.wtns again.json public2.json --memory 8MiB",
+    );
+    assert!(read(dir, "public.json") == read(dir, "public2.json"));
+    assert!(
+        read(dir, "proof.json") != read(dir, "again.json"),
+        "blinding is random"
+    );
+    let padded = [read(dir, "again.json"), vec![0; 100]].concat();
+    std::fs::write(dir.join("padded.json"), padded).expect("a file");
+    succeeds(dir, "groth16 verify vkey.json public.json padded.json");
+    succeeds(dir, "groth16 vkey c.key vkey2.json");
+    assert!(read(dir, "vkey.json") == read(dir, "vkey2.json"));
+
+    for key in ["c.zkey", "c.key"] {
+        let inspected = succeeds(dir, &format!("groth16 inspect {key} --json"));
+        let inspected: serde_json::Value = serde_json::from_str(&inspected).expect("JSON");
+        assert_eq!(
+            inspected["result"]["signals"].as_u64(),
+            Some(circuit.witness.len() as u64)
+        );
+        assert_eq!(inspected["result"]["log_domain"].as_u64(), Some(10));
+        let planned = succeeds(dir, &format!("groth16 plan {key} --memory 8MiB --json"));
+        let planned: serde_json::Value = serde_json::from_str(&planned).expect("JSON");
+        let smallest = planned["result"]["plan"]["smallest_budget_bytes"]
+            .as_u64()
+            .expect("bytes");
+        assert!(smallest < 4 << 20, "{smallest} bytes");
+    }
+}
+
+#[test]
+fn proofs_over_bn254_verify() {
+    proves_and_verifies::<Bn254>("bn128");
+}
+
+#[test]
+fn proofs_over_bls12_381_verify() {
+    proves_and_verifies::<Bls12_381>("bls12381");
+}
+
+#[test]
+fn other_files_are_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    files::<Bn254>(dir, "c", 1, 100);
+    files::<Bn254>(dir, "other", 2, 101);
+    files::<Bls12_381>(dir, "bls", 3, 100);
+    succeeds(dir, "groth16 prove c.zkey c.wtns proof.json public.json");
+    succeeds(dir, "groth16 vkey c.zkey vkey.json");
+    succeeds(dir, "groth16 vkey other.zkey other.json");
+    succeeds(dir, "groth16 vkey bls.zkey bls.json");
+
+    let refused_as = |line: &str, part: &str| {
+        let reason = refused(dir, line);
+        assert!(reason.contains(part), "{line}: {reason}");
+    };
+    refused_as(
+        "groth16 prove c.zkey other.wtns x.json y.json",
+        "values of a witness",
+    );
+    refused_as("groth16 prove c.zkey bls.wtns x.json y.json", "is over Bls12381");
+    refused_as("groth16 prove c.wtns c.zkey x.json y.json", "c.wtns");
+    refused_as("groth16 prove none.zkey c.wtns x.json y.json", "none.zkey");
+    refused_as("groth16 prove c.zkey c.wtns x.json none/y.json", "none/y.json");
+    refused_as("groth16 import vkey.json --out x.json", "vkey.json");
+    refused_as(
+        "groth16 verify other.json public.json proof.json",
+        "does not verify",
+    );
+    refused_as("groth16 verify bls.json public.json proof.json", "another curve");
+    refused_as("groth16 verify vkey.json proof.json public.json", "proof");
+    let public = read(dir, "public.json");
+    let with = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).expect("a file");
+    with("one.json", b"[\"1\"]");
+    refused_as(
+        "groth16 verify vkey.json one.json proof.json",
+        "1 public signals, and the key is for 2",
+    );
+    with("wrong.json", b"[\"1\", \"2\"]");
+    refused_as(
+        "groth16 verify vkey.json wrong.json proof.json",
+        "does not verify",
+    );
+    let modulus = "21888242871839275222246405745257275088548364400416034343698204186575808495617";
+    with("large.json", format!("[\"{modulus}\", \"2\"]").as_bytes());
+    refused_as(
+        "groth16 verify vkey.json large.json proof.json",
+        "not below the modulus",
+    );
+    with("text.json", b"[\"0x1\", \"2\"]");
+    refused_as(
+        "groth16 verify vkey.json text.json proof.json",
+        "not a decimal number",
+    );
+
+    // A witness that does not satisfy the circuit, and a damaged key: nothing is written.
+    let mut wtns = read(dir, "c.wtns");
+    let at = wtns.len() - 32 * 50;
+    wtns[at] ^= 1;
+    with("wrong.wtns", &wtns);
+    refused_as(
+        "groth16 prove c.zkey wrong.wtns x.json y.json",
+        "does not satisfy",
+    );
+    let mut zkey = read(dir, "c.zkey");
+    let at = zkey.len() - 68 - 12 - 500;
+    zkey[at] ^= 1;
+    with("wrong.zkey", &zkey);
+    refused_as(
+        "groth16 prove wrong.zkey c.wtns x.json y.json",
+        "not on the curve",
+    );
+    assert!(!dir.join("x.json").exists() && !dir.join("y.json").exists());
+    assert!(read(dir, "public.json") == public);
+}
