@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use spillproof_format::FrameKey;
 
 use super::Workspace;
+use super::foreign::Elements;
 use super::seal::{Refused, Seal};
 use super::tag::TagPlaces;
 use crate::budget::{Buffer, Lease, LeasedVec};
@@ -49,6 +50,8 @@ pub(super) enum Digests {
     Tags(TagPlaces),
     /// Frames are sealed.
     Seal(Seal),
+    /// There are none: another program wrote the file. Frames are read only.
+    Foreign(Elements),
 }
 
 impl Digests {
@@ -142,6 +145,17 @@ impl Frames {
             digests,
         };
         Self::new(workspace, backing, name, (frames, frame_bytes), key)
+    }
+
+    /// Frames over an array of another program's file, whose elements are checked when they are read.
+    pub fn foreign(
+        workspace: &Workspace,
+        place: (File, u64),
+        shape: (u64, usize),
+        elements: Elements,
+    ) -> Self {
+        let key = FrameKey::new([0; 16], 0);
+        Self::in_file(workspace, place, shape, key, Digests::Foreign(elements))
     }
 
     /// `frames` frames of `frame_bytes` of a new scratch file, sealed if the workspace has a key.
@@ -256,7 +270,14 @@ impl Frames {
     /// Where a frame begins in its file.
     pub fn offset(&self, frame: u64) -> u64 {
         let base_offset = self.file().map_or(0, |(_, base_offset)| base_offset);
-        base_offset + frame * self.frame_bytes as u64
+        let lead_bytes = match &self.backing {
+            Backing::File {
+                digests: Digests::Foreign(elements),
+                ..
+            } => elements.lead_bytes(),
+            _ => 0,
+        };
+        (base_offset + frame * self.frame_bytes as u64).saturating_sub(lead_bytes)
     }
 
     fn damaged(&self, frame: u64) -> Error {
@@ -282,6 +303,14 @@ impl Frames {
     /// Starts reading `runs` into `buffer`, one behind the other from its start; nothing is checked before [`PendingFrames::wait`].
     pub fn read(self: &Arc<Self>, mut buffer: Buffer, runs: Vec<Run>) -> PendingFrames {
         let state = match &self.backing {
+            Backing::File {
+                file,
+                base_offset,
+                digests: Digests::Foreign(elements),
+            } => {
+                let segment = |run| elements.segment(run, self.frame_bytes, *base_offset);
+                State::Flying(file.read(buffer, runs.iter().filter_map(segment).collect::<Vec<_>>()))
+            }
             Backing::File {
                 file, base_offset, ..
             } => State::Flying(file.read(buffer, self.segments(*base_offset, &runs))),
@@ -355,10 +384,12 @@ impl Frames {
     }
 
     /// Reads frames `first ..` straight into `into`, as many as it holds, and checks them there; `false` where that cannot be, and what
-    /// `into` holds is undefined: frames in memory, and memory that transfers do not reach.
+    /// `into` holds is undefined: frames in memory or in another program's file, and memory that transfers do not reach.
     pub fn read_in_place(&self, first: u64, into: &mut [u8]) -> Result<bool> {
         let Backing::File {
-            file, base_offset, ..
+            file,
+            base_offset,
+            digests: Digests::Table(_) | Digests::Tags(_) | Digests::Seal(_),
         } = &self.backing
         else {
             return Ok(false);
@@ -450,6 +481,10 @@ impl Frames {
                 closed.into_iter().collect::<Result<(), _>>()?;
             }
             Backing::Memory(_) | Backing::Dry { .. } => {}
+            Backing::File {
+                digests: Digests::Foreign(_),
+                ..
+            } => debug_assert!(false, "{} is written", self.name),
         }
         Ok(())
     }
@@ -564,6 +599,16 @@ impl Frames {
             Digests::Seal(seal) => {
                 let cipher = seal.cipher();
                 self.each_frame(buffer, runs, |(frame, bytes)| seal.open(&cipher, frame, bytes))?
+            }
+            Digests::Foreign(elements) => {
+                let checked = self.each_frame(buffer, runs, |(frame, bytes)| elements.check(frame, bytes))?;
+                let refused = checked.into_iter().find_map(Result::err);
+                return refused.map_or(Ok(()), |source| {
+                    Err(Error::Format {
+                        file: self.name.clone().into(),
+                        source,
+                    })
+                });
             }
         };
         match frames_of(runs).zip(good).find(|(_, good)| !good) {

@@ -1,11 +1,14 @@
 //! Keys on disk.
 
 use ark_ec::short_weierstrass::Affine;
+use rayon::prelude::*;
+use spillproof_format::{FormatError, PointFault, hex};
 
 use super::{Constraints, G1Point, G2Point, PairingCurve, Shape};
 use crate::Result;
 use crate::column::{Column, Draft, Element, Placement, Workspace};
 use crate::error::Invalid;
+use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 
 /// The part of a key that verifies.
@@ -105,6 +108,25 @@ impl<E: PairingCurve> ProvingKey<E> {
         })
     }
 
+    /// That all points are on their curves. Points of a container were checked when it was made; those of a `.zkey` file are read where they are, and the
+    /// sum over points off the curve is a proof that does not verify.
+    ///
+    /// # Errors
+    /// [`crate::Error::Format`] with the first that is not; what reading columns may give.
+    pub fn check_points(&self) -> Result<()> {
+        let g1 = [
+            ("IC", &self.verifying.ic),
+            ("A", &self.a),
+            ("B1", &self.b_g1),
+            ("C", &self.c),
+            ("H", &self.h),
+        ];
+        for (name, points) in g1 {
+            check_on_curve::<E::G1Config>(name, points)?;
+        }
+        check_on_curve::<E::G2Config>("B2", &self.b_g2)
+    }
+
     /// A witness for a dry key in its workspace.
     ///
     /// # Errors
@@ -145,6 +167,38 @@ impl<E: PairingCurve> ProvingKey<E> {
             domain,
         })
     }
+}
+
+/// Refuses points off the curve.
+fn check_on_curve<P: Curve>(name: &'static str, points: &Column<Point<P>>) -> Result<()> {
+    let chunk = points.sequential_chunk();
+    let budget = &points.workspace().budget;
+    let tile = chunk.min(points.len()) as usize;
+    let mut tile = budget.vec(tile, Point::<P>::INFINITY, "points being checked")?;
+    let mut reader = points.read_ascending(chunk)?;
+    let mut first = 0;
+    while let Some(region) = reader.next_into(&mut tile)? {
+        let tile = &tile[..region.len() as usize];
+        if let Some(at) =
+            (tile.par_iter().with_min_len(256)).position_first(|point| !point.is_on_curve::<P>())
+        {
+            let mut bytes = vec![0; Point::<P>::BYTES];
+            tile[at].encode(&mut bytes);
+            let index = first + at as u64;
+            return Err(crate::Error::Format {
+                file: points.name().into(),
+                source: FormatError::Point {
+                    what: name,
+                    index,
+                    offset: points.file_offset(index),
+                    fault: PointFault::NotOnCurve,
+                    value: hex(&bytes),
+                },
+            });
+        }
+        first += region.len();
+    }
+    Ok(())
 }
 
 impl<F: KernelField> Domain<F> {

@@ -15,11 +15,13 @@
 //!
 //! Architecture invariant: this room knows no format of files of other programs.
 
+mod combine;
 mod constraints;
 mod file;
 mod key;
 mod proof;
 mod quotient;
+mod setup;
 mod task;
 
 use ark_ec::bls12::{Bls12, Bls12Config};
@@ -31,6 +33,7 @@ pub use constraints::Constraints;
 pub(crate) use file::check_curve;
 pub use key::{Domain, ProvingKey, VerifyingKey};
 pub use proof::{Proof, prove, verify};
+pub(crate) use setup::{MATRICES, Powers, Queries, coset_lagrange, lagrange, queries};
 pub use spillproof_format::groth16::{Coefficient, Shape};
 pub use task::{plan, prove_in};
 

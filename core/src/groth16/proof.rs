@@ -111,6 +111,8 @@ pub fn prove<E: PairingCurve>(
         };
         let _step = step!(workspace, "verification");
         if !workspace.is_dry() && !verify(&key.verifying, &public, &proof)? {
+            // A damaged key is the other cause.
+            key.check_points()?;
             return Err(Invalid::NotSatisfied.into());
         }
         Ok(proof)

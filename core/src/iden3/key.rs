@@ -3,20 +3,20 @@
 //! Coefficients have 44 bytes in a file, and most have one of few values: a column of them has 16 bytes each, and the values stand once
 //! ([`Dictionary`]).
 
-use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use spillproof_format::groth16::{frame_bytes, sections};
 use spillproof_format::iden3::{FileKind, PointRange, zkey};
-use spillproof_format::native::read_point;
-use spillproof_format::{Curve as CurveId, Element, FormatError, Kind, hex};
+use spillproof_format::native::{read_point, read_point_trusted};
+use spillproof_format::{Curve as CurveId, Element as _, FormatError, Kind, PointFault, hex};
 
+use super::dictionary::{Dictionary, Form, UNKNOWN};
 use super::source::{Array, Progress, Source};
 use super::subgroup;
 use crate::Result;
-use crate::budget::{Budget, Lease};
-use crate::column::{Column, ContainerWriter, Draft, Placement, Scratch, Workspace, Writer};
+use crate::column::{Column, ContainerWriter, Placement, Scratch, Workspace, Writer};
 use crate::groth16::{
     Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, Shape, VerifyingKey,
     check_curve,
@@ -26,13 +26,10 @@ use crate::kernels::field::KernelField;
 
 /// Elements that one thread decodes at a time.
 const JOB_ELEMENTS: usize = 256;
-/// Bytes of a value in the dictionary: as a scalar, and twice the place in a table that is half full.
-const ENTRY_BYTES: u64 = 128;
-/// Values that the dictionary has room for at first.
-const ENTRIES_MIN: u64 = 256;
 
-/// A `.zkey` file as scratch columns. All points are checked to be on the curve, but not to be in the subgroup: a proof is verified before it is
-/// given to the caller, and [`import_zkey`] checks the subgroup, too.
+/// A `.zkey` file: its points are read where they are, its coefficients are copied to scratch. Of points only the range of coordinates is checked when
+/// they are read: a proof is verified before it is given to the caller, and if it does not verify, [`ProvingKey::check_points`] looks for a point off the
+/// curve. [`import_zkey`] checks curve and subgroup.
 ///
 /// # Errors
 /// [`crate::Error::Format`] for a file that is no Groth16 key over this curve, or is damaged, with section and offset; [`crate::Error::File`], [`crate::Error::Io`];
@@ -48,7 +45,7 @@ pub fn read_zkey<E: PairingCurve>(
         let zkey = Zkey::<E>::open(&workspace, path)?;
         let constraints = zkey.constraints(progress)?;
         let shape = zkey.shape(&constraints);
-        zkey.read(&shape, &mut ToScratch(&workspace), constraints, progress)
+        zkey.read(&shape, &mut InPlace, constraints, progress)
     })
 }
 
@@ -121,17 +118,36 @@ pub struct ImportedKey {
 
 /// Where the columns of a key go. Sections are numbered as in a container.
 trait Target {
-    fn draft<T: Element>(&mut self, section: usize, what: &str, len: u64) -> Result<Draft<T>>;
+    /// Points that are known by themselves.
+    fn few<P: Curve>(&mut self, section: usize, points: &[Point<P>]) -> Result<()>;
+
+    /// An array of points, behind `lead` points at infinity.
+    fn points<P: Curve>(
+        &mut self,
+        section: usize,
+        array: (&Source, &PointRange, u64),
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Column<Point<P>>>;
 
     /// Coefficients that are in scratch columns.
     fn constraints<F: KernelField>(&mut self, constraints: Constraints<F>) -> Result<Constraints<F>>;
 }
 
-struct ToScratch<'a>(&'a Workspace);
+/// Points stay in the file.
+struct InPlace;
 
-impl Target for ToScratch<'_> {
-    fn draft<T: Element>(&mut self, _: usize, what: &str, len: u64) -> Result<Draft<T>> {
-        Draft::scratch(self.0, what, len, Placement::Disk)
+impl Target for InPlace {
+    fn few<P: Curve>(&mut self, _: usize, _: &[Point<P>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn points<P: Curve>(
+        &mut self,
+        _: usize,
+        (source, range, lead): (&Source, &PointRange, u64),
+        _: &mut dyn FnMut(Progress),
+    ) -> Result<Column<Point<P>>> {
+        Ok(points_in_place::<P>(source, range, [lead, 0], Checked::Range))
     }
 
     fn constraints<F: KernelField>(&mut self, constraints: Constraints<F>) -> Result<Constraints<F>> {
@@ -142,8 +158,36 @@ impl Target for ToScratch<'_> {
 struct ToContainer(ContainerWriter);
 
 impl Target for ToContainer {
-    fn draft<T: Element>(&mut self, section: usize, _: &str, _: u64) -> Result<Draft<T>> {
-        self.0.draft(section)
+    fn few<P: Curve>(&mut self, section: usize, points: &[Point<P>]) -> Result<()> {
+        let mut writer = Writer::new(self.0.draft(section)?);
+        writer.push(points)?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    fn points<P: Curve>(
+        &mut self,
+        section: usize,
+        (source, range, lead): (&Source, &PointRange, u64),
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Column<Point<P>>> {
+        let array = Array {
+            what: range.what,
+            offset: range.offset,
+            count: range.count,
+            element_bytes: range.point_bytes,
+        };
+        let budget = &source.workspace.budget;
+        let run_elements = source.run_elements(&array) as usize;
+        let mut tile = budget.vec(run_elements, Point::<P>::INFINITY, "points being imported")?;
+        let mut writer = Writer::new(self.0.draft(section)?);
+        writer.push_zeros(lead)?;
+        source.each_run(&array, progress, |first, bytes| {
+            let tile = &mut tile[..bytes.len() / Point::<P>::BYTES];
+            decode_points::<P>(range, first, bytes, tile).map_err(|error| source.refuse(error))?;
+            writer.push(tile)
+        })?;
+        writer.finish()
     }
 
     fn constraints<F: KernelField>(&mut self, constraints: Constraints<F>) -> Result<Constraints<F>> {
@@ -211,7 +255,7 @@ impl<E: PairingCurve> Zkey<E> {
             count: range.count,
             element_bytes: zkey::COEFFICIENT_BYTES as u64,
         };
-        let mut dictionary = Dictionary::<E::Scalar>::new(&workspace.budget)?;
+        let mut dictionary = Dictionary::<E::Scalar>::new(&workspace.budget, Form::TimesSquare)?;
         let mut writer =
             Writer::<Coefficient>::scratch(workspace, "coefficients", array.count, Placement::Disk)?;
         let run_elements = self.source.run_elements(&array) as usize;
@@ -289,25 +333,22 @@ impl<E: PairingCurve> Zkey<E> {
         constraints: Constraints<E::Scalar>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<ProvingKey<E>> {
-        let (layout, signals) = (&self.layout, shape.signals);
+        let layout = &self.layout;
         let [alpha_g1, beta_g1, delta_g1] = [self.points.alpha1, self.points.beta1, self.points.delta1];
         let [beta_g2, gamma_g2, delta_g2] = [self.points.beta2, self.points.gamma2, self.points.delta2];
         let g1 = [alpha_g1, beta_g1, delta_g1].map(|point| G1Point::<E>::from_affine::<E::G1Config>(&point));
         let g2 = [beta_g2, gamma_g2, delta_g2].map(|point| G2Point::<E>::from_affine::<E::G2Config>(&point));
-        write_all(target.draft(0, "g1", 3)?, &g1)?;
-        write_all(target.draft(1, "g2", 3)?, &g2)?;
-        let mut g1_points =
-            |section, range: &PointRange, lead: u64, len: u64| -> Result<Column<G1Point<E>>> {
-                let draft = target.draft(section, range.what, len)?;
-                self.points::<E::G1Config>(range, lead, draft, progress)
-            };
-        let ic = g1_points(2, &layout.ic, 0, shape.public + 1)?;
-        let a = g1_points(3, &layout.a, 0, signals)?;
-        let b_g1 = g1_points(4, &layout.b1, 0, signals)?;
-        let c = g1_points(6, &layout.c, shape.public + 1, signals)?;
-        let h = g1_points(7, &layout.h, 0, 1 << shape.log_domain)?;
-        let draft = target.draft(5, layout.b2.what, signals)?;
-        let b_g2 = self.points::<E::G2Config>(&layout.b2, 0, draft, progress)?;
+        target.few::<E::G1Config>(0, &g1)?;
+        target.few::<E::G2Config>(1, &g2)?;
+        let mut g1_points = |section, range: &PointRange, lead| -> Result<Column<G1Point<E>>> {
+            target.points::<E::G1Config>(section, (&self.source, range, lead), progress)
+        };
+        let ic = g1_points(2, &layout.ic, 0)?;
+        let a = g1_points(3, &layout.a, 0)?;
+        let b_g1 = g1_points(4, &layout.b1, 0)?;
+        let c = g1_points(6, &layout.c, shape.public + 1)?;
+        let h = g1_points(7, &layout.h, 0)?;
+        let b_g2 = target.points::<E::G2Config>(5, (&self.source, &layout.b2, 0), progress)?;
         let constraints = target.constraints(constraints)?;
         Ok(ProvingKey {
             verifying: VerifyingKey {
@@ -347,33 +388,6 @@ impl<E: PairingCurve> Zkey<E> {
         let offset = |index| layout.b2.point_offset(index);
         subgroup::check::<E::G2Config>(source, &key.b_g2, (layout.b2.what, offset))
     }
-
-    /// An array of points behind `lead` points at infinity.
-    fn points<P: Curve>(
-        &self,
-        range: &PointRange,
-        lead: u64,
-        draft: Draft<Point<P>>,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Column<Point<P>>> {
-        let array = Array {
-            what: range.what,
-            offset: range.offset,
-            count: range.count,
-            element_bytes: range.point_bytes,
-        };
-        let budget = &self.source.workspace.budget;
-        let run_elements = self.source.run_elements(&array) as usize;
-        let mut tile = budget.vec(run_elements, Point::<P>::INFINITY, "points being imported")?;
-        let mut writer = Writer::new(draft);
-        writer.push_zeros(lead)?;
-        self.source.each_run(&array, progress, |first, bytes| {
-            let tile = &mut tile[..bytes.len() / Point::<P>::BYTES];
-            decode_points::<P>(range, first, bytes, tile).map_err(|error| self.source.refuse(error))?;
-            writer.push(tile)
-        })?;
-        writer.finish()
-    }
 }
 
 /// Checked points; of several that are none, the first is named.
@@ -387,79 +401,59 @@ fn decode_points<P: Curve>(
         .zip(bytes.par_chunks(JOB_ELEMENTS * Point::<P>::BYTES))
         .enumerate()
         .find_map_first(|(job, (out, bytes))| {
-            let first = first + (job * JOB_ELEMENTS) as u64;
-            for (index, (out, bytes)) in
-                (first..).zip(out.iter_mut().zip(bytes.chunks_exact(Point::<P>::BYTES)))
-            {
-                match read_point::<P>(bytes) {
-                    Ok(point) => *out = Point::<P>::from_affine::<P>(&point),
-                    Err(fault) => {
-                        return Some(FormatError::Point {
-                            what: range.what,
-                            index,
-                            offset: range.point_offset(index),
-                            fault,
-                            value: hex(bytes),
-                        });
-                    }
-                }
-            }
-            None
+            let indices = first + (job * JOB_ELEMENTS) as u64..;
+            let mut places = indices.zip(out.iter_mut().zip(bytes.chunks_exact(Point::<P>::BYTES)));
+            let decoded = places.try_for_each(|(index, (out, bytes))| {
+                *out = decode_point::<P>(range, index, bytes)?;
+                Ok(())
+            });
+            decoded.err()
         });
     bad.map_or(Ok(()), Err)
 }
 
-fn write_all<T: Element>(draft: Draft<T>, values: &[T]) -> Result<Column<T>> {
-    let mut writer = Writer::new(draft);
-    writer.push(values)?;
-    writer.finish()
+/// What is checked of a point whenever it is read.
+#[derive(Clone, Copy)]
+pub(super) enum Checked {
+    /// That its coordinates are below the modulus, so that arithmetic can be done with them.
+    Range,
+    /// That it is on the curve, too.
+    Curve,
 }
 
-/// A value that is not in the dictionary yet.
-const UNKNOWN: u32 = u32::MAX;
-
-/// The distinct values of coefficients, by their bytes in the file.
-struct Dictionary<F> {
-    places: HashMap<[u8; 32], u32>,
-    values: Vec<F>,
-    /// `1 / R`: values stand times R^2 in a file, where scalars in Montgomery form stand times R.
-    inverse_radix: F,
-    budget: Budget,
-    leases: Vec<Lease>,
-    room: u64,
+/// Points where they are in a file, with points at infinity before and after them.
+pub(super) fn points_in_place<P: Curve>(
+    source: &Source,
+    range: &PointRange,
+    infinities: [u64; 2],
+    checked: Checked,
+) -> Column<Point<P>> {
+    let points = *range;
+    let check = move |index, bytes: &[u8]| {
+        let read = match checked {
+            Checked::Range => read_point_trusted::<P>(bytes),
+            Checked::Curve => read_point::<P>(bytes),
+        };
+        read.map(drop)
+            .map_err(|fault| fault_of(&points, index, bytes, fault))
+    };
+    source.column(range, infinities, Arc::new(check))
 }
 
-impl<F: KernelField> Dictionary<F> {
-    fn new(budget: &Budget) -> Result<Self> {
-        let radix = F::from(2u64).pow([8 * F::BYTES as u64]);
-        Ok(Self {
-            places: HashMap::new(),
-            values: Vec::new(),
-            // A power of two is not zero.
-            inverse_radix: radix.inverse().unwrap_or(F::ONE),
-            leases: vec![budget.lease(ENTRIES_MIN * ENTRY_BYTES, "values of coefficients")?],
-            budget: budget.clone(),
-            room: ENTRIES_MIN,
-        })
+/// The point at `index` of an array: on the curve, or an error.
+fn decode_point<P: Curve>(range: &PointRange, index: u64, bytes: &[u8]) -> Result<Point<P>, FormatError> {
+    match read_point::<P>(bytes) {
+        Ok(point) => Ok(Point::<P>::from_affine::<P>(&point)),
+        Err(fault) => Err(fault_of(range, index, bytes, fault)),
     }
+}
 
-    /// The place of a value, which is entered if it is new.
-    fn enter(&mut self, bytes: &[u8; 32]) -> Result<u32> {
-        if let Some(place) = self.places.get(bytes) {
-            return Ok(*place);
-        }
-        if self.values.len() as u64 == self.room {
-            let lease = self
-                .budget
-                .lease(self.room * ENTRY_BYTES, "values of coefficients")?;
-            self.leases.push(lease);
-            self.room *= 2;
-        }
-        // Reduced: it was checked. There are fewer than 2^32 coefficients.
-        let value = F::read_native(bytes).unwrap_or(F::ZERO) * self.inverse_radix;
-        let place = self.values.len() as u32;
-        self.places.insert(*bytes, place);
-        self.values.push(value);
-        Ok(place)
+fn fault_of(range: &PointRange, index: u64, bytes: &[u8], fault: PointFault) -> FormatError {
+    FormatError::Point {
+        what: range.what,
+        index,
+        offset: range.point_offset(index),
+        fault,
+        value: hex(bytes),
     }
 }

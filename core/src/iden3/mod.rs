@@ -1,16 +1,23 @@
-//! Files of circom, snarkjs and their relatives: proving keys (`.zkey`) and witnesses (`.wtns`) become columns.
+//! Files of circom, snarkjs and their relatives: proving keys (`.zkey`) and witnesses (`.wtns`) become columns; circuits (`.r1cs`) and first phases
+//! (`.ptau`) become keys.
 //!
-//! In: a file in the iden3 container format ([`spillproof_format::iden3`]). Out: columns on disk, every value checked (range, curve equation) while
-//! it is copied. Points in these files do not begin where a disk's sectors do, so files are read through the page cache in runs of a mebibyte at
-//! most, two on their way.
+//! In: a file in the iden3 container format ([`spillproof_format::iden3`]). Out: columns, every value checked (range, curve equation) when it is copied
+//! or, of points that stay in the file, whenever it is read; or a new file. Arrays in these files do not begin where a disk's sectors do, so files
+//! are read through the page cache.
 //!
-//! Memory: three runs, what writers take, and the distinct values of a key's coefficients; none of it grows with the circuit but the last.
+//! Memory: a few runs of a mebibyte at most, what writers take, and the distinct values of a circuit's coefficients; none of it grows with the
+//! circuit but the last.
 
+mod dictionary;
 mod key;
+mod powers;
+mod setup;
 mod source;
 mod subgroup;
+mod terms;
 mod witness;
 
 pub use key::{ImportedKey, import_zkey, read_zkey, shape_of_zkey};
+pub use setup::{NewKey, setup};
 pub use source::{Progress, curve_of};
 pub use witness::read_wtns;

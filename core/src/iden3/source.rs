@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use spillproof_format::iden3::{ByteRange, FileKind, SectionWalk, Sections, wtns, zkey};
-use spillproof_format::{Curve, FormatError};
+use spillproof_format::iden3::{
+    ByteRange, FileKind, PointRange, SectionWalk, Sections, ptau, r1cs, wtns, zkey,
+};
+use spillproof_format::{Curve, Element, FormatError};
 
 use crate::budget::PAGE_BYTES;
-use crate::column::{SEQUENTIAL_BYTES, Workspace};
+use crate::column::{Column, ForeignArray, ForeignCheck, SEQUENTIAL_BYTES, Workspace};
 use crate::storage::{File, Pending, Segment};
 use crate::{Error, Result};
 
@@ -74,12 +76,29 @@ impl Source {
         })
     }
 
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The error of this file.
     pub fn refuse(&self, source: FormatError) -> Error {
         Error::Format {
             file: self.path.clone(),
             source,
         }
+    }
+
+    /// Elements of an array where they are, with zeros before and after them.
+    pub fn column<E: Element>(&self, range: &PointRange, zeros: [u64; 2], check: ForeignCheck) -> Column<E> {
+        let array = ForeignArray {
+            file: self.file.clone(),
+            offset: range.offset,
+            len: range.count,
+            zeros,
+            check,
+        };
+        Column::foreign(&self.workspace, array)
     }
 
     /// A part of at most a few KiB.
@@ -148,17 +167,28 @@ fn read(workspace: &Workspace, file: &File, offset: u64, bytes: usize) -> Result
     Ok(buffer[..bytes].to_vec())
 }
 
-/// The curve of a proving key or of a witness.
+/// The curve that a file names, of whichever kind it has to be.
 ///
 /// # Errors
-/// [`Error::Format`] for a file that is neither, or is damaged; [`Error::File`], [`Error::Io`], [`Error::OverBudget`].
+/// [`Error::Format`] for a file of another kind, or a damaged one; [`Error::File`], [`Error::Io`], [`Error::OverBudget`].
 pub fn curve_of(workspace: &Workspace, path: &Path, kind: FileKind) -> Result<Curve> {
     let source = Source::open(workspace, path, kind)?;
     let sections = &source.sections;
     let refuse = |error| source.refuse(error);
-    if kind == FileKind::Wtns {
-        let bytes = source.small(wtns::Header::range(sections).map_err(refuse)?)?;
-        return Ok(wtns::Header::parse(sections, &bytes).map_err(refuse)?.curve);
+    match kind {
+        FileKind::Wtns => {
+            let bytes = source.small(wtns::Header::range(sections).map_err(refuse)?)?;
+            return Ok(wtns::Header::parse(sections, &bytes).map_err(refuse)?.curve);
+        }
+        FileKind::R1cs => {
+            let bytes = source.small(r1cs::Header::range(sections).map_err(refuse)?)?;
+            return Ok(r1cs::Header::parse(sections, &bytes).map_err(refuse)?.curve);
+        }
+        FileKind::Ptau => {
+            let bytes = source.small(ptau::Header::range(sections).map_err(refuse)?)?;
+            return Ok(ptau::Header::parse(sections, &bytes).map_err(refuse)?.curve);
+        }
+        FileKind::Zkey => (),
     }
     let ranges = zkey::HeaderRanges::of(sections).map_err(refuse)?;
     let (protocol, header) = (source.small(ranges.protocol)?, source.small(ranges.header)?);

@@ -25,6 +25,7 @@
 //! Architecture invariant: this room knows no fields, no frames and no digests. Peak memory = the buffers that callers
 //! hand in, plus a few hundred bytes a segment in flight.
 
+mod append;
 mod bell;
 mod direct;
 mod fault;
@@ -57,6 +58,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+pub use append::Append;
 pub use fault::{Fault, FaultPlan};
 pub use file::File;
 pub(crate) use folder::{Folder, Journal, is_inside, read_start};

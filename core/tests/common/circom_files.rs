@@ -1,12 +1,14 @@
 //! Files as circom and snarkjs write them, of a circuit and its key.
 
+use ark_ec::PrimeGroup;
+use ark_ec::scalar_mul::ScalarMul;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
-use ark_ff::Field;
-use spillproof_format::iden3::{FileKind, write_prefix, write_section_prefix, wtns, zkey};
+use ark_ff::{Field, PrimeField};
+use spillproof_format::iden3::{FileKind, ptau, r1cs, write_prefix, write_section_prefix, wtns, zkey};
 use spillproof_format::native::{NativeField, point_bytes, write_point};
 use spillproof_format::{Curve, Element};
 
-use crate::r1cs::{Circuit, Key};
+use crate::r1cs::{Circuit, Key, Secrets};
 use spillproof::groth16::PairingCurve;
 
 /// The curve of a pairing.
@@ -97,6 +99,104 @@ pub fn zkey<E: PairingCurve>(circuit: &Circuit<E::Scalar>, Key { key, .. }: &Key
             (zkey::CONTRIBUTIONS, vec![0; 68]),
         ],
     )
+}
+
+/// A `.r1cs` file.
+pub fn r1cs<E: PairingCurve>(circuit: &Circuit<E::Scalar>) -> Vec<u8> {
+    let header = r1cs::Header {
+        curve: curve_of::<E>(),
+        wires: circuit.witness.len() as u32,
+        public_outputs: 0,
+        public_inputs: circuit.public as u32,
+        private_inputs: 0,
+        labels: circuit.witness.len() as u64,
+        constraints: circuit.a.len() as u32,
+    };
+    let (mut header_bytes, mut constraints) = (Vec::new(), Vec::new());
+    header.encode(&mut header_bytes);
+    for row in 0..circuit.a.len() {
+        for matrix in [&circuit.a, &circuit.b, &circuit.c] {
+            let terms = matrix[row].iter().map(|(value, signal)| {
+                let mut bytes = [0; 32];
+                value.write_standard(&mut bytes);
+                (*signal as u32, bytes)
+            });
+            let terms: Vec<_> = terms.collect();
+            r1cs::write_linear_combination(&terms, &mut constraints).expect("a combination");
+        }
+    }
+    let labels = (0..circuit.witness.len() as u64)
+        .flat_map(u64::to_le_bytes)
+        .collect();
+    file(
+        FileKind::R1cs,
+        vec![
+            (r1cs::CONSTRAINTS, constraints),
+            (r1cs::HEADER, header_bytes),
+            (r1cs::LABELS, labels),
+        ],
+    )
+}
+
+/// A `.ptau` file with these secrets, prepared for the second phase or not.
+pub fn ptau<E: PairingCurve>(power: u32, secrets: &Secrets<E::Scalar>, is_prepared: bool) -> Vec<u8> {
+    let n = 1usize << power;
+    let header = ptau::Header {
+        curve: curve_of::<E>(),
+        power,
+        ceremony_power: power,
+    };
+    let mut header_bytes = Vec::new();
+    header.encode(&mut header_bytes);
+    let powers: Vec<E::Scalar> =
+        std::iter::successors(Some(E::Scalar::ONE), |power| Some(*power * secrets.tau))
+            .take(2 * n - 1)
+            .collect();
+    let times = |factor: E::Scalar, values: &[E::Scalar]| {
+        values.iter().map(|value| *value * factor).collect::<Vec<_>>()
+    };
+    let g1 = |scalars: &[E::Scalar]| points(&E::G1::generator().batch_mul(scalars));
+    let g2 = |scalars: &[E::Scalar]| points(&E::G2::generator().batch_mul(scalars));
+    let mut sections = vec![
+        (ptau::HEADER, header_bytes),
+        (ptau::TAU_G1, g1(&powers)),
+        (ptau::TAU_G2, g2(&powers[..n])),
+        (ptau::ALPHA_TAU_G1, g1(&times(secrets.alpha, &powers[..n]))),
+        (ptau::BETA_TAU_G1, g1(&times(secrets.beta, &powers[..n]))),
+        (ptau::BETA_G2, g2(&[secrets.beta])),
+        (ptau::CONTRIBUTIONS, vec![0; 4]),
+    ];
+    if is_prepared {
+        // The last basis lacks the last power.
+        let bases: Vec<Vec<E::Scalar>> = (0..=power + 1).map(|log_n| basis(log_n, &powers)).collect();
+        let all = bases.concat();
+        let most = bases[..=power as usize].concat();
+        sections.extend([
+            (ptau::LAGRANGE_G1, g1(&all)),
+            (ptau::LAGRANGE_G2, g2(&most)),
+            (ptau::ALPHA_LAGRANGE_G1, g1(&times(secrets.alpha, &most))),
+            (ptau::BETA_LAGRANGE_G1, g1(&times(secrets.beta, &most))),
+        ]);
+    }
+    file(FileKind::Ptau, sections)
+}
+
+/// The Lagrange basis of `2^log_n` points from powers, of which those that are missing count as zero.
+fn basis<F: PrimeField>(log_n: u32, powers: &[F]) -> Vec<F> {
+    let n = 1usize << log_n;
+    let (omega, _) = taceo_groth16::groth16_roots_of_unity::<F>(log_n as usize);
+    let inverse = omega.inverse().expect("a root");
+    let scale = F::from(n as u64).inverse().expect("not zero");
+    let mut steps = Vec::with_capacity(n);
+    let mut step = F::ONE;
+    for _ in 0..n {
+        steps.push(step);
+        step *= inverse;
+    }
+    let term = |i: usize, j: usize| powers.get(j).map_or(F::ZERO, |power| *power * steps[i * j % n]);
+    (0..n)
+        .map(|i| scale * (0..n).map(|j| term(i, j)).sum::<F>())
+        .collect()
 }
 
 fn file(kind: FileKind, sections: Vec<(u32, Vec<u8>)>) -> Vec<u8> {

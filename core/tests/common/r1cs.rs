@@ -3,7 +3,7 @@
 use ark_ec::pairing::Pairing;
 use ark_ec::scalar_mul::ScalarMul;
 use ark_ec::{CurveGroup, PrimeGroup};
-use ark_ff::{Field, One, UniformRand, Zero, batch_inversion};
+use ark_ff::{Field, One, Zero, batch_inversion};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use spillproof::groth16::{PairingCurve, Proof};
@@ -109,7 +109,7 @@ pub struct Key<E: Pairing> {
 
 /// Lagrange polynomials of the points `first * omega^i` at tau, of which `vanishing` is the vanishing polynomial's value over their derivative's
 /// factor: `l_i = vanishing * x_i / (tau - x_i)`.
-fn lagrange<F: Field>(n: usize, first: F, omega: F, tau: F, vanishing: F) -> Vec<F> {
+pub fn lagrange<F: Field>(n: usize, first: F, omega: F, tau: F, vanishing: F) -> Vec<F> {
     let mut points = Vec::with_capacity(n);
     let mut point = first;
     for _ in 0..n {
@@ -125,11 +125,44 @@ fn lagrange<F: Field>(n: usize, first: F, omega: F, tau: F, vanishing: F) -> Vec
         .collect()
 }
 
+/// What makes a key.
+#[derive(Clone, Copy)]
+pub struct Secrets<F> {
+    pub tau: F,
+    pub alpha: F,
+    pub beta: F,
+    pub gamma: F,
+    pub delta: F,
+}
+
+impl<F: Field> Secrets<F> {
+    pub fn random(seed: u64) -> Self {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut secret = || F::rand(&mut rng);
+        let [tau, alpha, beta, gamma, delta] = [secret(), secret(), secret(), secret(), secret()];
+        Self {
+            tau,
+            alpha,
+            beta,
+            gamma,
+            delta,
+        }
+    }
+}
+
 impl<E: Pairing> Key<E> {
     pub fn new(circuit: &Circuit<E::ScalarField>, seed: u64) -> Self {
-        let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let mut secret = || E::ScalarField::rand(&mut rng);
-        let [tau, alpha, beta, gamma, delta] = [secret(), secret(), secret(), secret(), secret()];
+        Self::of(circuit, Secrets::random(seed))
+    }
+
+    pub fn of(circuit: &Circuit<E::ScalarField>, secrets: Secrets<E::ScalarField>) -> Self {
+        let Secrets {
+            tau,
+            alpha,
+            beta,
+            gamma,
+            delta,
+        } = secrets;
         let (omega, shift) =
             taceo_groth16::groth16_roots_of_unity::<E::ScalarField>(circuit.log_domain() as usize);
         let n = 1usize << circuit.log_domain();

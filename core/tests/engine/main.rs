@@ -32,6 +32,7 @@ mod mapped;
 mod multiopen;
 mod plonkish;
 mod quotient;
+mod setup;
 mod srs_files;
 mod stream;
 mod tier;

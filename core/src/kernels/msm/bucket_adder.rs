@@ -2,7 +2,8 @@
 
 use super::MsmConfig;
 use super::batch::Adder;
-use super::window::Joins;
+use super::window::{InPlace, Joins};
+use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
 
 /// Adds points to buckets. Memory: about 400 KiB.
@@ -11,7 +12,22 @@ pub struct BucketAdder<P: Curve>(Adder<P>);
 impl<P: Curve> BucketAdder<P> {
     /// With the instructions that the configuration names.
     pub fn new(config: &MsmConfig) -> Self {
-        Self(Adder::new(config.backend()))
+        Self::on(config.backend())
+    }
+
+    /// With the instructions of `backend`. One that the machine lacks counts as portable.
+    pub fn on(backend: Backend) -> Self {
+        Self(Adder::new(backend))
+    }
+
+    /// Bytes of an adder on any backend.
+    pub fn bytes() -> u64 {
+        Adder::<P>::bytes()
+    }
+
+    /// `points[a] += points[b]` for each pair `[a, b]`. No place may be in two pairs. Panics if there is no such point.
+    pub fn add_in_place(&mut self, pairs: &[[u32; 2]], points: &mut [Point<P>]) {
+        self.0.add(pairs, &mut InPlace(points));
     }
 
     /// `buckets[b] += points[p / 2]` for each pair `[b, p]`, the point negated if p is odd.

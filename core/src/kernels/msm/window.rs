@@ -306,7 +306,7 @@ impl<P: Curve> Places<P> for Joins<'_, P> {
 }
 
 /// Points of one slice to other points of it.
-struct InPlace<'a, P: Curve>(&'a mut [Point<P>]);
+pub(super) struct InPlace<'a, P: Curve>(pub(super) &'a mut [Point<P>]);
 
 impl<P: Curve> Places<P> for InPlace<'_, P> {
     #[inline(always)]

@@ -1,0 +1,179 @@
+//! The first phase of a ceremony (`.ptau`) as the points that a setup takes.
+//!
+//! A file that was prepared for the second phase has the Lagrange bases. Of one that was not, they are made by transforms of points.
+
+use ark_ec::short_weierstrass::Affine;
+use spillproof_format::iden3::{FileKind, PointRange, ptau};
+use spillproof_format::{Curve as CurveId, FormatError};
+
+use super::key::{Checked, points_in_place};
+use super::source::{Progress, Source};
+use crate::column::{Column, Draft, Element, Placement, Region, Writer};
+use crate::groth16::{Domain, G1Point, PairingCurve, Powers, coset_lagrange, lagrange};
+use crate::kernels::curve::{Curve, Point};
+use crate::{Result, step};
+
+/// A first phase for circuits of `2^log_n` rows.
+pub(super) struct Phase1<'a> {
+    source: &'a Source,
+    pub curve: CurveId,
+    layout: ptau::Layout,
+    power: u32,
+    log_n: u32,
+}
+
+impl<'a> Phase1<'a> {
+    /// # Errors
+    /// [`crate::Error::Format`] for a file that is damaged, or has too few powers.
+    pub fn open(source: &'a Source, log_n: u32) -> Result<Self> {
+        let refuse = |error| source.refuse(error);
+        let range = ptau::Header::range(&source.sections).map_err(refuse)?;
+        let header = ptau::Header::parse(&source.sections, &source.small(range)?).map_err(refuse)?;
+        if header.power < log_n {
+            return Err(refuse(FormatError::Field {
+                what: "log2 of the rows",
+                offset: range.offset,
+                value: header.power.to_string(),
+                remedy: "the circuit has more rows: take a file of a higher power",
+            }));
+        }
+        let layout = ptau::Layout::new(&source.sections, &header).map_err(refuse)?;
+        Ok(Self {
+            source,
+            curve: header.curve,
+            layout,
+            power: header.power,
+            log_n,
+        })
+    }
+
+    /// tau^i for `start <= i < start + len`. A file of the circuit's own power has one less than twice the rows, and the one that is missing is
+    /// infinity.
+    pub fn powers<P: Curve>(&self, start: u64, len: u64) -> Column<Point<P>> {
+        self.part::<P>(&self.layout.tau_g1, start, len)
+    }
+
+    fn part<P: Curve>(&self, range: &PointRange, start: u64, len: u64) -> Column<Point<P>> {
+        let there = len.min(range.count.saturating_sub(start));
+        let part = PointRange {
+            offset: range.point_offset(start),
+            count: there,
+            ..*range
+        };
+        points_in_place::<P>(self.source, &part, [0, len - there], Checked::Curve)
+    }
+
+    /// Everything but the points of the quotient.
+    ///
+    /// # Errors
+    /// [`crate::Error::Format`] for points that are none; those of the transforms.
+    pub fn points<E: PairingCurve>(
+        &self,
+        domain: &Domain<E::Scalar>,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Powers<E>> {
+        let layout = &self.layout;
+        let prepared = layout.prepared;
+        let mut g1 =
+            |raw, basis: Option<PointRange>| self.lagrange::<E::G1Config>(raw, basis, domain, progress);
+        let lagrange_g1 = g1(&layout.tau_g1, prepared.map(|bases| bases.lagrange_g1))?;
+        let alpha_lagrange_g1 = g1(
+            &layout.alpha_tau_g1,
+            prepared.map(|bases| bases.alpha_lagrange_g1),
+        )?;
+        let beta_lagrange_g1 = g1(&layout.beta_tau_g1, prepared.map(|bases| bases.beta_lagrange_g1))?;
+        let bases = prepared.map(|bases| bases.lagrange_g2);
+        let lagrange_g2 = self.lagrange::<E::G2Config>(&layout.tau_g2, bases, domain, progress)?;
+        Ok(Powers {
+            alpha_g1: self.first::<E::G1Config>(&layout.alpha_tau_g1)?,
+            beta_g1: self.first::<E::G1Config>(&layout.beta_tau_g1)?,
+            beta_g2: self.first::<E::G2Config>(&layout.beta_g2)?,
+            lagrange_g1,
+            lagrange_g2,
+            alpha_lagrange_g1,
+            beta_lagrange_g1,
+        })
+    }
+
+    fn first<P: Curve>(&self, range: &PointRange) -> Result<Affine<P>> {
+        let mut out = [Point::<P>::INFINITY];
+        let first = Region::Span { start: 0, len: 1 };
+        self.part::<P>(range, 0, 1).read(first, &mut out)?;
+        Ok(out[0].to_affine::<P>())
+    }
+
+    fn lagrange<P: Curve<BaseField: Element>>(
+        &self,
+        raw: &PointRange,
+        bases: Option<PointRange>,
+        domain: &Domain<P::ScalarField>,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Column<Point<P>>> {
+        if let Some(bases) = bases {
+            let basis = ptau::basis(&bases, self.log_n).map_err(|error| self.source.refuse(error))?;
+            return Ok(points_in_place::<P>(self.source, &basis, [0, 0], Checked::Curve));
+        }
+        let _step = step!(self.source.workspace, "Lagrange points");
+        let powers = self.part::<P>(raw, 0, 1 << self.log_n);
+        let what = raw.what;
+        let total = 1 << self.log_n;
+        lagrange::<P>(&powers, self.log_n, domain, &mut |done| {
+            progress(Progress { what, done, total })
+        })
+    }
+
+    /// The points of the quotient: of the basis of twice the rows, those at odd places.
+    ///
+    /// # Errors
+    /// As [`Self::points`].
+    pub fn quotient_points<E: PairingCurve>(
+        &self,
+        domain: &Domain<E::Scalar>,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Column<G1Point<E>>> {
+        let rows = 1u64 << self.log_n;
+        let _step = step!(self.source.workspace, "points of H");
+        let Some(prepared) = &self.layout.prepared else {
+            let [low, high] = [0, rows].map(|start| self.powers::<E::G1Config>(start, rows));
+            let mut progress = |done| {
+                progress(Progress {
+                    what: "points of H",
+                    done,
+                    total: rows,
+                });
+            };
+            return coset_lagrange::<E::G1Config>([&low, &high], self.log_n, domain, &mut progress);
+        };
+        let basis = ptau::basis(&prepared.lagrange_g1, self.log_n + 1);
+        let basis = basis.map_err(|error| self.source.refuse(error))?;
+        let points = points_in_place::<E::G1Config>(self.source, &basis, [0, 0], Checked::Curve);
+        odd(&points)
+    }
+
+    /// Whether the file has as many powers as twice the rows are.
+    pub fn is_larger(&self) -> bool {
+        self.power > self.log_n
+    }
+}
+
+/// The elements at odd places.
+fn odd<T: Element>(all: &Column<T>) -> Result<Column<T>> {
+    let workspace = all.workspace();
+    let draft = Draft::scratch(workspace, "points of H", all.len() / 2, Placement::Disk)?;
+    let mut writer = Writer::new(draft);
+    let chunk = all.sequential_chunk();
+    let zero = T::decode(&vec![0; T::BYTES]);
+    let mut tile = workspace.budget.vec(chunk as usize, zero, "points of H")?;
+    let mut reader = all.read_ascending(chunk)?;
+    while let Some(region) = reader.next_into(&mut tile)? {
+        let half = region.len() as usize / 2;
+        for at in 0..half {
+            tile[at] = tile[2 * at + 1];
+        }
+        writer.push(&tile[..half])?;
+    }
+    writer.finish()
+}
+
+/// The kind of these files.
+pub(super) const KIND: FileKind = FileKind::Ptau;
