@@ -1,5 +1,7 @@
 //! The command line.
 
+mod groth16;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +12,7 @@ use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::Offload;
 
+pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
 use crate::failure::Failure;
 use crate::peers::Peer;
 use spillproof_circuits::{Kind, Scheme, System};
@@ -134,56 +137,6 @@ pub enum Command {
     Verify(Verify),
     /// Prove and sum from disk and in memory, and compare; about a minute.
     Demo(Demo),
-}
-
-/// Groth16 over the files of circom and snarkjs. Arguments are in the order of `snarkjs groth16`.
-#[derive(Debug, Subcommand)]
-pub enum Groth16 {
-    /// Prove with a key and a witness. The proof is verified before it is written.
-    Prove {
-        /// The proving key: a .zkey file, or a container that `groth16 import` made of one.
-        key: PathBuf,
-        /// The witness: a .wtns file.
-        witness: PathBuf,
-        /// The proof's new file, in JSON as snarkjs has it.
-        proof: PathBuf,
-        /// The new file of public signals, in JSON as snarkjs has it.
-        public: PathBuf,
-    },
-    /// Verify a proof; exit status 0 if it verifies.
-    Verify {
-        /// The verification key, in JSON as snarkjs has it.
-        key: PathBuf,
-        /// The public signals.
-        public: PathBuf,
-        /// The proof.
-        proof: PathBuf,
-    },
-    /// Make a container of a .zkey file, which proves without reading the file anew. Every point is checked, its subgroup included.
-    Import {
-        /// The .zkey file.
-        key: PathBuf,
-        /// The new container.
-        #[arg(long)]
-        out: PathBuf,
-    },
-    /// Write the verification key of a proving key, in JSON as snarkjs has it, without the pairing that no verifier reads.
-    Vkey {
-        /// The proving key: a .zkey file or a container.
-        key: PathBuf,
-        /// The verification key's new file.
-        out: PathBuf,
-    },
-    /// Print the sizes of a proving key.
-    Inspect {
-        /// A .zkey file or a container.
-        file: PathBuf,
-    },
-    /// Print the memory, bytes and seconds that a proof with a key will take, step by step.
-    Plan {
-        /// A .zkey file or a container.
-        key: PathBuf,
-    },
 }
 
 /// Make, convert and check structured reference strings on disk.

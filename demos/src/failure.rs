@@ -73,6 +73,19 @@ pub enum Failure {
     Usage(String),
 }
 
+impl From<spillproof_circom::Error> for Failure {
+    fn from(error: spillproof_circom::Error) -> Self {
+        use spillproof_circom::Error;
+        match error {
+            Error::Engine(error) => Self::Engine(error),
+            Error::File { file, source } => Self::File { file, source },
+            Error::Content { file, details } => Self::Content { file, details },
+            Error::Json(error) => Self::Json(error),
+            other => Self::Demonstration(other.to_string()),
+        }
+    }
+}
+
 impl Failure {
     /// For a file that cannot be read or written.
     pub fn file(file: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {

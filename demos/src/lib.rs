@@ -18,7 +18,6 @@ mod read_once;
 pub mod report;
 pub mod run;
 pub mod signals;
-pub mod snarkjs;
 pub mod systems;
 
 use std::io::Write;

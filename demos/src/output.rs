@@ -1,10 +1,11 @@
 //! Files that a command writes: found to be writable before its work, and under their names when they are whole.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use spillproof::budget::{Budget, PAGE_BYTES};
-use spillproof::storage::{Backend, Publish, Segment, Storage};
+use spillproof::storage::{Append, Backend, Publish, Storage};
 
 use crate::failure::Failure;
 use crate::run::Result;
@@ -44,10 +45,72 @@ impl Output {
     /// [`Failure::File`]; a file that had the name keeps it then.
     pub fn write(self, bytes: impl AsRef<[u8]>) -> Result<()> {
         let bytes = bytes.as_ref();
+        let mut pieces = self.in_pieces(bytes.len())?;
+        let written = pieces.write_all(bytes);
+        written.map_err(Failure::file(&pieces.path))?;
+        pieces.finish()
+    }
+
+    /// For bytes that are not all in memory: `buffer_bytes` are.
+    ///
+    /// # Errors
+    /// Of memory that there is not enough of.
+    pub fn in_pieces(self, buffer_bytes: usize) -> Result<Pieces> {
+        let to = match self.to {
+            To::File(file) => {
+                let buffer_bytes = buffer_bytes.next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
+                Target::File(Append::new(
+                    file,
+                    &Budget::new(buffer_bytes as u64),
+                    buffer_bytes,
+                )?)
+            }
+            To::Stream => {
+                let stream = fs::OpenOptions::new().append(true).open(&self.path);
+                Target::Stream(stream.map_err(Failure::file(&self.path))?)
+            }
+        };
+        Ok(Pieces { path: self.path, to })
+    }
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+pub struct Pieces {
+    path: PathBuf,
+    to: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    File(Append),
+    Stream(fs::File),
+}
+
+impl Pieces {
+    /// Writes the rest, and gives the file its name.
+    ///
+    /// # Errors
+    /// [`Failure::File`]; a file that had the name keeps it then.
+    pub fn finish(self) -> Result<()> {
         match self.to {
-            To::File(file) => write(file, bytes).map_err(of(&self.path)),
-            To::Stream => fs::write(&self.path, bytes).map_err(Failure::file(self.path)),
+            Target::File(file) => file.finish().map_err(of(&self.path)),
+            Target::Stream(_) => Ok(()),
         }
+    }
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.to {
+            Target::File(file) => file.push(bytes).map(|()| bytes.len()).map_err(of_system),
+            Target::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    /// Nothing: the rest of a file is written when it is finished.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -57,21 +120,12 @@ fn publish(path: &Path) -> spillproof::Result<Publish> {
     storage.publish(path)
 }
 
-fn write(file: Publish, bytes: &[u8]) -> spillproof::Result<()> {
-    if !bytes.is_empty() {
-        let whole_bytes = bytes.len().next_multiple_of(PAGE_BYTES);
-        let mut buffer = Budget::new(whole_bytes as u64).buffer(whole_bytes, "output")?;
-        buffer[..bytes.len()].copy_from_slice(bytes);
-        let all = Segment {
-            file_offset: 0,
-            buffer_offset: 0,
-            bytes: whole_bytes,
-        };
-        file.file().write(buffer, [all]).wait()?;
+/// The system's error alone.
+fn of_system(error: spillproof::Error) -> io::Error {
+    match error {
+        spillproof::Error::File { source, .. } | spillproof::Error::Io { source, .. } => source,
+        other => io::Error::other(other),
     }
-    file.file().set_len(bytes.len() as u64)?;
-    file.commit()?;
-    Ok(())
 }
 
 /// The system's error, with the file's name alone.
@@ -106,6 +160,15 @@ mod tests {
         }
         output.write("last").unwrap();
         assert_eq!(fs::read(&link).unwrap(), b"last");
+        let mut pieces = Output::create(&path).unwrap().in_pieces(4096).unwrap();
+        let long: Vec<u8> = (0..10_000).map(|index| index as u8).collect();
+        for piece in long.chunks(999) {
+            pieces.write_all(piece).unwrap();
+            pieces.flush().unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"last");
+        }
+        pieces.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), long);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
         Output::create(Path::new("/dev/null"))
             .unwrap()

@@ -9,7 +9,7 @@ use spillproof::groth16::PairingCurve;
 
 use crate::BINARY;
 use crate::circom_files;
-use crate::r1cs::{Circuit, Key, Values};
+use crate::r1cs::{Circuit, Key, Secrets, Values};
 
 fn run(dir: &Path, line: &str) -> Output {
     let mut command = Command::new(BINARY);
@@ -117,6 +117,71 @@ fn proofs_over_bn254_verify() {
 #[test]
 fn proofs_over_bls12_381_verify() {
     proves_and_verifies::<Bls12_381>("bls12381");
+}
+
+/// A key that is made of a circuit and a first phase proves; files of too few powers make none.
+#[test]
+fn keys_are_made() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let circuit = files::<Bn254>(dir, "c", 5, 100);
+    let with = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).expect("a file");
+    with("c.r1cs", &circom_files::r1cs::<Bn254>(&circuit));
+    let secrets = Secrets::random(5);
+    with("raw.ptau", &circom_files::ptau::<Bn254>(8, &secrets, false));
+    with("prepared.ptau", &circom_files::ptau::<Bn254>(8, &secrets, true));
+    with("small.ptau", &circom_files::ptau::<Bn254>(6, &secrets, true));
+    for powers in ["raw", "prepared"] {
+        let told = succeeds(
+            dir,
+            &format!("groth16 setup c.r1cs {powers}.ptau {powers}.zkey --memory 8MiB"),
+        );
+        assert!(
+            told.contains("INSECURE") && told.contains("circuit hash"),
+            "{told}"
+        );
+        succeeds(
+            dir,
+            &format!("groth16 prove {powers}.zkey c.wtns proof.json public.json --memory 8MiB"),
+        );
+        succeeds(dir, &format!("groth16 vkey {powers}.zkey vkey.json"));
+        succeeds(dir, "groth16 verify vkey.json public.json proof.json");
+    }
+    assert!(read(dir, "raw.zkey") == read(dir, "prepared.zkey"));
+    let reason = refused(dir, "groth16 setup c.r1cs small.ptau new.zkey");
+    assert!(
+        reason.contains("small.ptau") && reason.contains("higher power"),
+        "{reason}"
+    );
+    let reason = refused(dir, "groth16 setup prepared.ptau c.r1cs new.zkey");
+    assert!(reason.contains("prepared.ptau"), "{reason}");
+    assert!(!dir.join("new.zkey").exists());
+}
+
+/// The built-in circuit proves on both curves, with both kinds of values.
+#[test]
+fn examples_prove() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    for curve in ["bn128", "bls12381"] {
+        for values in ["full", "bits"] {
+            let options = format!("--k 9 --values {values} --curve {curve}");
+            let told = succeeds(dir, &format!("groth16 example e.zkey e.wtns {options}"));
+            assert!(
+                told.contains("INSECURE") && told.contains("510 constraints"),
+                "{told}"
+            );
+            succeeds(dir, "groth16 import e.zkey --out e.key --memory 8MiB");
+            succeeds(
+                dir,
+                "groth16 prove e.zkey e.wtns proof.json public.json --memory 8MiB",
+            );
+            succeeds(dir, "groth16 vkey e.key vkey.json");
+            succeeds(dir, "groth16 verify vkey.json public.json proof.json");
+        }
+    }
+    let reason = refused(dir, "groth16 example none/e.zkey e.wtns --k 9");
+    assert!(reason.contains("none/e.zkey"), "{reason}");
 }
 
 #[test]

@@ -1,19 +1,36 @@
-//! The project's own checks: `cargo xtask tidy` looks at what a compiler does not check.
+//! The project's own checks: `cargo xtask tidy` looks at what a compiler does not check, `cargo xtask fixtures` fetches what is too large to commit.
 
+mod fixtures;
 mod tidy;
 
 use std::path::Path;
 use std::process::ExitCode;
 
+const USAGE: &str = "usage: cargo xtask tidy
+       cargo xtask fixtures DIR
+
+  tidy      directions of rooms, unsafe code, lints, file lengths, no upstream source in the tree
+  fixtures  fetches keys of public ceremonies and snarkjs into DIR, for an ignored test (takes npm)";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments != ["tidy"] {
-        eprintln!(
-            "usage: cargo xtask tidy\n\n  \
-             tidy    directions of rooms, unsafe code, lints, file lengths, no upstream source in the tree"
-        );
-        return ExitCode::from(2);
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => tidy(),
+        ["fixtures", dir] => match fixtures::fetch(root(), Path::new(dir)) {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("the fixtures could not be written to {dir}: {problem}");
+                ExitCode::FAILURE
+            }
+        },
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
     }
+}
+
+fn tidy() -> ExitCode {
     match tidy::run(root()) {
         Ok(report) => {
             print!("{report}");

@@ -1,49 +1,26 @@
 //! `spillproof groth16`: proofs over the files of circom and snarkjs.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
-use ark_ff::UniformRand;
-use rand::rngs::OsRng;
 use serde::Serialize;
-use spillproof::Session;
 use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Container, Element, Placement, Workspace, Writer};
-use spillproof::error::Invalid;
-use spillproof::groth16::{PairingCurve, ProvingKey, Shape, VerifyingKey, plan as plan_of, prove_in, verify};
-use spillproof::iden3::{self, curve_of, import_zkey, read_wtns, read_zkey, shape_of_zkey};
-use spillproof::kernels::curve::Point;
+use spillproof::groth16::Shape;
+use spillproof::iden3;
 use spillproof::plan::{Plan, Rates};
-use spillproof_format::groth16::Groth16Key;
-use spillproof_format::iden3::FileKind;
-use spillproof_format::{Curve, FormatError};
+use spillproof_circom::example::Circuit;
+use spillproof_circom::json::{self, curve_name};
+use spillproof_circom::prove::{
+    Key as Opened, Proved, import as import_key, plan as plan_of, setup, shape_of, verify,
+};
+use spillproof_format::Curve;
 
 use super::plan;
-use crate::args::{Global, Groth16 as Command};
+use crate::args::{Global, Groth16 as Command, Groth16Example, Pairing};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::progress::Progress;
 use crate::report::steps;
 use crate::run::{Result, Run, hex};
-use crate::snarkjs::{KeyFile, KeyPoints, ProofFile, curve_name, public_text, read_public};
-
-/// Runs `$body` with `$engine` as the pairing of a curve.
-macro_rules! over {
-    ($curve:expr, $engine:ident => $body:expr) => {
-        match $curve {
-            Curve::Bls12381 => {
-                type $engine = ark_bls12_381::Bls12_381;
-                $body
-            }
-            _ => {
-                type $engine = ark_bn254::Bn254;
-                $body
-            }
-        }
-    };
-}
 
 /// Runs the command.
 ///
@@ -58,52 +35,12 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
             public,
         } => prove_files(global, key, witness, [proof, public]),
         Command::Verify { key, public, proof } => verify_files(global, key, public, proof),
+        Command::Setup { circuit, powers, key } => make_key(global, [circuit, powers], key),
+        Command::Example(example) => write_example(global, example),
         Command::Import { key, out } => import(global, key, out),
         Command::Vkey { key, out } => vkey(global, key, out),
         Command::Inspect { file } => inspect(global, file),
         Command::Plan { key } => plan_key(global, key),
-    }
-}
-
-/// Where a key is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum KeyForm {
-    /// A file of snarkjs.
-    Zkey,
-    /// A container of ours.
-    Container,
-}
-
-impl KeyForm {
-    /// By the file's first bytes.
-    fn of(file: &Path) -> Result<Self> {
-        let mut magic = [0; 4];
-        let mut opened = File::open(file).map_err(Failure::file(file))?;
-        // A file that is too short is no container either; opening it says so.
-        let _too_short = opened.read_exact(&mut magic);
-        Ok(match FileKind::detect(magic) {
-            Some(_) => Self::Zkey,
-            None => Self::Container,
-        })
-    }
-
-    fn curve(self, workspace: &Workspace, file: &Path) -> Result<Curve> {
-        match self {
-            Self::Zkey => Ok(curve_of(workspace, file, FileKind::Zkey)?),
-            Self::Container => Ok(Container::open(workspace, file)?.header().curve()),
-        }
-    }
-
-    fn open<E: PairingCurve>(
-        self,
-        workspace: &Workspace,
-        file: &Path,
-        progress: &Progress,
-    ) -> Result<ProvingKey<E>> {
-        Ok(match self {
-            Self::Zkey => read_zkey(workspace, file, &mut |now| follow(progress, now))?,
-            Self::Container => ProvingKey::open_container(workspace, file)?,
-        })
     }
 }
 
@@ -148,7 +85,7 @@ impl Key {
 }
 
 #[derive(Serialize)]
-struct Proved {
+struct ProvedFiles {
     key: Key,
     proof: String,
     public: String,
@@ -159,18 +96,28 @@ fn prove_files(global: &Global, key: &Path, witness: &Path, [proof, public]: [&P
     let mut run = Run::start(global);
     let outputs = [Output::create(proof)?, Output::create(public)?];
     let session = run.session(ByteSize::Auto)?;
-    let form = KeyForm::of(key)?;
-    let curve = form.curve(session.workspace(), key)?;
-    let (texts, key, public_signals) = over!(curve, E => {
-        let (proof, public, shape) = prove_over::<E>(&mut run, &session, (form, key), witness)?;
-        let texts = [ProofFile::text(&proof, curve)?, public_text(&public)?];
-        (texts, Key::of(key, curve, &shape), public.len())
-    });
+    let opened = run.recorder.phase("key", |progress| {
+        Opened::open(&session, key, &mut |now| follow(progress, now))
+    })?;
+    let witness = run.recorder.phase("witness", |progress| {
+        opened.witness(&session, witness, &mut |now| follow(progress, now))
+    })?;
+    let proved = run
+        .recorder
+        .phase("prove", |_| opened.prove(&session, &witness))?;
+    steps::forget();
+    let key = Key::of(key, opened.curve(), opened.shape());
+    let Proved {
+        proof: proof_text,
+        public: public_text,
+        public_signals,
+    } = proved;
+    let texts = [proof_text, public_text];
     for (output, text) in outputs.into_iter().zip(texts) {
         output.write(text)?;
     }
     key.tell(&run);
-    let outcome = Proved {
+    let outcome = ProvedFiles {
         key,
         proof: proof.display().to_string(),
         public: public.display().to_string(),
@@ -184,38 +131,6 @@ fn prove_files(global: &Global, key: &Path, witness: &Path, [proof, public]: [&P
     Ok(())
 }
 
-type ProofOf<E> = (
-    spillproof::groth16::Proof<E>,
-    Vec<<E as PairingCurve>::Scalar>,
-    Shape,
-);
-
-fn prove_over<E: PairingCurve>(
-    run: &mut Run,
-    session: &Arc<Session>,
-    (form, file): (KeyForm, &Path),
-    witness: &Path,
-) -> Result<ProofOf<E>> {
-    let workspace = session.workspace();
-    let key = run
-        .recorder
-        .phase("key", |progress| form.open::<E>(workspace, file, progress))?;
-    let witness = run.recorder.phase("witness", |progress| {
-        Ok::<_, Failure>(read_wtns::<E>(workspace, witness, &mut |now| {
-            follow(progress, now)
-        })?)
-    })?;
-    let shape = key.shape()?;
-    let random = [E::Scalar::rand(&mut OsRng), E::Scalar::rand(&mut OsRng)];
-    let proof = run.recorder.phase("prove", |_| {
-        prove_in(session, &key, &witness, random).map_err(Failure::from)
-    })?;
-    steps::forget();
-    let mut public = witness.prefix(shape.public + 1)?.to_vec()?;
-    public.remove(0);
-    Ok((proof, public, shape))
-}
-
 #[derive(Serialize)]
 struct Verified {
     key: String,
@@ -225,77 +140,108 @@ struct Verified {
     verifies: bool,
 }
 
-fn verify_files(global: &Global, key_file: &Path, public_file: &Path, proof_file: &Path) -> Result<()> {
+fn verify_files(global: &Global, key: &Path, public: &Path, proof: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let (key, proof) = (KeyFile::read(key_file)?, ProofFile::read(proof_file)?);
-    let curve = key.curve(key_file)?;
-    if proof.curve(proof_file)? != curve {
+    let texts = [json::read(key)?, json::read(public)?, json::read(proof)?];
+    let files = [(key, &*texts[0]), (public, &*texts[1]), (proof, &*texts[2])];
+    let verified = run.recorder.phase("verify", |_| verify(&session, files))?;
+    if !verified.verifies {
         return Err(Failure::Content {
-            file: proof_file.to_owned(),
-            details: format!("it is over another curve than {}, the key's", curve_name(curve)),
-        });
-    }
-    let (verifies, public_signals) = over!(curve, E => {
-        let (points, proof) = (key.points::<E>(key_file)?, proof.proof::<E>(proof_file)?);
-        let public = read_public::<<E as PairingCurve>::Scalar>(public_file)?;
-        let verified = run.recorder.phase("verify", |_| {
-            let key = in_memory(session.workspace(), &points)?;
-            verify(&key, &public, &proof)
-        });
-        let verifies = match verified {
-            Err(spillproof::Error::Invalid(Invalid::Length { given, expected, .. })) => {
-                return Err(Failure::Content {
-                    file: public_file.to_owned(),
-                    details: format!("{given} public signals, and the key is for {expected}"),
-                });
-            }
-            verified => verified?,
-        };
-        (verifies, public.len())
-    });
-    if !verifies {
-        return Err(Failure::Content {
-            file: proof_file.to_owned(),
+            file: proof.to_owned(),
             details: "the proof does not verify for this key and these public signals".into(),
         });
     }
     let outcome = Verified {
-        key: key_file.display().to_string(),
-        proof: proof_file.display().to_string(),
-        curve: curve_name(curve),
-        public_signals,
-        verifies,
+        key: key.display().to_string(),
+        proof: proof.display().to_string(),
+        curve: curve_name(verified.curve),
+        public_signals: verified.public_signals,
+        verifies: true,
     };
     run.say(format_args!("{}: the proof verifies", outcome.proof));
     run.finish("groth16 verify", &outcome)?;
     Ok(())
 }
 
-/// A verification key whose points are in memory.
-fn in_memory<E: PairingCurve>(
-    workspace: &Workspace,
-    points: &KeyPoints<E>,
-) -> spillproof::Result<VerifyingKey<E>> {
-    let ic: Vec<_> = points
-        .ic
-        .iter()
-        .map(Point::<E::G1Config>::from_affine::<E::G1Config>)
-        .collect();
-    let [beta_g2, gamma_g2, delta_g2] = points.others;
-    Ok(VerifyingKey {
-        alpha_g1: points.alpha,
-        beta_g2,
-        gamma_g2,
-        delta_g2,
-        ic: column(workspace, &ic)?,
-    })
+#[derive(Serialize)]
+struct Made {
+    key: Key,
+    circuit_hash: String,
+    is_snarkjs_hash: bool,
 }
 
-fn column<T: Element>(workspace: &Workspace, values: &[T]) -> spillproof::Result<Column<T>> {
-    let mut writer = Writer::scratch(workspace, "IC", values.len() as u64, Placement::Memory)?;
-    writer.push(values)?;
-    writer.finish()
+fn make_key(global: &Global, files: [&Path; 2], key: &Path) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let (made, curve) = run.recorder.phase("setup", |progress| {
+        setup(&session, files, key, &mut |now| follow(progress, now))
+    })?;
+    steps::forget();
+    let outcome = Made {
+        key: Key::of(key, curve, &made.shape),
+        circuit_hash: hex(&made.circuit_hash),
+        is_snarkjs_hash: made.is_snarkjs_hash,
+    };
+    outcome.key.tell(&run);
+    run.say(format_args!("circuit hash: {}", outcome.circuit_hash));
+    if !made.is_snarkjs_hash {
+        run.say(
+            "warning: snarkjs' hash of this circuit takes bytes behind the last power of this file, and `snarkjs zkey verify` will not accept the key: \
+             take a .ptau file of a higher power",
+        );
+    }
+    run.say("INSECURE: gamma and delta of this key are equal until someone contributes: proofs can be forged with it");
+    run.finish("groth16 setup", &outcome)?;
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Example {
+    key: String,
+    witness: String,
+    constraints: usize,
+    signals: usize,
+}
+
+fn write_example(global: &Global, args: &Groth16Example) -> Result<()> {
+    const BUFFER_BYTES: usize = 1 << 20;
+    let mut run = Run::start(global);
+    let circuit = Circuit {
+        k: args.k,
+        values: args.values.into(),
+        seed: args.seed,
+    };
+    let mut key = Output::create(&args.key)?.in_pieces(BUFFER_BYTES)?;
+    let mut witness = Output::create(&args.witness)?.in_pieces(BUFFER_BYTES)?;
+    let curve = match args.curve {
+        Pairing::Bn128 => Curve::Bn254,
+        Pairing::Bls12381 => Curve::Bls12381,
+    };
+    run.recorder.phase("witness", |_| {
+        let written = circuit.write_witness(curve, &mut witness);
+        written.map_err(Failure::file(&args.witness))
+    })?;
+    run.recorder.phase("key", |_| {
+        circuit
+            .write_key(curve, &mut key)
+            .map_err(Failure::file(&args.key))
+    })?;
+    witness.finish()?;
+    key.finish()?;
+    let outcome = Example {
+        key: args.key.display().to_string(),
+        witness: args.witness.display().to_string(),
+        constraints: circuit.constraints(),
+        signals: circuit.signals(),
+    };
+    run.say(format_args!(
+        "{}: a key of {} constraints; {}: a witness of {} signals",
+        outcome.key, outcome.constraints, outcome.witness, outcome.signals
+    ));
+    run.say("INSECURE: the seed is enough to forge proofs with this key; for tests and demonstrations only");
+    run.finish("groth16 example", &outcome)?;
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -309,13 +255,11 @@ struct Imported {
 fn import(global: &Global, file: &Path, out: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let workspace = session.workspace();
-    let curve = curve_of(workspace, file, FileKind::Zkey)?;
-    let imported = over!(curve, E => run.recorder.phase("import", |progress| {
-        import_zkey::<E>(workspace, file, out, &mut |now| follow(progress, now)).map_err(Failure::from)
-    })?);
+    let imported = run.recorder.phase("import", |progress| {
+        import_key(&session, file, out, &mut |now| follow(progress, now))
+    })?;
     let outcome = Imported {
-        key: Key::of(file, curve, &imported.shape),
+        key: Key::of(file, imported.curve, &imported.shape),
         container: out.display().to_string(),
         root: hex(&imported.root),
         without_contribution: imported.is_without_contribution,
@@ -337,21 +281,13 @@ fn vkey(global: &Global, file: &Path, out: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let output = Output::create(out)?;
     let session = run.session(ByteSize::Auto)?;
-    let workspace = session.workspace();
-    let form = KeyForm::of(file)?;
-    let curve = form.curve(workspace, file)?;
-    let (text, key) = over!(curve, E => {
-        let key = run.recorder.phase("key", |progress| form.open::<E>(workspace, file, progress))?;
-        let shape = key.shape()?;
-        let verifying = &key.verifying;
-        let ic = verifying.ic.to_vec()?;
-        let points = KeyPoints::<E> {
-            alpha: verifying.alpha_g1,
-            others: [verifying.beta_g2, verifying.gamma_g2, verifying.delta_g2],
-            ic: ic.iter().map(|point| point.to_affine::<<E as PairingCurve>::G1Config>()).collect(),
-        };
-        (KeyFile::text(&points, curve)?, Key::of(file, curve, &shape))
-    });
+    let opened = run.recorder.phase("key", |progress| {
+        Opened::open(&session, file, &mut |now| follow(progress, now))
+    })?;
+    let (text, key) = (
+        opened.verification_key()?,
+        Key::of(file, opened.curve(), opened.shape()),
+    );
     output.write(text)?;
     key.tell(&run);
     run.finish("groth16 vkey", &key)?;
@@ -361,29 +297,11 @@ fn vkey(global: &Global, file: &Path, out: &Path) -> Result<()> {
 fn inspect(global: &Global, file: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let (shape, curve) = shape_of(session.workspace(), file)?;
+    let (shape, curve) = shape_of(&session, file)?;
     let key = Key::of(file, curve, &shape);
     key.tell(&run);
     run.finish("groth16 inspect", &key)?;
     Ok(())
-}
-
-/// The sizes of a key. For a container without reading its columns; for a `.zkey` file, all of its coefficients are read.
-fn shape_of(workspace: &Workspace, file: &Path) -> Result<(Shape, Curve)> {
-    let form = KeyForm::of(file)?;
-    let curve = form.curve(workspace, file)?;
-    if form == KeyForm::Container {
-        let container = Container::open(workspace, file)?;
-        let refuse = |source: FormatError| {
-            Failure::from(spillproof::Error::Format {
-                file: file.to_owned(),
-                source,
-            })
-        };
-        return Ok((Groth16Key::of(container.header()).map_err(refuse)?.shape, curve));
-    }
-    let shape = over!(curve, E => shape_of_zkey::<E>(workspace, file, &mut |_| ())?);
-    Ok((shape, curve))
 }
 
 #[derive(Serialize)]
@@ -400,10 +318,9 @@ struct Planned {
 fn plan_key(global: &Global, file: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let (shape, curve) = shape_of(session.workspace(), file)?;
+    let (shape, curve) = shape_of(&session, file)?;
     let rates = session.run(|| Rates::measure(session.workspace()))?;
-    let budget_bytes = session.budget().limit_bytes();
-    let plan = over!(curve, E => plan_of::<E>(&shape, budget_bytes, session.threads(), &rates)?);
+    let plan = plan_of(&session, (&shape, curve), &rates)?;
     let key = Key::of(file, curve, &shape);
     key.tell(&run);
     run.say(plan::render(&plan));

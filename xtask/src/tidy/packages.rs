@@ -30,6 +30,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         &["spillproof", "spillproof-graft", "spillproof-halo2"],
     ),
     ("spillproof-cgroup-tests", &[]),
+    ("spillproof-circom", &["spillproof", "spillproof-format"]),
     ("spillproof-circuits", &["halo2-axiom", "halo2_proofs"]),
     (
         "spillproof-cli",
@@ -39,6 +40,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "spillproof-gpu",
             "halo2-axiom",
             "halo2_proofs",
+            "spillproof-circom",
             "spillproof-circuits",
             "spillproof-cgroup-tests",
         ],
@@ -47,7 +49,9 @@ const PACKAGES: &[(&str, &[&str])] = &[
         "spillproof-bench",
         &[
             "spillproof",
+            "spillproof-format",
             "spillproof-gpu",
+            "spillproof-circom",
             "spillproof-circuits",
             "spillproof-cli",
             "spillproof-cgroup-tests",

@@ -46,6 +46,10 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/storage/transfer.rs", "buffers in flight"),
     ("core/src/storage/uring.rs", "entries of the ring"),
     (
+        "demos/circom/src/c.rs",
+        "functions for C, whose callers give pointers",
+    ),
+    (
         "halo2-patch/axiom/src/spillproof/cells.rs",
         "references to advice cells in a map",
     ),

@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 use spillproof::groth16::{PairingCurve, Proof};
 use spillproof_format::Curve;
 
-use crate::failure::Failure;
-use crate::run::Result;
+use crate::{Error, Result, content};
 
 /// Longest file in bytes that is read: far above what any circuit's verification key has.
 const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -57,7 +56,7 @@ pub struct KeyPoints<E: PairingCurve> {
     pub ic: Vec<Affine<E::G1Config>>,
 }
 
-/// What snarkjs calls a curve.
+/// The name that snarkjs has for a curve.
 pub fn curve_name(curve: Curve) -> &'static str {
     match curve {
         Curve::Bls12381 => "bls12381",
@@ -77,40 +76,44 @@ fn curve_named(name: &str, file: &Path) -> Result<Curve> {
     }
 }
 
-fn content(file: &Path, details: String) -> Failure {
-    Failure::Content {
-        file: file.to_owned(),
-        details,
-    }
-}
-
-fn read<T: DeserializeOwned>(file: &Path, kind: &str) -> Result<T> {
-    let bytes = fs::metadata(file).map_err(Failure::file(file))?.len();
-    if bytes > FILE_BYTES_MAX {
-        return Err(content(file, format!("{bytes} bytes are too many for {kind}")));
-    }
-    let text = fs::read(file).map_err(Failure::file(file))?;
+fn parse<T: DeserializeOwned>((name, text): (&Path, &[u8]), kind: &str) -> Result<T> {
     let end = text
         .iter()
         .rposition(|byte| *byte != 0)
         .map_or(0, |last| last + 1);
     serde_json::from_slice(&text[..end])
-        .map_err(|error| content(file, format!("it is not {kind} of snarkjs: {error}")))
+        .map_err(|error| content(name, format!("it is not {kind} of snarkjs: {error}")))
+}
+
+/// The bytes of a file of at most 256 MiB, which is far above what any circuit's verification key has.
+///
+/// # Errors
+/// [`Error::File`], [`Error::Content`].
+pub fn read(file: &Path) -> Result<Vec<u8>> {
+    let failed = |source| Error::File {
+        file: file.to_owned(),
+        source,
+    };
+    let bytes = fs::metadata(file).map_err(failed)?.len();
+    if bytes > FILE_BYTES_MAX {
+        return Err(content(file, format!("{bytes} bytes are too many")));
+    }
+    fs::read(file).map_err(failed)
 }
 
 /// A decimal number below the field's modulus.
-fn number<F: PrimeField>(text: &str, file: &Path, what: &str) -> Result<F> {
+fn number<F: PrimeField>(text: &str, file: &Path, name: &str) -> Result<F> {
     let digits_max = F::MODULUS_BIT_SIZE as usize;
     let value = Some(text)
         .filter(|text| text.len() <= digits_max && text.bytes().all(|byte| byte.is_ascii_digit()))
         .and_then(|text| BigUint::from_str(text).ok());
-    let value = value.ok_or_else(|| content(file, format!("{what}: \"{text}\" is not a decimal number")))?;
+    let value = value.ok_or_else(|| content(file, format!("{name}: \"{text}\" is not a decimal number")))?;
     F::from_bigint(F::BigInt::try_from(value).unwrap_or(F::MODULUS))
-        .ok_or_else(|| content(file, format!("{what}: {text} is not below the modulus")))
+        .ok_or_else(|| content(file, format!("{name}: {text} is not below the modulus")))
 }
 
 /// The coordinates of a point, each with so many numbers as its field has over the prime field.
-fn point<P>(coordinates: &[Vec<String>], file: &Path, what: &str) -> Result<Affine<P>>
+fn point<P>(coordinates: &[Vec<String>], file: &Path, name: &str) -> Result<Affine<P>>
 where
     P: SWCurveConfig<BaseField: Field<BasePrimeField: PrimeField>>,
 {
@@ -118,20 +121,20 @@ where
     let [x, y, z] = coordinates else {
         return Err(content(
             file,
-            format!("{what}: {} coordinates, and a point has 3", coordinates.len()),
+            format!("{name}: {} coordinates, and a point has 3", coordinates.len()),
         ));
     };
     let coordinate = |numbers: &Vec<String>| -> Result<P::BaseField> {
         let elements = numbers
             .iter()
-            .map(|text| number::<<P::BaseField as Field>::BasePrimeField>(text, file, what));
+            .map(|text| number::<<P::BaseField as Field>::BasePrimeField>(text, file, name));
         let elements = elements.collect::<Result<Vec<_>>>()?;
         let count = elements.len();
         let value = P::BaseField::from_base_prime_field_elems(elements).filter(|_| count == degree);
         value.ok_or_else(|| {
             content(
                 file,
-                format!("{what}: {count} numbers in a coordinate, and it has {degree}"),
+                format!("{name}: {count} numbers in a coordinate, and it has {degree}"),
             )
         })
     };
@@ -142,25 +145,25 @@ where
     if z != P::BaseField::ONE {
         return Err(content(
             file,
-            format!("{what}: the last coordinate is neither 0 nor 1"),
+            format!("{name}: the last coordinate is neither 0 nor 1"),
         ));
     }
     let point = Affine::<P>::new_unchecked(x, y);
     if !point.is_on_curve() || !point.is_in_correct_subgroup_assuming_on_curve() {
         return Err(content(
             file,
-            format!("{what}: not a point of the curve's group of prime order"),
+            format!("{name}: not a point of the curve's group of prime order"),
         ));
     }
     Ok(point)
 }
 
-fn point_of_g1<P>(coordinates: &[String], file: &Path, what: &str) -> Result<Affine<P>>
+fn point_of_g1<P>(coordinates: &[String], file: &Path, name: &str) -> Result<Affine<P>>
 where
     P: SWCurveConfig<BaseField: Field<BasePrimeField: PrimeField>>,
 {
     let coordinates: Vec<_> = coordinates.iter().map(|text| vec![text.clone()]).collect();
-    point(&coordinates, file, what)
+    point(&coordinates, file, name)
 }
 
 fn coordinates<P>(point: &Affine<P>) -> Vec<Vec<String>>
@@ -204,20 +207,20 @@ impl ProofFile {
         })
     }
 
-    /// Reads a proof's file.
+    /// Reads a proof. The name is for errors.
     ///
     /// # Errors
-    /// [`Failure::File`], [`Failure::Content`].
-    pub fn read(file: &Path) -> Result<Self> {
-        let found: Self = read(file, "a proof")?;
-        check_protocol(file, &found.protocol)?;
+    /// [`Error::Content`].
+    pub fn parse(text: (&Path, &[u8])) -> Result<Self> {
+        let found: Self = parse(text, "a proof")?;
+        check_protocol(text.0, &found.protocol)?;
         Ok(found)
     }
 
     /// The proof.
     ///
     /// # Errors
-    /// [`Failure::Content`].
+    /// [`Error::Content`].
     pub fn proof<E: PairingCurve>(&self, file: &Path) -> Result<Proof<E>> {
         Ok(Proof {
             a: point_of_g1(&self.pi_a, file, "pi_a")?,
@@ -229,7 +232,7 @@ impl ProofFile {
     /// Its curve.
     ///
     /// # Errors
-    /// [`Failure::Content`].
+    /// [`Error::Content`].
     pub fn curve(&self, file: &Path) -> Result<Curve> {
         curve_named(&self.curve, file)
     }
@@ -264,12 +267,13 @@ impl KeyFile {
         })
     }
 
-    /// Reads a verification key's file.
+    /// Reads a verification key. The name is for errors.
     ///
     /// # Errors
-    /// [`Failure::File`], [`Failure::Content`].
-    pub fn read(file: &Path) -> Result<Self> {
-        let found: Self = read(file, "a verification key")?;
+    /// [`Error::Content`].
+    pub fn parse(text: (&Path, &[u8])) -> Result<Self> {
+        let file = text.0;
+        let found: Self = parse(text, "a verification key")?;
         check_protocol(file, &found.protocol)?;
         if found.public.checked_add(1) != Some(found.ic.len() as u64) {
             let details = format!(
@@ -285,7 +289,7 @@ impl KeyFile {
     /// Its curve.
     ///
     /// # Errors
-    /// [`Failure::Content`].
+    /// [`Error::Content`].
     pub fn curve(&self, file: &Path) -> Result<Curve> {
         curve_named(&self.curve, file)
     }
@@ -293,7 +297,7 @@ impl KeyFile {
     /// The key's points.
     ///
     /// # Errors
-    /// [`Failure::Content`].
+    /// [`Error::Content`].
     pub fn points<E: PairingCurve>(&self, file: &Path) -> Result<KeyPoints<E>> {
         let ic = self.ic.iter().map(|point| point_of_g1(point, file, "IC"));
         Ok(KeyPoints {
@@ -317,12 +321,13 @@ pub fn public_text<F: PrimeField>(signals: &[F]) -> Result<Vec<u8>> {
     pretty(&texts)
 }
 
-/// Reads public signals.
+/// Reads public signals. The name is for errors.
 ///
 /// # Errors
-/// [`Failure::File`], [`Failure::Content`].
-pub fn read_public<F: PrimeField>(file: &Path) -> Result<Vec<F>> {
-    let texts: Vec<String> = read(file, "a list of public signals")?;
+/// [`Error::Content`].
+pub fn read_public<F: PrimeField>(text: (&Path, &[u8])) -> Result<Vec<F>> {
+    let file = text.0;
+    let texts: Vec<String> = parse(text, "a list of public signals")?;
     texts
         .iter()
         .map(|text| number(text, file, "a public signal"))

@@ -1,0 +1,542 @@
+//! The functions of iden3's rapidsnark (`prover.h`, `verifier.h`) by name, arguments and results, so that a program that calls these
+//! proves within a budget once it is linked to this library. `include/spillproof_groth16.h` declares them for C.
+//!
+//! All calls share one session: that of `SPILLPROOF_MEMORY` and `SPILLPROOF_DIR`, or, without a budget, one of nearly all memory. A key
+//! in a buffer is the caller's memory; it and the witness are copied to unnamed files of the session's folder.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_uchar, c_ulonglong, c_void};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use spillproof::Session;
+use spillproof::error::Invalid;
+
+use crate::prove::{Key, Proved, verify};
+use crate::{Error, Result};
+
+/// The call did as asked; the proof verifies.
+const OK: c_int = 0;
+/// The call failed: the message says why. Of [`groth16_verify`]: the proof does not verify.
+const ERROR: c_int = 1;
+/// A buffer is too short; the sizes are those that will do. Of [`groth16_verify`]: the call failed.
+const SHORT_BUFFER: c_int = 2;
+/// The witness has another number of values than the key has signals.
+const INVALID_WITNESS_LENGTH: c_int = 3;
+
+/// Bytes of a proof in JSON, and its zero, over BLS12-381: twelve numbers of at most 116 digits, and the words.
+const PROOF_BYTES_MAX: u64 = 12 * 119 + 200;
+/// Bytes of a public signal: 77 digits at most, quotation marks, a comma.
+const SIGNAL_BYTES_MAX: u64 = 80;
+
+/// A failure of a call.
+enum Failed {
+    /// Buffers that are too short.
+    Short,
+    Witness(String),
+    Other(String),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        let text = explain(&error);
+        match error {
+            Error::Engine(spillproof::Error::Invalid(Invalid::Length { what, .. }))
+                if what == "values of a witness" =>
+            {
+                Self::Witness(text)
+            }
+            _ => Self::Other(text),
+        }
+    }
+}
+
+/// An error with its causes.
+fn explain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// A key, and the session that it lives in.
+struct Prover {
+    session: Arc<Session>,
+    key: Key,
+    /// Of a key that was given as bytes.
+    _copy: Option<File>,
+}
+
+/// The session of all calls. It goes with the last prover.
+fn session() -> Result<Arc<Session>> {
+    static SHARED: Mutex<Option<std::sync::Weak<Session>>> = Mutex::new(None);
+    if let Some(session) = Session::current()? {
+        return Ok(session);
+    }
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(session) = shared.as_ref().and_then(std::sync::Weak::upgrade) {
+        return Ok(session);
+    }
+    let folder = std::env::var_os(spillproof::session::DIR_VARIABLE).filter(|folder| !folder.is_empty());
+    let folder = folder.map_or_else(std::env::temp_dir, PathBuf::from);
+    let session = Arc::new(Session::builder().dir(folder).build()?);
+    *shared = Some(Arc::downgrade(&session));
+    Ok(session)
+}
+
+/// The bytes as a file that has no name, and a path to it while it is open.
+fn unnamed(session: &Session, bytes: &[u8]) -> Result<(File, PathBuf)> {
+    let failed = |source| Error::File {
+        file: session.dir().to_owned(),
+        source,
+    };
+    let mut file = tempfile::tempfile_in(session.dir()).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok((file, path.into()))
+}
+
+impl Prover {
+    fn of_file(key: &Path) -> Result<Self> {
+        let session = session()?;
+        let key = Key::open(&session, key, &mut |_| ())?;
+        Ok(Self {
+            session,
+            key,
+            _copy: None,
+        })
+    }
+
+    fn of_bytes(key: &[u8]) -> Result<Self> {
+        let session = session()?;
+        let (copy, path) = unnamed(&session, key)?;
+        Ok(Self {
+            _copy: Some(copy),
+            ..Self::of_file(&path)?
+        })
+    }
+
+    fn prove(&self, witness: &[u8]) -> Result<Proved> {
+        let (_copy, path) = unnamed(&self.session, witness)?;
+        let witness = self.key.witness(&self.session, &path, &mut |_| ())?;
+        self.key.prove(&self.session, &witness)
+    }
+
+    fn public_bytes(&self) -> u64 {
+        self.key.shape().public * SIGNAL_BYTES_MAX + 3
+    }
+}
+
+/// Where an error's text goes.
+struct Message {
+    text: *mut c_char,
+    bytes: c_ulonglong,
+}
+
+impl Message {
+    /// Writes as much as there is room for, and a zero.
+    fn put(&self, text: &str) {
+        let Some(room) = (self.bytes as usize)
+            .checked_sub(1)
+            .filter(|_| !self.text.is_null())
+        else {
+            return;
+        };
+        let count = text.len().min(room);
+        // SAFETY: the caller of the C function gives a pointer to so many bytes; `count` and the zero fit.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), self.text.cast(), count);
+            *self.text.add(count) = 0;
+        }
+    }
+
+    /// Does the work of a call: a panic of it does not cross into C.
+    fn run(&self, work: impl FnOnce() -> std::result::Result<c_int, Failed>) -> c_int {
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(Ok(code)) => code,
+            Ok(Err(Failed::Short)) => {
+                self.put("a buffer is too short: the sizes that will do were written");
+                SHORT_BUFFER
+            }
+            Ok(Err(Failed::Witness(text))) => {
+                self.put(&text);
+                INVALID_WITNESS_LENGTH
+            }
+            Ok(Err(Failed::Other(text))) => {
+                self.put(&text);
+                ERROR
+            }
+            Err(_) => {
+                self.put("an internal error of spillproof: please report it");
+                ERROR
+            }
+        }
+    }
+}
+
+/// A buffer of the caller's, and the place of its size.
+struct Buffer {
+    bytes: *mut c_char,
+    size: *mut c_ulonglong,
+}
+
+impl Buffer {
+    fn check(&self) -> std::result::Result<(), Failed> {
+        match self.bytes.is_null() || self.size.is_null() {
+            true => Err(Failed::Other(
+                "a null pointer in place of a buffer or its size".into(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether `text` and a zero fit. Its size is written.
+    fn fits(&self, text: &[u8]) -> bool {
+        // SAFETY: not null ([`Self::check`]); the caller of the C function gives a pointer to a size.
+        let size = unsafe { &mut *self.size };
+        let room = std::mem::replace(size, text.len() as c_ulonglong);
+        let fits = (text.len() as c_ulonglong) < room;
+        if !fits {
+            *size += 1;
+        }
+        fits
+    }
+
+    /// Writes `text`, for which there is room, and a zero.
+    fn put(&self, text: &[u8]) {
+        // SAFETY: [`Self::fits`] has compared the length with the size that the caller of the C function gave for this buffer.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), self.bytes.cast(), text.len());
+            *self.bytes.add(text.len()) = 0;
+        }
+    }
+}
+
+/// Bytes of the caller's.
+///
+/// # Safety
+/// `bytes` is null or points to `size` bytes that nothing changes meanwhile.
+unsafe fn given<'a>(bytes: *const c_void, size: c_ulonglong) -> std::result::Result<&'a [u8], Failed> {
+    if bytes.is_null() {
+        return Err(Failed::Other("a null pointer in place of a buffer".into()));
+    }
+    // SAFETY: by this function's own condition.
+    Ok(unsafe { std::slice::from_raw_parts(bytes.cast::<c_uchar>(), size as usize) })
+}
+
+/// A text of the caller's.
+///
+/// # Safety
+/// `text` is null or points to bytes with a zero after them, which nothing changes meanwhile.
+unsafe fn text<'a>(text: *const c_char) -> std::result::Result<&'a [u8], Failed> {
+    if text.is_null() {
+        return Err(Failed::Other("a null pointer in place of a text".into()));
+    }
+    // SAFETY: by this function's own condition.
+    Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
+}
+
+fn path(name: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(name))
+}
+
+/// JSON without white space, as rapidsnark writes it.
+fn compact(json: &[u8]) -> std::result::Result<Vec<u8>, Failed> {
+    let value: serde_json::Value =
+        serde_json::from_slice(json).map_err(|error| Failed::from(Error::from(error)))?;
+    serde_json::to_vec(&value).map_err(|error| Failed::from(Error::from(error)))
+}
+
+fn hand_out(proved: &Proved, proof: &Buffer, public: &Buffer) -> std::result::Result<c_int, Failed> {
+    let texts = [compact(&proved.proof)?, compact(&proved.public)?];
+    // Both sizes are written, whichever is too short.
+    let fit = [proof.fits(&texts[0]), public.fits(&texts[1])];
+    if fit != [true; 2] {
+        return Err(Failed::Short);
+    }
+    proof.put(&texts[0]);
+    public.put(&texts[1]);
+    Ok(OK)
+}
+
+/// Writes the bytes that a proof in JSON takes at most.
+///
+/// # Safety
+/// `proof_size` is null or points to a size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_proof_size(proof_size: *mut c_ulonglong) {
+    // SAFETY: by this function's own condition.
+    if let Some(size) = unsafe { proof_size.as_mut() } {
+        *size = PROOF_BYTES_MAX;
+    }
+}
+
+/// Writes the bytes that the public signals of a key in memory take at most, in JSON.
+///
+/// # Safety
+/// Pointers are null or point to as many bytes as the size after them says, or to a size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_public_size_for_zkey_buf(
+    zkey_buffer: *const c_void,
+    zkey_size: c_ulonglong,
+    public_size: *mut c_ulonglong,
+    error_msg: *mut c_char,
+    error_msg_maxsize: c_ulonglong,
+) -> c_int {
+    let message = Message {
+        text: error_msg,
+        bytes: error_msg_maxsize,
+    };
+    message.run(|| {
+        // SAFETY: by this function's own condition.
+        let key = unsafe { given(zkey_buffer, zkey_size) }?;
+        let bytes = Prover::of_bytes(key)?.public_bytes();
+        // SAFETY: by this function's own condition.
+        if let Some(size) = unsafe { public_size.as_mut() } {
+            *size = bytes;
+        }
+        Ok(OK)
+    })
+}
+
+/// Writes the bytes that the public signals of a key's file take at most, in JSON.
+///
+/// # Safety
+/// Pointers are null or point to a text with a zero at its end, to a size, or to as many bytes as the size after them says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_public_size_for_zkey_file(
+    zkey_fname: *const c_char,
+    public_size: *mut c_ulonglong,
+    error_msg: *mut c_char,
+    error_msg_maxsize: c_ulonglong,
+) -> c_int {
+    let message = Message {
+        text: error_msg,
+        bytes: error_msg_maxsize,
+    };
+    message.run(|| {
+        // SAFETY: by this function's own condition.
+        let name = unsafe { text(zkey_fname) }?;
+        let bytes = Prover::of_file(path(name))?.public_bytes();
+        // SAFETY: by this function's own condition.
+        if let Some(size) = unsafe { public_size.as_mut() } {
+            *size = bytes;
+        }
+        Ok(OK)
+    })
+}
+
+/// Opens a prover with a key in memory, which is copied to a file.
+///
+/// # Safety
+/// `prover_object` points to a pointer; other pointers are null or point to as many bytes as the size after them says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_prover_create(
+    prover_object: *mut *mut c_void,
+    zkey_buffer: *const c_void,
+    zkey_size: c_ulonglong,
+    error_msg: *mut c_char,
+    error_msg_maxsize: c_ulonglong,
+) -> c_int {
+    let message = Message {
+        text: error_msg,
+        bytes: error_msg_maxsize,
+    };
+    message.run(|| {
+        // SAFETY: by this function's own condition.
+        let key = unsafe { given(zkey_buffer, zkey_size) }?;
+        let prover = Prover::of_bytes(key)?;
+        // SAFETY: by this function's own condition.
+        unsafe { give(prover_object, prover) }
+    })
+}
+
+/// Opens a prover with a key's file, which has to stay as it is while the prover lives.
+///
+/// # Safety
+/// `prover_object` points to a pointer; `zkey_file_path` is null or a text with a zero at its end; `error_msg` is null or points to as many bytes
+/// as the size after it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_prover_create_zkey_file(
+    prover_object: *mut *mut c_void,
+    zkey_file_path: *const c_char,
+    error_msg: *mut c_char,
+    error_msg_maxsize: c_ulonglong,
+) -> c_int {
+    let message = Message {
+        text: error_msg,
+        bytes: error_msg_maxsize,
+    };
+    message.run(|| {
+        // SAFETY: by this function's own condition.
+        let name = unsafe { text(zkey_file_path) }?;
+        let prover = Prover::of_file(path(name))?;
+        // SAFETY: by this function's own condition.
+        unsafe { give(prover_object, prover) }
+    })
+}
+
+/// Hands a prover to the caller, who destroys it.
+///
+/// # Safety
+/// `place` is null or points to a pointer.
+unsafe fn give(place: *mut *mut c_void, prover: Prover) -> std::result::Result<c_int, Failed> {
+    // SAFETY: by this function's own condition.
+    let Some(place) = (unsafe { place.as_mut() }) else {
+        return Err(Failed::Other("a null pointer in place of a prover".into()));
+    };
+    *place = Box::into_raw(Box::new(prover)).cast();
+    Ok(OK)
+}
+
+/// Proves with an open prover. Several threads may do so at a time.
+///
+/// # Safety
+/// `prover_object` is null or was opened and is not destroyed; other pointers are null or point to as many bytes as the size after them
+/// says, or, of a buffer's size, to that size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_prover_prove(
+    prover_object: *mut c_void,
+    wtns_buffer: *const c_void,
+    wtns_size: c_ulonglong,
+    proof_buffer: *mut c_char,
+    proof_size: *mut c_ulonglong,
+    public_buffer: *mut c_char,
+    public_size: *mut c_ulonglong,
+    error_msg: *mut c_char,
+    error_msg_maxsize: c_ulonglong,
+) -> c_int {
+    let message = Message {
+        text: error_msg,
+        bytes: error_msg_maxsize,
+    };
+    let [proof, public] = [(proof_buffer, proof_size), (public_buffer, public_size)]
+        .map(|(bytes, size)| Buffer { bytes, size });
+    message.run(|| {
+        // SAFETY: by this function's own condition.
+        let Some(prover) = (unsafe { prover_object.cast::<Prover>().as_ref() }) else {
+            return Err(Failed::Other("a null pointer in place of a prover".into()));
+        };
+        proof.check()?;
+        public.check()?;
+        // SAFETY: by this function's own condition.
+        let witness = unsafe { given(wtns_buffer, wtns_size) }?;
+        hand_out(&prover.prove(witness)?, &proof, &public)
+    })
+}
+
+/// Closes a prover.
+///
+/// # Safety
+/// `prover_object` is null or was opened, and is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_prover_destroy(prover_object: *mut c_void) {
+    if prover_object.is_null() {
+        return;
+    }
+    // SAFETY: it was made by `give`, by this function's own condition.
+    let prover = unsafe { Box::from_raw(prover_object.cast::<Prover>()) };
+    // A panic does not cross into C.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(prover)));
+}
+
+/// Proves once, with a key in memory.
+///
+/// # Safety
+/// Pointers are null or point to as many bytes as the size after them says, or, of a buffer's size, to that size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_prover(
+    zkey_buffer: *const c_void,
+    zkey_size: c_ulonglong,
+    wtns_buffer: *const c_void,
+    wtns_size: c_ulonglong,
+    proof_buffer: *mut c_char,
+    proof_size: *mut c_ulonglong,
+    public_buffer: *mut c_char,
+    public_size: *mut c_ulonglong,
+    error_msg: *mut c_char,
+    error_msg_maxsize: c_ulonglong,
+) -> c_int {
+    let message = Message {
+        text: error_msg,
+        bytes: error_msg_maxsize,
+    };
+    let [proof, public] = [(proof_buffer, proof_size), (public_buffer, public_size)]
+        .map(|(bytes, size)| Buffer { bytes, size });
+    message.run(|| {
+        proof.check()?;
+        public.check()?;
+        // SAFETY: by this function's own condition.
+        let (key, witness) = unsafe { (given(zkey_buffer, zkey_size)?, given(wtns_buffer, wtns_size)?) };
+        hand_out(&Prover::of_bytes(key)?.prove(witness)?, &proof, &public)
+    })
+}
+
+/// Proves once, with a key's file.
+///
+/// # Safety
+/// `zkey_file_path` is null or a text with a zero at its end; other pointers are null or point to as many bytes as the size after them says,
+/// or, of a buffer's size, to that size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_prover_zkey_file(
+    zkey_file_path: *const c_char,
+    wtns_buffer: *const c_void,
+    wtns_size: c_ulonglong,
+    proof_buffer: *mut c_char,
+    proof_size: *mut c_ulonglong,
+    public_buffer: *mut c_char,
+    public_size: *mut c_ulonglong,
+    error_msg: *mut c_char,
+    error_msg_maxsize: c_ulonglong,
+) -> c_int {
+    let message = Message {
+        text: error_msg,
+        bytes: error_msg_maxsize,
+    };
+    let [proof, public] = [(proof_buffer, proof_size), (public_buffer, public_size)]
+        .map(|(bytes, size)| Buffer { bytes, size });
+    message.run(|| {
+        proof.check()?;
+        public.check()?;
+        // SAFETY: by this function's own condition.
+        let (name, witness) = unsafe { (text(zkey_file_path)?, given(wtns_buffer, wtns_size)?) };
+        hand_out(&Prover::of_file(path(name))?.prove(witness)?, &proof, &public)
+    })
+}
+
+/// Verifies texts in JSON: 0 if the proof verifies, 1 if it does not, 2 for texts that are none.
+///
+/// # Safety
+/// `proof`, `inputs` and `verification_key` are null or texts with a zero at their end; `error_msg` is null or points to as many bytes as the size
+/// after it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn groth16_verify(
+    proof: *const c_char,
+    inputs: *const c_char,
+    verification_key: *const c_char,
+    error_msg: *mut c_char,
+    error_msg_maxsize: c_ulonglong,
+) -> c_int {
+    let message = Message {
+        text: error_msg,
+        bytes: error_msg_maxsize,
+    };
+    let mut is_invalid = false;
+    let code = message.run(|| {
+        // SAFETY: by this function's own condition.
+        let texts = unsafe { [text(verification_key)?, text(inputs)?, text(proof)?] };
+        let names = ["the verification key", "the public signals", "the proof"].map(Path::new);
+        let [key, public, proof] = [0, 1, 2].map(|at| (names[at], texts[at]));
+        is_invalid = !verify(&*session()?, [key, public, proof])?.verifies;
+        Ok(OK)
+    });
+    match (code, is_invalid) {
+        (OK, false) => OK,
+        (OK, true) => ERROR,
+        // In this function's numbers, a failure.
+        _ => SHORT_BUFFER,
+    }
+}

@@ -1,0 +1,360 @@
+//! Keys, witnesses and proofs over files, on whichever curve these are. Nothing here is generic: what is compiled for both curves is compiled
+//! once, in this package.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
+use ark_ff::UniformRand;
+use rand::rngs::OsRng;
+use spillproof::Session;
+use spillproof::column::{Column, Container, Element, Placement, Workspace, Writer};
+use spillproof::error::Invalid;
+use spillproof::groth16::{PairingCurve, ProvingKey, Shape, VerifyingKey, plan as plan_of, prove_in};
+use spillproof::iden3::{self, ImportedKey, NewKey, Progress, curve_of, read_wtns, read_zkey, shape_of_zkey};
+use spillproof::kernels::curve::Point;
+use spillproof::plan::{Plan, Rates};
+use spillproof_format::groth16::Groth16Key;
+use spillproof_format::iden3::FileKind;
+use spillproof_format::{Curve, FormatError};
+
+use crate::json::{KeyFile, KeyPoints, ProofFile, curve_name, public_text, read_public};
+use crate::{Error, Result, content};
+
+/// How far the reading of a file is.
+pub type Follow<'a> = &'a mut (dyn FnMut(Progress) + Send);
+
+/// Runs `$body` with `$engine` as the pairing of a curve: BLS12-381, or BN254 for any other.
+macro_rules! over_curve {
+    ($curve:expr, $engine:ident => $body:expr) => {
+        match $curve {
+            Curve::Bls12381 => {
+                type $engine = Bls12_381;
+                $body
+            }
+            _ => {
+                type $engine = Bn254;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use over_curve;
+
+/// What a key's file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A file of snarkjs.
+    Zkey,
+    /// A container of ours.
+    Container,
+}
+
+impl Form {
+    /// By the file's first bytes.
+    fn of(file: &Path) -> Result<Self> {
+        let mut magic = [0; 4];
+        let mut opened = File::open(file).map_err(|source| Error::File {
+            file: file.to_owned(),
+            source,
+        })?;
+        // A file that is too short is no container either; opening it says so.
+        let _too_short = opened.read_exact(&mut magic);
+        Ok(match FileKind::detect(magic) {
+            Some(_) => Self::Zkey,
+            None => Self::Container,
+        })
+    }
+
+    fn curve(self, workspace: &Workspace, file: &Path) -> Result<Curve> {
+        match self {
+            Self::Zkey => Ok(curve_of(workspace, file, FileKind::Zkey)?),
+            Self::Container => Ok(Container::open(workspace, file)?.header().curve()),
+        }
+    }
+
+    fn open<E: PairingCurve>(
+        self,
+        workspace: &Workspace,
+        file: &Path,
+        follow: Follow<'_>,
+    ) -> Result<Box<ProvingKey<E>>> {
+        Ok(Box::new(match self {
+            Self::Zkey => read_zkey(workspace, file, follow)?,
+            Self::Container => ProvingKey::open_container(workspace, file)?,
+        }))
+    }
+}
+
+/// A key's sizes and curve. Of a container no column is read; of a `.zkey` file all coefficients are.
+///
+/// # Errors
+/// The engine's.
+pub fn shape_of(session: &Session, file: &Path) -> Result<(Shape, Curve)> {
+    let (form, workspace) = (Form::of(file)?, session.workspace());
+    let curve = form.curve(workspace, file)?;
+    if form == Form::Zkey {
+        let shape = over_curve!(curve, E => shape_of_zkey::<E>(workspace, file, &mut |_| ())?);
+        return Ok((shape, curve));
+    }
+    let container = Container::open(workspace, file)?;
+    let refuse = |source: FormatError| {
+        Error::from(spillproof::Error::Format {
+            file: file.to_owned(),
+            source,
+        })
+    };
+    let key = Groth16Key::of(container.header()).map_err(refuse)?;
+    Ok((key.shape, curve))
+}
+
+/// A key that is open.
+pub struct Key {
+    curve: Curve,
+    shape: Shape,
+    key: OfCurve,
+}
+
+enum OfCurve {
+    Bn254(Box<ProvingKey<Bn254>>),
+    Bls12381(Box<ProvingKey<Bls12_381>>),
+}
+
+/// Runs `$body` with `$key` as the key of its curve.
+macro_rules! with_key {
+    ($of_curve:expr, $key:ident => $body:expr) => {
+        match $of_curve {
+            OfCurve::Bn254($key) => $body,
+            OfCurve::Bls12381($key) => $body,
+        }
+    };
+}
+
+impl Key {
+    /// Opens a `.zkey` file, or a container that [`import`] made of one.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn open(session: &Session, file: &Path, follow: Follow<'_>) -> Result<Self> {
+        let (form, workspace) = (Form::of(file)?, session.workspace());
+        let curve = form.curve(workspace, file)?;
+        let key = match curve {
+            Curve::Bls12381 => OfCurve::Bls12381(form.open(workspace, file, follow)?),
+            _ => OfCurve::Bn254(form.open(workspace, file, follow)?),
+        };
+        Ok(Self {
+            curve,
+            shape: with_key!(&key, key => key.shape()?),
+            key,
+        })
+    }
+
+    /// Its curve.
+    pub fn curve(&self) -> Curve {
+        self.curve
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Reads a `.wtns` file.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn witness(&self, session: &Session, file: &Path, follow: Follow<'_>) -> Result<Witness> {
+        let workspace = session.workspace();
+        Ok(Witness(match self.curve {
+            Curve::Bls12381 => Values::Bls12381(read_wtns::<Bls12_381>(workspace, file, follow)?),
+            _ => Values::Bn254(read_wtns::<Bn254>(workspace, file, follow)?),
+        }))
+    }
+
+    /// A proof with random blinding, which is verified before it is returned.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn prove(&self, session: &Arc<Session>, witness: &Witness) -> Result<Proved> {
+        match (&self.key, &witness.0) {
+            (OfCurve::Bn254(key), Values::Bn254(witness)) => prove_column(session, key, self.curve, witness),
+            (OfCurve::Bls12381(key), Values::Bls12381(witness)) => {
+                prove_column(session, key, self.curve, witness)
+            }
+            _ => Err(content(
+                Path::new("the witness"),
+                "it was read for a key over another curve",
+            )),
+        }
+    }
+
+    /// The verification key, in JSON.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn verification_key(&self) -> Result<Vec<u8>> {
+        with_key!(&self.key, key => verification_key(key, self.curve))
+    }
+}
+
+/// A witness, for keys of one curve.
+pub struct Witness(Values);
+
+enum Values {
+    Bn254(Column<ark_bn254::Fr>),
+    Bls12381(Column<ark_bls12_381::Fr>),
+}
+
+/// A proof, and the public signals that it is for.
+#[derive(Clone, Debug)]
+pub struct Proved {
+    /// In JSON.
+    pub proof: Vec<u8>,
+    /// In JSON.
+    pub public: Vec<u8>,
+    /// How many signals these are.
+    pub public_signals: usize,
+}
+
+/// Proves with a key's file and a `.wtns` file, as [`Key::prove`] does.
+///
+/// # Errors
+/// The engine's, and those of the files; none is written.
+pub fn prove(session: &Arc<Session>, key: &Path, witness: &Path, follow: Follow<'_>) -> Result<Proved> {
+    let key = Key::open(session, key, follow)?;
+    let witness = key.witness(session, witness, follow)?;
+    key.prove(session, &witness)
+}
+
+fn prove_column<E: PairingCurve>(
+    session: &Arc<Session>,
+    key: &ProvingKey<E>,
+    curve: Curve,
+    witness: &Column<E::Scalar>,
+) -> Result<Proved> {
+    let random = [E::Scalar::rand(&mut OsRng), E::Scalar::rand(&mut OsRng)];
+    let proof = prove_in(session, key, witness, random)?;
+    let mut public = witness.prefix(key.shape()?.public + 1)?.to_vec()?;
+    public.remove(0);
+    Ok(Proved {
+        proof: ProofFile::text(&proof, curve)?,
+        public: public_text(&public)?,
+        public_signals: public.len(),
+    })
+}
+
+fn verification_key<E: PairingCurve>(key: &ProvingKey<E>, curve: Curve) -> Result<Vec<u8>> {
+    key.check_points()?;
+    let verifying = &key.verifying;
+    let ic = verifying.ic.to_vec()?;
+    let points = KeyPoints::<E> {
+        alpha: verifying.alpha_g1,
+        others: [verifying.beta_g2, verifying.gamma_g2, verifying.delta_g2],
+        ic: ic.iter().map(|point| point.to_affine::<E::G1Config>()).collect(),
+    };
+    KeyFile::text(&points, curve)
+}
+
+/// Makes a container of a `.zkey` file; see [`iden3::import_zkey`].
+///
+/// # Errors
+/// The engine's.
+pub fn import(session: &Session, file: &Path, target: &Path, follow: Follow<'_>) -> Result<ImportedKey> {
+    let workspace = session.workspace();
+    let curve = curve_of(workspace, file, FileKind::Zkey)?;
+    Ok(over_curve!(curve, E => iden3::import_zkey::<E>(workspace, file, target, follow)?))
+}
+
+/// Makes a `.zkey` file of a `.r1cs` and a `.ptau` file; see [`iden3::setup`]. Also gives the curve.
+///
+/// # Errors
+/// The engine's.
+pub fn setup(
+    session: &Session,
+    files: [&Path; 2],
+    target: &Path,
+    follow: Follow<'_>,
+) -> Result<(NewKey, Curve)> {
+    let workspace = session.workspace();
+    let curve = curve_of(workspace, files[0], FileKind::R1cs)?;
+    let made = over_curve!(curve, E => iden3::setup::<E>(workspace, files, target, follow)?);
+    Ok((made, curve))
+}
+
+/// What a proof will take in a session's budget and on its threads.
+///
+/// # Errors
+/// The engine's.
+pub fn plan(session: &Session, (shape, curve): (&Shape, Curve), rates: &Rates) -> Result<Plan> {
+    let (budget_bytes, threads) = (session.budget().limit_bytes(), session.threads());
+    Ok(over_curve!(curve, E => plan_of::<E>(shape, budget_bytes, threads, rates)?))
+}
+
+/// How a verification ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// The curve of key and proof.
+    pub curve: Curve,
+    /// Public signals.
+    pub public_signals: usize,
+    /// Whether the proof verifies.
+    pub verifies: bool,
+}
+
+/// Verifies. The names are for errors.
+///
+/// # Errors
+/// [`Error::Content`] for a key, signals or a proof that are none, or do not belong together; the engine's.
+pub fn verify(session: &Session, [key, public, proof]: [(&Path, &[u8]); 3]) -> Result<Verified> {
+    let (key_name, proof_name) = (key.0, proof.0);
+    let (key, proof) = (KeyFile::parse(key)?, ProofFile::parse(proof)?);
+    let curve = key.curve(key_name)?;
+    if proof.curve(proof_name)? != curve {
+        let name = curve_name(curve);
+        return Err(content(
+            proof_name,
+            format!("it is over another curve than {name}, the key's"),
+        ));
+    }
+    over_curve!(curve, E => {
+        let (points, proof) = (key.points::<E>(key_name)?, proof.proof::<E>(proof_name)?);
+        let signals = read_public::<<E as PairingCurve>::Scalar>(public)?;
+        let key = in_memory(session.workspace(), &points)?;
+        let verifies = match spillproof::groth16::verify(&key, &signals, &proof) {
+            Err(spillproof::Error::Invalid(Invalid::Length { given, expected, .. })) => {
+                let details = format!("{given} public signals, and the key is for {expected}");
+                return Err(content(public.0, details));
+            }
+            verified => verified?,
+        };
+        Ok(Verified {
+            curve,
+            public_signals: signals.len(),
+            verifies,
+        })
+    })
+}
+
+/// A verification key whose points are in memory.
+fn in_memory<E: PairingCurve>(workspace: &Workspace, points: &KeyPoints<E>) -> Result<VerifyingKey<E>> {
+    let ic: Vec<_> = (points.ic.iter())
+        .map(Point::<E::G1Config>::from_affine::<E::G1Config>)
+        .collect();
+    let [beta_g2, gamma_g2, delta_g2] = points.others;
+    Ok(VerifyingKey {
+        alpha_g1: points.alpha,
+        beta_g2,
+        gamma_g2,
+        delta_g2,
+        ic: column(workspace, &ic)?,
+    })
+}
+
+fn column<T: Element>(workspace: &Workspace, values: &[T]) -> spillproof::Result<Column<T>> {
+    let mut writer = Writer::scratch(workspace, "IC", values.len() as u64, Placement::Memory)?;
+    writer.push(values)?;
+    writer.finish()
+}

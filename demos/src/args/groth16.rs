@@ -1,0 +1,116 @@
+//! The command line of `spillproof groth16`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Groth16 over the files of circom and snarkjs. Arguments are in the order of `snarkjs groth16`.
+#[derive(Debug, Subcommand)]
+pub enum Groth16 {
+    /// Prove with a key and a witness. The proof is verified before it is written.
+    Prove {
+        /// The proving key: a .zkey file, or a container that `groth16 import` made of one.
+        key: PathBuf,
+        /// The witness: a .wtns file.
+        witness: PathBuf,
+        /// The proof's new file, in JSON as snarkjs has it.
+        proof: PathBuf,
+        /// The new file of public signals, in JSON as snarkjs has it.
+        public: PathBuf,
+    },
+    /// Verify a proof; exit status 0 if it verifies.
+    Verify {
+        /// The verification key, in JSON as snarkjs has it.
+        key: PathBuf,
+        /// The public signals.
+        public: PathBuf,
+        /// The proof.
+        proof: PathBuf,
+    },
+    /// Make the key of a circuit from the first phase of a ceremony, as snarkjs makes it.
+    Setup {
+        /// The circuit: a .r1cs file.
+        circuit: PathBuf,
+        /// The first phase: a .ptau file, prepared for the second phase or, which takes longer, not.
+        powers: PathBuf,
+        /// The new .zkey file, whose gamma and delta are one: INSECURE until someone contributes.
+        key: PathBuf,
+    },
+    /// Write a built-in circuit's witness and INSECURE key, for trials and measurements: the seed is enough to forge proofs with it.
+    Example(Groth16Example),
+    /// Make a container of a .zkey file, which proves without reading the file anew. Every point is checked, its subgroup included.
+    Import {
+        /// The .zkey file.
+        key: PathBuf,
+        /// The new container.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Write the verification key of a proving key, in JSON as snarkjs has it, without the pairing that no verifier reads.
+    Vkey {
+        /// The proving key: a .zkey file or a container.
+        key: PathBuf,
+        /// The verification key's new file.
+        out: PathBuf,
+    },
+    /// Print the sizes of a proving key.
+    Inspect {
+        /// A .zkey file or a container.
+        file: PathBuf,
+    },
+    /// Print the memory, bytes and seconds that a proof with a key will take, step by step.
+    Plan {
+        /// A .zkey file or a container.
+        key: PathBuf,
+    },
+}
+
+/// A circuit that fills 2^K rows.
+#[derive(Debug, Clone, Args)]
+pub struct Groth16Example {
+    /// The new .zkey file.
+    pub key: PathBuf,
+    /// The new .wtns file.
+    pub witness: PathBuf,
+    /// 2^K rows. About 1 KiB of memory is taken for each.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(4..=27))]
+    pub k: u32,
+    /// The values of the witness: of full size as of a Poseidon hash, or zeros and ones as of SHA-256.
+    #[arg(long, value_enum, default_value_t = Values::Full)]
+    pub values: Values,
+    /// The curve.
+    #[arg(long, value_enum, default_value_t = Pairing::Bn128)]
+    pub curve: Pairing,
+    /// The seed of the witness and of the key's secrets.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// The values of a witness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Values {
+    /// Of full size, as of a Poseidon hash.
+    Full,
+    /// Zeros and ones, as of SHA-256.
+    Bits,
+}
+
+impl From<Values> for spillproof_circom::example::Values {
+    fn from(values: Values) -> Self {
+        match values {
+            Values::Full => Self::Full,
+            Values::Bits => Self::Bits,
+        }
+    }
+}
+
+/// A curve with a pairing, by the name that snarkjs has for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pairing {
+    /// BN254.
+    Bn128,
+    /// BLS12-381.
+    Bls12381,
+}
