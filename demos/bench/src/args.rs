@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use spillproof::budget::ByteSize;
 use spillproof_circuits::{Kind, System};
-use spillproof_cli::args::{Global, Statement, size};
+use spillproof_cli::args::{Global, Statement, Values, size};
 use spillproof_gpu::Choice;
 
 /// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.
@@ -33,6 +33,10 @@ pub enum Task {
     Record(Record),
     /// Measure how keys and a proof scale with cores, step by step: speed-up, work, and the time in which one thread ran or none.
     Scaling(Scaling),
+    /// Measure Groth16 proofs in --memory (128 MiB), under a hard limit where one can be set, beside taceo-groth16's in memory.
+    Groth16(Groth16),
+    /// Prove with taceo-groth16 over BN254, with the key in memory.
+    Taceo(Taceo),
     /// Run a command of `spillproof` in this program: each prover that is measured is a process of its own.
     #[command(hide = true, disable_help_flag = true)]
     Spillproof {
@@ -75,6 +79,29 @@ pub struct Scaling {
     /// Draw the busy cores over time of the last run for each number of cores into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+/// Which proofs of Groth16.
+#[derive(Debug, Args)]
+pub struct Groth16 {
+    /// Circuits of 2^K rows.
+    #[arg(long, value_delimiter = ',', default_value = "18", value_parser = clap::value_parser!(u32).range(8..=27))]
+    pub k: Vec<u32>,
+    /// Witnesses of full-size values, or of zeros and ones.
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "full,bits")]
+    pub values: Vec<Values>,
+    /// Runs of each, in turns; medians are printed.
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+}
+
+/// A proof by taceo-groth16.
+#[derive(Debug, Args)]
+pub struct Taceo {
+    /// The .zkey file.
+    pub key: PathBuf,
+    /// The .wtns file.
+    pub witness: PathBuf,
 }
 
 /// A run of a command as a picture.
@@ -190,6 +217,14 @@ mod tests {
         assert_eq!((scaling.cores, scaling.runs), (vec![1, 64], 3));
         assert!(parse("scaling --k 16 --cores 0").is_err() && parse("scaling --k 16 --scheme gwc").is_err());
         assert!(parse("stock --k 8 --json --circuit wide --out x").is_ok());
+        let Some(Task::Groth16(groth16)) = parse("groth16 --k 18,20").unwrap().task else {
+            panic!("it is a measurement of Groth16");
+        };
+        assert_eq!(
+            (groth16.k, groth16.values.len(), groth16.runs),
+            (vec![18, 20], 2, 3)
+        );
+        assert!(parse("groth16 --k 28").is_err() && parse("taceo a.zkey").is_err());
         assert!(parse("record --out x").is_err() && parse("record -- a").is_err());
         let Some(Task::Spillproof { words }) = parse("spillproof prove --json --k 8").unwrap().task else {
             panic!("it is a command of the binary");

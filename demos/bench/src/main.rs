@@ -6,6 +6,8 @@
 //! | [`kernels`] | MSM and NTT, in this process |
 //! | [`prover`] | keys and proofs, each in a process of its own: sizes, threads, the budget's curve, swap |
 //! | [`child`] | that process: its command line, its figures |
+//! | [`groth16`] | `spillproof-bench groth16`: proofs over `.zkey` and `.wtns` files |
+//! | [`taceo`] | the peer of these |
 //! | [`stock`] | a proof by an unmodified halo2, which `spillproof` itself has for verification only |
 //! | [`device`] | with `--gpu`: the rates of a device, and MSM and NTT with it, beside the processor's |
 //! | [`peers`] | halo2curves with assembly, which `spillproof` itself does not contain |
@@ -18,6 +20,7 @@ mod args;
 mod chart;
 mod child;
 mod device;
+mod groth16;
 mod kernels;
 mod peers;
 mod picture;
@@ -25,6 +28,7 @@ mod prover;
 mod record;
 mod scaling;
 mod stock;
+mod taceo;
 mod timeline;
 
 use std::fs;
@@ -47,6 +51,8 @@ fn main() -> ExitCode {
             None => measure(&global, bench),
             Some(Task::Record(record)) => record::run(&record),
             Some(Task::Scaling(scaling)) => scaling::run(&global, &scaling),
+            Some(Task::Groth16(groth16)) => groth16::run(&global, &groth16),
+            Some(Task::Taceo(taceo)) => taceo::run(&global, &taceo),
             Some(Task::Stock(stock)) => stock::run(&global, &stock),
             Some(Task::Spillproof { words }) => {
                 let words = std::iter::once("spillproof".into()).chain(words);

@@ -1,0 +1,202 @@
+//! `spillproof-bench taceo`: a proof by taceo-groth16, with the key in memory.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use ark_bn254::{Bn254, Fr, g1, g2};
+use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
+use ark_ff::{Field, UniformRand};
+use serde::Serialize;
+use spillproof_cli::args::Global;
+use spillproof_cli::failure::Failure;
+use spillproof_cli::run::{Result, Run};
+use spillproof_format::iden3::{ByteRange, FileKind, PointRange, SectionWalk, Sections, wtns, zkey};
+use spillproof_format::native::{NativeField, read_point};
+use spillproof_format::{Element, FormatError};
+use taceo_groth16::{CircomReduction, ConstraintMatrices, Groth16, ProvingKey, VerifyingKey};
+
+use crate::args::Taceo;
+
+/// Elements that are decoded at a time.
+const CHUNK_ELEMENTS: u64 = 1 << 14;
+
+#[derive(Serialize)]
+struct Outcome {
+    verifies: bool,
+}
+
+/// Proves and verifies.
+///
+/// # Errors
+/// Of the files; [`Failure::Demonstration`] for a proof that does not verify.
+pub fn run(global: &Global, args: &Taceo) -> Result<()> {
+    let mut run = Run::start(global);
+    let (key, matrices) = run
+        .recorder
+        .phase("key", |_| Source::open(&args.key, FileKind::Zkey)?.key())?;
+    let witness = run.recorder.phase("witness", |_| {
+        Source::open(&args.witness, FileKind::Wtns)?.witness()
+    })?;
+    let mut rng = rand::rngs::OsRng;
+    let [r, s] = [Fr::rand(&mut rng), Fr::rand(&mut rng)];
+    let failed = |said: String| Failure::Demonstration(format!("taceo-groth16: {said}"));
+    run.recorder.phase("prove", |_| {
+        let proof = Groth16::<Bn254>::prove::<CircomReduction>(&key, r, s, &matrices, &witness)
+            .map_err(|error| failed(error.to_string()))?;
+        let public = &witness[1..matrices.num_instance_variables];
+        Groth16::<Bn254>::verify(&key.vk, &proof, public).map_err(|error| failed(error.to_string()))
+    })?;
+    run.say("a proof by taceo-groth16, which verifies");
+    run.finish("taceo", &Outcome { verifies: true })?;
+    Ok(())
+}
+
+/// A file of sections.
+struct Source<'a> {
+    path: &'a Path,
+    file: File,
+    sections: Sections,
+}
+
+impl<'a> Source<'a> {
+    fn open(path: &'a Path, kind: FileKind) -> Result<Self> {
+        let file = File::open(path).map_err(Failure::file(path))?;
+        let bytes = file.metadata().map_err(Failure::file(path))?.len();
+        let mut walk = SectionWalk::new(kind, bytes);
+        while let Some((offset, bytes)) = walk.next_read() {
+            let mut read = vec![0; bytes];
+            file.read_exact_at(&mut read, offset)
+                .map_err(Failure::file(path))?;
+            walk.give(&read).map_err(refuse(path))?;
+        }
+        let sections = walk.finish().map_err(refuse(path))?;
+        Ok(Self { path, file, sections })
+    }
+
+    fn read(&self, range: ByteRange) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; range.bytes as usize];
+        let read = self.file.read_exact_at(&mut bytes, range.offset);
+        read.map_err(Failure::file(self.path))?;
+        Ok(bytes)
+    }
+
+    /// An array's elements, a chunk of bytes at a time.
+    fn each<T>(
+        &self,
+        all: ByteRange,
+        element_bytes: u64,
+        mut decode: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Vec<T>> {
+        let mut elements = Vec::with_capacity((all.bytes / element_bytes) as usize);
+        let chunk_bytes = CHUNK_ELEMENTS * element_bytes;
+        let mut offset = 0;
+        while offset < all.bytes {
+            let chunk = self.read(ByteRange {
+                offset: all.offset + offset,
+                bytes: chunk_bytes.min(all.bytes - offset),
+            })?;
+            for bytes in chunk.chunks_exact(element_bytes as usize) {
+                elements.push(decode(bytes).ok_or_else(|| Failure::Content {
+                    file: self.path.to_owned(),
+                    details: format!("an element behind byte {offset} of its array is none"),
+                })?);
+            }
+            offset += chunk_bytes;
+        }
+        Ok(elements)
+    }
+
+    fn points<P: SWCurveConfig<BaseField: NativeField>>(&self, range: &PointRange) -> Result<Vec<Affine<P>>> {
+        let all = range.byte_range();
+        self.each(all, range.point_bytes, |bytes| read_point::<P>(bytes).ok())
+    }
+
+    fn key(&self) -> Result<(ProvingKey<Bn254>, ConstraintMatrices<Fr>)> {
+        let refuse = |error| refuse(self.path)(error);
+        let ranges = zkey::HeaderRanges::of(&self.sections).map_err(refuse)?;
+        let (protocol, header) = (self.read(ranges.protocol)?, self.read(ranges.header)?);
+        let header = zkey::Header::parse(&self.sections, &protocol, &header).map_err(refuse)?;
+        let count = self.read(ranges.coefficient_count)?;
+        let count = count.first_chunk().copied().unwrap_or_default();
+        let layout = zkey::Layout::new(&self.sections, &header, count).map_err(refuse)?;
+        let points = header
+            .verifying_points::<g1::Config, g2::Config>()
+            .map_err(refuse)?;
+        let key = ProvingKey {
+            vk: VerifyingKey {
+                alpha_g1: points.alpha1,
+                beta_g2: points.beta2,
+                gamma_g2: points.gamma2,
+                delta_g2: points.delta2,
+                gamma_abc_g1: self.points(&layout.ic)?,
+            },
+            beta_g1: points.beta1,
+            delta_g1: points.delta1,
+            a_query: self.points(&layout.a)?,
+            b_g1_query: self.points(&layout.b1)?,
+            b_g2_query: self.points(&layout.b2)?,
+            h_query: self.points(&layout.h)?,
+            l_query: self.points(&layout.c)?,
+        };
+        Ok((key, self.matrices(&header, &layout)?))
+    }
+
+    /// The two matrices, without the rows that bind the public signals: the library adds these itself.
+    fn matrices(&self, header: &zkey::Header, layout: &zkey::Layout) -> Result<ConstraintMatrices<Fr>> {
+        let over = Fr::from(2u64).pow([512]).inverse().unwrap_or_default();
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        let mut entries = [0, 0];
+        self.each(
+            layout.coefficients.byte_range(),
+            zkey::COEFFICIENT_BYTES as u64,
+            |bytes| {
+                let found = zkey::Coefficient::decode(bytes);
+                let row = found.constraint as usize;
+                if a.len() <= row {
+                    a.resize(row + 1, Vec::new());
+                    b.resize(row + 1, Vec::new());
+                }
+                let value = Fr::read_standard(&found.value)? * over;
+                let matrix = if found.matrix == 0 { &mut a } else { &mut b };
+                entries[usize::from(found.matrix != 0)] += 1;
+                matrix[row].push((value, found.signal as usize));
+                Some(())
+            },
+        )?;
+        let inputs = header.public() as usize + 1;
+        let constraints = a.len().saturating_sub(inputs);
+        a.truncate(constraints);
+        b.truncate(constraints);
+        Ok(ConstraintMatrices {
+            num_instance_variables: inputs,
+            num_witness_variables: header.signals() as usize - inputs,
+            num_constraints: constraints,
+            a_num_non_zero: entries[0] - inputs,
+            b_num_non_zero: entries[1],
+            c_num_non_zero: 0,
+            a,
+            b,
+            c: Vec::new(),
+        })
+    }
+
+    fn witness(&self) -> Result<Vec<Fr>> {
+        let refuse = |error| refuse(self.path)(error);
+        let bytes = self.read(wtns::Header::range(&self.sections).map_err(refuse)?)?;
+        let header = wtns::Header::parse(&self.sections, &bytes).map_err(refuse)?;
+        let values = header.values(&self.sections).map_err(refuse)?;
+        self.each(values, 32, Fr::read_standard)
+    }
+}
+
+fn refuse(path: &Path) -> impl Fn(FormatError) -> Failure {
+    let file = path.to_owned();
+    move |source| {
+        spillproof::Error::Format {
+            file: file.clone(),
+            source,
+        }
+        .into()
+    }
+}

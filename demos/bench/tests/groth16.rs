@@ -1,0 +1,39 @@
+//! `spillproof-bench groth16`, on small circuits: all its figures, beside the peer's.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+use serde_json::Value;
+
+#[test]
+fn proofs_are_measured_beside_the_peer() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spillproof-bench"));
+    command
+        .args("groth16 --k 8,9 --runs 1 --memory 8MiB --json".split_whitespace())
+        .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let proofs = all["result"]["proofs"].as_array().unwrap();
+    let sizes = proofs
+        .iter()
+        .map(|proof| (proof["k"].as_u64(), proof["values"].as_str()));
+    let expected = [(8, "full"), (8, "bits"), (9, "full"), (9, "bits")];
+    assert!(
+        sizes.eq(expected.map(|(k, values)| (Some(k), Some(values)))),
+        "{proofs:?}"
+    );
+    for proof in proofs {
+        for measured in ["zkey", "container", "peer"] {
+            assert!(proof[measured]["prove_seconds"].as_f64() > Some(0.0), "{proof}");
+            assert!(proof[measured]["peak_bytes"].as_u64() > Some(1 << 20), "{proof}");
+        }
+        if proof["limit_bytes"].is_null() {
+            println!("SKIPPED: a limit on the process, since no control group can be made");
+        } else {
+            let peak_bytes = proof["zkey"]["peak_bytes"].as_u64();
+            assert!(peak_bytes <= proof["limit_bytes"].as_u64(), "{proof}");
+        }
+    }
+}
