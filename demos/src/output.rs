@@ -59,11 +59,11 @@ impl Output {
         let to = match self.to {
             To::File(file) => {
                 let buffer_bytes = buffer_bytes.next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
-                Target::File(Append::new(
+                Target::File(Box::new(Append::new(
                     file,
                     &Budget::new(buffer_bytes as u64),
                     buffer_bytes,
-                )?)
+                )?))
             }
             To::Stream => {
                 let stream = fs::OpenOptions::new().append(true).open(&self.path);
@@ -83,7 +83,7 @@ pub struct Pieces {
 
 #[derive(Debug)]
 enum Target {
-    File(Append),
+    File(Box<Append>),
     Stream(fs::File),
 }
 
