@@ -11,6 +11,7 @@ use super::combine::{Source, combine};
 use super::{Constraints, Domain, G1Point, G2Point, PairingCurve};
 use crate::Result;
 use crate::column::{Column, Draft, Element, Placement, Writer};
+use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
 use crate::step;
 use crate::stream::{Transform, add_multiples, group_ntt, invert};
@@ -128,7 +129,7 @@ where
 /// `w^n = -1` that is the inverse transform of `w^-j (tau^j - tau^(j+n)) / 2` over n points.
 ///
 /// # Errors
-/// Those of [`group_ntt`] and [`add_multiples`].
+/// [`Invalid::PowerOfTwo`] for a domain of which there is no such coset; those of [`group_ntt`] and [`add_multiples`].
 pub(crate) fn coset_lagrange<P: Curve>(
     [low, high]: [&Column<Point<P>>; 2],
     log_n: u32,
@@ -138,6 +139,14 @@ pub(crate) fn coset_lagrange<P: Curve>(
 where
     P::BaseField: Element,
 {
+    if domain.shift.square() != domain.omega {
+        return Err(Invalid::PowerOfTwo {
+            what: "rows of a domain with a coset",
+            given: 1u64.checked_shl(log_n).unwrap_or(u64::MAX),
+            log_limit: log_n.saturating_sub(1),
+        }
+        .into());
+    }
     let one = P::ScalarField::ONE;
     let differences = add_multiples::<P>(low, &[(-one, high)], Placement::Disk)?;
     let inverse = Transform::inverse(log_n, domain.omega)?;

@@ -1,8 +1,8 @@
 //! Files of circom, snarkjs and their relatives: proving keys (`.zkey`) and witnesses (`.wtns`) become columns; circuits (`.r1cs`) and first phases
 //! (`.ptau`) become keys.
 //!
-//! In: a file in the iden3 container format ([`spillproof_format::iden3`]). Out: columns, every value checked (range, curve equation) when it is copied
-//! or, of points that stay in the file, whenever it is read; or a new file. Arrays in these files do not begin where a disk's sectors do, so files
+//! In: a file in the iden3 container format ([`spillproof_format::iden3`]). Out: columns, or a new file. Every value that is copied is checked (range, curve
+//! equation). Points of a key that stay in its file are checked for their range whenever they are read, those of a first phase for the curve, too. Arrays in these files do not begin where a disk's sectors do, so files
 //! are read through the page cache.
 //!
 //! Memory: a few runs of a mebibyte at most, what writers take, and the distinct values of a circuit's coefficients; none of it grows with the

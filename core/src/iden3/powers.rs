@@ -3,7 +3,7 @@
 //! A file that was prepared for the second phase has the Lagrange bases. Of one that was not, they are made by transforms of points.
 
 use ark_ec::short_weierstrass::Affine;
-use spillproof_format::iden3::{FileKind, PointRange, ptau};
+use spillproof_format::iden3::{PointRange, ptau};
 use spillproof_format::{Curve as CurveId, FormatError};
 
 use super::key::{Checked, points_in_place};
@@ -174,6 +174,3 @@ fn odd<T: Element>(all: &Column<T>) -> Result<Column<T>> {
     }
     writer.finish()
 }
-
-/// The kind of these files.
-pub(super) const KIND: FileKind = FileKind::Ptau;

@@ -10,9 +10,9 @@ use rayon::prelude::*;
 use spillproof_format::Element;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, write_prefix, write_section_prefix, zkey};
 
-use super::powers::{self, Phase1};
+use super::powers::Phase1;
 use super::source::{Progress, Source};
-use super::terms::{self, Circuit};
+use super::terms::Circuit;
 use crate::Result;
 use crate::column::{Column, Placement, Region, SEQUENTIAL_BYTES, Scratch, Workspace};
 use crate::groth16::{
@@ -38,7 +38,7 @@ pub struct NewKey {
     pub shape: Shape,
     /// The hash of the circuit, which contributions are bound to.
     pub circuit_hash: [u8; 64],
-    /// Whether the hash is snarkjs'. It is not for 2^15 rows or more from a file of the circuit's own power: snarkjs then hashes the bytes behind the
+    /// Whether the hash is computed from the powers that snarkjs takes. It is not for 2^15 rows or more from a file of the circuit's own power: snarkjs then hashes the bytes behind the
     /// last power as if they were a point.
     pub is_snarkjs_hash: bool,
 }
@@ -59,12 +59,12 @@ pub fn setup<E: PairingCurve>(
     let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
     let publish = workspace.storage.publish(target)?;
     workspace.run(|| {
-        let circuit_file = Source::open(&workspace, r1cs, terms::KIND)?;
+        let circuit_file = Source::open(&workspace, r1cs, FileKind::R1cs)?;
         let circuit = Circuit::<E::Scalar>::read(&circuit_file, progress)?;
         check_curve::<E>(r1cs, circuit.header.curve)?;
         let log_n = circuit.header.log_domain();
         let domain = Domain::of_smallest_non_residue(log_n)?;
-        let ptau_file = Source::open(&workspace, ptau, powers::KIND)?;
+        let ptau_file = Source::open(&workspace, ptau, FileKind::Ptau)?;
         let phase1 = Phase1::open(&ptau_file, log_n)?;
         check_curve::<E>(ptau, phase1.curve)?;
         let points = phase1.points::<E>(&domain, progress)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use spillproof_format::FormatError;
 use spillproof_format::iden3::r1cs::{self, Term};
-use spillproof_format::iden3::{FileKind, LOG_DOMAIN_MAX, Matrix};
+use spillproof_format::iden3::{LOG_DOMAIN_MAX, Matrix};
 
 use super::dictionary::{Dictionary, Form};
 use super::source::{Array, Progress, Source};
@@ -19,7 +19,7 @@ const TILE_TERMS: usize = 1 << 12;
 /// A circuit.
 pub(super) struct Circuit<F> {
     pub header: r1cs::Header,
-    /// Of the matrices [`MATRICES`], in the order of rows; those that bind public signals, the constant one included, come last.
+    /// The terms of all three matrices ([`MATRICES`]), in the order of rows. The last rows bind the constant one and the public signals.
     pub terms: Constraints<F>,
     /// Terms of each matrix.
     pub counts: [u64; 3],
@@ -155,6 +155,3 @@ fn each_term(
     })?;
     constraints.finish().map_err(|error| source.refuse(error))
 }
-
-/// The kind of these files.
-pub(super) const KIND: FileKind = FileKind::R1cs;

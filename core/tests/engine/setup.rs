@@ -1,4 +1,4 @@
-//! Keys from circuits and first phases: those that the secrets of the first phase give.
+//! Keys that are made from circuits and first phases. The tests know the secrets of the first phase, and compute the same keys from these.
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -22,9 +22,9 @@ use crate::{Error, Result};
 
 /// The call did as asked; the proof verifies.
 const OK: c_int = 0;
-/// The call failed: the message says why. Of [`groth16_verify`]: the proof does not verify.
+/// The call failed: the message says why. [`groth16_verify`] returns this number for a proof that does not verify.
 const ERROR: c_int = 1;
-/// A buffer is too short; the sizes are those that will do. Of [`groth16_verify`]: the call failed.
+/// A buffer is too short: the call has written the sizes that are long enough. [`groth16_verify`] returns this number when it fails.
 const SHORT_BUFFER: c_int = 2;
 /// The witness has another number of values than the key has signals.
 const INVALID_WITNESS_LENGTH: c_int = 3;
@@ -137,6 +137,10 @@ struct Message {
 }
 
 impl Message {
+    fn new(text: *mut c_char, bytes: c_ulonglong) -> Self {
+        Self { text, bytes }
+    }
+
     /// Writes as much as there is room for, and a zero.
     fn put(&self, text: &str) {
         let Some(room) = (self.bytes as usize)
@@ -286,10 +290,7 @@ pub unsafe extern "C" fn groth16_public_size_for_zkey_buf(
     error_msg: *mut c_char,
     error_msg_maxsize: c_ulonglong,
 ) -> c_int {
-    let message = Message {
-        text: error_msg,
-        bytes: error_msg_maxsize,
-    };
+    let message = Message::new(error_msg, error_msg_maxsize);
     message.run(|| {
         // SAFETY: by this function's own condition.
         let key = unsafe { given(zkey_buffer, zkey_size) }?;
@@ -313,10 +314,7 @@ pub unsafe extern "C" fn groth16_public_size_for_zkey_file(
     error_msg: *mut c_char,
     error_msg_maxsize: c_ulonglong,
 ) -> c_int {
-    let message = Message {
-        text: error_msg,
-        bytes: error_msg_maxsize,
-    };
+    let message = Message::new(error_msg, error_msg_maxsize);
     message.run(|| {
         // SAFETY: by this function's own condition.
         let name = unsafe { text(zkey_fname) }?;
@@ -341,10 +339,7 @@ pub unsafe extern "C" fn groth16_prover_create(
     error_msg: *mut c_char,
     error_msg_maxsize: c_ulonglong,
 ) -> c_int {
-    let message = Message {
-        text: error_msg,
-        bytes: error_msg_maxsize,
-    };
+    let message = Message::new(error_msg, error_msg_maxsize);
     message.run(|| {
         // SAFETY: by this function's own condition.
         let key = unsafe { given(zkey_buffer, zkey_size) }?;
@@ -366,10 +361,7 @@ pub unsafe extern "C" fn groth16_prover_create_zkey_file(
     error_msg: *mut c_char,
     error_msg_maxsize: c_ulonglong,
 ) -> c_int {
-    let message = Message {
-        text: error_msg,
-        bytes: error_msg_maxsize,
-    };
+    let message = Message::new(error_msg, error_msg_maxsize);
     message.run(|| {
         // SAFETY: by this function's own condition.
         let name = unsafe { text(zkey_file_path) }?;
@@ -409,10 +401,7 @@ pub unsafe extern "C" fn groth16_prover_prove(
     error_msg: *mut c_char,
     error_msg_maxsize: c_ulonglong,
 ) -> c_int {
-    let message = Message {
-        text: error_msg,
-        bytes: error_msg_maxsize,
-    };
+    let message = Message::new(error_msg, error_msg_maxsize);
     let [proof, public] = [(proof_buffer, proof_size), (public_buffer, public_size)]
         .map(|(bytes, size)| Buffer { bytes, size });
     message.run(|| {
@@ -460,10 +449,7 @@ pub unsafe extern "C" fn groth16_prover(
     error_msg: *mut c_char,
     error_msg_maxsize: c_ulonglong,
 ) -> c_int {
-    let message = Message {
-        text: error_msg,
-        bytes: error_msg_maxsize,
-    };
+    let message = Message::new(error_msg, error_msg_maxsize);
     let [proof, public] = [(proof_buffer, proof_size), (public_buffer, public_size)]
         .map(|(bytes, size)| Buffer { bytes, size });
     message.run(|| {
@@ -492,10 +478,7 @@ pub unsafe extern "C" fn groth16_prover_zkey_file(
     error_msg: *mut c_char,
     error_msg_maxsize: c_ulonglong,
 ) -> c_int {
-    let message = Message {
-        text: error_msg,
-        bytes: error_msg_maxsize,
-    };
+    let message = Message::new(error_msg, error_msg_maxsize);
     let [proof, public] = [(proof_buffer, proof_size), (public_buffer, public_size)]
         .map(|(bytes, size)| Buffer { bytes, size });
     message.run(|| {
@@ -520,10 +503,7 @@ pub unsafe extern "C" fn groth16_verify(
     error_msg: *mut c_char,
     error_msg_maxsize: c_ulonglong,
 ) -> c_int {
-    let message = Message {
-        text: error_msg,
-        bytes: error_msg_maxsize,
-    };
+    let message = Message::new(error_msg, error_msg_maxsize);
     let mut is_invalid = false;
     let code = message.run(|| {
         // SAFETY: by this function's own condition.
