@@ -116,7 +116,7 @@ fn files_that_make_no_key_are_refused() {
         };
         assert!(is_named, "{error:?}");
         assert_eq!(std::fs::read(&target).expect("a file"), b"kept");
-        assert_eq!(workspace.budget.held_bytes(), 0);
+        place.assert_nothing_held();
     };
     refused(&r1cs, &circom_files::ptau::<Bn254>(5, &secrets, true), "p.ptau");
     refused(
