@@ -24,6 +24,7 @@ use spillproof::{Error, Result};
 const LOG_N: u32 = 15;
 const ROWS: u64 = 1 << LOG_N;
 const BUDGETS: [u64; 4] = [1 << 20, 2 << 20, 6 << 20, 48 << 20];
+const REPEATS: usize = 20;
 
 /// Maps move whole blocks, which of them depends on when they were touched.
 const BLOCKS_BYTES: f64 = 272.0 * 1024.0;
@@ -56,26 +57,10 @@ fn inputs(workspace: &Workspace, columns: usize) -> Inputs {
     Inputs { columns, bases }
 }
 
-/// Runs the stage for real and dry, and compares.
+/// Runs the stage dry and for real, and compares.
 fn compare<T>(name: &str, columns: usize, stage: impl Fn(&Workspace, &Inputs) -> Result<T>) {
     let mut compared = 0;
     for budget_bytes in BUDGETS {
-        let dir = tempfile::tempdir().unwrap();
-        let storage = Storage::builder().dir(dir.path()).build().unwrap();
-        let real = Workspace::new(storage, Budget::new(budget_bytes));
-        let given = inputs(&real, columns);
-        real.budget.restart_peak();
-        let before = real.storage.stats();
-        let happened = stage(&real, &given);
-        let after = real.storage.stats();
-        let happened = happened.map(|_| {
-            [
-                real.budget.peak_bytes(),
-                after.bytes_read - before.bytes_read,
-                after.bytes_written - before.bytes_written,
-            ]
-        });
-
         let dry = Workspace::dry(Budget::new(budget_bytes));
         let given = inputs(&dry, columns);
         let _step = step!(dry, "stage");
@@ -84,8 +69,31 @@ fn compare<T>(name: &str, columns: usize, stage: impl Fn(&Workspace, &Inputs) ->
         let planned = planned.map(|_| [record.peak_bytes, record.bytes_read, record.bytes_written]);
         drop(given);
         assert_eq!(dry.budget.held_bytes(), 0, "{name}: a dry run keeps leases");
-        match (planned, happened) {
-            (Ok(planned), Ok(happened)) => {
+
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::builder().dir(dir.path()).build().unwrap();
+        let real = Workspace::new(storage, Budget::new(budget_bytes));
+        let given = inputs(&real, columns);
+        let run = || -> Result<Taken> {
+            real.budget.restart_peak();
+            let before = real.storage.stats();
+            drop(stage(&real, &given)?);
+            let after = real.storage.stats();
+            Ok([
+                real.budget.peak_bytes(),
+                after.bytes_read - before.bytes_read,
+                after.bytes_written - before.bytes_written,
+            ])
+        };
+        match (planned, run()) {
+            (Ok(planned), Ok(mut happened)) => {
+                // On a busy machine one thread may be done before the next one begins, and a run has a lower peak than another.
+                for _ in 0..REPEATS {
+                    if is_near(budget_bytes, planned[0], happened[0]) {
+                        break;
+                    }
+                    happened[0] = happened[0].max(run().unwrap()[0]);
+                }
                 check(name, budget_bytes, planned, happened);
                 compared += 1;
             }
@@ -98,14 +106,21 @@ fn compare<T>(name: &str, columns: usize, stage: impl Fn(&Workspace, &Inputs) ->
     assert!(compared > 1, "{name}: it worked in {compared} budgets");
 }
 
-fn check(name: &str, budget_bytes: u64, planned: Taken, happened: Taken) {
-    println!("{name} in {budget_bytes}: planned {planned:?}, happened {happened:?}");
-    let [planned_peak, happened_peak] = [planned[0], happened[0]].map(|bytes| bytes as f64);
+/// Whether the planned peak is at least the one that happened, and not far above it.
+fn is_near(budget_bytes: u64, planned: u64, happened: u64) -> bool {
+    let [planned, happened] = [planned, happened].map(|bytes| bytes as f64);
     // In a large budget a column is one chunk, whose reader is done before the first write: the dry run does not see that.
     let above = if budget_bytes <= 2 << 20 { 1.10 } else { 1.60 };
+    (0.98 * happened..=above * happened).contains(&planned)
+}
+
+fn check(name: &str, budget_bytes: u64, planned: Taken, happened: Taken) {
+    println!("{name} in {budget_bytes}: planned {planned:?}, happened {happened:?}");
     assert!(
-        (0.98 * happened_peak..=above * happened_peak).contains(&planned_peak),
-        "{name} in {budget_bytes} bytes: a peak of {planned_peak} was planned, and of {happened_peak} happened"
+        is_near(budget_bytes, planned[0], happened[0]),
+        "{name} in {budget_bytes} bytes: a peak of {} was planned, and of {} happened",
+        planned[0],
+        happened[0]
     );
     for (planned, happened) in planned.into_iter().zip(happened).skip(1) {
         let difference = planned.abs_diff(happened) as f64;
