@@ -1,6 +1,7 @@
 //! The command line.
 
 mod groth16;
+mod ptau;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use spillproof_gpu::Choice;
 use spillproof_gpu::tier::Offload;
 
 pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
+pub use self::ptau::Ptau;
 use crate::failure::Failure;
 use crate::peers::Peer;
 use spillproof_circuits::{Kind, Scheme, System};
@@ -128,9 +130,12 @@ pub enum Command {
     Commit(Commit),
     /// Prove a built-in circuit.
     Prove(Prove),
-    /// Groth16 over the files of circom and snarkjs: prove, verify, import keys.
+    /// Groth16 over the files of circom and snarkjs: prove, verify; make keys and contribute to them.
     #[command(subcommand)]
     Groth16(Groth16),
+    /// Powers of tau (.ptau files): prepare, verify, import for halo2.
+    #[command(subcommand)]
+    Ptau(Ptau),
     /// Print the memory, bytes and seconds that keys and a proof of a built-in circuit will take, step by step.
     Plan(Plan),
     /// Check a proof of a built-in circuit with the unmodified halo2.

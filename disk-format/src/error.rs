@@ -150,6 +150,30 @@ pub enum FormatError {
         /// How many there are: the number is below it.
         limit: u64,
     },
+    /// A contribution to a key that does not follow from the ones before it.
+    #[error(
+        "contribution {number} at offset {offset}: {fault}; the file is damaged, or was not made by the contributions that it lists: \
+         do not use it"
+    )]
+    Contribution {
+        /// The contribution's number, counted from 1.
+        number: u64,
+        /// Offset of its first byte in the file.
+        offset: u64,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
+    /// A part that does not follow from the files that it has to follow from.
+    #[error(
+        "{what} at offset {offset} of the file do not follow from the circuit, the powers of tau and the contributions: \
+         the key is of other files, or was tampered with; do not use it"
+    )]
+    NotDerived {
+        /// Which part.
+        what: &'static str,
+        /// Offset of the part in the file, in bytes.
+        offset: u64,
+    },
     /// A file of iden3's container format without a section that is needed.
     #[error(
         "the .{file} file has no section {section} ({name}): get the whole file again, or make it with a tool that writes the section"

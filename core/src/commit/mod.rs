@@ -29,6 +29,8 @@ pub use srs_check::{SrsProgress, check_srs, verify_srs};
 pub use srs_export::export_params_kzg;
 pub use srs_import::{ImportedSrs, import_params_kzg};
 pub use srs_lagrange::add_lagrange;
+pub(crate) use srs_lagrange::add_lagrange_to;
+pub(crate) use weigh::Challenge;
 
 /// Bytes of a frame of an SRS, in containers and in scratch.
 pub const SRS_FRAME_BYTES: usize = spillproof_format::SRS_FRAME_BYTES_DEFAULT as usize;

@@ -44,10 +44,6 @@ pub fn add_lagrange(
     format: Option<SerdeFormat>,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> Result<(u32, [u8; 32])> {
-    let refuse = |error| Error::Format {
-        file: source.to_path_buf(),
-        source: error,
-    };
     let monomial = Monomial::open(workspace, source, format)?;
     let k = match k {
         Some(k) if k > monomial.k() => {
@@ -60,6 +56,32 @@ pub fn add_lagrange(
         }
         Some(k) => k,
         None => monomial.k(),
+    };
+    to_container(workspace, (source, monomial), target, k, progress)
+}
+
+/// As [`add_lagrange`], for an SRS of at least `2^k` monomial points whose Lagrange points, if it has some, are not read. `source` is for errors.
+pub(crate) fn add_lagrange_to(
+    workspace: &Workspace,
+    (source, srs): (&Path, Srs),
+    target: &Path,
+    k: u32,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<(u32, [u8; 32])> {
+    let monomial = Monomial::Srs(Box::new(srs));
+    to_container(workspace, (source, monomial), target, k, progress)
+}
+
+fn to_container(
+    workspace: &Workspace,
+    (source, monomial): (&Path, Monomial),
+    target: &Path,
+    k: u32,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<(u32, [u8; 32])> {
+    let refuse = |error| Error::Format {
+        file: source.to_path_buf(),
+        source: error,
     };
     let omega = root_of_unity(k).map_err(refuse)?;
     let writer = ContainerWriter::create(
@@ -96,7 +118,7 @@ pub fn add_lagrange(
 
 /// Where the monomial points are.
 enum Monomial {
-    Container(Box<Srs>),
+    Srs(Box<Srs>),
     ParamsKzg(Import),
 }
 
@@ -114,12 +136,12 @@ impl Monomial {
         }
         let srs = Srs::open_container(workspace, source)?;
         srs.monomial()?;
-        Ok(Self::Container(Box::new(srs)))
+        Ok(Self::Srs(Box::new(srs)))
     }
 
     fn k(&self) -> u32 {
         match self {
-            Self::Container(srs) => srs.k(),
+            Self::Srs(srs) => srs.k(),
             Self::ParamsKzg(import) => import.k(),
         }
     }
@@ -133,7 +155,7 @@ impl Monomial {
         progress: &mut dyn FnMut(SrsProgress),
     ) -> Result<Column<G1>> {
         match self {
-            Self::Container(srs) => {
+            Self::Srs(srs) => {
                 let points = srs.monomial()?.prefix(count)?;
                 copy::<g1::Config>(workspace, &points, writer.draft(0)?, &mut |points| {
                     progress(SrsProgress {
@@ -149,7 +171,7 @@ impl Monomial {
 
     fn pair(&self, writer: &ContainerWriter) -> Result<[G2Affine; 2]> {
         match self {
-            Self::Container(srs) => write_pair(writer, 2, srs.pair()),
+            Self::Srs(srs) => write_pair(writer, 2, srs.pair()),
             Self::ParamsKzg(import) => import.pair(writer, 2),
         }
     }

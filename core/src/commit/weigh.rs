@@ -25,7 +25,7 @@ use crate::{Error, Result};
 const POINTS_PER_TASK_MIN: usize = 256;
 
 /// The random r and what follows from it.
-pub(super) struct Challenge<F> {
+pub(crate) struct Challenge<F> {
     pub(super) r: F,
     pub(super) r_inverse: F,
     omega: F,
@@ -35,7 +35,7 @@ pub(super) struct Challenge<F> {
 
 impl<F: KernelField> Challenge<F> {
     /// For `2^k` points; `omega` is a root of unity of that order.
-    pub(super) fn random(k: u32, omega: F) -> Self {
+    pub(crate) fn random(k: u32, omega: F) -> Self {
         let mut rng = rand::thread_rng();
         // Zero and the roots of unity (where a denominator is zero) are as likely as a guessed key.
         loop {
@@ -57,12 +57,12 @@ impl<F: KernelField> Challenge<F> {
     }
 
     /// `out[i] = r^(first + i)`: coefficients.
-    pub(super) fn monomial(&self, first: u64, out: &mut [F]) {
+    pub(crate) fn monomial(&self, first: u64, out: &mut [F]) {
         powers(out, &self.r.pow([first]), &self.r);
     }
 
     /// `out[j] = (r^n - 1) / (r·w^(first + j) - 1)`: the same polynomial's values.
-    pub(super) fn lagrange(&self, first: u64, out: &mut [F]) {
+    pub(crate) fn lagrange(&self, first: u64, out: &mut [F]) {
         powers(out, &(self.r * self.omega.pow([first])), &self.omega);
         out.iter_mut().for_each(|value| *value -= F::ONE);
         invert_chunk(out);

@@ -26,6 +26,16 @@ pub enum Invalid {
         /// The length of the object.
         len: u64,
     },
+    /// A contribution to a key that cannot be made.
+    #[error("a contribution's {what} is {given}: {remedy}")]
+    Contribution {
+        /// The part of it.
+        what: &'static str,
+        /// The given one.
+        given: String,
+        /// The right one.
+        remedy: &'static str,
+    },
     /// A region that is not inside of its column.
     #[error("{region} is not inside of its column, which has {len} elements")]
     Region {

@@ -43,6 +43,7 @@ pub fn read_zkey<E: PairingCurve>(
     let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
     workspace.run(|| {
         let zkey = Zkey::<E>::open(&workspace, path)?;
+        zkey.warn_without_contribution();
         let constraints = zkey.constraints(progress)?;
         let shape = zkey.shape(&constraints);
         zkey.read(&shape, &mut InPlace, constraints, progress)
@@ -200,16 +201,16 @@ impl Target for ToContainer {
 }
 
 /// A key that is being read.
-struct Zkey<E: PairingCurve> {
-    source: Source,
+pub(super) struct Zkey<E: PairingCurve> {
+    pub source: Source,
+    pub header: zkey::Header,
+    pub layout: zkey::Layout,
+    pub points: zkey::VerifyingPoints<E::G1Config, E::G2Config>,
     curve: CurveId,
-    header: zkey::Header,
-    layout: zkey::Layout,
-    points: zkey::VerifyingPoints<E::G1Config, E::G2Config>,
 }
 
 impl<E: PairingCurve> Zkey<E> {
-    fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
         let source = Source::open(workspace, path, FileKind::Zkey)?;
         let refuse = |error| source.refuse(error);
         let sections = &source.sections;
@@ -221,12 +222,6 @@ impl<E: PairingCurve> Zkey<E> {
         let count = count.first_chunk().copied().unwrap_or_default();
         let layout = zkey::Layout::new(sections, &header, count).map_err(refuse)?;
         let points = header.verifying_points().map_err(refuse)?;
-        if points.is_without_contribution() {
-            tracing::warn!(
-                "{}: gamma and delta are equal, as in a key without a contribution: proofs can be forged with it",
-                path.display()
-            );
-        }
         Ok(Self {
             curve: header.curve(),
             source,
@@ -234,6 +229,22 @@ impl<E: PairingCurve> Zkey<E> {
             layout,
             points,
         })
+    }
+
+    /// Offset of the header in the file, in bytes.
+    pub fn header_offset(&self) -> Result<u64> {
+        let range = self.source.sections.range(zkey::HEADER);
+        Ok(range.map_err(|error| self.source.refuse(error))?.offset)
+    }
+
+    /// Warns of a key that proofs can be forged with.
+    fn warn_without_contribution(&self) {
+        if self.points.is_without_contribution() {
+            tracing::warn!(
+                "{}: gamma and delta are equal, as in a key without a contribution: proofs can be forged with it",
+                self.source.path().display()
+            );
+        }
     }
 
     fn shape(&self, constraints: &Constraints<E::Scalar>) -> Shape {
@@ -247,7 +258,7 @@ impl<E: PairingCurve> Zkey<E> {
     }
 
     /// The coefficients, in scratch columns.
-    fn constraints(&self, progress: &mut dyn FnMut(Progress)) -> Result<Constraints<E::Scalar>> {
+    pub fn constraints(&self, progress: &mut dyn FnMut(Progress)) -> Result<Constraints<E::Scalar>> {
         let (workspace, range) = (&self.source.workspace, self.layout.coefficients);
         let array = Array {
             what: "coefficients",

@@ -13,54 +13,99 @@ use crate::groth16::{Domain, G1Point, PairingCurve, Powers, coset_lagrange, lagr
 use crate::kernels::curve::{Curve, Point};
 use crate::{Result, step};
 
-/// A first phase for circuits of `2^log_n` rows.
-pub(super) struct Phase1<'a> {
-    source: &'a Source,
-    pub curve: CurveId,
-    layout: ptau::Layout,
-    power: u32,
-    log_n: u32,
+/// A first phase.
+pub(super) struct Ptau {
+    pub source: Source,
+    pub header: ptau::Header,
+    pub layout: ptau::Layout,
 }
 
-impl<'a> Phase1<'a> {
+impl Ptau {
     /// # Errors
-    /// [`crate::Error::Format`] for a file that is damaged, or has too few powers.
-    pub fn open(source: &'a Source, log_n: u32) -> Result<Self> {
+    /// [`crate::Error::Format`] for a file that is damaged.
+    pub fn open(source: Source) -> Result<Self> {
         let refuse = |error| source.refuse(error);
         let range = ptau::Header::range(&source.sections).map_err(refuse)?;
         let header = ptau::Header::parse(&source.sections, &source.small(range)?).map_err(refuse)?;
-        if header.power < log_n {
-            return Err(refuse(FormatError::Field {
-                what: "log2 of the rows",
-                offset: range.offset,
-                value: header.power.to_string(),
-                remedy: "the circuit has more rows: take a file of a higher power",
-            }));
-        }
         let layout = ptau::Layout::new(&source.sections, &header).map_err(refuse)?;
         Ok(Self {
             source,
-            curve: header.curve,
+            header,
             layout,
-            power: header.power,
-            log_n,
         })
     }
 
-    /// tau^i for `start <= i < start + len`. A file of the circuit's own power has one less than twice the rows, and the one that is missing is
-    /// infinity.
-    pub fn powers<P: Curve>(&self, start: u64, len: u64) -> Column<Point<P>> {
-        self.part::<P>(&self.layout.tau_g1, start, len)
-    }
-
-    fn part<P: Curve>(&self, range: &PointRange, start: u64, len: u64) -> Column<Point<P>> {
+    /// Points of an array, from `start` on. Those behind its last one are infinity.
+    pub fn part<P: Curve>(&self, range: &PointRange, start: u64, len: u64) -> Column<Point<P>> {
         let there = len.min(range.count.saturating_sub(start));
         let part = PointRange {
             offset: range.point_offset(start),
             count: there,
             ..*range
         };
-        points_in_place::<P>(self.source, &part, [0, len - there], Checked::Curve)
+        points_in_place::<P>(&self.source, &part, [0, len - there], Checked::Curve)
+    }
+
+    /// The first point of an array.
+    pub fn first<P: Curve>(&self, range: &PointRange) -> Result<Affine<P>> {
+        let mut out = [Point::<P>::INFINITY];
+        let first = Region::Span { start: 0, len: 1 };
+        self.part::<P>(range, 0, 1).read(first, &mut out)?;
+        Ok(out[0].to_affine::<P>())
+    }
+
+    /// The Lagrange basis of `2^log_n` points, from the first powers of an array.
+    ///
+    /// # Errors
+    /// [`crate::Error::Format`] for points that are none; those of the transform.
+    pub fn lagrange<P: Curve<BaseField: Element>>(
+        &self,
+        powers: &PointRange,
+        log_n: u32,
+        domain: &Domain<P::ScalarField>,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Column<Point<P>>> {
+        let _step = step!(self.source.workspace, "Lagrange points");
+        let what = powers.what;
+        let total = 1 << log_n;
+        let powers = self.part::<P>(powers, 0, total);
+        lagrange::<P>(&powers, log_n, domain, &mut |done| {
+            progress(Progress { what, done, total });
+        })
+    }
+}
+
+/// A first phase for circuits of `2^log_n` rows.
+pub(super) struct Phase1 {
+    ptau: Ptau,
+    log_n: u32,
+}
+
+impl Phase1 {
+    /// # Errors
+    /// [`crate::Error::Format`] for a file that is damaged, or has too few powers.
+    pub fn open(source: Source, log_n: u32) -> Result<Self> {
+        let ptau = Ptau::open(source)?;
+        if ptau.header.power < log_n {
+            let range = ptau::Header::range(&ptau.source.sections);
+            return Err(ptau.source.refuse(FormatError::Field {
+                what: "log2 of the rows",
+                offset: range.map_or(0, |range| range.offset),
+                value: ptau.header.power.to_string(),
+                remedy: "the circuit has more rows: take a file of a higher power",
+            }));
+        }
+        Ok(Self { ptau, log_n })
+    }
+
+    pub fn curve(&self) -> CurveId {
+        self.ptau.header.curve
+    }
+
+    /// tau^i for `start <= i < start + len`. A file of the circuit's own power has one less than twice the rows, and the one that is missing is
+    /// infinity.
+    pub fn powers<P: Curve>(&self, start: u64, len: u64) -> Column<Point<P>> {
+        self.ptau.part::<P>(&self.ptau.layout.tau_g1, start, len)
     }
 
     /// Everything but the points of the quotient.
@@ -72,7 +117,7 @@ impl<'a> Phase1<'a> {
         domain: &Domain<E::Scalar>,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Powers<E>> {
-        let layout = &self.layout;
+        let layout = &self.ptau.layout;
         let prepared = layout.prepared;
         let mut g1 =
             |raw, basis: Option<PointRange>| self.lagrange::<E::G1Config>(raw, basis, domain, progress);
@@ -85,21 +130,14 @@ impl<'a> Phase1<'a> {
         let bases = prepared.map(|bases| bases.lagrange_g2);
         let lagrange_g2 = self.lagrange::<E::G2Config>(&layout.tau_g2, bases, domain, progress)?;
         Ok(Powers {
-            alpha_g1: self.first::<E::G1Config>(&layout.alpha_tau_g1)?,
-            beta_g1: self.first::<E::G1Config>(&layout.beta_tau_g1)?,
-            beta_g2: self.first::<E::G2Config>(&layout.beta_g2)?,
+            alpha_g1: self.ptau.first::<E::G1Config>(&layout.alpha_tau_g1)?,
+            beta_g1: self.ptau.first::<E::G1Config>(&layout.beta_tau_g1)?,
+            beta_g2: self.ptau.first::<E::G2Config>(&layout.beta_g2)?,
             lagrange_g1,
             lagrange_g2,
             alpha_lagrange_g1,
             beta_lagrange_g1,
         })
-    }
-
-    fn first<P: Curve>(&self, range: &PointRange) -> Result<Affine<P>> {
-        let mut out = [Point::<P>::INFINITY];
-        let first = Region::Span { start: 0, len: 1 };
-        self.part::<P>(range, 0, 1).read(first, &mut out)?;
-        Ok(out[0].to_affine::<P>())
     }
 
     fn lagrange<P: Curve<BaseField: Element>>(
@@ -109,17 +147,17 @@ impl<'a> Phase1<'a> {
         domain: &Domain<P::ScalarField>,
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Column<Point<P>>> {
-        if let Some(bases) = bases {
-            let basis = ptau::basis(&bases, self.log_n).map_err(|error| self.source.refuse(error))?;
-            return Ok(points_in_place::<P>(self.source, &basis, [0, 0], Checked::Curve));
+        match bases {
+            Some(bases) => self.basis::<P>(&bases, self.log_n),
+            None => self.ptau.lagrange::<P>(raw, self.log_n, domain, progress),
         }
-        let _step = step!(self.source.workspace, "Lagrange points");
-        let powers = self.part::<P>(raw, 0, 1 << self.log_n);
-        let what = raw.what;
-        let total = 1 << self.log_n;
-        lagrange::<P>(&powers, self.log_n, domain, &mut |done| {
-            progress(Progress { what, done, total })
-        })
+    }
+
+    /// The basis of `2^log_n` points of a prepared file.
+    fn basis<P: Curve>(&self, bases: &PointRange, log_n: u32) -> Result<Column<Point<P>>> {
+        let source = &self.ptau.source;
+        let basis = ptau::basis(bases, log_n).map_err(|error| source.refuse(error))?;
+        Ok(points_in_place::<P>(source, &basis, [0, 0], Checked::Curve))
     }
 
     /// The points of the quotient: of the basis of twice the rows, those at odd places.
@@ -132,8 +170,8 @@ impl<'a> Phase1<'a> {
         progress: &mut (dyn FnMut(Progress) + Send),
     ) -> Result<Column<G1Point<E>>> {
         let rows = 1u64 << self.log_n;
-        let _step = step!(self.source.workspace, "points of H");
-        let Some(prepared) = &self.layout.prepared else {
+        let _step = step!(self.ptau.source.workspace, "points of H");
+        let Some(prepared) = &self.ptau.layout.prepared else {
             let [low, high] = [0, rows].map(|start| self.powers::<E::G1Config>(start, rows));
             let mut progress = |done| {
                 progress(Progress {
@@ -144,15 +182,12 @@ impl<'a> Phase1<'a> {
             };
             return coset_lagrange::<E::G1Config>([&low, &high], self.log_n, domain, &mut progress);
         };
-        let basis = ptau::basis(&prepared.lagrange_g1, self.log_n + 1);
-        let basis = basis.map_err(|error| self.source.refuse(error))?;
-        let points = points_in_place::<E::G1Config>(self.source, &basis, [0, 0], Checked::Curve);
-        odd(&points)
+        odd(&self.basis::<E::G1Config>(&prepared.lagrange_g1, self.log_n + 1)?)
     }
 
     /// Whether the file has as many powers as twice the rows are.
     pub fn is_larger(&self) -> bool {
-        self.power > self.log_n
+        self.ptau.header.power > self.log_n
     }
 }
 

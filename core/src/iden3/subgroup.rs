@@ -1,6 +1,6 @@
 //! Whether points of a curve are in its subgroup of prime order r.
 //!
-//! A sum of the points, each with a random factor, is in the subgroup if they are. If one is not, what it has besides is of an order that a prime
+//! A sum of the points, each with a random weight, is in the subgroup if they are. If one is not, what it has besides is of an order that a prime
 //! factor of the cofactor divides, and vanishes from the sum with a probability of about one over that factor. Where the cofactor has no factor below
 //! [`FACTOR_MIN`], [`SUMS`] sums over one pass leave 2^-65; on other curves, each point is checked.
 
@@ -12,10 +12,11 @@ use rayon::prelude::*;
 use spillproof_format::{Element, FormatError, PointFault, hex};
 
 use super::source::Source;
+use super::weights::Weights;
 use crate::Result;
 use crate::column::Column;
 use crate::kernels::curve::{Curve, Point};
-use crate::stream::{ForeignScalars, Scalars, msm};
+use crate::stream::{Scalars, msm};
 
 /// Sums of a check.
 const SUMS: usize = 5;
@@ -23,26 +24,6 @@ const SUMS: usize = 5;
 const FACTOR_MIN: u64 = 1 << 13;
 /// Points that one thread checks at a time.
 const JOB_POINTS: usize = 64;
-
-/// Factors that a key gives: 16 bytes of a keyed digest of the index.
-struct Factors([u8; 32]);
-
-impl<F: PrimeField> ForeignScalars<F> for (&Factors, usize) {
-    fn count(&self) -> usize {
-        self.1
-    }
-
-    fn fill(&self, start: usize, out: &mut [F]) {
-        out.par_iter_mut()
-            .enumerate()
-            .with_min_len(256)
-            .for_each(|(index, out)| {
-                let digest = blake3::keyed_hash(&self.0.0, &((start + index) as u64).to_le_bytes());
-                let half = digest.as_bytes().first_chunk::<16>().copied().unwrap_or_default();
-                *out = F::from(u128::from_le_bytes(half));
-            });
-    }
-}
 
 /// Refuses points outside of the subgroup. `what` and `offset`, by a point's index, are for the error.
 ///
@@ -57,10 +38,8 @@ pub(super) fn check<P: Curve>(
         return Ok(());
     }
     if !has_factor_below(P::COFACTOR, FACTOR_MIN) {
-        let keys: [Factors; SUMS] = std::array::from_fn(|_| Factors(rand::random()));
-        let len = points.len() as usize;
-        let factors: [(&Factors, usize); SUMS] = std::array::from_fn(|sum| (&keys[sum], len));
-        let scalars = factors.each_ref().map(|factors| Scalars::Foreign(factors));
+        let weights: [Weights; SUMS] = std::array::from_fn(|_| Weights::random(0, points.len()));
+        let scalars = weights.each_ref().map(|weights| Scalars::Foreign(weights));
         let sums = msm::<P>(points, &scalars)?;
         let is_inside =
             |sum: &Projective<P>| sum.mul_bigint(<P as CurveConfig>::ScalarField::MODULUS).is_zero();

@@ -105,8 +105,8 @@ where
     })
 }
 
-/// Points in the multiplier's blocks.
-fn block_points<P: Curve>(budget: &Budget) -> usize {
+/// Points in the blocks of a multiplier that takes a part of the free budget.
+pub(crate) fn block_points<P: Curve>(budget: &Budget) -> usize {
     let share_bytes = budget.available_bytes() / MULTIPLIER_SHARE;
     let mut points = BLOCK_POINTS_MAX;
     while points > BLOCK_POINTS_MIN

@@ -18,6 +18,7 @@ mod poly;
 mod scalars;
 mod transform;
 
+pub(crate) use group_ntt::block_points;
 pub use group_ntt::{group_ntt, group_ntt_in_tiles};
 pub use many::evaluate_all;
 pub(crate) use msm::{LeasedMsm, leased_kernel};

@@ -14,7 +14,10 @@ use spillproof::Session;
 use spillproof::column::{Column, Container, Element, Placement, Workspace, Writer};
 use spillproof::error::Invalid;
 use spillproof::groth16::{PairingCurve, ProvingKey, Shape, VerifyingKey, plan as plan_of, prove_in};
-use spillproof::iden3::{self, ImportedKey, NewKey, Progress, curve_of, read_wtns, read_zkey, shape_of_zkey};
+use spillproof::iden3::{
+    self, Contributed, ImportedKey, NewKey, Origin, Progress, VerifiedKey, VerifiedPtau, curve_of, read_wtns,
+    read_zkey, shape_of_zkey,
+};
 use spillproof::kernels::curve::Point;
 use spillproof::plan::{Plan, Rates};
 use spillproof_format::groth16::Groth16Key;
@@ -282,6 +285,54 @@ pub fn setup(
     let curve = curve_of(workspace, files[0], FileKind::R1cs)?;
     let made = over_curve!(curve, E => iden3::setup::<E>(workspace, files, target, follow)?);
     Ok((made, curve))
+}
+
+/// Makes a new `.zkey` file with one contribution more; see [`iden3::contribute`].
+///
+/// # Errors
+/// The engine's.
+pub fn contribute(
+    session: &Session,
+    files: [&Path; 2],
+    name: Option<&str>,
+    origin: &Origin,
+    follow: Follow<'_>,
+) -> Result<Contributed> {
+    let workspace = session.workspace();
+    let curve = curve_of(workspace, files[0], FileKind::Zkey)?;
+    Ok(over_curve!(curve, E => iden3::contribute::<E>(workspace, files, name, origin, follow)?))
+}
+
+/// Verifies a `.zkey` file against a `.r1cs` and a `.ptau` file; see [`iden3::verify_zkey`]. Also gives the curve.
+///
+/// # Errors
+/// The engine's.
+pub fn verify_key(session: &Session, files: [&Path; 3], follow: Follow<'_>) -> Result<(VerifiedKey, Curve)> {
+    let workspace = session.workspace();
+    let curve = curve_of(workspace, files[2], FileKind::Zkey)?;
+    let verified = over_curve!(curve, E => iden3::verify_zkey::<E>(workspace, files, follow)?);
+    Ok((verified, curve))
+}
+
+/// Adds Lagrange bases to a `.ptau` file, in a new one; see [`iden3::prepare_ptau`]. Also gives the curve.
+///
+/// # Errors
+/// The engine's.
+pub fn prepare_ptau(session: &Session, files: [&Path; 2], follow: Follow<'_>) -> Result<(u32, Curve)> {
+    let workspace = session.workspace();
+    let curve = curve_of(workspace, files[0], FileKind::Ptau)?;
+    let power = over_curve!(curve, E => iden3::prepare_ptau::<E>(workspace, files, follow)?);
+    Ok((power, curve))
+}
+
+/// Verifies a `.ptau` file; see [`iden3::verify_ptau`].
+///
+/// # Errors
+/// The engine's.
+pub fn verify_ptau(session: &Session, file: &Path, follow: Follow<'_>) -> Result<VerifiedPtau> {
+    let workspace = session.workspace();
+    let curve = curve_of(workspace, file, FileKind::Ptau)?;
+    Ok(over_curve!(curve, E => iden3::verify_ptau::<E>(workspace, file, follow)?))
 }
 
 /// What a proof will take in a session's budget and on its threads.

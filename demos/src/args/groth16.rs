@@ -36,6 +36,43 @@ pub enum Groth16 {
         /// The new .zkey file, whose gamma and delta are one: INSECURE until someone contributes.
         key: PathBuf,
     },
+    /// Contribute a secret to a key, as `snarkjs zkey contribute` does. The secret comes from the system, and is gone when the command ends.
+    Contribute {
+        /// The .zkey file of the contributor before.
+        key: PathBuf,
+        /// The new .zkey file.
+        out: PathBuf,
+        /// The contributor's name, which is kept in the key.
+        #[arg(long)]
+        name: Option<String>,
+        /// A text of the contributor's own, which is mixed with the system's entropy.
+        #[arg(long)]
+        entropy: Option<String>,
+    },
+    /// Contribute a public random value that did not exist before the other contributions, as `snarkjs zkey beacon` does.
+    Beacon {
+        /// The .zkey file of the last contributor.
+        key: PathBuf,
+        /// The new .zkey file.
+        out: PathBuf,
+        /// The value, in hex: 1 to 255 bytes.
+        beacon: String,
+        /// It is hashed 2^LOG times: 10 to 63.
+        #[arg(value_name = "LOG", value_parser = clap::value_parser!(u8).range(10..=63))]
+        iterations_log: u8,
+        /// The contribution's name, which is kept in the key.
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Verify that a key is that of a circuit and of a first phase, with the contributions that it lists, as `snarkjs zkey verify` does.
+    VerifyKey {
+        /// The circuit: a .r1cs file.
+        circuit: PathBuf,
+        /// The first phase: the .ptau file that the key was made from.
+        powers: PathBuf,
+        /// The .zkey file.
+        key: PathBuf,
+    },
     /// Write a built-in circuit's witness and INSECURE key, for trials and measurements: the seed is enough to forge proofs with it.
     Example(Groth16Example),
     /// Make a container of a .zkey file, which proves without reading the file anew. Every point is checked, its subgroup included.

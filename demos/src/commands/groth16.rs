@@ -5,12 +5,13 @@ use std::path::Path;
 use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof::groth16::Shape;
-use spillproof::iden3;
+use spillproof::iden3::{self, Contributor, Origin};
 use spillproof::plan::{Plan, Rates};
 use spillproof_circom::example::Circuit;
 use spillproof_circom::json::{self, curve_name};
 use spillproof_circom::prove::{
-    Key as Opened, Proved, import as import_key, plan as plan_of, setup, shape_of, verify,
+    Key as Opened, Proved, contribute as add_contribution, import as import_key, plan as plan_of, setup,
+    shape_of, verify, verify_key,
 };
 use spillproof_format::Curve;
 
@@ -36,6 +37,33 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
         } => prove_files(global, key, witness, [proof, public]),
         Command::Verify { key, public, proof } => verify_files(global, key, public, proof),
         Command::Setup { circuit, powers, key } => make_key(global, [circuit, powers], key),
+        Command::Contribute {
+            key,
+            out,
+            name,
+            entropy,
+        } => {
+            let entropy = entropy.clone().unwrap_or_default().into_bytes();
+            contribute(global, [key, out], name.as_deref(), &Origin::Entropy(entropy))
+        }
+        Command::Beacon {
+            key,
+            out,
+            beacon,
+            iterations_log,
+            name,
+        } => {
+            let value = ::hex::decode(beacon).map_err(|error| {
+                Failure::Usage(format!("BEACON is in hex, and {beacon:?} is not: {error}"))
+            })?;
+            let iterations_log = *iterations_log;
+            let origin = Origin::Beacon {
+                value,
+                iterations_log,
+            };
+            contribute(global, [key, out], name.as_deref(), &origin)
+        }
+        Command::VerifyKey { circuit, powers, key } => verify_key_file(global, [circuit, powers, key]),
         Command::Example(example) => write_example(global, example),
         Command::Import { key, out } => import(global, key, out),
         Command::Vkey { key, out } => vkey(global, key, out),
@@ -45,7 +73,7 @@ pub fn run(global: &Global, command: &Command) -> Result<()> {
 }
 
 /// Shows how far reading is.
-fn follow(progress: &Progress, now: iden3::Progress) {
+pub(super) fn follow(progress: &Progress, now: iden3::Progress) {
     progress.length(now.total);
     progress.at(now.done);
 }
@@ -193,6 +221,100 @@ fn make_key(global: &Global, files: [&Path; 2], key: &Path) -> Result<()> {
     }
     run.say("INSECURE: gamma and delta of this key are equal until someone contributes: proofs can be forged with it");
     run.finish("groth16 setup", &outcome)?;
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct ContributedKey {
+    key: String,
+    contribution: u64,
+    circuit_hash: String,
+    contribution_hash: String,
+}
+
+fn contribute(global: &Global, files: [&Path; 2], name: Option<&str>, origin: &Origin) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let made = run.recorder.phase("contribution", |progress| {
+        add_contribution(&session, files, name, origin, &mut |now| follow(progress, now))
+    })?;
+    steps::forget();
+    let outcome = ContributedKey {
+        key: files[1].display().to_string(),
+        contribution: made.number,
+        circuit_hash: hex(&made.circuit_hash),
+        contribution_hash: hex(&made.hash),
+    };
+    run.say(format_args!(
+        "{}: contribution {} to the key; its hash, to be published: {}",
+        outcome.key, outcome.contribution, outcome.contribution_hash
+    ));
+    run.finish("groth16 contribute", &outcome)?;
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct VerifiedFile {
+    key: Key,
+    circuit_hash: String,
+    contributions: Vec<ContributionLine>,
+    verifies: bool,
+}
+
+#[derive(Serialize)]
+struct ContributionLine {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beacon: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iterations_log: Option<u8>,
+    hash: String,
+}
+
+impl ContributionLine {
+    fn of(contributor: &Contributor) -> Self {
+        let beacon = contributor.beacon.as_ref();
+        Self {
+            name: contributor.name.clone(),
+            beacon: beacon.map(|beacon| hex(&beacon.value)),
+            iterations_log: beacon.map(|beacon| beacon.iterations_log),
+            hash: hex(&contributor.hash),
+        }
+    }
+
+    fn tell(&self, run: &Run, number: usize) {
+        let name = self.name.as_deref().unwrap_or("without a name");
+        run.say(format_args!("contribution {number}, {name}: {}", self.hash));
+        if let (Some(beacon), Some(iterations_log)) = (&self.beacon, self.iterations_log) {
+            run.say(format_args!(
+                "    of the beacon {beacon}, hashed 2^{iterations_log} times"
+            ));
+        }
+    }
+}
+
+fn verify_key_file(global: &Global, files: [&Path; 3]) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let (verified, curve) = run.recorder.phase("verify", |progress| {
+        verify_key(&session, files, &mut |now| follow(progress, now))
+    })?;
+    steps::forget();
+    let outcome = VerifiedFile {
+        key: Key::of(files[2], curve, &verified.shape),
+        circuit_hash: hex(&verified.circuit_hash),
+        contributions: verified.contributors.iter().map(ContributionLine::of).collect(),
+        verifies: true,
+    };
+    outcome.key.tell(&run);
+    run.say(format_args!("circuit hash: {}", outcome.circuit_hash));
+    for (number, contribution) in (1..).zip(&outcome.contributions) {
+        contribution.tell(&run, number);
+    }
+    warn_without_contribution(&run, outcome.contributions.is_empty());
+    run.say(format_args!("{}: the key verifies", outcome.key.file));
+    run.finish("groth16 verify-key", &outcome)?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod oom_proof;
 pub mod plan;
 mod plan_on_gpu;
 pub mod prove;
+mod ptau;
 mod srs;
 
 use crate::args::{Arguments, Command, Shape, Which};
@@ -35,6 +36,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Commit(commit)) => commit::run(global, &commit),
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
         Some(Command::Groth16(command)) => groth16::run(global, &command),
+        Some(Command::Ptau(command)) => ptau::run(global, &command),
         Some(Command::Plan(plan)) => plan::run(global, &plan),
         Some(Command::Verify(verify)) => prove::verify(global, &verify),
     }

@@ -59,7 +59,7 @@ struct Section {
 }
 
 #[derive(Serialize)]
-struct Contents {
+pub(super) struct Contents {
     file: String,
     kind: String,
     curve: String,
@@ -69,7 +69,7 @@ struct Contents {
 }
 
 impl Contents {
-    fn of(container: &Container) -> Self {
+    pub(super) fn of(container: &Container) -> Self {
         let header = container.header();
         let sections = header.sections().iter().map(|section| Section {
             label: section.label.as_str().to_owned(),
@@ -88,7 +88,7 @@ impl Contents {
         }
     }
 
-    fn tell(&self, run: &Run) {
+    pub(super) fn tell(&self, run: &Run) {
         run.say(format_args!(
             "{}: {} over {}, frames of {}",
             self.file,
@@ -337,7 +337,7 @@ fn lagrange(
     Ok(())
 }
 
-fn follow(progress: &Progress, now: SrsProgress) {
+pub(super) fn follow(progress: &Progress, now: SrsProgress) {
     progress.length(now.points_total);
     progress.at(now.points);
 }

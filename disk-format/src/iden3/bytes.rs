@@ -1,8 +1,12 @@
 //! Reading the fields of a header in order, with errors that know where; and the primes that name a curve.
 
+use ark_ec::AffineRepr;
+use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
+
 use super::{ByteRange, FileKind};
-use crate::error::{FormatError, hex};
+use crate::error::{FormatError, PointFault, hex};
 use crate::header::Curve;
+use crate::native::{NativeField, point_bytes, read_point};
 
 /// The bytes of a section, read from the start on.
 pub(super) struct Fields<'a> {
@@ -81,7 +85,8 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
+    /// As many of the next bytes as there are in the array.
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
@@ -93,6 +98,39 @@ impl<'a> Fields<'a> {
 
     pub(super) fn u64(&mut self) -> Result<u64, FormatError> {
         Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, FormatError> {
+        let [byte] = self.array()?;
+        Ok(byte)
+    }
+
+    /// A point that is on the curve, in the subgroup of prime order and not infinity. `what` and `index` are for errors.
+    pub(super) fn point<P: SWCurveConfig>(
+        &mut self,
+        what: &'static str,
+        index: u64,
+    ) -> Result<Affine<P>, FormatError>
+    where
+        P::BaseField: NativeField,
+    {
+        let offset = self.offset();
+        let bytes = self.take(point_bytes::<P>())?;
+        let refuse = |fault| FormatError::Point {
+            what,
+            index,
+            offset,
+            fault,
+            value: hex(bytes),
+        };
+        let point = read_point::<P>(bytes).map_err(refuse)?;
+        if point.is_zero() {
+            return Err(refuse(PointFault::Infinity));
+        }
+        if !point.is_in_correct_subgroup_assuming_on_curve() {
+            return Err(refuse(PointFault::NotInSubgroup));
+        }
+        Ok(point)
     }
 
     /// A prime with its length before it, and the first curve that has it. Two curves that are read have no prime in common.
@@ -114,6 +152,11 @@ impl<'a> Fields<'a> {
             let big_endian: Vec<u8> = value.iter().rev().copied().collect();
             refuse(format!("0x{}", hex(&big_endian)))
         })
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
     }
 
     /// That nothing is left.

@@ -7,7 +7,8 @@
 //! Integers are little-endian, sections are in any order. The story: [`SectionWalk`] finds the sections of a file from its length and the
 //! few bytes that it asks for; a module for each kind of file reads what the sections hold:
 //!
-//! - [`zkey`]: Groth16 proving keys; [`wtns`]: witnesses; [`r1cs`]: constraint systems; [`ptau`]: powers of tau.
+//! - [`zkey`]: Groth16 proving keys, and the [`contributions`] to them; [`wtns`]: witnesses; [`r1cs`]: constraint systems; [`ptau`]: powers of
+//!   tau.
 //!
 //! Nothing in here reads a file: a parser says which bytes it needs ([`ByteRange`]), and the caller hands them in. Offsets are in bytes
 //! from the start of the file. A number in a file is compared with the file's length or with limits before it is used, and none drives an
@@ -16,6 +17,7 @@
 //! The facts about the formats are from iden3's description of r1cs (`doc/r1cs_bin_format.md` of iden3/r1csfile) and from files.
 
 mod bytes;
+pub mod contributions;
 pub mod ptau;
 pub mod r1cs;
 mod sections;

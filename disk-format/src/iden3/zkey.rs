@@ -21,16 +21,15 @@
 
 use std::fmt;
 
-use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 
 use super::bytes::{Fields, Prime, check_section_bytes, check_section_bytes_max, write_prime};
 use super::{ByteRange, FileKind, LOG_DOMAIN_MAX, PointRange, SCALAR_BYTES, Sections, check_scalar};
 use crate::curve::GroupId;
 use crate::element::Element;
-use crate::error::{FormatError, PointFault, hex};
+use crate::error::FormatError;
 use crate::header::Curve;
-use crate::native::{NativeField, point_bytes, read_point, write_point};
+use crate::native::{NativeField, write_point};
 
 /// Id of the section that names the proof system.
 pub const PROTOCOL: u32 = 1;
@@ -53,6 +52,8 @@ pub const H: u32 = 9;
 /// Id of the section of the circuit's hash and the contributions.
 pub const CONTRIBUTIONS: u32 = 10;
 
+/// Sections of a key.
+pub const SECTIONS: u32 = 10;
 /// Length of a coefficient in bytes.
 pub const COEFFICIENT_BYTES: usize = 12 + SCALAR_BYTES;
 /// The number that stands for Groth16 in section 1.
@@ -259,17 +260,19 @@ impl Header {
                 remedy: "read the key with the types of its curve",
             });
         }
-        let mut fields = PointFields {
-            bytes: self.points(),
+        let bytes = self.points();
+        let range = ByteRange {
             offset: self.points_offset,
+            bytes: bytes.len() as u64,
         };
+        let mut fields = Fields::new("the points of the header", range, bytes)?;
         Ok(VerifyingPoints {
-            alpha1: fields.point("alpha1")?,
-            beta1: fields.point("beta1")?,
-            beta2: fields.point("beta2")?,
-            gamma2: fields.point("gamma2")?,
-            delta1: fields.point("delta1")?,
-            delta2: fields.point("delta2")?,
+            alpha1: fields.point("alpha1", 0)?,
+            beta1: fields.point("beta1", 0)?,
+            beta2: fields.point("beta2", 0)?,
+            gamma2: fields.point("gamma2", 0)?,
+            delta1: fields.point("delta1", 0)?,
+            delta2: fields.point("delta2", 0)?,
         })
     }
 
@@ -380,40 +383,6 @@ fn check_protocol(offset: u64, protocol: u32) -> Result<(), FormatError> {
         value: u64::from(protocol),
         remedy,
     })
-}
-
-struct PointFields<'a> {
-    bytes: &'a [u8],
-    offset: u64,
-}
-
-impl PointFields<'_> {
-    fn point<P: SWCurveConfig>(&mut self, what: &'static str) -> Result<Affine<P>, FormatError>
-    where
-        P::BaseField: NativeField,
-    {
-        let (bytes, rest) = self
-            .bytes
-            .split_at_checked(point_bytes::<P>())
-            .unwrap_or((self.bytes, &[]));
-        let offset = self.offset;
-        (self.bytes, self.offset) = (rest, offset.saturating_add(bytes.len() as u64));
-        let refuse = |fault| FormatError::Point {
-            what,
-            index: 0,
-            offset,
-            fault,
-            value: hex(bytes),
-        };
-        let point = read_point::<P>(bytes).map_err(refuse)?;
-        if point.is_zero() {
-            return Err(refuse(PointFault::Infinity));
-        }
-        if !point.is_in_correct_subgroup_assuming_on_curve() {
-            return Err(refuse(PointFault::NotInSubgroup));
-        }
-        Ok(point)
-    }
 }
 
 /// The points of a key that its verifying key has as well (but for beta1 and delta1, which only the prover needs), without IC.

@@ -1,0 +1,171 @@
+//! First phases for other uses: prepared for the second phase (snarkjs' `powersoftau prepare phase2`, byte for byte), and as an SRS of ours.
+
+use std::path::Path;
+
+use ark_bn254::{Bn254, g1, g2};
+use ark_ec::short_weierstrass::Affine;
+use spillproof_format::iden3::{ByteRange, FileKind, PointRange, ptau};
+use spillproof_format::native::{point_bytes, write_point};
+use spillproof_format::{FormatError, PointFault, hex};
+
+use super::powers::Ptau;
+use super::source::{Progress, Source};
+use super::target::Target;
+use crate::Result;
+use crate::column::{Column, Element, Region, Scratch, Workspace};
+use crate::commit::{Srs, SrsProgress, add_lagrange_to};
+use crate::error::Invalid;
+use crate::groth16::{Domain, PairingCurve, check_curve};
+use crate::kernels::curve::{Curve, Point};
+
+/// Sections of a file that is prepared.
+const SECTIONS: u32 = 11;
+
+/// Adds the Lagrange bases of 1, 2, 4, ..., `2^power` points to a first phase, in a new `.ptau` file. Gives the power. Bases that are there are made
+/// anew.
+///
+/// # Errors
+/// [`crate::Error::Format`] for a file that is damaged or over another curve, or has points off the curve; [`crate::Error::File`], [`crate::Error::Io`];
+/// [`crate::Error::BudgetTooSmall`], [`crate::Error::OverBudget`]. A file that has the target's name keeps it then.
+pub fn prepare_ptau<E: PairingCurve>(
+    workspace: &Workspace,
+    [file, target]: [&Path; 2],
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<u32> {
+    // All of it is public.
+    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+    let publish = workspace.storage.publish(target)?;
+    workspace.run(|| {
+        let phase1 = Ptau::open(Source::open(&workspace, file, FileKind::Ptau)?)?;
+        check_curve::<E>(file, phase1.header.curve)?;
+        let power = phase1.header.power;
+        let mut target = Target::new(&workspace, publish, FileKind::Ptau, SECTIONS)?;
+        let mut bytes = Vec::new();
+        // As snarkjs has it: of this file, whatever file it was cut from.
+        let header = ptau::Header {
+            ceremony_power: power,
+            ..phase1.header
+        };
+        header.encode(&mut bytes);
+        target.section(ptau::HEADER, &bytes)?;
+        let layout = &phase1.layout;
+        for (id, range) in [
+            (ptau::TAU_G1, layout.tau_g1.byte_range()),
+            (ptau::TAU_G2, layout.tau_g2.byte_range()),
+            (ptau::ALPHA_TAU_G1, layout.alpha_tau_g1.byte_range()),
+            (ptau::BETA_TAU_G1, layout.beta_tau_g1.byte_range()),
+            (ptau::BETA_G2, layout.beta_g2.byte_range()),
+            (ptau::CONTRIBUTIONS, phase1.contributions()?),
+        ] {
+            target.copy(id, (&phase1.source, range), progress)?;
+        }
+        let mut bases = Bases {
+            phase1: &phase1,
+            target: &mut target,
+            progress,
+        };
+        bases.write::<E::G1Config>(ptau::LAGRANGE_G1, &layout.tau_g1, power + 1)?;
+        bases.write::<E::G2Config>(ptau::LAGRANGE_G2, &layout.tau_g2, power)?;
+        bases.write::<E::G1Config>(ptau::ALPHA_LAGRANGE_G1, &layout.alpha_tau_g1, power)?;
+        bases.write::<E::G1Config>(ptau::BETA_LAGRANGE_G1, &layout.beta_tau_g1, power)?;
+        target.finish()?;
+        Ok(power)
+    })
+}
+
+impl Ptau {
+    /// Refuses the first points of an array if one is not in the subgroup of prime order.
+    fn check_in_subgroup<P: Curve>(&self, range: &PointRange, points: &[Affine<P>]) -> Result<()> {
+        let is_outside = |point: &Affine<P>| !point.is_in_correct_subgroup_assuming_on_curve();
+        let Some(index) = points.iter().position(is_outside) else {
+            return Ok(());
+        };
+        let mut value = vec![0; point_bytes::<P>()];
+        write_point(&points[index], &mut value);
+        Err(self.source.refuse(FormatError::Point {
+            what: range.what,
+            index: index as u64,
+            offset: range.point_offset(index as u64),
+            fault: PointFault::NotInSubgroup,
+            value: hex(&value),
+        }))
+    }
+
+    fn contributions(&self) -> Result<ByteRange> {
+        let range = self.source.sections.range(ptau::CONTRIBUTIONS);
+        range.map_err(|error| self.source.refuse(error))
+    }
+}
+
+/// Sections of Lagrange bases.
+struct Bases<'a> {
+    phase1: &'a Ptau,
+    target: &'a mut Target,
+    progress: &'a mut (dyn FnMut(Progress) + Send),
+}
+
+impl Bases<'_> {
+    /// Those of 1, 2, 4, ..., `2^log_max` points.
+    fn write<P: Curve<BaseField: Element>>(
+        &mut self,
+        id: u32,
+        powers: &PointRange,
+        log_max: u32,
+    ) -> Result<()> {
+        let total = (2u64 << log_max) - 1;
+        self.target.begin(id, total * point_bytes::<P>() as u64)?;
+        let mut before = 0;
+        for log_n in 0..=log_max {
+            let domain = Domain::<P::ScalarField>::of_smallest_non_residue(log_n)?;
+            let mut progress = |now: Progress| {
+                (self.progress)(Progress {
+                    done: before + now.done,
+                    total,
+                    ..now
+                });
+            };
+            let basis: Column<Point<P>> = self.phase1.lagrange::<P>(powers, log_n, &domain, &mut progress)?;
+            self.target.push_elements(&basis, (0, basis.len()), &mut |_| ())?;
+            before += 1 << log_n;
+        }
+        Ok(())
+    }
+}
+
+/// Makes an SRS container of the first `2^k` powers of tau of a first phase over BN254, with the Lagrange basis for halo2's root of unity. All of its
+/// powers that make a power of two are taken if there is no `k`. Gives k and the root of the container.
+///
+/// # Errors
+/// [`Invalid::SrsSize`] for a `k` above the file's; those of [`prepare_ptau`] and [`crate::commit::add_lagrange`].
+pub fn import_ptau(
+    workspace: &Workspace,
+    [file, target]: [&Path; 2],
+    k: Option<u32>,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<(u32, [u8; 32])> {
+    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+    workspace.run(|| {
+        let phase1 = Ptau::open(Source::open(&workspace, file, FileKind::Ptau)?)?;
+        check_curve::<Bn254>(file, phase1.header.curve)?;
+        let limit = phase1.header.power;
+        let k = k.unwrap_or(limit);
+        if k > limit {
+            return Err(Invalid::SrsSize {
+                srs: file.display().to_string(),
+                k,
+                limit,
+            }
+            .into());
+        }
+        let layout = &phase1.layout;
+        let powers = phase1.part::<g1::Config>(&layout.tau_g1, 0, 1 << k);
+        let mut pair = [Point::<g2::Config>::INFINITY; 2];
+        phase1
+            .part::<g2::Config>(&layout.tau_g2, 0, 2)
+            .read(Region::Span { start: 0, len: 2 }, &mut pair)?;
+        let pair = pair.map(|point| point.to_affine::<g2::Config>());
+        phase1.check_in_subgroup(&layout.tau_g2, &pair)?;
+        let srs = Srs::from_columns(k, Some(powers), None, pair)?;
+        add_lagrange_to(&workspace, (file, srs), target, k, progress)
+    })
+}

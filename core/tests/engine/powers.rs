@@ -1,0 +1,153 @@
+//! First phases of ceremonies: prepared, verified, and as an SRS. The tests know the secrets.
+
+use std::path::{Path, PathBuf};
+
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
+use spillproof::Error;
+use spillproof::commit::{Srs, generate_scratch};
+use spillproof::error::Invalid;
+use spillproof::groth16::PairingCurve;
+use spillproof::iden3::{import_ptau, prepare_ptau, verify_ptau};
+use spillproof_format::FormatError;
+use spillproof_format::iden3::ptau;
+use spillproof_format::native::point_bytes;
+
+use crate::circom_files;
+use crate::common::{on_one_and_two_threads, place};
+use crate::r1cs::Secrets;
+
+const MIB: u64 = 1 << 20;
+
+fn write(dir: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = dir.join(name);
+    std::fs::write(&path, bytes).expect("a file");
+    path
+}
+
+fn prepared_files_are_those_of_the_secrets<E: PairingCurve>(powers: &[u32]) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let target = dir.path().join("prepared.ptau");
+    for &power in powers {
+        let secrets = Secrets::random(u64::from(power));
+        let [raw, prepared] =
+            [false, true].map(|is_prepared| circom_files::ptau::<E>(power, &secrets, is_prepared));
+        let raw = write(dir.path(), "raw.ptau", &raw);
+        on_one_and_two_threads(|| {
+            for budget_bytes in [6 * MIB, 64 * MIB] {
+                let place = place(budget_bytes);
+                let workspace = &place.workspace;
+                let found = prepare_ptau::<E>(workspace, [&raw, &target], &mut |_| ()).expect("a file");
+                assert_eq!(found, power);
+                assert!(std::fs::read(&target).expect("a file") == prepared, "{power}");
+                for (file, is_prepared) in [(&raw, false), (&target, true)] {
+                    let verified = verify_ptau::<E>(workspace, file, &mut |_| ()).expect("a right file");
+                    assert_eq!((verified.power, verified.is_prepared), (power, is_prepared));
+                }
+                place.assert_nothing_held();
+            }
+        });
+    }
+}
+
+#[test]
+fn prepared_files_over_bn254_are_those_of_the_secrets() {
+    prepared_files_are_those_of_the_secrets::<Bn254>(&[1, 4, 9]);
+}
+
+#[test]
+fn prepared_files_over_bls12_381_are_those_of_the_secrets() {
+    prepared_files_are_those_of_the_secrets::<Bls12_381>(&[3, 5]);
+}
+
+#[test]
+fn points_of_another_secret_are_found_in_every_section() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let place = place(16 * MIB);
+    let [file, other] = [1, 2].map(|seed| circom_files::ptau::<Bn254>(4, &Secrets::random(seed), true));
+    let mut at = 12;
+    let mut refused = 0;
+    while at < file.len() {
+        let id = u32::from_le_bytes(*file[at..].first_chunk().expect("an id"));
+        let section_bytes = u64::from_le_bytes(*file[at + 4..].first_chunk().expect("a length")) as usize;
+        let content = at + 12..at + 12 + section_bytes;
+        at = content.end;
+        let each = match id {
+            ptau::HEADER | ptau::CONTRIBUTIONS => continue,
+            ptau::TAU_G2 | ptau::BETA_G2 | ptau::LAGRANGE_G2 => point_bytes::<ark_bn254::g2::Config>(),
+            _ => point_bytes::<ark_bn254::g1::Config>(),
+        };
+        for (number, point) in content.clone().step_by(each).enumerate() {
+            // The first power, and the basis of one point, are the generator in both files.
+            let mut changed = file.clone();
+            changed[point..point + each].copy_from_slice(&other[point..point + each]);
+            if changed == file {
+                continue;
+            }
+            let path = write(dir.path(), "changed.ptau", &changed);
+            let error = verify_ptau::<Bn254>(&place.workspace, &path, &mut |_| ());
+            let error = error.expect_err("points of two secrets");
+            let is_named = matches!(
+                error,
+                Error::Format {
+                    source: FormatError::Inconsistent { .. },
+                    ..
+                }
+            );
+            assert!(is_named, "point {number} of section {id}: {error}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 200, "{refused}");
+    for cut in [5, 11, 40, 100, file.len() / 2, file.len() - 1] {
+        let path = write(dir.path(), "cut.ptau", &file[..cut]);
+        let error = verify_ptau::<Bn254>(&place.workspace, &path, &mut |_| ()).expect_err("a short file");
+        assert!(matches!(error, Error::Format { .. }), "{error}");
+        let target = write(dir.path(), "kept.ptau", b"kept");
+        assert!(prepare_ptau::<Bn254>(&place.workspace, [&path, &target], &mut |_| ()).is_err());
+        assert_eq!(std::fs::read(&target).expect("a file"), b"kept");
+    }
+    place.assert_nothing_held();
+}
+
+#[test]
+fn an_srs_of_a_first_phase_is_that_of_its_tau() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let secrets = Secrets::random(9);
+    let file = circom_files::ptau::<Bn254>(8, &secrets, false);
+    let file = write(dir.path(), "powers.ptau", &file);
+    let target = dir.path().join("srs");
+    for budget_bytes in [6 * MIB, 64 * MIB] {
+        let place = place(budget_bytes);
+        let workspace = &place.workspace;
+        for (k, expected) in [(None, 8), (Some(5), 5), (Some(0), 0)] {
+            let (found, root) = import_ptau(workspace, [&file, &target], k, &mut |_| ()).expect("an SRS");
+            assert_eq!(found, expected);
+            let srs = Srs::open_container(workspace, &target).expect("an SRS");
+            assert_eq!(srs.root(), Some(root));
+            let theirs = generate_scratch(workspace, expected, secrets.tau, |_| ()).expect("an SRS");
+            for basis in [Srs::monomial, Srs::lagrange] {
+                let [ours, theirs] =
+                    [&srs, &theirs].map(|srs| basis(srs).expect("points").to_vec().expect("points"));
+                assert!(ours == theirs, "k = {expected}");
+            }
+            assert_eq!(srs.pair(), theirs.pair());
+        }
+        let error =
+            import_ptau(workspace, [&file, &target], Some(9), &mut |_| ()).expect_err("too large a k");
+        assert!(
+            matches!(error, Error::Invalid(Invalid::SrsSize { .. })),
+            "{error}"
+        );
+        place.assert_nothing_held();
+    }
+    let other = circom_files::ptau::<Bls12_381>(4, &Secrets::random(9), false);
+    let other = write(dir.path(), "other.ptau", &other);
+    let place = place(16 * MIB);
+    let error = import_ptau(&place.workspace, [&other, &target], None, &mut |_| ());
+    let error = error.expect_err("another curve");
+    assert!(
+        matches!(error, Error::Invalid(Invalid::OtherCurve { .. })),
+        "{error}"
+    );
+}

@@ -1,0 +1,101 @@
+//! `spillproof ptau`: the first phase of a ceremony.
+
+use std::path::Path;
+
+use serde::Serialize;
+use spillproof::budget::ByteSize;
+use spillproof::column::Container;
+use spillproof::iden3::import_ptau;
+use spillproof_circom::json::curve_name;
+use spillproof_circom::prove::{prepare_ptau, verify_ptau};
+
+use super::{groth16, srs};
+use crate::args::{Global, Ptau as Command};
+use crate::report::steps;
+use crate::run::{Result, Run};
+
+/// Runs the command.
+///
+/// # Errors
+/// The engine's.
+pub fn run(global: &Global, command: &Command) -> Result<()> {
+    match command {
+        Command::Prepare { file, out } => prepare(global, [file, out]),
+        Command::Verify { file } => verify(global, file),
+        Command::Import { file, out, k } => import(global, [file, out], *k),
+    }
+}
+
+#[derive(Serialize)]
+struct Powers {
+    file: String,
+    curve: &'static str,
+    power: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ceremony_power: Option<u32>,
+    is_prepared: bool,
+}
+
+fn prepare(global: &Global, files: [&Path; 2]) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let (power, curve) = run.recorder.phase("Lagrange points", |progress| {
+        prepare_ptau(&session, files, &mut |now| groth16::follow(progress, now))
+    })?;
+    steps::forget();
+    let outcome = Powers {
+        file: files[1].display().to_string(),
+        curve: curve_name(curve),
+        power,
+        ceremony_power: None,
+        is_prepared: true,
+    };
+    run.say(format_args!(
+        "{}: powers of tau over {} for up to 2^{power} rows, with Lagrange bases",
+        outcome.file, outcome.curve
+    ));
+    run.finish("ptau prepare", &outcome)?;
+    Ok(())
+}
+
+fn verify(global: &Global, file: &Path) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let verified = run.recorder.phase("verify", |progress| {
+        verify_ptau(&session, file, &mut |now| groth16::follow(progress, now))
+    })?;
+    steps::forget();
+    let outcome = Powers {
+        file: file.display().to_string(),
+        curve: curve_name(verified.curve),
+        power: verified.power,
+        ceremony_power: Some(verified.ceremony_power),
+        is_prepared: verified.is_prepared,
+    };
+    let bases = match outcome.is_prepared {
+        true => "with the right Lagrange bases",
+        false => "without Lagrange bases",
+    };
+    run.say(format_args!(
+        "{}: powers of one tau over {} for up to 2^{} rows, {bases}; the history of contributions was not looked at",
+        outcome.file, outcome.curve, outcome.power
+    ));
+    run.finish("ptau verify", &outcome)?;
+    Ok(())
+}
+
+fn import(global: &Global, files: [&Path; 2], k: Option<u32>) -> Result<()> {
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    run.recorder.phase("Lagrange points and check", |progress| {
+        session.run(|| {
+            import_ptau(session.workspace(), files, k, &mut |now| {
+                srs::follow(progress, now)
+            })
+        })
+    })?;
+    let contents = srs::Contents::of(&Container::open(session.workspace(), files[1])?);
+    contents.tell(&run);
+    run.finish("ptau import", &contents)?;
+    Ok(())
+}
