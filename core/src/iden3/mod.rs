@@ -11,6 +11,7 @@
 mod contribute;
 mod dictionary;
 mod key;
+mod overrun;
 mod powers;
 mod prepare;
 mod setup;

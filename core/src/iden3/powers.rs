@@ -7,6 +7,7 @@ use spillproof_format::iden3::{PointRange, ptau};
 use spillproof_format::{Curve as CurveId, FormatError};
 
 use super::key::{Checked, points_in_place};
+use super::overrun::difference;
 use super::source::{Progress, Source};
 use crate::column::{Column, Draft, Element, Placement, Region, Writer};
 use crate::groth16::{Domain, G1Point, PairingCurve, Powers, coset_lagrange, lagrange};
@@ -183,6 +184,19 @@ impl Phase1 {
             return coset_lagrange::<E::G1Config>([&low, &high], self.log_n, domain, &mut progress);
         };
         odd(&self.basis::<E::G1Config>(&prepared.lagrange_g1, self.log_n + 1)?)
+    }
+
+    /// In a file of the circuit's own power: the bytes that snarkjs hashes for the difference of the power behind the last one, which is none, and the last one
+    /// of the first n. Bytes that are not there count as zero.
+    pub fn last_difference<P: Curve>(&self) -> Result<Vec<u8>> {
+        let (ptau, rows) = (&self.ptau, 1u64 << self.log_n);
+        let offset = ptau.layout.tau_g1.byte_range().end();
+        let mut behind = ptau.source.up_to(offset, Point::<P>::BYTES)?;
+        behind.resize(Point::<P>::BYTES, 0);
+        let mut last = [Point::<P>::INFINITY];
+        let first = Region::Span { start: 0, len: 1 };
+        self.powers::<P>(rows - 1, 1).read(first, &mut last)?;
+        Ok(difference::<P>(&behind, &last[0]))
     }
 
     /// Whether the file has as many powers as twice the rows are.

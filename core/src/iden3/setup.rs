@@ -34,9 +34,6 @@ pub struct NewKey {
     pub shape: Shape,
     /// The hash of the circuit, which contributions are bound to.
     pub circuit_hash: [u8; HASH_BYTES],
-    /// Whether the hash is computed from the powers that snarkjs takes. It is not for 2^15 rows or more from a file of the circuit's own power: snarkjs then hashes the bytes behind the
-    /// last power as if they were a point.
-    pub is_snarkjs_hash: bool,
 }
 
 /// Makes the key of the circuit in a `.r1cs` file from a `.ptau` file, prepared for the second phase or not. gamma and delta are one: proofs can be
@@ -61,7 +58,6 @@ pub fn setup<E: PairingCurve>(
         Ok(NewKey {
             shape: key.shape(),
             circuit_hash,
-            is_snarkjs_hash: key.is_snarkjs_hash(),
         })
     })
 }
@@ -121,11 +117,6 @@ impl<E: PairingCurve> InitialKey<E> {
         }
     }
 
-    /// Whether [`Self::circuit_hash`] is snarkjs'; see [`NewKey::is_snarkjs_hash`].
-    pub fn is_snarkjs_hash(&self) -> bool {
-        self.shape().log_domain < LOG_ROWS_OF_ONE_MORE || self.phase1.is_larger()
-    }
-
     /// The hash of the circuit and the powers of tau: of all points, and in the place of H of the differences `tau^(i+n) - tau^i`.
     ///
     /// # Errors
@@ -143,25 +134,29 @@ impl<E: PairingCurve> InitialKey<E> {
         hash.point(&self.verifying.delta1);
         hash.point(&self.verifying.delta2);
         let ic = public + 1;
-        hash.points::<E::G1Config>(c, (0, ic))?;
-        let differences = self.differences::<E::G1Config>()?;
-        hash.points::<E::G1Config>(&differences, (0, differences.len()))?;
-        drop(differences);
-        hash.points::<E::G1Config>(c, (ic, signals - ic))?;
-        hash.points::<E::G1Config>(a, (0, signals))?;
-        hash.points::<E::G1Config>(b_g1, (0, signals))?;
-        hash.points::<E::G2Config>(b_g2, (0, signals))?;
+        hash.counted_points::<E::G1Config>(c, (0, ic))?;
+        self.hash_differences::<E::G1Config>(&mut hash)?;
+        hash.counted_points::<E::G1Config>(c, (ic, signals - ic))?;
+        hash.counted_points::<E::G1Config>(a, (0, signals))?;
+        hash.counted_points::<E::G1Config>(b_g1, (0, signals))?;
+        hash.counted_points::<E::G2Config>(b_g2, (0, signals))?;
         Ok(hash.finish())
     }
 
-    /// The differences `tau^(i+n) - tau^i`. There are n - 1, but snarkjs hashes n from 2^15 rows on; the last one then takes a power that a file of the
-    /// circuit's own power does not have.
-    fn differences<P: Curve<ScalarField = E::Scalar>>(&self) -> Result<Column<Point<P>>> {
+    /// The differences `tau^(i+n) - tau^i`. There are n - 1, but snarkjs hashes one more from 2^15 rows on, behind the same number.
+    fn hash_differences<P: Curve<ScalarField = E::Scalar>>(&self, hash: &mut Transcript) -> Result<()> {
         let log_domain = self.shape().log_domain;
         let rows = 1u64 << log_domain;
-        let count = rows - u64::from(log_domain < LOG_ROWS_OF_ONE_MORE);
+        let is_one_more = log_domain >= LOG_ROWS_OF_ONE_MORE;
+        let count = rows - 1 + u64::from(is_one_more && self.phase1.is_larger());
         let [low, high] = [0, rows].map(|start| self.phase1.powers::<P>(start, count));
-        add_multiples::<P>(&high, &[(-E::Scalar::ONE, &low)], Placement::Disk)
+        let differences = add_multiples::<P>(&high, &[(-E::Scalar::ONE, &low)], Placement::Disk)?;
+        hash.count(rows - 1);
+        hash.points::<P>(&differences, (0, count))?;
+        if is_one_more && count < rows {
+            hash.bytes(&self.phase1.last_difference::<P>()?);
+        }
+        Ok(())
     }
 
     /// All sections, in snarkjs' order.

@@ -106,6 +106,15 @@ impl Source {
         read(&self.workspace, &self.file, range.offset, range.bytes as usize)
     }
 
+    /// At most so many bytes from an offset on: fewer where the file ends.
+    pub fn up_to(&self, offset: u64, bytes: usize) -> Result<Vec<u8>> {
+        let there = self.file.len_bytes().saturating_sub(offset).min(bytes as u64);
+        if there == 0 {
+            return Ok(Vec::new());
+        }
+        read(&self.workspace, &self.file, offset, there as usize)
+    }
+
     /// Elements of a run.
     pub fn run_elements(&self, array: &Array) -> u64 {
         let share_bytes = self.workspace.budget.available_bytes() / SHARE;

@@ -41,8 +41,13 @@ impl Transcript {
     }
 
     /// `len` points of a column, from `start` on, behind their number.
+    pub fn counted_points<P: Curve>(&mut self, column: &Column<Point<P>>, span: (u64, u64)) -> Result<()> {
+        self.count(span.1);
+        self.points::<P>(column, span)
+    }
+
+    /// `len` points of a column, from `start` on.
     pub fn points<P: Curve>(&mut self, column: &Column<Point<P>>, (start, len): (u64, u64)) -> Result<()> {
-        self.count(len);
         each_tile(column, (start, len), |points, bytes| {
             encode_all(points, bytes, encode);
             self.0.update(&*bytes);

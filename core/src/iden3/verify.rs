@@ -83,8 +83,7 @@ pub fn verify_zkey<E: PairingCurve>(
         check.equal_parts(progress)?;
         check.divided_parts()?;
         let circuit_hash = initial.circuit_hash()?;
-        // Of other powers than snarkjs', the hash is of no use; everything that it is of was compared.
-        if initial.is_snarkjs_hash() && circuit_hash != section.circuit_hash {
+        if circuit_hash != section.circuit_hash {
             return Err(check.not_derived("the hash of the circuit", range.offset));
         }
         let contributors = section.list.into_iter().map(|(_, contribution)| Contributor {

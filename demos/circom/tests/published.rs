@@ -10,7 +10,10 @@ use std::sync::Arc;
 use serde_json::json;
 use spillproof::Session;
 use spillproof::groth16::Shape;
-use spillproof_circom::prove::{Key, import, prove, setup, verify};
+use spillproof::iden3::Origin;
+use spillproof_circom::prove::{
+    Key, contribute, import, prepare_ptau, prove, setup, verify, verify_key, verify_ptau,
+};
 
 struct Published {
     /// Folder of the packages.
@@ -28,6 +31,12 @@ impl Published {
             .expect("node runs snarkjs");
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The words of a command, and its files.
+    fn run(&self, words: &str, files: &[&Path]) -> String {
+        let words: Vec<_> = words.split(' ').map(Path::new).collect();
+        self.snarkjs(&[&words[..], files].concat())
     }
 
     /// A proof from the key's file and from a container; its verification by snarkjs, and by this library.
@@ -98,15 +107,16 @@ impl Published {
     }
 }
 
-/// Keys are those of snarkjs, byte for byte. From 2^15 rows on snarkjs' hash of the circuit, the last 64 bytes but four, takes what is behind the
-/// last power of a file of that power.
+/// Keys are those of snarkjs, byte for byte, before and after a beacon; snarkjs accepts a contribution, and this library one of snarkjs'. The `.ptau` file has
+/// the power of the largest circuits: their hash takes bytes behind its last power.
 #[test]
 #[ignore = "takes 0.5 GB of fetched keys: `cargo xtask fixtures DIR`"]
 fn keys_are_those_of_snarkjs() {
+    const BEACON: &str = "0102030405060708090a0b0c0d0e0f10";
     let Some(published) = Published::here() else {
         return;
     };
-    let (packages, dir) = (&published.packages, published.dir.path());
+    let (packages, dir, session) = (&published.packages, published.dir.path(), &published.session);
     let ptau = packages.join("react-native-snarkjs/test/plonk_circuit/powersOfTau15_final.ptau");
     let circuits = [
         "react-native-snarkjs/test/plonk_circuit/circuit.r1cs",
@@ -114,27 +124,72 @@ fn keys_are_those_of_snarkjs() {
         "@darkforest_eth/snarks/whitelist.r1cs",
         "@reclaimprotocol/circom-symmetric-crypto/resources/chacha20/circuit.r1cs",
     ];
+    let is_same = |files: [&Path; 2]| {
+        let [ours, theirs] = files.map(|file| std::fs::read(file).unwrap());
+        ours == theirs
+    };
+    let command = |text: &'static str| text.split(' ').map(Path::new);
+    let snarkjs =
+        |arguments: &mut dyn Iterator<Item = &Path>| published.snarkjs(&arguments.collect::<Vec<_>>());
     for circuit in circuits {
         let r1cs = packages.join(circuit);
-        let [ours, theirs] = ["ours.zkey", "theirs.zkey"].map(|name| dir.join(name));
-        let (made, _) = setup(&published.session, [&r1cs, &ptau], &ours, &mut |_| ()).unwrap();
-        let words = ["groth16", "setup"].map(Path::new);
-        published.snarkjs(&[words[0], words[1], &r1cs, &ptau, &theirs]);
-        let [ours, theirs] = [ours, theirs].map(|file| std::fs::read(file).unwrap());
-        let same = match made.is_snarkjs_hash {
-            true => ours.len(),
-            false => ours.len() - 68,
+        let [ours, theirs, ours_after, theirs_after] =
+            ["ours", "theirs", "ours-after", "theirs-after"].map(|name| dir.join(format!("{name}.zkey")));
+        let (made, _) = setup(session, [&r1cs, &ptau], &ours, &mut |_| ()).unwrap();
+        published.run("groth16 setup", &[&r1cs, &ptau, &theirs]);
+        assert!(is_same([&ours, &theirs]), "{circuit}: setup");
+
+        let origin = Origin::Beacon {
+            value: (1..=16).collect(),
+            iterations_log: 10,
         };
-        assert!(
-            ours.len() == theirs.len() && ours[..same] == theirs[..same],
-            "{circuit}"
-        );
-        println!(
-            "{circuit}: 2^{} rows, {same} of {} bytes",
-            made.shape.log_domain,
-            ours.len()
-        );
+        contribute(session, [&ours, &ours_after], Some("last"), &origin, &mut |_| ()).unwrap();
+        let beacon = [Path::new(BEACON), Path::new("10"), Path::new("-n=last")];
+        published.run("zkey beacon", &[&[&*theirs, &theirs_after][..], &beacon].concat());
+        assert!(is_same([&ours_after, &theirs_after]), "{circuit}: beacon");
+
+        let secret = Origin::Entropy(b"some text".to_vec());
+        contribute(session, [&theirs_after, &ours], None, &secret, &mut |_| ()).unwrap();
+        let said = published.run("zkey verify", &[&r1cs, &ptau, &ours]);
+        assert!(said.contains("ZKey Ok!"), "{circuit}: {said}");
+        let entropy = [Path::new("-e=text"), Path::new("-n=theirs")];
+        published.run("zkey contribute", &[&[&*ours, &theirs][..], &entropy].concat());
+        let (verified, _) = verify_key(session, [&r1cs, &ptau, &theirs], &mut |_| ()).unwrap();
+        let names: Vec<_> = verified
+            .contributors
+            .iter()
+            .map(|one| one.name.as_deref())
+            .collect();
+        assert_eq!(names, [Some("last"), None, Some("theirs")], "{circuit}");
+        println!("{circuit}: 2^{} rows", made.shape.log_domain);
     }
+}
+
+/// Powers of tau, prepared by snarkjs and here.
+#[test]
+#[ignore = "takes 0.5 GB of fetched keys: `cargo xtask fixtures DIR`"]
+fn prepared_powers_are_those_of_snarkjs() {
+    let Some(published) = Published::here() else {
+        return;
+    };
+    let at = |name: &str| published.dir.path().join(name);
+    let (new, raw, ours, theirs) = (at("new.ptau"), at("raw.ptau"), at("ours.ptau"), at("theirs.ptau"));
+    let session = &published.session;
+    for curve in ["bn128", "bls12381"] {
+        published.run(&format!("powersoftau new {curve} 8"), &[&new]);
+        let entropy = ["-e=text", "-n=first"].map(Path::new);
+        published.run("powersoftau contribute", &[&[&*new, &raw][..], &entropy].concat());
+        published.run("powersoftau prepare phase2", &[&raw, &theirs]);
+        prepare_ptau(session, [&raw, &ours], &mut |_| ()).unwrap();
+        let files = [&ours, &theirs].map(|file| std::fs::read(file).unwrap());
+        assert!(files[0] == files[1], "{curve}");
+        let verified = verify_ptau(session, &theirs, &mut |_| ()).unwrap();
+        assert_eq!((verified.power, verified.is_prepared), (8, true));
+    }
+    let published_file = "react-native-snarkjs/test/plonk_circuit/powersOfTau15_final.ptau";
+    let published_file = published.packages.join(published_file);
+    let verified = verify_ptau(session, &published_file, &mut |_| ()).unwrap();
+    assert_eq!((verified.power, verified.is_prepared), (15, true));
 }
 
 #[test]

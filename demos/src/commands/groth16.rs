@@ -196,7 +196,6 @@ fn verify_files(global: &Global, key: &Path, public: &Path, proof: &Path) -> Res
 struct Made {
     key: Key,
     circuit_hash: String,
-    is_snarkjs_hash: bool,
 }
 
 fn make_key(global: &Global, files: [&Path; 2], key: &Path) -> Result<()> {
@@ -209,16 +208,9 @@ fn make_key(global: &Global, files: [&Path; 2], key: &Path) -> Result<()> {
     let outcome = Made {
         key: Key::of(key, curve, &made.shape),
         circuit_hash: hex(&made.circuit_hash),
-        is_snarkjs_hash: made.is_snarkjs_hash,
     };
     outcome.key.tell(&run);
     run.say(format_args!("circuit hash: {}", outcome.circuit_hash));
-    if !made.is_snarkjs_hash {
-        run.say(
-            "warning: snarkjs' hash of this circuit takes bytes behind the last power of this file, and `snarkjs zkey verify` will not accept the key: \
-             take a .ptau file of a higher power",
-        );
-    }
     run.say("INSECURE: gamma and delta of this key are equal until someone contributes: proofs can be forged with it");
     run.finish("groth16 setup", &outcome)?;
     Ok(())
