@@ -128,9 +128,6 @@ fn keys_are_those_of_snarkjs() {
         let [ours, theirs] = files.map(|file| std::fs::read(file).unwrap());
         ours == theirs
     };
-    let command = |text: &'static str| text.split(' ').map(Path::new);
-    let snarkjs =
-        |arguments: &mut dyn Iterator<Item = &Path>| published.snarkjs(&arguments.collect::<Vec<_>>());
     for circuit in circuits {
         let r1cs = packages.join(circuit);
         let [ours, theirs, ours_after, theirs_after] =
