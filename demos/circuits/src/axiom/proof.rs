@@ -81,17 +81,3 @@ pub fn verify(
         ),
     }
 }
-
-/// Checks all constraints of a circuit one by one, against the public inputs `instances`.
-#[cfg(test)]
-pub(super) fn mock(
-    kind: Kind,
-    k: u32,
-    seed: u64,
-    instances: Vec<Vec<Fr>>,
-) -> Result<(), Vec<super::halo2::dev::VerifyFailure>> {
-    use super::halo2::dev::MockProver;
-    MockProver::run(k, &Any::new(kind, k, seed), instances)
-        .unwrap_or_else(|error| panic!("synthesis: {error:?}"))
-        .verify()
-}

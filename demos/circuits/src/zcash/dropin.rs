@@ -18,10 +18,3 @@ pub mod prover;
 pub mod rows;
 #[path = "../wide.rs"]
 pub mod wide;
-
-#[cfg(test)]
-#[path = "../tests.rs"]
-mod satisfied;
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

@@ -55,15 +55,3 @@ pub fn verify(params: &Params, key: &VerifierKey, instances: &[Vec<Fr>], proof: 
         &mut transcript,
     )
 }
-
-/// Checks all constraints of a circuit one by one, against the public inputs `instances`.
-#[cfg(test)]
-pub(super) fn mock(
-    kind: Kind,
-    k: u32,
-    seed: u64,
-    instances: Vec<Vec<Fr>>,
-) -> Result<(), Vec<super::halo2::dev::VerifyFailure>> {
-    use super::halo2::dev::MockProver;
-    with_circuit!(kind, C => MockProver::run(k, &C::new(k, seed), instances).unwrap_or_else(|error| panic!("synthesis: {error:?}")).verify())
-}

@@ -19,7 +19,3 @@ pub mod prover;
 pub mod rows;
 #[path = "../wide.rs"]
 pub mod wide;
-
-#[cfg(test)]
-#[path = "../tests.rs"]
-mod satisfied;

@@ -1,10 +1,8 @@
 //! Proofs of the circuits.
 
-// Clippy does not take a module behind a feature for a test.
-#![allow(clippy::expect_used)]
+use spillproof_circuits::Kind;
 
-use super::{proof, prover};
-use crate::Kind;
+use super::system::{proof, prover};
 
 #[test]
 fn proofs_hold_and_wrong_inputs_do_not() {

@@ -1,14 +1,14 @@
 //! Shapes of the circuits, and proofs of them.
 
-// Clippy does not take a module behind a feature for a test.
-#![allow(clippy::expect_used)]
+use spillproof_circuits::{Kind, Scheme};
 
-use super::chain::Chain;
-use super::dialect::Fr;
-use super::halo2::plonk::ConstraintSystem;
-use super::lookups::Lookups;
-use super::rows::Builtin;
-use super::wide::Wide;
+use super::system::chain::Chain;
+use super::system::dialect::Fr;
+use super::system::halo2::plonk::ConstraintSystem;
+use super::system::lookups::Lookups;
+use super::system::rows::Builtin;
+use super::system::wide::Wide;
+use super::system::{proof, prover};
 
 fn constraint_system<C: Builtin>() -> ConstraintSystem<Fr> {
     let mut cs = ConstraintSystem::default();
@@ -49,9 +49,6 @@ fn shapes() {
 
 #[test]
 fn proofs_hold_and_wrong_inputs_do_not() {
-    use super::{proof, prover};
-    use crate::{Kind, Scheme};
-
     let k = 7;
     let params = proof::insecure_params(k, 1);
     for kind in [Kind::Chain, Kind::Wide, Kind::Lookups] {

@@ -1,0 +1,45 @@
+//! The circuits over the drop-ins and over the unmodified crates. Not tests within the library: with its provers it takes minutes to compile.
+
+#![allow(clippy::expect_used, clippy::duplicate_mod)]
+
+#[path = "."]
+mod axiom_dropin {
+    use spillproof_circuits::axiom::dropin as system;
+
+    #[path = "axiom.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+#[path = "."]
+mod axiom_stock {
+    use spillproof_circuits::axiom::stock as system;
+
+    #[cfg(feature = "stock-prover")]
+    #[path = "axiom.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+#[path = "."]
+mod zcash_dropin {
+    use spillproof_circuits::zcash::dropin as system;
+
+    #[path = "zcash.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
+
+#[path = "."]
+mod zcash_stock {
+    use spillproof_circuits::zcash::stock as system;
+
+    #[cfg(feature = "stock-prover")]
+    #[path = "zcash.rs"]
+    mod proofs;
+    #[path = "satisfied.rs"]
+    mod satisfied;
+}
