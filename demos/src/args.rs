@@ -5,7 +5,7 @@ mod ptau;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use spillproof::budget::{ByteSize, parse_size};
 use spillproof::column::Scratch;
 use spillproof::storage::Backend;
@@ -534,8 +534,9 @@ pub enum Which {
     Oom(Oom),
 }
 
-/// A multi-scalar multiplication or, with --circuit, a whole proof with its keys.
+/// A multi-scalar multiplication or, with --circuit or --groth16, a whole proof.
 #[derive(Debug, Clone, Args)]
+#[command(group(ArgGroup::new("whole").args(["circuit", "groth16"])))]
 pub struct Oom {
     /// An MSM of 2^N points; the limit is --memory and 32 MiB for what no budget holds.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=28))]
@@ -546,8 +547,11 @@ pub struct Oom {
     /// The proof system of the circuit.
     #[arg(long, value_enum, requires = "circuit", default_value_t = System::Axiom)]
     pub system: System,
+    /// A Groth16 proof over the files of a built-in circuit; --memory is the limit on the whole process.
+    #[arg(long, conflicts_with_all = ["log_n", "circuit"])]
+    pub groth16: bool,
     /// 2^k rows of the circuit.
-    #[arg(long, requires = "circuit", default_value_t = 20, value_parser = clap::value_parser!(u32).range(8..=26))]
+    #[arg(long, requires = "whole", default_value_t = 20, value_parser = clap::value_parser!(u32).range(8..=26))]
     pub k: u32,
 }
 
@@ -588,6 +592,9 @@ mod tests {
         assert!(parse("spillproof demo oom --log-n 18 --memory 24M").is_ok());
         assert!(parse("spillproof demo oom --circuit chain --k 20 --memory 128MiB").is_ok());
         assert!(parse("spillproof demo oom --circuit chain --log-n 20").is_err());
+        assert!(parse("spillproof demo oom --groth16 --k 18 --memory 96MiB").is_ok());
+        assert!(parse("spillproof demo oom --groth16 --circuit chain").is_err());
+        assert!(parse("spillproof demo oom --k 18").is_err());
         assert!(parse("spillproof msm --log-n 4 --gpu auto --vram 2GiB").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu 0").is_ok());
         assert!(parse("spillproof msm --log-n 4 --gpu all --pinned 64MiB --write-combined").is_ok());

@@ -158,6 +158,97 @@ fn keys_are_made() {
     assert!(!dir.join("new.zkey").exists());
 }
 
+/// A ceremony: each key proves and verifies, and a key of another circuit's contributions does not.
+#[test]
+fn keys_are_contributed_to() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let circuit = files::<Bn254>(dir, "c", 6, 60);
+    let with = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).expect("a file");
+    with("c.r1cs", &circom_files::r1cs::<Bn254>(&circuit));
+    with(
+        "c.ptau",
+        &circom_files::ptau::<Bn254>(7, &Secrets::random(6), false),
+    );
+    succeeds(dir, "groth16 setup c.r1cs c.ptau 0.zkey");
+    let told = succeeds(dir, "groth16 verify-key c.r1cs c.ptau 0.zkey");
+    assert!(told.contains("INSECURE") && told.contains("verifies"), "{told}");
+    succeeds(
+        dir,
+        "groth16 contribute 0.zkey 1.zkey --name first --entropy text --memory 8MiB",
+    );
+    let told = succeeds(dir, "groth16 beacon 1.zkey 2.zkey 0a0b0c 10 --name last");
+    assert!(told.contains("contribution 2"), "{told}");
+    let verified = succeeds(
+        dir,
+        "groth16 verify-key c.r1cs c.ptau 2.zkey --memory 8MiB --json",
+    );
+    let verified: serde_json::Value = serde_json::from_str(&verified).expect("JSON");
+    let contributions = verified["result"]["contributions"].as_array().expect("a list");
+    let names: Vec<_> = contributions.iter().map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, [Some("first"), Some("last")]);
+    assert_eq!(contributions[1]["beacon"].as_str(), Some("0a0b0c"));
+    let told = succeeds(dir, "groth16 prove 2.zkey c.wtns proof.json public.json");
+    assert!(!told.contains("INSECURE"), "{told}");
+    succeeds(dir, "groth16 vkey 2.zkey vkey.json");
+    succeeds(dir, "groth16 verify vkey.json public.json proof.json");
+
+    let refused_as = |line: &str, part: &str| {
+        let reason = refused(dir, line);
+        assert!(reason.contains(part), "{line}: {reason}");
+    };
+    let other = files::<Bn254>(dir, "other", 7, 60);
+    with("other.r1cs", &circom_files::r1cs::<Bn254>(&other));
+    refused_as(
+        "groth16 verify-key other.r1cs c.ptau 2.zkey",
+        "do not follow from the circuit",
+    );
+    let mut key = read(dir, "2.zkey");
+    let at = key.len() - 20;
+    key[at] ^= 1;
+    with("changed.zkey", &key);
+    refused_as("groth16 verify-key c.r1cs c.ptau changed.zkey", "contribution");
+    refused_as("groth16 beacon 1.zkey x.zkey 0a0b0 10", "BEACON");
+    refused_as("groth16 contribute c.ptau x.zkey", "c.ptau");
+    let long = "x".repeat(65);
+    refused_as(
+        &format!("groth16 contribute 1.zkey x.zkey --name {long}"),
+        "64 characters",
+    );
+    assert!(!dir.join("x.zkey").exists());
+}
+
+/// First phases: prepared, verified, and as an SRS.
+#[test]
+fn powers_of_tau_are_prepared_and_imported() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let with = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).expect("a file");
+    let secrets = Secrets::random(8);
+    let raw = circom_files::ptau::<Bn254>(6, &secrets, false);
+    with("raw.ptau", &raw);
+    succeeds(dir, "ptau prepare raw.ptau prepared.ptau --memory 8MiB");
+    assert!(read(dir, "prepared.ptau") == circom_files::ptau::<Bn254>(6, &secrets, true));
+    for (file, bases) in [("raw", "without"), ("prepared", "with the right")] {
+        let told = succeeds(dir, &format!("ptau verify {file}.ptau --memory 8MiB"));
+        assert!(told.contains(bases), "{told}");
+    }
+    succeeds(dir, "ptau import raw.ptau --out srs -k 5 --memory 8MiB");
+    succeeds(dir, "srs verify srs");
+    let mut changed = raw;
+    let second = 12 + 12 + 44 + 12 + 64;
+    let third: [u8; 64] = *changed[second + 64..].first_chunk().expect("a point");
+    changed[second..second + 64].copy_from_slice(&third);
+    with("changed.ptau", &changed);
+    for line in ["ptau verify changed.ptau", "ptau import changed.ptau --out new"] {
+        let reason = refused(dir, line);
+        assert!(reason.contains("changed.ptau"), "{line}: {reason}");
+    }
+    let reason = refused(dir, "ptau import raw.ptau --out new -k 7");
+    assert!(reason.contains("raw.ptau"), "{reason}");
+    assert!(!dir.join("new").exists());
+}
+
 /// The built-in circuit proves on both curves, with both kinds of values.
 #[test]
 fn examples_prove() {

@@ -6,6 +6,7 @@ mod groth16;
 pub mod msm;
 mod on_gpu;
 pub mod oom;
+mod oom_groth16;
 mod oom_proof;
 pub mod plan;
 mod plan_on_gpu;
@@ -26,6 +27,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         None => demo::run(global, &demo::usual()),
         Some(Command::Demo(demo)) => match &demo.which {
             None => demo::run(global, &demo),
+            Some(Which::Oom(oom)) if oom.groth16 => oom_groth16::run(global, oom.k),
             Some(Which::Oom(oom)) => match oom.circuit {
                 None => oom::run(global, oom.log_n),
                 Some(circuit) => oom_proof::run(global, &Shape::of(oom.system, circuit, oom.k)),

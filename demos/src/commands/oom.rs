@@ -135,21 +135,26 @@ pub(super) fn child(group: &Group, program: &PathBuf, arguments: &[&str]) -> Res
 }
 
 fn point_of(ended: &Ended, what: &str) -> Result<String> {
+    succeeded(ended, what)?;
     let output: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
-    match output["result"]["point"].as_str() {
-        Some(point) if ended.status.success() => Ok(point.to_owned()),
-        _ => {
-            let killed = if ended.is_oom_killed() {
-                ", killed by the kernel"
-            } else {
-                ""
-            };
-            let peak = bytes(ended.figures.peak_bytes);
-            Err(Failure::Demonstration(format!(
-                "{what} failed ({}{killed}, peak {peak}): {}",
-                ended.status,
-                ended.stderr.trim()
-            )))
-        }
+    let point = output["result"]["point"].as_str().map(ToOwned::to_owned);
+    point.ok_or_else(|| Failure::Demonstration(format!("{what} printed no point: {}", ended.stdout.trim())))
+}
+
+/// Whether a child came to its end.
+pub(super) fn succeeded(ended: &Ended, what: &str) -> Result<()> {
+    if ended.status.success() {
+        return Ok(());
     }
+    let killed = if ended.is_oom_killed() {
+        ", killed by the kernel"
+    } else {
+        ""
+    };
+    Err(Failure::Demonstration(format!(
+        "{what} failed ({}{killed}, peak {}): {}",
+        ended.status,
+        bytes(ended.figures.peak_bytes),
+        ended.stderr.trim()
+    )))
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof_cgroup_tests::Group;
 
-use super::oom::{BESIDE_BUDGET_BYTES, child, row};
+use super::oom::{BESIDE_BUDGET_BYTES, child, row, succeeded};
 use super::srs;
 use crate::args::{Global, Shape, Statement, name_of};
 use crate::failure::Failure;
@@ -49,17 +49,7 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
         k, circuit, system, ..
     } = *shape;
     let mut run = Run::start(global);
-    let limit_bytes = global.memory.unwrap_or(LIMIT).resolve()?;
-    let Some(budget_bytes) = limit_bytes
-        .checked_sub(BESIDE_BUDGET_BYTES)
-        .filter(|bytes| *bytes > 0)
-    else {
-        return Err(Failure::Usage(format!(
-            "--memory {} leaves no budget beside the {} for code, stacks and heap: take more",
-            bytes(limit_bytes),
-            bytes(BESIDE_BUDGET_BYTES)
-        )));
-    };
+    let (limit_bytes, budget_bytes) = limit_and_budget(global)?;
     let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
     run.say(format_args!(
         "keys and a proof of {circuit:?}, 2^{k} rows, under a hard limit of {}\n(page cache counts, no swap); budget {}\n",
@@ -124,19 +114,7 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
         arguments.extend(["--dir", dir]);
     }
     let proved = child(&group, &program, &arguments)?;
-    if !proved.status.success() {
-        let killed = if proved.is_oom_killed() {
-            ", killed by the kernel"
-        } else {
-            ""
-        };
-        return Err(Failure::Demonstration(format!(
-            "the proof in a session failed ({}{killed}, peak {}): {}",
-            proved.status,
-            bytes(proved.figures.peak_bytes),
-            proved.stderr.trim()
-        )));
-    }
+    succeeded(&proved, "the proof in a session")?;
     drop(group);
     // Of the child's output, the table of phases: not the line with the file, which is removed, and not the steps.
     let table = proved
@@ -176,6 +154,19 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
     Ok(())
 }
 
+/// The limit on the whole process, and the budget that it leaves.
+pub(super) fn limit_and_budget(global: &Global) -> Result<(u64, u64)> {
+    let limit_bytes = global.memory.unwrap_or(LIMIT).resolve()?;
+    match limit_bytes.checked_sub(BESIDE_BUDGET_BYTES) {
+        Some(budget_bytes) if budget_bytes > 0 => Ok((limit_bytes, budget_bytes)),
+        _ => Err(Failure::Usage(format!(
+            "--memory {} leaves no budget beside the {} for code, stacks and heap: take more",
+            bytes(limit_bytes),
+            bytes(BESIDE_BUDGET_BYTES)
+        ))),
+    }
+}
+
 /// The prover in memory.
 struct Control {
     program: PathBuf,
@@ -204,13 +195,13 @@ impl Control {
     }
 }
 
-fn scratch_file(global: &Global, what: &str) -> PathBuf {
+pub(super) fn scratch_file(global: &Global, what: &str) -> PathBuf {
     let dir = global.dir.clone().unwrap_or_else(std::env::temp_dir);
     dir.join(format!("spillproof-{what}-{}.bin", std::process::id()))
 }
 
 /// Removes a file on drop.
-struct Removed<'a>(&'a Path);
+pub(super) struct Removed<'a>(pub &'a Path);
 
 impl Drop for Removed<'_> {
     fn drop(&mut self) {
