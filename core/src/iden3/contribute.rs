@@ -21,8 +21,8 @@ use spillproof_format::iden3::{ByteRange, FileKind, PointRange, zkey};
 use zeroize::Zeroize;
 
 use super::key::{Checked, Zkey, points_in_place};
+use super::new_file::{NewFile, each_tile, encode_all};
 use super::source::{Progress, Source};
-use super::target::{Target, each_tile, encode_all};
 use super::transcript::{Transcript, generator, random_element, random_point};
 use crate::Result;
 use crate::column::{Scratch, Workspace};
@@ -119,7 +119,7 @@ pub fn contribute<E: PairingCurve>(
             given: "zero".into(),
             remedy: "contribute again",
         })?;
-        let file = Target::new(&workspace, publish, FileKind::Zkey, zkey::SECTIONS)?;
+        let file = NewFile::new(&workspace, publish, FileKind::Zkey, zkey::SECTIONS)?;
         write::<E>(&old, file, (&points, inverse), &section, progress)?;
         Ok(made)
     })
@@ -262,7 +262,7 @@ fn contribution_of<E: PairingCurve>(
 /// All sections in snarkjs' order, with other points in the header, C and H times `factor`, and the new section of contributions.
 fn write<E: PairingCurve>(
     old: &Zkey<E>,
-    mut file: Target,
+    mut file: NewFile,
     (points, factor): (&zkey::VerifyingPoints<E::G1Config, E::G2Config>, E::Scalar),
     contributions: &[u8],
     progress: &mut dyn FnMut(Progress),
@@ -297,7 +297,7 @@ fn write<E: PairingCurve>(
 
 /// A section of points of another file, each times `factor`.
 fn write_multiples<P: Curve>(
-    file: &mut Target,
+    file: &mut NewFile,
     id: u32,
     (source, range): (&Source, &PointRange),
     factor: P::ScalarField,

@@ -11,13 +11,13 @@
 mod contribute;
 mod dictionary;
 mod key;
+mod new_file;
 mod overrun;
 mod powers;
 mod prepare;
 mod setup;
 mod source;
 mod subgroup;
-mod target;
 mod terms;
 mod transcript;
 mod verify;

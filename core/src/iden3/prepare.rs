@@ -8,9 +8,9 @@ use spillproof_format::iden3::{ByteRange, FileKind, PointRange, ptau};
 use spillproof_format::native::{point_bytes, write_point};
 use spillproof_format::{FormatError, PointFault, hex};
 
+use super::new_file::NewFile;
 use super::powers::Ptau;
 use super::source::{Progress, Source};
-use super::target::Target;
 use crate::Result;
 use crate::column::{Column, Element, Region, Scratch, Workspace};
 use crate::commit::{Srs, SrsProgress, add_lagrange_to};
@@ -39,7 +39,7 @@ pub fn prepare_ptau<E: PairingCurve>(
         let phase1 = Ptau::open(Source::open(&workspace, file, FileKind::Ptau)?)?;
         check_curve::<E>(file, phase1.header.curve)?;
         let power = phase1.header.power;
-        let mut target = Target::new(&workspace, publish, FileKind::Ptau, SECTIONS)?;
+        let mut new = NewFile::new(&workspace, publish, FileKind::Ptau, SECTIONS)?;
         let mut bytes = Vec::new();
         // As snarkjs has it: of this file, whatever file it was cut from.
         let header = ptau::Header {
@@ -47,7 +47,7 @@ pub fn prepare_ptau<E: PairingCurve>(
             ..phase1.header
         };
         header.encode(&mut bytes);
-        target.section(ptau::HEADER, &bytes)?;
+        new.section(ptau::HEADER, &bytes)?;
         let layout = &phase1.layout;
         for (id, range) in [
             (ptau::TAU_G1, layout.tau_g1.byte_range()),
@@ -57,18 +57,18 @@ pub fn prepare_ptau<E: PairingCurve>(
             (ptau::BETA_G2, layout.beta_g2.byte_range()),
             (ptau::CONTRIBUTIONS, phase1.contributions()?),
         ] {
-            target.copy(id, (&phase1.source, range), progress)?;
+            new.copy(id, (&phase1.source, range), progress)?;
         }
         let mut bases = Bases {
             phase1: &phase1,
-            target: &mut target,
+            file: &mut new,
             progress,
         };
         bases.write::<E::G1Config>(ptau::LAGRANGE_G1, &layout.tau_g1, power + 1)?;
         bases.write::<E::G2Config>(ptau::LAGRANGE_G2, &layout.tau_g2, power)?;
         bases.write::<E::G1Config>(ptau::ALPHA_LAGRANGE_G1, &layout.alpha_tau_g1, power)?;
         bases.write::<E::G1Config>(ptau::BETA_LAGRANGE_G1, &layout.beta_tau_g1, power)?;
-        target.finish()?;
+        new.finish()?;
         Ok(power)
     })
 }
@@ -100,7 +100,7 @@ impl Ptau {
 /// Sections of Lagrange bases.
 struct Bases<'a> {
     phase1: &'a Ptau,
-    target: &'a mut Target,
+    file: &'a mut NewFile,
     progress: &'a mut (dyn FnMut(Progress) + Send),
 }
 
@@ -113,7 +113,7 @@ impl Bases<'_> {
         log_max: u32,
     ) -> Result<()> {
         let total = (2u64 << log_max) - 1;
-        self.target.begin(id, total * point_bytes::<P>() as u64)?;
+        self.file.begin(id, total * point_bytes::<P>() as u64)?;
         let mut before = 0;
         for log_n in 0..=log_max {
             let domain = Domain::<P::ScalarField>::of_smallest_non_residue(log_n)?;
@@ -125,7 +125,7 @@ impl Bases<'_> {
                 });
             };
             let basis: Column<Point<P>> = self.phase1.lagrange::<P>(powers, log_n, &domain, &mut progress)?;
-            self.target.push_elements(&basis, (0, basis.len()), &mut |_| ())?;
+            self.file.push_elements(&basis, (0, basis.len()), &mut |_| ())?;
             before += 1 << log_n;
         }
         Ok(())

@@ -9,9 +9,9 @@ use spillproof_format::Element;
 use spillproof_format::iden3::contributions::HASH_BYTES;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, zkey};
 
+use super::new_file::{NewFile, each_tile};
 use super::powers::Phase1;
 use super::source::{Progress, Source};
-use super::target::{Target, each_tile};
 use super::terms::Circuit;
 use super::transcript::Transcript;
 use crate::Result;
@@ -177,7 +177,7 @@ impl<E: PairingCurve> InitialKey<E> {
         let header = zkey::Header::new(signals, public, log_domain, &self.verifying);
         let header = header.map_err(|error| self.circuit.refuse(error))?;
         let workspace = self.h.workspace();
-        let mut file = Target::new(workspace, publish, FileKind::Zkey, zkey::SECTIONS)?;
+        let mut file = NewFile::new(workspace, publish, FileKind::Zkey, zkey::SECTIONS)?;
         file.section(zkey::PROTOCOL, &zkey::GROTH16.to_le_bytes())?;
         let mut bytes = Vec::new();
         header.encode(&mut bytes);
@@ -203,7 +203,7 @@ impl<E: PairingCurve> InitialKey<E> {
 
 /// A section of `len` points of a column, from `start` on.
 fn write_points<P: Curve>(
-    file: &mut Target,
+    file: &mut NewFile,
     id: u32,
     column: &Column<Point<P>>,
     (start, len): (u64, u64),
@@ -220,7 +220,7 @@ fn write_points<P: Curve>(
 }
 
 /// The entries of A and B.
-fn write_coefficients<F: KernelField>(file: &mut Target, terms: &Constraints<F>, count: u64) -> Result<()> {
+fn write_coefficients<F: KernelField>(file: &mut NewFile, terms: &Constraints<F>, count: u64) -> Result<()> {
     let budget = &terms.values().workspace().budget;
     let mut values = budget.vec(
         terms.values().len() as usize,

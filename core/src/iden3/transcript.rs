@@ -10,7 +10,7 @@ use spillproof_format::Element;
 use spillproof_format::iden3::contributions::HASH_BYTES;
 use spillproof_format::native::NativeField;
 
-use super::target::{each_tile, encode_all};
+use super::new_file::{each_tile, encode_all};
 use crate::Result;
 use crate::column::Column;
 use crate::kernels::curve::{Coordinates, Curve, Point};

@@ -15,9 +15,9 @@ const JOB_ELEMENTS: usize = 256;
 const SHARE: u64 = 16;
 
 /// A file that gets its name when it is whole.
-pub(super) struct Target(Append);
+pub(super) struct NewFile(Append);
 
-impl Target {
+impl NewFile {
     /// A file of a kind that will have so many sections.
     ///
     /// # Errors
