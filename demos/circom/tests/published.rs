@@ -25,7 +25,7 @@ struct Published {
 impl Published {
     fn snarkjs(&self, arguments: &[&Path]) -> String {
         let output = Command::new("node")
-            .arg(self.packages.join(".bin/snarkjs"))
+            .arg(self.packages.join("snarkjs/build/cli.cjs"))
             .args(arguments)
             .output()
             .expect("node runs snarkjs");
