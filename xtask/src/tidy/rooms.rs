@@ -46,7 +46,9 @@ const ROOMS: &[Room] = &[
     ),
     (
         "iden3",
-        &["budget", "storage", "column", "kernels", "stream", "groth16"],
+        &[
+            "budget", "storage", "column", "kernels", "stream", "commit", "groth16",
+        ],
     ),
 ];
 
