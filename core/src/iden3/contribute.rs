@@ -25,6 +25,7 @@ use super::new_file::{NewFile, each_tile, encode_all};
 use super::source::{Progress, Source};
 use super::transcript::{Transcript, generator, random_element, random_point};
 use crate::Result;
+use crate::budget::Lease;
 use crate::column::{Scratch, Workspace};
 use crate::error::Invalid;
 use crate::groth16::PairingCurve;
@@ -43,6 +44,32 @@ const ITERATIONS_PER_CALL: u64 = 1 << 18;
 pub(super) type ContributionOf<E> = Contribution<<E as Pairing>::G1Affine, <E as Pairing>::G2Affine>;
 /// All of them.
 pub(super) type ContributionsOf<E> = Contributions<<E as Pairing>::G1Affine, <E as Pairing>::G2Affine>;
+
+/// A key's section of contributions.
+pub(super) struct Section<E: PairingCurve> {
+    pub range: ByteRange,
+    pub bytes: Vec<u8>,
+    pub contributions: ContributionsOf<E>,
+    _lease: Lease,
+}
+
+impl<E: PairingCurve> Section<E> {
+    /// # Errors
+    /// [`crate::Error::Format`] for contributions that are none; [`crate::Error::Io`], [`crate::Error::OverBudget`].
+    pub fn read(key: &Zkey<E>) -> Result<Self> {
+        let refuse = |error| key.source.refuse(error);
+        let range = contributions::range(&key.source.sections).map_err(refuse)?;
+        // The bytes, and the points that they are.
+        let lease = (key.source.workspace.budget).lease(3 * range.bytes, "contributions")?;
+        let bytes = key.source.small(range)?;
+        Ok(Self {
+            contributions: ContributionsOf::<E>::parse(range, &bytes).map_err(refuse)?,
+            range,
+            bytes,
+            _lease: lease,
+        })
+    }
+}
 
 /// The origin of a contribution's secret.
 #[derive(Clone, Debug)]
@@ -86,16 +113,12 @@ pub fn contribute<E: PairingCurve>(
     let publish = workspace.storage.publish(target)?;
     workspace.run(|| {
         let old = Zkey::<E>::open(&workspace, key)?;
-        let range = contributions::range(&old.source.sections).map_err(|error| old.source.refuse(error))?;
-        // The bytes, and the points that they are.
-        let _lease = workspace.budget.lease(3 * range.bytes, "contributions")?;
-        let section = old.source.small(range)?;
-        let before =
-            ContributionsOf::<E>::parse(range, &section).map_err(|error| old.source.refuse(error))?;
+        let mut section = Section::<E>::read(&old)?;
+        let before = &section.contributions;
         let mut random = origin.generator(progress)?;
         let mut secret: E::Scalar = random_element(&mut random);
         let contribution = contribution_of::<E>(
-            &before,
+            before,
             &old.points.delta1.into(),
             (name, origin),
             (secret, &mut random),
@@ -105,10 +128,9 @@ pub fn contribute<E: PairingCurve>(
             circuit_hash: before.circuit_hash,
             hash: hash_of::<E>(&contribution),
         };
-        let mut section = section;
         let count = (made.number as u32).to_le_bytes();
-        section[HASH_BYTES..contributions::PREFIX_BYTES].copy_from_slice(&count);
-        contribution.encode(&mut section);
+        section.bytes[HASH_BYTES..contributions::PREFIX_BYTES].copy_from_slice(&count);
+        contribution.encode(&mut section.bytes);
         let mut points = old.points;
         points.delta1 = contribution.delta_after;
         points.delta2 = (points.delta2 * secret).into_affine();
@@ -120,7 +142,7 @@ pub fn contribute<E: PairingCurve>(
             remedy: "contribute again",
         })?;
         let file = NewFile::new(&workspace, publish, FileKind::Zkey, zkey::SECTIONS)?;
-        write::<E>(&old, file, (&points, inverse), &section, progress)?;
+        write::<E>(&old, file, (&points, inverse), &section.bytes, progress)?;
         Ok(made)
     })
 }
@@ -200,7 +222,7 @@ pub(super) fn generator_of_beacon(
 }
 
 /// The circuit's hash, and that of all contributions.
-pub(super) fn transcript_of<E: PairingCurve>(before: &ContributionsOf<E>) -> Transcript {
+fn transcript_of<E: PairingCurve>(before: &ContributionsOf<E>) -> Transcript {
     let mut transcript = Transcript::new();
     transcript.bytes(&before.circuit_hash);
     for (_, contribution) in &before.list {

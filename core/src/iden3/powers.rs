@@ -9,6 +9,7 @@ use spillproof_format::{Curve as CurveId, FormatError};
 use super::key::{Checked, points_in_place};
 use super::overrun::difference;
 use super::source::{Progress, Source};
+use super::subgroup;
 use crate::column::{Column, Draft, Element, Placement, Region, Writer};
 use crate::groth16::{Domain, G1Point, PairingCurve, Powers, coset_lagrange, lagrange};
 use crate::kernels::curve::{Curve, Point};
@@ -53,6 +54,13 @@ impl Ptau {
         let first = Region::Span { start: 0, len: 1 };
         self.part::<P>(range, 0, 1).read(first, &mut out)?;
         Ok(out[0].to_affine::<P>())
+    }
+
+    /// That the points of an array are in the subgroup of prime order.
+    pub fn check_subgroup<P: Curve>(&self, range: &PointRange) -> Result<()> {
+        let points = self.part::<P>(range, 0, range.count);
+        let offset = |index| range.point_offset(index);
+        subgroup::check::<P>(&self.source, &points, (range.what, offset))
     }
 
     /// The Lagrange basis of `2^log_n` points, from the first powers of an array.

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use ark_bn254::{Bn254, g1, g2};
-use ark_ec::short_weierstrass::Affine;
 use spillproof_format::iden3::{ByteRange, FileKind, PointRange, ptau};
-use spillproof_format::native::{point_bytes, write_point};
-use spillproof_format::{FormatError, PointFault, hex};
+use spillproof_format::native::point_bytes;
 
 use super::new_file::NewFile;
 use super::powers::Ptau;
@@ -74,23 +72,6 @@ pub fn prepare_ptau<E: PairingCurve>(
 }
 
 impl Ptau {
-    /// Refuses the first points of an array if one is not in the subgroup of prime order.
-    fn check_in_subgroup<P: Curve>(&self, range: &PointRange, points: &[Affine<P>]) -> Result<()> {
-        let is_outside = |point: &Affine<P>| !point.is_in_correct_subgroup_assuming_on_curve();
-        let Some(index) = points.iter().position(is_outside) else {
-            return Ok(());
-        };
-        let mut value = vec![0; point_bytes::<P>()];
-        write_point(&points[index], &mut value);
-        Err(self.source.refuse(FormatError::Point {
-            what: range.what,
-            index: index as u64,
-            offset: range.point_offset(index as u64),
-            fault: PointFault::NotInSubgroup,
-            value: hex(&value),
-        }))
-    }
-
     fn contributions(&self) -> Result<ByteRange> {
         let range = self.source.sections.range(ptau::CONTRIBUTIONS);
         range.map_err(|error| self.source.refuse(error))
@@ -164,7 +145,10 @@ pub fn import_ptau(
             .part::<g2::Config>(&layout.tau_g2, 0, 2)
             .read(Region::Span { start: 0, len: 2 }, &mut pair)?;
         let pair = pair.map(|point| point.to_affine::<g2::Config>());
-        phase1.check_in_subgroup(&layout.tau_g2, &pair)?;
+        phase1.check_subgroup::<g2::Config>(&PointRange {
+            count: 2,
+            ..layout.tau_g2
+        })?;
         let srs = Srs::from_columns(k, Some(powers), None, pair)?;
         add_lagrange_to(&workspace, (file, srs), target, k, progress)
     })

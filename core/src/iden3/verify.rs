@@ -12,9 +12,9 @@ use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::Zero;
 use spillproof_format::FormatError;
 use spillproof_format::iden3::PointRange;
-use spillproof_format::iden3::contributions::{self, Beacon, HASH_BYTES};
+use spillproof_format::iden3::contributions::{Beacon, HASH_BYTES};
 
-use super::contribute::{ContributionOf, ContributionsOf, generator_of_beacon, hash_into, hash_of};
+use super::contribute::{ContributionOf, ContributionsOf, Section, generator_of_beacon, hash_into, hash_of};
 use super::key::{Checked, Zkey, points_in_place};
 use super::setup::InitialKey;
 use super::source::Progress;
@@ -63,16 +63,12 @@ pub fn verify_zkey<E: PairingCurve>(
     let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
     workspace.run(|| {
         let zkey = Zkey::<E>::open(&workspace, key)?;
-        let range = contributions::range(&zkey.source.sections).map_err(|error| zkey.source.refuse(error))?;
-        // The bytes, and the points that they are.
-        let _lease = workspace.budget.lease(3 * range.bytes, "contributions")?;
-        let section = zkey.source.small(range)?;
-        let section =
-            ContributionsOf::<E>::parse(range, &section).map_err(|error| zkey.source.refuse(error))?;
-        let chain = Chain {
-            zkey: &zkey,
-            section: &section,
-        };
+        let Section {
+            range,
+            contributions: section,
+            ..
+        } = &Section::<E>::read(&zkey)?;
+        let chain = Chain { zkey: &zkey, section };
         chain.check(progress)?;
         let initial = InitialKey::<E>::new(&workspace, [r1cs, ptau], progress)?;
         let check = Check {
@@ -84,12 +80,12 @@ pub fn verify_zkey<E: PairingCurve>(
         check.divided_parts()?;
         let circuit_hash = initial.circuit_hash()?;
         if circuit_hash != section.circuit_hash {
-            return Err(check.not_derived("the hash of the circuit", range.offset));
+            return Err(check.not_derived("the bytes of the circuit's hash", range.offset));
         }
-        let contributors = section.list.into_iter().map(|(_, contribution)| Contributor {
-            hash: hash_of::<E>(&contribution),
-            name: contribution.name,
-            beacon: contribution.beacon,
+        let contributors = section.list.iter().map(|(_, contribution)| Contributor {
+            hash: hash_of::<E>(contribution),
+            name: contribution.name.clone(),
+            beacon: contribution.beacon.clone(),
         });
         Ok(VerifiedKey {
             shape: initial.shape(),
@@ -174,7 +170,14 @@ fn beacon_fault<E: PairingCurve>(
     beacon: &Beacon,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Option<&'static str>> {
-    let mut random = generator_of_beacon(&beacon.value, beacon.iterations_log, progress)?;
+    let mut random = match generator_of_beacon(&beacon.value, beacon.iterations_log, progress) {
+        Err(crate::Error::Invalid(_)) => {
+            return Ok(Some(
+                "its beacon has a length or a number of iterations that no beacon has",
+            ));
+        }
+        random => random?,
+    };
     let secret: E::Scalar = random_element(&mut random);
     let s = random_point::<E::G1Config>(&mut random);
     let sx = (s * secret).into_affine();

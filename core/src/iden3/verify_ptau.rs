@@ -13,7 +13,6 @@ use spillproof_format::{Curve as CurveId, FormatError};
 
 use super::powers::Ptau;
 use super::source::{Progress, Source};
-use super::subgroup;
 use super::verify::is_same_ratio;
 use super::weights::Weights;
 use crate::column::{Column, Scratch, Workspace};
@@ -93,11 +92,11 @@ impl Check<'_> {
         };
         for range in [&layout.tau_g1, &layout.alpha_tau_g1, &layout.beta_tau_g1] {
             tell(range.what);
-            self.in_subgroup::<E::G1Config>(range)?;
+            self.phase1.check_subgroup::<E::G1Config>(range)?;
         }
         for range in [&layout.tau_g2, &layout.beta_g2] {
             tell(range.what);
-            self.in_subgroup::<E::G2Config>(range)?;
+            self.phase1.check_subgroup::<E::G2Config>(range)?;
         }
         let [one_g1, tau_g1] = self.first_two::<E::G1Config>(&layout.tau_g1)?;
         let [one_g2, tau_g2] = self.first_two::<E::G2Config>(&layout.tau_g2)?;
@@ -129,12 +128,6 @@ impl Check<'_> {
             return Err(self.inconsistent(layout.tau_g2.what));
         }
         Ok(())
-    }
-
-    fn in_subgroup<P: Curve>(&self, range: &PointRange) -> Result<()> {
-        let points = self.phase1.part::<P>(range, 0, range.count);
-        let offset = |index| range.point_offset(index);
-        subgroup::check::<P>(&self.phase1.source, &points, (range.what, offset))
     }
 
     fn first_two<P: Curve>(&self, range: &PointRange) -> Result<[Affine<P>; 2]> {
@@ -178,14 +171,21 @@ impl Check<'_> {
     ) -> Result<()> {
         let source = &self.phase1.source;
         let _step = step!(source.workspace, "sums of bases");
-        self.in_subgroup::<P>(bases)?;
+        self.phase1.check_subgroup::<P>(bases)?;
         for log_n in 0..=log_max {
             let basis = ptau::basis(bases, log_n).map_err(|error| source.refuse(error))?;
             let domain = Domain::<P::ScalarField>::of_smallest_non_residue(log_n)?;
             let challenge = Challenge::random(log_n, domain.omega);
             let n = 1 << log_n;
-            let of_basis = InLagrange(&challenge, n);
-            let of_powers = InPowers(&challenge, n);
+            let of_basis = ChallengeWeights {
+                challenge: &challenge,
+                count: n,
+                weights: Challenge::lagrange,
+            };
+            let of_powers = ChallengeWeights {
+                weights: Challenge::monomial,
+                ..of_basis
+            };
             let basis = sum::<P>(&self.phase1.part::<P>(&basis, 0, n as u64), &of_basis)?;
             let powers = sum::<P>(&self.phase1.part::<P>(powers, 0, n as u64), &of_powers)?;
             if basis != powers {
@@ -209,28 +209,19 @@ fn sum<P: Curve>(
     Ok(sums.first().copied().unwrap_or_default().into_affine())
 }
 
-/// A challenge's weights of powers.
-struct InPowers<'a, F>(&'a Challenge<F>, usize);
-
-impl<F: KernelField> ForeignScalars<F> for InPowers<'_, F> {
-    fn count(&self) -> usize {
-        self.1
-    }
-
-    fn fill(&self, start: usize, out: &mut [F]) {
-        self.0.monomial(start as u64, out);
-    }
+/// The weights of a challenge, for powers ([`Challenge::monomial`]) or for Lagrange points ([`Challenge::lagrange`]).
+struct ChallengeWeights<'a, F> {
+    challenge: &'a Challenge<F>,
+    count: usize,
+    weights: fn(&Challenge<F>, u64, &mut [F]),
 }
 
-/// A challenge's weights of Lagrange points.
-struct InLagrange<'a, F>(&'a Challenge<F>, usize);
-
-impl<F: KernelField> ForeignScalars<F> for InLagrange<'_, F> {
+impl<F: KernelField> ForeignScalars<F> for ChallengeWeights<'_, F> {
     fn count(&self) -> usize {
-        self.1
+        self.count
     }
 
     fn fill(&self, start: usize, out: &mut [F]) {
-        self.0.lagrange(start as u64, out);
+        (self.weights)(self.challenge, start as u64, out);
     }
 }

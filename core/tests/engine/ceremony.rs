@@ -16,7 +16,7 @@ use crate::groth16::blinding;
 use crate::r1cs::{Circuit, Secrets, Values};
 
 const MIB: u64 = 1 << 20;
-/// The beacon of every test, and the digest of the key that snarkjs 0.7.6 makes with it (`zkey new`, `zkey beacon`).
+/// The beacon of every test.
 const BEACON: [u8; 4] = [1, 2, 3, 4];
 
 struct Ceremony<E: PairingCurve> {
