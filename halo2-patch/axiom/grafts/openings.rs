@@ -16,8 +16,9 @@ pub fn graft(tree: &mut Tree) {
             "0ac4cd82e5225404",
         ),
     ] {
+        let ours = scheme.to_uppercase();
         let ask = format!(
-            "let ours = crate::spillproof::openings::{scheme}::open;
+            "let ours = crate::spillproof::openings::{ours};
         if crate::spillproof::openings::create_proof(&self.params.g, transcript, queries.clone(), ours)? {{
             return Ok(());
         }}"

@@ -7,9 +7,9 @@ use spillproof::column::{Column, Draft, Element, MappedColumn, Placement, Plain,
 use spillproof::commit::{
     HALO2_ROOT_OF_UNITY, SRS_FRAME_BYTES, generate_scratch, lagrange_from_monomial, omega,
 };
-use spillproof::kernels::curve::normalize;
-use spillproof::stream::{Scalars, msm};
+use spillproof::stream::Scalars;
 
+use crate::compiled::sums;
 use crate::curve::{Config, Point, Scalar};
 use crate::error::Result;
 use crate::once::once;
@@ -129,12 +129,7 @@ impl<C: Element + Plain> StoredBasis<C> {
     /// # Errors
     /// If a column can't be read, or the budget has no room.
     pub fn sums(&self, scalars: &[Scalars<'_, Scalar>]) -> Result<Vec<Point>> {
-        // Normalised on the session's threads, too: it is done in parallel.
-        let sums = self.column.workspace().run(|| {
-            let sums = msm::<Config>(&self.column.cast()?, scalars)?;
-            Ok(normalize::<Config>(&sums))
-        });
-        Ok(sums?)
+        Ok(sums::<Config>(&self.column.cast()?, scalars)?)
     }
 }
 

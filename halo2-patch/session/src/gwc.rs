@@ -18,7 +18,7 @@ use crate::protocol::Transcript;
 ///
 /// # Errors
 /// For two queries of one polynomial at one point; the engine's, and the transcript's.
-pub fn open<C: Curve>(
+pub(crate) fn open<C: Curve>(
     workspace: &Workspace,
     bases: &Column<PointOf<C>>,
     opening: &Opening<'_, ScalarOf<C>>,

@@ -37,7 +37,7 @@ impl<F: KernelField> dyn Values<F> + '_ {
 ///
 /// # Errors
 /// Where the disk or the budget has no room.
-pub fn padded_column<F: KernelField>(
+pub(crate) fn padded_column<F: KernelField>(
     workspace: &Workspace,
     rows: u64,
     values: &dyn Values<F>,

@@ -33,7 +33,7 @@ const SUMMED_TOGETHER: usize = 32;
 ///
 /// # Errors
 /// For two queries of one polynomial at one point, or none at all; the engine's, and the transcript's.
-pub fn open<C: Curve>(
+pub(crate) fn open<C: Curve>(
     params: &Params<C>,
     opening: &Opening<'_, ScalarOf<C>>,
     transcript: &mut dyn Transcript<C>,
@@ -117,7 +117,7 @@ pub fn open<C: Curve>(
 ///
 /// # Errors
 /// As [`Params::open`].
-pub fn open_one<C: Curve>(
+pub(crate) fn open_one<C: Curve>(
     params: &Params<C>,
     polynomial: &Column<ScalarOf<C>>,
     blind: ScalarOf<C>,

@@ -24,6 +24,10 @@ use crate::selectors::{SelectorBits, SelectorWriter, activations};
 /// Sigma columns that are on disk at a time while they are committed to.
 const SIGMAS_TOGETHER: usize = 8;
 
+/// Says for each column that takes the place of selectors what each of them adds to it. It gets the rows of [`activations`], with the pairs that
+/// meet if selectors are to be compressed.
+pub type Replacements<'r, F = Scalar> = dyn FnMut(Vec<Vec<bool>>) -> Vec<Vec<F>> + 'r;
+
 /// What a circuit assigns for its keys.
 pub struct Assembly<F: Element = Scalar> {
     /// Cells of fixed columns.
@@ -40,7 +44,7 @@ impl<F: KernelField> Assembly<F> {
     ///
     /// # Errors
     /// The engine's.
-    pub fn new(
+    pub(crate) fn new(
         workspace: &Workspace,
         rows: u64,
         fixed_columns: usize,
@@ -64,19 +68,17 @@ impl<F: KernelField> Assembly<F> {
         self.permuted.iter().position(|permuted| *permuted == column)
     }
 
-    /// Makes the fixed columns. `columns_of` says for each column that takes the place of selectors what each of them adds to it; it
-    /// gets the rows of [`activations`], with the pairs that meet if selectors are to be compressed. Those of compressed ones are
-    /// kept.
+    /// Makes the fixed columns. Selectors that are compressed are kept.
     ///
     /// # Errors
     /// The engine's.
-    pub fn finish<'s>(
+    pub(crate) fn finish<'s>(
         self,
         workspace: &'s Workspace,
         domain: Domain<F>,
         blinding_factors: usize,
         compress_selectors: bool,
-        columns_of: impl FnOnce(Vec<Vec<bool>>) -> Vec<Vec<F>>,
+        columns_of: &mut Replacements<'_, F>,
     ) -> Result<(Keygen<'s, F>, Option<SelectorBits>)> {
         let Self {
             fixed,
@@ -165,7 +167,7 @@ impl<F: KernelField> Keygen<'_, F> {
     ///
     /// # Errors
     /// The engine's.
-    pub fn verifying_key<P>(mut self, commit: &mut Commit<'_, F, P>) -> Result<KeyCommitments<P>> {
+    pub(crate) fn verifying_key<P>(mut self, commit: &mut Commit<'_, F, P>) -> Result<KeyCommitments<P>> {
         let mut sigmas = Vec::with_capacity(self.copies.columns());
         {
             let _step = step!(self.workspace, "sigma");
@@ -182,7 +184,7 @@ impl<F: KernelField> Keygen<'_, F> {
     ///
     /// # Errors
     /// The engine's.
-    pub fn proving_key<P>(
+    pub(crate) fn proving_key<P>(
         mut self,
         mut commit: Option<&mut Commit<'_, F, P>>,
     ) -> Result<(ProvingColumns<F>, Option<KeyCommitments<P>>)> {

@@ -21,21 +21,23 @@
 //!   values.rs     values of a polynomial on disk, as values of another library
 //!   plan.rs       what keys and a proof will take
 //!   curve.rs      the curve
+//!   compiled.rs   the curves that all of it is compiled for
 //! ```
 //!
-//! All of it is over any curve that the kernels take, and nothing is generic over a circuit, a scheme or a transcript: a drop-in compiles it
-//! once for each of its curves.
+//! All of it is over any curve that the kernels take, and nothing is generic over a circuit, a scheme or a transcript: it is compiled here,
+//! once for each curve, and a drop-in calls it by [`ProverCurve`].
 //!
 //! Architecture invariant: no type of a halo2, and of no crate that one of them brings along.
 
 mod bases;
 mod circuit;
+mod compiled;
 pub mod curve;
 mod domain;
 mod error;
-pub mod gwc;
+mod gwc;
 mod input;
-pub mod ipa;
+mod ipa;
 pub mod keygen;
 mod lower;
 mod numerator;
@@ -47,20 +49,21 @@ mod protocol;
 mod prover;
 mod rounds;
 pub mod selectors;
-pub mod shplonk;
+mod shplonk;
 mod values;
 mod witness;
 
 pub use bases::StoredBasis;
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
+pub use compiled::{Basis, ProverCurve, ProverField};
 pub use curve::{Point, Scalar};
 pub use domain::{Domain, FieldConstants};
 pub use error::{Error, Result};
-pub use input::{Values, padded_column};
+pub use input::Values;
 pub use once::once;
 pub use openings::{Opening, Query};
 pub use protocol::{Blinded, Protocol, Randomness, Transcript};
 pub use prover::{Committed, KeyColumns, Prover};
 pub use rounds::{Rounds, statement};
 pub use values::{StoredValues, spill};
-pub use witness::{AdviceCells, AdviceSource, InstanceColumns, Witness, instance_columns};
+pub use witness::{AdviceCells, AdviceSource, InstanceColumns, LimbCell, Witness};

@@ -18,17 +18,18 @@ use spillproof::stream::{Scalars, msm};
 use spillproof::tier::{self, Input, RowSource};
 
 use crate::circuit::ConstraintSystem;
+use crate::compiled::{ProverCurve, ProverField};
 use crate::curve::{PointOf, Scalar, ScalarOf};
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::input::Values;
-use crate::keygen::{Assembly, Keygen};
+use crate::keygen::Keygen;
 use crate::numerator::{Challenges, circuits_together, numerator};
 use crate::openings::Opening;
 use crate::protocol::{Blinded, Protocol, Randomness, Transcript};
 use crate::prover::{Committed, Prover};
 use crate::rounds::Rounds;
-use crate::witness::{AdviceCells, Witness, instance_columns};
+use crate::witness::{AdviceCells, Witness};
 use crate::{gwc, ipa, shplonk};
 
 /// The multi-opening argument.
@@ -59,13 +60,13 @@ pub struct Shape<F = Scalar> {
     pub keeps_rounds: bool,
 }
 
-impl<F: KernelField> Shape<F> {
+impl<F: ProverField> Shape<F> {
     /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet. An advice
     /// cell is a `T`, the parameters are points of `C`.
     ///
     /// # Errors
     /// [`BudgetTooSmall`](spillproof::Error::BudgetTooSmall) with the smallest budget that works.
-    pub fn plan<C: Curve<ScalarField = F>, T: Cell>(
+    pub fn plan<C: ProverCurve<ScalarField = F>, T: Cell>(
         &self,
         budget_bytes: u64,
         threads: usize,
@@ -75,7 +76,7 @@ impl<F: KernelField> Shape<F> {
     }
 
     /// Keys and a proof in a dry workspace, for [`rehearse`](spillproof::plan::rehearse).
-    pub fn dry_run<C: Curve<ScalarField = F>, T: Cell>(
+    pub fn dry_run<C: ProverCurve<ScalarField = F>, T: Cell>(
         &self,
     ) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {
         |workspace| match self.run::<C, T>(workspace) {
@@ -87,19 +88,19 @@ impl<F: KernelField> Shape<F> {
     }
 
     /// Keys and a proof in a dry workspace.
-    fn run<C: Curve<ScalarField = F>, T: Cell>(&self, workspace: &Workspace) -> Result<()> {
+    fn run<C: ProverCurve<ScalarField = F>, T: Cell>(&self, workspace: &Workspace) -> Result<()> {
         self.domain.check()?;
         let mut protocol = DryProtocol::<C>::new(workspace, self)?;
         workspace.phase(Phase::VerifyingKey);
-        self.keygen(workspace)?
-            .verifying_key(&mut |columns| protocol.committed(columns))?;
+        let keygen = self.keygen(workspace)?;
+        C::verifying_key(keygen, &mut |columns| protocol.committed(columns))?;
         workspace.phase(Phase::ProvingKey);
-        let (key, _) = self.keygen(workspace)?.proving_key::<PointOf<C>>(None)?;
+        let (key, _) = C::proving_key(self.keygen(workspace)?, None)?;
         workspace.phase(Phase::Proof);
         let (cs, domain) = (&self.cs, &self.domain);
         let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values<_>>);
         let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
-        let instances = instance_columns(workspace, domain, &public)?;
+        let instances = F::instance_columns(workspace, domain, &public)?;
         let mut rounds = Rounds::dry(&mut protocol, self.keeps_rounds);
         let mut challenges = vec![None; cs.challenge_phases.len()];
         let mut advice = Vec::with_capacity(self.circuits);
@@ -108,9 +109,9 @@ impl<F: KernelField> Shape<F> {
             let _step = step!(workspace, "synthesize");
             let mut cells = AdviceCells::<T, _>::new(workspace, cs, domain, |_| Default::default())?;
             let mut witness = Witness::new(workspace, cs, domain, public, instance);
-            witness.absorb_instances(&mut rounds)?;
+            C::absorb_instances(&witness, &mut rounds)?;
             while witness.phase() < cs.phases() {
-                witness.commit_phase(&mut cells, &mut challenges, &mut rounds)?;
+                C::commit_phase(&mut witness, &mut cells, &mut challenges, &mut rounds)?;
             }
             advice.push(witness.into_columns());
         }
@@ -124,7 +125,8 @@ impl<F: KernelField> Shape<F> {
             key: &key,
             rounds: &mut rounds,
         };
-        prover.prove(circuits.collect(), challenges.into_iter().flatten().collect())
+        let challenges = challenges.into_iter().flatten().collect();
+        C::prove(prover, circuits.collect(), challenges)
     }
 
     fn keygen<'s>(&self, workspace: &'s Workspace) -> Result<Keygen<'s, F>> {
@@ -133,7 +135,7 @@ impl<F: KernelField> Shape<F> {
         let assembly = {
             let _step = step!(workspace, "synthesize");
             let permuted = cs.permuted.clone();
-            Assembly::new(
+            F::assembly(
                 workspace,
                 self.domain.rows(),
                 fixed_columns,
@@ -141,12 +143,20 @@ impl<F: KernelField> Shape<F> {
                 permuted,
             )?
         };
-        let one_each = |activations: Vec<Vec<bool>>| {
+        let mut one_each = |activations: Vec<Vec<bool>>| {
             let value = |is_on: &bool| F::from(u64::from(*is_on));
             let columns = activations.iter().map(|rows| rows.iter().map(value).collect());
             columns.collect()
         };
-        let made = assembly.finish(workspace, self.domain, cs.blinding_factors, false, one_each);
+        let (domain, blinding_factors) = (self.domain, cs.blinding_factors);
+        let made = F::finish(
+            assembly,
+            workspace,
+            domain,
+            blinding_factors,
+            false,
+            &mut one_each,
+        );
         made.map(|(keygen, _)| keygen)
     }
 

@@ -111,7 +111,7 @@ impl<C: Curve> Prover<'_, '_, C> {
     ///
     /// # Errors
     /// The engine's, and the protocol's.
-    pub fn prove(
+    pub(crate) fn prove(
         mut self,
         circuits: Vec<Committed<ScalarOf<C>>>,
         challenges: Vec<ScalarOf<C>>,

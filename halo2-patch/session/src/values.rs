@@ -175,20 +175,31 @@ pub fn spill<F>(
 ) -> Result<Column<Scalar>> {
     /// Values that are converted at a time.
     const TILE: usize = 512;
-    let mut fed = Ok(());
-    let spilled = workspace.run_here(|| {
-        let mut writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto)?;
-        let mut tile = Vec::with_capacity(TILE);
-        fed = feed(&mut |values| {
+    let mut tile = Vec::with_capacity(TILE);
+    write(workspace, len, &mut |push| {
+        feed(&mut |values| {
             for values in values.chunks(TILE) {
                 tile.clear();
                 tile.extend(values.iter().map(convert));
-                writer.push(&tile).map_err(io::Error::other)?;
+                push(&tile)?;
             }
             Ok(())
-        });
+        })
+    })
+}
+
+/// [`spill`] of our own values: generic over nothing, so compiled in this crate.
+fn write(
+    workspace: &Workspace,
+    len: usize,
+    feed: &mut dyn FnMut(&mut Take<'_, Scalar>) -> io::Result<()>,
+) -> Result<Column<Scalar>> {
+    let mut fed = Ok(());
+    let written = workspace.run_here(|| {
+        let mut writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto)?;
+        fed = feed(&mut |values| writer.push(values).map_err(io::Error::other));
         writer.finish()
     });
     fed?;
-    Ok(spilled?)
+    Ok(written?)
 }

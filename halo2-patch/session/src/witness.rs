@@ -40,7 +40,7 @@ pub struct InstanceColumns<F = Scalar> {
 ///
 /// # Errors
 /// The engine's.
-pub fn instance_columns<F: KernelField>(
+pub(crate) fn instance_columns<F: KernelField>(
     workspace: &Workspace,
     domain: &Domain<F>,
     circuits: &[Vec<Box<dyn Values<F> + '_>>],
@@ -132,7 +132,10 @@ impl<'a, F: KernelField> Witness<'a, F> {
     ///
     /// # Errors
     /// The engine's, and the protocol's.
-    pub fn absorb_instances<C: Curve<ScalarField = F>>(&self, rounds: &mut Rounds<'_, C>) -> Result<()> {
+    pub(crate) fn absorb_instances<C: Curve<ScalarField = F>>(
+        &self,
+        rounds: &mut Rounds<'_, C>,
+    ) -> Result<()> {
         let protocol = &mut *rounds.protocol;
         if protocol.opens_instances() {
             let columns = self.instance.values.iter().cloned().map(Blinded::unhidden);
@@ -155,7 +158,7 @@ impl<'a, F: KernelField> Witness<'a, F> {
     ///
     /// # Errors
     /// The engine's, and the protocol's.
-    pub fn commit_phase<C: Curve<ScalarField = F>>(
+    pub(crate) fn commit_phase<C: Curve<ScalarField = F>>(
         &mut self,
         advice: &mut dyn AdviceSource<F>,
         challenges: &mut [Option<F>],
@@ -208,7 +211,7 @@ impl<'a, F: KernelField> Witness<'a, F> {
     ///
     /// # Errors
     /// As [`Self::commit_phase`].
-    pub fn take_kept<C: Curve<ScalarField = F>>(
+    pub(crate) fn take_kept<C: Curve<ScalarField = F>>(
         &mut self,
         challenges: &mut [Option<F>],
         rounds: &mut Rounds<'_, C>,
@@ -258,6 +261,23 @@ pub struct AdviceCells<T: Cell, F = Scalar> {
     /// Bytes of the share that stay when cells are only read.
     reading_bytes: u64,
     fraction: fn(&T) -> (F, Option<F>),
+}
+
+/// An advice cell as limbs in Montgomery form: numerator, and denominator. Without a denominator those are 0.
+pub type LimbCell = [[u64; 4]; 2];
+
+/// The numerator of a cell, and its denominator if it has one.
+pub(crate) fn fraction<F: KernelField>(cell: &LimbCell) -> (F, Option<F>) {
+    let value = |limbs: &[u64; 4]| {
+        let mut value = F::ZERO;
+        *value.montgomery_limbs_mut() = *limbs;
+        value
+    };
+    let [numerator, denominator] = cell;
+    (
+        value(numerator),
+        (*denominator != [0; 4]).then(|| value(denominator)),
+    )
 }
 
 impl<T: Cell, F: KernelField> AdviceCells<T, F> {

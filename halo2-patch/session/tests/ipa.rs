@@ -15,7 +15,7 @@ use spillproof::column::{Column, Placement, Workspace, Writer};
 use spillproof::kernels::curve::Curve;
 use spillproof::storage::Storage;
 use spillproof_halo2::curve::{PointOf, ScalarOf};
-use spillproof_halo2::{Opening, Query, Randomness, Transcript, ipa};
+use spillproof_halo2::{Opening, ProverCurve, Query, Randomness, Transcript};
 use stock_halo2_proofs::pasta::group::ff as stock_ff;
 use stock_halo2_proofs::pasta::{EpAffine, EqAffine};
 use stock_halo2_proofs::poly::commitment::Blind;

@@ -12,7 +12,8 @@ use ::spillproof::plan::Phase;
 use ::spillproof::session::{Accelerator, Task};
 use ::spillproof::Session;
 use spillproof_halo2::keygen::{self, KeyCommitments, Keygen};
-use spillproof_halo2::{Point, Scalar};
+use spillproof_halo2::curve::Config;
+use spillproof_halo2::{Point, ProverCurve, ProverField, Scalar};
 
 use super::*;
 use crate::spillproof::or_panic;
@@ -38,7 +39,7 @@ where
 {
     let task = admitted::<C, ConcreteCircuit>(session, params.k(), Phase::VerifyingKey, circuit)?;
     let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
-    let commitments = keygen.verifying_key(&mut |columns| Ok(commit(params, columns)))?;
+    let commitments = Config::verifying_key(keygen, &mut |columns| Ok(commit(params, columns)))?;
     let mut vk = made.into_verifying_key(commitments);
     vk.selectors.add_accelerator_jobs(task.accelerator_jobs());
     Ok(vk)
@@ -77,7 +78,7 @@ where
     let task = admitted::<C, ConcreteCircuit>(session, params.k(), Phase::ProvingKey, circuit)?;
     let (keygen, made) = Made::<C>::synthesize(session, params.k(), circuit, compress_selectors)?;
     let mut commit = |columns: &[_]| Ok(commit(params, columns));
-    let (columns, commitments) = keygen.proving_key(vk.is_none().then_some(&mut commit))?;
+    let (columns, commitments) = Config::proving_key(keygen, vk.is_none().then_some(&mut commit))?;
     let mut vk = match (vk, commitments) {
         (Some(vk), _) => vk,
         (None, commitments) => made.into_verifying_key(commitments.ok_or(Error::Synthesis)?),
@@ -142,7 +143,7 @@ impl<C: CurveAffine> Made<C> {
         let permuted = circuit::permuted(&cs);
         let blinding_factors = cs.blinding_factors();
         let inner =
-            keygen::Assembly::new(workspace, 1 << k, cs.num_fixed_columns, cs.num_selectors, permuted)?;
+            Scalar::assembly(workspace, 1 << k, cs.num_fixed_columns, cs.num_selectors, permuted)?;
         let usable_rows = 0..rows - (blinding_factors + 1);
         let mut assembly = Assembly { k, usable_rows, inner, _marker: PhantomData };
         {
@@ -151,20 +152,22 @@ impl<C: CurveAffine> Made<C> {
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, circuit, config, constants)?;
         }
         let (count, mut cs) = (cs.num_selectors, Some(cs));
-        let (keygen, selectors) = assembly.inner.finish(
+        let mut replaced = |activations| {
+            let (replaced, columns) = match (cs.take(), compress_selectors) {
+                (None, _) => return Vec::new(),
+                (Some(cs), true) => cs.compress_selectors(activations),
+                (Some(cs), false) => cs.directly_convert_selectors_to_fixed(activations),
+            };
+            cs = Some(replaced);
+            columns.iter().map(|values| values[..count].iter().map(scalar).collect()).collect()
+        };
+        let (keygen, selectors) = Scalar::finish(
+            assembly.inner,
             workspace,
             circuit::domain(&domain),
             blinding_factors,
             compress_selectors,
-            |activations| {
-                let (replaced, columns) = match (cs.take(), compress_selectors) {
-                    (None, _) => return Vec::new(),
-                    (Some(cs), true) => cs.compress_selectors(activations),
-                    (Some(cs), false) => cs.directly_convert_selectors_to_fixed(activations),
-                };
-                cs = Some(replaced);
-                columns.iter().map(|values| values[..count].iter().map(scalar).collect()).collect()
-            },
+            &mut replaced,
         )?;
         let cs = cs.ok_or(Error::Synthesis)?;
         let selectors = selectors.map(SelectorBits::on_disk).unwrap_or_default();
@@ -269,7 +272,7 @@ impl<F: Field> Assignment<F> for Assembly<F> {
             panic!("{:?}", Error::BoundsFailure);
         }
         let (numerator, denominator) = (scalar(&to.numerator()), to.denominator().as_ref().map(scalar));
-        let assigned = self.inner.fixed.assign(column.index(), row as u64, numerator, denominator);
+        let assigned = Scalar::assign_fixed(&mut self.inner.fixed, column.index(), row as u64, numerator, denominator);
         or_panic(assigned.map_err(io::Error::other));
     }
 
@@ -301,7 +304,7 @@ impl<F: Field> Assignment<F> for Assembly<F> {
         let to = to.assign()?;
         let rows = from_row as u64..self.usable_rows.end as u64;
         let (numerator, denominator) = (scalar(&to.numerator()), to.denominator().as_ref().map(scalar));
-        let filled = self.inner.fixed.fill(column.index(), rows, numerator, denominator);
+        let filled = Scalar::fill_fixed(&mut self.inner.fixed, column.index(), rows, numerator, denominator);
         or_panic(filled.map_err(io::Error::other));
         Ok(())
     }

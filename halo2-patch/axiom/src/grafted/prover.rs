@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ::spillproof::checkpoint::Checkpoint;
 use ::spillproof::column::{Column, Workspace};
 use ::spillproof::Session;
-use spillproof_halo2::{padded_column, AdviceSource, Blinded, Committed, KeyColumns, Rounds, Scalar};
+use spillproof_halo2::curve::Config;
+use spillproof_halo2::{AdviceSource, Blinded, Committed, KeyColumns, ProverCurve, ProverField, Rounds, Scalar};
 
 use super::witness::spillproof_witness::{synthesize, Begun};
 use super::*;
@@ -93,8 +94,8 @@ where
     let mut given = Given { columns: advice, usable_rows: rows - (meta.blinding_factors() + 1) };
     let mut challenges = vec![None; meta.num_challenges];
     let mut witness = begun.witness(0);
-    witness.absorb_instances(&mut rounds)?;
-    witness.commit_phase(&mut given, &mut challenges, &mut rounds)?;
+    Config::absorb_instances(&witness, &mut rounds)?;
+    Config::commit_phase(&mut witness, &mut given, &mut challenges, &mut rounds)?;
     let advice = vec![witness.into_columns()];
     let challenges: Vec<_> = challenges.into_iter().flatten().collect();
     assert_eq!(challenges.len(), meta.num_challenges);
@@ -132,7 +133,7 @@ fn prove<C: CurveAffine>(
         key: &Key(pk),
         rounds,
     };
-    prover.prove(circuits, challenges).map_err(Into::into)
+    Config::prove(prover, circuits, challenges).map_err(Into::into)
 }
 
 /// Advice that the caller has already.
@@ -155,7 +156,7 @@ impl<F: Field> AdviceSource for Given<F> {
         // The caller's vector goes as soon as its column is written.
         let values = std::mem::take(&mut self.columns[index]);
         let usable = Foreign(&values[..self.usable_rows]);
-        Ok(padded_column(workspace, values.len() as u64, &usable, tail)?)
+        Ok(Scalar::padded_column(workspace, values.len() as u64, &usable, tail)?)
     }
 }
 

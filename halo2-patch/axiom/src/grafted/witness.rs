@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use ::spillproof::checkpoint::{Checkpoint, Terms};
 use ::spillproof::Session;
-use spillproof_halo2::{instance_columns, statement, Blinded, Domain, InstanceColumns, Rounds, Scalar, Values};
+use spillproof_halo2::curve::Config;
+use spillproof_halo2::{
+    statement, Blinded, Domain, InstanceColumns, ProverCurve, ProverField, Rounds, Scalar, Values,
+};
 
 use super::*;
 use crate::spillproof::or_panic;
@@ -54,7 +57,7 @@ impl<'b> Begun<'b> {
         Ok(Self {
             session,
             cs: circuit::constraint_system(meta, pk.vk.cs_degree),
-            instance: instance_columns(session.workspace(), &domain, &public)?,
+            instance: Scalar::instance_columns(session.workspace(), &domain, &public)?,
             domain,
             public,
         })
@@ -121,8 +124,8 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
     let mut advice = Vec::with_capacity(circuits.len());
     for (index, (circuit, instances)) in circuits.iter().zip(instances).enumerate() {
         let mut witness = begun.witness(index);
-        witness.absorb_instances(rounds)?;
-        if witness.take_kept(&mut challenges, rounds)? {
+        Config::absorb_instances(&witness, rounds)?;
+        if Config::take_kept(&mut witness, &mut challenges, rounds)? {
             advice.push(witness.into_columns());
             continue;
         }
@@ -217,7 +220,7 @@ impl<F: Field> Synthesis<'_, '_, F> {
         if self.witness.phase() >= 3 {
             panic!("The API only supports 3 phases right now");
         }
-        self.witness.commit_phase(&mut self.cells.cells, self.challenges, self.rounds)
+        self.cells.commit_phase(&mut self.witness, self.challenges, self.rounds)
     }
 }
 

@@ -16,7 +16,8 @@ use std::marker::PhantomData;
 use ::spillproof::column::{Cell, Element, Workspace};
 use ff::Field;
 use halo2curves::bn256::Fr;
-use spillproof_halo2::{ConstraintSystem, Domain, Scalar};
+use spillproof_halo2::curve::Config;
+use spillproof_halo2::{ConstraintSystem, Domain, ProverCurve, Rounds, Scalar, Witness};
 
 use super::or_panic;
 use crate::plonk::Assigned;
@@ -81,8 +82,35 @@ fn limbs(value: &Fr) -> [u64; LIMBS] {
 
 /// The advice cells of one circuit, all `Assigned::Zero` at first.
 pub(crate) struct AdviceCells<F> {
-    pub(crate) cells: spillproof_halo2::AdviceCells<AdviceCell>,
+    cells: Cells,
     field: PhantomData<F>,
+}
+
+/// Cells of BN254's scalars. What a proof does with them is generic over nothing, so compiled in this crate.
+struct Cells(spillproof_halo2::AdviceCells<AdviceCell>);
+
+impl Cells {
+    fn new(workspace: &Workspace, cs: &ConstraintSystem, domain: &Domain) -> spillproof_halo2::Result<Self> {
+        let cells = spillproof_halo2::AdviceCells::new(workspace, cs, domain, AdviceCell::fraction)?;
+        Ok(Self(cells))
+    }
+
+    fn assign(&mut self, column: usize, row: usize, value: &Assigned<Fr>) -> *const AdviceCell {
+        let assigned = self.0.assign(column, row, AdviceCell::new(value));
+        match or_panic(assigned.map_err(Into::into)) {
+            Some(address) => address,
+            None => panic!("Not enough advice columns or rows: column {column}, row {row}"),
+        }
+    }
+
+    fn commit_phase(
+        &mut self,
+        witness: &mut Witness<'_>,
+        challenges: &mut [Option<Scalar>],
+        rounds: &mut Rounds<'_>,
+    ) -> spillproof_halo2::Result<()> {
+        Config::commit_phase(witness, &mut self.0, challenges, rounds)
+    }
 }
 
 impl<F: Field> AdviceCells<F> {
@@ -94,7 +122,7 @@ impl<F: Field> AdviceCells<F> {
         domain: &Domain,
     ) -> spillproof_halo2::Result<Self> {
         Ok(Self {
-            cells: spillproof_halo2::AdviceCells::new(workspace, cs, domain, AdviceCell::fraction)?,
+            cells: Cells::new(workspace, cs, domain)?,
             field: PhantomData,
         })
     }
@@ -107,15 +135,24 @@ impl<F: Field> AdviceCells<F> {
         let Some(value) = (&value as &dyn Any).downcast_ref::<Assigned<Fr>>() else {
             panic!("spillproof: advice cells hold elements of bn256::Fr only");
         };
-        let assigned = self.cells.assign(column, row, AdviceCell::new(value));
-        let Some(address) = or_panic(assigned.map_err(Into::into)) else {
-            panic!("Not enough advice columns or rows: column {column}, row {row}");
-        };
-        let address = address.cast::<Assigned<F>>();
+        let address = self.cells.assign(column, row, value).cast::<Assigned<F>>();
         // SAFETY: `F` is `Fr`, or the downcast had failed, and the words of an `AdviceCell` are those of an `Assigned<Fr>` (a test compares
         // them). The cell stays where it is while it lives, and holds a value here. That no code reads through the reference after the map is gone,
         // or while the cell is assigned once more, is the caller's bargain as it is stock's: synthesis has then returned.
         unsafe { &*address }
+    }
+
+    /// Ends a phase of the witness: see [`ProverCurve::commit_phase`].
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's.
+    pub(crate) fn commit_phase(
+        &mut self,
+        witness: &mut Witness<'_>,
+        challenges: &mut [Option<Scalar>],
+        rounds: &mut Rounds<'_>,
+    ) -> spillproof_halo2::Result<()> {
+        self.cells.commit_phase(witness, challenges, rounds)
     }
 }
 

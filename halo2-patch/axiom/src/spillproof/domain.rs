@@ -6,10 +6,9 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use ::spillproof::column::Placement;
-use ::spillproof::stream::{ntt, Transform};
+use ::spillproof::stream::Transform;
 use ff::{Field, WithSmallOrderMulGroup};
-use spillproof_halo2::once;
+use spillproof_halo2::{once, ProverField, Scalar};
 
 use super::convert::scalar;
 use super::or_panic;
@@ -56,12 +55,9 @@ pub(crate) fn coeff_to_extended_part<F: WithSmallOrderMulGroup<3>>(
     Ok(transformed(&coefficients, &transform))
 }
 
-fn transformed<F: Field, A, B>(
-    poly: &Polynomial<F, A>,
-    transform: &Transform<spillproof_halo2::Scalar>,
-) -> Polynomial<F, B> {
+fn transformed<F: Field, A, B>(poly: &Polynomial<F, A>, transform: &Transform<Scalar>) -> Polynomial<F, B> {
     let input = or_panic(column(poly));
-    let output = ntt(&input, transform, Placement::Auto);
+    let output = Scalar::transform(&input, transform);
     from_column(or_panic(output.map_err(std::io::Error::other)))
 }
 

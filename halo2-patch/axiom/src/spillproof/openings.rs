@@ -4,8 +4,8 @@ use std::io;
 
 use ::spillproof::column::{Column, Workspace};
 use halo2curves::CurveAffine;
-pub(crate) use spillproof_halo2::{gwc, shplonk};
-use spillproof_halo2::{Opening, Point, Query, Scalar, Transcript};
+use spillproof_halo2::curve::Config;
+use spillproof_halo2::{Opening, Point, ProverCurve, Query, Scalar, Transcript};
 
 use super::bases::Bases;
 use super::convert::scalar;
@@ -16,7 +16,13 @@ use crate::poly::{Coeff, Polynomial, ProverQuery};
 use crate::transcript::{EncodedChallenge, TranscriptWrite};
 
 /// A multi-opening over columns.
-type Open = fn(&Workspace, &Column<Point>, &Opening<'_>, &mut dyn Transcript) -> spillproof_halo2::Result<()>;
+pub(crate) type Open =
+    fn(&Workspace, &Column<Point>, &Opening<'_>, &mut dyn Transcript) -> spillproof_halo2::Result<()>;
+
+/// By SHPLONK.
+pub(crate) const SHPLONK: Open = Config::open_shplonk;
+/// By GWC.
+pub(crate) const GWC: Open = Config::open_gwc;
 
 /// Makes the proof if the first polynomial is on disk, in a session for the curve; `false`, with nothing done, if that is for stock.
 ///

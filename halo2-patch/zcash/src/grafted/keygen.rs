@@ -13,7 +13,7 @@ use ::spillproof::plan::Phase;
 use ::spillproof::session::Task;
 use ::spillproof::Session;
 use spillproof_halo2::keygen::{self, Keygen};
-use spillproof_halo2::Blinded;
+use spillproof_halo2::{Basis, Blinded, ProverField};
 
 use super::*;
 use crate::spillproof::bases::of_engine;
@@ -59,9 +59,9 @@ where
         let (_task, keygen, domain, cs) = self.0.synthesize::<P>(Phase::VerifyingKey)?;
         let Params { g, g_lagrange, w, u, .. } = self.0.params;
         let params = of_engine::<C, P>(self.0.session.workspace(), [g, g_lagrange], [w, u])?;
-        let commitments = keygen.verifying_key(&mut |columns| {
+        let commitments = P::verifying_key(keygen, &mut |columns| {
             let columns: Vec<_> = columns.iter().cloned().map(Blinded::unhidden).collect();
-            commit::<P>(&columns, |columns, blinds| params.commit_lagrange(columns, blinds))
+            commit(&params, Basis::Lagrange, &columns)
         })?;
         let points = |points: Vec<_>| points.iter().map(foreign_point::<P, C>).collect();
         let permutation = permutation::VerifyingKey { commitments: points(commitments.sigmas) };
@@ -95,7 +95,7 @@ where
 
     fn run<P: Engine>(self) -> Self::Output {
         let (_task, keygen, ..) = self.0.synthesize::<P>(Phase::ProvingKey)?;
-        let (columns, _) = keygen.proving_key::<spillproof_halo2::curve::PointOf<P>>(None)?;
+        let (columns, _) = P::proving_key(keygen, None)?;
         let (permutations, polys, cosets) = (Vec::new(), Vec::new(), Vec::new());
         Ok(ProvingKey {
             vk: self.1,
@@ -136,7 +136,7 @@ impl<'k, C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>> Circuits<'k, C, Co
         let workspace = self.session.workspace();
         let (permuted, blinding_factors) = (circuit::permuted(&cs), cs.blinding_factors());
         let inner =
-            keygen::Assembly::new(workspace, 1 << k, cs.num_fixed_columns, cs.num_selectors, permuted)?;
+            P::ScalarField::assembly(workspace, 1 << k, cs.num_fixed_columns, cs.num_selectors, permuted)?;
         let usable_rows = 0..rows - (blinding_factors + 1);
         let mut assembly =
             Assembly::<C::Scalar, P::ScalarField> { k, usable_rows, inner, _marker: PhantomData };
@@ -146,31 +146,34 @@ impl<'k, C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>> Circuits<'k, C, Co
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, self.circuit, config, constants)?;
         }
         let (count, degree, mut cs) = (cs.num_selectors, cs.degree(), Some(cs));
-        let (keygen, _) = assembly.inner.finish(
+        let mut replaced = |activations| {
+            let Some(unreplaced) = cs.take() else { return Vec::new() };
+            let (replaced, columns) = unreplaced.compress_selectors(activations);
+            cs = Some(replaced);
+            columns.iter().map(|values| values[..count].iter().map(scalar).collect()).collect()
+        };
+        let domain_of_engine = circuit::domain::<C::Scalar, _>(k, degree);
+        let (keygen, _) = P::ScalarField::finish(
+            assembly.inner,
             workspace,
-            circuit::domain::<C::Scalar, _>(k, degree),
+            domain_of_engine,
             blinding_factors,
             true,
-            |activations| {
-                let Some(unreplaced) = cs.take() else { return Vec::new() };
-                let (replaced, columns) = unreplaced.compress_selectors(activations);
-                cs = Some(replaced);
-                columns.iter().map(|values| values[..count].iter().map(scalar).collect()).collect()
-            },
+            &mut replaced,
         )?;
         Ok((task, keygen, domain, cs.ok_or(Error::Synthesis)?))
     }
 }
 
 /// Takes the circuit's assignments.
-struct Assembly<F, G: ::spillproof::column::Element> {
+struct Assembly<F, G: ProverField> {
     k: u32,
     usable_rows: Range<usize>,
     inner: keygen::Assembly<G>,
     _marker: PhantomData<F>,
 }
 
-impl<F: Field, G: ::spillproof::kernels::field::KernelField> Assembly<F, G> {
+impl<F: Field, G: ProverField> Assembly<F, G> {
     fn check_row(&self, row: usize) -> Result<(), Error> {
         if self.usable_rows.contains(&row) {
             return Ok(());
@@ -183,7 +186,7 @@ impl<F: Field, G: ::spillproof::kernels::field::KernelField> Assembly<F, G> {
     }
 }
 
-impl<F: Field, G: ::spillproof::kernels::field::KernelField> Assignment<F> for Assembly<F, G> {
+impl<F: Field, G: ProverField> Assignment<F> for Assembly<F, G> {
     fn enter_region<NR, N>(&mut self, _: N)
     where
         NR: Into<String>,
@@ -245,7 +248,7 @@ impl<F: Field, G: ::spillproof::kernels::field::KernelField> Assignment<F> for A
             return Err(Error::BoundsFailure);
         }
         let (numerator, denominator) = (scalar(&to.numerator()), to.denominator().as_ref().map(scalar));
-        let assigned = self.inner.fixed.assign(column.index(), row as u64, numerator, denominator);
+        let assigned = G::assign_fixed(&mut self.inner.fixed, column.index(), row as u64, numerator, denominator);
         Ok(assigned.map_err(io::Error::other)?)
     }
 
@@ -276,7 +279,7 @@ impl<F: Field, G: ::spillproof::kernels::field::KernelField> Assignment<F> for A
         let to = to.assign()?;
         let rows = from_row as u64..self.usable_rows.end as u64;
         let (numerator, denominator) = (scalar(&to.numerator()), to.denominator().as_ref().map(scalar));
-        let filled = self.inner.fixed.fill(column.index(), rows, numerator, denominator);
+        let filled = G::fill_fixed(&mut self.inner.fixed, column.index(), rows, numerator, denominator);
         Ok(filled.map_err(io::Error::other)?)
     }
 }

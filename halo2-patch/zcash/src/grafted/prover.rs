@@ -8,7 +8,7 @@ use ::spillproof::kernels::field::KernelField;
 use ::spillproof::plan::Phase;
 use ::spillproof::Session;
 use spillproof_halo2::{
-    instance_columns, AdviceCells, Committed, Domain, KeyColumns, Rounds, Values, Witness,
+    AdviceCells, Committed, Domain, KeyColumns, LimbCell, ProverField, Rounds, Values, Witness,
 };
 
 use super::*;
@@ -16,7 +16,7 @@ use crate::spillproof::bases::of_engine;
 use crate::spillproof::circuit;
 use crate::spillproof::convert::{scalar, with_engine, Engine, Foreign, Task};
 use crate::spillproof::key::KeyInMemory;
-use crate::spillproof::plan::{admit, AdviceCell, Shape};
+use crate::spillproof::plan::{admit, Shape};
 use crate::spillproof::protocol::Outside;
 
 /// [`super::create_proof`], in a session.
@@ -97,18 +97,18 @@ where
         let mut outside = Outside::<P, C, E, _, _>::new(params, rng, transcript);
         let mut rounds = Rounds::new(&mut outside, None);
         let public: Vec<Vec<_>> = instances.iter().map(|columns| values(columns)).collect();
-        let instance = instance_columns(workspace, &domain, &public)?;
+        let instance = P::ScalarField::instance_columns(workspace, &domain, &public)?;
         let mut witnesses: Vec<_> = public
             .iter()
             .zip(&instance)
             .map(|(public, instance)| Witness::new(workspace, &cs, &domain, public, instance))
             .collect();
         // Those of all circuits come before any advice.
-        witnesses.iter().try_for_each(|witness| witness.absorb_instances(&mut rounds))?;
+        witnesses.iter().try_for_each(|witness| P::absorb_instances(witness, &mut rounds))?;
         let mut unused = ConstraintSystem::default();
         let config = ConcreteCircuit::configure(&mut unused);
         for ((witness, circuit), instances) in witnesses.iter_mut().zip(circuits).zip(instances) {
-            let cells = AdviceCells::new(workspace, &cs, &domain, fraction::<P::ScalarField>)?;
+            let cells = P::ScalarField::limb_cells(workspace, &cs, &domain)?;
             let columns = cs.advice_columns();
             let mut synthesis = Synthesis { k, usable_rows, columns, cells, instances };
             {
@@ -116,7 +116,7 @@ where
                 let (config, constants) = (config.clone(), meta.constants.clone());
                 ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config, constants)?;
             }
-            witness.commit_phase(&mut synthesis.cells, &mut [], &mut rounds)?;
+            P::commit_limbs(witness, &mut synthesis.cells, &mut [], &mut rounds)?;
         }
         let advice: Vec<_> = witnesses.into_iter().map(Witness::into_columns).collect();
         let circuits = instance.into_iter().zip(advice);
@@ -145,7 +145,7 @@ where
             key,
             rounds: &mut rounds,
         };
-        Ok(prover.prove(circuits, Vec::new())?)
+        Ok(P::prove(prover, circuits, Vec::new())?)
     }
 }
 
@@ -154,24 +154,13 @@ fn values<'v, F: Field, G: KernelField>(columns: &[&'v [F]]) -> Vec<Box<dyn Valu
     columns.iter().map(|values| Box::new(Foreign(values)) as Box<dyn Values<G> + 'v>).collect()
 }
 
-/// The numerator of a cell, and its denominator if it has one.
-fn fraction<G: KernelField>(cell: &AdviceCell) -> (G, Option<G>) {
-    let value = |limbs: &[u64; 4]| {
-        let mut value = G::from(0u64);
-        *value.montgomery_limbs_mut() = *limbs;
-        value
-    };
-    let [numerator, denominator] = cell;
-    (value(numerator), (*denominator != [0; 4]).then(|| value(denominator)))
-}
-
 /// The cell of an assigned value.
-fn cell<F: Field, G: KernelField>(value: Assigned<F>) -> AdviceCell {
+fn cell<F: Field, G: KernelField>(value: Assigned<F>) -> LimbCell {
     let limbs = |value: &F| *scalar::<F, G>(value).montgomery_limbs();
     match value.denominator() {
         None => [limbs(&value.numerator()), [0; 4]],
         // As in stock, a fraction whose denominator is zero is zero.
-        Some(denominator) if bool::from(denominator.is_zero()) => AdviceCell::default(),
+        Some(denominator) if bool::from(denominator.is_zero()) => LimbCell::default(),
         Some(denominator) => [limbs(&value.numerator()), limbs(&denominator)],
     }
 }
@@ -181,11 +170,11 @@ struct Synthesis<'b, F, G> {
     k: u32,
     usable_rows: usize,
     columns: usize,
-    cells: AdviceCells<AdviceCell, G>,
+    cells: AdviceCells<LimbCell, G>,
     instances: &'b [&'b [F]],
 }
 
-impl<F: Field, G: KernelField> Assignment<F> for Synthesis<'_, F, G> {
+impl<F: Field, G: ProverField> Assignment<F> for Synthesis<'_, F, G> {
     fn enter_region<NR, N>(&mut self, _: N)
     where
         NR: Into<String>,
@@ -258,7 +247,7 @@ impl<F: Field, G: KernelField> Assignment<F> for Synthesis<'_, F, G> {
         if column.index() >= self.columns {
             return Err(Error::BoundsFailure);
         }
-        self.cells.assign(column.index(), row, cell::<F, G>(to))?;
+        G::assign_limbs(&mut self.cells, column.index(), row, cell::<F, G>(to))?;
         Ok(())
     }
 }

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use ::spillproof::budget::LeasedVec;
 use ::spillproof::column::{Column, Draft, Placement, Workspace, Writer};
 use ::spillproof::commit::{ipa, SRS_FRAME_BYTES};
-use ::spillproof::kernels::curve::{normalize, Point};
-use ::spillproof::stream::{msm, ForeignScalars, Scalars};
+use ::spillproof::kernels::curve::Point;
+use ::spillproof::stream::{ForeignScalars, Scalars};
 use pasta_curves::arithmetic::CurveAffine;
 use spillproof_halo2::once;
 
@@ -204,11 +204,7 @@ impl<C: CurveAffine, P: Engine> Stored<C> for Basis<C, P> {
                 &slice
             }
         };
-        let sum = self.column.workspace().run(|| {
-            let sums = msm::<P>(&self.column, &[Scalars::Foreign(scalars)])?;
-            Ok(normalize::<P>(&sums))
-        });
-        let sum = sum.map_err(io::Error::other)?;
+        let sum = P::sums(&self.column, &[Scalars::Foreign(scalars)]).map_err(io::Error::other)?;
         // One vector of scalars, one sum.
         Ok(sum.iter().map(|sum| foreign_point::<P, C>(sum).to_curve()).sum())
     }

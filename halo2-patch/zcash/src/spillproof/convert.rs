@@ -7,18 +7,18 @@
 use std::any::{type_name, TypeId};
 use std::mem::transmute_copy;
 
-use ::spillproof::kernels::curve::{Curve, Point};
+use ::spillproof::kernels::curve::Point;
 use ::spillproof::kernels::field::KernelField;
 use ::spillproof::stream::ForeignScalars;
 use ff::Field;
 use pasta_curves::arithmetic::{Coordinates, CurveAffine};
 use pasta_curves::{EpAffine, EqAffine, Fp, Fq};
-use spillproof_halo2::Values;
+use spillproof_halo2::{ProverCurve, Values};
 
 /// A curve of the engine's that pasta_curves has too: four limbs in both fields.
-pub(crate) trait Engine: Curve<BaseField: KernelField> {}
+pub(crate) trait Engine: ProverCurve {}
 
-impl<P: Curve<BaseField: KernelField>> Engine for P {}
+impl<P: ProverCurve> Engine for P {}
 
 /// Work that is done over the engine's form of `C`.
 pub(crate) trait Task<C> {

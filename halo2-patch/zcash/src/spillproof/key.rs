@@ -9,7 +9,7 @@ use ::spillproof::column::{Column, Workspace};
 use ::spillproof::kernels::field::KernelField;
 use ff::Field;
 use spillproof_halo2::keygen::ProvingColumns;
-use spillproof_halo2::{padded_column, KeyColumns, Result};
+use spillproof_halo2::{KeyColumns, ProverField, Result};
 
 use super::convert::Foreign;
 use crate::poly::Polynomial;
@@ -62,10 +62,10 @@ impl<'k, F: Field> KeyInMemory<'k, F> {
         polynomials.iter().map(|polynomial| &polynomial[..]).collect()
     }
 
-    fn columns<G: KernelField>(&self, which: usize) -> Result<Vec<Column<G>>> {
+    fn columns<G: ProverField>(&self, which: usize) -> Result<Vec<Column<G>>> {
         let columns = self.polynomials[which].iter();
         let columns = columns.map(|values| {
-            Ok(padded_column(
+            Ok(G::padded_column(
                 self.workspace,
                 values.len() as u64,
                 &Foreign(values),
@@ -76,7 +76,7 @@ impl<'k, F: Field> KeyInMemory<'k, F> {
     }
 }
 
-impl<F: Field, G: KernelField> KeyColumns<G> for KeyInMemory<'_, F> {
+impl<F: Field, G: ProverField> KeyColumns<G> for KeyInMemory<'_, F> {
     fn fixed_values(&self) -> Result<Vec<Column<G>>> {
         self.columns(0)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::spillproof::Session;
 use pasta_curves::arithmetic::CurveAffine;
 use rand_core::Rng;
-use spillproof_halo2::{ipa, padded_column, Opening, Query};
+use spillproof_halo2::{Opening, ProverField, Query};
 
 use super::bases::of_engine;
 use super::convert::{scalar, with_engine, Engine, Foreign, Task};
@@ -114,14 +114,14 @@ where
         let spilled = |query: &ProverQuery<'_, C>| {
             let rows = params.g.len();
             assert_eq!(query.poly.len() as u64, rows, "coefficients of a polynomial");
-            padded_column::<P::ScalarField>(workspace, rows, &Foreign(&query.poly[..]), &[])
+            P::ScalarField::padded_column(workspace, rows, &Foreign(&query.poly[..]), &[])
                 .map_err(io::Error::other)
         };
         let queries = match self.opened {
             Polynomials::One(query) => {
                 let (column, blind) = (spilled(&query)?, scalar(&query.blind.0));
                 let point = scalar(&query.point);
-                ipa::open_one(&params, &column, blind, point, &mut self.transcript, &mut draws)?;
+                P::open_one(&params, &column, blind, point, &mut self.transcript, &mut draws)?;
                 return Ok(());
             }
             Polynomials::Many(queries) => queries,
@@ -155,7 +155,7 @@ where
                 })
                 .collect(),
         };
-        ipa::open(&params, &opening, &mut self.transcript, &mut draws)?;
+        P::open_ipa(&params, &opening, &mut self.transcript, &mut draws)?;
         Ok(())
     }
 }

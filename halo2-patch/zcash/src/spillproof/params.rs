@@ -6,13 +6,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use ::spillproof::column::Placement;
 use ::spillproof::commit::ipa;
 use ::spillproof::commit::PointsInFlight;
 pub use ::spillproof::commit::SrsProgress;
 use ::spillproof::error::Invalid;
 use ::spillproof::kernels::curve::Point;
-use ::spillproof::stream::{group_ntt, Transform};
+use ::spillproof::stream::Transform;
 use ::spillproof::Session;
 use ff::{Field, PrimeField};
 use pasta_curves::arithmetic::{CurveAffine, CurveExt};
@@ -63,7 +62,7 @@ impl<C: CurveAffine> Task<C> for New<'_> {
             drop(chunk);
             let g = writer.finish()?;
             let transform = Transform::inverse(k, scalar(&omega::<C>(k)))?;
-            let g_lagrange = group_ntt::<P>(&g, &transform, Placement::Auto, &mut |_| ())?;
+            let g_lagrange = P::transform_points(&g, &transform)?;
             Ok([g, g_lagrange].map(|column| Bases::Disk(Basis::<C, P>::shared(column))))
         });
         let [g, g_lagrange] = bases.map_err(io::Error::other)?;
@@ -330,7 +329,7 @@ impl<C: CurveAffine> Task<C> for Open<'_> {
     type Output = io::Result<Params<C>>;
 
     fn run<P: Engine>(self) -> Self::Output {
-        let opened = ipa::Params::<P>::open_container(self.session.workspace(), self.path);
+        let opened = P::open_params(self.session.workspace(), self.path);
         let ipa::Params { g, g_lagrange, w, u } = opened.map_err(io::Error::other)?;
         let n = g.len();
         let [w, u] = [w, u].map(|affine| foreign_point::<P, C>(&Point::<P>::from_affine::<P>(&affine)));
@@ -362,8 +361,7 @@ impl<C: CurveAffine> Task<C> for Save<'_, C> {
             g, g_lagrange, w, u, ..
         } = self.params;
         let params = of_engine::<C, P>(workspace, [g, g_lagrange], [w, u])?;
-        let saved = params.save(workspace, self.path, self.progress);
-        saved.map(|_| ()).map_err(io::Error::other)
+        P::save_params(&params, workspace, self.path, self.progress).map_err(io::Error::other)
     }
 }
 
@@ -396,9 +394,9 @@ impl<C: CurveAffine> Task<C> for Verify<'_, C> {
                     made.copy_from_slice(chunk.hashed(first, made.len()));
                 }
             };
-            params.check_generators(workspace, pair, &mut make, progress)?;
+            P::check_generators(&params, workspace, pair, &mut make, progress)?;
             drop(chunk);
-            params.check(workspace, scalar(&omega::<C>(k)), progress)
+            P::check_params(&params, workspace, scalar(&omega::<C>(k)), progress)
         };
         verify().map_err(|error: ::spillproof::Error| io::Error::other(error))
     }

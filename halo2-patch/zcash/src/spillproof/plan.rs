@@ -16,9 +16,6 @@ use super::circuit::{constraint_system, domain};
 use super::convert::{self, with_engine, Engine};
 use crate::plonk::ConstraintSystem;
 
-/// A cell of an advice column while a circuit is synthesised: the limbs of numerator and denominator. Without a denominator those are 0.
-pub(crate) type AdviceCell = [[u64; 4]; 2];
-
 /// What keys and a proof of one circuit of `2^k` rows will take within the budget of `session`, on its threads, where only the
 /// parameters are there yet. `cs` is what a circuit's `configure` makes. Rates are measured first, for about a second.
 ///
@@ -110,7 +107,7 @@ impl<C: CurveAffine> convert::Task<C> for Planned<'_, C> {
 
     fn run<P: Engine>(self) -> Self::Output {
         let shape = self.shape.of_engine::<P>();
-        shape.plan::<P, AdviceCell>(self.budget_bytes, self.threads, self.rates)
+        P::plan_limbs(&shape, self.budget_bytes, self.threads, self.rates)
     }
 }
 
@@ -129,13 +126,13 @@ pub(crate) fn admit<C: CurveAffine, P: Engine>(
     let of_engine = Arc::new(shape.of_engine::<P>());
     let (threads, asked) = (session.threads(), Arc::clone(&of_engine));
     let minimum_bytes = move || {
-        let plan = asked.plan::<P, AdviceCell>(ENOUGH, threads, &Rates::default())?;
+        let plan = P::plan_limbs(&asked, ENOUGH, threads, &Rates::default())?;
         Ok(plan.smallest_budget_bytes)
     };
     let admit = || {
         let task = session.admit(Accelerator::TakesNoPart, minimum_bytes)?;
-        let growth_bytes =
-            ::spillproof::plan::rehearse(&task, phase, &[&of_engine.dry_run::<P, AdviceCell>()])?;
+        let dry_run = |workspace: &_| P::dry_run_limbs(&of_engine, workspace);
+        let growth_bytes = ::spillproof::plan::rehearse(&task, phase, &[&dry_run])?;
         check_room(&task, phase, growth_bytes)?;
         Ok(task)
     };

@@ -11,8 +11,7 @@ use ::spillproof::stream::Scalars;
 use ff::Field;
 use pasta_curves::arithmetic::CurveAffine;
 use rand_core::Rng;
-use spillproof_halo2::curve::stored;
-use spillproof_halo2::{ipa, Blinded, Opening, Protocol, Randomness, Result, Transcript};
+use spillproof_halo2::{Basis, Blinded, Opening, Protocol, Randomness, Result, Transcript};
 
 use super::convert::{foreign, foreign_point, scalar, Engine};
 use crate::plonk;
@@ -128,37 +127,31 @@ where
     }
 
     fn commit_lagrange(&mut self, columns: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
-        commit::<P>(columns, |columns, blinds| {
-            self.params.commit_lagrange(columns, blinds)
-        })
+        commit(&self.params, Basis::Lagrange, columns)
     }
 
     fn commit(&mut self, polynomials: &[Blinded<P::ScalarField>]) -> Result<Vec<Point<P>>> {
-        commit::<P>(polynomials, |polynomials, blinds| {
-            self.params.commit(polynomials, blinds)
-        })
+        commit(&self.params, Basis::Monomial, polynomials)
     }
 
     fn open(&mut self, opening: &Opening<'_, P::ScalarField>) -> io::Result<()> {
-        ipa::open(&self.params, opening, &mut self.transcript, &mut self.draws)?;
+        P::open_ipa(&self.params, opening, &mut self.transcript, &mut self.draws)?;
         Ok(())
     }
 }
 
 /// Commitments by one of the two bases.
 pub(crate) fn commit<P: Engine>(
+    params: &Params<P>,
+    basis: Basis,
     columns: &[Blinded<P::ScalarField>],
-    by: impl FnOnce(
-        &[Scalars<'_, P::ScalarField>],
-        &[P::ScalarField],
-    ) -> ::spillproof::Result<Vec<ark_ec::short_weierstrass::Affine<P>>>,
 ) -> Result<Vec<Point<P>>> {
     let scalars: Vec<_> = columns
         .iter()
         .map(|blinded| Scalars::Column(&blinded.column))
         .collect();
     let blinds: Vec<_> = columns.iter().map(|blinded| blinded.blind).collect();
-    Ok(by(&scalars, &blinds)?.iter().map(stored::<P>).collect())
+    Ok(P::commit(params, basis, &scalars, &blinds)?)
 }
 
 /// As in stock, a lookup of what the table lacks is a failure of the constraint system. Other errors of the engine say what they are.
