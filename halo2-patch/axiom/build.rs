@@ -39,8 +39,6 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut tree = UPSTREAM.open(&out)?;
     // Restated in src/lib.rs.
     tree.strip_inner_attributes("src/lib.rs", "874aa4f714130b16");
-    // Restated in tests/upstream_plonk_api.rs.
-    tree.strip_inner_attributes("tests/plonk_api.rs", "d078d158683944d3");
     grafts::all(&mut tree)?;
     tree.blessed()
         .iter()

@@ -105,23 +105,75 @@ compiled! {
     }
     {
         /// A column of `rows` rows with `values` in its first ones, `tail` in its last ones, and 0 between.
-        fn padded_column(workspace: &Workspace, rows: u64, values: &dyn Values<Self>, tail: &[Self]) -> spillproof::Result<Column<Self>> = input::padded_column;
+        fn padded_column(
+            workspace: &Workspace,
+            rows: u64,
+            values: &dyn Values<Self>,
+            tail: &[Self],
+        ) -> spillproof::Result<Column<Self>>
+            = input::padded_column;
         /// The instance columns of each circuit of a proof.
-        fn instance_columns(workspace: &Workspace, domain: &Domain<Self>, circuits: &[Vec<Box<dyn Values<Self> + '_>>]) -> Result<Vec<InstanceColumns<Self>>> = witness::instance_columns;
+        fn instance_columns(
+            workspace: &Workspace,
+            domain: &Domain<Self>,
+            circuits: &[Vec<Box<dyn Values<Self> + '_>>],
+        ) -> Result<Vec<InstanceColumns<Self>>>
+            = witness::instance_columns;
         /// The transform of a column.
-        fn transform(column: &Column<Self>, transform: &Transform<Self>) -> spillproof::Result<Column<Self>> = |column, transform| stream::ntt(column, transform, Placement::Auto);
+        fn transform(column: &Column<Self>, transform: &Transform<Self>) -> spillproof::Result<Column<Self>>
+            = |column, transform| stream::ntt(column, transform, Placement::Auto);
         /// Nothing assigned yet, in `rows` rows: [`Assembly`].
-        fn assembly(workspace: &Workspace, rows: u64, fixed_columns: usize, selectors: usize, permuted: Vec<crate::ColumnId>) -> Result<Assembly<Self>> = Assembly::new;
+        fn assembly(
+            workspace: &Workspace,
+            rows: u64,
+            fixed_columns: usize,
+            selectors: usize,
+            permuted: Vec<crate::ColumnId>,
+        ) -> Result<Assembly<Self>>
+            = Assembly::new;
         /// Assigns a fixed cell: its numerator, and its denominator if that is not 1.
-        fn assign_fixed(cells: &mut FixedCells<Self>, column: usize, row: u64, numerator: Self, denominator: Option<Self>) -> spillproof::Result<()> = FixedCells::assign;
+        fn assign_fixed(
+            cells: &mut FixedCells<Self>,
+            column: usize,
+            row: u64,
+            numerator: Self,
+            denominator: Option<Self>,
+        ) -> spillproof::Result<()>
+            = FixedCells::assign;
         /// Assigns one value to many rows of a fixed column.
-        fn fill_fixed(cells: &mut FixedCells<Self>, column: usize, rows: std::ops::Range<u64>, numerator: Self, denominator: Option<Self>) -> spillproof::Result<()> = FixedCells::fill;
+        fn fill_fixed(
+            cells: &mut FixedCells<Self>,
+            column: usize,
+            rows: std::ops::Range<u64>,
+            numerator: Self,
+            denominator: Option<Self>,
+        ) -> spillproof::Result<()>
+            = FixedCells::fill;
         /// Makes the fixed columns: see [`Replacements`].
-        fn finish<'s>(assembly: Assembly<Self>, workspace: &'s Workspace, domain: Domain<Self>, blinding_factors: usize, compress_selectors: bool, columns_of: &mut Replacements<'_, Self>) -> Result<(Keygen<'s, Self>, Option<SelectorBits>)> = Assembly::finish;
+        fn finish<'s>(
+            assembly: Assembly<Self>,
+            workspace: &'s Workspace,
+            domain: Domain<Self>,
+            blinding_factors: usize,
+            compress_selectors: bool,
+            columns_of: &mut Replacements<'_, Self>,
+        ) -> Result<(Keygen<'s, Self>, Option<SelectorBits>)>
+            = Assembly::finish;
         /// Advice cells that are limbs.
-        fn limb_cells(workspace: &Workspace, cs: &ConstraintSystem<Self>, domain: &Domain<Self>) -> Result<AdviceCells<LimbCell, Self>> = |workspace, cs, domain| AdviceCells::new(workspace, cs, domain, witness::fraction);
+        fn limb_cells(
+            workspace: &Workspace,
+            cs: &ConstraintSystem<Self>,
+            domain: &Domain<Self>,
+        ) -> Result<AdviceCells<LimbCell, Self>>
+            = |workspace, cs, domain| AdviceCells::new(workspace, cs, domain, witness::fraction);
         /// Assigns an advice cell; without effect if there is no such cell.
-        fn assign_limbs(cells: &mut AdviceCells<LimbCell, Self>, column: usize, row: usize, value: LimbCell) -> Result<()> = |cells: &mut AdviceCells<_, _>, column, row, value| cells.assign(column, row, value).map(|_| ());
+        fn assign_limbs(
+            cells: &mut AdviceCells<LimbCell, Self>,
+            column: usize,
+            row: usize,
+            value: LimbCell,
+        ) -> Result<()>
+            = |cells: &mut AdviceCells<_, _>, column, row, value| cells.assign(column, row, value).map(|_| ());
     }
 }
 
@@ -138,45 +190,149 @@ compiled! {
     }
     {
         /// Makes the rest of a proof. `challenges` are those of the circuit's phases.
-        fn prove(prover: Prover<'_, '_, Self>, circuits: Vec<Committed<ScalarOf<Self>>>, challenges: Vec<ScalarOf<Self>>) -> Result<()> = Prover::prove;
+        fn prove(
+            prover: Prover<'_, '_, Self>,
+            circuits: Vec<Committed<ScalarOf<Self>>>,
+            challenges: Vec<ScalarOf<Self>>,
+        ) -> Result<()>
+            = Prover::prove;
         /// Ends a phase: commits to its columns, and draws its challenges, which have a place each.
-        fn commit_phase(witness: &mut Witness<'_, ScalarOf<Self>>, advice: &mut dyn AdviceSource<ScalarOf<Self>>, challenges: &mut [Option<ScalarOf<Self>>], rounds: &mut Rounds<'_, Self>) -> Result<()> = Witness::commit_phase;
+        fn commit_phase(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            advice: &mut dyn AdviceSource<ScalarOf<Self>>,
+            challenges: &mut [Option<ScalarOf<Self>>],
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = Witness::commit_phase;
         /// The same of advice cells that are limbs.
-        fn commit_limbs(witness: &mut Witness<'_, ScalarOf<Self>>, advice: &mut AdviceCells<LimbCell, ScalarOf<Self>>, challenges: &mut [Option<ScalarOf<Self>>], rounds: &mut Rounds<'_, Self>) -> Result<()> = |witness: &mut Witness<'_, _>, advice, challenges, rounds| witness.commit_phase(advice, challenges, rounds);
+        fn commit_limbs(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            advice: &mut AdviceCells<LimbCell, ScalarOf<Self>>,
+            challenges: &mut [Option<ScalarOf<Self>>],
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = |witness: &mut Witness<'_, _>, advice, challenges, rounds| witness.commit_phase(advice, challenges, rounds);
         /// Ends all phases without a circuit, if an earlier run has kept them; `false` if it has not.
-        fn take_kept(witness: &mut Witness<'_, ScalarOf<Self>>, challenges: &mut [Option<ScalarOf<Self>>], rounds: &mut Rounds<'_, Self>) -> Result<bool> = Witness::take_kept;
+        fn take_kept(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            challenges: &mut [Option<ScalarOf<Self>>],
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<bool>
+            = Witness::take_kept;
         /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some forks do so for each circuit
         /// before its first phase, some for all circuits before the first one's.
-        fn absorb_instances(witness: &Witness<'_, ScalarOf<Self>>, rounds: &mut Rounds<'_, Self>) -> Result<()> = Witness::absorb_instances;
+        fn absorb_instances(
+            witness: &Witness<'_, ScalarOf<Self>>,
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = Witness::absorb_instances;
         /// Commits to what a verifying key holds.
-        fn verifying_key(keygen: Keygen<'_, ScalarOf<Self>>, commit: &mut Commit<'_, ScalarOf<Self>, PointOf<Self>>) -> Result<KeyCommitments<PointOf<Self>>> = Keygen::verifying_key;
+        fn verifying_key(
+            keygen: Keygen<'_, ScalarOf<Self>>,
+            commit: &mut Commit<'_, ScalarOf<Self>, PointOf<Self>>,
+        ) -> Result<KeyCommitments<PointOf<Self>>>
+            = Keygen::verifying_key;
         /// Makes the columns of a proving key, and commits to what the verifying key holds if there is none yet.
-        fn proving_key(keygen: Keygen<'_, ScalarOf<Self>>, commit: Option<&mut Commit<'_, ScalarOf<Self>, PointOf<Self>>>) -> Result<(ProvingColumns<ScalarOf<Self>>, Option<KeyCommitments<PointOf<Self>>>)> = Keygen::proving_key;
+        fn proving_key(
+            keygen: Keygen<'_, ScalarOf<Self>>,
+            commit: Option<&mut Commit<'_, ScalarOf<Self>, PointOf<Self>>>,
+        ) -> Result<(ProvingColumns<ScalarOf<Self>>, Option<KeyCommitments<PointOf<Self>>>)>
+            = Keygen::proving_key;
         /// Writes the proof of an opening by SHPLONK.
-        fn open_shplonk(workspace: &Workspace, bases: &Column<PointOf<Self>>, opening: &Opening<'_, ScalarOf<Self>>, transcript: &mut dyn Transcript<Self>) -> Result<()> = shplonk::open;
+        fn open_shplonk(
+            workspace: &Workspace,
+            bases: &Column<PointOf<Self>>,
+            opening: &Opening<'_, ScalarOf<Self>>,
+            transcript: &mut dyn Transcript<Self>,
+        ) -> Result<()>
+            = shplonk::open;
         /// Writes the proof of an opening by GWC.
-        fn open_gwc(workspace: &Workspace, bases: &Column<PointOf<Self>>, opening: &Opening<'_, ScalarOf<Self>>, transcript: &mut dyn Transcript<Self>) -> Result<()> = gwc::open;
+        fn open_gwc(
+            workspace: &Workspace,
+            bases: &Column<PointOf<Self>>,
+            opening: &Opening<'_, ScalarOf<Self>>,
+            transcript: &mut dyn Transcript<Self>,
+        ) -> Result<()>
+            = gwc::open;
         /// Writes the proof of an opening by zcash's multi-opening.
-        fn open_ipa(params: &commit::ipa::Params<Self>, opening: &Opening<'_, ScalarOf<Self>>, transcript: &mut dyn Transcript<Self>, randomness: &mut dyn Randomness<ScalarOf<Self>>) -> Result<()> = ipa::open;
+        fn open_ipa(
+            params: &commit::ipa::Params<Self>,
+            opening: &Opening<'_, ScalarOf<Self>>,
+            transcript: &mut dyn Transcript<Self>,
+            randomness: &mut dyn Randomness<ScalarOf<Self>>,
+        ) -> Result<()>
+            = ipa::open;
         /// Writes the proof of one polynomial's value at a point, which the transcript has absorbed.
-        fn open_one(params: &commit::ipa::Params<Self>, polynomial: &Column<ScalarOf<Self>>, blind: ScalarOf<Self>, point: ScalarOf<Self>, transcript: &mut dyn Transcript<Self>, randomness: &mut dyn Randomness<ScalarOf<Self>>) -> Result<()> = ipa::open_one;
+        fn open_one(
+            params: &commit::ipa::Params<Self>,
+            polynomial: &Column<ScalarOf<Self>>,
+            blind: ScalarOf<Self>,
+            point: ScalarOf<Self>,
+            transcript: &mut dyn Transcript<Self>,
+            randomness: &mut dyn Randomness<ScalarOf<Self>>,
+        ) -> Result<()>
+            = ipa::open_one;
         /// The sums of `scalars[i] * bases[i]`, for many vectors of scalars.
-        fn sums(bases: &Column<PointOf<Self>>, scalars: &[Scalars<'_, ScalarOf<Self>>]) -> spillproof::Result<Vec<PointOf<Self>>> = sums::<Self>;
+        fn sums(
+            bases: &Column<PointOf<Self>>,
+            scalars: &[Scalars<'_, ScalarOf<Self>>],
+        ) -> spillproof::Result<Vec<PointOf<Self>>>
+            = sums::<Self>;
         /// Hiding commitments, by one basis or the other.
-        fn commit(params: &commit::ipa::Params<Self>, basis: Basis, columns: &[Scalars<'_, ScalarOf<Self>>], blinds: &[ScalarOf<Self>]) -> spillproof::Result<Vec<PointOf<Self>>> = hiding;
+        fn commit(
+            params: &commit::ipa::Params<Self>,
+            basis: Basis,
+            columns: &[Scalars<'_, ScalarOf<Self>>],
+            blinds: &[ScalarOf<Self>],
+        ) -> spillproof::Result<Vec<PointOf<Self>>>
+            = hiding;
         /// The transform of points.
-        fn transform_points(column: &Column<PointOf<Self>>, transform: &Transform<ScalarOf<Self>>) -> spillproof::Result<Column<PointOf<Self>>> = |column, transform| stream::group_ntt::<Self>(column, transform, Placement::Auto, &mut |_| ());
+        fn transform_points(
+            column: &Column<PointOf<Self>>,
+            transform: &Transform<ScalarOf<Self>>,
+        ) -> spillproof::Result<Column<PointOf<Self>>>
+            = |column, transform| stream::group_ntt::<Self>(column, transform, Placement::Auto, &mut |_| ());
         /// Opens a container of parameters.
-        fn open_params(workspace: &Workspace, path: &Path) -> spillproof::Result<commit::ipa::Params<Self>> = commit::ipa::Params::open_container;
+        fn open_params(workspace: &Workspace, path: &Path) -> spillproof::Result<commit::ipa::Params<Self>>
+            = commit::ipa::Params::open_container;
         /// Writes a container of parameters.
-        fn save_params(params: &commit::ipa::Params<Self>, workspace: &Workspace, path: &Path, progress: &mut (dyn FnMut(SrsProgress) + Send)) -> spillproof::Result<()> = |params: &commit::ipa::Params<Self>, workspace, path, progress| params.save(workspace, path, progress).map(|_| ());
+        fn save_params(
+            params: &commit::ipa::Params<Self>,
+            workspace: &Workspace,
+            path: &Path,
+            progress: &mut (dyn FnMut(SrsProgress) + Send),
+        ) -> spillproof::Result<()>
+            = |params: &commit::ipa::Params<Self>, workspace, path, progress| params.save(workspace, path, progress).map(|_| ());
         /// Checks that parameters are the generators of a proof system: `pair` is w and u, and `make` fills a slice with those from an index on.
-        fn check_generators(params: &commit::ipa::Params<Self>, workspace: &Workspace, pair: [Affine<Self>; 2], make: &mut (dyn FnMut(u64, &mut [PointOf<Self>]) + Send), progress: &mut (dyn FnMut(SrsProgress) + Send)) -> spillproof::Result<()> = commit::ipa::Params::check_generators;
+        fn check_generators(
+            params: &commit::ipa::Params<Self>,
+            workspace: &Workspace,
+            pair: [Affine<Self>; 2],
+            make: &mut (dyn FnMut(u64, &mut [PointOf<Self>]) + Send),
+            progress: &mut (dyn FnMut(SrsProgress) + Send),
+        ) -> spillproof::Result<()>
+            = commit::ipa::Params::check_generators;
         /// Checks that both bases of parameters are points of the curve, and belong together by `omega`.
-        fn check_params(params: &commit::ipa::Params<Self>, workspace: &Workspace, omega: ScalarOf<Self>, progress: &mut (dyn FnMut(SrsProgress) + Send)) -> spillproof::Result<()> = commit::ipa::Params::check;
+        fn check_params(
+            params: &commit::ipa::Params<Self>,
+            workspace: &Workspace,
+            omega: ScalarOf<Self>,
+            progress: &mut (dyn FnMut(SrsProgress) + Send),
+        ) -> spillproof::Result<()>
+            = commit::ipa::Params::check;
         /// Keys and a proof in a dry workspace, whose advice cells are limbs.
-        fn dry_run_limbs(shape: &plan::Shape<ScalarOf<Self>>, workspace: &Workspace) -> spillproof::Result<()> = |shape: &plan::Shape<_>, workspace| shape.dry_run::<Self, LimbCell>()(workspace);
+        fn dry_run_limbs(
+            shape: &plan::Shape<ScalarOf<Self>>,
+            workspace: &Workspace,
+        ) -> spillproof::Result<()>
+            = |shape: &plan::Shape<_>, workspace| shape.dry_run::<Self, LimbCell>()(workspace);
         /// The plan of keys and a proof whose advice cells are limbs.
-        fn plan_limbs(shape: &plan::Shape<ScalarOf<Self>>, budget_bytes: u64, threads: usize, rates: &Rates) -> spillproof::Result<Plan> = |shape: &plan::Shape<_>, budget_bytes, threads, rates| shape.plan::<Self, LimbCell>(budget_bytes, threads, rates);
+        fn plan_limbs(
+            shape: &plan::Shape<ScalarOf<Self>>,
+            budget_bytes: u64,
+            threads: usize,
+            rates: &Rates,
+        ) -> spillproof::Result<Plan>
+            = |shape: &plan::Shape<_>, budget_bytes, threads, rates| shape.plan::<Self, LimbCell>(budget_bytes, threads, rates);
     }
 }

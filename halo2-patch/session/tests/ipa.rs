@@ -61,7 +61,7 @@ impl<F: PrimeField, S: Stock> Randomness<F> for Drawn<'_, S> {
 }
 
 /// Random polynomials, opened at random ones of three points, in any order.
-fn same_proof<S: Stock, C: Curve<BaseField: PrimeField>>(k: u32, polynomials: usize, budgets: &[u64]) {
+fn same_proof<S: Stock, C: ProverCurve>(k: u32, polynomials: usize, budgets: &[u64]) {
     let seed = rand::random();
     println!("k {k}, seed {seed}");
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
@@ -135,7 +135,7 @@ fn same_proof<S: Stock, C: Curve<BaseField: PrimeField>>(k: u32, polynomials: us
         };
         let mut talk = Talk::<S>::new(seed);
         let mut draws = Drawn::<S>(&mut talk.draws, std::marker::PhantomData);
-        ipa::open::<C>(&params, &opening, &mut Written(&mut talk.transcript), &mut draws)
+        C::open_ipa(&params, &opening, &mut Written(&mut talk.transcript), &mut draws)
             .expect("room for it");
         assert_eq!(
             talk.transcript.finalize(),
@@ -147,7 +147,7 @@ fn same_proof<S: Stock, C: Curve<BaseField: PrimeField>>(k: u32, polynomials: us
         twice.queries.push(twice.queries[0]);
         let mut talk = Talk::<S>::new(seed);
         let mut draws = Drawn::<S>(&mut talk.draws, std::marker::PhantomData);
-        let refused = ipa::open::<C>(&params, &twice, &mut Written(&mut talk.transcript), &mut draws);
+        let refused = C::open_ipa(&params, &twice, &mut Written(&mut talk.transcript), &mut draws);
         assert!(refused.unwrap_err().to_string().contains("mismatching"));
     }
 }
