@@ -43,6 +43,7 @@ pub mod error;
 pub mod groth16;
 pub mod iden3;
 pub mod kernels;
+mod parallel;
 pub mod plan;
 pub mod plonkish;
 pub mod session;

@@ -8,11 +8,10 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 
-use rayon::prelude::*;
-
 use super::Budget;
 use super::pages::{LeasedPages, PAGE_BYTES, Pages};
 use crate::error::{Invalid, Result};
+use crate::parallel::Parallel;
 
 /// A fixed number of `T`s on leased pages. `T: Copy`, so there is nothing to drop but the pages.
 ///
@@ -38,7 +37,7 @@ fn fill_with<T: Copy + Send + Sync>(elements: &mut [MaybeUninit<T>], value: T) {
     let share = SHARE_BYTES / size_of::<T>().max(1);
     let fill = |elements: &mut [MaybeUninit<T>]| elements.fill(MaybeUninit::new(value));
     match size_of_val(elements) >= SHARED_BYTES_MIN && rayon::current_thread_index().is_some() {
-        true => elements.par_chunks_mut(share.max(1)).for_each(fill),
+        true => elements.chunks_mut(share.max(1)).parallel().for_each(fill),
         false => fill(elements),
     }
 }

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 
-use rayon::prelude::*;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use super::{Backing, Budget, Lease};
 use crate::error::{Error, Result};
+use crate::parallel::Parallel;
 
 /// The unit that buffers are aligned to and rounded up to: pages, and the alignment that direct I/O asks for at most.
 pub const PAGE_BYTES: usize = 4096;
@@ -107,7 +107,7 @@ impl Pages {
     fn populate(&mut self) {
         let bytes = self.as_mut_slice();
         match bytes.len() >= 2 * HUGE_PAGE_BYTES && rayon::current_thread_index().is_some() {
-            true => bytes.par_chunks_mut(HUGE_PAGE_BYTES).for_each(populate),
+            true => bytes.chunks_mut(HUGE_PAGE_BYTES).parallel().for_each(populate),
             false => populate(bytes),
         }
     }

@@ -15,7 +15,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rayon::prelude::*;
 use spillproof_format::FrameKey;
 
 use super::Workspace;
@@ -25,6 +24,7 @@ use super::tag::TagPlaces;
 use crate::budget::{Buffer, Lease, LeasedVec};
 use crate::dry::DryRun;
 use crate::error::Invalid;
+use crate::parallel::Parallel;
 use crate::storage::{File, Segment};
 use crate::{Error, Result};
 pub(super) use in_memory::Slice;
@@ -548,7 +548,7 @@ impl Frames {
             return Ok(frames.into_iter().map(work).collect());
         }
         self.workspace
-            .spread(|| frames.into_par_iter().with_min_len(4).map(work).collect())
+            .spread(|| frames.into_iter().parallel().in_runs_of(4).map(work))
     }
 
     /// Where a run's bytes are in memory.
@@ -575,7 +575,13 @@ impl Frames {
             return Ok(());
         }
         let pieces_min = (COPY_BYTES * pieces.len() / bytes).max(1);
-        (self.workspace).spread(|| pieces.into_par_iter().with_min_len(pieces_min).for_each(copy))
+        (self.workspace).spread(|| {
+            pieces
+                .into_iter()
+                .parallel()
+                .in_runs_of(pieces_min)
+                .for_each(copy)
+        })
     }
 
     /// Checks frames of a file, and clears their tags.

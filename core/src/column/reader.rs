@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::frames::{Frames, PendingFrames, Run};
 use super::{Element, Region, Workspace, ascending, descending};
 use crate::Result;
 use crate::budget::{Buffer, PAGE_BYTES};
 use crate::error::Invalid;
+use crate::parallel::Parallel;
 
 /// Refuses elements that have not the same bytes.
 pub(super) fn check_cast<E: Element, T: Element>(what: &'static str) -> Result<()> {
@@ -411,5 +410,5 @@ pub(super) fn run_jobs<J: Send>(
         return Ok(());
     }
     let jobs_min = 1 + JOB_ELEMENTS * jobs.len() / (1 + elements);
-    workspace.spread(|| jobs.into_par_iter().with_min_len(jobs_min).for_each(run))
+    workspace.spread(|| jobs.into_iter().parallel().in_runs_of(jobs_min).for_each(run))
 }

@@ -68,17 +68,28 @@ fn no_threads(error: ThreadPoolBuildError) -> Error {
     }
 }
 
+/// Work that is called once.
+type Work<'w> = dyn FnMut() + Send + 'w;
+
+/// What `work` gives, when `by` has called it: what changes threads is generic over nothing, and so compiled in this crate.
+fn called<T: Send>(work: impl FnOnce() -> T + Send, by: impl FnOnce(&mut Work<'_>)) -> T {
+    let mut work = Some(work);
+    let mut given = None;
+    by(&mut || given = work.take().map(|work| work()));
+    match given {
+        Some(given) => given,
+        None => unreachable!("work is called"),
+    }
+}
+
 /// Runs `work` where a wait takes on no other work: a rayon worker's own thread would.
-fn off_other_pools<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn off_other_pools(work: &mut Work<'_>) {
     if rayon::current_thread_index().is_none() {
         return work();
     }
-    let work = Mutex::new(Some(work));
-    let run = || {
-        let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
-        work.map(|work| work())
-    };
-    let done = std::thread::scope(|scope| {
+    let work = Mutex::new(work);
+    let run = || (work.lock().unwrap_or_else(PoisonError::into_inner))();
+    std::thread::scope(|scope| {
         match std::thread::Builder::new().spawn_scoped(scope, run) {
             Ok(thread) => thread
                 .join()
@@ -87,10 +98,6 @@ fn off_other_pools<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             Err(_) => run(),
         }
     });
-    match done {
-        Some(result) => result,
-        None => unreachable!("either the thread runs it, or this one does"),
-    }
 }
 
 /// Says, when it is dropped, whose turn the thread held before.
@@ -142,6 +149,10 @@ impl Workspace {
 
     /// As [`Self::run`]; in a process that was forked off, where the caller is.
     pub(crate) fn in_turn<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        called(work, |work| self.call_in_turn(work))
+    }
+
+    fn call_in_turn(&self, work: &mut Work<'_>) {
         if self.budget.check_process().is_err() {
             return work();
         }
@@ -150,13 +161,13 @@ impl Workspace {
         };
         let holds_turn = self.holds_turn();
         let (account, asker) = (self.budget.entered(), Asker::of_this_thread());
-        off_other_pools(|| {
+        off_other_pools(&mut || {
             let _turn = (!holds_turn).then(|| self.begin_turn(account));
             pool.install(|| {
                 let _asking = asker.as_ref().map(Asker::enter);
-                work()
-            })
-        })
+                work();
+            });
+        });
     }
 
     /// As [`Self::run`], on the caller's thread, for work that cannot leave it: it plans with the budget and writes columns as values
@@ -194,7 +205,9 @@ impl Workspace {
             return Ok(work());
         }
         let helpers = self.workers.helpers()?;
-        Ok(off_other_pools(|| helpers.install(work)))
+        Ok(called(work, |work| {
+            off_other_pools(&mut || helpers.install(&mut *work))
+        }))
     }
 
     /// An account of the budget for a task, when there is room for its minimum beside those of the others. A thread that is inside of a

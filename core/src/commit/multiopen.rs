@@ -17,7 +17,6 @@ use std::sync::{Mutex, PoisonError};
 use ark_ec::short_weierstrass::Affine;
 use ark_ec::{AffineRepr, CurveConfig, CurveGroup};
 use ark_ff::AdditiveGroup;
-use rayon::prelude::*;
 
 use crate::budget::LeasedVec;
 use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
@@ -27,6 +26,7 @@ use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::kernels::msm::{Digits, Fillings, MsmConfig};
 use crate::kernels::poly::{add_scaled, divide_chunk};
+use crate::parallel::Parallel;
 use crate::stream::{Combinations, beyond, descending_sum, distinct, leased_kernel, merged};
 use crate::tier::ReadElements;
 use crate::{Error, Result};
@@ -447,9 +447,9 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
             debug_assert_eq!(read.map(|region| region.len()), Some(len));
             let (within, len) = (within as usize, len as usize);
             self.quotients
-                .par_chunks_mut(chunk)
+                .chunks_mut(chunk)
                 .zip(&mut self.divisions)
-                .with_max_len(1)
+                .parallel()
                 .for_each(|(values, division)| division.step(start + within as u64, &mut values[..len]));
             let total = &mut totals[within..within + len];
             total.fill(F::ZERO);

@@ -8,13 +8,13 @@
 use std::path::Path;
 
 use ark_bn254::g1;
-use rayon::prelude::*;
 use spillproof_format::params_kzg::points::{encode_points, write_format};
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
 
 use super::srs::{G1, Srs};
 use super::srs_check::{SrsProgress, chunk_points};
 use crate::column::{Column, Workspace};
+use crate::parallel::Parallel;
 use crate::storage::Packed;
 use crate::{Error, Result};
 
@@ -89,8 +89,9 @@ fn export_points(
         let len = elements.len() as usize;
         let encoded = &mut encoded[..len * item_bytes];
         points[..len]
-            .par_chunks(JOB_POINTS)
-            .zip(encoded.par_chunks_mut(JOB_POINTS * item_bytes))
+            .chunks(JOB_POINTS)
+            .zip(encoded.chunks_mut(JOB_POINTS * item_bytes))
+            .parallel()
             .for_each(|(points, bytes)| {
                 for (point, bytes) in points.iter().zip(bytes.chunks_exact_mut(item_bytes)) {
                     write_format(layout.format(), &point.to_affine::<g1::Config>(), bytes);

@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use ark_bn254::{G2Affine, g1};
-use rayon::prelude::*;
 use spillproof_format::native::{G2_BYTES, write_point};
 use spillproof_format::params_kzg::points::{decode_each, decode_points};
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
@@ -25,6 +24,7 @@ use super::srs::{G1, Srs};
 use super::srs_check::{SrsProgress, check_srs, chunk_points};
 use crate::budget::Buffer;
 use crate::column::{Column, ContainerWriter, Region as Elements, Workspace};
+use crate::parallel::Parallel;
 use crate::storage::{File, Pending, Segment};
 use crate::{Error, Result};
 
@@ -254,18 +254,18 @@ impl Import {
     fn decode(&self, region: Region, first: u64, bytes: &[u8], out: &mut [G1]) -> Result<(), FormatError> {
         let item_bytes = self.layout.point_bytes(region) as usize;
         let refused = out
-            .par_chunks_mut(JOB_POINTS)
-            .zip(bytes.par_chunks(JOB_POINTS * item_bytes))
+            .chunks_mut(JOB_POINTS)
+            .zip(bytes.chunks(JOB_POINTS * item_bytes))
             .enumerate()
-            .map(|(job, (out, bytes))| {
+            .parallel()
+            .find_map_first(|(job, (out, bytes))| {
                 let first = first + (job * JOB_POINTS) as u64;
                 decode_each::<g1::Config>(&self.layout, region, first, out.len(), bytes, |i, point| {
                     out[i] = G1::from_affine(&point);
                 })
                 .err()
-            })
-            .find_first(Option::is_some);
-        refused.flatten().map_or(Ok(()), Err)
+            });
+        refused.map_or(Ok(()), Err)
     }
 
     /// g2 and s·g2 to the section at `index`, and back from it.

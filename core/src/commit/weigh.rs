@@ -10,7 +10,6 @@
 use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ff::AdditiveGroup;
-use rayon::prelude::*;
 use spillproof_format::{FormatError, native};
 
 use super::srs_check::chunk_points;
@@ -18,11 +17,12 @@ use crate::column::{Column, Element, Workspace};
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::{invert_chunk, powers};
+use crate::parallel::Parallel;
 use crate::stream::LeasedMsm;
 use crate::{Error, Result};
 
-/// Points that one thread checks at a time, at least.
-const POINTS_PER_TASK_MIN: usize = 256;
+/// Points that one thread checks at a time.
+const POINTS_PER_TASK: usize = 256;
 
 /// The random r and what follows from it.
 pub(crate) struct Challenge<F> {
@@ -77,8 +77,11 @@ fn check_points<P: Curve>(column: &Column<Point<P>>, first: u64, points: &[Point
         point.encode(&mut bytes);
         native::read_point::<P>(&bytes).err().map(|fault| (fault, bytes))
     };
-    let found = (points.par_iter().enumerate().with_min_len(POINTS_PER_TASK_MIN))
-        .find_map_first(|(at, point)| fault_of(point).map(|found| (at, found)));
+    let jobs = points.chunks(POINTS_PER_TASK).enumerate().parallel();
+    let found = jobs.find_map_first(|(job, points)| {
+        let mut places = (job * POINTS_PER_TASK..).zip(points);
+        places.find_map(|(at, point)| fault_of(point).map(|found| (at, found)))
+    });
     let Some((at, (fault, bytes))) = found else {
         return Ok(());
     };

@@ -22,6 +22,7 @@ use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::msm::BucketAdder;
 use crate::kernels::points::{BLOCK_POINTS_MIN, Multiplier};
+use crate::parallel::Parallel;
 use crate::{Error, Result};
 
 /// Terms that are worked on at a time, and points of rows in memory: the largest and the smallest number.
@@ -277,8 +278,9 @@ where
             parts.push((part, part_points, part_sums, first));
             (terms, points, sums, first) = (terms_after, points_after, sums_after, end);
         }
-        (parts.into_par_iter())
+        (parts.into_iter())
             .zip(&mut self.adders)
+            .parallel()
             .for_each(|((terms, points, sums, first), adder)| add_part(adder, terms, points, sums, first));
     }
 
@@ -294,7 +296,8 @@ where
         }
         let multiplier = &self.multiplier;
         let jobs = jobs::<P>(&mut self.products[..count], &self.factors[..count]);
-        jobs.into_par_iter()
+        jobs.into_iter()
+            .parallel()
             .for_each(|Job { points, factors }| match factors {
                 [factor, ..] if factors.iter().all(|other| other == factor) => {
                     multiplier.multiply(points, factor)

@@ -10,7 +10,6 @@
 //! Memory: the distinct values of coefficients (circuits have a few to some thousands); a chunk of coefficients and its reader; a tile of rows
 //! for each of `a`, `b` and `c`, and their writers; the witness or its cache.
 
-use rayon::prelude::*;
 use spillproof_format::FormatError;
 
 use super::{Coefficient, Shape};
@@ -21,6 +20,7 @@ use crate::column::{
 use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::vector;
+use crate::parallel::Parallel;
 use crate::{Error, Result};
 
 /// Coefficients, and rows, that are in memory at a time: the largest and the smallest number.
@@ -351,13 +351,16 @@ impl<F: KernelField> Pass<F> {
     fn flush(&mut self, rows: u64) -> Result<()> {
         let [a, b, c] = &mut self.tiles;
         let rows = rows as usize;
-        (c[..rows].par_chunks_mut(JOB_ROWS))
-            .zip(a[..rows].par_chunks(JOB_ROWS))
-            .zip(b[..rows].par_chunks(JOB_ROWS))
+        (c[..rows].chunks_mut(JOB_ROWS))
+            .zip(a[..rows].chunks(JOB_ROWS))
+            .zip(b[..rows].chunks(JOB_ROWS))
+            .parallel()
             .for_each(|((c, a), b)| vector::product(c, a, b));
         for (writer, tile) in self.writers.iter_mut().zip(&mut self.tiles) {
             writer.push(&tile[..rows])?;
-            tile.par_chunks_mut(JOB_ROWS).for_each(|tile| tile.fill(F::ZERO));
+            tile.chunks_mut(JOB_ROWS)
+                .parallel()
+                .for_each(|tile| tile.fill(F::ZERO));
         }
         self.base += rows as u64;
         Ok(())

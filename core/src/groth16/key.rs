@@ -1,7 +1,6 @@
 //! Keys on disk.
 
 use ark_ec::short_weierstrass::Affine;
-use rayon::prelude::*;
 use spillproof_format::{FormatError, PointFault, hex};
 
 use super::{Constraints, G1Point, G2Point, PairingCurve, Shape};
@@ -10,6 +9,7 @@ use crate::column::{Column, Draft, Element, Placement, Workspace};
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 
 /// The part of a key that verifies.
 pub struct VerifyingKey<E: PairingCurve> {
@@ -48,6 +48,9 @@ pub struct ProvingKey<E: PairingCurve> {
     /// The rows' domain, and its coset. The tools that make keys do not agree on the roots of BLS12-381.
     pub domain: Domain<E::Scalar>,
 }
+
+/// Points that one thread checks at a time.
+const JOB_POINTS: usize = 256;
 
 /// The powers of a root of unity, and a coset of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,9 +182,12 @@ fn check_on_curve<P: Curve>(name: &'static str, points: &Column<Point<P>>) -> Re
     let mut first = 0;
     while let Some(region) = reader.next_into(&mut tile)? {
         let tile = &tile[..region.len() as usize];
-        if let Some(at) =
-            (tile.par_iter().with_min_len(256)).position_first(|point| !point.is_on_curve::<P>())
-        {
+        let outside = |(job, points): (usize, &[Point<P>])| {
+            let at = points.iter().position(|point| !point.is_on_curve::<P>())?;
+            Some(job * JOB_POINTS + at)
+        };
+        let jobs = tile.chunks(JOB_POINTS).enumerate().parallel();
+        if let Some(at) = jobs.find_map_first(outside) {
             let mut bytes = vec![0; Point::<P>::BYTES];
             tile[at].encode(&mut bytes);
             let index = first + at as u64;

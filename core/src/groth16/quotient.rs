@@ -7,8 +7,6 @@
 //! Algorithm: each of the three columns is taken to its coefficients and from there to the coset: in memory, if a column fits, else in two transforms
 //! over the disk. Then one pass multiplies and subtracts. Memory: that of a transform ([`transform_twice`]).
 
-use rayon::prelude::*;
-
 use super::Domain;
 use crate::Result;
 use crate::budget::PAGE_BYTES;
@@ -19,6 +17,7 @@ use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::vector;
+use crate::parallel::Parallel;
 use crate::stream::{Transform, transform_twice};
 
 /// Values that one thread multiplies at a time.
@@ -72,9 +71,10 @@ fn product_less<F: KernelField>(a: &Column<F>, b: &Column<F>, c: &Column<F>) -> 
         }
         let here = region.len() as usize;
         let [a, b, c] = &mut tiles;
-        (a[..here].par_chunks_mut(JOB_VALUES))
-            .zip(b[..here].par_chunks_mut(JOB_VALUES))
-            .zip(c[..here].par_chunks(JOB_VALUES))
+        (a[..here].chunks_mut(JOB_VALUES))
+            .zip(b[..here].chunks_mut(JOB_VALUES))
+            .zip(c[..here].chunks(JOB_VALUES))
+            .parallel()
             .for_each(|((a, b), c)| {
                 let mut product = [F::ZERO; 64];
                 for ((a, b), c) in a.chunks_mut(64).zip(b.chunks(64)).zip(c.chunks(64)) {

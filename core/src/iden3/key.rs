@@ -6,7 +6,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use spillproof_format::groth16::{frame_bytes, sections};
 use spillproof_format::iden3::{FileKind, PointRange, zkey};
 use spillproof_format::native::{read_point, read_point_trusted};
@@ -23,6 +22,7 @@ use crate::groth16::{
 };
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 
 /// Elements that one thread decodes at a time.
 const JOB_ELEMENTS: usize = 256;
@@ -311,9 +311,10 @@ impl<E: PairingCurve> Zkey<E> {
         out: &mut [Coefficient],
         dictionary: &Dictionary<E::Scalar>,
     ) -> Result<(), FormatError> {
-        let bad = (out.par_chunks_mut(JOB_ELEMENTS))
-            .zip(bytes.par_chunks(JOB_ELEMENTS * zkey::COEFFICIENT_BYTES))
+        let bad = (out.chunks_mut(JOB_ELEMENTS))
+            .zip(bytes.chunks(JOB_ELEMENTS * zkey::COEFFICIENT_BYTES))
             .enumerate()
+            .parallel()
             .find_map_first(|(job, (out, bytes))| {
                 let first = first + (job * JOB_ELEMENTS) as u64;
                 let places = out.iter_mut().zip(bytes.chunks_exact(zkey::COEFFICIENT_BYTES));
@@ -408,9 +409,10 @@ fn decode_points<P: Curve>(
     bytes: &[u8],
     out: &mut [Point<P>],
 ) -> Result<(), FormatError> {
-    let bad = (out.par_chunks_mut(JOB_ELEMENTS))
-        .zip(bytes.par_chunks(JOB_ELEMENTS * Point::<P>::BYTES))
+    let bad = (out.chunks_mut(JOB_ELEMENTS))
+        .zip(bytes.chunks(JOB_ELEMENTS * Point::<P>::BYTES))
         .enumerate()
+        .parallel()
         .find_map_first(|(job, (out, bytes))| {
             let indices = first + (job * JOB_ELEMENTS) as u64..;
             let mut places = indices.zip(out.iter_mut().zip(bytes.chunks_exact(Point::<P>::BYTES)));

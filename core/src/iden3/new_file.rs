@@ -1,12 +1,12 @@
 //! A new file, section after section.
 
-use rayon::prelude::*;
 use spillproof_format::Element;
 use spillproof_format::iden3::{ByteRange, FileKind, write_prefix, write_section_prefix};
 
 use super::source::{Array, Progress, Source};
 use crate::Result;
 use crate::column::{Column, Region, SEQUENTIAL_BYTES, Workspace};
+use crate::parallel::Parallel;
 use crate::storage::{Append, Publish};
 
 /// Elements that one thread encodes at a time.
@@ -93,8 +93,9 @@ impl NewFile {
 
 /// Writes elements, in any form that has as many bytes, on all cores.
 pub(super) fn encode_all<T: Element>(values: &[T], bytes: &mut [u8], encode: impl Fn(&T, &mut [u8]) + Sync) {
-    (values.par_chunks(JOB_ELEMENTS))
-        .zip(bytes.par_chunks_mut(JOB_ELEMENTS * T::BYTES))
+    (values.chunks(JOB_ELEMENTS))
+        .zip(bytes.chunks_mut(JOB_ELEMENTS * T::BYTES))
+        .parallel()
         .for_each(|(values, bytes)| {
             for (value, out) in values.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
                 encode(value, out);

@@ -8,7 +8,6 @@ use ark_ec::CurveConfig;
 use ark_ec::PrimeGroup;
 use ark_ec::short_weierstrass::Projective;
 use ark_ff::{PrimeField, Zero};
-use rayon::prelude::*;
 use spillproof_format::{Element, FormatError, PointFault, hex};
 
 use super::source::Source;
@@ -16,6 +15,7 @@ use super::weights::Weights;
 use crate::Result;
 use crate::column::Column;
 use crate::kernels::curve::{Curve, Point};
+use crate::parallel::Parallel;
 use crate::stream::{Scalars, msm};
 
 /// Sums of a check.
@@ -68,8 +68,9 @@ fn check_each<P: Curve>(
         let tile = &tile[..region.len() as usize];
         let is_inside = |point: &Point<P>| point.to_affine::<P>().is_in_correct_subgroup_assuming_on_curve();
         let outside = tile
-            .par_chunks(JOB_POINTS)
+            .chunks(JOB_POINTS)
             .enumerate()
+            .parallel()
             .find_map_first(|(job, points)| {
                 let at = points.iter().position(|point| !is_inside(point))?;
                 Some(job * JOB_POINTS + at)

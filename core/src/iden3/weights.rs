@@ -1,9 +1,12 @@
 //! Random weights of points, for sums by which many points are checked at once.
 
 use ark_ff::PrimeField;
-use rayon::prelude::*;
 
+use crate::parallel::Parallel;
 use crate::stream::ForeignScalars;
+
+/// Weights that one thread makes at a time.
+const JOB_WEIGHTS: usize = 256;
 
 /// Weights that a random key gives: 16 bytes of a keyed digest of the index.
 pub(super) struct Weights {
@@ -30,18 +33,20 @@ impl<F: PrimeField> ForeignScalars<F> for Weights {
     }
 
     fn fill(&self, start: usize, out: &mut [F]) {
-        out.par_iter_mut()
+        let weight = |index: u64| {
+            if index < self.start {
+                return F::ZERO;
+            }
+            let digest = blake3::keyed_hash(&self.key, &index.to_le_bytes());
+            let half = digest.as_bytes().first_chunk::<16>().copied().unwrap_or_default();
+            F::from(u128::from_le_bytes(half))
+        };
+        out.chunks_mut(JOB_WEIGHTS)
             .enumerate()
-            .with_min_len(256)
-            .for_each(|(index, out)| {
-                let index = (start + index) as u64;
-                if index < self.start {
-                    *out = F::ZERO;
-                    return;
-                }
-                let digest = blake3::keyed_hash(&self.key, &index.to_le_bytes());
-                let half = digest.as_bytes().first_chunk::<16>().copied().unwrap_or_default();
-                *out = F::from(u128::from_le_bytes(half));
+            .parallel()
+            .for_each(|(job, out)| {
+                let first = (start + job * JOB_WEIGHTS) as u64;
+                (first..).zip(out).for_each(|(index, out)| *out = weight(index));
             });
     }
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, wtns};
 use spillproof_format::native::NativeField;
 use spillproof_format::{FormatError, hex};
@@ -11,6 +10,7 @@ use super::source::{Array, Progress, Source};
 use crate::Result;
 use crate::column::{Column, Placement, Workspace, Writer};
 use crate::groth16::{PairingCurve, check_curve};
+use crate::parallel::Parallel;
 
 /// Values that one thread decodes at a time.
 const JOB_VALUES: usize = 1024;
@@ -61,9 +61,10 @@ pub fn read_wtns<E: PairingCurve>(
 
 /// Canonical values to native ones; as `Err`, the place of the first that is not below the modulus.
 fn decode<F: NativeField>(bytes: &[u8], out: &mut [F]) -> Result<(), usize> {
-    let bad = (out.par_chunks_mut(JOB_VALUES))
-        .zip(bytes.par_chunks(JOB_VALUES * SCALAR_BYTES))
+    let bad = (out.chunks_mut(JOB_VALUES))
+        .zip(bytes.chunks(JOB_VALUES * SCALAR_BYTES))
         .enumerate()
+        .parallel()
         .find_map_first(|(job, (out, bytes))| {
             for (at, (out, bytes)) in out.iter_mut().zip(bytes.chunks_exact(SCALAR_BYTES)).enumerate() {
                 match F::read_standard(bytes) {

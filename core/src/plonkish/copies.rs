@@ -16,8 +16,6 @@
 //! share of a quarter of what the budget has left, or twice both arrays where that is less (8 or 16 bytes a cell), and digests of blocks; for
 //! a sigma column a tile and its writer, and the powers of omega, in two levels of `O(sqrt(rows))`.
 
-use rayon::prelude::*;
-
 use super::product::chunk_elements;
 use crate::Result;
 use crate::budget::LeasedVec;
@@ -26,6 +24,7 @@ use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::{PIECE, gathered_products, powers};
+use crate::parallel::Parallel;
 
 const WHAT: &str = "copies";
 const COLUMN: &str = "column of a permutation";
@@ -384,9 +383,10 @@ impl<F: KernelField + Element> Names<F> {
         for (i, images) in images.chunks(tile_len).enumerate() {
             let tile = &mut tile[..images.len()];
             let first = first + (i * tile_len) as u64;
-            tile.par_chunks_mut(PIECE)
-                .zip(images.par_chunks(PIECE))
+            tile.chunks_mut(PIECE)
+                .zip(images.chunks(PIECE))
                 .enumerate()
+                .parallel()
                 .for_each(|(piece, (out, images))| {
                     let first = first + (piece * PIECE) as u64;
                     gathered_products(out, |i| self.factors(images[i].into() ^ (first + i as u64)));

@@ -1,11 +1,10 @@
 //! Running a program: block by block, on one thread or on all.
 
-use rayon::prelude::*;
-
 use super::program::Program;
 use crate::kernels::backend::Backend;
 use crate::kernels::field::KernelField;
 use crate::kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
+use crate::parallel::Parallel;
 
 /// Rows of a block, where the caller is free to choose: registers and operands of a few dozen instructions stay in the
 /// caches.
@@ -54,7 +53,8 @@ impl<F: KernelField> Program<F> {
             registers = others;
             jobs.push((start, here, now, mine));
         }
-        jobs.into_par_iter()
+        jobs.into_iter()
+            .parallel()
             .for_each(|(start, rows, mut outputs, registers)| {
                 let inputs: Vec<&[F]> = inputs.iter().map(|input| &input[start..start + rows]).collect();
                 self.evaluate(&inputs, &mut outputs, registers);

@@ -5,14 +5,13 @@
 //! multiplications a coefficient, for the few rows at the end that halo2 keeps for blinding. Memory: a tile and a writer's
 //! buffers.
 
-use rayon::prelude::*;
-
 use crate::Result;
 use crate::column::{Column, Element, Placement, Workspace, Writer};
 use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::PIECE;
+use crate::parallel::Parallel;
 
 const WHAT: &str = "indicator of rows";
 /// Rows of a tile.
@@ -60,8 +59,9 @@ fn indicator_in_turn<F: KernelField + Element>(
     let mut writer = Writer::scratch(workspace, WHAT, n, Placement::Auto)?;
     let mut tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
     for start in (0..n).step_by(tile_len) {
-        tile.par_chunks_mut(PIECE)
+        tile.chunks_mut(PIECE)
             .enumerate()
+            .parallel()
             .for_each(|(piece, values)| {
                 let at = start + (piece * PIECE) as u64;
                 let mut step = back.pow([at]);

@@ -4,13 +4,13 @@
 //! Montgomery form on the way from and to columns of the field; the bytes are four little-endian limbs either way, so a
 //! column of one casts to the other. One multiplication takes a value from one form to the other. Memory: none.
 
-use rayon::prelude::*;
 use spillproof_format::SpareBits;
 use spillproof_format::element::{limbs_from_bytes, limbs_to_bytes};
 
 use crate::column::Element;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::PIECE;
+use crate::parallel::Parallel;
 
 /// 256 bits, the highest limb first: arrays are ordered as numbers are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -70,7 +70,7 @@ pub(super) fn to_native<F: KernelField>(values: &mut [Integer]) {
 }
 
 fn scale<F: KernelField>(values: &mut [Integer], factor: F) {
-    values.par_chunks_mut(PIECE).for_each(|values| {
+    values.chunks_mut(PIECE).parallel().for_each(|values| {
         for value in values {
             *value = Integer::native(&value.as_native::<F>().times(&factor));
         }

@@ -13,13 +13,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use rayon::prelude::*;
-
 use super::integer::Integer;
 use super::product::READER_BUFFERS;
 use crate::Result;
 use crate::column::{Column, Reader, Region, ascending};
 use crate::error::Invalid;
+use crate::parallel::Parallel;
 
 /// Chunks that a merge holds for each run: the reader's, two in memory, and two of the merged tile.
 pub(super) const MERGE_CHUNKS: u64 = READER_BUFFERS + 4;
@@ -162,7 +161,8 @@ fn merge_slices(slices: &[&[Integer]], out: &mut [Integer]) {
         rest_out = later;
         jobs.push((pieces, now));
     }
-    jobs.into_par_iter()
+    jobs.into_iter()
+        .parallel()
         .for_each(|(pieces, out)| merge_pieces(&pieces, out));
 }
 

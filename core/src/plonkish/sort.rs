@@ -20,11 +20,14 @@ use crate::column::{
 use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 use crate::{Error, Result};
 
 const WHAT: &str = "sort";
 const FRAME_BYTES: u64 = SCRATCH_FRAME_BYTES as u64;
 const ELEMENT_BYTES: u64 = 32;
+/// Values that one thread looks at at a time.
+const PIECE: usize = 4096;
 
 /// How a sort is cut, from the bytes that it may take. All lengths are in elements and whole frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,7 +320,8 @@ fn sort_runs<F: KernelField>(
 
 fn sort_run(run: &mut [Integer]) {
     // Range checks and tables of small numbers are the common case.
-    if run.par_iter().all(Integer::is_word) {
+    let is_other = |run: &[Integer]| (!run.iter().all(Integer::is_word)).then_some(());
+    if run.chunks(PIECE).parallel().find_map_first(is_other).is_none() {
         run.par_sort_unstable_by_key(|integer| integer.0[3]);
     } else {
         run.par_sort_unstable();

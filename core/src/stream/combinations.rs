@@ -7,14 +7,13 @@
 //! Shapes: columns may differ in length; shorter ones count as padded with zeros. Memory: [`Combinations::bytes_of`] =
 //! `columns * depth * chunk + tiles * chunk` scalars, whatever n; the sums themselves are the caller's.
 
-use rayon::prelude::*;
-
 use crate::Result;
 use crate::budget::{Lease, LeasedVec};
 use crate::column::{Column, Element, Reader, Region, Workspace, descending};
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::add_linear_combination;
+use crate::parallel::Parallel;
 
 /// From so many columns on, one chunk of each on its way keeps the disk busy.
 const COLUMNS_OF_DEPTH_1: usize = 4;
@@ -144,15 +143,15 @@ impl<'a, F: KernelField + Element> Combinations<'a, F> {
         let tiles_at_once = self.tiles.len() / chunk;
         for (batch, sources) in self.columns.chunks_mut(tiles_at_once).enumerate() {
             sources
-                .par_iter_mut()
-                .zip(self.tiles.par_chunks_mut(chunk))
-                .with_max_len(1)
+                .iter_mut()
+                .zip(self.tiles.chunks_mut(chunk))
+                .parallel()
                 .try_for_each(|(source, tile)| source.fill(start, tile))?;
             let filled: Vec<usize> = sources.iter().map(|source| source.filled).collect();
             let (first, tiles) = (batch * tiles_at_once, &*self.tiles);
-            out.par_chunks_mut(chunk)
+            out.chunks_mut(chunk)
                 .zip(&self.sums)
-                .with_max_len(1)
+                .parallel()
                 .for_each(|(sum, factors)| {
                     let terms: Vec<(F, &[F])> = factors
                         .iter()

@@ -13,6 +13,7 @@ use crate::column::{Column, Element, Workspace};
 use crate::dry::Work;
 use crate::kernels::field::KernelField;
 use crate::kernels::poly::evaluate_chunk_many;
+use crate::parallel::Parallel;
 
 /// Chunks for each column that is being evaluated: two on their way, one in work.
 const CHUNKS_PER_COLUMN: u64 = 3;
@@ -64,11 +65,7 @@ fn evaluate_all_in_turn<F: KernelField + Element>(queries: &[(&Column<F>, Vec<F>
         None => (0, 1),
         Some(column) => workers(column.workspace(), &columns),
     };
-    rayon::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|_| work(chunk));
-        }
-    });
+    (0..workers).parallel().for_each(|_| work(chunk));
     let values = values
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner)

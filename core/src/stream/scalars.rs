@@ -1,6 +1,10 @@
 //! Vectors of scalars of a sum, wherever they are.
 
 use crate::column::{Column, Element};
+use crate::parallel::Parallel;
+
+/// Values that one thread converts at a time.
+const JOB_VALUES: usize = 1024;
 
 /// One vector of scalars.
 #[derive(Clone, Copy)]
@@ -49,15 +53,16 @@ impl<F: Element, E: Element> ForeignScalars<F> for &[E] {
     }
 
     fn fill(&self, start: usize, out: &mut [F]) {
-        use rayon::prelude::*;
         const { assert!(E::BYTES == F::BYTES && E::BYTES <= 64, "the same bytes") };
-        out.par_iter_mut()
-            .with_min_len(1024)
-            .zip(self.get(start..).unwrap_or(&[]))
-            .for_each(|(out, value)| {
-                let mut bytes = [0; 64];
-                value.encode(&mut bytes[..E::BYTES]);
-                *out = F::decode(&bytes[..E::BYTES]);
+        out.chunks_mut(JOB_VALUES)
+            .zip(self.get(start..).unwrap_or(&[]).chunks(JOB_VALUES))
+            .parallel()
+            .for_each(|(out, values)| {
+                for (out, value) in out.iter_mut().zip(values) {
+                    let mut bytes = [0; 64];
+                    value.encode(&mut bytes[..E::BYTES]);
+                    *out = F::decode(&bytes[..E::BYTES]);
+                }
             });
     }
 }

@@ -135,8 +135,7 @@ fn same_proof<S: Stock, C: ProverCurve>(k: u32, polynomials: usize, budgets: &[u
         };
         let mut talk = Talk::<S>::new(seed);
         let mut draws = Drawn::<S>(&mut talk.draws, std::marker::PhantomData);
-        C::open_ipa(&params, &opening, &mut Written(&mut talk.transcript), &mut draws)
-            .expect("room for it");
+        C::open_ipa(&params, &opening, &mut Written(&mut talk.transcript), &mut draws).expect("room for it");
         assert_eq!(
             talk.transcript.finalize(),
             expected,

@@ -5,9 +5,9 @@
 //! Memory: 2 bytes per scalar of the block and window.
 
 use ark_ff::{BigInteger, PrimeField};
-use rayon::prelude::*;
 
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 
 /// Scalars that are recoded together.
 const PIECE: usize = 1024;
@@ -50,8 +50,9 @@ impl Digits {
         self.len = scalars.len();
         let window_bits = self.window_bits;
         self.digits
-            .par_chunks_mut(self.windows * PIECE)
-            .zip(scalars.par_chunks(PIECE))
+            .chunks_mut(self.windows * PIECE)
+            .zip(scalars.chunks(PIECE))
+            .parallel()
             .for_each(|(digits, scalars)| {
                 for (i, scalar) in scalars.iter().enumerate() {
                     recode(

@@ -4,8 +4,6 @@
 //! Memory: [`Domain::table_bytes`] for the tables: 32 bytes an entry, 112 with lanes, of which each direction has side / 2, and
 //! side more with middle 2.
 
-use rayon::prelude::*;
-
 use crate::error::Result;
 use crate::kernels::backend::Factor;
 use crate::kernels::field::KernelField;
@@ -13,6 +11,7 @@ use crate::kernels::ntt::panel::{SIDE_BY_SIDE, reverse_digits};
 use crate::kernels::ntt::twiddles::check_root;
 use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns, strips};
 use crate::kernels::poly::{PIECE, scale_powers};
+use crate::parallel::Parallel;
 
 /// Up to this size a transform is not split, and runs on one thread.
 const DIRECT_LOG_MAX: u32 = 11;
@@ -154,9 +153,9 @@ impl<F: KernelField> Plan<F> {
             self.twiddles.transform(values);
             if !scale.is_one() {
                 values
-                    .par_chunks_mut(PIECE)
-                    .flatten()
-                    .for_each(|value| value.scale(&scale));
+                    .chunks_mut(PIECE)
+                    .parallel()
+                    .for_each(|values| values.iter_mut().for_each(|value| value.scale(&scale)));
             }
             return;
         }
@@ -172,7 +171,7 @@ impl<F: KernelField> Plan<F> {
         };
         columns(values, row, &self.twiddles, &F::ONE, Some(&twist));
         let mut rows: Vec<&mut [E]> = values.chunks_exact_mut(row).collect();
-        rows.par_chunks_mut(SIDE_BY_SIDE).for_each(|rows| {
+        rows.chunks_mut(SIDE_BY_SIDE).parallel().for_each(|rows| {
             if !E::rows_in_lanes(rows, &self.twiddles, &self.middle_factors) {
                 rows.iter_mut().for_each(|row| self.row(row));
             }

@@ -1,9 +1,8 @@
 //! The steps of a transform in pieces that know where in the whole they stand. Memory: none.
 
-use rayon::prelude::*;
-
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::NttElement;
+use crate::parallel::Parallel;
 
 /// Multiplies element (r, c) of a panel of `width` columns by `base^(first + r * row_step + c)`: the shift to or from a coset.
 pub fn scale_indexed<F: KernelField, E: NttElement<F>>(
@@ -18,16 +17,24 @@ pub fn scale_indexed<F: KernelField, E: NttElement<F>>(
     }
     // Long rows are cut, so that one row is work for all cores.
     let piece = width.min(4096);
-    panel.par_chunks_mut(width).enumerate().for_each(|(row, values)| {
-        let row_first = first + row as u64 * row_step;
-        values.par_chunks_mut(piece).enumerate().for_each(|(i, values)| {
-            let mut power = base.pow([row_first + (i * piece) as u64]);
-            for value in values {
-                value.scale(&power);
-                power = power.times(base);
-            }
+    panel
+        .chunks_mut(width)
+        .enumerate()
+        .parallel()
+        .for_each(|(row, values)| {
+            let row_first = first + row as u64 * row_step;
+            values
+                .chunks_mut(piece)
+                .enumerate()
+                .parallel()
+                .for_each(|(i, values)| {
+                    let mut power = base.pow([row_first + (i * piece) as u64]);
+                    for value in values {
+                        value.scale(&power);
+                        power = power.times(base);
+                    }
+                });
         });
-    });
 }
 
 /// Transposes a block of a larger matrix: `source` starts at the block's first element and has rows of `source_width`
@@ -42,8 +49,9 @@ pub fn transpose_block<E: Copy + Send + Sync>(
     /// Values on one side of a tile that is copied at a time.
     const TILE: usize = 16;
     target[..width * height]
-        .par_chunks_mut(TILE * height)
+        .chunks_mut(TILE * height)
         .enumerate()
+        .parallel()
         .for_each(|(band, target)| {
             let first = band * TILE;
             for block in (0..height).step_by(TILE) {

@@ -4,12 +4,11 @@
 //! transform the columns (n1-point), multiply element (r, c) by omega_n^(r * c), transform the rows (n2-point), and read the
 //! matrix by columns: value k1 + n1 * k2 is at row k1, column k2. Memory: one strip of columns per thread.
 
-use rayon::prelude::*;
-
 use crate::Result;
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{Domain, NttElement, Twiddles, strips};
 use crate::kernels::poly::powers;
+use crate::parallel::Parallel;
 
 /// A strip of columns is copied to a buffer of this size (or of eight columns, if that is more) to be transformed: it stays in
 /// the second-level cache.
@@ -112,7 +111,7 @@ pub fn columns<F: KernelField, E: NttElement<F>>(
     let factors_before = strips::factors(&shifts);
     let strip_width = strip_width::<E>(height, width);
     let strips = split_columns(panel, width, strip_width);
-    strips.into_par_iter().enumerate().for_each_init(
+    strips.into_iter().enumerate().parallel().for_each_init(
         || (Vec::new(), Factors::new()),
         |(buffer, factors), (index, mut strip)| {
             let first_column = index * strip_width;
@@ -215,7 +214,7 @@ pub fn each_row<F: KernelField, E: NttElement<F>>(mut rows: Vec<&mut [E]>, twidd
         rows.iter().all(|row| row.len() == twiddles.size()),
         "a transform's length is its table's"
     );
-    rows.par_chunks_mut(SIDE_BY_SIDE).for_each(|rows| {
+    rows.chunks_mut(SIDE_BY_SIDE).parallel().for_each(|rows| {
         if !E::rows_in_lanes(rows, twiddles, &[]) {
             rows.iter_mut().for_each(|row| twiddles.transform(row));
         }
@@ -240,12 +239,13 @@ pub fn twist<F: KernelField, E: NttElement<F>>(panel: &mut [E], width: usize, tw
             strips.map(move |(j, strip)| (i * height, j * piece_width, strip))
         })
         .collect();
-    pieces
-        .into_par_iter()
-        .for_each_init(Factors::new, |factors, (first_row, first_column, mut strip)| {
+    pieces.into_iter().parallel().for_each_init(
+        Factors::new,
+        |factors, (first_row, first_column, mut strip)| {
             factors.start(twist, first_row, first_column, strip[0].len());
             strip.iter_mut().for_each(|row| factors.apply(row));
-        });
+        },
+    );
 }
 
 /// Swaps the outer digits of an index (a, b, c) of a cube of side x middle x side values, in place.
@@ -275,8 +275,9 @@ pub(super) fn reverse_digits<E: Send>(values: &mut [E], side: usize, middle: usi
         }
     }
     pairs
-        .into_par_iter()
-        .with_min_len(8)
+        .into_iter()
+        .parallel()
+        .in_runs_of(8)
         .for_each(|(upper, lower)| match (upper, lower) {
             (Some(mut upper), Some(mut lower)) => {
                 for (r, upper) in upper.iter_mut().enumerate() {

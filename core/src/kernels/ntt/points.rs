@@ -8,7 +8,6 @@
 //! Memory: [`PointTransforms::bytes`], and tables of O(sqrt n) scalars.
 
 use ark_ff::{Field, One};
-use rayon::prelude::*;
 
 use super::{Twiddles, Twist};
 use crate::Result;
@@ -17,6 +16,7 @@ use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::{CoordinateField, KernelField};
 use crate::kernels::points::Multiplier;
 use crate::kernels::poly::powers;
+use crate::parallel::Parallel;
 
 /// Transforms of points of `P`, and who is told of their progress.
 pub struct PointTransforms<'a, P: Curve> {
@@ -133,12 +133,14 @@ impl<'a, P: Curve> PointTransforms<'a, P> {
         let block = self.multiplier.block_points();
         if run >= block {
             panels
-                .par_chunks_mut(2 * run)
+                .chunks_mut(2 * run)
                 .enumerate()
+                .parallel()
                 .for_each(|(group, pair)| {
                     let (low, high) = pair.split_at_mut(run);
-                    low.par_chunks_mut(block)
-                        .zip(high.par_chunks_mut(block))
+                    low.chunks_mut(block)
+                        .zip(high.chunks_mut(block))
+                        .parallel()
                         .for_each(|(low, high)| {
                             let scalars = match group % groups {
                                 0 => Vec::new(),
@@ -151,7 +153,10 @@ impl<'a, P: Curve> PointTransforms<'a, P> {
             return;
         }
         let groups_together = block / run;
-        let parts = panels.par_chunks_mut(2 * run * groups_together).enumerate();
+        let parts = panels
+            .chunks_mut(2 * run * groups_together)
+            .enumerate()
+            .parallel();
         parts.for_each(|(part, pairs)| {
             let first = part * groups_together;
             let factor_is_one = |pair: usize| (first + pair).is_multiple_of(groups);
@@ -206,12 +211,14 @@ impl<'a, P: Curve> PointTransforms<'a, P> {
             powers(scalars, &first, &step);
         };
         panel
-            .par_chunks_mut(rows * width)
+            .chunks_mut(rows * width)
             .enumerate()
+            .parallel()
             .for_each(|(part, panel)| {
                 panel
-                    .par_chunks_mut(rows * piece)
+                    .chunks_mut(rows * piece)
                     .enumerate()
+                    .parallel()
                     .for_each(|(i, points)| {
                         let mut scalars = vec![P::ScalarField::ONE; points.len()];
                         for (row, scalars) in scalars.chunks_mut(piece).enumerate() {

@@ -17,12 +17,12 @@ use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use ark_ff::{One, Zero};
-use rayon::prelude::*;
 
 use self::digits::{Op, Recoding};
 use self::ladder::{NewState, SumsAndDifferences, Walk};
 use crate::kernels::backend::Backend;
 use crate::kernels::curve::{Curve, Point};
+use crate::parallel::Parallel;
 
 /// Points in a block, where memory allows: more would share an inversion that costs little by then, and leave the cache.
 pub const BLOCK_POINTS_MAX: usize = 2048;
@@ -86,7 +86,8 @@ impl<P: Curve> Multiplier<P> {
         }
         let program = self.recoding.one(scalar);
         points
-            .par_chunks_mut(self.block_points)
+            .chunks_mut(self.block_points)
+            .parallel()
             .for_each(|points| self.with_worker(|worker| worker.walk(&self.recoding, points, &program)));
     }
 
@@ -94,8 +95,9 @@ impl<P: Curve> Multiplier<P> {
     pub fn multiply_each(&self, points: &mut [Point<P>], scalars: &[P::ScalarField]) {
         assert_eq!(points.len(), scalars.len(), "each point has a scalar");
         points
-            .par_chunks_mut(self.block_points)
-            .zip(scalars.par_chunks(self.block_points))
+            .chunks_mut(self.block_points)
+            .zip(scalars.chunks(self.block_points))
+            .parallel()
             .for_each(|(points, scalars)| {
                 self.with_worker(|worker| worker.multiply_each(&self.recoding, points, scalars));
             });
@@ -116,7 +118,7 @@ impl<P: Curve> Multiplier<P> {
         if program.is_empty() {
             return;
         }
-        let blocks = points.par_chunks_mut(self.block_points).enumerate();
+        let blocks = points.chunks_mut(self.block_points).enumerate().parallel();
         blocks.for_each(|(block, points)| {
             let first = block * self.block_points;
             let end = first + points.len();

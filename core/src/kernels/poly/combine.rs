@@ -1,10 +1,9 @@
 //! Sums of scaled vectors and geometric sequences. In place or into the caller's slices; memory: none.
 
-use rayon::prelude::*;
-
 use super::PIECE;
 use crate::kernels::backend::{Backend, Kernel, Lanes};
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 
 /// Products that are added up before they are reduced.
 const TERMS: usize = 64;
@@ -18,7 +17,8 @@ pub fn add_scaled<F: KernelField>(values: &mut [F], factor: &F, other: &[F]) {
 /// the rest of a longer one is ignored. No terms give zeros.
 pub fn linear_combination<F: KernelField>(output: &mut [F], terms: &[(F, &[F])]) {
     output
-        .par_chunks_mut(PIECE)
+        .chunks_mut(PIECE)
+        .parallel()
         .for_each(|output| output.fill(F::ZERO));
     add_linear_combination(output, terms);
 }
@@ -26,8 +26,9 @@ pub fn linear_combination<F: KernelField>(output: &mut [F], terms: &[(F, &[F])])
 /// `output[i] += sum over the terms of factor * values[i]`, lengths as in [`linear_combination`].
 pub fn add_linear_combination<'a, F: KernelField>(output: &mut [F], terms: &[(F, &'a [F])]) {
     output
-        .par_chunks_mut(PIECE)
+        .chunks_mut(PIECE)
         .enumerate()
+        .parallel()
         .for_each(|(piece, output)| {
             let start = piece * PIECE;
             let term = |(factor, values): &(F, &'a [F])| (*factor, values.get(start..).unwrap_or(&[]));
@@ -73,8 +74,9 @@ impl<F: KernelField> Kernel<F> for AddScaled<'_, F> {
 /// `values[i] *= base^(start + i)`: the shift to or from a coset, for a chunk that begins at index `start`.
 pub fn scale_powers<F: KernelField>(values: &mut [F], start: u64, base: &F) {
     values
-        .par_chunks_mut(PIECE)
+        .chunks_mut(PIECE)
         .enumerate()
+        .parallel()
         .for_each(|(piece, values)| {
             let mut power = base.pow([start + (piece * PIECE) as u64]);
             for value in values {
@@ -87,10 +89,14 @@ pub fn scale_powers<F: KernelField>(values: &mut [F], start: u64, base: &F) {
 /// `output[i] = first * base^i`.
 pub fn powers<F: KernelField>(output: &mut [F], first: &F, base: &F) {
     const PART: usize = 4 * PIECE;
-    output.par_chunks_mut(PART).enumerate().for_each(|(part, to)| {
-        let first = first.times(&base.pow([(part * PART) as u64]));
-        Backend::detect().run(Powers { to, first, base });
-    });
+    output
+        .chunks_mut(PART)
+        .enumerate()
+        .parallel()
+        .for_each(|(part, to)| {
+            let first = first.times(&base.pow([(part * PART) as u64]));
+            Backend::detect().run(Powers { to, first, base });
+        });
 }
 
 struct Powers<'a, F> {

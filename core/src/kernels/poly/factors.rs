@@ -1,11 +1,10 @@
 //! What grand products are made of: factors from values, names of cells and challenges. In place or into the caller's slices;
 //! memory: none.
 
-use rayon::prelude::*;
-
 use super::PIECE;
 use crate::kernels::backend::{Backend, Kernel, Lanes};
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 
 /// The constants of a permutation argument's factors.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +29,12 @@ pub fn multiply_permutation_factors<F: KernelField>(
     denominators: &mut [F],
 ) {
     values
-        .par_chunks(PIECE)
-        .zip(sigmas.par_chunks(PIECE))
-        .zip(names.par_chunks_mut(PIECE))
-        .zip(numerators.par_chunks_mut(PIECE))
-        .zip(denominators.par_chunks_mut(PIECE))
+        .chunks(PIECE)
+        .zip(sigmas.chunks(PIECE))
+        .zip(names.chunks_mut(PIECE))
+        .zip(numerators.chunks_mut(PIECE))
+        .zip(denominators.chunks_mut(PIECE))
+        .parallel()
         .for_each(|((((values, sigmas), names), numerators), denominators)| {
             Backend::detect().run(PermutationFactors {
                 challenges,
@@ -90,9 +90,10 @@ impl<F: KernelField> Kernel<F> for PermutationFactors<'_, F> {
 
 /// `out[i] = (left[i] + beta) * (right[i] + gamma)`, of slices of one length.
 pub fn multiply_shifted<F: KernelField>((left, beta): (&[F], &F), (right, gamma): (&[F], &F), out: &mut [F]) {
-    left.par_chunks(PIECE)
-        .zip(right.par_chunks(PIECE))
-        .zip(out.par_chunks_mut(PIECE))
+    left.chunks(PIECE)
+        .zip(right.chunks(PIECE))
+        .zip(out.chunks_mut(PIECE))
+        .parallel()
         .for_each(|((left, right), to)| {
             Backend::detect().run(Shifted {
                 left: (left, beta),

@@ -1,11 +1,10 @@
 //! Fractions to field elements: batch inversion of the denominators that are there, one inversion per piece of 1024.
 //! Memory: one piece of scalars and of indices per thread.
 
-use rayon::prelude::*;
-
 use super::PIECE;
 use super::invert::invert_piece;
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 
 /// `output[i]` = numerator / denominator of `fraction(&cells[i])`, for every i of the shorter slice. Without a denominator
 /// it is the numerator; with a denominator of 0 it is 0.
@@ -15,8 +14,9 @@ pub fn quotients<F: KernelField, T: Sync>(
     output: &mut [F],
 ) {
     output
-        .par_chunks_mut(PIECE)
-        .zip(cells.par_chunks(PIECE))
+        .chunks_mut(PIECE)
+        .zip(cells.chunks(PIECE))
+        .parallel()
         .for_each_init(
             || {
                 (

@@ -1,15 +1,14 @@
 //! Batch inversion (Montgomery's trick), one inversion per piece of 1024. Memory: one piece of scalars per thread.
 
-use rayon::prelude::*;
-
 use super::scan::{carries_down, carries_up};
 use super::{PIECE, blocks};
 use crate::kernels::backend::Backend;
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 
 /// Replaces every non-zero value by its inverse; zeros stay zero.
 pub fn invert_chunk<F: KernelField>(values: &mut [F]) {
-    values.par_chunks_mut(PIECE).for_each_init(
+    values.chunks_mut(PIECE).parallel().for_each_init(
         || Vec::with_capacity(PIECE),
         |before, values| invert_piece(values, before),
     );

@@ -4,19 +4,18 @@
 //! every piece again, in parallel, with its carry. In lanes ([`super::blocks`]), a piece is cut once more, into a block for each
 //! lane. Memory: 18 scalars per piece.
 
-use rayon::prelude::*;
-
 use super::PIECE;
 use super::blocks::{self, Blocks, evaluate};
 use crate::kernels::field::KernelField;
+use crate::parallel::Parallel;
 
 /// Horner's carries, `carry * point^len + chunk(point)`, at several points with one pass over the coefficients. Chunks come from the top,
 /// the first with carry 0; after the lowest, a carry is the polynomial's value at its point.
 pub fn evaluate_chunk_many<F: KernelField>(coefficients: &[F], points: &[F], carries: &mut [F]) {
     let values: Vec<Vec<F>> = coefficients
-        .par_chunks(PIECE)
-        .map(|piece| points.iter().map(|point| evaluate(piece, point)).collect())
-        .collect();
+        .chunks(PIECE)
+        .parallel()
+        .map(|piece| points.iter().map(|point| evaluate(piece, point)).collect());
     for (i, (point, carry)) in points.iter().zip(carries).enumerate() {
         let values: Vec<F> = values.iter().map(|values| values[i]).collect();
         *carry = fold_pieces(&values, coefficients.len(), point, *carry, |_, _| {});
@@ -50,7 +49,8 @@ fn fold_pieces<F: KernelField>(
 /// the remainder, the polynomial's value at `point`.
 pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F) -> F {
     let parts: Vec<Parts<F>> = coefficients
-        .par_chunks(PIECE)
+        .chunks(PIECE)
+        .parallel()
         .map(|piece| match blocks::block_values(piece, point) {
             Some(blocks) => {
                 let above = point.pow([(piece.len() / blocks.len()) as u64]);
@@ -64,17 +64,17 @@ pub fn divide_chunk<F: KernelField>(coefficients: &mut [F], point: &F, carry: F)
                 whole: evaluate(piece, point),
                 blocks: None,
             },
-        })
-        .collect();
+        });
     let values: Vec<F> = parts.iter().map(|parts| parts.whole).collect();
     let mut carries = vec![F::ZERO; values.len()];
     let carry = fold_pieces(&values, coefficients.len(), point, carry, |i, carry| {
         carries[i] = carry
     });
     coefficients
-        .par_chunks_mut(PIECE)
+        .chunks_mut(PIECE)
         .zip(parts)
         .zip(carries)
+        .parallel()
         .for_each(|((piece, parts), mut carry)| match parts.blocks {
             Some((blocks, above)) => {
                 let mut carries = Blocks::filled(F::ZERO, blocks.len());
@@ -130,13 +130,11 @@ type Products<F> = (F, Option<Blocks<F>>);
 
 fn piece_products<F: KernelField>(values: &[F]) -> Vec<Products<F>> {
     let product = |values: &[F]| values.iter().fold(F::ONE, |product, value| product.times(value));
-    let pieces = values.par_chunks(PIECE);
-    pieces
-        .map(|piece| match blocks::block_products(piece) {
-            Some(blocks) => (product(&blocks), Some(blocks)),
-            None => (product(piece), None),
-        })
-        .collect()
+    let pieces = values.chunks(PIECE).parallel();
+    pieces.map(|piece| match blocks::block_products(piece) {
+        Some(blocks) => (product(&blocks), Some(blocks)),
+        None => (product(piece), None),
+    })
 }
 
 /// Exclusive prefix products, in place: value i becomes `carry * values[0] * ... * values[i - 1]` times its factor. `products` are those of
@@ -151,10 +149,11 @@ fn prefix_products<F: KernelField>(
         .iter()
         .map(|(product, _)| advance(&mut carry, product))
         .collect();
-    let pieces = values.par_chunks_mut(PIECE).enumerate();
+    let pieces = values.chunks_mut(PIECE).enumerate();
     pieces
         .zip(products)
         .zip(carries)
+        .parallel()
         .for_each(|(((i, piece), (_, products)), mut carry)| {
             let factors = &factors[i * PIECE..i * PIECE + piece.len()];
             if let Some(products) = products {
@@ -174,9 +173,10 @@ fn suffix_products<F: KernelField>(values: &mut [F], products: &[Products<F>]) -
     for (incoming, (product, _)) in carries.iter_mut().zip(products).rev() {
         *incoming = advance(&mut carry, product);
     }
-    let pieces = values.par_chunks_mut(PIECE).zip(products);
+    let pieces = values.chunks_mut(PIECE).zip(products);
     pieces
         .zip(carries)
+        .parallel()
         .for_each(|((piece, (_, products)), mut carry)| {
             if let Some(products) = products {
                 return blocks::suffix_products(piece, &carries_down(products, carry), false);
@@ -196,8 +196,9 @@ fn suffix_products<F: KernelField>(values: &mut [F], products: &[Products<F>]) -
 /// `(carry / D) N_i S_i`. So there is one inversion a chunk, and five multiplications a value.
 pub fn fraction_product_chunk<F: KernelField>(numerators: &mut [F], denominators: &mut [F], carry: F) -> F {
     numerators
-        .par_chunks_mut(PIECE)
-        .zip(denominators.par_chunks_mut(PIECE))
+        .chunks_mut(PIECE)
+        .zip(denominators.chunks_mut(PIECE))
+        .parallel()
         .for_each(|(numerators, denominators)| {
             for (numerator, denominator) in numerators.iter_mut().zip(denominators) {
                 if denominator.is_zero() {

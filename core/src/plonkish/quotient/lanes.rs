@@ -6,8 +6,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use super::coset::Matrix;
 use super::side_by_side::{Stopped, side_by_side};
 use crate::Result;
@@ -15,6 +13,7 @@ use crate::budget::LeasedVec;
 use crate::column::{Behind, Column, Element, Placement, Reader, SharedDraft};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, Twiddles, Twist, columns};
+use crate::parallel::Parallel;
 
 /// Elements that one core copies at a time.
 const COPY_ELEMENTS: usize = 8192;
@@ -44,14 +43,14 @@ impl<'a, F: KernelField + NttElement<F> + Element> Way<'a, F> {
         let pass = Pass {
             matrix,
             inputs,
-            outputs: inputs.par_iter().map(drafts).collect::<Result<_>>()?,
+            outputs: inputs.iter().parallel().try_map(drafts)?,
             way: self,
             next: AtomicU64::new(0),
         };
         let panels = inputs.len() as u64 * plan.panels();
         // Side by side, too: fresh memory is slow.
-        let lanes = (0..plan.in_flight().min(panels)).into_par_iter();
-        let lanes = lanes.map(|_| pass.lane()).collect::<Result<_>>()?;
+        let lanes = (0..plan.in_flight().min(panels) as usize).parallel();
+        let lanes = lanes.try_map(|_| pass.lane())?;
         side_by_side(lanes, |lane, stopped| pass.run(lane, stopped))?;
         let mut columns: Vec<Vec<Column<F>>> = pass.way.legs.iter().map(|_| Vec::new()).collect();
         for outputs in pass.outputs {
@@ -150,9 +149,11 @@ impl<F: KernelField + NttElement<F> + Element> Pass<'_, F> {
         for (i, (leg, output)) in legs.iter().zip(&self.outputs[input]).enumerate() {
             let panel = match &mut lane.copy {
                 Some(copy) if i + 1 < legs.len() => {
-                    let pieces = lane.tile.par_chunks(COPY_ELEMENTS);
-                    let to = copy.par_chunks_mut(COPY_ELEMENTS);
-                    to.zip(pieces).for_each(|(to, piece)| to.copy_from_slice(piece));
+                    let pieces = lane.tile.chunks(COPY_ELEMENTS);
+                    let to = copy.chunks_mut(COPY_ELEMENTS);
+                    to.zip(pieces)
+                        .parallel()
+                        .for_each(|(to, piece)| to.copy_from_slice(piece));
                     copy
                 }
                 _ => &mut lane.tile,

@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use crate::parallel::Parallel;
 use crate::{Error, Result};
 
 /// Whether a worker has failed: the others end early.
@@ -34,15 +35,7 @@ pub(super) fn side_by_side<W: Send>(
             failure.get_or_insert(error);
         }
     };
-    if workers.len() > 1 {
-        rayon::scope(|scope| {
-            for worker in workers {
-                scope.spawn(|_| run(worker));
-            }
-        });
-    } else {
-        workers.into_iter().for_each(run);
-    }
+    workers.into_iter().parallel().for_each(run);
     let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     failure.map_or(Ok(()), Err)
 }

@@ -7,8 +7,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::coset::Matrix;
 use super::plan::halo;
 use crate::Result;
@@ -17,6 +15,7 @@ use crate::column::{Column, Element, Reader, Region};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, Twiddles, each_row};
 use crate::kernels::poly;
+use crate::parallel::Parallel;
 use crate::tier::RowSource;
 
 /// What all windows over a coset share.
@@ -146,9 +145,9 @@ pub(super) fn slide_all<'a, F: KernelField + NttElement<F> + Element>(
     coset: &Coset<F>,
 ) -> Result<()> {
     let new: Vec<Vec<NewRow<'a, F>>> = windows
-        .par_iter_mut()
-        .map(|window| window.slide(tile_rows, rows))
-        .collect::<Result<_>>()?;
+        .iter_mut()
+        .parallel()
+        .try_map(|window| window.slide(tile_rows, rows))?;
     make_values(new.into_iter().flatten().collect(), coset);
     Ok(())
 }
@@ -157,7 +156,7 @@ pub(super) fn slide_all<'a, F: KernelField + NttElement<F> + Element>(
 fn make_values<F: KernelField + NttElement<F>>(rows: Vec<NewRow<F>>, coset: &Coset<F>) {
     let (mut read, computed): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|row| row.source == RowSource::Read);
-    computed.into_par_iter().for_each(|row| row.compute(coset));
+    computed.into_iter().parallel().for_each(|row| row.compute(coset));
     let transformed = read.iter_mut().map(|row| &mut *row.values).collect();
     each_row(transformed, coset.along);
     for row in read {

@@ -4,8 +4,6 @@
 //! end of each tile. The rows around a stretch that rotations reach are read and transformed by it, too. All that the walks hold is there
 //! before the first one starts.
 
-use rayon::prelude::*;
-
 use super::coset::Matrix;
 use super::side_by_side::{Stopped, side_by_side};
 use super::tile::{Coset, Window, slide_all};
@@ -14,6 +12,7 @@ use crate::budget::LeasedVec;
 use crate::column::{Behind, Column, Element, Region, SharedDraft};
 use crate::kernels::field::KernelField;
 use crate::kernels::ntt::{NttElement, twist};
+use crate::parallel::Parallel;
 use crate::plonkish::evaluate::register_scalars;
 use crate::plonkish::program::Program;
 use crate::tier::RowSource;
@@ -58,8 +57,8 @@ impl<F: KernelField + NttElement<F> + Element> Walks<'_, F> {
         let plan = self.matrix.plan;
         let output = self.matrix.draft("quotient on a coset", plan.scratch)?.share();
         // Side by side, too: fresh memory is slow.
-        let walks = (0..plan.walks()).into_par_iter().map(|index| self.walk(index));
-        let walks = walks.collect::<Result<_>>()?;
+        let walks = (0..plan.walks() as usize).parallel();
+        let walks = walks.try_map(|index| self.walk(index as u64))?;
         side_by_side(walks, |walk, stopped| self.run(walk, &output, stopped))?;
         Ok(output.finish())
     }
