@@ -21,7 +21,7 @@ use crate::curve::{PointOf, ScalarOf, stored};
 use crate::domain::Domain;
 use crate::error::Result;
 use crate::input::{self, Values};
-use crate::keygen::{Assembly, Commit, KeyCommitments, Keygen, ProvingColumns, Replacements};
+use crate::keygen::{Assembly, Commit, KeyCommitments, Keygen, ProvingParts, Replacements};
 use crate::openings::Opening;
 use crate::protocol::{Randomness, Transcript};
 use crate::prover::{Committed, Prover};
@@ -236,7 +236,7 @@ compiled! {
         fn proving_key(
             keygen: Keygen<'_, ScalarOf<Self>>,
             commit: Option<&mut Commit<'_, ScalarOf<Self>, PointOf<Self>>>,
-        ) -> Result<(ProvingColumns<ScalarOf<Self>>, Option<KeyCommitments<PointOf<Self>>>)>
+        ) -> Result<ProvingParts<ScalarOf<Self>, PointOf<Self>>>
             = Keygen::proving_key;
         /// Writes the proof of an opening by SHPLONK.
         fn open_shplonk(

@@ -159,6 +159,9 @@ pub struct ProvingColumns<F = Scalar> {
     pub rows: [Column<F>; 3],
 }
 
+/// What a proving key is made of, and the commitments of its verifying key if they were asked for.
+pub type ProvingParts<F = Scalar, P = Point> = (ProvingColumns<F>, Option<KeyCommitments<P>>);
+
 /// Commits to columns of values.
 pub type Commit<'c, F = Scalar, P = Point> = dyn FnMut(&[Column<F>]) -> Result<Vec<P>> + 'c;
 
@@ -187,7 +190,7 @@ impl<F: KernelField> Keygen<'_, F> {
     pub(crate) fn proving_key<P>(
         mut self,
         mut commit: Option<&mut Commit<'_, F, P>>,
-    ) -> Result<(ProvingColumns<F>, Option<KeyCommitments<P>>)> {
+    ) -> Result<ProvingParts<F, P>> {
         let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
         let (mut sigma_values, mut sigma_polynomials, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
         {
