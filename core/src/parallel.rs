@@ -1,8 +1,8 @@
 //! Loops on the threads of the caller's pool.
 //!
 //! rayon's parallel iterators make some twenty functions of each loop, for each type that it is over. The engine is generic over fields and
-//! curves, and has a hundred loops: those functions were two thirds of all that a program with it compiles. Here threads take the items of
-//! an ordinary iterator in turns, and what starts them is generic over nothing. An item has to be work for a few microseconds at least.
+//! curves: those functions were half of all in the program of its tests. Here threads take the items of an ordinary iterator in turns, and
+//! what starts them is generic over nothing. An item has to be work for a few microseconds at least.
 
 use std::sync::{Mutex, PoisonError};
 

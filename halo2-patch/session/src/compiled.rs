@@ -79,7 +79,7 @@ macro_rules! compiled {
     }) => {
         $(#[$doc])*
         pub trait $name: $bound {
-            $($(#[$about])* #[allow(clippy::missing_errors_doc)] fn $function $(<$life>)? ($($argument: $type),*) -> $output;)+
+            $($(#[$about])* fn $function $(<$life>)? ($($argument: $type),*) -> $output;)+
         }
     };
     (@impl [$(#[$when:meta])*] $name:ident [$for:ty] {

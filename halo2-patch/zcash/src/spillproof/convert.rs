@@ -13,12 +13,10 @@ use ::spillproof::stream::ForeignScalars;
 use ff::Field;
 use pasta_curves::arithmetic::{Coordinates, CurveAffine};
 use pasta_curves::{EpAffine, EqAffine, Fp, Fq};
-use spillproof_halo2::{ProverCurve, Values};
+use spillproof_halo2::Values;
 
 /// A curve of the engine's that pasta_curves has too: four limbs in both fields.
-pub(crate) trait Engine: ProverCurve {}
-
-impl<P: ProverCurve> Engine for P {}
+pub(crate) use spillproof_halo2::ProverCurve as Engine;
 
 /// Work that is done over the engine's form of `C`.
 pub(crate) trait Task<C> {
