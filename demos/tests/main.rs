@@ -2,7 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod checkpoints;
-#[path = "../../core/tests/common/circom_files.rs"]
+#[path = "../circom/tests/common/circom_files.rs"]
 mod circom_files;
 mod disks;
 mod failures;
@@ -12,7 +12,7 @@ mod gpu_support;
 mod groth16;
 mod kills;
 mod plan;
-#[path = "../../core/tests/common/r1cs.rs"]
+#[path = "../circom/tests/common/r1cs.rs"]
 #[allow(dead_code, reason = "the engine's tests use all of it")]
 mod r1cs;
 mod secrets;

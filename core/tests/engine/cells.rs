@@ -240,7 +240,7 @@ fn a_disk_that_fails_or_lies_is_an_error_and_never_another_key() {
         Fault::SwapFrames(4096),
         Fault::Truncate,
     ];
-    const TRIED_MAX: u64 = 10;
+    const TRIED_MAX: u64 = 5;
     for backend in [Backend::Uring, Backend::Pread] {
         let dir = tempfile::tempdir().unwrap();
         let counting = FaultPlan::none();
@@ -250,8 +250,10 @@ fn a_disk_that_fails_or_lies_is_an_error_and_never_another_key() {
         let operations = counting.operations();
         assert!(operations > 150, "{operations}");
         let mut damaged = 0;
-        for fault in FAULTS {
-            for index in (0..operations).step_by(operations.div_ceil(TRIED_MAX) as usize) {
+        let stride = operations.div_ceil(TRIED_MAX);
+        for (number, fault) in FAULTS.into_iter().enumerate() {
+            let first = number as u64 * stride / FAULTS.len() as u64;
+            for index in (first..operations).step_by(stride as usize) {
                 let place = small(FaultPlan::at(index, fault));
                 match assign(&place) {
                     Ok(columns) => assert!(columns == wanted, "{fault:?} at {index}"),
@@ -261,7 +263,7 @@ fn a_disk_that_fails_or_lies_is_an_error_and_never_another_key() {
                 }
             }
         }
-        assert!(damaged > 8, "{damaged}");
+        assert!(damaged > 4, "{damaged}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

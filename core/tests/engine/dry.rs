@@ -32,13 +32,26 @@ const BLOCKS_BYTES: f64 = 272.0 * 1024.0;
 /// The inputs of a stage.
 struct Inputs {
     columns: Vec<Column<Fr>>,
-    bases: Column<G1>,
+    bases: Option<Column<G1>>,
+}
+
+impl Inputs {
+    fn bases(&self) -> &Column<G1> {
+        self.bases.as_ref().unwrap()
+    }
+}
+
+/// Whether a stage takes points: it takes longer to make them than to run most stages.
+#[derive(Clone, Copy, PartialEq)]
+enum Points {
+    None,
+    Bases,
 }
 
 /// Peak, bytes read, bytes written.
 type Taken = [u64; 3];
 
-fn inputs(workspace: &Workspace, columns: usize) -> Inputs {
+fn inputs(workspace: &Workspace, columns: usize, points: Points) -> Inputs {
     let mut rng = ChaCha20Rng::seed_from_u64(7);
     let values: Vec<Fr> = (0..ROWS).map(|_| Fr::from(rng.next_u64() % 1000)).collect();
     let column = |_| {
@@ -47,22 +60,33 @@ fn inputs(workspace: &Workspace, columns: usize) -> Inputs {
         writer.finish()
     };
     let columns = (0..columns).map(column).collect::<Result<_>>().unwrap();
-    let bases = if workspace.is_dry() {
-        let draft = Draft::scratch_with_frames(workspace, "bases", ROWS, Placement::Disk, SRS_FRAME_BYTES);
-        draft.and_then(Draft::finish_unwritten).unwrap()
-    } else {
+    let bases = (points == Points::Bases).then(|| {
+        if workspace.is_dry() {
+            let draft =
+                Draft::scratch_with_frames(workspace, "bases", ROWS, Placement::Disk, SRS_FRAME_BYTES);
+            return draft.and_then(Draft::finish_unwritten).unwrap();
+        }
         let srs = generate_scratch(workspace, LOG_N, Fr::from(5u64), |_| ()).unwrap();
         srs.monomial().unwrap().clone()
-    };
+    });
     Inputs { columns, bases }
 }
 
 /// Runs the stage dry and for real, and compares.
 fn compare<T>(name: &str, columns: usize, stage: impl Fn(&Workspace, &Inputs) -> Result<T>) {
+    compare_with(Points::None, name, columns, stage);
+}
+
+fn compare_with<T>(
+    points: Points,
+    name: &str,
+    columns: usize,
+    stage: impl Fn(&Workspace, &Inputs) -> Result<T>,
+) {
     let mut compared = 0;
     for budget_bytes in BUDGETS {
         let dry = Workspace::dry(Budget::new(budget_bytes));
-        let given = inputs(&dry, columns);
+        let given = inputs(&dry, columns, points);
         let _step = step!(dry, "stage");
         let planned = stage(&dry, &given);
         let record = dry.dry_run().unwrap().steps().pop().unwrap();
@@ -73,7 +97,7 @@ fn compare<T>(name: &str, columns: usize, stage: impl Fn(&Workspace, &Inputs) ->
         let dir = tempfile::tempdir().unwrap();
         let storage = Storage::builder().dir(dir.path()).build().unwrap();
         let real = Workspace::new(storage, Budget::new(budget_bytes));
-        let given = inputs(&real, columns);
+        let given = inputs(&real, columns, points);
         let run = || -> Result<Taken> {
             real.budget.restart_peak();
             let before = real.storage.stats();
@@ -157,9 +181,9 @@ fn transforms_and_sums() {
             Placement::Auto,
         )
     });
-    compare("msm", 5, |_, given| {
+    compare_with(Points::Bases, "msm", 5, |_, given| {
         let scalars: Vec<_> = given.columns.iter().map(Scalars::Column).collect();
-        msm::<g1::Config>(&given.bases, &scalars)
+        msm::<g1::Config>(given.bases(), &scalars)
     });
     compare("evaluate", 7, |_, given| {
         let points = vec![Fr::from(3u64), Fr::from(9u64)];
@@ -180,7 +204,7 @@ fn transforms_and_sums() {
         linear_combination(&terms, Placement::Auto)
     });
     for keep in [false, true] {
-        compare("opening", 6, |workspace, given| {
+        compare_with(Points::Bases, "opening", 6, |workspace, given| {
             let combination = |columns: &'_ [Column<Fr>]| -> Vec<(Fr, Column<Fr>)> {
                 columns
                     .iter()
@@ -194,7 +218,7 @@ fn transforms_and_sums() {
                 roots: vec![root],
                 scale: Fr::ONE,
             });
-            divide_and_commit::<g1::Config>(workspace, &given.bases, &combinations, keep)
+            divide_and_commit::<g1::Config>(workspace, given.bases(), &combinations, keep)
         });
     }
 }
@@ -224,8 +248,8 @@ impl ipa::Conversation<g1::Config> for Same {
 
 #[test]
 fn inner_products() {
-    compare("multiples of points", 0, |_, given| {
-        let quarter = |index: u64| given.bases.part(index * ROWS / 4, ROWS / 4);
+    compare_with(Points::Bases, "multiples of points", 0, |_, given| {
+        let quarter = |index: u64| given.bases().part(index * ROWS / 4, ROWS / 4);
         let terms = [
             (Fr::from(3u64), &quarter(1)?),
             (-Fr::from(3u64), &quarter(2)?),
@@ -233,10 +257,10 @@ fn inner_products() {
         ];
         add_multiples::<g1::Config>(&quarter(0)?, &terms, Placement::Auto)
     });
-    compare("inner-product opening", 1, |_, given| {
+    compare_with(Points::Bases, "inner-product opening", 1, |_, given| {
         let params = ipa::Params {
-            g: given.bases.clone(),
-            g_lagrange: given.bases.clone(),
+            g: given.bases().clone(),
+            g_lagrange: given.bases().clone(),
             w: G1Affine::generator(),
             u: G1Affine::generator(),
         };

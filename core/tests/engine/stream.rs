@@ -4,10 +4,8 @@ use std::time::Instant;
 
 use crate::common::{converted, omega, place, scalars};
 use ark_bn254::{Fr, G1Projective, g1};
-use ark_ec::short_weierstrass::Projective;
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
-use ark_poly::{EvaluationDomain as _, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
@@ -234,31 +232,6 @@ fn the_lagrange_form_is_halo2_s() {
                 .expect("readable")
                 == wanted
         );
-    }
-}
-
-/// Points of 96 bytes, in frames of 12 KiB and more.
-#[test]
-fn the_group_transform_is_arkworks_on_another_curve() {
-    type Bls = ark_bls12_381::g1::Config;
-    let place = place(64 << 20);
-    let mut rng = ChaCha20Rng::seed_from_u64(8);
-    for log_n in [0u32, 5, 10] {
-        let n = 1usize << log_n;
-        let given: Vec<_> = (0..n).map(|_| Projective::<Bls>::rand(&mut rng)).collect();
-        let on_disk = place.column(&normalize::<Bls>(&given));
-        let domain = Radix2EvaluationDomain::<ark_bls12_381::Fr>::new(n).expect("a domain");
-        let mut wanted = given;
-        domain.ifft_in_place(&mut wanted);
-        let inverse = Transform::inverse(log_n, domain.group_gen()).expect("a root");
-        for log_tile in NttPlan::log_tile_min(log_n, 96)..=log_n {
-            let ours = group_ntt_in_tiles::<Bls>(&on_disk, &inverse, Placement::Disk, log_tile);
-            let ours = ours.expect("transform").to_vec().expect("readable");
-            assert!(
-                ours == normalize::<Bls>(&wanted),
-                "2^{log_n} in tiles of 2^{log_tile}"
-            );
-        }
     }
 }
 

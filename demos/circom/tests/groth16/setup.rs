@@ -13,7 +13,7 @@ use spillproof::iden3::{read_wtns, read_zkey, setup};
 
 use crate::circom_files;
 use crate::common::{on_one_and_two_threads, place};
-use crate::groth16::blinding;
+use crate::proofs::blinding;
 use crate::r1cs::{Circuit, Key, Secrets, Values, text};
 
 const MIB: u64 = 1 << 20;

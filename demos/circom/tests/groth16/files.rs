@@ -16,7 +16,7 @@ use spillproof_format::iden3::FileKind;
 
 use crate::circom_files;
 use crate::common::{on_one_and_two_threads, place};
-use crate::groth16::blinding;
+use crate::proofs::blinding;
 use crate::r1cs::{Circuit, Key, Values, text};
 
 const MIB: u64 = 1 << 20;

@@ -12,7 +12,7 @@ use spillproof_format::FormatError;
 
 use crate::circom_files;
 use crate::common::{Place, place};
-use crate::groth16::blinding;
+use crate::proofs::blinding;
 use crate::r1cs::{Circuit, Secrets, Values};
 
 const MIB: u64 = 1 << 20;
