@@ -110,7 +110,7 @@ fn on_disk(name: &str, expected: &[u8], place: &Path) {
         "{name}: {refused:?}"
     );
 
-    for wait in [100, 300, 600, 900].map(Duration::from_millis) {
+    for wait in [200, 700].map(Duration::from_millis) {
         let label = format!("{name}, filled after {wait:?}");
         let run = proof(dir, place).spawn().expect("the binary runs");
         std::thread::sleep(wait);

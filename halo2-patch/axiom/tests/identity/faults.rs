@@ -187,7 +187,7 @@ fn a_disk_that_fails_in_a_chain_makes_no_wrong_proof() {
 fn a_disk_that_fails_in_lookups_makes_no_wrong_proof() {
     let sweep = sweep::<crate::drop_in::lookups::Lookups, stock::lookups::Lookups>;
     within(PATIENCE_SECONDS, "faults in lookups", move || {
-        sweep(8, 307, seed())
+        sweep(8, 907, seed())
     });
 }
 
@@ -225,7 +225,7 @@ fn sweep_leases<D: Builtin>(k: u32, stride: u64, seed: u64) {
 #[test]
 fn a_lease_that_is_refused_makes_no_wrong_proof() {
     let sweep = sweep_leases::<crate::drop_in::lookups::Lookups>;
-    within(PATIENCE_SECONDS, "refused leases", move || sweep(8, 61, seed()));
+    within(PATIENCE_SECONDS, "refused leases", move || sweep(8, 181, seed()));
 }
 
 #[test]
