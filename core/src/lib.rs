@@ -13,6 +13,7 @@
 //! - [`commit`]: KZG over an SRS on disk.
 //! - [`groth16`]: Groth16 proofs with keys and witnesses on disk.
 //! - [`iden3`]: keys and witnesses of circom and snarkjs.
+//! - `arkworks`: keys and circuits of `ark-groth16` (the feature of this name).
 //! - [`plonkish`]: the arithmetic of a PLONK prover: constraint programs over columns, the quotient, the arguments.
 //! - [`plan`]: what keys and a proof will take, before any work.
 //! - [`session`]: a budget, a directory and threads, put together.
@@ -34,6 +35,8 @@
 //! # Ok::<(), spillproof::Error>(())
 //! ```
 
+#[cfg(feature = "ark-groth16")]
+pub mod arkworks;
 pub mod budget;
 pub mod checkpoint;
 pub mod column;

@@ -60,6 +60,7 @@ mod reader;
 mod region;
 mod residency;
 mod residents;
+pub(crate) mod runs;
 mod seal;
 mod tag;
 mod view;

@@ -8,7 +8,7 @@ use spillproof_format::groth16::Groth16Key;
 use spillproof_format::native::read_point;
 use spillproof_format::{Curve as CurveId, Element, FormatError, GroupId, PointFault, Section, hex};
 
-use super::{Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, VerifyingKey};
+use super::{Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, VerifyingKey};
 use crate::column::{Column, Container, Workspace};
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
@@ -48,6 +48,7 @@ impl<E: PairingCurve> ProvingKey<E> {
             h: g1(found.h)?,
             constraints: Constraints::new(file.column(found.values)?, file.column(found.coefficients)?),
             domain: Domain::of_smallest_non_residue(found.shape.log_domain)?,
+            quotient: QuotientBasis::Coset,
         })
     }
 }

@@ -3,13 +3,14 @@
 use ark_ec::short_weierstrass::Affine;
 use spillproof_format::{FormatError, PointFault, hex};
 
-use super::{Constraints, G1Point, G2Point, PairingCurve, Shape};
+use super::{Constraints, G1Point, G2Point, PairingCurve, Shape, task};
 use crate::Result;
 use crate::column::{Column, Draft, Element, Placement, Workspace};
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
 use crate::parallel::Parallel;
+use crate::plan::{Plan, Rates};
 
 /// The part of a key that verifies.
 pub struct VerifyingKey<E: PairingCurve> {
@@ -41,12 +42,25 @@ pub struct ProvingKey<E: PairingCurve> {
     pub b_g2: Column<G2Point<E>>,
     /// A point for each signal, over delta; infinity for the constant one and the public signals.
     pub c: Column<G1Point<E>>,
-    /// A point for each row: the Lagrange basis of the coset of [`Self::domain`], over delta.
+    /// A point for each row: the basis [`Self::quotient`], over delta.
     pub h: Column<G1Point<E>>,
     /// The coefficients of both matrices.
     pub constraints: Constraints<E::Scalar>,
     /// The rows' domain, and its coset. The tools that make keys do not agree on the roots of BLS12-381.
     pub domain: Domain<E::Scalar>,
+    /// The polynomials of [`Self::h`].
+    pub quotient: QuotientBasis,
+}
+
+/// The basis that a key has the quotient's points in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotientBasis {
+    /// The Lagrange basis of the coset of the domain, where the vanishing polynomial is a constant, which the points contain: keys of circom's
+    /// tools.
+    Coset,
+    /// Powers of X times the vanishing polynomial: keys of libsnark and arkworks. The quotient has one coefficient less than there are rows; the
+    /// last point is not used.
+    Monomial,
 }
 
 /// Points that one thread checks at a time.
@@ -138,11 +152,19 @@ impl<E: PairingCurve> ProvingKey<E> {
         Draft::scratch(workspace, "witness", self.a.len(), Placement::Disk)?.finish_unwritten()
     }
 
+    /// What a proof with this key will take.
+    ///
+    /// # Errors
+    /// [`crate::Error::BudgetTooSmall`] with the smallest budget that works; those of [`Self::shape`].
+    pub fn plan(&self, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan> {
+        task::plan_of::<E>((&self.shape()?, self.quotient), budget_bytes, threads, rates)
+    }
+
     /// A key of this shape in a dry workspace.
     ///
     /// # Errors
     /// [`Invalid::NotADryRun`] in any other workspace; [`Invalid::PowerOfTwo`] for a domain that the field does not have.
-    pub(super) fn dry(workspace: &Workspace, shape: &Shape) -> Result<Self> {
+    pub(super) fn dry(workspace: &Workspace, shape: &Shape, quotient: QuotientBasis) -> Result<Self> {
         let domain = Domain::of_smallest_non_residue(shape.log_domain)?;
         fn column<T: Element>(workspace: &Workspace, what: &str, len: u64) -> Result<Column<T>> {
             Draft::scratch(workspace, what, len, Placement::Disk)?.finish_unwritten()
@@ -168,6 +190,7 @@ impl<E: PairingCurve> ProvingKey<E> {
                 column(workspace, "coefficients", shape.coefficients)?,
             ),
             domain,
+            quotient,
         })
     }
 }

@@ -17,6 +17,7 @@
 
 mod combine;
 mod constraints;
+pub(crate) mod dictionary;
 mod file;
 mod key;
 mod proof;
@@ -31,7 +32,7 @@ use ark_ec::short_weierstrass::{Affine, Projective};
 
 pub use constraints::Constraints;
 pub(crate) use file::check_curve;
-pub use key::{Domain, ProvingKey, VerifyingKey};
+pub use key::{Domain, ProvingKey, QuotientBasis, VerifyingKey};
 pub use proof::{Proof, prove, verify};
 pub(crate) use setup::{MATRICES, Powers, Queries, coset_lagrange, lagrange, queries};
 pub use spillproof_format::groth16::{Coefficient, Shape};

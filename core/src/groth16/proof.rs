@@ -77,7 +77,7 @@ pub fn prove<E: PairingCurve>(
         };
         let quotient = {
             let _step = step!(workspace, "quotient");
-            quotient::on_coset(values, shape.log_domain, &key.domain)?
+            quotient::quotient(values, (shape.log_domain, &key.domain), key.quotient)?
         };
         let h = {
             let _step = step!(workspace, "sum over H");

@@ -1,13 +1,14 @@
-//! The numerator of the quotient on the coset of the key's `h` points: the second stage of a proof.
+//! The quotient in the basis of the key's `h` points: the second stage of a proof.
 //!
 //! Where a witness satisfies the constraints, `a * b - c` vanishes on the domain, and its quotient by the domain's vanishing polynomial `X^n - 1` has
 //! fewer than n coefficients. On the coset of `shift * omega^i`, where `shift^2 = omega`, that polynomial is the constant -2: so the values of
-//! `a * b - c` on the coset determine the quotient, and the key's `h` points contain the constant.
+//! `a * b - c` on the coset determine the quotient, and the `h` points of circom's keys contain the constant. For other keys a transform gives the
+//! quotient's coefficients.
 //!
 //! Algorithm: each of the three columns is taken to its coefficients and from there to the coset: in memory, if a column fits, else in two transforms
-//! over the disk. Then one pass multiplies and subtracts. Memory: that of a transform ([`transform_twice`]).
+//! over the disk. Then one pass multiplies and subtracts, and a transform goes back, if the key has the monomial basis. Memory: that of a transform ([`transform_twice`]).
 
-use super::Domain;
+use super::{Domain, QuotientBasis};
 use crate::Result;
 use crate::budget::PAGE_BYTES;
 use crate::column::{
@@ -18,22 +19,39 @@ use crate::error::Invalid;
 use crate::kernels::field::KernelField;
 use crate::kernels::vector;
 use crate::parallel::Parallel;
-use crate::stream::{Transform, transform_twice};
+use crate::stream::{Transform, invert, ntt, transform_twice};
 
 /// Values that one thread multiplies at a time.
 const JOB_VALUES: usize = 1 << 12;
 /// Tiles, and buffers of readers and of the writer.
 const BUFFERS: u64 = 3 + 3 * 2 + 2;
 
-/// The values of `a * b - c` on the coset, for columns of values on the domain.
+/// The scalars that the key's `h` points take, for columns of values on the domain.
 ///
 /// # Errors
-/// Those of [`transform_twice`], and of reading and writing columns.
-pub(super) fn on_coset<F: KernelField>(
-    [a, b, c]: [Column<F>; 3],
-    log_n: u32,
-    domain: &Domain<F>,
+/// Those of [`transform_twice`] and [`ntt`], and of reading and writing columns.
+pub(super) fn quotient<F: KernelField>(
+    values: [Column<F>; 3],
+    (log_n, domain): (u32, &Domain<F>),
+    basis: QuotientBasis,
 ) -> Result<Column<F>> {
+    let on_coset = on_coset(values, log_n, domain)?;
+    match basis {
+        QuotientBasis::Coset => Ok(on_coset),
+        QuotientBasis::Monomial => {
+            let vanishing = domain.shift.pow([1u64 << log_n]) - F::ONE;
+            let back = Transform::coset_inverse(log_n, domain.omega, domain.shift)?;
+            let to_coefficients = Transform {
+                scale: back.scale * invert("the vanishing polynomial on a coset", vanishing)?,
+                ..back
+            };
+            ntt(&on_coset, &to_coefficients, Placement::Disk)
+        }
+    }
+}
+
+/// The values of `a * b - c` on the coset.
+fn on_coset<F: KernelField>([a, b, c]: [Column<F>; 3], log_n: u32, domain: &Domain<F>) -> Result<Column<F>> {
     let to_coefficients = Transform {
         after: domain.shift,
         ..Transform::inverse(log_n, domain.omega)?

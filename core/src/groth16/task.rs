@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ark_ff::Zero;
 
-use super::{PairingCurve, Proof, ProvingKey, Shape, prove};
+use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape, prove};
 use crate::Result;
 use crate::column::{Column, Workspace};
 use crate::plan::{self, Phase, Plan, Rates};
@@ -25,19 +25,19 @@ pub fn prove_in<E: PairingCurve>(
     witness: &Column<E::Scalar>,
     random: [E::Scalar; 2],
 ) -> Result<Proof<E>> {
-    let (shape, threads) = (key.shape()?, session.threads());
+    let (shape, basis, threads) = (key.shape()?, key.quotient, session.threads());
     let minimum_bytes = move || {
-        let plan = plan::<E>(&shape, ENOUGH_BYTES, threads, &Rates::default())?;
+        let plan = plan_of::<E>((&shape, basis), ENOUGH_BYTES, threads, &Rates::default())?;
         Ok(plan.smallest_budget_bytes)
     };
     let task = session.admit(Accelerator::MayTakePart, minimum_bytes)?;
-    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, &shape);
+    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, basis));
     let growth_bytes = plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
     plan::check_room(&task, Phase::Proof, growth_bytes)?;
     prove(key, witness, random)
 }
 
-/// What a proof with a key of this shape will take: key and witness are on disk.
+/// What a proof with a key of circom's tools of this shape will take: key and witness are on disk. Of another key, [`ProvingKey::plan`].
 ///
 /// # Errors
 /// [`crate::Error::BudgetTooSmall`] with the smallest budget that works.
@@ -47,12 +47,21 @@ pub fn plan<E: PairingCurve>(
     threads: usize,
     rates: &Rates,
 ) -> Result<Plan> {
-    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, shape);
+    plan_of::<E>((shape, QuotientBasis::Coset), budget_bytes, threads, rates)
+}
+
+pub(super) fn plan_of<E: PairingCurve>(
+    (shape, basis): (&Shape, QuotientBasis),
+    budget_bytes: u64,
+    threads: usize,
+    rates: &Rates,
+) -> Result<Plan> {
+    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (shape, basis));
     Plan::new(&dry_run, budget_bytes, threads, rates)
 }
 
-fn dry_run<E: PairingCurve>(workspace: &Workspace, shape: &Shape) -> Result<()> {
-    let key = ProvingKey::<E>::dry(workspace, shape)?;
+fn dry_run<E: PairingCurve>(workspace: &Workspace, (shape, basis): (&Shape, QuotientBasis)) -> Result<()> {
+    let key = ProvingKey::<E>::dry(workspace, shape, basis)?;
     let witness = key.dry_witness(workspace)?;
     workspace.phase(Phase::Proof);
     prove(&key, &witness, [E::Scalar::zero(); 2])?;

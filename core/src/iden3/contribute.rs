@@ -22,10 +22,11 @@ use zeroize::Zeroize;
 
 use super::key::{Checked, Zkey, points_in_place};
 use super::new_file::{NewFile, each_tile, encode_all};
-use super::source::{Progress, Source};
+use super::source::Source;
 use super::transcript::{Transcript, generator, random_element, random_point};
 use crate::Result;
 use crate::budget::Lease;
+use crate::column::runs::Progress;
 use crate::column::{Scratch, Workspace};
 use crate::error::Invalid;
 use crate::groth16::PairingCurve;

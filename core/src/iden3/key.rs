@@ -11,14 +11,15 @@ use spillproof_format::iden3::{FileKind, PointRange, zkey};
 use spillproof_format::native::{read_point, read_point_trusted};
 use spillproof_format::{Curve as CurveId, Element as _, FormatError, Kind, PointFault, hex};
 
-use super::dictionary::{Dictionary, Form, UNKNOWN};
-use super::source::{Array, Progress, Source};
+use super::source::Source;
 use super::subgroup;
 use crate::Result;
+use crate::column::runs::{Array, Progress};
 use crate::column::{Column, ContainerWriter, Placement, Scratch, Workspace, Writer};
+use crate::groth16::dictionary::{Dictionary, Form, UNKNOWN};
 use crate::groth16::{
-    Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, Shape, VerifyingKey,
-    check_curve,
+    Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, Shape,
+    VerifyingKey, check_curve,
 };
 use crate::kernels::curve::{Curve, Point};
 use crate::kernels::field::KernelField;
@@ -179,11 +180,11 @@ impl Target for ToContainer {
             element_bytes: range.point_bytes,
         };
         let budget = &source.workspace.budget;
-        let run_elements = source.run_elements(&array) as usize;
+        let run_elements = source.file.run_elements(&array) as usize;
         let mut tile = budget.vec(run_elements, Point::<P>::INFINITY, "points being imported")?;
         let mut writer = Writer::new(self.0.draft(section)?);
         writer.push_zeros(lead)?;
-        source.each_run(&array, progress, |first, bytes| {
+        source.file.each_run(&array, progress, |first, bytes| {
             let tile = &mut tile[..bytes.len() / Point::<P>::BYTES];
             decode_points::<P>(range, first, bytes, tile).map_err(|error| source.refuse(error))?;
             writer.push(tile)
@@ -269,10 +270,10 @@ impl<E: PairingCurve> Zkey<E> {
         let mut dictionary = Dictionary::<E::Scalar>::new(&workspace.budget, Form::TimesSquare)?;
         let mut writer =
             Writer::<Coefficient>::scratch(workspace, "coefficients", array.count, Placement::Disk)?;
-        let run_elements = self.source.run_elements(&array) as usize;
+        let run_elements = self.source.file.run_elements(&array) as usize;
         let mut tile = (workspace.budget).vec(run_elements, Coefficient::default(), "coefficients")?;
         let mut row_before = 0;
-        self.source.each_run(&array, progress, |first, bytes| {
+        self.source.file.each_run(&array, progress, |first, bytes| {
             let tile = &mut tile[..bytes.len() / zkey::COEFFICIENT_BYTES];
             let found = |error| self.source.refuse(error);
             self.decode(first, bytes, tile, &dictionary).map_err(found)?;
@@ -379,6 +380,7 @@ impl<E: PairingCurve> Zkey<E> {
             h,
             constraints,
             domain: Domain::of_smallest_non_residue(shape.log_domain)?,
+            quotient: QuotientBasis::Coset,
         })
     }
 

@@ -9,7 +9,6 @@
 //! circuit but the last.
 
 mod contribute;
-mod dictionary;
 mod key;
 mod new_file;
 mod overrun;
@@ -25,11 +24,12 @@ mod verify_ptau;
 mod weights;
 mod witness;
 
+pub use crate::column::runs::Progress;
 pub use contribute::{Contributed, Origin, contribute};
 pub use key::{ImportedKey, import_zkey, read_zkey, shape_of_zkey};
 pub use prepare::{import_ptau, prepare_ptau};
 pub use setup::{NewKey, setup};
-pub use source::{Progress, curve_of};
+pub use source::curve_of;
 pub use verify::{Contributor, VerifiedKey, verify_zkey};
 pub use verify_ptau::{VerifiedPtau, verify_ptau};
 pub use witness::read_wtns;

@@ -3,8 +3,9 @@
 use spillproof_format::Element;
 use spillproof_format::iden3::{ByteRange, FileKind, write_prefix, write_section_prefix};
 
-use super::source::{Array, Progress, Source};
+use super::source::Source;
 use crate::Result;
+use crate::column::runs::{Array, Progress};
 use crate::column::{Column, Region, SEQUENTIAL_BYTES, Workspace};
 use crate::parallel::Parallel;
 use crate::storage::{Append, Publish};
@@ -79,7 +80,9 @@ impl NewFile {
             count: range.bytes,
             element_bytes: 1,
         };
-        source.each_run(&array, progress, |_, bytes| self.push(bytes))
+        source
+            .file
+            .each_run(&array, progress, |_, bytes| self.push(bytes))
     }
 
     /// Gives the file its name.

@@ -8,8 +8,9 @@ use spillproof_format::{Curve as CurveId, FormatError};
 
 use super::key::{Checked, points_in_place};
 use super::overrun::difference;
-use super::source::{Progress, Source};
+use super::source::Source;
 use super::subgroup;
+use crate::column::runs::Progress;
 use crate::column::{Column, Draft, Element, Placement, Region, Writer};
 use crate::groth16::{Domain, G1Point, PairingCurve, Powers, coset_lagrange, lagrange};
 use crate::kernels::curve::{Curve, Point};

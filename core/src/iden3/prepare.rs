@@ -8,8 +8,9 @@ use spillproof_format::native::point_bytes;
 
 use super::new_file::NewFile;
 use super::powers::Ptau;
-use super::source::{Progress, Source};
+use super::source::Source;
 use crate::Result;
+use crate::column::runs::Progress;
 use crate::column::{Column, Element, Region, Scratch, Workspace};
 use crate::commit::{Srs, SrsProgress, add_lagrange_to};
 use crate::error::Invalid;

@@ -11,10 +11,11 @@ use spillproof_format::iden3::{FileKind, SCALAR_BYTES, zkey};
 
 use super::new_file::{NewFile, each_tile};
 use super::powers::Phase1;
-use super::source::{Progress, Source};
+use super::source::Source;
 use super::terms::Circuit;
 use super::transcript::Transcript;
 use crate::Result;
+use crate::column::runs::Progress;
 use crate::column::{Column, Placement, Scratch, Workspace};
 use crate::groth16::{
     Coefficient, Constraints, Domain, G1Point, MATRICES, PairingCurve, Powers, Queries, Shape, check_curve,

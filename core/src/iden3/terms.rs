@@ -6,9 +6,10 @@ use spillproof_format::FormatError;
 use spillproof_format::iden3::r1cs::{self, Term};
 use spillproof_format::iden3::{LOG_DOMAIN_MAX, Matrix};
 
-use super::dictionary::{Dictionary, Form};
-use super::source::{Array, Progress, Source};
+use super::source::Source;
+use crate::column::runs::{Array, Progress};
 use crate::column::{Placement, Writer};
+use crate::groth16::dictionary::{Dictionary, Form};
 use crate::groth16::{Coefficient, Constraints, MATRICES};
 use crate::kernels::field::KernelField;
 use crate::{Error, Result};
@@ -146,7 +147,7 @@ fn each_term(
         element_bytes: 1,
     };
     let mut constraints = r1cs::Constraints::new(header, layout);
-    source.each_run(&array, progress, |_, bytes| {
+    source.file.each_run(&array, progress, |_, bytes| {
         let given = constraints.give(bytes, |term| each(term).map_err(Stop::Other));
         given.map_err(|stop| match stop {
             Stop::Format(error) => source.refuse(error),

@@ -12,9 +12,10 @@ use spillproof_format::iden3::{FileKind, PointRange, ptau};
 use spillproof_format::{Curve as CurveId, FormatError};
 
 use super::powers::Ptau;
-use super::source::{Progress, Source};
+use super::source::Source;
 use super::verify::is_same_ratio;
 use super::weights::Weights;
+use crate::column::runs::Progress;
 use crate::column::{Column, Scratch, Workspace};
 use crate::commit::Challenge;
 use crate::groth16::{Domain, PairingCurve, check_curve};

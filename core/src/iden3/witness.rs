@@ -6,8 +6,9 @@ use spillproof_format::iden3::{FileKind, SCALAR_BYTES, wtns};
 use spillproof_format::native::NativeField;
 use spillproof_format::{FormatError, hex};
 
-use super::source::{Array, Progress, Source};
+use super::source::Source;
 use crate::Result;
+use crate::column::runs::{Array, Progress};
 use crate::column::{Column, Placement, Workspace, Writer};
 use crate::groth16::{PairingCurve, check_curve};
 use crate::parallel::Parallel;
@@ -41,8 +42,8 @@ pub fn read_wtns<E: PairingCurve>(
         let name = path.display().to_string();
         let mut writer = Writer::<E::Scalar>::scratch(workspace, &name, header.count, Placement::Disk)?;
         let zero = E::Scalar::from(0u64);
-        let mut tile = (workspace.budget).vec(source.run_elements(&array) as usize, zero, "witness")?;
-        source.each_run(&array, progress, |first, bytes| {
+        let mut tile = (workspace.budget).vec(source.file.run_elements(&array) as usize, zero, "witness")?;
+        source.file.each_run(&array, progress, |first, bytes| {
             let tile = &mut tile[..bytes.len() / SCALAR_BYTES];
             decode(bytes, tile).map_err(|at| {
                 let bytes = &bytes[at * SCALAR_BYTES..][..SCALAR_BYTES];

@@ -51,6 +51,10 @@ const ROOMS: &[Room] = &[
             "budget", "storage", "column", "kernels", "stream", "commit", "groth16",
         ],
     ),
+    (
+        "arkworks",
+        &["budget", "column", "kernels", "session", "plan", "groth16"],
+    ),
 ];
 
 /// Rooms that own system calls.

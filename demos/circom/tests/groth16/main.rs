@@ -15,6 +15,7 @@ mod openings;
 #[path = "../common/r1cs.rs"]
 mod r1cs;
 
+mod arkworks;
 mod ceremony;
 mod curves;
 mod files;

@@ -14,7 +14,8 @@ use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Placement, Workspace};
 use spillproof::error::Invalid;
 use spillproof::groth16::{
-    Coefficient, Constraints, Domain, PairingCurve, ProvingKey, VerifyingKey, plan, prove, prove_in, verify,
+    Coefficient, Constraints, Domain, PairingCurve, ProvingKey, QuotientBasis, VerifyingKey, plan, prove,
+    prove_in, verify,
 };
 use spillproof::kernels::curve::{Curve, Point};
 use spillproof::plan::Rates;
@@ -126,6 +127,7 @@ fn key_on_disk<E: PairingCurve>(
             omega: domain[0],
             shift: domain[1],
         },
+        quotient: QuotientBasis::Coset,
     }
 }
 

@@ -13,18 +13,21 @@ const ENTRIES_MIN: u64 = 256;
 
 /// How a file holds a value v. In Montgomery form, with the radix R, its bytes would be v R.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// As v: a `.r1cs` file.
     Canonical,
     /// As v R^2: a `.zkey` file.
     TimesSquare,
+    /// As v R: not in a file, but in memory.
+    #[cfg(feature = "ark-groth16")]
+    AsInMemory,
 }
 
 /// A value that is not in the dictionary yet.
-pub(super) const UNKNOWN: u32 = u32::MAX;
+pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// The distinct values of coefficients, by their bytes in the file.
-pub(super) struct Dictionary<F> {
+pub(crate) struct Dictionary<F> {
     pub places: HashMap<[u8; 32], u32>,
     pub values: Vec<F>,
     /// Multiplies the bytes in Montgomery form.
@@ -45,6 +48,8 @@ impl<F: KernelField> Dictionary<F> {
                 Form::Canonical => radix,
                 // A power of two is not zero.
                 Form::TimesSquare => radix.inverse().unwrap_or(F::ONE),
+                #[cfg(feature = "ark-groth16")]
+                Form::AsInMemory => F::ONE,
             },
             leases: vec![budget.lease(ENTRIES_MIN * ENTRY_BYTES, "values of coefficients")?],
             budget: budget.clone(),
