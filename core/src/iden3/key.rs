@@ -396,11 +396,10 @@ impl<E: PairingCurve> Zkey<E> {
             (&key.h, &layout.h, 0),
         ];
         for (points, range, lead) in arrays {
-            let offset = |index: u64| range.point_offset(index.saturating_sub(lead));
-            subgroup::check::<E::G1Config>(source, points, (range.what, offset))?;
+            subgroup::check::<E::G1Config>(source, points, (range.what, subgroup::behind(range, lead)))?;
         }
-        let offset = |index| layout.b2.point_offset(index);
-        subgroup::check::<E::G2Config>(source, &key.b_g2, (layout.b2.what, offset))
+        let place = subgroup::behind(&layout.b2, 0);
+        subgroup::check::<E::G2Config>(source, &key.b_g2, (layout.b2.what, place))
     }
 }
 

@@ -8,6 +8,7 @@ use ark_ec::CurveConfig;
 use ark_ec::PrimeGroup;
 use ark_ec::short_weierstrass::Projective;
 use ark_ff::{PrimeField, Zero};
+use spillproof_format::iden3::PointRange;
 use spillproof_format::{Element, FormatError, PointFault, hex};
 
 use super::source::Source;
@@ -25,14 +26,15 @@ const FACTOR_MIN: u64 = 1 << 13;
 /// Points that one thread checks at a time.
 const JOB_POINTS: usize = 64;
 
-/// Refuses points outside of the subgroup. `what` and `offset`, by a point's index, are for the error.
+/// Refuses points outside of the subgroup. For the error: their name, and the index in the file and the offset of the one at an index of the
+/// column.
 ///
 /// # Errors
 /// [`crate::Error::Format`] with the first such point, or, for sums, without its index; what reading the column may give.
 pub(super) fn check<P: Curve>(
     source: &Source,
     points: &Column<Point<P>>,
-    (what, offset): (&'static str, impl Fn(u64) -> u64 + Sync),
+    (what, place): (&'static str, impl Fn(u64) -> (u64, u64) + Sync),
 ) -> Result<()> {
     if P::cofactor_is_one() {
         return Ok(());
@@ -47,13 +49,21 @@ pub(super) fn check<P: Curve>(
             return Ok(());
         }
     }
-    check_each::<P>(source, points, (what, offset))
+    check_each::<P>(source, points, (what, place))
+}
+
+/// The places of an array's points in a column that begins with so many points at infinity, which are in the subgroup.
+pub(super) fn behind(range: &PointRange, lead: u64) -> impl Fn(u64) -> (u64, u64) + Sync {
+    move |index| {
+        let index = index.saturating_sub(lead);
+        (index, range.point_offset(index))
+    }
 }
 
 fn check_each<P: Curve>(
     source: &Source,
     points: &Column<Point<P>>,
-    (what, offset): (&'static str, impl Fn(u64) -> u64 + Sync),
+    (what, place): (&'static str, impl Fn(u64) -> (u64, u64) + Sync),
 ) -> Result<()> {
     let chunk = points.sequential_chunk();
     let budget = &source.workspace.budget;
@@ -78,11 +88,11 @@ fn check_each<P: Curve>(
         if let Some(at) = outside {
             let mut bytes = vec![0; Point::<P>::BYTES];
             tile[at].encode(&mut bytes);
-            let index = first + at as u64;
+            let (index, offset) = place(first + at as u64);
             return Err(source.refuse(FormatError::Point {
                 what,
                 index,
-                offset: offset(index),
+                offset,
                 fault: PointFault::NotInSubgroup,
                 value: hex(&bytes),
             }));

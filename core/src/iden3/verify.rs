@@ -271,8 +271,7 @@ impl<E: PairingCurve> Check<'_, E> {
     ) -> Result<()> {
         let source = &self.zkey.source;
         let points = points_in_place::<E::G1Config>(source, range, [lead, 0], Checked::Curve);
-        let offset = |index: u64| range.point_offset(index.saturating_sub(lead));
-        subgroup::check::<E::G1Config>(source, &points, (range.what, offset))?;
+        subgroup::check::<E::G1Config>(source, &points, (range.what, subgroup::behind(range, lead)))?;
         let weights = Weights::random(lead, points.len());
         let sum = |points| -> Result<E::G1Affine> {
             let sums = msm::<E::G1Config>(points, &[Scalars::Foreign(&weights)])?;

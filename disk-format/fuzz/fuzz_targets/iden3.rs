@@ -9,8 +9,9 @@ use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use libfuzzer_sys::fuzz_target;
 use spillproof_format::Curve;
+use spillproof_format::iden3::contributions::{self, Beacon, Contribution, Contributions, HASH_BYTES};
 use spillproof_format::iden3::{
-    FileKind, SCALAR_BYTES, ptau, r1cs, write_prefix, write_section_prefix, wtns, zkey,
+    ByteRange, FileKind, SCALAR_BYTES, ptau, r1cs, write_prefix, write_section_prefix, wtns, zkey,
 };
 use spillproof_format::native::NativeField;
 
@@ -44,6 +45,59 @@ fn check(kind: FileKind, bytes: &[u8]) {
     if let Ok(again) = read_back::read_back(kind, bytes) {
         assert!(again == bytes, "what is accepted is canonical");
     }
+    if kind == FileKind::Zkey
+        && let Ok(sections) = read_back::walk(kind, bytes)
+        && let Ok(range) = contributions::range(&sections)
+    {
+        let section = read_back::cut(bytes, range);
+        contributions_stay::<ark_bn254::g1::Config, ark_bn254::g2::Config>(section);
+        contributions_stay::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>(section);
+    }
+}
+
+/// What is written of contributions that were read is read and written again as the same bytes. (Names that are too long are cut.)
+fn contributions_stay<G1: SWCurveConfig, G2: SWCurveConfig>(section: &[u8])
+where
+    G1::BaseField: NativeField,
+    G2::BaseField: NativeField,
+{
+    let Some(written) = contributions_again::<G1, G2>(section) else {
+        return;
+    };
+    assert_eq!(contributions_again::<G1, G2>(&written), Some(written));
+}
+
+fn contributions_again<G1: SWCurveConfig, G2: SWCurveConfig>(section: &[u8]) -> Option<Vec<u8>>
+where
+    G1::BaseField: NativeField,
+    G2::BaseField: NativeField,
+{
+    let range = ByteRange {
+        offset: 0,
+        bytes: section.len() as u64,
+    };
+    let read = Contributions::<Affine<G1>, Affine<G2>>::parse(range, section).ok()?;
+    let list: Vec<_> = read
+        .list
+        .into_iter()
+        .map(|(_, contribution)| contribution)
+        .collect();
+    Some(section_of(read.circuit_hash, &list))
+}
+
+fn section_of<G1: SWCurveConfig, G2: SWCurveConfig>(
+    circuit_hash: [u8; HASH_BYTES],
+    list: &[Contribution<Affine<G1>, Affine<G2>>],
+) -> Vec<u8>
+where
+    G1::BaseField: NativeField,
+    G2::BaseField: NativeField,
+{
+    let mut bytes = circuit_hash.to_vec();
+    bytes.extend((list.len() as u32).to_le_bytes());
+    list.iter()
+        .for_each(|contribution| contribution.encode(&mut bytes));
+    bytes
 }
 
 /// The sections of a file that is right.
@@ -119,7 +173,7 @@ fn small_file(kind: FileKind, choices: [u8; 4]) -> Vec<(u32, Vec<u8>)> {
     }
 }
 
-/// A key with generators in its header; the other points are not read.
+/// A key with generators in its header and its contributions; the other points are not read.
 fn key<G1: SWCurveConfig, G2: SWCurveConfig>(
     public: u32,
     private: u32,
@@ -146,6 +200,19 @@ where
     key.encode(&mut header);
     let mut records = coefficients.to_le_bytes().to_vec();
     records.resize(4 + coefficients as usize * zkey::COEFFICIENT_BYTES, 0);
+    let contribution = |number: u32| Contribution {
+        name: (number > 0).then(|| "contributor".repeat(number as usize)),
+        beacon: (number > 1).then(|| Beacon {
+            iterations_log: 10,
+            value: vec![1; number as usize],
+        }),
+        delta_after: one,
+        s: one,
+        sx: one,
+        spx: two,
+        transcript: [7; HASH_BYTES],
+    };
+    let contributions: Vec<_> = (0..private).map(contribution).collect();
     vec![
         (zkey::PROTOCOL, zkey::GROTH16.to_le_bytes().to_vec()),
         (zkey::HEADER, header),
@@ -156,5 +223,6 @@ where
         (zkey::A, zeros(signals, g1)),
         (zkey::B1, zeros(signals, g1)),
         (zkey::B2, zeros(signals, g2)),
+        (zkey::CONTRIBUTIONS, section_of([9; HASH_BYTES], &contributions)),
     ]
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::{Bn254, Fr};
+use ark_ec::AffineRepr;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use spillproof::Error;
@@ -11,8 +12,9 @@ use spillproof::column::Workspace;
 use spillproof::error::Invalid;
 use spillproof::groth16::{PairingCurve, Proof, ProvingKey, prove};
 use spillproof::iden3::{curve_of, import_zkey, read_wtns, read_zkey};
-use spillproof_format::Curve;
 use spillproof_format::iden3::FileKind;
+use spillproof_format::native::write_point;
+use spillproof_format::{Curve, FormatError, PointFault};
 
 use crate::circom_files;
 use crate::common::{on_one_and_two_threads, place};
@@ -176,4 +178,51 @@ fn files_that_do_not_fit_are_refused() {
     }
     println!("{refused} files refused, {proofs} proved all the same");
     assert!(proofs < refused / 2, "{refused} refused, {proofs} proved");
+}
+
+/// On the curve, but outside of the subgroup of prime order, which a sum shows; the error says where.
+#[test]
+fn points_outside_of_the_subgroup_are_named() {
+    use ark_bls12_381::{Fq, G1Affine};
+
+    let (place, dir) = (place(16 * MIB), tempfile::tempdir().expect("a folder"));
+    let circuit = Circuit::<ark_bls12_381::Fr>::random(3, 30, 2, Values::Full);
+    let key = Key::<Bls12_381>::new(&circuit, 3);
+    let good = circom_files::zkey(&circuit, &key);
+    let bytes_of = |point: &G1Affine| {
+        let mut bytes = [0; 96];
+        write_point(point, &mut bytes);
+        bytes
+    };
+    let stray = (1u64..)
+        .filter_map(|x| G1Affine::get_point_from_x_unchecked(Fq::from(x), false))
+        .find(|point| !point.is_in_correct_subgroup_assuming_on_curve())
+        .expect("most points of the curve");
+    for points in [&key.key.a_query, &key.key.l_query, &key.key.h_query] {
+        let mut places = points.iter().enumerate().skip(4);
+        let (index, point) = places.find(|(_, point)| !point.is_zero()).expect("some are not");
+        let point = bytes_of(point);
+        let at = good
+            .windows(96)
+            .position(|window| window == point)
+            .expect("in the file");
+        let mut bytes = good.clone();
+        bytes[at..][..96].copy_from_slice(&bytes_of(&stray));
+        let (file, target) = (write(dir.path(), "zkey", &bytes), dir.path().join("container"));
+        let refused = import_zkey::<Bls12_381>(&place.workspace, &file, &target, &mut |_| ()).err();
+        match refused {
+            Some(Error::Format {
+                source:
+                    FormatError::Point {
+                        index: found,
+                        offset,
+                        fault: PointFault::NotInSubgroup,
+                        ..
+                    },
+                ..
+            }) => assert_eq!((found, offset), (index as u64, at as u64)),
+            other => panic!("{other:?}"),
+        }
+        assert!(!target.exists());
+    }
 }
