@@ -22,6 +22,9 @@
 //! }
 //! ```
 //!
+//! Memory within the budget: a few runs of points; up to 256 bytes for each distinct value of the coefficients while a key is made; then that of a
+//! proof.
+//!
 //! Memory outside of the budget: the caller's key and the constraints that arkworks holds, while `new` runs; the assignment, while it is
 //! synthesised.
 
