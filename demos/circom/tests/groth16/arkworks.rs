@@ -305,7 +305,8 @@ fn damaged_keys_are_refused() {
                 Err(other) => panic!("byte {at}, bit {bit}: {other:?}"),
             }
         }
-        assert!(refused > 100, "{refused}");
+        // Half of all x have a point, and of points at infinity, of which there are many, only flags are read.
+        assert!(refused > 30, "{refused}");
         assert_eq!(session.budget().held_bytes(), 0);
     }
 }
