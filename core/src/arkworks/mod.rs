@@ -25,8 +25,8 @@
 //! Memory within the budget: a few runs of points; up to 256 bytes for each distinct value of the coefficients while a key is made; then that of a
 //! proof.
 //!
-//! Memory outside of the budget: the caller's key and the constraints that arkworks holds, while `new` runs; the assignment, while it is
-//! synthesised.
+//! Memory outside of the budget: the key that `new` is given; the constraints that arkworks holds while `new` or `read` runs; the assignment,
+//! while it is synthesised.
 
 mod file;
 
@@ -78,7 +78,7 @@ impl Reduction {
     }
 }
 
-/// A key's points: those that verify, and columns with points at infinity for the signals and rows that have none in the key.
+/// The points of a key. A column has one point for each signal or row; where the key has no point, the column has infinity.
 struct Parts<E: PairingCurve> {
     /// alpha, beta, delta.
     points_g1: [Affine<E::G1Config>; 3],

@@ -50,6 +50,8 @@ pub(crate) struct Array {
 }
 
 impl ForeignFile {
+    /// Opens a file.
+    ///
     /// # Errors
     /// [`Error::File`].
     pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {

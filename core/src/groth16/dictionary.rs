@@ -11,14 +11,14 @@ const ENTRY_BYTES: u64 = 128;
 /// Values that there is room for at first.
 const ENTRIES_MIN: u64 = 256;
 
-/// How a file holds a value v. In Montgomery form, with the radix R, its bytes would be v R.
+/// How bytes hold a value v. In Montgomery form, with the radix R, they are those of v R.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// As v: a `.r1cs` file.
     Canonical,
     /// As v R^2: a `.zkey` file.
     TimesSquare,
-    /// As v R: not in a file, but in memory.
+    /// As v R: an element in memory.
     #[cfg(feature = "ark-groth16")]
     AsInMemory,
 }
@@ -26,7 +26,7 @@ pub(crate) enum Form {
 /// A value that is not in the dictionary yet.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// The distinct values of coefficients, by their bytes in the file.
+/// The distinct values of coefficients, by their bytes.
 pub(crate) struct Dictionary<F> {
     pub places: HashMap<[u8; 32], u32>,
     pub values: Vec<F>,
@@ -38,7 +38,7 @@ pub(crate) struct Dictionary<F> {
 }
 
 impl<F: KernelField> Dictionary<F> {
-    /// For the values of files of this kind.
+    /// For bytes of this form.
     pub fn new(budget: &Budget, form: Form) -> Result<Self> {
         let radix = F::from(2u64).pow([8 * F::BYTES as u64]);
         Ok(Self {

@@ -6,7 +6,8 @@
 //! quotient's coefficients.
 //!
 //! Algorithm: each of the three columns is taken to its coefficients and from there to the coset: in memory, if a column fits, else in two transforms
-//! over the disk. Then one pass multiplies and subtracts, and a transform goes back, if the key has the monomial basis. Memory: that of a transform ([`transform_twice`]).
+//! over the disk. Then one pass multiplies and subtracts, and a transform goes back, if the key has the monomial basis. Memory: that of a
+//! transform ([`transform_twice`]).
 
 use super::{Domain, QuotientBasis};
 use crate::Result;

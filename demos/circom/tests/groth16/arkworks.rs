@@ -1,7 +1,5 @@
 //! Keys and circuits of arkworks: the proofs of its own prover, byte for byte.
 
-use std::sync::Arc;
-
 use ark_bls12_381::Bls12_381;
 use ark_bn254::{Bn254, Fr};
 use ark_ff::UniformRand;
@@ -11,15 +9,14 @@ use ark_relations::utils::error::SynthesisError;
 use ark_serialize::CanonicalSerialize;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use spillproof::Error;
 use spillproof::arkworks::{CircuitKey, Progress, Reduction};
-use spillproof::budget::ByteSize;
 use spillproof::error::Invalid;
 use spillproof::groth16::PairingCurve;
 use spillproof::kernels::field::KernelField;
 use spillproof::plan::Rates;
-use spillproof::{Error, Session};
 
-use crate::proofs::blinding;
+use crate::proofs::{blinding, session};
 use crate::r1cs::{Circuit, Key, Values};
 
 const MIB: u64 = 1 << 20;
@@ -76,16 +73,6 @@ fn assigned<F>(circuit: &Circuit<F>) -> Synthesised<'_, F> {
         circuit,
         is_assigned: true,
     }
-}
-
-fn session(memory_bytes: u64, threads: usize) -> (tempfile::TempDir, Arc<Session>) {
-    let dir = tempfile::tempdir().expect("a folder");
-    let session = Session::builder()
-        .memory(ByteSize::Bytes(memory_bytes))
-        .dir(dir.path())
-        .threads(threads)
-        .build();
-    (dir, Arc::new(session.expect("a session")))
 }
 
 fn key_of<E: PairingCurve>(circuit: &Circuit<E::Scalar>, seed: u64) -> ark_groth16::ProvingKey<E> {
@@ -305,7 +292,7 @@ fn damaged_keys_are_refused() {
                 Err(other) => panic!("byte {at}, bit {bit}: {other:?}"),
             }
         }
-        // Half of all x have a point, and of points at infinity, of which there are many, only flags are read.
+        // A changed x may be another point's, and of a point at infinity only the flags are read.
         assert!(refused > 30, "{refused}");
         assert_eq!(session.budget().held_bytes(), 0);
     }

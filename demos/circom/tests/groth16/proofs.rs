@@ -31,6 +31,17 @@ pub fn blinding<F: Field>(seed: u64) -> [F; 2] {
     [F::rand(&mut rng), F::rand(&mut rng)]
 }
 
+/// A session with a folder of its own.
+pub fn session(memory_bytes: u64, threads: usize) -> (tempfile::TempDir, Arc<Session>) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let session = Session::builder()
+        .memory(ByteSize::Bytes(memory_bytes))
+        .dir(dir.path())
+        .threads(threads)
+        .build();
+    (dir, Arc::new(session.expect("a session")))
+}
+
 fn same_as_another_library<E: PairingCurve>(seed: u64, constraints: usize, public: usize, values: Values) {
     let circuit = Circuit::<E::Scalar>::random(seed, constraints, public, values);
     let key = Key::<E>::new(&circuit, seed);
@@ -38,13 +49,7 @@ fn same_as_another_library<E: PairingCurve>(seed: u64, constraints: usize, publi
     let expected = key.prove(&circuit, random);
     for threads in [1, 2] {
         let in_budget = |budget_bytes: u64| {
-            let dir = tempfile::tempdir().expect("a folder");
-            let session = Session::builder()
-                .memory(ByteSize::Bytes(budget_bytes))
-                .dir(dir.path())
-                .threads(threads)
-                .build();
-            let session = Arc::new(session.expect("a session"));
+            let (_dir, session) = session(budget_bytes, threads);
             let key = key_on_disk(session.workspace(), &circuit, &key);
             let witness = column_in(session.workspace(), &circuit.witness, Placement::Disk);
             let shape = key.shape().expect("a shape");
