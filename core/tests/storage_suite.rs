@@ -536,7 +536,8 @@ fn kill_leaves_the_old_file_or_the_new_one() {
 }
 
 /// How many of a file's pages are in the page cache: a read that may not wait succeeds only on those.
-/// Asking begins to read the others, so a second answer is worth nothing.
+/// Asking begins to read the others, so a second answer is worth nothing, and on a busy machine some of them arrive before the kernel
+/// looks.
 fn cached_pages(path: &Path) -> usize {
     use rustix::io::{ReadWriteFlags, preadv2};
     let file = std::fs::File::open(path).unwrap();
@@ -620,11 +621,14 @@ fn streams_leave_no_page_cache_behind() {
             "{}: {unsynced} pages left by writing, {written} after fsync, {read} by reading",
             case.name
         );
-        assert!(
-            written + read <= BYTES / PAGE / 32,
-            "{}: {written} + {read}",
-            case.name
-        );
+        // A stream that left its pages there would leave all of them.
+        for pages in [written, read] {
+            assert!(
+                pages <= BYTES / PAGE / 8,
+                "{}: {written} after fsync, {read} by reading",
+                case.name
+            );
+        }
     }
 }
 

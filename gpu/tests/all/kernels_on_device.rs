@@ -59,12 +59,14 @@ fn jobs(kernels: &Kernels, log_n: u32) {
         batch: n,
     };
     let mut values = scalars;
+    // With two columns, tiles of 2^(radix + 2) elements: at most the 48 KiB of shared memory that every device has.
+    let half = (log_n - 4) / 2;
     let scales = (coset.scale(1, 0, 0, 0), Scale::NONE);
     transform(
         kernels,
         &mut values,
         Fr::root(log_n),
-        &[4, log_n - 4],
+        &[4, half, log_n - 4 - half],
         2,
         layout,
         scales,
