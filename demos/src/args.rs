@@ -1,5 +1,6 @@
 //! The command line.
 
+mod files;
 mod groth16;
 mod ptau;
 
@@ -13,6 +14,7 @@ use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::Offload;
 
+pub use self::files::Files;
 pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
 pub use self::ptau::Ptau;
 use crate::failure::Failure;
@@ -31,8 +33,12 @@ pub struct Arguments {
     pub command: Option<Command>,
 }
 
+/// More threads than any machine has cores today; a process may not get more.
+const THREADS_MAX: usize = 1024;
+
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// The memory budget: 512MiB, 2G, auto (the available memory, less a margin).
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_MEMORY", value_parser = size)]
@@ -43,8 +49,8 @@ pub struct Global {
     /// Machine-readable results on standard output.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Compute threads; 0 is one for each core.
-    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    /// Compute threads, 1024 at most; 0 is one for each core.
+    #[arg(long, global = true, value_name = "N", default_value = "0", value_parser = threads)]
     pub threads: usize,
     /// How files are read and written.
     #[arg(long, global = true, value_enum, default_value_t = BackendName::Auto)]
@@ -128,6 +134,8 @@ pub enum Command {
     Msm(Msm),
     /// Commit to a polynomial over an SRS on disk.
     Commit(Commit),
+    /// Make the keys of a built-in circuit, and write them into files.
+    Keygen(Keygen),
     /// Prove a built-in circuit.
     Prove(Prove),
     /// Groth16 over the files of circom and snarkjs: prove, verify; make keys and contribute to them.
@@ -151,7 +159,7 @@ pub enum Srs {
     /// halo2_proofs, which need no secret.
     Gen {
         /// The SRS is for 2^k rows.
-        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=28))]
+        #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=28))]
         k: u32,
         /// The seed of the secret; 1 unless said.
         #[arg(long)]
@@ -160,7 +168,7 @@ pub enum Srs {
         #[command(flatten)]
         of: ParamsOf,
         /// The file to make.
-        #[arg(long)]
+        #[arg(short, long)]
         out: PathBuf,
     },
     /// Read a file of halo2: ParamsKZG, or with --system zcash Params. Every point is checked, and the parts are checked against each other.
@@ -171,7 +179,7 @@ pub enum Srs {
         #[command(flatten)]
         of: ParamsOf,
         /// The file to make.
-        #[arg(long)]
+        #[arg(short, long)]
         out: PathBuf,
         /// The format of the points of ParamsKZG; without it, the file's length decides.
         #[arg(long, value_enum)]
@@ -182,7 +190,7 @@ pub enum Srs {
         /// The SRS.
         file: PathBuf,
         /// The file to make.
-        #[arg(long)]
+        #[arg(short, long)]
         out: PathBuf,
         /// The format of the points of ParamsKZG; raw unless said.
         #[arg(long, value_enum)]
@@ -193,10 +201,10 @@ pub enum Srs {
         /// An SRS, or a ParamsKZG file, of which only monomial points are read.
         file: PathBuf,
         /// The file to make.
-        #[arg(long)]
+        #[arg(short, long)]
         out: PathBuf,
         /// Take the first 2^k points; all of them if not given.
-        #[arg(long, value_parser = clap::value_parser!(u32).range(0..=28))]
+        #[arg(short, long, value_parser = clap::value_parser!(u32).range(0..=28))]
         k: Option<u32>,
         /// How a ParamsKZG file's points are written; found from its length if not given.
         #[arg(long, value_enum)]
@@ -332,8 +340,8 @@ pub struct Commit {
     /// The file holds values on the domain, not coefficients.
     #[arg(long, conflicts_with = "open_at")]
     pub lagrange: bool,
-    /// Open the commitment at this point: 64 hexadecimal digits, the most significant first.
-    #[arg(long, value_name = "HEX")]
+    /// Open the commitment at this point: a decimal number, or 0x and hexadecimal digits, below the modulus; 64 digits are hexadecimal.
+    #[arg(long, value_name = "POINT")]
     pub open_at: Option<String>,
     /// GPUs that sum: all sums that fit them, however small.
     #[command(flatten)]
@@ -344,7 +352,7 @@ pub struct Commit {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Shape {
     /// 2^k rows.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(4..=28))]
+    #[arg(short, long, value_parser = clap::value_parser!(u32).range(4..=28))]
     pub k: u32,
     /// The circuit.
     #[arg(long, value_enum, default_value_t = Kind::Chain)]
@@ -410,9 +418,14 @@ pub struct Statement {
     /// The seed of the witness and of the prover's randomness.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The parameters of this k: a ParamsKZG file (raw bytes), without which an INSECURE one is made from --srs-seed; or, for zcash, a file of
-    /// Params, or a container of `spillproof srs`, without which they are computed.
-    #[arg(long)]
+    /// The parameters: a container of `spillproof srs`, or the file that halo2 writes (ParamsKZG; for zcash Params). KZG's may be for a larger k.
+    /// Without it, an INSECURE SRS is made from --srs-seed; zcash's parameters are computed.
+    #[arg(
+        long = "srs",
+        visible_alias = "params",
+        value_name = "FILE",
+        conflicts_with = "srs_seed"
+    )]
     pub params: Option<PathBuf>,
     /// The seed of the secret of an insecure SRS; 1 unless said.
     #[arg(long)]
@@ -451,7 +464,35 @@ impl ProofOn {
     /// # Errors
     /// [`Failure::Usage`].
     pub fn check(&self, system: System) -> Result<(), Failure> {
-        refuse(system, "--gpu", self.gpu.gpu != Choice::Off)
+        refuse(system, "--gpu", self.gpu.gpu != Choice::Off)?;
+        let offload = self.offload != OffloadName::Measured;
+        self.gpu.check_beside([("--offload", offload)])
+    }
+}
+
+impl Gpu {
+    /// Refuses options that have no effect without a GPU.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`].
+    pub fn check(&self) -> Result<(), Failure> {
+        self.check_beside([])
+    }
+
+    /// The same, with options of the command's own.
+    fn check_beside<const N: usize>(&self, more: [(&'static str, bool); N]) -> Result<(), Failure> {
+        let mine = [
+            ("--vram", self.vram != ByteSize::Auto),
+            ("--pinned", self.pinned != ByteSize::Auto),
+            ("--write-combined", self.write_combined),
+        ];
+        let mut all = mine.into_iter().chain(more);
+        match all.find(|(_, is_given)| *is_given && self.gpu == Choice::Off) {
+            Some((option, _)) => Err(Failure::Usage(format!(
+                "{option} has no effect without a GPU: add --gpu auto, or leave it out"
+            ))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -465,7 +506,8 @@ impl Prove {
         self.statement.check()?;
         self.on.check(system)?;
         let keeps_rounds = self.checkpoint.is_some() || self.checkpoint_key.is_some();
-        refuse(system, "--checkpoint", keeps_rounds)
+        refuse(system, "--checkpoint", keeps_rounds)?;
+        refuse(system, "--key", self.key.is_some())
     }
 }
 
@@ -476,8 +518,11 @@ pub struct Prove {
     #[command(flatten)]
     pub statement: Statement,
     /// The file for the proof.
-    #[arg(long)]
+    #[arg(short, long)]
     pub out: PathBuf,
+    /// The proving key of the circuit, from `spillproof keygen`; without it, keys are made.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_session")]
+    pub key: Option<PathBuf>,
     /// Prove in memory, with the drop-in and without a session: upstream's own code.
     #[arg(long, conflicts_with = "gpu")]
     pub no_session: bool,
@@ -503,12 +548,64 @@ pub struct Prove {
     pub svg: Option<PathBuf>,
 }
 
+/// Make the keys of a built-in circuit, and write them into files.
+#[derive(Debug, Clone, Args)]
+pub struct Keygen {
+    /// The circuit.
+    #[command(flatten)]
+    pub shape: Shape,
+    /// The parameters, as for `prove`.
+    #[arg(
+        long = "srs",
+        visible_alias = "params",
+        value_name = "FILE",
+        conflicts_with = "srs_seed"
+    )]
+    pub params: Option<PathBuf>,
+    /// The seed of the secret of an insecure SRS; 1 unless said.
+    #[arg(long)]
+    pub srs_seed: Option<u64>,
+    /// The file for the proving key: a container, which `prove --key` opens in place.
+    #[arg(short, long)]
+    pub out: PathBuf,
+    /// The file for the verifying key, in the bytes that halo2 writes (`SerdeFormat::RawBytes`), for `verify --vk`.
+    #[arg(long, value_name = "FILE")]
+    pub vk: Option<PathBuf>,
+}
+
+impl Keygen {
+    /// The circuit with these parameters; the witness has no part in keys.
+    pub fn statement(&self) -> Statement {
+        Statement {
+            params: self.params.clone(),
+            srs_seed: self.srs_seed,
+            ..Statement::of(self.shape)
+        }
+    }
+
+    /// Refuses what the system does not have.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`].
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.shape.system == System::Zcash {
+            return Err(Failure::Usage(
+                "keygen is for --system axiom: halo2_proofs has no file format for keys".into(),
+            ));
+        }
+        self.statement().check()
+    }
+}
+
 /// Check a proof of a built-in circuit with the unmodified halo2.
 #[derive(Debug, Clone, Args)]
 pub struct Verify {
     /// The statement.
     #[command(flatten)]
     pub statement: Statement,
+    /// The verifying key of the circuit, from `spillproof keygen --vk`; without it, the key is made, which takes parameters in memory.
+    #[arg(long, value_name = "FILE")]
+    pub vk: Option<PathBuf>,
     /// The proof.
     pub proof: PathBuf,
 }
@@ -561,6 +658,15 @@ pub fn name_of(value: &impl ValueEnum) -> String {
         .to_possible_value()
         .map(|value| value.get_name().to_owned())
         .unwrap_or_default()
+}
+
+/// A number of compute threads.
+fn threads(text: &str) -> Result<usize, String> {
+    let number: usize = text.parse().map_err(|error| format!("{error}"))?;
+    match number {
+        0..=THREADS_MAX => Ok(number),
+        _ => Err(format!("{number} is more than {THREADS_MAX}")),
+    }
 }
 
 /// A size in bytes as people write it.

@@ -22,6 +22,14 @@ pub enum Failure {
         /// halo2's error.
         reason: String,
     },
+    /// A proof that the verifier refuses.
+    #[error("{doing}: {reason}")]
+    Refused {
+        /// The verification.
+        doing: &'static str,
+        /// Why, in words.
+        reason: String,
+    },
     /// A file of the user's.
     #[error("{}", file.display())]
     File {
@@ -94,10 +102,10 @@ impl Failure {
     }
 
     /// For halo2, whose errors do not name the operation.
-    pub fn halo2<E: std::fmt::Debug>(doing: &'static str) -> impl FnOnce(E) -> Self {
+    pub fn halo2<E: std::fmt::Display>(doing: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::Halo2 {
             doing,
-            reason: format!("{error:?}"),
+            reason: error.to_string(),
         }
     }
 
@@ -139,6 +147,8 @@ impl Failure {
                 ..
             } => asked_bytes.saturating_add(*held_bytes),
             Io { source, .. } | File { source, .. } if !is_full(source) => return None,
+            // It has the remedy in its own words: the place is not that of scratch files.
+            File { source, .. } if source.get_ref().is_some() => return None,
             Io { .. } | File { .. } | DiskTooSmall { .. } => {
                 return Some("--dir (SPILLPROOF_DIR) for the folder of scratch files".into());
             }

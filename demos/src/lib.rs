@@ -76,7 +76,7 @@ fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     }
     CountingAlloc::on_exhaustion(end_without_memory);
     signals::watch();
-    let done = caught(work);
+    let done = caught(|| work().and_then(|()| run::written()));
     steps::unwatch();
     match done {
         Ok(()) => ExitCode::SUCCESS,

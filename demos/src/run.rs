@@ -1,7 +1,7 @@
 //! One run of the binary: a session where one is needed, a recorder, and the result at the end.
 
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use spillproof::budget::ByteSize;
@@ -116,9 +116,30 @@ impl Run {
     }
 }
 
-/// A line on standard output. A closed pipe (`| head`) is not an error.
+/// The first error of standard output.
+static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
+
+/// A line on standard output. A closed pipe (`| head`) is not an error; others end the run with one ([`written`]), after its work.
 pub fn put(line: impl std::fmt::Display) {
-    let _closed_pipe = writeln!(std::io::stdout(), "{line}");
+    if let Err(error) = writeln!(std::io::stdout(), "{line}") {
+        let _an_earlier_one_is_kept = UNWRITTEN.set(error);
+    }
+}
+
+/// Whether standard output took all lines.
+///
+/// # Errors
+/// [`Failure::File`].
+pub fn written() -> Result<()> {
+    let flushed = std::io::stdout().flush();
+    let failed = UNWRITTEN
+        .get()
+        .map(|error| error.kind())
+        .or(flushed.err().map(|error| error.kind()));
+    match failed {
+        None | Some(std::io::ErrorKind::BrokenPipe) => Ok(()),
+        Some(kind) => Err(Failure::file("standard output")(kind.into())),
+    }
 }
 
 /// Scratch on a tmpfs is memory by another name.

@@ -5,6 +5,7 @@ mod checkpoints;
 #[path = "../circom/tests/common/circom_files.rs"]
 mod circom_files;
 mod disks;
+mod documents;
 mod failures;
 mod gpu;
 mod gpu_plan;
@@ -15,6 +16,7 @@ mod plan;
 #[path = "../circom/tests/common/r1cs.rs"]
 #[allow(dead_code, reason = "the engine's tests use all of it")]
 mod r1cs;
+mod refusals;
 mod secrets;
 mod srs;
 #[path = "../../core/tests/common/unmount.rs"]

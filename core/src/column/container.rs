@@ -15,7 +15,7 @@ use super::frames::{DIGEST_BYTES, Digests, Frames};
 use super::{Column, Element, Workspace};
 use crate::budget::Buffer;
 use crate::error::Invalid;
-use crate::storage::{File, Publish, Segment};
+use crate::storage::{File, Publish, Segment, Storage};
 use crate::{Error, Result};
 
 /// Bytes of the digest table that move at a time.
@@ -54,7 +54,7 @@ impl Container {
         let file_bytes = file.len_bytes();
         if file_bytes < HEADER_BYTES as u64 {
             // Words it as the format does, without reading past the end.
-            Header::decode_prefix(&[]).map_err(format)?;
+            Header::decode_prefix(&[0; HEADER_BYTES][..file_bytes as usize]).map_err(format)?;
         }
         let mut buffer = read_at(
             &file,
@@ -199,6 +199,7 @@ impl ContainerWriter {
         header.parent = parent;
         let digests = Digests::in_memory(workspace, header.frames())?;
         let publish = workspace.storage.publish(path)?;
+        Storage::check_room_for(path, header.file_bytes())?;
         publish.file().set_len(header.file_bytes())?;
         let key = FrameKey::of(&header);
         let frames = Frames::in_file(

@@ -364,16 +364,11 @@ impl Storage {
     /// # Errors
     /// [`Error::DiskTooSmall`].
     pub(crate) fn check_room(&self, what: &'static str, needed_bytes: u64) -> Result<()> {
-        let Ok(stat) = rustix::fs::statvfs(self.dir()) else {
+        let Some(free_bytes) = free_bytes_of(self.dir()) else {
             return Ok(());
         };
-        let blocks = match rustix::process::geteuid().is_root() {
-            true => stat.f_bfree,
-            false => stat.f_bavail,
-        };
-        let kept_bytes = self.inner.recycler.spare_bytes();
-        let free_bytes = blocks.saturating_mul(stat.f_frsize).saturating_add(kept_bytes);
-        if stat.f_blocks == 0 || needed_bytes <= free_bytes {
+        let free_bytes = free_bytes.saturating_add(self.inner.recycler.spare_bytes());
+        if needed_bytes <= free_bytes {
             return Ok(());
         }
         Err(Error::DiskTooSmall {
@@ -382,6 +377,25 @@ impl Storage {
             needed_bytes,
             free_bytes,
         })
+    }
+
+    /// The same for a file of so many bytes that is to be published as `path`, which may be on another disk.
+    ///
+    /// # Errors
+    /// [`Error::File`] of the kind [`StorageFull`](std::io::ErrorKind::StorageFull).
+    pub(crate) fn check_room_for(path: &Path, needed_bytes: u64) -> Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        match free_bytes_of(folder.unwrap_or(Path::new("."))) {
+            Some(free_bytes) if free_bytes < needed_bytes => Err(Error::File {
+                operation: "create",
+                file: path.display().to_string(),
+                source: std::io::Error::new(
+                    std::io::ErrorKind::StorageFull,
+                    format!("it will take {needed_bytes} bytes, and {free_bytes} bytes are left there: free some, or name another place"),
+                ),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// The backend at work: `uring` or `pread`.
@@ -459,6 +473,16 @@ pub(crate) fn raise_open_files() {
             tracing::debug!(%errno, "the number of open files stays as it was");
         }
     }
+}
+
+/// The room that is left on the disk of a folder; `None` where the file system does not tell.
+fn free_bytes_of(folder: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(folder).ok()?;
+    let blocks = match rustix::process::geteuid().is_root() {
+        true => stat.f_bfree,
+        false => stat.f_bavail,
+    };
+    (stat.f_blocks > 0).then(|| blocks.saturating_mul(stat.f_frsize))
 }
 
 #[cfg(test)]

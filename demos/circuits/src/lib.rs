@@ -62,3 +62,18 @@ pub enum Scheme {
     /// Gabizon, Williamson, Ciobotaru: one for each point.
     Gwc,
 }
+
+/// An error of reading a proof, in words.
+fn unreadable(error: &std::io::Error, proof: &[u8]) -> std::io::Error {
+    let message = match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => format!("the proof is cut short: it has {} bytes", proof.len()),
+        _ => format!("these bytes are no proof of this circuit: {error}"),
+    };
+    std::io::Error::new(error.kind(), message)
+}
+
+/// The error of a proof behind which bytes follow: they would be part of no proof, and another file than the one that was made.
+fn trailing(proof: &[u8], rest: &[u8]) -> std::io::Error {
+    let message = format!("{} bytes follow the proof, which has {}", rest.len(), proof.len() - rest.len());
+    std::io::Error::new(std::io::ErrorKind::InvalidData, message)
+}

@@ -80,7 +80,7 @@ pub enum Groth16 {
         /// The .zkey file.
         key: PathBuf,
         /// The new container.
-        #[arg(long)]
+        #[arg(short, long)]
         out: PathBuf,
     },
     /// Write the verification key of a proving key, in JSON as snarkjs has it, without the pairing that no verifier reads.
@@ -110,7 +110,7 @@ pub struct Groth16Example {
     /// The new .wtns file.
     pub witness: PathBuf,
     /// 2^K rows. About 1 KiB of memory is taken for each.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(4..=27))]
+    #[arg(short, long, value_parser = clap::value_parser!(u32).range(4..=27))]
     pub k: u32,
     /// The values of the witness: of full size as of a Poseidon hash, or zeros and ones as of SHA-256.
     #[arg(long, value_enum, default_value_t = Values::Full)]

@@ -25,7 +25,7 @@ pub enum Ptau {
         /// The .ptau file.
         file: PathBuf,
         /// The new container.
-        #[arg(long)]
+        #[arg(short, long)]
         out: PathBuf,
         /// log2 of the number of points. All that the file has are taken by default.
         #[arg(short, long)]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
+use std::str::FromStr;
 
 use ark_bn254::Fr;
 use ark_ff::{BigInt, BigInteger, PrimeField};
@@ -40,7 +41,8 @@ struct Opening {
 /// # Errors
 /// The engine's; [`Failure::Content`] for a file that holds no scalars, [`Failure::Usage`] for a point that is not a scalar.
 pub fn run(global: &Global, args: &Commit) -> Result<()> {
-    let point = args.open_at.as_deref().map(scalar_of_hex).transpose()?;
+    let point = args.open_at.as_deref().map(scalar_of).transpose()?;
+    args.gpu.check()?;
     let mut run = Run::start(global);
     // As in `msm`: a GPU that was asked for computes the sums, however small.
     let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
@@ -97,7 +99,19 @@ fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
         details,
     };
     let file = File::open(path).map_err(Failure::file(path))?;
-    let bytes = file.metadata().map_err(Failure::file(path))?.len();
+    let found = file.metadata().map_err(Failure::file(path))?;
+    if !found.is_file() && !found.is_dir() {
+        return Err(content(
+            "a pipe or a device, whose length is not known before its end: write the scalars to a file"
+                .into(),
+        ));
+    }
+    let bytes = found.len();
+    if bytes == 0 {
+        return Err(content(
+            "no bytes: a polynomial has one coefficient at least".into(),
+        ));
+    }
     if bytes % 32 != 0 {
         return Err(content(format!(
             "{bytes} bytes are not a whole number of scalars of 32 bytes"
@@ -120,18 +134,44 @@ fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
     Ok(writer.finish()?)
 }
 
-fn scalar_of_hex(text: &str) -> Result<Fr> {
+/// A decimal number; a hexadecimal one behind `0x`, or of 64 digits.
+fn scalar_of(text: &str) -> Result<Fr> {
+    const DIGITS: usize = 64;
     let usage = || {
         Failure::Usage(format!(
-            "`{text}` is not a scalar: expected 64 hexadecimal digits below the modulus"
+            "`{text}` is not a scalar: expected a decimal number below the modulus, or 0x and up to 64 hexadecimal digits"
         ))
     };
-    if text.len() != 64 || !text.is_ascii() {
+    let digits = match text.strip_prefix("0x") {
+        Some(digits) => digits,
+        None if text.len() == DIGITS => text,
+        None => {
+            let is_number = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+            let digits = shortest(text);
+            let value = is_number.then(|| Fr::from_str(digits).ok()).flatten();
+            // A larger number would be reduced.
+            return value
+                .filter(|value| value.to_string() == digits)
+                .ok_or_else(usage);
+        }
+    };
+    let is_number =
+        (1..=DIGITS).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if !is_number {
         return Err(usage());
     }
-    let limb = |i: usize| u64::from_str_radix(&text[16 * (3 - i)..16 * (4 - i)], 16).map_err(|_| usage());
+    let padded = format!("{digits:0>DIGITS$}");
+    let limb = |i: usize| u64::from_str_radix(&padded[16 * (3 - i)..16 * (4 - i)], 16).map_err(|_| usage());
     let limbs = [limb(0)?, limb(1)?, limb(2)?, limb(3)?];
     Fr::from_bigint(BigInt::new(limbs)).ok_or_else(usage)
+}
+
+/// A decimal number without zeros before it.
+fn shortest(text: &str) -> &str {
+    match text.trim_start_matches('0') {
+        "" => "0",
+        digits => digits,
+    }
 }
 
 #[cfg(test)]
@@ -141,9 +181,27 @@ mod tests {
     #[test]
     fn points_are_read_from_the_most_significant_digit() {
         let digits = format!("{:0>64}", "1f");
-        assert_eq!(scalar_of_hex(&digits).unwrap(), Fr::from(31u64));
-        assert!(scalar_of_hex("1f").is_err());
-        assert!(scalar_of_hex(&"f".repeat(64)).is_err());
-        assert!(scalar_of_hex(&"g".repeat(64)).is_err());
+        for text in [&*digits, "0x1f", "31", "0031"] {
+            assert_eq!(scalar_of(text).unwrap(), Fr::from(31u64), "{text}");
+        }
+        assert_eq!(scalar_of("0").unwrap(), Fr::from(0u64));
+        let modulus = Fr::MODULUS.to_string();
+        let largest = (-Fr::from(1u64)).to_string();
+        assert_eq!(scalar_of(&largest).unwrap(), -Fr::from(1u64));
+        let (long, wide) = ("f".repeat(64), "0".repeat(65));
+        for text in [
+            "1f",
+            "",
+            "0x",
+            "-1",
+            "+1",
+            " 1",
+            &modulus,
+            &long,
+            &"g".repeat(64),
+            &format!("0x{wide}"),
+        ] {
+            assert!(scalar_of(text).is_err(), "{text}");
+        }
     }
 }

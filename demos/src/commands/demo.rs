@@ -77,7 +77,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
     let msm_seconds = run.recorder.last_seconds();
     drop((bases, scalars));
     let guard = session.install();
-    let streamed = systems::prove(&mut run.recorder, &statement, ", session", &|| false)?;
+    let streamed = systems::prove(&mut run.recorder, &statement, None, ", session", &|| false)?;
     drop(guard);
     run.say(format_args!("  sum {:.32}...", describe(&point)));
     run.say(format_args!(
@@ -88,7 +88,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
 
     run.say("\nIn memory, without a budget:");
     let guard = Session::suspend();
-    let in_memory = systems::prove(&mut run.recorder, &statement, ", no session", &|| false)?;
+    let in_memory = systems::prove(&mut run.recorder, &statement, None, ", no session", &|| false)?;
     drop(guard);
     if streamed != in_memory {
         return Err(Failure::Different(
@@ -96,7 +96,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
         ));
     }
     run.say("  the same proof, byte for byte");
-    systems::verify_by_stock(&mut run.recorder, &statement, &[&streamed])?;
+    systems::verify_by_stock(&mut run.recorder, &statement, None, &[&streamed])?;
     run.say("  the unmodified halo2-axiom 0.5.3 accepts it");
     let sum = run.recorder.phase("halo2-axiom: inputs", |_| {
         Ok::<_, Failure>(Peer::Halo2curves.load(1, n as usize))

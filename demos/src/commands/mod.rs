@@ -3,6 +3,7 @@
 mod commit;
 mod demo;
 mod groth16;
+mod keygen;
 pub mod msm;
 mod on_gpu;
 pub mod oom;
@@ -23,6 +24,9 @@ use crate::run::Result;
 /// Those of the command.
 pub fn dispatch(arguments: Arguments) -> Result<()> {
     let global = &arguments.global;
+    if let Some(command) = &arguments.command {
+        command.files().check()?;
+    }
     match arguments.command {
         None => demo::run(global, &demo::usual()),
         Some(Command::Demo(demo)) => match &demo.which {
@@ -36,6 +40,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Srs(command)) => srs::run(global, &command),
         Some(Command::Msm(msm)) => msm::run(global, &msm),
         Some(Command::Commit(commit)) => commit::run(global, &commit),
+        Some(Command::Keygen(keygen)) => keygen::run(global, &keygen),
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
         Some(Command::Groth16(command)) => groth16::run(global, &command),
         Some(Command::Ptau(command)) => ptau::run(global, &command),

@@ -45,6 +45,7 @@ struct Outcome {
 /// # Errors
 /// The engine's, and [`Failure::Different`] from `--check`.
 pub fn run(global: &Global, args: &Msm) -> Result<()> {
+    args.gpu.check()?;
     let mut run = Run::start(global);
     let (point, done_by) = if args.in_memory {
         (in_memory(&mut run, args)?, None)

@@ -56,14 +56,7 @@ pub fn run(global: &Global, log_n: u32) -> Result<()> {
         &program,
         &["msm", "--log-n", &log_n_text, "--in-memory", "--json"],
     )?;
-    if !killed.is_oom_killed() {
-        return Err(Failure::Demonstration(format!(
-            "the in-memory MSM was not killed at {}: take a larger --log-n or a smaller --memory ({:?}, {})",
-            bytes(limit_bytes),
-            killed.status,
-            killed.stderr.trim()
-        )));
-    }
+    was_killed(&killed, "the in-memory MSM", limit_bytes, "--log-n")?;
     run.say("1. in memory (halo2-axiom's best_multiexp): killed by the kernel");
     drop(group);
 
@@ -141,6 +134,27 @@ fn point_of(ended: &Ended, what: &str) -> Result<String> {
     point.ok_or_else(|| Failure::Demonstration(format!("{what} printed no point: {}", ended.stdout.trim())))
 }
 
+/// Whether the kernel killed a child that has to be killed for the demonstration to mean something.
+pub(super) fn was_killed(ended: &Ended, what: &str, limit_bytes: u64, larger: &str) -> Result<()> {
+    if ended.is_oom_killed() {
+        return Ok(());
+    }
+    let how = match ended.status.success() {
+        true => "it finished".to_owned(),
+        false => format!("{}: {}", ended.status, last_words(ended)),
+    };
+    Err(Failure::Demonstration(format!(
+        "{what} was not killed at {}: take a larger {larger} or a smaller --memory ({how})",
+        bytes(limit_bytes)
+    )))
+}
+
+/// Standard error without the events of progress.
+fn last_words(ended: &Ended) -> String {
+    let lines = ended.stderr.lines().filter(|line| !line.starts_with('{'));
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
 /// Whether a child came to its end.
 pub(super) fn succeeded(ended: &Ended, what: &str) -> Result<()> {
     if ended.status.success() {
@@ -155,6 +169,6 @@ pub(super) fn succeeded(ended: &Ended, what: &str) -> Result<()> {
         "{what} failed ({}{killed}, peak {}): {}",
         ended.status,
         bytes(ended.figures.peak_bytes),
-        ended.stderr.trim()
+        last_words(ended)
     )))
 }

@@ -13,7 +13,7 @@ use spillproof_cgroup_tests::Group;
 use spillproof_circom::example::{Circuit, Values};
 use spillproof_format::Curve;
 
-use super::oom::{child, row, succeeded};
+use super::oom::{child, row, succeeded, was_killed};
 use super::oom_proof::{Removed, limit_and_budget, scratch_file};
 use crate::args::Global;
 use crate::failure::Failure;
@@ -82,14 +82,7 @@ pub fn run(global: &Global, k: u32) -> Result<()> {
 
     let peer = ["taceo", key, witness, "--json"];
     let killed = child(&Group::create(limit_bytes)?, &bench, &peer)?;
-    if !killed.is_oom_killed() {
-        return Err(Failure::Demonstration(format!(
-            "taceo-groth16 was not killed at {}: take a larger --k or a smaller --memory ({:?}, {})",
-            bytes(limit_bytes),
-            killed.status,
-            killed.stderr.trim()
-        )));
-    }
+    was_killed(&killed, "taceo-groth16", limit_bytes, "--k")?;
     run.say(format_args!(
         "1. taceo-groth16, with the key in memory: killed by the kernel after {:.1} s",
         killed.seconds

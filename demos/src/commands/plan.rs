@@ -43,10 +43,13 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     let mut run = Run::start(global);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = run.session(ByteSize::Auto)?;
-    let rates = session.run(|| Rates::measure(session.workspace()))?;
+    // A budget that is too small is refused with the smallest that works, not with the one that measuring takes.
+    systems::plan(&session, shape, &Rates::default())?;
+    let measured = measured(&session);
+    let rates = measured.unwrap_or_default();
     let plan = systems::plan(&session, shape, &rates)?;
     let total = plan.of(None);
-    run.say(render(&plan));
+    run.say(render(&plan, measured.is_some()));
     let on_gpus = plan_on_gpu::planned(&gpu, &session, shape, &plan)?;
     if let Some(on_gpus) = &on_gpus {
         run.say(on_gpus.said());
@@ -74,19 +77,31 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
 /// # Errors
 /// As [`run`].
 pub fn expect(session: &Session, shape: &Shape, is_watched: bool) -> Result<()> {
-    let rates = match is_watched {
-        true => session.run(|| Rates::measure(session.workspace()))?,
-        false => Rates::default(),
-    };
-    let plan = systems::plan(session, shape, &rates)?;
+    let mut plan = systems::plan(session, shape, &Rates::default())?;
     if is_watched {
+        if let Some(rates) = measured(session) {
+            plan = systems::plan(session, shape, &rates)?;
+        }
         steps::expect(&plan);
     }
     Ok(())
 }
 
-/// The plan as a table.
-pub fn render(plan: &Plan) -> String {
+/// The rates of this machine; `None` where the disk or the budget has no room to measure them, which is no reason not to go on.
+pub fn measured(session: &Session) -> Option<Rates> {
+    match session.run(|| Rates::measure(session.workspace())) {
+        Ok(rates) => Some(rates),
+        Err(error) => {
+            tracing::warn!(
+                "seconds are those of a usual machine, since this one's rates could not be measured: {error}"
+            );
+            None
+        }
+    }
+}
+
+/// The plan as a table; whether its seconds follow from rates of this machine.
+pub fn render(plan: &Plan, is_measured: bool) -> String {
     let mut rows: Vec<[String; 6]> = Vec::new();
     let mut phase = None;
     for step in &plan.steps {
@@ -99,11 +114,15 @@ pub fn render(plan: &Plan) -> String {
     let rule = rows.len();
     rows.push(cells("total", &plan.of(None)));
     format!(
-        "{}budget: {}, the smallest that works: {}; on disk at most: {}\nseconds are estimated from rates measured now, without the circuit's own synthesis",
+        "{}budget: {}, the smallest that works: {}; on disk at most: {}\nseconds are estimated from rates {}, without the circuit's own synthesis",
         grid(&HEADINGS, &rows, rule),
         bytes(plan.budget_bytes),
         bytes(plan.smallest_budget_bytes),
         bytes(plan.disk_bytes),
+        match is_measured {
+            true => "measured now",
+            false => "of a usual machine",
+        }
     )
 }
 

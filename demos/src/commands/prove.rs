@@ -83,7 +83,13 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let guard = session
         .as_ref()
         .map_or_else(Session::suspend, |session| session.install());
-    let proof = systems::prove(&mut run.recorder, &args.statement, "", &|| gpu.took_part())?;
+    let proof = systems::prove(
+        &mut run.recorder,
+        &args.statement,
+        args.key.as_deref(),
+        "",
+        &|| gpu.took_part(),
+    )?;
     drop(guard);
     steps::forget();
     out.write(&proof)?;
@@ -142,7 +148,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<()> {
     args.statement.check()?;
     let mut run = Run::start(global);
     let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
-    systems::verify_by_stock(&mut run.recorder, &args.statement, &[&proof])?;
+    systems::verify_by_stock(&mut run.recorder, &args.statement, args.vk.as_deref(), &[&proof])?;
     let outcome = Outcome::of(&args.statement, &proof, &args.proof, None);
     run.say(format_args!(
         "{}: accepted by the unmodified {}",

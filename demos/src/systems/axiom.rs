@@ -1,32 +1,65 @@
 //! halo2-axiom: KZG over BN254.
 
-use std::fs::File;
+use std::fs;
 use std::io::BufReader;
 use std::path::Path;
 
+use halo2_axiom::SerdeFormat;
 use halo2_axiom::plonk;
 use halo2_axiom::poly::commitment::Params as _;
-use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified};
+use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified, check_params, open_proving_key};
 use spillproof::Session;
 use spillproof::plan::{Plan, Rates};
 use spillproof_circuits::Scheme;
 use spillproof_circuits::axiom::{dropin, stock};
 use stock_halo2_axiom::poly::commitment::Params as _;
 
-use super::{Prover, Verifier, open_params};
+use super::params::{Kind, is_enough, kind_of, open_kzg, verifier_points};
+use super::{Prover, Verifier};
 use crate::args::{Shape, Statement};
 use crate::failure::Failure;
 use crate::read_once::ReadOnce;
 use crate::run::Result;
+use spillproof_format::params_kzg::SerdeFormat as OfFile;
+use stock_halo2_axiom::plonk::Error as StockError;
 
 /// The drop-in, in the current session; without one it is upstream's own code.
 pub struct DropIn;
 /// The unmodified crate.
 pub struct Stock;
 
-/// A `ParamsKZG` file with raw bytes.
-fn open(path: &Path, k: u32) -> Result<File> {
-    open_params(path, k, "a ParamsKZG file of raw bytes", (1 << (k + 7)) + 260)
+/// Parameters from a file, cut down to `2^k` rows. Those of a container are used in place, those of a `ParamsKZG` file checked: its writer, or
+/// a disk since then, may have mixed up points.
+fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
+    let of_file = |error| Failure::of_file(path, error);
+    let is_in_session = of_dropin::active();
+    let mut params = match kind_of(path)? {
+        Kind::Container if is_in_session => of_dropin::open_params(path).map_err(of_file)?,
+        Kind::Container => {
+            return Err(Failure::Content {
+                file: path.to_owned(),
+                details: "a container, which takes a session: leave --no-session out, or `spillproof srs export` it".into(),
+            });
+        }
+        Kind::Other => {
+            let (file, layout) = open_kzg(path, k)?;
+            let format = match layout.format() {
+                OfFile::Processed => SerdeFormat::Processed,
+                OfFile::RawBytes | OfFile::RawBytesUnchecked => SerdeFormat::RawBytes,
+            };
+            let params =
+                dropin::proof::Params::read_custom(&mut ReadOnce::new(file), format).map_err(of_file)?;
+            if is_in_session {
+                check_params(&params, &mut |_| ()).map_err(of_file)?;
+            }
+            params
+        }
+    };
+    is_enough(path, k, params.k())?;
+    if params.k() > k {
+        params.downsize(k);
+    }
+    Ok(params)
 }
 
 impl Verifier for DropIn {
@@ -38,7 +71,7 @@ impl Verifier for DropIn {
         let k = statement.shape.k;
         match &statement.params {
             None => Ok(dropin::proof::insecure_params(k, statement.srs_seed())),
-            Some(path) => Self::Params::read(&mut ReadOnce::new(open(path, k)?)).map_err(Failure::file(path)),
+            Some(path) => params_of(path, k),
         }
     }
 
@@ -59,21 +92,69 @@ impl Verifier for DropIn {
 
 impl Prover for DropIn {
     prover_of!(dropin, scheme);
+
+    fn open_proving_key(path: &Path, shape: &Shape) -> Result<Self::ProverKey> {
+        let key = open_proving_key::<dropin::any::Any>(path, Some(shape.circuit))
+            .map_err(|error| Failure::of_file(path, error))?;
+        match key.get_vk().get_domain().k() {
+            found if found == shape.k => Ok(key),
+            found => Err(Failure::Content {
+                file: path.to_owned(),
+                details: format!("a proving key for 2^{found} rows, and --k is {}", shape.k),
+            }),
+        }
+    }
 }
 
 impl Verifier for Stock {
     const NAME: &'static str = "halo2-axiom 0.5.3";
-    type Error = stock_halo2_axiom::plonk::Error;
+    type Error = StockError;
     verifier_of!(stock, scheme);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
-        match &statement.params {
-            None => Ok(stock::proof::insecure_params(k, statement.srs_seed())),
-            Some(path) => {
-                Self::Params::read(&mut BufReader::new(open(path, k)?)).map_err(Failure::file(path))
-            }
+        let Some(path) = &statement.params else {
+            return Ok(stock::proof::insecure_params(k, statement.srs_seed()));
+        };
+        if let Kind::Container = kind_of(path)? {
+            return Err(Failure::Content {
+                file: path.clone(),
+                details: format!(
+                    "a container, of which {} cannot make a key: name the key with --vk, or `spillproof srs export` it",
+                    Self::NAME
+                ),
+            });
         }
+        let (file, layout) = open_kzg(path, k)?;
+        let format = match layout.format() {
+            OfFile::Processed => stock_halo2_axiom::SerdeFormat::Processed,
+            OfFile::RawBytes | OfFile::RawBytesUnchecked => stock_halo2_axiom::SerdeFormat::RawBytes,
+        };
+        let mut params =
+            Self::Params::read_custom(&mut BufReader::new(file), format).map_err(Failure::file(path))?;
+        if params.k() > k {
+            params.downsize(k);
+        }
+        Ok(params)
+    }
+
+    fn verifier_params(statement: &Statement) -> Result<Self::Params> {
+        let k = statement.shape.k;
+        let Some(path) = &statement.params else {
+            return Ok(stock::proof::insecure_verifier_params(k, statement.srs_seed()));
+        };
+        let points = verifier_points(path, k)?;
+        let [g2, s_g2] = &points.pair;
+        stock::proof::verifier_params(k, &points.g, [g2, s_g2]).map_err(Failure::file(path))
+    }
+
+    fn open_verifying_key(path: &Path, shape: &Shape) -> Result<Self::VerifierKey> {
+        let bytes = fs::read(path).map_err(Failure::file(path))?;
+        stock::proof::read_verifying_key(&bytes, shape.circuit, shape.k).map_err(Failure::file(path))
+    }
+
+    fn failure(doing: &'static str, error: StockError) -> Failure {
+        refusal!(doing, error, StockError)
     }
 }
 

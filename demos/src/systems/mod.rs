@@ -4,7 +4,7 @@
 //! types each: `DropIn`, which proves within the current session, and `Stock`, the unmodified crate, which verifies (and, with the feature
 //! `stock-prover`, proves).
 
-use std::fmt::Debug;
+use std::fmt::Display;
 use std::fs::File;
 use std::path::Path;
 
@@ -70,7 +70,25 @@ macro_rules! prover_of {
     };
 }
 
+/// A verifier's error in words; `$error` is the crate's type of errors.
+macro_rules! refusal {
+    ($doing:ident, $value:ident, $error:ident) => {
+        match $value {
+            $error::Transcript(reason) => $crate::failure::Failure::Refused {
+                doing: $doing,
+                reason: reason.to_string(),
+            },
+            $error::ConstraintSystemFailure | $error::Opening => $crate::failure::Failure::Refused {
+                doing: $doing,
+                reason: "it does not hold for this circuit, k, seed, opening and these parameters".into(),
+            },
+            other => $crate::failure::Failure::halo2($doing)(other),
+        }
+    };
+}
+
 pub mod axiom;
+mod params;
 pub mod zcash;
 
 /// One crate's verification of the built-in circuits.
@@ -82,13 +100,27 @@ pub trait Verifier {
     /// Its verifying key.
     type VerifierKey;
     /// Its errors.
-    type Error: Debug;
+    type Error: Display;
 
     /// The parameters of a statement, from its file or made anew.
     ///
     /// # Errors
     /// [`Failure::File`] and [`Failure::Content`] for a file that is not theirs; the engine's.
     fn params(statement: &Statement) -> Result<Self::Params>;
+    /// As much of them as verification takes.
+    ///
+    /// # Errors
+    /// As [`Self::params`].
+    fn verifier_params(statement: &Statement) -> Result<Self::Params> {
+        Self::params(statement)
+    }
+    /// The verifying key of a circuit, from a file.
+    ///
+    /// # Errors
+    /// [`Failure::File`] and [`Failure::Content`] for a file that has none; [`Failure::Usage`] for a system without such files.
+    fn open_verifying_key(_path: &Path, _shape: &Shape) -> Result<Self::VerifierKey> {
+        Err(no_key_files())
+    }
     /// The verifying key of a circuit.
     ///
     /// # Errors
@@ -124,6 +156,13 @@ pub trait Prover: Verifier {
         key: Self::VerifierKey,
         shape: &Shape,
     ) -> Result<Self::ProverKey, Self::Error>;
+    /// The proving key of a circuit, from a file.
+    ///
+    /// # Errors
+    /// As [`Verifier::open_verifying_key`]; the engine's.
+    fn open_proving_key(_path: &Path, _shape: &Shape) -> Result<Self::ProverKey> {
+        Err(no_key_files())
+    }
     /// The verifying key of a proving key.
     fn verifying(key: &Self::ProverKey) -> &Self::VerifierKey;
     /// A proof of a statement.
@@ -135,6 +174,10 @@ pub trait Prover: Verifier {
         key: &Self::ProverKey,
         statement: &Statement,
     ) -> Result<Vec<u8>, Self::Error>;
+}
+
+fn no_key_files() -> Failure {
+    Failure::Usage("files of keys are for --system axiom: halo2_proofs has no format for them".into())
 }
 
 /// Names of phases: something before, something after.
@@ -153,37 +196,61 @@ pub struct Named<'n> {
 pub fn prove_phases<P: Prover>(
     recorder: &mut Recorder,
     statement: &Statement,
+    key_file: Option<&Path>,
     named: Named<'_>,
     a_device_took_part: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>> {
     let name = |phase: &str| format!("{}{phase}{}", named.prefix, named.suffix);
     let shape = &statement.shape;
     let params = recorder.phase(&name("parameters"), |_| P::params(statement))?;
-    let key = recorder.phase(&name("verifying key"), |_| {
-        P::verifying_key(&params, shape).map_err(|error| P::failure("the verifying key", error))
-    })?;
-    let key = recorder.phase(&name("proving key"), |_| {
-        P::proving_key(&params, key, shape).map_err(|error| P::failure("the proving key", error))
-    })?;
+    let key = match key_file {
+        Some(path) => recorder.phase(&name("open key"), |_| P::open_proving_key(path, shape))?,
+        None => keys::<P>(recorder, &params, shape, &name)?,
+    };
     let proof = recorder.phase(&name("prove"), |_| {
         P::prove(&params, &key, statement).map_err(|error| P::failure("the proof", error))
     })?;
     if a_device_took_part() {
         recorder.phase(&name("verify"), |_| {
             P::verify(&params, P::verifying(&key), statement, &[&proof])
-                .map_err(|reason| Failure::Unverified(format!("{reason:?}")))
+                .map_err(|reason| Failure::Unverified(reason.to_string()))
         })?;
     }
     Ok(proof)
 }
 
-/// The phases of a proof by the drop-in of the statement's system, in the current session.
+/// The phases of keys.
+fn keys<P: Prover>(
+    recorder: &mut Recorder,
+    params: &P::Params,
+    shape: &Shape,
+    name: &dyn Fn(&str) -> String,
+) -> Result<P::ProverKey> {
+    let key = recorder.phase(&name("verifying key"), |_| {
+        P::verifying_key(params, shape).map_err(|error| P::failure("the verifying key", error))
+    })?;
+    recorder.phase(&name("proving key"), |_| {
+        P::proving_key(params, key, shape).map_err(|error| P::failure("the proving key", error))
+    })
+}
+
+/// The phases of keys alone, in the current session.
+///
+/// # Errors
+/// Those of `P`.
+pub fn make_keys<P: Prover>(recorder: &mut Recorder, statement: &Statement) -> Result<P::ProverKey> {
+    let params = recorder.phase("parameters", |_| P::params(statement))?;
+    keys::<P>(recorder, &params, &statement.shape, &str::to_owned)
+}
+
+/// The phases of a proof by the drop-in of the statement's system, in the current session. `key_file` has its proving key, if it is not made.
 ///
 /// # Errors
 /// As [`prove_phases`].
 pub fn prove(
     recorder: &mut Recorder,
     statement: &Statement,
+    key_file: Option<&Path>,
     suffix: &str,
     a_device_took_part: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>> {
@@ -192,7 +259,7 @@ pub fn prove(
         System::Zcash => prove_phases::<zcash::DropIn>,
     };
     let named = Named { prefix: "", suffix };
-    phases(recorder, statement, named, a_device_took_part)
+    phases(recorder, statement, key_file, named, a_device_took_part)
 }
 
 /// The phases of a proof by the unmodified crate of the statement's system, in memory.
@@ -209,30 +276,42 @@ pub fn prove_by_stock(recorder: &mut Recorder, statement: &Statement) -> Result<
         prefix: "stock: ",
         suffix: "",
     };
-    phases(recorder, statement, named, &|| false)
+    phases(recorder, statement, None, named, &|| false)
 }
 
-/// The phases of verifying proofs of one statement with the unmodified crate: its own parameters, its own key.
+/// The phases of verifying proofs of one statement with the unmodified crate: its own parameters, and its own key unless `key_file` has it.
 ///
 /// # Errors
 /// The crate's, for a proof that does not hold.
-pub fn verify_by_stock(recorder: &mut Recorder, statement: &Statement, proofs: &[&[u8]]) -> Result<()> {
+pub fn verify_by_stock(
+    recorder: &mut Recorder,
+    statement: &Statement,
+    key_file: Option<&Path>,
+    proofs: &[&[u8]],
+) -> Result<()> {
     match statement.shape.system {
-        System::Axiom => verify_phases::<axiom::Stock>(recorder, statement, proofs),
-        System::Zcash => verify_phases::<zcash::Stock>(recorder, statement, proofs),
+        System::Axiom => verify_phases::<axiom::Stock>(recorder, statement, key_file, proofs),
+        System::Zcash => verify_phases::<zcash::Stock>(recorder, statement, key_file, proofs),
     }
 }
 
 fn verify_phases<V: Verifier>(
     recorder: &mut Recorder,
     statement: &Statement,
+    key_file: Option<&Path>,
     proofs: &[&[u8]],
 ) -> Result<()> {
-    let (params, key) = recorder.phase("stock: parameters and key", |_| {
-        let params = V::params(statement)?;
-        let key = V::verifying_key(&params, &statement.shape)
-            .map_err(|error| V::failure("stock's verifying key", error))?;
-        Ok::<_, Failure>((params, key))
+    let (params, key) = recorder.phase("stock: parameters and key", |_| match key_file {
+        Some(path) => {
+            let key = V::open_verifying_key(path, &statement.shape)?;
+            Ok::<_, Failure>((V::verifier_params(statement)?, key))
+        }
+        None => {
+            let params = V::params(statement)?;
+            let key = V::verifying_key(&params, &statement.shape)
+                .map_err(|error| V::failure("stock's verifying key", error))?;
+            Ok((params, key))
+        }
     })?;
     recorder.phase("stock: verify", |_| {
         V::verify(&params, &key, statement, proofs)

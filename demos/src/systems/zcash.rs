@@ -1,7 +1,7 @@
 //! zcash's halo2_proofs: inner-product commitments over Vesta.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::Path;
 
 use halo2_proofs::plonk;
@@ -9,8 +9,9 @@ use halo2_proofs::spillproof as of_dropin;
 use spillproof::Session;
 use spillproof::plan::{Plan, Rates};
 use spillproof_circuits::zcash::{dropin, stock};
-use spillproof_format::header::MAGIC;
+use stock_halo2_proofs::plonk::Error as StockError;
 
+use super::params::{Kind, kind_of};
 use super::{Prover, Verifier, open_params};
 use crate::args::{Shape, Statement};
 use crate::failure::Failure;
@@ -25,13 +26,6 @@ pub struct Stock;
 /// A file as `Params::write` writes it.
 fn open(path: &Path, k: u32) -> Result<File> {
     open_params(path, k, "a file of halo2_proofs' Params", (1 << (k + 6)) + 68)
-}
-
-/// Whether a file is a container.
-pub fn is_container(path: &Path) -> Result<bool> {
-    let mut magic = [0; MAGIC.len()];
-    let mut file = File::open(path).map_err(Failure::file(path))?;
-    Ok(file.read_exact(&mut magic).is_ok() && magic == MAGIC)
 }
 
 fn refused(path: &Path, k: u32, found: u32) -> Failure {
@@ -51,9 +45,9 @@ impl Verifier for DropIn {
         let Some(path) = &statement.params else {
             return Ok(Self::Params::new(k));
         };
-        let params = match is_container(path)? {
-            true => of_dropin::open_params(path),
-            false => Self::Params::read(&mut ReadOnce::new(open(path, k)?)),
+        let params = match kind_of(path)? {
+            Kind::Container => of_dropin::open_params(path),
+            Kind::Other => Self::Params::read(&mut ReadOnce::new(open(path, k)?)),
         };
         let params = params.map_err(|error| Failure::of_file(path, error))?;
         match params.k() {
@@ -76,7 +70,7 @@ impl Prover for DropIn {
 
 impl Verifier for Stock {
     const NAME: &'static str = "halo2_proofs 0.4.1";
-    type Error = stock_halo2_proofs::plonk::Error;
+    type Error = StockError;
     verifier_of!(stock);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
@@ -84,7 +78,7 @@ impl Verifier for Stock {
         let Some(path) = &statement.params else {
             return Ok(Self::Params::new(k));
         };
-        if is_container(path)? {
+        if let Kind::Container = kind_of(path)? {
             return Err(Failure::Content {
                 file: path.clone(),
                 details: format!(
@@ -94,6 +88,10 @@ impl Verifier for Stock {
             });
         }
         Self::Params::read(&mut BufReader::new(open(path, k)?)).map_err(Failure::file(path))
+    }
+
+    fn failure(doing: &'static str, error: StockError) -> Failure {
+        refusal!(doing, error, StockError)
     }
 }
 

@@ -1,13 +1,20 @@
 //! Points of an SRS on disk, in the types of another library whose points have the same bytes.
 
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 
+use ark_bn254::{G2Affine, g2};
+use spillproof::Error as Engine;
 use spillproof::column::{Column, Draft, Element, MappedColumn, Placement, Plain, Workspace, Writer};
 use spillproof::commit::{
-    HALO2_ROOT_OF_UNITY, SRS_FRAME_BYTES, generate_scratch, lagrange_from_monomial, omega,
+    HALO2_ROOT_OF_UNITY, SRS_FRAME_BYTES, Srs, SrsProgress, check_srs, generate_scratch, lagrange_from_monomial,
+    omega,
 };
 use spillproof::stream::Scalars;
+use spillproof_format::FormatError;
+use spillproof_format::params_kzg::SerdeFormat;
+use spillproof_format::params_kzg::points::{read_checked, write_format};
 
 use crate::compiled::sums;
 use crate::curve::{Config, Point, Scalar};
@@ -20,6 +27,77 @@ pub struct StoredBasis<C: Element> {
     column: Column<C>,
     first: C,
     all: OnceLock<MappedColumn<C>>,
+}
+
+/// Bytes of a point of G2 as halo2's `SerdeFormat::RawBytes` has them: x.c0, x.c1, y.c0, y.c1 in Montgomery form, little-endian.
+pub const RAW_G2_BYTES: usize = 128;
+
+/// A whole SRS on disk.
+pub struct StoredSrs<C: Element> {
+    /// For `2^k` rows.
+    pub k: u32,
+    /// `s^i * g`.
+    pub monomial: StoredBasis<C>,
+    /// `L_i(s) * g`.
+    pub lagrange: StoredBasis<C>,
+    /// `g2` and `s * g2`.
+    pub pair: [[u8; RAW_G2_BYTES]; 2],
+}
+
+impl<C: Element + Plain> StoredSrs<C> {
+    /// Opens a container in place: its points stay in the file, each frame of which is checked when it is read. Lagrange points that the
+    /// file does not have are computed.
+    ///
+    /// # Errors
+    /// If it is no SRS over BN254, or has no monomial points; where the disk or the budget has no room.
+    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+        let srs = Srs::open_container(workspace, path)?;
+        let monomial = StoredBasis::new(srs.monomial()?.cast()?)?;
+        let lagrange = match srs.lagrange() {
+            Ok(points) => StoredBasis::new(points.cast()?)?,
+            Err(_) => monomial.to_lagrange(srs.k())?,
+        };
+        Ok(Self {
+            k: srs.k(),
+            monomial,
+            lagrange,
+            pair: srs.pair().map(|point| raw_g2(&point)),
+        })
+    }
+}
+
+/// Checks that the parts of an SRS belong together, and each point: see [`check_srs`].
+///
+/// # Errors
+/// Those of [`check_srs`]; a point of the pair that is not in the group.
+pub fn check_parts(
+    workspace: &Workspace,
+    k: u32,
+    [monomial, lagrange]: [Column<Point>; 2],
+    pair: [[u8; RAW_G2_BYTES]; 2],
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<()> {
+    let mut points = [G2Affine::default(); 2];
+    for (index, (point, bytes)) in points.iter_mut().zip(&pair).enumerate() {
+        *point = read_checked::<g2::Config>(SerdeFormat::RawBytes, bytes).map_err(|fault| Engine::Format {
+            file: monomial.name().into(),
+            source: FormatError::Point {
+                what: "g2 and s_g2",
+                index: index as u64,
+                offset: 0,
+                value: spillproof_format::hex(bytes),
+                fault,
+            },
+        })?;
+    }
+    let srs = Srs::from_columns(k, Some(monomial), Some(lagrange), points)?;
+    Ok(check_srs(workspace, &srs, progress)?)
+}
+
+fn raw_g2(point: &G2Affine) -> [u8; RAW_G2_BYTES] {
+    let mut bytes = [0; RAW_G2_BYTES];
+    write_format(SerdeFormat::RawBytes, point, &mut bytes);
+    bytes
 }
 
 /// A point whose bytes are zero: infinity.

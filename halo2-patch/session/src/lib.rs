@@ -53,7 +53,7 @@ mod shplonk;
 mod values;
 mod witness;
 
-pub use bases::StoredBasis;
+pub use bases::{RAW_G2_BYTES, StoredBasis, StoredSrs, check_parts};
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
 pub use compiled::{Basis, ProverCurve, ProverField};
 pub use curve::{Point, Scalar};

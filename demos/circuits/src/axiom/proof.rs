@@ -1,11 +1,16 @@
 //! Verifying keys and verification for the built-in circuits, by name.
 
+use std::io;
+
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::any::Any;
 use super::dialect::Fr;
-use super::halo2::halo2curves::bn256::{Bn256, G1Affine};
+use super::halo2::SerdeFormat;
+use super::halo2::halo2curves::bn256::{Bn256, G1Affine, G2Affine};
+use super::halo2::halo2curves::ff::Field;
+use super::halo2::halo2curves::serde::SerdeObject;
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error, VerifyingKey, keygen_vk, verify_proof};
 use super::halo2::poly::commitment::ParamsProver;
 use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
@@ -21,11 +26,67 @@ pub type VerifierKey = VerifyingKey<G1Affine>;
 
 pub(super) type Scheme256 = KZGCommitmentScheme<Bn256>;
 pub(super) type Challenge = Challenge255<G1Affine>;
-type Reader<'a> = Blake2bRead<&'a [u8], G1Affine, Challenge>;
+type Reader<'a, 'p> = Blake2bRead<&'a mut &'p [u8], G1Affine, Challenge>;
 
 /// Insecure parameters, for demonstrations and tests: the seed is enough to forge proofs.
 pub fn insecure_params(k: u32, seed: u64) -> Params {
     ParamsKZG::setup(k, ChaCha20Rng::seed_from_u64(seed))
+}
+
+/// Parameters of which a verifier alone has use: `g`, `g2` and `s_g2` as [`SerdeFormat::RawBytes`], and no other points.
+///
+/// # Errors
+/// For bytes that are no points.
+pub fn verifier_params(k: u32, g: &[u8], pair: [&[u8]; 2]) -> io::Result<Params> {
+    let refused = || io::Error::new(io::ErrorKind::InvalidData, "a point of the parameters is not on its curve");
+    let g = G1Affine::from_raw_bytes(g).ok_or_else(refused)?;
+    let g2 = G2Affine::from_raw_bytes(pair[0]).ok_or_else(refused)?;
+    let s_g2 = G2Affine::from_raw_bytes(pair[1]).ok_or_else(refused)?;
+    Ok(smallest().from_parts(k, vec![g], Some(Vec::new()), g2, s_g2))
+}
+
+/// The verifier's part of [`insecure_params`], without their points.
+pub fn insecure_verifier_params(k: u32, seed: u64) -> Params {
+    let s = Fr::random(ChaCha20Rng::seed_from_u64(seed));
+    let (g, g2) = (G1Affine::generator(), G2Affine::generator());
+    smallest().from_parts(k, vec![g], Some(Vec::new()), g2, (g2 * s).into())
+}
+
+/// Parts become parameters through parameters.
+fn smallest() -> Params {
+    ParamsKZG::setup(1, ChaCha20Rng::seed_from_u64(0))
+}
+
+/// The bytes of a verifying key, as [`read_verifying_key`] reads them.
+///
+/// # Errors
+/// None in practice: memory takes all bytes.
+pub fn write_verifying_key(key: &VerifierKey) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    key.write(&mut bytes, SerdeFormat::RawBytes)?;
+    Ok(bytes)
+}
+
+/// The verifying key of a circuit of `2^k` rows, from its bytes.
+///
+/// # Errors
+/// For bytes that are no key of that circuit and size.
+pub fn read_verifying_key(mut bytes: &[u8], kind: Kind, k: u32) -> io::Result<VerifierKey> {
+    let refused = |message: String| Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    // Version and k: halo2's reader would make room for a domain of any k.
+    let found = match bytes.get(1..5).and_then(|bytes| bytes.try_into().ok()) {
+        Some(bytes) => u32::from_le_bytes(bytes),
+        None => return refused(format!("{} bytes are no verifying key", bytes.len())),
+    };
+    if found != k {
+        return refused(format!("a verifying key for 2^{found} rows, not 2^{k}, or no verifying key"));
+    }
+    let whole = bytes.len();
+    let key = VerifierKey::read::<_, Any>(&mut bytes, SerdeFormat::RawBytes, Some(kind))?;
+    match bytes.len() {
+        0 => Ok(key),
+        rest => refused(format!("{rest} of {whole} bytes follow the verifying key: is it of another circuit?")),
+    }
 }
 
 /// The columns and constraints of a circuit, with selectors as they were written.
@@ -51,7 +112,7 @@ pub fn instances(kind: Kind, k: u32, seed: u64) -> Vec<Vec<Fr>> {
 /// Checks a proof against the public inputs `instances`.
 ///
 /// # Errors
-/// Stock's, for a proof that does not hold.
+/// Stock's, for a proof that does not hold; [`Error::Transcript`] for one that is cut short, and for bytes behind it.
 pub fn verify(
     params: &Params,
     key: &VerifierKey,
@@ -61,10 +122,11 @@ pub fn verify(
 ) -> Result<(), Error> {
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
     let instances = &[instances.as_slice()];
-    let mut transcript = Reader::init(proof);
+    let mut rest = proof;
+    let mut transcript = Reader::init(&mut rest);
     let verifier = params.verifier_params();
     let strategy = SingleStrategy::new(verifier);
-    match scheme {
+    let verified = match scheme {
         Scheme::Shplonk => verify_proof::<Scheme256, VerifierSHPLONK<'_, Bn256>, Challenge, _, _>(
             verifier,
             key,
@@ -79,5 +141,11 @@ pub fn verify(
             instances,
             &mut transcript,
         ),
+    };
+    match verified {
+        Ok(()) if rest.is_empty() => Ok(()),
+        Ok(()) => Err(Error::Transcript(crate::trailing(proof, rest))),
+        Err(Error::Transcript(error)) => Err(Error::Transcript(crate::unreadable(&error, proof))),
+        Err(other) => Err(other),
     }
 }

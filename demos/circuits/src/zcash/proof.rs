@@ -43,15 +43,16 @@ pub fn instances(kind: Kind, k: u32, seed: u64) -> Vec<Vec<Fr>> {
 /// Checks a proof against the public inputs `instances`.
 ///
 /// # Errors
-/// Stock's, for a proof that does not hold.
+/// Stock's, for a proof that does not hold; [`Error::Transcript`] for one that is cut short, and for bytes behind it.
 pub fn verify(params: &Params, key: &VerifierKey, instances: &[Vec<Fr>], proof: &[u8]) -> Result<(), Error> {
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
-    let mut transcript = Blake2bRead::<_, Curve, Challenge>::init(proof);
-    verify_proof(
-        params,
-        key,
-        SingleVerifier::new(params),
-        &[&instances],
-        &mut transcript,
-    )
+    let mut rest = proof;
+    let mut transcript = Blake2bRead::<_, Curve, Challenge>::init(&mut rest);
+    let strategy = SingleVerifier::new(params);
+    match verify_proof(params, key, strategy, &[&instances], &mut transcript) {
+        Ok(()) if rest.is_empty() => Ok(()),
+        Ok(()) => Err(Error::Transcript(crate::trailing(proof, rest))),
+        Err(Error::Transcript(error)) => Err(Error::Transcript(crate::unreadable(&error, proof))),
+        Err(other) => Err(other),
+    }
 }

@@ -16,6 +16,7 @@
 //!   openings.rs SHPLONK and GWC for queries of columns
 //!   selectors.rs  selectors of a verifying key, a bit each
 //!   bundle.rs   a proving key in a file that is opened in place
+//!   srs.rs      parameters in a file that is opened in place, and their check
 //!   plan.rs     what keys and a proof will take
 //!   gpu.rs      a device for a session
 //!   verify.rs   what a device took part in is verified before it is returned
@@ -66,6 +67,7 @@ mod plan;
 pub(crate) mod protocol;
 pub(crate) mod selectors;
 pub(crate) mod serde;
+mod srs;
 mod stored;
 mod switch;
 pub(crate) mod values;
@@ -79,6 +81,7 @@ pub use ::spillproof::checkpoint::{
     CheckpointKey, Checkpoints, CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CHECKPOINT_VARIABLE,
 };
 pub use ::spillproof::column::Scratch;
+pub use ::spillproof::commit::SrsProgress;
 pub use ::spillproof::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, MEMORY_VARIABLE, OFFLOAD_VARIABLE,
     SCRATCH_VARIABLE, VRAM_VARIABLE,
@@ -90,6 +93,7 @@ pub use domain::FftDataMap;
 pub use gpu::{Caching, Choice, GpuRequest, GpuTier, Offload, UseGpu};
 pub use plan::{plan, shape, Numerator, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
+pub use srs::{check_params, open_params};
 pub use switch::{
     reproducible, self_verification, set_reproducible, set_self_verification, REPRODUCIBLE_VARIABLE,
     SELF_VERIFICATION_VARIABLE,

@@ -1,0 +1,228 @@
+//! The files of a command line: a command does not write over a file that it reads, nor two results into one file, and the places of its
+//! results are looked at before its work.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Command, Groth16, Ptau, Srs};
+use crate::failure::Failure;
+
+/// The files of a command, each with the argument that names it.
+#[derive(Debug, Default)]
+pub struct Files<'a> {
+    reads: Vec<(&'static str, &'a Path)>,
+    writes: Vec<(&'static str, &'a Path)>,
+}
+
+/// What a path leads to: a file that is there, or the name of one that is not.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Here { device: u64, inode: u64 },
+    Name(PathBuf),
+}
+
+impl<'a> Files<'a> {
+    fn new<const R: usize, const W: usize>(
+        reads: [(&'static str, &'a Path); R],
+        writes: [(&'static str, &'a Path); W],
+    ) -> Self {
+        Self {
+            reads: reads.into(),
+            writes: writes.into(),
+        }
+    }
+
+    fn and_reads(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
+        self.reads.extend(path.map(|path| (name, path.as_path())));
+        self
+    }
+
+    fn and_writes(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
+        self.writes.extend(path.map(|path| (name, path.as_path())));
+        self
+    }
+
+    /// Looks at the files that are written.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for a file that is also read, or written twice; [`Failure::Content`] for one that is write-protected;
+    /// [`Failure::File`] for one whose folder is not there.
+    pub fn check(&self) -> Result<(), Failure> {
+        let read: Vec<_> = self
+            .reads
+            .iter()
+            .map(|&(name, path)| (name, place(path)))
+            .collect();
+        let mut written: Vec<(&str, Place)> = Vec::new();
+        for &(name, path) in &self.writes {
+            let Some(place) = place(path) else { continue };
+            let shown = path.display();
+            if let Some((other, _)) = read.iter().find(|(_, read)| read.as_ref() == Some(&place)) {
+                return Err(Failure::Usage(format!(
+                    "{name} and {other} are the same file, {shown}: it would be replaced; name another one"
+                )));
+            }
+            if let Some((other, _)) = written.iter().find(|(_, written)| *written == place) {
+                return Err(Failure::Usage(format!(
+                    "{name} and {other} are the same file, {shown}: name two"
+                )));
+            }
+            written.push((name, place));
+            is_writable(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// `None` for a pipe, a terminal or another device, which may have several parts in a command, and for a folder, which is refused elsewhere.
+fn place(path: &Path) -> Option<Place> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => Some(Place::Here {
+            device: found.dev(),
+            inode: found.ino(),
+        }),
+        Ok(_) => None,
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+            Some(Place::Name(folder.join(path.file_name()?)))
+        }
+    }
+}
+
+/// A file that is there may be replaced; one that is not needs its folder.
+fn is_writable(path: &Path) -> Result<(), Failure> {
+    const WRITE_BITS: u32 = 0o222;
+    match fs::metadata(path) {
+        Ok(found) if found.mode() & WRITE_BITS == 0 => Err(Failure::Content {
+            file: path.to_owned(),
+            details: "the file is write-protected: name another one, or allow it (chmod u+w)".into(),
+        }),
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let is_there = folder.is_none_or(Path::is_dir);
+            let source = std::io::ErrorKind::NotFound.into();
+            is_there.then_some(()).ok_or(Failure::File {
+                file: path.to_owned(),
+                source,
+            })
+        }
+    }
+}
+
+impl Command {
+    /// The files that the command reads and writes.
+    pub fn files(&self) -> Files<'_> {
+        match self {
+            Self::Srs(command) => command.files(),
+            Self::Groth16(command) => command.files(),
+            Self::Ptau(command) => command.files(),
+            Self::Msm(msm) => Files::default().and_reads("--srs", msm.srs.as_ref()),
+            Self::Commit(commit) => {
+                Files::new([("--srs", &commit.srs), ("--polynomial", &commit.polynomial)], [])
+            }
+            Self::Keygen(keygen) => Files::new([], [("--out", &keygen.out)])
+                .and_reads("--srs", keygen.params.as_ref())
+                .and_writes("--vk", keygen.vk.as_ref()),
+            Self::Prove(prove) => Files::new([], [("--out", &prove.out)])
+                .and_reads("--srs", prove.statement.params.as_ref())
+                .and_reads("--key", prove.key.as_ref())
+                .and_reads("--checkpoint-key", prove.checkpoint_key.as_ref())
+                .and_writes("--report", prove.report.as_ref())
+                .and_writes("--samples", prove.samples.as_ref())
+                .and_writes("--svg", prove.svg.as_ref()),
+            Self::Verify(verify) => Files::new([("PROOF", &verify.proof)], [])
+                .and_reads("--srs", verify.statement.params.as_ref())
+                .and_reads("--vk", verify.vk.as_ref()),
+            Self::Demo(demo) => Files::new([], [("--svg", &demo.svg)]),
+            Self::Plan(_) => Files::default(),
+        }
+    }
+}
+
+impl Srs {
+    fn files(&self) -> Files<'_> {
+        match self {
+            Self::Gen { out, .. } => Files::new([], [("--out", out)]),
+            Self::Import { file, out, .. }
+            | Self::Export { file, out, .. }
+            | Self::Lagrange { file, out, .. } => Files::new([("FILE", file)], [("--out", out)]),
+            Self::Verify { file } | Self::Inspect { file } => Files::new([("FILE", file)], []),
+        }
+    }
+}
+
+impl Ptau {
+    fn files(&self) -> Files<'_> {
+        match self {
+            Self::Prepare { file, out } => Files::new([("FILE", file)], [("OUT", out)]),
+            Self::Import { file, out, .. } => Files::new([("FILE", file)], [("--out", out)]),
+            Self::Verify { file } => Files::new([("FILE", file)], []),
+        }
+    }
+}
+
+impl Groth16 {
+    fn files(&self) -> Files<'_> {
+        match self {
+            Self::Prove {
+                key,
+                witness,
+                proof,
+                public,
+            } => Files::new(
+                [("KEY", key), ("WITNESS", witness)],
+                [("PROOF", proof), ("PUBLIC", public)],
+            ),
+            Self::Setup { circuit, powers, key } => {
+                Files::new([("CIRCUIT", circuit), ("POWERS", powers)], [("KEY", key)])
+            }
+            Self::Contribute { key, out, .. } | Self::Beacon { key, out, .. } | Self::Vkey { key, out } => {
+                Files::new([("KEY", key)], [("OUT", out)])
+            }
+            Self::Import { key, out } => Files::new([("KEY", key)], [("--out", out)]),
+            Self::Example(example) => Files::new([], [("KEY", &example.key), ("WITNESS", &example.witness)]),
+            Self::Verify { .. } | Self::VerifyKey { .. } | Self::Inspect { .. } | Self::Plan { .. } => {
+                Files::default()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn what_is_read_is_not_written_and_nothing_is_written_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let (file, link, hard, new) = (at("file"), at("link"), at("hard"), at("new"));
+        fs::write(&file, "x").unwrap();
+        symlink(&file, &link).unwrap();
+        fs::hard_link(&file, &hard).unwrap();
+        let refused = |reads: &[&PathBuf], writes: &[&PathBuf]| {
+            let files = Files {
+                reads: reads.iter().map(|path| ("IN", path.as_path())).collect(),
+                writes: writes.iter().map(|path| ("OUT", path.as_path())).collect(),
+            };
+            files.check().is_err()
+        };
+        for same in [&file, &link, &hard] {
+            assert!(refused(&[&file], &[same]), "{same:?}");
+            assert!(refused(&[], &[same, &file]), "{same:?}");
+        }
+        assert!(refused(&[], &[&new, &dir.path().join("./new")]));
+        assert!(!refused(&[&file], &[&new]));
+        assert!(!refused(&[&file, &file], &[&new, &at("newer")]));
+        let null = PathBuf::from("/dev/null");
+        assert!(!refused(&[&null], &[&null, &null]));
+        assert!(refused(&[], &[&at("nowhere/new")]));
+        fs::set_permissions(&hard, fs::Permissions::from_mode(0o444)).unwrap();
+        assert!(refused(&[], &[&file]));
+    }
+}

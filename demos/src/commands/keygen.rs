@@ -1,0 +1,72 @@
+//! `spillproof keygen`: the keys of a built-in circuit, in files.
+
+use halo2_axiom::SerdeFormat;
+use halo2_axiom::spillproof::save_proving_key;
+use serde::Serialize;
+use spillproof::budget::ByteSize;
+use spillproof_circuits::Kind;
+
+use super::plan;
+use crate::args::{Global, Keygen};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::report::steps;
+use crate::run::{Result, Run, hex};
+use crate::systems;
+use crate::systems::axiom::DropIn;
+
+#[derive(Serialize)]
+struct Outcome {
+    circuit: Kind,
+    k: u32,
+    /// The file of the proving key.
+    key: String,
+    /// The root of that file.
+    root: String,
+    /// The file of the verifying key.
+    vk: Option<String>,
+    vk_bytes: usize,
+}
+
+/// Makes the keys, and writes them.
+///
+/// # Errors
+/// The engine's and halo2's; [`Failure::Usage`] for a system without files of keys.
+pub fn run(global: &Global, args: &Keygen) -> Result<()> {
+    args.check()?;
+    let mut run = Run::start(global);
+    let vk_file = args.vk.as_deref().map(Output::create).transpose()?;
+    let session = run.session(ByteSize::Auto)?;
+    // A budget that is too small is refused before the parameters are read.
+    plan::expect(&session, &args.shape, false)?;
+    let _current = session.install();
+    let key = systems::make_keys::<DropIn>(&mut run.recorder, &args.statement())?;
+    let root = run.recorder.phase("save", |_| {
+        save_proving_key(&key, &args.out).map_err(|error| Failure::of_file(&args.out, error))
+    })?;
+    steps::forget();
+    let vk = key.get_vk().to_bytes(SerdeFormat::RawBytes);
+    if let Some(file) = vk_file {
+        file.write(&vk)?;
+    }
+    let outcome = Outcome {
+        circuit: args.shape.circuit,
+        k: args.shape.k,
+        key: args.out.display().to_string(),
+        root: hex(&root),
+        vk: args.vk.as_ref().map(|path| path.display().to_string()),
+        vk_bytes: vk.len(),
+    };
+    run.say(format_args!(
+        "{}: the proving key of {:?}, 2^{} rows, root {}",
+        outcome.key, outcome.circuit, outcome.k, outcome.root
+    ));
+    if let Some(vk) = &outcome.vk {
+        run.say(format_args!(
+            "{vk}: the verifying key, {} bytes",
+            outcome.vk_bytes
+        ));
+    }
+    run.finish("keygen", &outcome)?;
+    Ok(())
+}

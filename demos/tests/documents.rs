@@ -1,0 +1,177 @@
+//! The command lines of the documents are command lines of the binary, the tour of all commands (`docs/cli.md`) goes through, and the JSON that it
+//! prints is documented.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Parser;
+use spillproof_cli::args::Arguments;
+
+use crate::BINARY;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The shell blocks of a document, each with the heading above it.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let (mut heading, mut blocks, mut block) = (String::new(), Vec::new(), None::<String>);
+    for line in text.lines() {
+        match (&mut block, line) {
+            (None, "```sh") => block = Some(String::new()),
+            (Some(_), "```") => blocks.extend(block.take().map(|block| (heading.clone(), block))),
+            (Some(block), line) => {
+                block.push_str(line);
+                block.push('\n');
+            }
+            (None, line) => {
+                if let Some(title) = line.strip_prefix('#') {
+                    heading = title.trim_start_matches('#').trim().to_owned();
+                }
+            }
+        }
+    }
+    blocks
+}
+
+/// The words of a line that calls the binary, up to what is the shell's or a comment.
+fn words(line: &str) -> Option<Vec<&str>> {
+    // A text in quotes is one word here, whatever it says.
+    let parts = line.split('"').enumerate();
+    let words = parts.flat_map(|(index, part)| match index % 2 {
+        0 => part.split_whitespace(),
+        _ => "text".split_whitespace(),
+    });
+    let words: Vec<_> = words
+        .take_while(|word| !word.starts_with(['#', '>', '|', '&']))
+        .collect();
+    (words.first() == Some(&"spillproof")).then_some(words)
+}
+
+#[test]
+fn command_lines_of_documents_are_ones() {
+    let mut documents = vec![root().join("README.md"), root().join("SECURITY.md")];
+    let docs = fs::read_dir(root().join("docs")).expect("documents");
+    documents.extend(docs.map(|entry| entry.expect("an entry").path()));
+    let mut lines = 0;
+    for document in documents
+        .iter()
+        .filter(|path| path.extension().is_some_and(|name| name == "md"))
+    {
+        let Ok(text) = fs::read_to_string(document) else {
+            continue;
+        };
+        for (_, block) in blocks(&text) {
+            let joined = block.replace("\\\n", " ");
+            for words in joined.lines().filter_map(words) {
+                if let Err(error) = Arguments::try_parse_from(&words) {
+                    panic!("{}: {}: {error}", document.display(), words.join(" "));
+                }
+                lines += 1;
+            }
+        }
+    }
+    assert!(lines > 50, "{lines}");
+}
+
+/// Blocks of the tour that other tests run: a demonstration under a limit of the kernel, a proof of 2^18 rows that is killed, another program.
+const ELSEWHERE: [&str; 3] = ["Demos", "A proof that goes on after a crash", "The benchmark"];
+/// Files of a ceremony and of circom's compiler, which the tour does not make.
+const NOT_MADE: [&str; 4] = [".ptau", ".r1cs", "c1.zkey", "c2.zkey"];
+
+#[test]
+fn the_tour_of_all_commands() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let tour = fs::read_to_string(root().join("docs/cli.md")).expect("the tour");
+    let binaries = Path::new(BINARY).parent().expect("the binary's folder");
+    let path = format!(
+        "{}:{}",
+        binaries.display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let mut blocks_run = 0;
+    for (heading, block) in blocks(&tour) {
+        if ELSEWHERE.contains(&heading.as_str()) {
+            continue;
+        }
+        let lines = block
+            .lines()
+            .filter(|line| !NOT_MADE.iter().any(|name| line.contains(name)));
+        let script = lines.collect::<Vec<_>>().join("\n");
+        let output = Command::new("sh")
+            .args(["-e", "-u", "-c", &script])
+            .current_dir(dir.path())
+            .env("PATH", &path)
+            .env_remove("SPILLPROOF_MEMORY")
+            .env_remove("SPILLPROOF_DIR")
+            .output()
+            .expect("a shell");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{heading}: {script}\n{errors}");
+        blocks_run += 1;
+    }
+    assert!(blocks_run >= 8, "{blocks_run}");
+    json_is_documented(dir.path(), &tour);
+}
+
+/// All names of fields in a value.
+fn names(value: &serde_json::Value, into: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                into.push(name.clone());
+                names(value, into);
+            }
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, into)),
+        _ => {}
+    }
+}
+
+/// Every field that a command of the tour prints as JSON is in `docs/json.md`, or, of a GPU, in `docs/gpu.md`. The files are the tour's.
+fn json_is_documented(dir: &Path, tour: &str) {
+    let read = |name: &str| fs::read_to_string(root().join("docs").join(name)).expect("a document");
+    let documents = read("json.md") + &read("gpu.md");
+    let mut seen: Vec<[String; 2]> = Vec::new();
+    for (heading, block) in blocks(tour) {
+        let lines = block
+            .lines()
+            .filter(|line| !NOT_MADE.iter().any(|name| line.contains(name)));
+        for words in lines
+            .filter_map(words)
+            .filter(|_| !ELSEWHERE.contains(&heading.as_str()))
+        {
+            let name = [
+                words[1].to_owned(),
+                words.get(2).map(|&word| word.to_owned()).unwrap_or_default(),
+            ];
+            if seen.contains(&name) {
+                continue;
+            }
+            let mut command = Command::new(BINARY);
+            command
+                .args(&words[1..])
+                .args((!words.contains(&"--json")).then_some("--json"));
+            let output = command.current_dir(dir).output().expect("the binary runs");
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{words:?}: {errors}");
+            let mut fields = Vec::new();
+            names(
+                &serde_json::from_slice(&output.stdout).expect("JSON"),
+                &mut fields,
+            );
+            for event in errors.lines().filter(|line| line.starts_with('{')) {
+                names(&serde_json::from_str(event).expect("JSON"), &mut fields);
+            }
+            for field in fields {
+                let is_there = ["", "[]"]
+                    .iter()
+                    .any(|array| documents.contains(&format!("`{field}{array}`")));
+                assert!(is_there, "{words:?}: {field}");
+            }
+            seen.push(name);
+        }
+    }
+    assert!(seen.len() >= 15, "{seen:?}");
+}
