@@ -72,3 +72,38 @@ fn lagrange_points_of_a_prefix_are_those_of_the_smaller_srs() {
     assert!(!refused.status.success() && words.contains("k = 9"), "{words}");
     assert!(!dir.path().join("none.srs").exists());
 }
+
+/// Two imports of one file have roots of their own and one content; another SRS has another content.
+#[test]
+fn the_content_of_imports_has_one_digest() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let verified = |name: &str| {
+        let output = run(dir.path(), &["srs", "verify", name, "--json"]);
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        ["root", "content_digest"].map(|field| value["result"][field].as_str().expect("a digest").to_owned())
+    };
+    for seed in ["1", "2"] {
+        succeeds(
+            dir.path(),
+            &[
+                "srs",
+                "gen",
+                "--k",
+                "6",
+                "--seed",
+                seed,
+                "--out",
+                &format!("{seed}.srs"),
+            ],
+        );
+    }
+    succeeds(dir.path(), &["srs", "export", "1.srs", "--out", "1.params"]);
+    for name in ["a.srs", "b.srs"] {
+        succeeds(dir.path(), &["srs", "import", "1.params", "--out", name]);
+    }
+    let [first, second, made, other] = ["a.srs", "b.srs", "1.srs", "2.srs"].map(verified);
+    assert_ne!(first[0], second[0]);
+    assert_eq!(first[1], second[1]);
+    assert_eq!(first[1], made[1]);
+    assert_ne!(first[1], other[1]);
+}

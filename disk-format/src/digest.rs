@@ -4,16 +4,54 @@
 //! - digest of frame i: `BLAKE3-keyed(key, frame bytes || i as u64 LE)`. The index comes last, so that the frame is
 //!   hashed from an aligned start and at full width.
 //! - root: `BLAKE3-derive-key(context, header without its checksum and with a zero root || digests in order)`
+//! - content digest: `BLAKE3-derive-key(context, kind || curve || for each section: content || basis || count || label || elements)`; it
+//!   names what a file holds, not the file, and is not kept in it.
 //!
 //! A flipped bit, a torn write, two swapped frames, and a frame of another file or of an earlier epoch all change a
 //! digest; another digest table changes the root. Source: BLAKE3 paper, section 2 (modes).
 
 use crate::error::{FormatError, hex};
 use crate::geometry::DIGEST_BYTES;
-use crate::header::{CHECKSUM_AT, Header, ROOT_AT};
+use crate::header::{CHECKSUM_AT, Header, ROOT_AT, Section};
 
 const FRAME_KEY_CONTEXT: &str = "spillproof-format 2026-11-20 frame digests v1";
 const ROOT_CONTEXT: &str = "spillproof-format 2026-11-20 container root v1";
+const CONTENT_CONTEXT: &str = "spillproof-format 2026-11-26 content v1";
+
+/// Makes the content digest of a container: feed it each section, in order, and after each its elements.
+#[derive(Debug, Clone)]
+pub struct ContentHasher(blake3::Hasher);
+
+impl ContentHasher {
+    /// Starts with what the header says of the content: neither the file's id nor the length of its frames.
+    pub fn new(header: &Header) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(CONTENT_CONTEXT);
+        hasher.update(&header.kind().code().to_le_bytes());
+        hasher.update(&header.curve().code().to_le_bytes());
+        Self(hasher)
+    }
+
+    /// The next section.
+    pub fn section(&mut self, section: &Section) -> &mut Self {
+        self.0.update(&section.content.code().to_le_bytes());
+        self.0.update(&section.basis.code().to_le_bytes());
+        self.0.update(&section.elements.to_le_bytes());
+        let label = section.label.as_str().as_bytes();
+        self.0.update(&(label.len() as u64).to_le_bytes()).update(label);
+        self
+    }
+
+    /// More elements of it.
+    pub fn elements(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.update(bytes);
+        self
+    }
+
+    /// The digest.
+    pub fn finish(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
 
 /// The key of one file's frame digests, for one epoch.
 #[derive(Clone)]

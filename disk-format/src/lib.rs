@@ -32,7 +32,7 @@ pub mod params_kzg;
 pub mod srs;
 
 pub use curve::GroupId;
-pub use digest::{FrameKey, RootHasher};
+pub use digest::{ContentHasher, FrameKey, RootHasher};
 pub use element::{Element, SpareBits};
 pub use error::{FormatError, PointFault, hex};
 pub use geometry::Geometry;

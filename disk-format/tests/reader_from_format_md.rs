@@ -103,6 +103,22 @@ impl Container {
     }
 }
 
+impl Container {
+    /// The content digest, as "Digests and root" has it.
+    fn content(&self) -> [u8; 32] {
+        let mut hashed = self.bytes[12..20].to_vec();
+        for (section, (content, basis, _, elements, _, label)) in self.sections.iter().enumerate() {
+            hashed.extend(content.to_le_bytes());
+            hashed.extend(basis.to_le_bytes());
+            hashed.extend((*elements as u64).to_le_bytes());
+            hashed.extend((label.len() as u64).to_le_bytes());
+            hashed.extend(label.as_bytes());
+            (0..*elements).for_each(|i| hashed.extend(self.element(section, i)));
+        }
+        blake3::derive_key("spillproof-format 2026-11-26 content v1", &hashed)
+    }
+}
+
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/fixtures/v1/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
@@ -199,6 +215,23 @@ fn the_groth16_key() {
         document().contains(&hex(&file.root)),
         "FORMAT.md names the root of the fixture"
     );
+}
+
+/// The one place where this crate is used: both have the same content digest.
+#[test]
+fn the_content_has_a_digest_of_its_own() {
+    for name in ["column.spill", "srs_k6.spill", "groth16.spill"] {
+        let file = read(fixture(name)).unwrap();
+        let header = spillproof_format::Header::decode_prefix(&file.bytes).unwrap();
+        let mut hasher = spillproof_format::ContentHasher::new(&header);
+        for (number, section) in header.sections().iter().enumerate() {
+            hasher.section(section);
+            (0..section.elements as usize).for_each(|i| {
+                hasher.elements(file.element(number, i));
+            });
+        }
+        assert_eq!(hasher.finish(), file.content(), "{name}");
+    }
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 pub use spillproof_format::SectionSpec;
-use spillproof_format::{Curve, FormatError, FrameKey, HEADER_BYTES, Header, Kind, RootHasher, Section};
+use spillproof_format::{
+    ContentHasher, Curve, FormatError, FrameKey, HEADER_BYTES, Header, Kind, RootHasher, Section,
+};
 
 use super::draft::Draft;
 use super::frames::{DIGEST_BYTES, Digests, Frames};
@@ -147,16 +149,50 @@ impl Container {
         self.workspace.run(|| self.check_frames(progress))
     }
 
+    /// The digest of the content: the same for any two files with the same elements, whereas the root names one file. Reads and checks every
+    /// frame, as [`Self::verify`].
+    ///
+    /// # Errors
+    /// As [`Self::verify`]; of a budget without room for a chunk.
+    pub fn content_digest(&self, progress: impl FnMut(u64) + Send) -> Result<[u8; 32]> {
+        self.workspace.run(|| self.hash_content(progress))
+    }
+
+    fn hash_content(&self, mut progress: impl FnMut(u64)) -> Result<[u8; 32]> {
+        let (mut hasher, mut hashed) = (ContentHasher::new(&self.header), 0);
+        for section in self.header.sections() {
+            hasher.section(section);
+            let bytes = self.bytes_of(section);
+            let chunk = bytes.sequential_chunk();
+            let mut tile = self
+                .workspace
+                .budget
+                .vec(chunk as usize, [0u8; 1], "content of a section")?;
+            let mut reader = bytes.read_ascending(chunk)?;
+            while let Some(region) = reader.next_into(&mut tile)? {
+                hasher.elements(tile[..region.len() as usize].as_flattened());
+                hashed += region.len();
+                progress(hashed);
+            }
+        }
+        Ok(hasher.finish())
+    }
+
+    /// A section as bytes.
+    fn bytes_of(&self, section: &Section) -> Column<[u8; 1]> {
+        Column {
+            frames: Arc::clone(&self.frames),
+            first_frame: section.first_frame,
+            len: section.elements * u64::from(section.element_bytes()),
+            workspace: self.workspace.clone(),
+            element: std::marker::PhantomData,
+        }
+    }
+
     fn check_frames(&self, mut progress: impl FnMut(u64)) -> Result<()> {
         let mut checked = 0;
         for section in self.header.sections() {
-            let bytes = Column::<[u8; 1]> {
-                frames: Arc::clone(&self.frames),
-                first_frame: section.first_frame,
-                len: section.elements * u64::from(section.element_bytes()),
-                workspace: self.workspace.clone(),
-                element: std::marker::PhantomData,
-            };
+            let bytes = self.bytes_of(section);
             let mut reader = bytes.read_ascending(bytes.sequential_chunk())?;
             while let Some(region) = reader.next_checked()? {
                 checked += region.len();

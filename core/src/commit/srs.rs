@@ -4,6 +4,8 @@ use std::path::Path;
 
 use ark_bn254::{Bn254, Fr, G2Affine, g1, g2};
 use ark_ff::FftField;
+use spillproof_format::params_kzg::SerdeFormat;
+use spillproof_format::params_kzg::points::read_checked;
 use spillproof_format::{FormatError, PointFault, native, srs as layout};
 
 use crate::column::{Column, Container, Placement, Workspace};
@@ -15,6 +17,9 @@ use crate::{Error, Result};
 
 /// The largest k of an SRS: the scalar field has domains of at most `2^K_MAX` points.
 pub(super) const K_MAX: u32 = Fr::TWO_ADICITY;
+
+/// Bytes of a point of BN254's G2 as halo2's `SerdeFormat::RawBytes` has them: x.c0, x.c1, y.c0, y.c1 in Montgomery form, little-endian.
+pub const RAW_G2_BYTES: usize = native::G2_BYTES;
 
 /// A point of BN254's G1 as it lies on disk.
 pub type G1 = Point<g1::Config>;
@@ -156,6 +161,37 @@ impl Srs {
     /// `(g2, s * g2)`.
     pub fn pair(&self) -> [G2Affine; 2] {
         self.pair
+    }
+
+    /// [`Self::pair`] as halo2's `SerdeFormat::RawBytes` has it.
+    pub fn raw_pair(&self) -> [[u8; RAW_G2_BYTES]; 2] {
+        self.pair.map(|point| {
+            let mut bytes = [0; RAW_G2_BYTES];
+            native::write_point(&point, &mut bytes);
+            bytes
+        })
+    }
+
+    /// The pair from such bytes, which a file called `name` had.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for bytes that are no point of the group.
+    pub fn pair_of_raw(name: &str, pair: &[[u8; RAW_G2_BYTES]; 2]) -> Result<[G2Affine; 2]> {
+        let mut points = [G2Affine::default(); 2];
+        for (index, (point, bytes)) in points.iter_mut().zip(pair).enumerate() {
+            let checked = read_checked::<g2::Config>(SerdeFormat::RawBytes, bytes);
+            *point = checked.map_err(|fault| Error::Format {
+                file: name.into(),
+                source: FormatError::Point {
+                    what: layout::PAIR_LABEL,
+                    index: index as u64,
+                    offset: (index * RAW_G2_BYTES) as u64,
+                    value: spillproof_format::hex(bytes),
+                    fault,
+                },
+            })?;
+        }
+        Ok(points)
     }
 
     /// The root of the container it came from.

@@ -391,7 +391,9 @@ impl Storage {
                 file: path.display().to_string(),
                 source: std::io::Error::new(
                     std::io::ErrorKind::StorageFull,
-                    format!("it will take {needed_bytes} bytes, and {free_bytes} bytes are left there: free some, or name another place"),
+                    format!(
+                        "it will take {needed_bytes} bytes, and {free_bytes} bytes are left there: free some, or name another place"
+                    ),
                 ),
             }),
             _ => Ok(()),

@@ -74,6 +74,10 @@ fn unreadable(error: &std::io::Error, proof: &[u8]) -> std::io::Error {
 
 /// The error of a proof behind which bytes follow: they would be part of no proof, and another file than the one that was made.
 fn trailing(proof: &[u8], rest: &[u8]) -> std::io::Error {
-    let message = format!("{} bytes follow the proof, which has {}", rest.len(), proof.len() - rest.len());
+    let message = format!(
+        "{} bytes follow the proof, which has {}",
+        rest.len(),
+        proof.len() - rest.len()
+    );
     std::io::Error::new(std::io::ErrorKind::InvalidData, message)
 }

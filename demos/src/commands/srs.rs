@@ -64,6 +64,9 @@ pub(super) struct Contents {
     kind: String,
     curve: String,
     root: String,
+    /// Of the content, where all of it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_digest: Option<String>,
     frame_bytes: u32,
     sections: Vec<Section>,
 }
@@ -83,6 +86,7 @@ impl Contents {
             kind: format!("{:?}", header.kind()),
             curve: format!("{:?}", header.curve()),
             root: hex(&container.root()),
+            content_digest: None,
             frame_bytes: header.frame_bytes(),
             sections: sections.collect(),
         }
@@ -97,6 +101,9 @@ impl Contents {
             bytes(self.frame_bytes.into())
         ));
         run.say(format_args!("root {}", self.root));
+        if let Some(digest) = &self.content_digest {
+            run.say(format_args!("content {digest}"));
+        }
         for section in &self.sections {
             let Section {
                 label,
@@ -347,9 +354,10 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
     let session = run.session(ByteSize::Auto)?;
     let contents = run.recorder.phase("check digests", |progress| {
         let container = Container::open(session.workspace(), file)?;
-        let contents = Contents::of(&container);
+        let mut contents = Contents::of(&container);
         progress.length(contents.sections.iter().map(|section| section.bytes).sum());
-        session.run(|| container.verify(|checked| progress.at(checked)))?;
+        let digest = session.run(|| container.content_digest(|checked| progress.at(checked)))?;
+        contents.content_digest = Some(hex(&digest));
         Ok::<_, spillproof::Error>(contents)
     })?;
     contents.tell(&run);

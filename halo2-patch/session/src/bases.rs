@@ -4,17 +4,12 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use ark_bn254::{G2Affine, g2};
-use spillproof::Error as Engine;
 use spillproof::column::{Column, Draft, Element, MappedColumn, Placement, Plain, Workspace, Writer};
 use spillproof::commit::{
-    HALO2_ROOT_OF_UNITY, SRS_FRAME_BYTES, Srs, SrsProgress, check_srs, generate_scratch, lagrange_from_monomial,
-    omega,
+    HALO2_ROOT_OF_UNITY, RAW_G2_BYTES, SRS_FRAME_BYTES, Srs, SrsProgress, check_srs, generate_scratch,
+    lagrange_from_monomial, omega,
 };
 use spillproof::stream::Scalars;
-use spillproof_format::FormatError;
-use spillproof_format::params_kzg::SerdeFormat;
-use spillproof_format::params_kzg::points::{read_checked, write_format};
 
 use crate::compiled::sums;
 use crate::curve::{Config, Point, Scalar};
@@ -28,9 +23,6 @@ pub struct StoredBasis<C: Element> {
     first: C,
     all: OnceLock<MappedColumn<C>>,
 }
-
-/// Bytes of a point of G2 as halo2's `SerdeFormat::RawBytes` has them: x.c0, x.c1, y.c0, y.c1 in Montgomery form, little-endian.
-pub const RAW_G2_BYTES: usize = 128;
 
 /// A whole SRS on disk.
 pub struct StoredSrs<C: Element> {
@@ -61,7 +53,7 @@ impl<C: Element + Plain> StoredSrs<C> {
             k: srs.k(),
             monomial,
             lagrange,
-            pair: srs.pair().map(|point| raw_g2(&point)),
+            pair: srs.raw_pair(),
         })
     }
 }
@@ -77,27 +69,9 @@ pub fn check_parts(
     pair: [[u8; RAW_G2_BYTES]; 2],
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> Result<()> {
-    let mut points = [G2Affine::default(); 2];
-    for (index, (point, bytes)) in points.iter_mut().zip(&pair).enumerate() {
-        *point = read_checked::<g2::Config>(SerdeFormat::RawBytes, bytes).map_err(|fault| Engine::Format {
-            file: monomial.name().into(),
-            source: FormatError::Point {
-                what: "g2 and s_g2",
-                index: index as u64,
-                offset: 0,
-                value: spillproof_format::hex(bytes),
-                fault,
-            },
-        })?;
-    }
+    let points = Srs::pair_of_raw(monomial.name(), &pair)?;
     let srs = Srs::from_columns(k, Some(monomial), Some(lagrange), points)?;
     Ok(check_srs(workspace, &srs, progress)?)
-}
-
-fn raw_g2(point: &G2Affine) -> [u8; RAW_G2_BYTES] {
-    let mut bytes = [0; RAW_G2_BYTES];
-    write_format(SerdeFormat::RawBytes, point, &mut bytes);
-    bytes
 }
 
 /// A point whose bytes are zero: infinity.

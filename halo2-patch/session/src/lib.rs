@@ -53,7 +53,7 @@ mod shplonk;
 mod values;
 mod witness;
 
-pub use bases::{RAW_G2_BYTES, StoredBasis, StoredSrs, check_parts};
+pub use bases::{StoredBasis, StoredSrs, check_parts};
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
 pub use compiled::{Basis, ProverCurve, ProverField};
 pub use curve::{Point, Scalar};
@@ -65,5 +65,6 @@ pub use openings::{Opening, Query};
 pub use protocol::{Blinded, Protocol, Randomness, Transcript};
 pub use prover::{Committed, KeyColumns, Prover};
 pub use rounds::{Rounds, statement};
+pub use spillproof::commit::RAW_G2_BYTES;
 pub use values::{StoredValues, spill};
 pub use witness::{AdviceCells, AdviceSource, InstanceColumns, LimbCell, Witness};

@@ -38,7 +38,12 @@ pub fn insecure_params(k: u32, seed: u64) -> Params {
 /// # Errors
 /// For bytes that are no points.
 pub fn verifier_params(k: u32, g: &[u8], pair: [&[u8]; 2]) -> io::Result<Params> {
-    let refused = || io::Error::new(io::ErrorKind::InvalidData, "a point of the parameters is not on its curve");
+    let refused = || {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a point of the parameters is not on its curve",
+        )
+    };
     let g = G1Affine::from_raw_bytes(g).ok_or_else(refused)?;
     let g2 = G2Affine::from_raw_bytes(pair[0]).ok_or_else(refused)?;
     let s_g2 = G2Affine::from_raw_bytes(pair[1]).ok_or_else(refused)?;
@@ -79,13 +84,17 @@ pub fn read_verifying_key(mut bytes: &[u8], kind: Kind, k: u32) -> io::Result<Ve
         None => return refused(format!("{} bytes are no verifying key", bytes.len())),
     };
     if found != k {
-        return refused(format!("a verifying key for 2^{found} rows, not 2^{k}, or no verifying key"));
+        return refused(format!(
+            "a verifying key for 2^{found} rows, not 2^{k}, or no verifying key"
+        ));
     }
     let whole = bytes.len();
     let key = VerifierKey::read::<_, Any>(&mut bytes, SerdeFormat::RawBytes, Some(kind))?;
     match bytes.len() {
         0 => Ok(key),
-        rest => refused(format!("{rest} of {whole} bytes follow the verifying key: is it of another circuit?")),
+        rest => refused(format!(
+            "{rest} of {whole} bytes follow the verifying key: is it of another circuit?"
+        )),
     }
 }
 

@@ -27,7 +27,9 @@ use crate::poly::kzg::commitment::ParamsKZG;
 pub fn open_params(path: impl AsRef<Path>) -> io::Result<ParamsKZG<Bn256>> {
     let (session, path) = (needed()?, path.as_ref());
     let opened = StoredSrs::<G1Affine>::open(session.workspace(), path)?;
-    let [g2, s_g2] = opened.pair.map(|bytes| G2Affine::from_raw_bytes_unchecked(&bytes));
+    let [g2, s_g2] = opened
+        .pair
+        .map(|bytes| G2Affine::from_raw_bytes_unchecked(&bytes));
     Ok(ParamsKZG {
         k: opened.k,
         n: 1 << opened.k,
@@ -51,7 +53,13 @@ pub fn check_params(
     let session = needed()?;
     let columns = [params.g.column()?, params.g_lagrange.column()?];
     let pair = [params.g2, params.s_g2].map(|point| raw_bytes(&point));
-    Ok(check_parts(session.workspace(), params.k, columns, pair, progress)?)
+    Ok(check_parts(
+        session.workspace(),
+        params.k,
+        columns,
+        pair,
+        progress,
+    )?)
 }
 
 fn raw_bytes(point: &G2Affine) -> [u8; RAW_G2_BYTES] {

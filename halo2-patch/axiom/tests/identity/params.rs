@@ -44,6 +44,44 @@ fn every_format_is_read_and_written_as_stock_does() {
     }
 }
 
+/// An SRS container is opened in place, with stock's bytes, also cut down; parameters whose points are in another order are found.
+#[test]
+fn containers_are_opened_in_place() {
+    use halo2_axiom::spillproof::{check_params, open_params};
+    let _turn = turn(false);
+    let dir = tempfile::tempdir().unwrap();
+    let (file, path) = (dir.path().join("params"), dir.path().join("params.srs"));
+    let k = 7;
+    let mut theirs = stock::prove::params(k);
+    let raw = stock::prove::params_bytes(&theirs, StockFormat::RawBytes);
+    std::fs::write(&file, &raw).unwrap();
+    theirs.downsize(5);
+    let smaller = stock::prove::params_bytes(&theirs, StockFormat::RawBytes);
+    assert!(open_params(&path).is_err(), "there is no session");
+    in_session(SESSION_BYTES, || {
+        let session = Session::current().unwrap().unwrap();
+        let workspace = session.workspace();
+        spillproof::commit::import_params_kzg(workspace, &file, &path, None, &mut |_| ()).unwrap();
+        let mut opened = open_params(&path).unwrap();
+        assert!(drop_in::prove::params_bytes(&opened, SerdeFormat::RawBytes) == raw);
+        check_params(&opened, &mut |_| ()).unwrap();
+        opened.downsize(5);
+        assert!(drop_in::prove::params_bytes(&opened, SerdeFormat::RawBytes) == smaller);
+        check_params(&opened, &mut |_| ()).unwrap();
+        assert!(open_params(&file).is_err());
+        for (first, second) in [(4, 4 + 64), (4 + (64 << k), 4 + (64 << k) + 64 * 9)] {
+            let mut swapped = raw.clone();
+            (0..64).for_each(|byte| swapped.swap(first + byte, second + byte));
+            let read = drop_in::prove::read_params(&swapped, SerdeFormat::RawBytes).unwrap();
+            let error = check_params(&read, &mut |_| ()).unwrap_err();
+            assert!(
+                error.to_string().contains("belong together") || error.to_string().contains("Lagrange form"),
+                "{error}"
+            );
+        }
+    });
+}
+
 /// From the smallest room that works on: as many points at a time as fit it, from 128 to all, in chunks that need not divide them. Less is
 /// refused with the smallest budget.
 #[test]
