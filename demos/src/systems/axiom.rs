@@ -8,8 +8,8 @@ use halo2_axiom::SerdeFormat;
 use halo2_axiom::plonk;
 use halo2_axiom::poly::commitment::Params as _;
 use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified, check_params, open_proving_key};
-use spillproof::Session;
 use spillproof::plan::{Plan, Rates};
+use spillproof::{Error, Session};
 use spillproof_circuits::Scheme;
 use spillproof_circuits::axiom::{dropin, stock};
 use stock_halo2_axiom::poly::commitment::Params as _;
@@ -50,7 +50,11 @@ fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
             let params =
                 dropin::proof::Params::read_custom(&mut ReadOnce::new(file), format).map_err(of_file)?;
             if is_in_session {
-                check_params(&params, &mut |_| ()).map_err(of_file)?;
+                // No plan has this check; without room for it, the proof's own verification finds what it would have.
+                match check_params(&params, &mut |_| ()).map_err(of_file) {
+                    Err(Failure::Engine(Error::BudgetTooSmall { .. } | Error::OverBudget { .. })) => {}
+                    checked => checked?,
+                }
             }
             params
         }
