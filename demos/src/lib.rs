@@ -15,10 +15,11 @@ pub mod inputs;
 pub mod output;
 pub mod peers;
 mod read_once;
-pub mod report;
 pub mod run;
 pub mod signals;
 pub mod systems;
+
+pub use spillproof_report as report;
 
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
