@@ -77,6 +77,7 @@ fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     }
     CountingAlloc::on_exhaustion(end_without_memory);
     signals::watch();
+    report::environment::leave_to_program();
     let done = caught(work);
     steps::unwatch();
     match done {
