@@ -25,6 +25,8 @@ use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use clap::Parser;
+use clap::builder::Resettable;
 use failure::Failure;
 use halo2_axiom::spillproof::PANICS;
 use report::steps;
@@ -63,6 +65,21 @@ pub fn start(work: impl FnOnce() -> run::Result<()> + Send) -> ExitCode {
             }
         }
     })
+}
+
+/// The command line of the process. Environment variables that are empty count as not set.
+pub fn parsed<A: Parser>() -> A {
+    let command = A::command().mut_args(|arg| {
+        let is_empty = arg
+            .get_env()
+            .and_then(std::env::var_os)
+            .is_some_and(|value| value.is_empty());
+        match is_empty {
+            true => arg.env(Resettable::Reset),
+            false => arg,
+        }
+    });
+    A::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
 }
 
 fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {

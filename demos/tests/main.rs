@@ -15,6 +15,7 @@ mod plan;
 #[path = "../circom/tests/common/r1cs.rs"]
 #[allow(dead_code, reason = "the engine's tests use all of it")]
 mod r1cs;
+mod report;
 mod secrets;
 mod srs;
 #[path = "../../core/tests/common/unmount.rs"]

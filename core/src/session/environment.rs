@@ -34,7 +34,9 @@ fn existing(dir: PathBuf) -> Result<PathBuf> {
         Ok(found) if found.is_dir() => return Ok(dir),
         Ok(_) => "is no folder; name one for scratch files".to_owned(),
         Err(error) => {
-            format!("is no folder ({error}); make it, or mount its disk, or name another one for scratch files")
+            format!(
+                "is no folder ({error}); make it, or mount its disk, or name another one for scratch files"
+            )
         }
     };
     Err(setting(DIR_VARIABLE, format!("`{}` {reason}", dir.display())))
@@ -145,7 +147,10 @@ mod tests {
         for (path, words) in [(&missing, "mount its disk"), (&file, "is no folder;")] {
             let refused = existing(path.clone()).unwrap_err().to_string();
             let named = format!("SPILLPROOF_DIR: `{}`", path.display());
-            assert!(refused.starts_with(&named) && refused.contains(words), "{refused}");
+            assert!(
+                refused.starts_with(&named) && refused.contains(words),
+                "{refused}"
+            );
         }
         assert!(!missing.exists());
     }

@@ -11,6 +11,8 @@
 //! {"event": "end",   "phase": "prove", "step": "commit advice", "column": 3, "fraction": 0.31, "eta_seconds": 11.9, "seconds": 1.6, ...}
 //! ```
 //!
+//! After [`print_lines`], a line of text stands there for each phase and step that begins.
+//!
 //! A proof that goes on from a checkpoint says `{"event": "resumed", "rounds": 3, ...}`.
 //!
 //! `column` counts the step's commitments; a phase has no `step`. Without a plan there is neither `fraction` nor `eta_seconds`.

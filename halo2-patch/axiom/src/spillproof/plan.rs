@@ -95,7 +95,11 @@ pub(crate) fn expected(
 ) -> Result<Plan> {
     let keeps_rounds = session.checkpoints().is_some();
     let shape = shape(cs, k, circuits, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
-    shape.plan(session.budget().limit_bytes(), session.threads(), &Rates::default())
+    shape.plan(
+        session.budget().limit_bytes(),
+        session.threads(),
+        &Rates::default(),
+    )
 }
 
 /// What a plan is of.

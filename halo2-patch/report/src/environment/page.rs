@@ -44,11 +44,7 @@ impl Page {
     /// Those of the file; a file that had the name keeps it then.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         const BUFFER_BYTES: usize = 1 << 16;
-        let mut file = Append::new(
-            self.publish()?,
-            &Budget::new(BUFFER_BYTES as u64),
-            BUFFER_BYTES,
-        )?;
+        let mut file = Append::new(self.publish()?, &Budget::new(BUFFER_BYTES as u64), BUFFER_BYTES)?;
         file.push(bytes)?;
         file.finish()
     }

@@ -106,7 +106,10 @@ mod tests {
         for (path, words) in [(nowhere.as_path(), "does not exist"), (dir.path(), "is a folder")] {
             let refused = read(None, Some(path)).unwrap_err().to_string();
             let named = format!("SPILLPROOF_REPORT: `{}`", path.display());
-            assert!(refused.starts_with(&named) && refused.contains(words), "{refused}");
+            assert!(
+                refused.starts_with(&named) && refused.contains(words),
+                "{refused}"
+            );
         }
         assert!(!dir.path().join("missing").exists());
     }
