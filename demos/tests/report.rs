@@ -36,7 +36,7 @@ fn zcash_program() {
     let Some(out) = std::env::var_os(PROOF) else {
         return;
     };
-    let (kind, k) = (Kind::Lookups, 6);
+    let (kind, k) = (Kind::Lookups, 8);
     let params = proof::Params::new(k);
     let key = proof::verifying_key(&params, kind, k).unwrap();
     let key = prover::proving_key(&params, key, kind, k).unwrap();
