@@ -4,6 +4,8 @@
 //! prover asks for. With none, the patched prover is stock. A thread that is inside of a task ([`Session::admit`]) keeps the task's
 //! session, whatever other threads install.
 
+mod environment;
+
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,11 @@ use crate::storage::{Backend, FaultPlan, Storage, allows_core_dumps, raise_open_
 use crate::tier::{Asker, Asking, Tier, Watched};
 use crate::{Error, Result};
 
+pub use environment::{dir_of_environment, no_device, variable};
+
 /// The variable that holds the memory budget: `2GiB`, `512M`, `auto`; empty is as if it were not set.
 pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
-/// The variable that holds the directory for scratch files; the system's temporary directory without it.
+/// The variable that holds the directory for scratch files, which has to exist; the system's temporary directory without it.
 pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
 
 /// The variable that says how scratch files are written: `sealed` (the default), `plain`.
@@ -49,6 +53,7 @@ pub struct Session {
     dir: PathBuf,
     quotient_tile_rows: Option<u64>,
     checkpoints: Option<Checkpoints>,
+    is_from_environment: bool,
 }
 
 impl std::fmt::Debug for Session {
@@ -123,6 +128,17 @@ impl Session {
     /// Number of compute threads.
     pub fn threads(&self) -> usize {
         self.workspace.threads()
+    }
+
+    /// Whether the environment's variables made it, and no call of the program.
+    pub fn is_from_environment(&self) -> bool {
+        self.is_from_environment
+    }
+
+    /// Whether the environment decides if this thread has a session: it is inside of no task, and no session is installed or suspended.
+    pub fn is_left_to_environment() -> bool {
+        let installed = installed().read().unwrap_or_else(PoisonError::into_inner);
+        installed.is_empty() && PINNED.with_borrow(Vec::is_empty)
     }
 
     /// Where proofs keep what they need to go on after a crash, if they do.
@@ -221,63 +237,6 @@ impl Session {
             })
         });
         Ok(made.clone()?)
-    }
-
-    fn from_environment(open: OpenTier) -> Result<Option<Arc<Self>>> {
-        let memory = std::env::var_os(MEMORY_VARIABLE).filter(|memory| !memory.is_empty());
-        let Some(memory) = memory else {
-            return match device_asked_for() {
-                None => Ok(None),
-                Some(asked) => Err(Invalid::Setting {
-                    name: GPU_VARIABLE,
-                    reason: format!(
-                        "`{asked}`: a device takes part in a session only; set {MEMORY_VARIABLE} too (`auto` will do), or say `off`"
-                    ),
-                }
-                .into()),
-            };
-        };
-        let memory: ByteSize =
-            memory
-                .to_string_lossy()
-                .parse()
-                .map_err(|e: ParseSizeError| Invalid::Setting {
-                    name: MEMORY_VARIABLE,
-                    reason: e.to_string(),
-                })?;
-        let mut builder = Self::builder().memory(memory);
-        if let Some(dir) = std::env::var_os(DIR_VARIABLE) {
-            builder = builder.dir(dir);
-        }
-        if let Some(scratch) = std::env::var_os(SCRATCH_VARIABLE) {
-            let scratch = scratch.to_string_lossy();
-            builder = builder.scratch(scratch.parse().map_err(|reason| Invalid::Setting {
-                name: SCRATCH_VARIABLE,
-                reason,
-            })?);
-        }
-        if let Some(strict) = std::env::var_os(STRICT_SECRETS_VARIABLE).filter(|strict| !strict.is_empty()) {
-            builder = builder.strict_secrets(match strict.to_str() {
-                Some("1") => true,
-                Some("0") => false,
-                _ => {
-                    return Err(Invalid::Setting {
-                        name: STRICT_SECRETS_VARIABLE,
-                        reason: format!("`{}`: say `1` or `0`", strict.to_string_lossy()),
-                    }
-                    .into());
-                }
-            });
-        }
-        if let Some(checkpoints) = Checkpoints::configured(None, None)? {
-            builder = builder.checkpoints(checkpoints);
-        }
-        if let Some(tier) = open()? {
-            builder = builder.tier(tier);
-        }
-        let session = Arc::new(builder.build()?);
-        tracing::info!(budget_bytes = session.budget().limit_bytes(), dir = %session.dir.display(), "spillproof session");
-        Ok(Some(session))
     }
 }
 
@@ -399,6 +358,7 @@ impl SessionBuilder {
             dir: self.dir,
             quotient_tile_rows: self.quotient_tile_rows,
             checkpoints: self.checkpoints,
+            is_from_environment: false,
         })
     }
 }
@@ -429,31 +389,6 @@ fn check_secrets(scratch: Scratch, strict: bool) -> Result<()> {
         });
     }
     Ok(())
-}
-
-/// What [`GPU_VARIABLE`] asks for; `None` if that is no device.
-fn device_asked_for() -> Option<String> {
-    let asked = std::env::var_os(GPU_VARIABLE)?;
-    let asked = asked.to_string_lossy();
-    (asked != "off").then(|| asked.into_owned())
-}
-
-/// For programs that know no devices.
-///
-/// # Errors
-/// If the environment asks for one.
-pub fn no_device() -> Result<Option<Arc<dyn Tier>>> {
-    match device_asked_for() {
-        None => Ok(None),
-        Some(asked) => Err(Invalid::Setting {
-            name: GPU_VARIABLE,
-            reason: format!(
-                "`{asked}`: this program was built without devices; build it with the feature `gpu` of the drop-in `halo2-axiom`, or \
-                 say `off`"
-            ),
-        }
-        .into()),
-    }
 }
 
 /// Whether a session's accelerator does jobs of a task.

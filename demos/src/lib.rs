@@ -15,15 +15,18 @@ pub mod inputs;
 pub mod output;
 pub mod peers;
 mod read_once;
-pub mod report;
 pub mod run;
 pub mod signals;
 pub mod systems;
+
+pub use spillproof_report as report;
 
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use clap::Parser;
+use clap::builder::Resettable;
 use failure::Failure;
 use halo2_axiom::spillproof::PANICS;
 use report::steps;
@@ -64,6 +67,21 @@ pub fn start(work: impl FnOnce() -> run::Result<()> + Send) -> ExitCode {
     })
 }
 
+/// The command line of the process. Environment variables that are empty count as not set.
+pub fn parsed<A: Parser>() -> A {
+    let command = A::command().mut_args(|arg| {
+        let is_empty = arg
+            .get_env()
+            .and_then(std::env::var_os)
+            .is_some_and(|value| value.is_empty());
+        match is_empty {
+            true => arg.env(Resettable::Reset),
+            false => arg,
+        }
+    });
+    A::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}
+
 fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let in_lines = level().and(filter_fn(|event| event.target() != PANICS));
@@ -76,6 +94,7 @@ fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     }
     CountingAlloc::on_exhaustion(end_without_memory);
     signals::watch();
+    report::environment::leave_to_program();
     let done = caught(|| work().and_then(|()| run::written()));
     steps::unwatch();
     match done {

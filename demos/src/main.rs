@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use spillproof_cli::args::Arguments;
 use spillproof_cli::commands;
 
 fn main() -> ExitCode {
-    spillproof_cli::start(|| commands::dispatch(Arguments::parse()))
+    spillproof_cli::start(|| commands::dispatch(spillproof_cli::parsed::<Arguments>()))
 }

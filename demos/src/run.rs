@@ -11,7 +11,7 @@ pub use spillproof_format::hex;
 
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::report::{Recorder, Report, steps, table};
+use crate::report::{Recorder, Report, is_tmpfs, steps, table};
 use crate::signals;
 
 /// `Result` with [`Failure`].
@@ -142,13 +142,8 @@ pub fn written() -> Result<()> {
     }
 }
 
-/// Scratch on a tmpfs is memory by another name.
 fn warn_of_tmpfs(dir: &std::path::Path) {
-    const TMPFS_MAGIC: i128 = 0x0102_1994;
-    // The type of this number differs between machines.
-    let is_tmpfs =
-        rustix::fs::statfs(dir).is_ok_and(|file_system| i128::from(file_system.f_type) == TMPFS_MAGIC);
-    if is_tmpfs {
+    if is_tmpfs(dir) {
         eprintln!(
             "warning: {} is a tmpfs, so scratch files are memory: point --dir at a disk",
             dir.display()

@@ -477,11 +477,11 @@ fn a_proof_without_a_device_is_the_processors_and_says_why() {
 }
 
 /// Names the file that [`program`] writes its proof to.
-const PROOF: &str = "SPILLPROOF_TEST_PROOF";
+pub(super) const PROOF: &str = "SPILLPROOF_TEST_PROOF";
 
 /// Not a test of its own: a program over the drop-in, which proves in whatever session the variables make.
 #[test]
-fn program() {
+pub(super) fn program() {
     use dropin::{proof, prover};
     let Some(out) = std::env::var_os(PROOF) else {
         return;

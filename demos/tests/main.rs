@@ -17,6 +17,7 @@ mod plan;
 #[allow(dead_code, reason = "the engine's tests use all of it")]
 mod r1cs;
 mod refusals;
+mod report;
 mod secrets;
 mod srs;
 #[path = "../../core/tests/common/unmount.rs"]

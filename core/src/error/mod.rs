@@ -2,11 +2,13 @@
 //! held, and what would help.
 
 mod checkpoint;
+mod environment;
 mod invalid;
 
 use std::path::PathBuf;
 
 pub use checkpoint::Checkpoint;
+pub(crate) use environment::{OfEnvironment, of_environment};
 pub use invalid::Invalid;
 
 /// `Result` with the engine's [`enum@Error`].
@@ -89,7 +91,8 @@ pub enum Error {
     /// A lease was refused.
     #[error(
         "{what} needs {asked_bytes} bytes, and {held_bytes} of the budget's {limit_bytes} bytes are held \
-         ({holders}): raise the memory budget"
+         ({holders}): raise the memory budget{}",
+        environment::memory(*limit_bytes)
     )]
     OverBudget {
         /// What asked.
@@ -105,7 +108,8 @@ pub enum Error {
     },
     /// The budget is below the smallest that works.
     #[error(
-        "{what} needs at least {needed_bytes} bytes, the memory budget has {limit_bytes}: raise the memory budget"
+        "{what} needs at least {needed_bytes} bytes, the memory budget has {limit_bytes}: raise the memory budget{}",
+        environment::memory(*limit_bytes)
     )]
     BudgetTooSmall {
         /// What was planned.
@@ -117,8 +121,9 @@ pub enum Error {
     },
     /// The disk under the folder of scratch files has too little room for what is planned.
     #[error(
-        "the phase \"{what}\" takes {needed_bytes} bytes of disk, and {} has {free_bytes} bytes left: free some, or name a folder on another disk",
-        dir.display()
+        "the phase \"{what}\" takes {needed_bytes} bytes of disk, and {} has {free_bytes} bytes left: free some, or name a folder on another disk{}",
+        dir.display(),
+        environment::dir(dir)
     )]
     DiskTooSmall {
         /// The phase that was planned.
@@ -147,7 +152,8 @@ pub enum Error {
     /// A proof, or keys, begun by a thread that is inside of another one, without room for both.
     #[error(
         "a proof was begun on a thread that is inside of another one, and the budget of {limit_bytes} bytes has no room for both: \
-         prove from threads of your own, or from a pool that a circuit's synthesis does not use, or raise the memory budget"
+         prove from threads of your own, or from a pool that a circuit's synthesis does not use, or raise the memory budget{}",
+        environment::memory(*limit_bytes)
     )]
     NestedTask {
         /// The budget.

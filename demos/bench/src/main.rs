@@ -46,7 +46,7 @@ use args::{Arguments, Bench, Task};
 
 fn main() -> ExitCode {
     spillproof_cli::start(|| {
-        let Arguments { global, bench, task } = Arguments::parse();
+        let Arguments { global, bench, task } = spillproof_cli::parsed();
         match task {
             None => measure(&global, bench),
             Some(Task::Record(record)) => record::run(&record),

@@ -80,8 +80,7 @@ fn session() -> Result<Arc<Session>> {
     if let Some(session) = shared.as_ref().and_then(std::sync::Weak::upgrade) {
         return Ok(session);
     }
-    let folder = std::env::var_os(spillproof::session::DIR_VARIABLE).filter(|folder| !folder.is_empty());
-    let folder = folder.map_or_else(std::env::temp_dir, PathBuf::from);
+    let folder = spillproof::session::dir_of_environment()?;
     let session = Arc::new(Session::builder().dir(folder).build()?);
     *shared = Some(Arc::downgrade(&session));
     Ok(session)

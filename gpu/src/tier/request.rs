@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use spillproof::budget::ByteSize;
-use spillproof::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_VARIABLE};
+use spillproof::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_VARIABLE, variable};
 
 use super::{GpuTier, Offload};
 use crate::error::Values;
@@ -58,7 +58,7 @@ impl Request {
     /// # Errors
     /// [`crate::Error::Invalid`], which names the variable, for a value that does not parse.
     pub fn from_environment() -> Result<Self> {
-        Self::from_variables(|name| std::env::var_os(name))
+        Self::from_variables(variable)
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {

@@ -6,14 +6,15 @@ use spillproof_graft::{Operation, Substitution, Tree};
 
 use super::append_module;
 
-/// Functions of `src/plonk`: file, name, digest, the name of ours, our arguments after the session.
-const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
+/// Functions of `src/plonk`: file, name, digest, the name of ours, our arguments after the session, the phase that reports show.
+const FUNCTIONS: &[(&str, &str, &str, &str, &str, Option<&str>)] = &[
     (
         "keygen.rs",
         "keygen_vk_custom",
         "f3d2518fea0997e2",
         "verifying_key",
         "params, circuit, compress_selectors",
+        Some("VerifyingKey"),
     ),
     (
         "keygen.rs",
@@ -21,6 +22,7 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
         "6cc81b5fb9d29bfe",
         "proving_key",
         "params, vk, circuit, compress_selectors",
+        Some("ProvingKey"),
     ),
     (
         "witness.rs",
@@ -28,6 +30,7 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
         "04f0f405edb26cca",
         "witness::<Scheme, P, E, R, T, ConcreteCircuit>",
         "params, pk, circuits, instances, rng, transcript",
+        None,
     ),
     (
         "prover.rs",
@@ -35,6 +38,7 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
         "2c524753c35c083a",
         "create::<Scheme, P, E, R, T, ConcreteCircuit>",
         "params, pk, circuits, instances, rng, transcript",
+        Some("Proof"),
     ),
     (
         "prover.rs",
@@ -42,12 +46,13 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
         "0baf1480815957c5",
         "create_from_advice::<Scheme, P, E, R, T>",
         "params, pk, instances, advice, rng, transcript",
+        Some("Proof"),
     ),
 ];
 
 /// Grafts them.
 pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
-    for (file, name, digest, ours, arguments) in FUNCTIONS {
+    for (file, name, digest, ours, arguments, phase) in FUNCTIONS {
         let module = format!("spillproof_{}", file.trim_end_matches(".rs"));
         let curve = if *file == "keygen.rs" {
             "C"
@@ -68,9 +73,16 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         } else {
             ""
         };
+        let call = format!("{module}::{ours}(&session, {arguments})");
+        let call = match phase {
+            Some(phase) => format!(
+                "::spillproof_report::environment::phase(&session, ::spillproof::plan::Phase::{phase}, || {call})"
+            ),
+            None => call,
+        };
         let body = format!(
             "if let Some(session) = crate::spillproof::engine::prover_session::<{curve}>()? {{ \
-                 {module}::{ours}(&session, {arguments}) \
+                 {call} \
              }} else {{ {alone} {rename}{turbofish}({arguments}) }}"
         );
         let wrap = Operation::Wrap {

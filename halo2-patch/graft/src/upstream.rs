@@ -35,7 +35,7 @@ impl Upstream<'_> {
     pub fn open(&self, out_dir: &Path) -> Result<Tree> {
         println!("cargo::rerun-if-env-changed={}", self.source_variable);
         println!("cargo::rerun-if-env-changed={BLESS_VARIABLE}");
-        if let Some(place) = std::env::var_os(self.source_variable) {
+        if let Some(place) = std::env::var_os(self.source_variable).filter(|place| !place.is_empty()) {
             // What the user says is final: nothing else is tried behind their back.
             return self.open_at(Path::new(&place));
         }
@@ -59,7 +59,7 @@ impl Upstream<'_> {
 
     fn tree(&self, source: &Source) -> Result<Tree> {
         println!("cargo::rerun-if-changed={}", source.watched().display());
-        let bless = std::env::var_os(BLESS_VARIABLE).is_some();
+        let bless = std::env::var_os(BLESS_VARIABLE).is_some_and(|value| !value.is_empty());
         let (texts, others) = self.read(source, bless)?;
         Ok(Tree::new(texts, bless).copying(others))
     }

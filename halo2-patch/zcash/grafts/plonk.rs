@@ -6,14 +6,15 @@ use spillproof_graft::{Operation, Substitution, Tree};
 
 use super::append_module;
 
-/// Functions of `src/plonk`: file, name, digest, ours, our arguments after the session.
-const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
+/// Functions of `src/plonk`: file, name, digest, ours, our arguments after the session, the phase that reports show.
+const FUNCTIONS: &[(&str, &str, &str, &str, &str, &str)] = &[
     (
         "keygen.rs",
         "keygen_vk",
         "00205fa7e62e6b92",
         "verifying_key",
         "params, circuit",
+        "VerifyingKey",
     ),
     (
         "keygen.rs",
@@ -21,6 +22,7 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
         "6c514f5298a5440a",
         "proving_key",
         "params, vk, circuit",
+        "ProvingKey",
     ),
     (
         "prover.rs",
@@ -28,12 +30,13 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str)] = &[
         "38ece3a238a5bff8",
         "create::<C, E, R, T, ConcreteCircuit>",
         "params, pk, circuits, instances, rng, transcript",
+        "Proof",
     ),
 ];
 
 /// Grafts them.
 pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
-    for (file, name, digest, ours, arguments) in FUNCTIONS {
+    for (file, name, digest, ours, arguments, phase) in FUNCTIONS {
         let module = format!("spillproof_{}", file.trim_end_matches(".rs"));
         let refuse = if *file == "prover.rs" {
             "pk.spillproof.refuse()?;"
@@ -43,7 +46,8 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         let rename = format!("{name}_in_memory");
         let body = format!(
             "if let Some(session) = crate::spillproof::engine::session_over::<C>()? {{ \
-                 {module}::{ours}(&session, {arguments}) \
+                 ::spillproof_report::environment::phase(&session, ::spillproof::plan::Phase::{phase}, || \
+                     {module}::{ours}(&session, {arguments})) \
              }} else {{ {refuse} {rename}({arguments}) }}"
         );
         let wrap = Operation::Wrap {

@@ -16,6 +16,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-gpu-host", &[]),
     ("spillproof-graft", &[]),
     ("spillproof-halo2", &["spillproof"]),
+    ("spillproof-report", &["spillproof"]),
     (
         "halo2-axiom",
         &[
@@ -23,11 +24,17 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "spillproof-gpu",
             "spillproof-graft",
             "spillproof-halo2",
+            "spillproof-report",
         ],
     ),
     (
         "halo2_proofs",
-        &["spillproof", "spillproof-graft", "spillproof-halo2"],
+        &[
+            "spillproof",
+            "spillproof-graft",
+            "spillproof-halo2",
+            "spillproof-report",
+        ],
     ),
     ("spillproof-cgroup-tests", &[]),
     ("spillproof-circom", &["spillproof", "spillproof-format"]),
@@ -38,6 +45,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "spillproof",
             "spillproof-format",
             "spillproof-gpu",
+            "spillproof-report",
             "halo2-axiom",
             "halo2_proofs",
             "spillproof-circom",

@@ -96,7 +96,7 @@ impl Backend {
     pub fn detect() -> Self {
         static DETECTED: OnceLock<Backend> = OnceLock::new();
         *DETECTED.get_or_init(|| {
-            let request = std::env::var(VARIABLE).ok();
+            let request = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
             Self::requested(request.as_deref())
         })
     }

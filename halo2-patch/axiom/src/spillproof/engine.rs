@@ -16,6 +16,7 @@ use group::prime::PrimeCurveAffine;
 use halo2curves::bn256::{Fr, G1Affine, G1};
 use halo2curves::CurveAffine;
 use spillproof_halo2::{Point, Scalar, StoredBasis};
+use spillproof_report::environment;
 
 use super::convert::{foreign_point, scalar};
 
@@ -77,13 +78,16 @@ pub(crate) trait Store<C: PrimeCurveAffine> {
 /// The current session: a proof's own, while one is made on this thread.
 ///
 /// # Errors
-/// If one was asked for by environment variables and can't be made: a budget is never silently ignored.
+/// If one was asked for by environment variables and can't be made: a budget is never silently ignored. If its reports are asked for and can't be
+/// made.
 pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
     #[cfg(feature = "gpu")]
     let session = Session::current_with(super::gpu::from_environment);
     #[cfg(not(feature = "gpu"))]
     let session = Session::current();
-    session.map_err(io::Error::other)
+    let session = session.map_err(io::Error::other)?;
+    environment::found(session.as_ref(), "halo2_axiom").map_err(io::Error::other)?;
+    Ok(session)
 }
 
 /// The current session, if the curve is the one that the engine knows.

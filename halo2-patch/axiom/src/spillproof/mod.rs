@@ -41,6 +41,9 @@
 //! With `SPILLPROOF_CHECKPOINT=DIR`, and a key in `SPILLPROOF_CHECKPOINT_KEY_FILE` or `SPILLPROOF_CHECKPOINT_KEY`, a proof keeps its rounds in
 //! DIR, and after a crash the same call goes on from there ([`Checkpoints`]).
 //!
+//! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with `SPILLPROOF_REPORT=run.html` it writes a page
+//! of them, and with either a table after each proof. A program that has a tracing subscriber adds [`layer`] to it.
+//!
 //! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
 //! warns, and stock is built. Name something from this module, and that is a compile error instead:
 //!
@@ -87,6 +90,8 @@ pub use ::spillproof::session::{
     SCRATCH_VARIABLE, VRAM_VARIABLE,
 };
 pub use ::spillproof::tier;
+pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
+pub use ::spillproof_report::steps::layer;
 pub use bundle::{open_proving_key, save_proving_key};
 pub use domain::FftDataMap;
 #[cfg(feature = "gpu")]
@@ -138,7 +143,7 @@ pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     };
     match error.downcast::<::spillproof::Error>() {
         Ok(error) => {
-            if tracing::dispatcher::has_been_set() {
+            if spillproof_report::environment::has_programs_subscriber() {
                 tracing::error!(target: PANICS, "spillproof: {error}");
             } else {
                 eprintln!("spillproof: {error}");

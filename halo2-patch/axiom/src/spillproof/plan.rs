@@ -86,6 +86,22 @@ pub(crate) fn rehearse(
     check_room(task, phase, growth_bytes)
 }
 
+/// The plan that the progress of keys, or of a proof of `circuits` such circuits, is measured by: at usual rates, as if opened by SHPLONK.
+pub(crate) fn expected(
+    session: &Session,
+    cs: &ConstraintSystem<Fr>,
+    k: u32,
+    circuits: usize,
+) -> Result<Plan> {
+    let keeps_rounds = session.checkpoints().is_some();
+    let shape = shape(cs, k, circuits, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    shape.plan(
+        session.budget().limit_bytes(),
+        session.threads(),
+        &Rates::default(),
+    )
+}
+
 /// What a plan is of.
 #[derive(Clone, Debug)]
 pub struct Shape(plan::Shape);

@@ -44,8 +44,9 @@ use halo2curves::bn256::{Bn256, Fr, G1Affine};
 use halo2curves::CurveAffine;
 use pairing::Engine;
 use rand_core::OsRng;
+use spillproof_report::environment;
 
-use super::plan::{minimum_bytes, rehearse};
+use super::plan::{expected, minimum_bytes, rehearse};
 use super::switch::self_verification;
 use crate::plonk::{self, verify_proof, ConstraintSystem, VerifyingKey};
 use crate::poly::commitment::{CommitmentScheme, Verifier};
@@ -414,6 +415,7 @@ pub(crate) fn admit<F: Field>(
         .map_err(io::Error::other)?;
     if let Some(cs) = &cs {
         rehearse(&task, phase, cs, k, circuits).map_err(io::Error::other)?;
+        environment::expect(phase, || expected(session, cs, k, circuits));
     }
     Ok(task)
 }

@@ -4,15 +4,19 @@ use std::io;
 use std::sync::Arc;
 
 use ::spillproof::Session;
+use spillproof_report::environment;
 
 use super::convert::is_known;
 
 /// The current session: a proof's own, while one is made on this thread.
 ///
 /// # Errors
-/// If one was asked for by environment variables and can't be made: a budget is never silently ignored.
+/// If one was asked for by environment variables and can't be made: a budget is never silently ignored. If its reports are asked for and can't be
+/// made.
 pub(super) fn session() -> io::Result<Option<Arc<Session>>> {
-    Session::current().map_err(io::Error::other)
+    let session = Session::current().map_err(io::Error::other)?;
+    environment::found(session.as_ref(), "halo2_proofs").map_err(io::Error::other)?;
+    Ok(session)
 }
 
 /// The current session, if the engine has the curve.

@@ -28,6 +28,9 @@
 //! same generator. A proving key that a session made is on its disk, and is refused where there is no session; one that is in memory may be used
 //! in a session.
 //!
+//! With `SPILLPROOF_PROGRESS=1` (or `json`) a session shows its phases and steps on standard error, with `SPILLPROOF_REPORT=run.html` it writes a page
+//! of them, and with either a table after each proof. A program that has a tracing subscriber adds [`layer`] to it.
+//!
 //! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
 //! warns, and stock is built. Name something from this module, and that is a compile error instead:
 //!
@@ -58,6 +61,8 @@ pub use ::spillproof::column::Scratch;
 pub use ::spillproof::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
 };
+pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
+pub use ::spillproof_report::steps::layer;
 pub use params::{open_params, save_params, verify_params, SrsProgress};
 pub use plan::{plan, Plan, Rates, Shape};
 
@@ -93,7 +98,7 @@ pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     };
     match error.downcast::<::spillproof::Error>() {
         Ok(error) => {
-            if tracing::dispatcher::has_been_set() {
+            if spillproof_report::environment::has_programs_subscriber() {
                 tracing::error!(target: PANICS, "spillproof: {error}");
             } else {
                 eprintln!("spillproof: {error}");

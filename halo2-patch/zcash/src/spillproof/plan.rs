@@ -11,6 +11,7 @@ use ::spillproof::{Result, Session};
 use ff::Field;
 use pasta_curves::arithmetic::CurveAffine;
 use spillproof_halo2::plan::{self, OpeningScheme};
+use spillproof_report::environment;
 
 use super::circuit::{constraint_system, domain};
 use super::convert::{self, with_engine, Engine};
@@ -134,6 +135,10 @@ pub(crate) fn admit<C: CurveAffine, P: Engine>(
         let dry_run = |workspace: &_| P::dry_run_limbs(&of_engine, workspace);
         let growth_bytes = ::spillproof::plan::rehearse(&task, phase, &[&dry_run])?;
         check_room(&task, phase, growth_bytes)?;
+        let budget_bytes = session.budget().limit_bytes();
+        environment::expect(phase, || {
+            P::plan_limbs(&of_engine, budget_bytes, threads, &Rates::default())
+        });
         Ok(task)
     };
     admit().map_err(|error: ::spillproof::Error| io::Error::other(error))

@@ -1,7 +1,13 @@
 //! Reports of runs: phases with time, bytes and memory ([`Recorder`]), their steps ([`steps`]), the remaining time ([`forecast`]), the
 //! memory over time ([`curve`]), and the same as a table ([`table`]), a picture ([`svg`]), a page ([`html`]) or JSON.
+//!
+//! A program that knows its phases holds a [`Recorder`]. In any other one, the drop-ins report what the environment asks for
+//! ([`environment`]).
+
+#![warn(missing_docs)]
 
 pub mod curve;
+pub mod environment;
 pub mod forecast;
 pub mod html;
 pub mod progress;
@@ -10,6 +16,8 @@ pub mod steps;
 pub mod svg;
 pub mod table;
 
+use std::cell::OnceCell;
+use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -89,6 +97,13 @@ impl Phase {
     }
 }
 
+/// Whether a folder is on a tmpfs: its files are memory by another name.
+pub fn is_tmpfs(dir: &Path) -> bool {
+    const TMPFS_MAGIC: i128 = 0x0102_1994;
+    // The type of this number differs between machines.
+    rustix::fs::statfs(dir).is_ok_and(|file_system| i128::from(file_system.f_type) == TMPFS_MAGIC)
+}
+
 fn cores() -> f64 {
     std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
@@ -142,6 +157,28 @@ impl Report {
     }
 }
 
+/// A phase that has begun.
+pub struct Begun {
+    name: String,
+    before: Spent,
+    /// From the start of the run.
+    started_seconds: f64,
+    started: Instant,
+    /// Once it has ended.
+    seconds: OnceCell<f64>,
+}
+
+impl Begun {
+    /// The phase has ended, well or not, unless it had already. Gives its seconds.
+    pub fn ended(&self) -> f64 {
+        *self.seconds.get_or_init(|| {
+            let seconds = self.started.elapsed().as_secs_f64();
+            steps::end(seconds);
+            seconds
+        })
+    }
+}
+
 /// Records a run, phase by phase.
 pub struct Recorder {
     sampler: Sampler,
@@ -174,27 +211,49 @@ impl Recorder {
     /// # Errors
     /// Those of `work`.
     pub fn phase<T, E>(&mut self, name: &str, work: impl FnOnce(&Progress) -> Result<T, E>) -> Result<T, E> {
+        let progress = Progress::start(name);
+        let begun = self.begin(name);
+        let result = work(&progress);
+        drop(progress);
+        begun.ended();
+        let value = result?;
+        self.record(begun);
+        Ok(value)
+    }
+
+    /// Begins a phase, for a caller that cannot hold the recorder while it works: as [`Recorder::phase`], without a line of progress.
+    pub fn begin(&self, name: &str) -> Begun {
         let before = self.spent();
         let started_seconds = self.sampler.elapsed_seconds();
         curve::reset_peak();
-        let progress = Progress::start(name);
         steps::begin(name);
         steps::take();
-        let started = Instant::now();
-        let result = work(&progress);
-        let seconds = started.elapsed().as_secs_f64();
-        drop(progress);
-        steps::end(seconds);
-        let value = result?;
+        Begun {
+            name: name.to_owned(),
+            before,
+            started_seconds,
+            started: Instant::now(),
+            seconds: OnceCell::new(),
+        }
+    }
+
+    /// Records a phase that has ended.
+    pub fn record(&mut self, begun: Begun) {
+        let seconds = begun.ended();
+        let (name, started_seconds) = (&begun.name, begun.started_seconds);
         let after = self.spent();
         let peak_bytes = curve::peak_bytes()
             .unwrap_or(0)
             .max(self.sampler.peak_since(started_seconds));
-        let mut phase = Phase::of(name, [started_seconds, seconds], [&before, &after], peak_bytes);
+        let mut phase = Phase::of(
+            name,
+            [started_seconds, seconds],
+            [&begun.before, &after],
+            peak_bytes,
+        );
         phase.steps = steps::take().iter().map(|step| self.step(step)).collect();
         self.phases.push(phase);
         self.sampler.mark(name, started_seconds);
-        Ok(value)
     }
 
     fn step(&self, step: &steps::Step) -> Phase {
@@ -212,6 +271,30 @@ impl Recorder {
     /// Seconds of the last phase.
     pub fn last_seconds(&self) -> f64 {
         self.phases.last().map_or(0.0, |phase| phase.seconds)
+    }
+
+    /// The report of all phases so far.
+    pub fn report(&self) -> Report {
+        Report {
+            phases: self.phases.clone(),
+            budget_bytes: self.budget_bytes,
+            curve: self.sampler.curve(),
+        }
+    }
+
+    /// Forgets the first phases, until `count` are left. Gives the number of those that it forgot.
+    pub fn keep(&mut self, count: usize) -> usize {
+        let surplus = self.phases.len().saturating_sub(count);
+        self.phases.drain(..surplus);
+        self.sampler.keep_marks(count);
+        surplus
+    }
+
+    /// Lets the session go that is watched; its budget stays the report's.
+    pub fn unwatch(&mut self) {
+        self.storage = None;
+        self.sampler.unwatch();
+        steps::unwatch();
     }
 
     /// Stops sampling.

@@ -20,9 +20,7 @@ impl Progress {
     /// A line with the phase's name and the elapsed time.
     pub fn start(name: &str) -> Self {
         if !std::io::stderr().is_terminal() {
-            return Self {
-                bar: ProgressBar::hidden(),
-            };
+            return Self::hidden();
         }
         let bar = ProgressBar::new_spinner();
         bar.set_style(style("{spinner} {msg} {elapsed}"));
@@ -30,6 +28,19 @@ impl Progress {
         bar.enable_steady_tick(Duration::from_millis(120));
         *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
         Self { bar }
+    }
+
+    /// No line.
+    pub fn hidden() -> Self {
+        Self {
+            bar: ProgressBar::hidden(),
+        }
+    }
+
+    /// The line goes.
+    pub fn clear(&self) {
+        CURRENT.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.bar.finish_and_clear();
     }
 
     /// The number of positions.
@@ -45,8 +56,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        CURRENT.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.bar.finish_and_clear();
+        self.clear();
     }
 }
 

@@ -247,7 +247,7 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::curve::{Curve, Mark, Sample};
+    use crate::curve::{Curve, Mark, Sample};
 
     #[test]
     fn a_picture_is_well_formed() {

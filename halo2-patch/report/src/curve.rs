@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use spillproof::budget::Budget;
-use spillproof::storage::Storage;
+use spillproof::storage::{IoStats, Storage};
 
 use super::spent::Spent;
 use super::table::bytes;
@@ -71,15 +71,14 @@ impl Sampler {
         let (seen, asked_to_stop, session) = (Arc::clone(&samples), Arc::clone(&stop), Arc::clone(&watched));
         let watch = move || {
             let mut interval = INTERVAL;
+            let mut moved = IoStats::default();
             while !asked_to_stop.load(Ordering::Relaxed) {
                 if let Some(resident_bytes) = status_bytes("VmRSS:") {
                     let session = session.lock().unwrap_or_else(PoisonError::into_inner);
-                    let (moved, leased_bytes) = match &*session {
-                        Some((storage, budget)) => {
-                            (storage.stats(), budget.held_bytes() + budget.spare_bytes())
-                        }
-                        None => Default::default(),
-                    };
+                    let leased_bytes = session.as_ref().map_or(0, |(storage, budget)| {
+                        moved = storage.stats();
+                        budget.held_bytes() + budget.spare_bytes()
+                    });
                     drop(session);
                     let mut samples = seen.lock().unwrap_or_else(PoisonError::into_inner);
                     samples.push(Sample {
@@ -118,6 +117,12 @@ impl Sampler {
         *self.watched.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
     }
 
+    /// Lets the storage and the budget go: from now on nothing is leased, and no more bytes move.
+    pub fn unwatch(&self) {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(watched);
+    }
+
     /// Since the start.
     pub fn elapsed_seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
@@ -154,6 +159,21 @@ impl Sampler {
             .iter()
             .filter(|sample| sample.seconds >= from && sample.seconds <= to);
         within.map(|sample| sample.resident_bytes).max().unwrap_or(0)
+    }
+
+    /// The samples and marks so far.
+    pub fn curve(&self) -> Curve {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        Curve {
+            samples: samples.clone(),
+            marks: self.marks.clone(),
+        }
+    }
+
+    /// Keeps the last `count` marks.
+    pub fn keep_marks(&mut self, count: usize) {
+        let surplus = self.marks.len().saturating_sub(count);
+        self.marks.drain(..surplus);
     }
 
     /// Stops the thread.

@@ -11,6 +11,8 @@
 //! {"event": "end",   "phase": "prove", "step": "commit advice", "column": 3, "fraction": 0.31, "eta_seconds": 11.9, "seconds": 1.6, ...}
 //! ```
 //!
+//! After [`print_lines`], a line of text stands there for each phase and step that begins.
+//!
 //! A proof that goes on from a checkpoint says `{"event": "resumed", "rounds": 3, ...}`.
 //!
 //! `column` counts the step's commitments; a phase has no `step`. Without a plan there is neither `fraction` nor `eta_seconds`.
@@ -30,6 +32,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
+use super::environment::say;
 use super::forecast::{Forecast, Now};
 use super::progress;
 use super::spent::Spent;
@@ -66,6 +69,8 @@ struct Log {
     /// Rounds of proofs that earlier runs had kept.
     resumed_rounds: u64,
     forecast: Option<Forecast>,
+    /// Whether there is a thread that shows the progress.
+    is_ticking: bool,
 }
 
 static LOG: Mutex<Log> = Mutex::new(Log {
@@ -76,8 +81,12 @@ static LOG: Mutex<Log> = Mutex::new(Log {
     column: 0,
     resumed_rounds: 0,
     forecast: None,
+    is_ticking: false,
 });
 static PRINTS_EVENTS: AtomicBool = AtomicBool::new(false);
+static PRINTS_LINES: AtomicBool = AtomicBool::new(false);
+/// Whether a program has asked for the layer.
+static HAS_LAYER: AtomicBool = AtomicBool::new(false);
 
 fn log() -> MutexGuard<'static, Log> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner)
@@ -103,6 +112,9 @@ impl Log {
         } else if let Some(step) = self.step.filter(|_| kind == "begin") {
             progress::step(&phase, step);
         }
+        if kind == "begin" && PRINTS_LINES.load(Ordering::Relaxed) {
+            say(line(&phase, self.step, now));
+        }
         if !PRINTS_EVENTS.load(Ordering::Relaxed) {
             return;
         }
@@ -116,7 +128,7 @@ impl Log {
                 event.extend(fields);
             }
         }
-        eprintln!("{event}");
+        say(event);
     }
 }
 
@@ -148,17 +160,48 @@ pub fn print_events() {
     PRINTS_EVENTS.store(true, Ordering::Relaxed);
 }
 
+/// From now on, prints a line on standard error for each phase and step that begins.
+pub fn print_lines() {
+    PRINTS_LINES.store(true, Ordering::Relaxed);
+}
+
+/// The line of a phase or a step that begins.
+fn line(phase: &str, step: Option<&str>, now: Option<Now>) -> String {
+    let step = step.map_or_else(String::new, |step| format!(": {step}"));
+    let now = now.map_or_else(String::new, |now| {
+        format!(
+            " ({:.0} % done, {:.0} s left)",
+            now.fraction * 100.0,
+            now.eta_seconds
+        )
+    });
+    format!("spillproof: {phase}{step}{now}")
+}
+
 /// From now on, shows the progress of the work of this plan, until [`forget`].
 pub fn expect(plan: &Plan) {
-    log().forecast = Some(Forecast::new(plan));
-    let tick = || {
-        while log().forecast.is_some() {
-            log().print("at", json!({}));
-            thread::sleep(TICK);
-        }
-    };
+    let mut log = log();
+    log.forecast = Some(Forecast::new(plan));
+    if log.is_ticking {
+        return;
+    }
+    let spawned = thread::Builder::new().name("progress".into()).spawn(tick);
     // Without a thread, only beginnings and ends are shown.
-    let _ = thread::Builder::new().name("progress".into()).spawn(tick);
+    log.is_ticking = spawned.is_ok();
+}
+
+/// Shows the progress from time to time, until there is no plan.
+fn tick() {
+    loop {
+        let mut log = log();
+        if log.forecast.is_none() {
+            log.is_ticking = false;
+            return;
+        }
+        log.print("at", json!({}));
+        drop(log);
+        thread::sleep(TICK);
+    }
 }
 
 /// The work of the plan is done.
@@ -180,9 +223,15 @@ pub fn end(seconds: f64) {
     log.phase = None;
 }
 
-/// The layer that receives the drop-in's spans.
+/// The layer that receives the drop-in's spans. It sees those that the filters before it let through, at level info.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
+    HAS_LAYER.store(true, Ordering::Relaxed);
     Watcher
+}
+
+/// Whether the program has asked for the [`layer`].
+pub(crate) fn has_layer() -> bool {
+    HAS_LAYER.load(Ordering::Relaxed)
 }
 
 struct Watcher;
@@ -287,6 +336,17 @@ impl Visit for Counts {
 mod tests {
     use super::*;
     use tracing_subscriber::layer::SubscriberExt;
+
+    #[test]
+    fn a_line_has_its_phase_and_its_step() {
+        let now = Now {
+            fraction: 0.206,
+            eta_seconds: 14.2,
+        };
+        assert_eq!(line("prove", None, None), "spillproof: prove");
+        let with_plan = line("prove", Some("lookups"), Some(now));
+        assert_eq!(with_plan, "spillproof: prove: lookups (21 % done, 14 s left)");
+    }
 
     #[test]
     fn spans_of_the_target_are_steps_and_others_are_not() {

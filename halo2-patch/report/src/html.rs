@@ -89,7 +89,7 @@ fn row(phase: &Phase, all_seconds: f64, class: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Recorder;
+    use crate::Recorder;
 
     #[test]
     fn a_page_stands_alone() {
