@@ -223,7 +223,8 @@ fn wrong_values_are_refused_by_name() {
     let folder = Folder::new();
     let progress = ("SPILLPROOF_PROGRESS", "yes");
     let nowhere = ("SPILLPROOF_REPORT", "missing/run.html");
-    let cases: [(&[(&str, &str)], &[&str]); 6] = [
+    type Case<'c> = (&'c [(&'c str, &'c str)], &'c [&'c str]);
+    let cases: [Case<'_>; 6] = [
         (
             &[MEMORY, DIR, progress],
             &["SPILLPROOF_PROGRESS: `yes`: say `1` or `auto`", "`json`", "`0`"],

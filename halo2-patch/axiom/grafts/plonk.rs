@@ -6,15 +6,15 @@ use spillproof_graft::{Operation, Substitution, Tree};
 
 use super::append_module;
 
-/// Functions of `src/plonk`: file, name, digest, the name of ours, our arguments after the session, the phase that reports show.
-const FUNCTIONS: &[(&str, &str, &str, &str, &str, Option<&str>)] = &[
+/// Functions of `src/plonk`: file, name, digest, the name of ours, our arguments after the session, the phase that reports show, if any.
+const FUNCTIONS: &[(&str, &str, &str, &str, &str, &str)] = &[
     (
         "keygen.rs",
         "keygen_vk_custom",
         "f3d2518fea0997e2",
         "verifying_key",
         "params, circuit, compress_selectors",
-        Some("VerifyingKey"),
+        "VerifyingKey",
     ),
     (
         "keygen.rs",
@@ -22,7 +22,7 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str, Option<&str>)] = &[
         "6cc81b5fb9d29bfe",
         "proving_key",
         "params, vk, circuit, compress_selectors",
-        Some("ProvingKey"),
+        "ProvingKey",
     ),
     (
         "witness.rs",
@@ -30,7 +30,7 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str, Option<&str>)] = &[
         "04f0f405edb26cca",
         "witness::<Scheme, P, E, R, T, ConcreteCircuit>",
         "params, pk, circuits, instances, rng, transcript",
-        None,
+        "",
     ),
     (
         "prover.rs",
@@ -38,7 +38,7 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str, Option<&str>)] = &[
         "2c524753c35c083a",
         "create::<Scheme, P, E, R, T, ConcreteCircuit>",
         "params, pk, circuits, instances, rng, transcript",
-        Some("Proof"),
+        "Proof",
     ),
     (
         "prover.rs",
@@ -46,7 +46,7 @@ const FUNCTIONS: &[(&str, &str, &str, &str, &str, Option<&str>)] = &[
         "0baf1480815957c5",
         "create_from_advice::<Scheme, P, E, R, T>",
         "params, pk, instances, advice, rng, transcript",
-        Some("Proof"),
+        "Proof",
     ),
 ];
 
@@ -74,11 +74,11 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
             ""
         };
         let call = format!("{module}::{ours}(&session, {arguments})");
-        let call = match phase {
-            Some(phase) => format!(
+        let call = match *phase {
+            "" => call,
+            phase => format!(
                 "::spillproof_report::environment::phase(&session, ::spillproof::plan::Phase::{phase}, || {call})"
             ),
-            None => call,
         };
         let body = format!(
             "if let Some(session) = crate::spillproof::engine::prover_session::<{curve}>()? {{ \
