@@ -21,7 +21,7 @@ pub mod systems;
 
 pub use spillproof_report as report;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
@@ -83,7 +83,9 @@ pub fn parsed<A: Parser>() -> A {
 }
 
 fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     let in_lines = level().and(filter_fn(|event| event.target() != PANICS));
     tracing_subscriber::registry()
         .with(lines.with_filter(in_lines))
