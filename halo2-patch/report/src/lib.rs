@@ -8,6 +8,7 @@
 
 pub mod curve;
 pub mod environment;
+mod event;
 pub mod forecast;
 pub mod html;
 pub mod progress;

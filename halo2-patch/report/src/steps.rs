@@ -22,7 +22,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use spillproof::plan::Plan;
 use spillproof::storage::{IoStats, Storage};
 use tracing::field::{Field, Visit};
@@ -36,6 +35,7 @@ use super::environment::say;
 use super::forecast::{Forecast, Now};
 use super::progress;
 use super::spent::Spent;
+use crate::event::{self, Fields, Value};
 
 /// Spans and events of this target are steps.
 pub const TARGET: &str = "spillproof::step";
@@ -104,7 +104,7 @@ impl Log {
     }
 
     /// Shows the progress of the run; as JSON with the fields of `more`, after [`print_events`].
-    fn print(&mut self, kind: &str, more: Value) {
+    fn print(&mut self, kind: &str, more: &[(&'static str, Value<'_>)]) {
         let Some(phase) = self.phase.clone() else { return };
         let now = self.now();
         if let Some(now) = now {
@@ -118,17 +118,18 @@ impl Log {
         if !PRINTS_EVENTS.load(Ordering::Relaxed) {
             return;
         }
-        let mut event = json!({ "event": kind, "phase": phase });
-        let step = self
-            .step
-            .map(|step| json!({ "step": step, "column": self.column }));
-        let now = now.map(|now| json!({ "fraction": now.fraction, "eta_seconds": now.eta_seconds }));
-        for fields in [step, now, Some(more)].into_iter().flatten() {
-            if let (Some(event), Value::Object(fields)) = (event.as_object_mut(), fields) {
-                event.extend(fields);
-            }
+        let mut fields: Fields<'_> = vec![("event", Value::Text(kind)), ("phase", Value::Text(&phase))];
+        if let Some(step) = self.step {
+            fields.extend([("step", Value::Text(step)), ("column", Value::Count(self.column))]);
         }
-        say(event);
+        if let Some(now) = now {
+            fields.extend([
+                ("fraction", Value::Number(now.fraction)),
+                ("eta_seconds", Value::Number(now.eta_seconds)),
+            ]);
+        }
+        fields.extend(more);
+        say(event::object(&fields));
     }
 }
 
@@ -198,7 +199,7 @@ fn tick() {
             log.is_ticking = false;
             return;
         }
-        log.print("at", json!({}));
+        log.print("at", &[]);
         drop(log);
         thread::sleep(TICK);
     }
@@ -213,13 +214,13 @@ pub fn forget() {
 pub fn begin(phase: &str) {
     let mut log = log();
     log.phase = Some(phase.to_owned());
-    log.print("begin", json!({}));
+    log.print("begin", &[]);
 }
 
 /// The phase has ended.
 pub fn end(seconds: f64) {
     let mut log = log();
-    log.print("end", json!({ "seconds": seconds }));
+    log.print("end", &[("seconds", Value::Number(seconds))]);
     log.phase = None;
 }
 
@@ -262,7 +263,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
         }
         let outer = log.step.replace(span.name());
         log.column = 0;
-        log.print("begin", json!({}));
+        log.print("begin", &[]);
         span.extensions_mut().insert(Begun {
             started,
             before,
@@ -283,13 +284,20 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
             before: begun.before,
             after: Spent::now(log.moved()),
         };
-        let fields = json!({
-            "seconds": (step.ended - step.started).as_secs_f64(),
-            "bytes_read": step.after.io.bytes_read - step.before.io.bytes_read,
-            "bytes_written": step.after.io.bytes_written - step.before.io.bytes_written,
-        });
+        let (before, after) = (&step.before.io, &step.after.io);
+        let fields = [
+            (
+                "seconds",
+                Value::Number((step.ended - step.started).as_secs_f64()),
+            ),
+            ("bytes_read", Value::Count(after.bytes_read - before.bytes_read)),
+            (
+                "bytes_written",
+                Value::Count(after.bytes_written - before.bytes_written),
+            ),
+        ];
         log.step = Some(step.name);
-        log.print("end", fields);
+        log.print("end", &fields);
         log.step = begun.outer;
         log.steps.push(step);
     }
@@ -303,12 +311,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
         if counts.committed > 0 {
             let mut log = log();
             log.column += counts.committed;
-            log.print("at", json!({}));
+            log.print("at", &[]);
         }
         if counts.resumed_rounds > 0 {
             let mut log = log();
             log.resumed_rounds += counts.resumed_rounds;
-            log.print("resumed", json!({ "rounds": counts.resumed_rounds }));
+            log.print("resumed", &[("rounds", Value::Count(counts.resumed_rounds))]);
         }
     }
 }
