@@ -18,7 +18,7 @@ use spillproof_gpu::tier::Offload;
 pub use self::files::Files;
 pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
 use self::proof::refuse;
-pub use self::proof::{Keygen, Prove, Shape, Statement, Verify};
+pub use self::proof::{Keygen, Parameters, Prove, Shape, Statement, Verify};
 pub use self::ptau::Ptau;
 use crate::failure::Failure;
 use crate::peers::Peer;

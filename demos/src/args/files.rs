@@ -125,17 +125,17 @@ impl Command {
                 Files::new([("--srs", &commit.srs), ("--polynomial", &commit.polynomial)], [])
             }
             Self::Keygen(keygen) => Files::new([], [("--out", &keygen.out)])
-                .and_reads("--srs", keygen.params.as_ref())
+                .and_reads("--srs", keygen.parameters.file.as_ref())
                 .and_writes("--vk", keygen.vk.as_ref()),
             Self::Prove(prove) => Files::new([], [("--out", &prove.out)])
-                .and_reads("--srs", prove.statement.params.as_ref())
+                .and_reads("--srs", prove.statement.parameters.file.as_ref())
                 .and_reads("--key", prove.key.as_ref())
                 .and_reads("--checkpoint-key", prove.checkpoint_key.as_ref())
                 .and_writes("--report", prove.report.as_ref())
                 .and_writes("--samples", prove.samples.as_ref())
                 .and_writes("--svg", prove.svg.as_ref()),
             Self::Verify(verify) => Files::new([("PROOF", &verify.proof)], [])
-                .and_reads("--srs", verify.statement.params.as_ref())
+                .and_reads("--srs", verify.statement.parameters.file.as_ref())
                 .and_reads("--vk", verify.vk.as_ref()),
             Self::Demo(demo) => Files::new([], [("--svg", &demo.svg)]),
             Self::Plan(_) => Files::default(),

@@ -78,18 +78,27 @@ pub struct Statement {
     /// The seed of the witness and of the prover's randomness.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Its parameters.
+    #[command(flatten)]
+    pub parameters: Parameters,
+}
+
+/// Where parameters come from.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Parameters {
     /// The parameters: a container of `spillproof srs`, or the file that halo2 writes (ParamsKZG; for zcash Params). KZG's may be for a larger k.
     /// Without it, an INSECURE SRS is made from --srs-seed; zcash's parameters are computed.
     #[arg(
+        id = "srs",
         long = "srs",
         visible_alias = "params",
         value_name = "FILE",
-        conflicts_with = "srs_seed"
+        conflicts_with = "seed_of_srs"
     )]
-    pub params: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// The seed of the secret of an insecure SRS; 1 unless said.
-    #[arg(long)]
-    pub srs_seed: Option<u64>,
+    #[arg(id = "seed_of_srs", long = "srs-seed", value_name = "SRS_SEED")]
+    pub seed: Option<u64>,
 }
 
 impl Statement {
@@ -98,14 +107,13 @@ impl Statement {
         Self {
             shape,
             seed: 1,
-            params: None,
-            srs_seed: None,
+            parameters: Parameters::default(),
         }
     }
 
     /// The seed of the secret of an insecure SRS.
     pub fn srs_seed(&self) -> u64 {
-        self.srs_seed.unwrap_or(1)
+        self.parameters.seed.unwrap_or(1)
     }
 
     /// Refuses options that the system does not have.
@@ -114,7 +122,7 @@ impl Statement {
     /// [`Failure::Usage`].
     pub fn check(&self) -> Result<(), Failure> {
         self.shape.check()?;
-        refuse(self.shape.system, "--srs-seed", self.srs_seed.is_some())
+        refuse(self.shape.system, "--srs-seed", self.parameters.seed.is_some())
     }
 }
 
@@ -176,17 +184,9 @@ pub struct Keygen {
     /// The circuit.
     #[command(flatten)]
     pub shape: Shape,
-    /// The parameters, as for `prove`.
-    #[arg(
-        long = "srs",
-        visible_alias = "params",
-        value_name = "FILE",
-        conflicts_with = "srs_seed"
-    )]
-    pub params: Option<PathBuf>,
-    /// The seed of the secret of an insecure SRS; 1 unless said.
-    #[arg(long)]
-    pub srs_seed: Option<u64>,
+    /// Its parameters.
+    #[command(flatten)]
+    pub parameters: Parameters,
     /// The file for the proving key: a container, which `prove --key` opens in place.
     #[arg(short, long)]
     pub out: PathBuf,
@@ -199,8 +199,7 @@ impl Keygen {
     /// The circuit with these parameters; the witness has no part in keys.
     pub fn statement(&self) -> Statement {
         Statement {
-            params: self.params.clone(),
-            srs_seed: self.srs_seed,
+            parameters: self.parameters.clone(),
             ..Statement::of(self.shape)
         }
     }

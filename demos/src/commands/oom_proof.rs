@@ -70,7 +70,7 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
             run.recorder.phase("parameters to a file", |_| {
                 srs::write_params(&session, k, &params_file)
             })?;
-            statement.params = Some(params_file.clone());
+            statement.parameters.file = Some(params_file.clone());
             Some(Removed(&params_file))
         }
     };
@@ -84,7 +84,7 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
         &k_text,
     ];
     common.extend(["--out", &proof_text]);
-    if statement.params.is_some() {
+    if statement.parameters.file.is_some() {
         common.extend(["--params", &params_text]);
     }
 

@@ -73,7 +73,7 @@ impl Verifier for DropIn {
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
-        match &statement.params {
+        match &statement.parameters.file {
             None => Ok(dropin::proof::insecure_params(k, statement.srs_seed())),
             Some(path) => params_of(path, k),
         }
@@ -117,7 +117,7 @@ impl Verifier for Stock {
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
-        let Some(path) = &statement.params else {
+        let Some(path) = &statement.parameters.file else {
             return Ok(stock::proof::insecure_params(k, statement.srs_seed()));
         };
         if let Kind::Container = kind_of(path)? {
@@ -144,7 +144,7 @@ impl Verifier for Stock {
 
     fn verifier_params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
-        let Some(path) = &statement.params else {
+        let Some(path) = &statement.parameters.file else {
             return Ok(stock::proof::insecure_verifier_params(k, statement.srs_seed()));
         };
         let points = verifier_points(path, k)?;

@@ -5,7 +5,6 @@
 //! `stock-prover`, proves).
 
 use std::fmt::Display;
-use std::fs::File;
 use std::path::Path;
 
 use spillproof::Session;
@@ -336,18 +335,4 @@ pub fn plan(session: &Session, shape: &Shape, rates: &Rates) -> Result<Plan> {
         System::Axiom => axiom::plan(session, shape, rates),
         System::Zcash => zcash::plan(session, shape, rates),
     }
-}
-
-/// A file of parameters in memory's layout. Stock's readers panic or go on for long on a file of another length, so that is checked first.
-fn open_params(path: &Path, k: u32, layout: &str, expected_bytes: u64) -> Result<File> {
-    let file = File::open(path).map_err(Failure::file(path))?;
-    let bytes = file.metadata().map_err(Failure::file(path))?.len();
-    if bytes != expected_bytes {
-        let details = format!("{bytes} bytes; {layout} for k = {k} has {expected_bytes}");
-        return Err(Failure::Content {
-            file: path.to_owned(),
-            details,
-        });
-    }
-    Ok(file)
 }

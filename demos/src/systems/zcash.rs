@@ -12,7 +12,7 @@ use spillproof_circuits::zcash::{dropin, stock};
 use stock_halo2_proofs::plonk::Error as StockError;
 
 use super::params::{Kind, kind_of};
-use super::{Prover, Verifier, open_params};
+use super::{Prover, Verifier};
 use crate::args::{Shape, Statement};
 use crate::failure::Failure;
 use crate::read_once::ReadOnce;
@@ -23,9 +23,20 @@ pub struct DropIn;
 /// The unmodified crate.
 pub struct Stock;
 
-/// A file as `Params::write` writes it.
+/// A file as `Params::write` writes it. Stock's reader panics or goes on for long on a file of another length, so that is checked first.
 fn open(path: &Path, k: u32) -> Result<File> {
-    open_params(path, k, "a file of halo2_proofs' Params", (1 << (k + 6)) + 68)
+    let expected_bytes = (1 << (k + 6)) + 68;
+    let file = File::open(path).map_err(Failure::file(path))?;
+    let bytes = file.metadata().map_err(Failure::file(path))?.len();
+    if bytes != expected_bytes {
+        return Err(Failure::Content {
+            file: path.to_owned(),
+            details: format!(
+                "{bytes} bytes; a file of halo2_proofs' Params for k = {k} has {expected_bytes}"
+            ),
+        });
+    }
+    Ok(file)
 }
 
 fn refused(path: &Path, k: u32, found: u32) -> Failure {
@@ -42,7 +53,7 @@ impl Verifier for DropIn {
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
-        let Some(path) = &statement.params else {
+        let Some(path) = &statement.parameters.file else {
             return Ok(Self::Params::new(k));
         };
         let params = match kind_of(path)? {
@@ -75,7 +86,7 @@ impl Verifier for Stock {
 
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
-        let Some(path) = &statement.params else {
+        let Some(path) = &statement.parameters.file else {
             return Ok(Self::Params::new(k));
         };
         if let Kind::Container = kind_of(path)? {

@@ -283,7 +283,7 @@ impl Recorder {
         }
     }
 
-    /// Forgets the first phases, until `count` are left. Gives the number of those that it forgot.
+    /// Removes the oldest phases, so that `count` phases are left at most. Returns the number of removed phases.
     pub fn keep(&mut self, count: usize) -> usize {
         let surplus = self.phases.len().saturating_sub(count);
         self.phases.drain(..surplus);

@@ -224,7 +224,7 @@ pub fn end(seconds: f64) {
     log.phase = None;
 }
 
-/// The layer that receives the drop-in's spans. It sees those that the filters before it let through, at level info.
+/// The layer that receives the drop-in's spans, which are at level info: a filter before the layer must let that level of [`TARGET`] through.
 pub fn layer<S: Subscriber + for<'a> LookupSpan<'a>>() -> impl Layer<S> {
     HAS_LAYER.store(true, Ordering::Relaxed);
     Watcher

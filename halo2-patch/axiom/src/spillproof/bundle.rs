@@ -10,7 +10,6 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use ::spillproof::budget::LeasedVec;
 use ::spillproof::column::{Bundle, BundleWriter, Column, Group, Reader, Writer};
@@ -19,7 +18,7 @@ use ::spillproof::error::Invalid;
 use ::spillproof::{Result, Session};
 use halo2curves::bn256::{Fr, G1Affine};
 
-use super::engine::prover_session;
+use super::engine::session_for;
 use super::values::{column, from_column};
 use crate::plonk::{permutation, Circuit, ProvingKey, VerifyingKey};
 use crate::poly::Polynomial;
@@ -42,7 +41,7 @@ const SIGMA_POLYS: &str = "sigma polys";
 /// # Errors
 /// Without a session; if the key's columns can't be read, or the file can't be written.
 pub fn save_proving_key(pk: &ProvingKey<G1Affine>, path: impl AsRef<Path>) -> io::Result<[u8; 32]> {
-    let session = needed()?;
+    let session = session_for("a proving key's own file")?;
     let (path, mut counter) = (path.as_ref(), Counter(0));
     pk.get_vk().write(&mut counter, FORMAT)?;
     let save = || save(&session, pk, path, counter.0);
@@ -87,7 +86,7 @@ pub fn open_proving_key<ConcreteCircuit: Circuit<Fr>>(
     path: impl AsRef<Path>,
     #[cfg(feature = "circuit-params")] params: ConcreteCircuit::Params,
 ) -> io::Result<ProvingKey<G1Affine>> {
-    let session = needed()?;
+    let session = session_for("a proving key's own file")?;
     let bundle = Bundle::open(session.workspace(), path.as_ref()).map_err(io::Error::other)?;
     let mut reader = ColumnReader::new(&bundle.key().map_err(io::Error::other)?).map_err(io::Error::other)?;
     let vk = VerifyingKey::<G1Affine>::read::<_, ConcreteCircuit>(
@@ -143,11 +142,6 @@ fn group<B>(
 /// The column of a polynomial, for the engine.
 fn on_disk<B>(poly: &Polynomial<Fr, B>) -> Result<Column<Scalar>> {
     column(poly).map_err(outside)
-}
-
-fn needed() -> io::Result<Arc<Session>> {
-    let message = "a proving key's own file needs a session: set SPILLPROOF_MEMORY, or install one";
-    prover_session::<G1Affine>()?.ok_or_else(|| io::Error::other(message))
 }
 
 /// An error of halo2's side, for the engine.

@@ -105,6 +105,18 @@ pub(crate) fn prover_session<C: CurveAffine + 'static>() -> io::Result<Option<Ar
     Ok(session)
 }
 
+/// The current session, which `what` takes.
+///
+/// # Errors
+/// As for [`session`]; if there is none.
+pub(super) fn session_for(what: &str) -> io::Result<Arc<Session>> {
+    prover_session::<G1Affine>()?.ok_or_else(|| {
+        io::Error::other(format!(
+            "{what} needs a session: set SPILLPROOF_MEMORY, or install one"
+        ))
+    })
+}
+
 /// The current session's store for this curve.
 ///
 /// # Errors

@@ -8,13 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::spillproof::commit::SrsProgress;
-use ::spillproof::Session;
 use halo2curves::bn256::{Bn256, G1Affine, G2Affine};
 use halo2curves::serde::SerdeObject;
 use spillproof_halo2::{check_parts, StoredSrs, RAW_G2_BYTES};
 
 use super::bases::Bases;
-use super::engine::prover_session;
+use super::engine::session_for;
 use crate::poly::kzg::commitment::ParamsKZG;
 
 /// Opens an SRS container in the current session. Its points stay in the file, which has to be there as long as the parameters are used;
@@ -25,7 +24,10 @@ use crate::poly::kzg::commitment::ParamsKZG;
 /// The engine's, as [`spillproof::Error`](::spillproof::Error) within the error, for a file that is no SRS over BN254 or is damaged; without a
 /// session.
 pub fn open_params(path: impl AsRef<Path>) -> io::Result<ParamsKZG<Bn256>> {
-    let (session, path) = (needed()?, path.as_ref());
+    let (session, path) = (
+        session_for("a container or a check of parameters")?,
+        path.as_ref(),
+    );
     let opened = StoredSrs::<G1Affine>::open(session.workspace(), path)?;
     let [g2, s_g2] = opened
         .pair
@@ -50,7 +52,7 @@ pub fn check_params(
     params: &ParamsKZG<Bn256>,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
 ) -> io::Result<()> {
-    let session = needed()?;
+    let session = session_for("a container or a check of parameters")?;
     let columns = [params.g.column()?, params.g_lagrange.column()?];
     let pair = [params.g2, params.s_g2].map(|point| raw_bytes(&point));
     Ok(check_parts(
@@ -68,9 +70,4 @@ fn raw_bytes(point: &G2Affine) -> [u8; RAW_G2_BYTES] {
         *to = from;
     }
     bytes
-}
-
-fn needed() -> io::Result<Arc<Session>> {
-    let message = "a container of parameters is opened in a session: set SPILLPROOF_MEMORY, or install one";
-    prover_session::<G1Affine>()?.ok_or_else(|| io::Error::other(message))
 }
