@@ -4,9 +4,9 @@ mod files;
 mod global;
 mod groth16;
 mod opening;
-mod shell;
 mod proof;
 mod ptau;
+mod shell;
 
 use std::path::PathBuf;
 
@@ -19,8 +19,8 @@ use spillproof_gpu::tier::Offload;
 pub use self::files::Files;
 pub use self::global::{BackendName, Global};
 pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
-use self::proof::refuse;
 pub use self::opening::{Open, OpenVerify};
+use self::proof::refuse;
 pub use self::proof::{Keygen, Parameters, Prove, Shape, Statement, Verify};
 pub use self::ptau::Ptau;
 pub use self::shell::{Completions, completions, man};

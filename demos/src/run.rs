@@ -138,6 +138,19 @@ impl Run {
     /// # Errors
     /// If the result is no JSON.
     pub fn finish(self, command: &str, result: &impl Serialize) -> Result<Report> {
+        let has_table = !self.global.json && !self.global.quiet;
+        let report = self.finish_without_table(command, result)?;
+        if has_table && !report.phases.is_empty() {
+            put(format_args!("\n{}", table::render(&report).trim_end()));
+        }
+        Ok(report)
+    }
+
+    /// The same, for a command whose own lines are its result.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish_without_table(self, command: &str, result: &impl Serialize) -> Result<Report> {
         #[derive(Serialize)]
         struct Output<'a, R> {
             command: &'a str,
@@ -152,8 +165,6 @@ impl Run {
                 report: &report,
             };
             put(serde_json::to_string_pretty(&output)?);
-        } else if !report.phases.is_empty() && !self.global.quiet {
-            put(format_args!("\n{}", table::render(&report).trim_end()));
         }
         Ok(report)
     }
@@ -194,7 +205,9 @@ pub fn put(line: impl std::fmt::Display) {
 /// [`Failure::File`].
 pub fn put_bytes(bytes: &[u8]) -> Result<()> {
     match std::io::stdout().write_all(bytes) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::file("standard output")(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::file("standard output")(error))
+        }
         _ => Ok(()),
     }
 }

@@ -333,7 +333,9 @@ pub enum Invalid {
         beside_bytes: u64,
     },
     /// A limit that is to be the control group's, where there is none.
-    #[error("the limit `auto`: no control group limits the memory of this process; set the limit to a number of bytes")]
+    #[error(
+        "the limit `auto`: no control group limits the memory of this process; set the limit to a number of bytes"
+    )]
     NoHardLimit,
     /// No memory budget of possible size is enough.
     #[error("a memory budget of {limit_bytes} bytes, the largest possible one, is not enough for the plan")]

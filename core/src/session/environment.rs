@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, OpenTier, SCRATCH_VARIABLE, STRICT_SECRETS_VARIABLE, Session,
+    DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, OpenTier, SCRATCH_VARIABLE,
+    STRICT_SECRETS_VARIABLE, Session,
 };
 use crate::budget::{ByteSize, ParseSizeError};
 use crate::checkpoint::{CHECKPOINT_KEY_FILE_VARIABLE, Checkpoints};
@@ -117,9 +118,15 @@ impl Session {
         })?;
         session.is_from_environment = true;
         let memory_bytes = session.budget().limit_bytes();
-        let is_of_limit = session.limit().is_some_and(|limit| limit.budget_bytes == memory_bytes);
+        let is_of_limit = session
+            .limit()
+            .is_some_and(|limit| limit.budget_bytes == memory_bytes);
         error::of_environment(error::OfEnvironment {
-            memory_variable: if is_of_limit { LIMIT_VARIABLE } else { MEMORY_VARIABLE },
+            memory_variable: if is_of_limit {
+                LIMIT_VARIABLE
+            } else {
+                MEMORY_VARIABLE
+            },
             memory_bytes,
             dir_variable: DIR_VARIABLE,
             dir,

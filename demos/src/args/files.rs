@@ -63,7 +63,7 @@ impl<'a> Files<'a> {
         let is_standard = |(_, path): &&(&str, &Path)| *path == Path::new(STANDARD);
         if let Some((name, _)) = self.writes.iter().find(is_standard) {
             return Err(Failure::Usage(format!(
-                "{name} - : this file is not written in order, so it is no stream; name a file (./- is one with that name)"
+                "{name} is -, standard output: a container or a key is a file and no stream; name one (./- has that name)"
             )));
         }
         let mut standard = self.streams.iter().filter(is_standard);
@@ -87,7 +87,10 @@ impl<'a> Files<'a> {
             .map(|&(name, path)| (name, place(path)))
             .collect();
         let mut written: Vec<(&str, Place)> = Vec::new();
-        let streams = self.streams.iter().filter(|(_, path)| *path != Path::new(STANDARD));
+        let streams = self
+            .streams
+            .iter()
+            .filter(|(_, path)| *path != Path::new(STANDARD));
         for &(name, path) in self.writes.iter().chain(streams) {
             let Some(place) = place(path) else { continue };
             let shown = path.display();
@@ -158,7 +161,9 @@ impl Command {
                 Files::new([("--srs", &commit.srs), ("--polynomial", &commit.polynomial)], [])
                     .and_streams("--out", commit.out.as_ref())
             }
-            Self::Open(Open::Verify(open)) => Files::new([("--srs", &open.srs)], []).and_reads("FILE", open.file.as_ref()),
+            Self::Open(Open::Verify(open)) => {
+                Files::new([("--srs", &open.srs)], []).and_reads("FILE", open.file.as_ref())
+            }
             Self::Keygen(keygen) => Files::new([], [("--out", &keygen.out)])
                 .and_reads("--srs", keygen.parameters.file.as_ref())
                 .and_streams("--vk", keygen.vk.as_ref()),
@@ -183,7 +188,9 @@ impl Srs {
         match self {
             Self::Gen { out, .. } => Files::new([], [("--out", out)]),
             Self::Export { file, out, .. } => Files::to_stream([("FILE", file)], ("--out", out)),
-            Self::Import { file, out, .. } | Self::Lagrange { file, out, .. } => Files::new([("FILE", file)], [("--out", out)]),
+            Self::Import { file, out, .. } | Self::Lagrange { file, out, .. } => {
+                Files::new([("FILE", file)], [("--out", out)])
+            }
             Self::Verify { file } | Self::Inspect { file } => Files::new([("FILE", file)], []),
         }
     }
@@ -236,11 +243,23 @@ mod tests {
         let stream = || Files::to_stream([], ("--out", &standard));
         assert!(stream().take_stdout().unwrap());
         assert!(stream().check().is_ok());
-        assert!(!Files::to_stream([], ("--out", &PathBuf::from("./-"))).take_stdout().unwrap());
-        assert!(stream().and_streams("--svg", Some(&standard)).take_stdout().is_err());
+        assert!(
+            !Files::to_stream([], ("--out", &PathBuf::from("./-")))
+                .take_stdout()
+                .unwrap()
+        );
+        assert!(
+            stream()
+                .and_streams("--svg", Some(&standard))
+                .take_stdout()
+                .is_err()
+        );
         let container = Files::new([], [("--out", &*standard)]).take_stdout();
         let refused = container.unwrap_err().to_string();
-        assert!(refused.contains("--out") && refused.contains("no stream"), "{refused}");
+        assert!(
+            refused.contains("--out is -") && refused.contains("no stream"),
+            "{refused}"
+        );
     }
 
     #[test]

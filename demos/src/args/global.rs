@@ -107,4 +107,3 @@ fn threads(text: &str) -> Result<usize, String> {
         _ => Err(format!("{number} is more than {THREADS_MAX}")),
     }
 }
-

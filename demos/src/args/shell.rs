@@ -36,7 +36,10 @@ pub fn man() -> std::io::Result<Vec<u8>> {
 
 /// A section for each command that has no commands of its own.
 fn sections(command: &clap::Command, path: &str, page: &mut Vec<u8>) -> std::io::Result<()> {
-    for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+    for command in command
+        .get_subcommands()
+        .filter(|command| command.get_name() != "help")
+    {
         let path = format!("{path} {}", command.get_name());
         if command.has_subcommands() {
             sections(command, &path, page)?;
@@ -64,7 +67,13 @@ mod tests {
 
     #[test]
     fn completions_know_the_commands() {
-        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell] {
+        for shell in [
+            Shell::Bash,
+            Shell::Zsh,
+            Shell::Fish,
+            Shell::Elvish,
+            Shell::PowerShell,
+        ] {
             let script = String::from_utf8(completions(shell)).unwrap();
             for word in ["prove", "verify-key", "checkpoint-key", "limit"] {
                 assert!(script.contains(word), "{shell}: {word}");
@@ -76,9 +85,15 @@ mod tests {
     fn the_page_has_a_section_for_each_command() {
         let page = String::from_utf8(man().unwrap()).unwrap();
         assert!(page.contains(".TH spillproof 1"), "{}", &page[..200]);
-        for heading in ["SPILLPROOF PROVE", "SPILLPROOF SRS EXPORT", "SPILLPROOF GROTH16 VERIFY\\-KEY", "SPILLPROOF DEMO"] {
+        for heading in [
+            "SPILLPROOF PROVE",
+            "SPILLPROOF SRS EXPORT",
+            "SPILLPROOF GROTH16 VERIFY\\-KEY",
+            "SPILLPROOF DEMO",
+        ] {
             assert!(
-                page.contains(&format!(".SH \"{heading}\"")) || page.contains(&format!(".SH \"{}\"", heading.replace('\\', ""))),
+                page.contains(&format!(".SH \"{heading}\""))
+                    || page.contains(&format!(".SH \"{}\"", heading.replace('\\', ""))),
                 "{heading}"
             );
         }

@@ -34,7 +34,8 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         if files.take_stdout()? {
             if global.json {
                 return Err(Failure::Usage(
-                    "--json and a result in - are both for standard output: name a file for the result".into(),
+                    "--json and a result in - are both for standard output: name a file for the result"
+                        .into(),
                 ));
             }
             run::leave_stdout_to_output();

@@ -9,6 +9,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use spillproof::budget::Limit;
 use spillproof_cgroup_tests::Group;
 use spillproof_circom::example::{Circuit, Values};
 use spillproof_format::Curve;
@@ -137,7 +138,7 @@ pub fn run(global: &Global, k: u32) -> Result<()> {
         unlimited_peak_bytes: unlimited.figures.peak_bytes,
         unlimited_seconds: unlimited.seconds,
     };
-    run.finish("demo oom", &outcome)?;
+    run.finish_without_table("demo oom", &outcome)?;
     Ok(())
 }
 

@@ -142,7 +142,8 @@ impl Claim {
                 )
             })
         };
-        let scalar = |name: &str, text: &str| scalar_of(text).map_err(|error| refused(name, error.to_string()));
+        let scalar =
+            |name: &str, text: &str| scalar_of(text).map_err(|error| refused(name, error.to_string()));
         Ok(Self {
             commitment: point("commitment", &written.commitment)?,
             point: scalar("point", &opening.point)?,
@@ -191,7 +192,10 @@ mod tests {
     fn an_opening_holds_for_its_value_alone() {
         // p = 1 + 2X, at 5: 11, and the quotient is 2.
         let (g, secret) = (G1Affine::generator(), Fr::from(77u64));
-        let pair = [G2Affine::generator(), (G2Affine::generator() * secret).into_affine()];
+        let pair = [
+            G2Affine::generator(),
+            (G2Affine::generator() * secret).into_affine(),
+        ];
         let claim = |value: u64| Claim {
             commitment: (g * (Fr::from(1u64) + Fr::from(2u64) * secret)).into_affine(),
             point: Fr::from(5u64),
@@ -200,7 +204,13 @@ mod tests {
         };
         assert!(claim(11).holds(g, pair));
         assert!(!claim(12).holds(g, pair));
-        assert!(!Claim { point: Fr::from(6u64), ..claim(11) }.holds(g, pair));
+        assert!(
+            !Claim {
+                point: Fr::from(6u64),
+                ..claim(11)
+            }
+            .holds(g, pair)
+        );
     }
 
     #[test]

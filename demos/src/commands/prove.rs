@@ -128,7 +128,10 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             ("rows", format!("2^{}", outcome.k)),
             ("opening", outcome.scheme.to_owned()),
             ("proof", format!("{} bytes", outcome.proof_bytes)),
-            ("digest of the proof", format!("BLAKE3 {}", blake3::hash(&proof).to_hex())),
+            (
+                "digest of the proof",
+                format!("BLAKE3 {}", blake3::hash(&proof).to_hex()),
+            ),
         ]);
         if let Some(session) = &session {
             facts.push(("threads", session.threads().to_string()));
@@ -149,7 +152,11 @@ fn command_line() -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,:=+@%".contains(letter);
     let words = std::env::args_os().enumerate().map(|(index, word)| {
         let word = match index {
-            0 => Path::new(&word).file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            0 => Path::new(&word)
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
             _ => word.to_string_lossy().into_owned(),
         };
         match !word.is_empty() && word.chars().all(is_plain) {

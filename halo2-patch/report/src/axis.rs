@@ -49,7 +49,9 @@ fn decimal_step(most: f64) -> f64 {
     let least = (most / 6.0).max(1e-3);
     let ten = 10f64.powf(least.log10().floor());
     let factors = [1.0, 2.0, 5.0];
-    let step = factors.into_iter().find(|factor| factor * ten >= least * 0.999_999);
+    let step = factors
+        .into_iter()
+        .find(|factor| factor * ten >= least * 0.999_999);
     step.unwrap_or(10.0) * ten
 }
 
@@ -77,10 +79,19 @@ mod tests {
         assert_eq!(labels(&memory, bytes_label), ["0", "16 MiB", "32 MiB", "48 MiB"]);
         assert_eq!(memory.top, 48.0 * 1048576.0);
         assert_eq!(labels(&Ticks::within(13.5), number_label), ["0", "5", "10"]);
-        assert_eq!(labels(&Ticks::within(0.31), number_label), ["0", "0.1", "0.2", "0.3"]);
-        assert_eq!(labels(&Ticks::decimal(2.0), number_label), ["0", "0.5", "1", "1.5", "2"]);
+        assert_eq!(
+            labels(&Ticks::within(0.31), number_label),
+            ["0", "0.1", "0.2", "0.3"]
+        );
+        assert_eq!(
+            labels(&Ticks::decimal(2.0), number_label),
+            ["0", "0.5", "1", "1.5", "2"]
+        );
         assert_eq!(labels(&Ticks::decimal(1.0), number_label)[1], "0.2");
-        assert_eq!(labels(&Ticks::within(5400.0), number_label).last().unwrap(), "5000");
+        assert_eq!(
+            labels(&Ticks::within(5400.0), number_label).last().unwrap(),
+            "5000"
+        );
     }
 
     #[test]

@@ -437,7 +437,11 @@ mod tests {
         let part = curve().between(4.0, 8.05);
         assert!((part.end_seconds() - 4.05).abs() < 1e-9);
         assert!((part.marks[0].seconds - 1.0).abs() < 1e-9);
-        assert!(part.cores(10).iter().all(|cores| *cores < 2.6), "{:?}", part.cores(10));
+        assert!(
+            part.cores(10).iter().all(|cores| *cores < 2.6),
+            "{:?}",
+            part.cores(10)
+        );
         assert_eq!(part.columns(4).iter().max(), Some(&80));
         assert!(Curve::default().between(0.0, 1.0).samples.is_empty());
     }

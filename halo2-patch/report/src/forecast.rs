@@ -115,11 +115,7 @@ mod tests {
     use std::time::Duration;
 
     fn forecast() -> Forecast {
-        let step = |phase, name, seconds| Planned {
-            phase,
-            name,
-            seconds,
-        };
+        let step = |phase, name, seconds| Planned { phase, name, seconds };
         Forecast::of(vec![
             step("keys", "synthesize", 0.0),
             step("keys", "a", 10.0),

@@ -43,7 +43,14 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
         ("read", bytes(total.bytes_read)),
         ("written", bytes(total.bytes_written)),
     ];
-    for (name, value) in facts.iter().cloned().chain(limit).chain(budget).chain(leased).chain(totals) {
+    for (name, value) in facts
+        .iter()
+        .cloned()
+        .chain(limit)
+        .chain(budget)
+        .chain(leased)
+        .chain(totals)
+    {
         put(format_args!(
             "<tr><td>{}</td><td>{}</td></tr>\n",
             escaped(name),

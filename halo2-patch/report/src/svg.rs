@@ -184,7 +184,11 @@ impl Picture {
                 true => picture.height,
                 false => picture.height.max(picture.place_names()),
             };
-            let _ = write!(placed, "<g transform=\"translate(0 {y})\">\n{}</g>\n", picture.text);
+            let _ = write!(
+                placed,
+                "<g transform=\"translate(0 {y})\">\n{}</g>\n",
+                picture.text
+            );
             y += height;
         }
         let all = format!(
@@ -215,7 +219,11 @@ pub fn render(report: &Report, title: &str) -> String {
         ("budget", report.budget_bytes.filter(shown), "#d33"),
         ("limit", report.limit_bytes.filter(shown), "#a4c"),
     ];
-    let most = lines.iter().filter_map(|line| line.1).fold(highest, u64::max).max(1);
+    let most = lines
+        .iter()
+        .filter_map(|line| line.1)
+        .fold(highest, u64::max)
+        .max(1);
     let ticks = Ticks::of_bytes(most as f64 * 1.02);
     let x = |seconds: f64| LEFT + seconds / end * PLOT_WIDTH;
     let y = |value: f64| BOTTOM - value / ticks.top * PLOT_HEIGHT;
@@ -327,7 +335,11 @@ pub fn render_cores(report: &Report, title: &str) -> String {
     picture.cores(&cores, top, curve.end_seconds());
     let of_tips = curve.cores(TIPS);
     picture.tips(curve.end_seconds(), |tip, seconds| {
-        format!("{seconds:.2} s {}\n{:.1} busy cores", report.at(seconds), of_tips[tip])
+        format!(
+            "{seconds:.2} s {}\n{:.1} busy cores",
+            report.at(seconds),
+            of_tips[tip]
+        )
     });
     Picture::stack(vec![picture])
 }
@@ -384,13 +396,23 @@ mod tests {
     #[test]
     fn names_of_bands_do_not_meet() {
         let mut picture = Picture::new("title");
-        let names = ["parameters, no session", "verifying key", "a", "stock: verify", "halo2-axiom: inputs"];
+        let names = [
+            "parameters, no session",
+            "verifying key",
+            "a",
+            "stock: verify",
+            "halo2-axiom: inputs",
+        ];
         for (index, name) in names.iter().enumerate() {
             picture.band(index, [RIGHT - 60.0 + 10.0 * index as f64, RIGHT], name);
         }
         picture.place_names();
         let mut placed: Vec<(String, f64, f64)> = Vec::new();
-        for line in picture.text.lines().filter(|line| line.contains("font-size=\"11\"")) {
+        for line in picture
+            .text
+            .lines()
+            .filter(|line| line.contains("font-size=\"11\""))
+        {
             let value = |name: &str| -> f64 {
                 let rest = line.split_once(&format!(" {name}=\"")).unwrap().1;
                 rest.split_once('"').unwrap().0.parse().unwrap()
