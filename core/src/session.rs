@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
 use crate::budget::{
-    Account, Budget, ByteSize, Entered, IntoByteSize, PAGE_BYTES, ParseSizeError, return_freed_blocks,
+    Account, Budget, ByteSize, Entered, IntoByteSize, Limit, PAGE_BYTES, ParseSizeError, return_freed_blocks,
 };
 use crate::checkpoint::Checkpoints;
 use crate::column::{Scratch, Workspace};
@@ -26,6 +26,8 @@ pub use environment::{dir_of_environment, no_device, variable};
 
 /// The variable that holds the memory budget: `2GiB`, `512M`, `auto`; empty is as if it were not set.
 pub const MEMORY_VARIABLE: &str = "SPILLPROOF_MEMORY";
+/// The variable that holds the limit on the whole process, which leaves a budget: `512MiB`, or `auto`, the limit of the control group.
+pub const LIMIT_VARIABLE: &str = "SPILLPROOF_LIMIT";
 /// The variable that holds the directory for scratch files, which has to exist; the system's temporary directory without it.
 pub const DIR_VARIABLE: &str = "SPILLPROOF_DIR";
 
@@ -51,6 +53,7 @@ pub struct Session {
     workspace: Workspace,
     tier: Option<Arc<Watched>>,
     dir: PathBuf,
+    limit: Option<Limit>,
     quotient_tile_rows: Option<u64>,
     checkpoints: Option<Checkpoints>,
     is_from_environment: bool,
@@ -70,6 +73,7 @@ impl std::fmt::Debug for Session {
 #[derive(Clone, Debug)]
 pub struct SessionBuilder {
     memory: Result<ByteSize, ParseSizeError>,
+    limit: Option<Result<ByteSize, ParseSizeError>>,
     dir: PathBuf,
     backend: Backend,
     direct: bool,
@@ -87,6 +91,7 @@ impl Session {
     pub fn builder() -> SessionBuilder {
         SessionBuilder {
             memory: Ok(ByteSize::Auto),
+            limit: None,
             dir: std::env::temp_dir(),
             backend: Backend::Auto,
             direct: true,
@@ -118,6 +123,11 @@ impl Session {
     /// The second compute tier, if there is one.
     pub fn tier(&self) -> Option<&Arc<Watched>> {
         self.tier.as_ref()
+    }
+
+    /// The limit on the whole process, if one was set.
+    pub fn limit(&self) -> Option<&Limit> {
+        self.limit.as_ref()
     }
 
     /// The scratch directory.
@@ -247,6 +257,14 @@ impl SessionBuilder {
         self
     }
 
+    /// A limit on the resident memory of the whole process, from which the budget follows ([`Limit`]): a [`ByteSize`], or text such as `512M`;
+    /// `auto` is the hard limit of the process's control group. A budget that is set too ([`Self::memory`]) holds if it is the smaller one.
+    /// The memory of a device's driver is not in it.
+    pub fn limit(mut self, limit: impl IntoByteSize) -> Self {
+        self.limit = Some(limit.into_byte_size());
+        self
+    }
+
     /// The directory for scratch files; best on NVMe.
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = dir.into();
@@ -321,10 +339,17 @@ impl SessionBuilder {
     /// [`Error::File`] if the directory cannot be used, [`Error::Threads`] if no threads can be started, [`Error::Unavailable`] for sealed
     /// scratch files, or strict secrets, that were asked for and are not possible here.
     pub fn build(self) -> Result<Session> {
-        let memory = self.memory.map_err(|error| Invalid::Setting {
-            name: "memory budget",
-            reason: error.to_string(),
-        })?;
+        let no_size = |name| {
+            move |error: ParseSizeError| Invalid::Setting {
+                name,
+                reason: error.to_string(),
+            }
+        };
+        let memory = self.memory.map_err(no_size("memory budget"))?;
+        let limit = self.limit.transpose().map_err(no_size("limit on the process"))?;
+        let limit = limit
+            .map(|limit| Limit::new(limit, threads_of(self.threads)))
+            .transpose()?;
         let mut storage = Storage::builder()
             .dir(&self.dir)
             .backend(self.backend)
@@ -334,7 +359,11 @@ impl SessionBuilder {
             storage = storage.faults(faults);
         }
         let storage = storage.build()?;
-        let budget = Budget::new(memory.resolve()?);
+        let budget = Budget::new(match (memory, &limit) {
+            (ByteSize::Auto, Some(limit)) => limit.budget_bytes,
+            (memory, Some(limit)) => memory.resolve()?.min(limit.budget_bytes),
+            (memory, None) => memory.resolve()?,
+        });
         return_freed_blocks();
         raise_open_files();
         // A folder that takes no files is found here, and not by the first column.
@@ -356,10 +385,19 @@ impl SessionBuilder {
             workspace,
             tier,
             dir: self.dir,
+            limit,
             quotient_tile_rows: self.quotient_tile_rows,
             checkpoints: self.checkpoints,
             is_from_environment: false,
         })
+    }
+}
+
+/// Compute threads; 0 is one for each core.
+fn threads_of(threads: usize) -> usize {
+    match threads {
+        0 => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+        threads => threads,
     }
 }
 

@@ -1,25 +1,29 @@
 //! The command line.
 
 mod files;
+mod global;
 mod groth16;
+mod opening;
 mod proof;
 mod ptau;
+mod shell;
 
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use spillproof::budget::{ByteSize, parse_size};
-use spillproof::column::Scratch;
-use spillproof::storage::Backend;
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::Offload;
 
 pub use self::files::Files;
+pub use self::global::{BackendName, Global};
 pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
+pub use self::opening::{Open, OpenVerify};
 use self::proof::refuse;
 pub use self::proof::{Keygen, Parameters, Prove, Shape, Statement, Verify};
 pub use self::ptau::Ptau;
+pub use self::shell::{Completions, completions, man};
 use crate::failure::Failure;
 use crate::peers::Peer;
 use spillproof_circuits::{Kind, System};
@@ -34,58 +38,6 @@ pub struct Arguments {
     /// The command; without one, the demo.
     #[command(subcommand)]
     pub command: Option<Command>,
-}
-
-/// More threads than any machine has cores today; a process may not get more.
-const THREADS_MAX: usize = 1024;
-
-/// Options of every command.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options of every command")]
-pub struct Global {
-    /// The memory budget: 512MiB, 2G, auto (the available memory, less a margin).
-    #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_MEMORY", value_parser = size)]
-    pub memory: Option<ByteSize>,
-    /// The folder of scratch files; best on NVMe, never on a tmpfs.
-    #[arg(long, global = true, value_name = "DIR", env = "SPILLPROOF_DIR")]
-    pub dir: Option<PathBuf>,
-    /// Machine-readable results on standard output.
-    #[arg(long, global = true)]
-    pub json: bool,
-    /// Compute threads, 1024 at most; 0 is one for each core.
-    #[arg(long, global = true, value_name = "N", default_value = "0", value_parser = threads)]
-    pub threads: usize,
-    /// How files are read and written.
-    #[arg(long, global = true, value_enum, default_value_t = BackendName::Auto)]
-    pub backend: BackendName,
-    /// How scratch files are written: `sealed`, encrypted with a key that is in memory only, or `plain`, from which the witness can be
-    /// read. Sealed where the kernel allows it, unless said. Files with a name are never encrypted.
-    #[arg(long, global = true, value_name = "sealed|plain", env = "SPILLPROOF_SCRATCH")]
-    pub scratch: Option<Scratch>,
-    /// Refuse to run where values of a witness may get to a disk in plain: with plain scratch, swap that is on, or core dumps.
-    #[arg(long, global = true, env = "SPILLPROOF_STRICT_SECRETS")]
-    pub strict_secrets: bool,
-}
-
-/// Names of the storage backends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BackendName {
-    /// io_uring where the kernel allows it, else pread.
-    Auto,
-    /// io_uring, or fail.
-    Uring,
-    /// Threads that read and threads that write.
-    Pread,
-}
-
-impl From<BackendName> for Backend {
-    fn from(name: BackendName) -> Self {
-        match name {
-            BackendName::Auto => Self::Auto,
-            BackendName::Uring => Self::Uring,
-            BackendName::Pread => Self::Pread,
-        }
-    }
 }
 
 /// Which jobs a GPU gets.
@@ -137,6 +89,9 @@ pub enum Command {
     Msm(Msm),
     /// Commit to a polynomial over an SRS on disk.
     Commit(Commit),
+    /// Check openings of commitments.
+    #[command(subcommand)]
+    Open(Open),
     /// Make the keys of a built-in circuit, and write them into files.
     Keygen(Keygen),
     /// Prove a built-in circuit.
@@ -153,6 +108,10 @@ pub enum Command {
     Verify(Verify),
     /// Prove and sum from disk and in memory, and compare; about a minute.
     Demo(Demo),
+    /// Print a script that completes command lines in a shell.
+    Completions(Completions),
+    /// Print the manual page, in roff: `spillproof man > spillproof.1`.
+    Man,
 }
 
 /// Make, convert and check structured reference strings on disk.
@@ -346,6 +305,9 @@ pub struct Commit {
     /// Open the commitment at this point: a decimal number, or 0x and hexadecimal digits, below the modulus; 64 digits are hexadecimal.
     #[arg(long, value_name = "POINT")]
     pub open_at: Option<String>,
+    /// Write commitment and opening into this file, as JSON, for `open verify`; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// GPUs that sum: all sums that fit them, however small.
     #[command(flatten)]
     pub gpu: Gpu,
@@ -417,13 +379,13 @@ pub struct Oom {
     /// An MSM of 2^N points; the limit is --memory and 32 MiB for what no budget holds.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..=28))]
     pub log_n: u32,
-    /// Keys and a proof of this circuit; --memory is the limit on the whole process.
+    /// Keys and a proof of this circuit; --limit (or --memory) is the limit on the whole process, 128MiB unless said.
     #[arg(long, value_enum, conflicts_with = "log_n")]
     pub circuit: Option<Kind>,
     /// The proof system of the circuit.
     #[arg(long, value_enum, requires = "circuit", default_value_t = System::Axiom)]
     pub system: System,
-    /// A Groth16 proof over the files of a built-in circuit; --memory is the limit on the whole process.
+    /// A Groth16 proof over the files of a built-in circuit; --limit (or --memory) is the limit on the whole process.
     #[arg(long, conflicts_with_all = ["log_n", "circuit"])]
     pub groth16: bool,
     /// 2^k rows of the circuit.
@@ -437,15 +399,6 @@ pub fn name_of(value: &impl ValueEnum) -> String {
         .to_possible_value()
         .map(|value| value.get_name().to_owned())
         .unwrap_or_default()
-}
-
-/// A number of compute threads.
-fn threads(text: &str) -> Result<usize, String> {
-    let number: usize = text.parse().map_err(|error| format!("{error}"))?;
-    match number {
-        0..=THREADS_MAX => Ok(number),
-        _ => Err(format!("{number} is more than {THREADS_MAX}")),
-    }
 }
 
 /// A size in bytes as people write it.

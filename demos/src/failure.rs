@@ -81,6 +81,9 @@ pub enum Failure {
     Usage(String),
 }
 
+/// Few commands do with a smaller budget.
+const LEAST_BUDGET_MIB: u64 = 8;
+
 impl From<spillproof_circom::Error> for Failure {
     fn from(error: spillproof_circom::Error) -> Self {
         use spillproof_circom::Error;
@@ -133,7 +136,7 @@ impl Failure {
     /// The flag for the remedy that the engine's error names.
     fn flag(&self) -> Option<String> {
         use spillproof::Error::{BudgetTooSmall, DiskTooSmall, File, Invalid, Io, OverBudget};
-        use spillproof::error::Invalid::Setting;
+        use spillproof::error::Invalid::{LittleLimit, Setting};
         let engine = match self {
             Self::Engine(engine) => engine,
             Self::File { source, .. } => source.get_ref()?.downcast_ref()?,
@@ -152,14 +155,22 @@ impl Failure {
             Io { .. } | File { .. } | DiskTooSmall { .. } => {
                 return Some("--dir (SPILLPROOF_DIR) for the folder of scratch files".into());
             }
+            Invalid(LittleLimit { beside_bytes, .. }) => {
+                let least_mib = (beside_bytes >> 20) + LEAST_BUDGET_MIB;
+                return Some(format!("--limit {least_mib}MiB or more"));
+            }
             Invalid(Setting { name, .. }) if name.ends_with("checkpoint key") => {
                 return Some("--checkpoint DIR with --checkpoint-key FILE".into());
             }
             _ => return None,
         };
+        let (option, needed_bytes) = match crate::run::limit() {
+            Some(limit) if limit.budget_bytes < needed_bytes => ("--limit", limit.for_budget(needed_bytes)),
+            _ => ("--memory", needed_bytes),
+        };
         let whole_bytes = needed_bytes.checked_next_multiple_of(1 << 10);
         let size = format_bytes(whole_bytes.unwrap_or(needed_bytes));
-        Some(format!("--memory {size} or more"))
+        Some(format!("{option} {size} or more"))
     }
 
     /// The whole chain of causes, one line each; a cause that is part of its effect's text is left out. Then the flag that helps.

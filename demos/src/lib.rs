@@ -4,7 +4,7 @@
 //! - [`inputs`], [`peers`]: points and scalars from a seed, and the same sum in memory by other libraries.
 //! - [`systems`]: the proof systems, with the phases of keys, proof and verification; [`output`]: files that a command writes.
 //! - [`signals`]: what the program does before a signal ends it.
-//! - [`report`]: phases, memory curve, tables, pictures; [`failure`]: errors as a user sees them, and exit codes.
+//! - [`mod@log`]: the lines of the log; [`report`]: phases, memory curve, tables, pictures; [`failure`]: errors as a user sees them, and exit codes.
 
 #![warn(missing_docs)]
 
@@ -12,6 +12,7 @@ pub mod args;
 pub mod commands;
 pub mod failure;
 pub mod inputs;
+pub mod log;
 pub mod output;
 pub mod peers;
 mod read_once;
@@ -21,20 +22,15 @@ pub mod systems;
 
 pub use spillproof_report as report;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::builder::Resettable;
 use failure::Failure;
-use halo2_axiom::spillproof::PANICS;
 use report::steps;
 use spillproof::budget::CountingAlloc;
-use tracing_subscriber::Layer;
-use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 /// Counts what the heap holds, so that a run can tell what it took outside of leases.
 #[global_allocator]
@@ -83,14 +79,7 @@ pub fn parsed<A: Parser>() -> A {
 }
 
 fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    let in_lines = level().and(filter_fn(|event| event.target() != PANICS));
-    tracing_subscriber::registry()
-        .with(lines.with_filter(in_lines))
-        .with(steps::layer().with_filter(LevelFilter::INFO))
-        .init();
+    log::start();
     if std::env::var_os("SPILLPROOF_CORE_DUMPS").is_none_or(|asked| asked != "1") {
         spillproof::storage::forbid_core_dumps();
     }
@@ -134,12 +123,4 @@ extern "C" fn end_without_memory(bytes: usize) {
     let unused = rest.len();
     let _ = rustix::io::write(rustix::stdio::stderr(), &line[..line.len() - unused]);
     std::process::exit(1);
-}
-
-/// `SPILLPROOF_LOG=debug` shows the engine's plans; warnings are shown in any case.
-fn level() -> LevelFilter {
-    let asked = std::env::var("SPILLPROOF_LOG").ok();
-    asked
-        .and_then(|level| level.parse().ok())
-        .unwrap_or(LevelFilter::WARN)
 }

@@ -22,14 +22,25 @@ enum To {
     File(Publish),
     /// A pipe, a terminal or another device, which is written to as it is.
     Stream,
+    /// Standard output.
+    Standard,
 }
 
+/// The name of standard output.
+pub const STANDARD: &str = "-";
+
 impl Output {
-    /// For the file `path`, or for the one that a symbolic link of this name leads to.
+    /// For the file `path`, or for the one that a symbolic link of this name leads to; [`STANDARD`] is standard output.
     ///
     /// # Errors
     /// [`Failure::File`] where no file can be made, [`Failure::Engine`] for a folder.
     pub fn create(path: &Path) -> Result<Self> {
+        if path == Path::new(STANDARD) {
+            return Ok(Self {
+                path: "standard output".into(),
+                to: To::Standard,
+            });
+        }
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_stream = fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let to = match is_stream {
@@ -69,6 +80,7 @@ impl Output {
                 let stream = fs::OpenOptions::new().append(true).open(&self.path);
                 Target::Stream(stream.map_err(Failure::file(&self.path))?)
             }
+            To::Standard => Target::Standard(io::stdout()),
         };
         Ok(Pieces { path: self.path, to })
     }
@@ -85,6 +97,7 @@ pub struct Pieces {
 enum Target {
     File(Box<Append>),
     Stream(fs::File),
+    Standard(io::Stdout),
 }
 
 impl Pieces {
@@ -96,6 +109,7 @@ impl Pieces {
         match self.to {
             Target::File(file) => file.finish().map_err(of(&self.path)),
             Target::Stream(_) => Ok(()),
+            Target::Standard(mut stream) => stream.flush().map_err(Failure::file(&self.path)),
         }
     }
 }
@@ -105,6 +119,7 @@ impl Write for Pieces {
         match &mut self.to {
             Target::File(file) => file.push(bytes).map(|()| bytes.len()).map_err(of_system),
             Target::Stream(stream) => stream.write(bytes),
+            Target::Standard(stream) => stream.write(bytes),
         }
     }
 

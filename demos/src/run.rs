@@ -1,17 +1,18 @@
 //! One run of the binary: a session where one is needed, a recorder, and the result at the end.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
+use spillproof::budget::{ByteSize, Limit, format_bytes};
 use spillproof::tier::Tier;
 use spillproof::{Session, SessionBuilder};
 pub use spillproof_format::hex;
 
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::report::{Recorder, Report, is_tmpfs, steps, table};
+use crate::report::{Recorder, Report, is_tmpfs, progress, steps, table};
 use crate::signals;
 
 /// `Result` with [`Failure`].
@@ -28,7 +29,9 @@ pub struct Run {
 impl Run {
     /// Starts the recorder.
     pub fn start(global: &Global) -> Self {
-        if global.json {
+        if global.quiet {
+            progress::hide();
+        } else if global.json {
             steps::print_events();
         }
         Self {
@@ -64,10 +67,12 @@ impl Run {
         set: impl FnOnce(SessionBuilder) -> SessionBuilder,
     ) -> Result<Arc<Session>> {
         let dir = self.global.dir.clone().unwrap_or_else(std::env::temp_dir);
-        warn_of_tmpfs(&dir);
+        if !self.global.quiet {
+            warn_of_tmpfs(&dir);
+        }
         signals::expect_folder(&dir);
         let mut builder = Session::builder()
-            .memory(self.global.memory.unwrap_or(memory))
+            .memory(self.budget(memory))
             .dir(dir)
             .backend(self.global.backend.into())
             .threads(self.global.threads)
@@ -75,12 +80,50 @@ impl Run {
         if let Some(scratch) = self.global.scratch {
             builder = builder.scratch(scratch);
         }
+        if let Some(limit) = self.global.limit {
+            if tier.is_some() {
+                return Err(Failure::Usage(
+                    "--limit (SPILLPROOF_LIMIT) with a GPU: the memory of its driver is in no limit; say --memory, or --gpu off".into(),
+                ));
+            }
+            builder = builder.limit(limit);
+        }
         if let Some(tier) = tier {
             builder = builder.tier(tier);
         }
         let session = set(builder).build()?;
+        if let Some(limit) = session.limit() {
+            self.tell(limit, session.budget().limit_bytes());
+        }
         self.recorder.watch(&session);
         Ok(Arc::new(session))
+    }
+
+    /// The budget that was asked for; with a limit alone, it is the limit's, whatever the command's default is.
+    fn budget(&self, default: ByteSize) -> ByteSize {
+        match (self.global.memory, self.global.limit) {
+            (Some(memory), _) => memory,
+            (None, Some(_)) => ByteSize::Auto,
+            (None, None) => default,
+        }
+    }
+
+    /// Says what the limit is made of, and where it holds.
+    fn tell(&self, limit: &Limit, budget_bytes: u64) {
+        let _is_the_first = LIMIT.set(*limit);
+        if self.global.quiet || self.global.json {
+            return;
+        }
+        let size = |bytes: u64| format_bytes(bytes >> 10 << 10);
+        eprintln!(
+            "limit {}: {} for buffers (the budget), {} for the program's pages, threads and heap; a control group or container with a hard limit \
+             of {} or more will do (memory.max, docker run --memory {})",
+            size(limit.limit_bytes),
+            size(budget_bytes),
+            size(limit.beside_bytes),
+            size(limit.limit_bytes),
+            limit.limit_bytes,
+        );
     }
 
     /// Prints a line, unless the output is JSON.
@@ -95,6 +138,19 @@ impl Run {
     /// # Errors
     /// If the result is no JSON.
     pub fn finish(self, command: &str, result: &impl Serialize) -> Result<Report> {
+        let has_table = !self.global.json && !self.global.quiet;
+        let report = self.finish_without_table(command, result)?;
+        if has_table && !report.phases.is_empty() {
+            put(format_args!("\n{}", table::render(&report).trim_end()));
+        }
+        Ok(report)
+    }
+
+    /// The same, for a command whose own lines are its result.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish_without_table(self, command: &str, result: &impl Serialize) -> Result<Report> {
         #[derive(Serialize)]
         struct Output<'a, R> {
             command: &'a str,
@@ -109,8 +165,6 @@ impl Run {
                 report: &report,
             };
             put(serde_json::to_string_pretty(&output)?);
-        } else if !report.phases.is_empty() {
-            put(format_args!("\n{}", table::render(&report).trim_end()));
         }
         Ok(report)
     }
@@ -119,10 +173,42 @@ impl Run {
 /// The first error of standard output.
 static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
 
+/// The limit of this process, once it is known.
+static LIMIT: OnceLock<Limit> = OnceLock::new();
+
+/// The limit on this process, if its command line set one.
+pub fn limit() -> Option<&'static Limit> {
+    LIMIT.get()
+}
+
+/// Whether standard output is a file of the command line.
+static STDOUT_IS_FILE: AtomicBool = AtomicBool::new(false);
+
+/// From now on, standard output takes a result (`--out -`), and lines go to standard error.
+pub fn leave_stdout_to_output() {
+    STDOUT_IS_FILE.store(true, Ordering::Relaxed);
+}
+
 /// A line on standard output. A closed pipe (`| head`) is not an error; others end the run with one ([`written`]), after its work.
 pub fn put(line: impl std::fmt::Display) {
-    if let Err(error) = writeln!(std::io::stdout(), "{line}") {
+    if STDOUT_IS_FILE.load(Ordering::Relaxed) {
+        // As for other lines on standard error, a closed one is no error.
+        let _closed = writeln!(std::io::stderr(), "{line}");
+    } else if let Err(error) = writeln!(std::io::stdout(), "{line}") {
         let _an_earlier_one_is_kept = UNWRITTEN.set(error);
+    }
+}
+
+/// Bytes on standard output, which may close before their end.
+///
+/// # Errors
+/// [`Failure::File`].
+pub fn put_bytes(bytes: &[u8]) -> Result<()> {
+    match std::io::stdout().write_all(bytes) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::file("standard output")(error))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@
 mod checkpoints;
 #[path = "../circom/tests/common/circom_files.rs"]
 mod circom_files;
+mod conventions;
 mod disks;
 mod documents;
 mod failures;

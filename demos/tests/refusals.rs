@@ -413,6 +413,14 @@ ptau verify junk => junk|.ptau
 ptau prepare junk x => junk|.ptau
 ptau import c.zkey --out x => c.zkey|.ptau
 demo oom --circuit chain --k 8 --memory 1GiB => was not killed|it finished
+msm --log-n 4 --limit 1MiB => limit of 1048576 bytes|--limit
+prove --k 6 --limit 1MiB --out x => leaves no budget|--limit
+commit --srs ok.srs --polynomial poly.bin --out nowhere/x => nowhere/x
+open verify --srs ok.srs nowhere => nowhere
+open verify --srs ok.srs text => text|commit --out
+open verify --srs ok.srs proof.json => proof.json|commit --out
+open verify --srs nowhere --commitment infinity --point 1 --value 0 --proof infinity => nowhere
+open verify --srs ok.srs --commitment infinity --point 1 --value 1 --proof infinity => does not hold
 ";
 
 /// Command lines that say something impossible, and the words of their errors, exit code 2.
@@ -501,6 +509,29 @@ groth16 beacon c.zkey x 01 9 => 10..=63
 groth16 setup c.zkey c.wtns c.zkey => same file
 ptau prepare junk junk => same file
 ptau import junk --out junk => same file
+open => usage
+open verify --srs ok.srs => FILE
+open verify --srs ok.srs --commitment infinity => --point
+open verify --srs ok.srs --point 1 --value 0 --proof infinity => --commitment
+open verify --srs ok.srs ok.proof --commitment infinity --point 1 --value 0 --proof infinity => cannot be used
+open verify --srs ok.srs --commitment 12 --point 1 --value 0 --proof infinity => 12|no point
+open verify --srs ok.srs --commitment infinity --point 1f --value 0 --proof infinity => --point|1f
+completions => SHELL
+completions tcsh => tcsh|possible values
+msm --log-n 4 --limit lots => lots|is not a size
+msm --log-n 4 --in-memory --limit 1GiB => --limit
+msm --log-n 4 --check --limit 1GiB => --limit
+prove --k 6 --no-session --limit 1GiB --out x => --limit|--no-session
+verify --k 6 --srs ok.srs --limit 1GiB ok.proof => --limit|--vk
+demo --limit 1GiB => --limit
+msm --log-n 4 -q -v => cannot be used
+prove --k 6 --out - --json => --json|standard output
+prove --k 6 --out - --report - => --out|--report
+keygen --k 6 --out - => --out|no stream
+srs gen --k 6 --out - => --out|no stream
+srs import ok.params --out - => --out|no stream
+groth16 import c.zkey --out - => --out|no stream
+groth16 prove c.zkey c.wtns - - => PROOF|PUBLIC
 demo oom --log-n 9 => 10..=28
 demo oom --circuit chain --log-n 20 => cannot be used
 demo oom --k 18 => required

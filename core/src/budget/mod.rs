@@ -10,7 +10,8 @@
 //! way of [`Account`]s.
 //!
 //! A lease counts what the kernel would charge: whole pages, and page cache where a map is planned. The few bytes that the
-//! program holds besides (queues, names, threads) are watched by [`CountingAlloc`], not leased.
+//! program holds besides (queues, names, threads) are watched by [`CountingAlloc`], not leased. [`Limit`] is the budget that a limit on the whole
+//! process leaves.
 //!
 //! Architecture invariant: this room knows no files and no fields.
 
@@ -20,6 +21,7 @@ mod buffer;
 mod heap;
 mod idle;
 mod leased_vec;
+mod limit;
 mod pages;
 pub mod process;
 mod secret;
@@ -38,6 +40,7 @@ pub use alloc::CountingAlloc;
 pub use buffer::Buffer;
 pub use heap::return_freed_blocks;
 pub use leased_vec::LeasedVec;
+pub use limit::Limit;
 pub use pages::PAGE_BYTES;
 pub(crate) use secret::{KEY_BYTES, SecretKey, aes, wipe};
 pub use size::{ByteSize, IntoByteSize, ParseSizeError, format_bytes, parse_size};

@@ -14,6 +14,26 @@ pub fn anonymous_bytes() -> Option<u64> {
     status_bytes("RssAnon:")
 }
 
+/// Bytes of the program's file and its libraries that are mapped and not written to: as much of them as was used is resident.
+pub fn program_bytes() -> Option<u64> {
+    program_bytes_of(&fs::read_to_string("/proc/self/maps").ok()?)
+}
+
+/// From the text of `/proc/self/maps`, whose lines are `from-to rights offset device inode path`.
+fn program_bytes_of(maps: &str) -> Option<u64> {
+    let bytes = maps.lines().filter_map(|line| {
+        let mut fields = line.split_whitespace();
+        let (range, rights) = (fields.next()?, fields.next()?);
+        let inode = fields.nth(2)?;
+        // Shared maps are columns.
+        let is_program = rights.starts_with("r-") && rights.ends_with('p') && inode != "0";
+        let (from, to) = range.split_once('-').filter(|_| is_program)?;
+        let address = |digits| u64::from_str_radix(digits, 16).ok();
+        address(to)?.checked_sub(address(from)?)
+    });
+    Some(bytes.sum()).filter(|bytes| *bytes > 0)
+}
+
 /// Memory that the machine could give without swapping (`MemAvailable`).
 pub fn available_bytes() -> Option<u64> {
     kib_line(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
@@ -154,6 +174,19 @@ mod tests {
         let anonymous = anonymous_bytes().unwrap();
         assert!(anonymous <= peak && anonymous > 4096, "{anonymous} {peak}");
         assert!(available_bytes().unwrap() > 1 << 20);
+    }
+
+    #[test]
+    fn pages_of_programs_are_told_from_others() {
+        let maps = "\
+            00400000-00500000 r--p 00000000 08:01 12 /bin/program\n\
+            00500000-00900000 r-xp 00100000 08:01 12 /bin/program\n\
+            00900000-00910000 rw-p 00500000 08:01 12 /bin/program\n\
+            01000000-09000000 rw-p 00000000 00:00 0 [heap]\n\
+            0a000000-0b000000 r--s 00000000 08:01 13 /scratch/column\n\
+            7ff00000-7ff20000 r-xp 00000000 00:00 0 [vdso]\n";
+        assert_eq!(program_bytes_of(maps), Some(5 << 20));
+        assert_eq!(program_bytes_of("no maps"), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Sizes as people write them: `512MiB`, `2G`, `64k`, `1.5GiB`, `4096`, `auto`.
 //!
-//! All suffixes are binary: `k`, `K`, `KiB`, `KB` are 1024 bytes, and so on up to `T`; case does not matter.
+//! All suffixes are binary: `k`, `Ki`, `KiB`, `KB` are 1024 bytes, and so on up to `T`; case does not matter.
 
 use std::fmt;
 use std::str::FromStr;
@@ -95,10 +95,10 @@ pub fn parse_size(text: &str) -> Result<ByteSize, ParseSizeError> {
     let (number, suffix) = trimmed.split_at(digits_end);
     let shift = match suffix.trim_start().to_ascii_lowercase().as_str() {
         "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
+        "k" | "ki" | "kb" | "kib" => 10,
+        "m" | "mi" | "mb" | "mib" => 20,
+        "g" | "gi" | "gb" | "gib" => 30,
+        "t" | "ti" | "tb" | "tib" => 40,
         _ => return Err(error("unknown suffix")),
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -197,6 +197,8 @@ mod tests {
             ("512MiB", 512 << 20),
             (" 512mb ", 512 << 20),
             ("2G", 2 << 30),
+            ("2Gi", 2 << 30),
+            ("2GB", 2 << 30),
             ("1.5GiB", 3 << 29),
             ("0.5k", 512),
             ("1T", 1 << 40),

@@ -321,6 +321,22 @@ pub enum Invalid {
         /// The bytes that `auto` leaves to other uses.
         margin_bytes: u64,
     },
+    /// A limit on the process that leaves no budget.
+    #[error(
+        "the limit of {limit_bytes} bytes on the process leaves no budget: {beside_bytes} bytes are for the program's pages, threads and heap; \
+         raise the limit"
+    )]
+    LittleLimit {
+        /// The limit.
+        limit_bytes: u64,
+        /// What is not for leases.
+        beside_bytes: u64,
+    },
+    /// A limit that is to be the control group's, where there is none.
+    #[error(
+        "the limit `auto`: no control group limits the memory of this process; set the limit to a number of bytes"
+    )]
+    NoHardLimit,
     /// No memory budget of possible size is enough.
     #[error("a memory budget of {limit_bytes} bytes, the largest possible one, is not enough for the plan")]
     NoBudget {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    DIR_VARIABLE, GPU_VARIABLE, MEMORY_VARIABLE, OpenTier, SCRATCH_VARIABLE, STRICT_SECRETS_VARIABLE, Session,
+    DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, OpenTier, SCRATCH_VARIABLE,
+    STRICT_SECRETS_VARIABLE, Session,
 };
 use crate::budget::{ByteSize, ParseSizeError};
 use crate::checkpoint::{CHECKPOINT_KEY_FILE_VARIABLE, Checkpoints};
@@ -42,13 +43,21 @@ fn existing(dir: PathBuf) -> Result<PathBuf> {
     Err(setting(DIR_VARIABLE, format!("`{}` {reason}", dir.display())))
 }
 
+/// The size that a variable holds, if it is set.
+fn size_of(name: &'static str) -> Result<Option<ByteSize>> {
+    let size = variable(name).map(|size| size.to_string_lossy().parse());
+    size.transpose()
+        .map_err(|error: ParseSizeError| setting(name, error.to_string()))
+}
+
 fn setting(name: &'static str, reason: String) -> Error {
     Invalid::Setting { name, reason }.into()
 }
 
 impl Session {
     pub(super) fn from_environment(open: OpenTier) -> Result<Option<Arc<Self>>> {
-        let Some(memory) = variable(MEMORY_VARIABLE) else {
+        let (memory, limit) = (size_of(MEMORY_VARIABLE)?, size_of(LIMIT_VARIABLE)?);
+        if memory.is_none() && limit.is_none() {
             return match device_asked_for() {
                 None => Ok(None),
                 Some(asked) => Err(setting(
@@ -58,15 +67,17 @@ impl Session {
                     ),
                 )),
             };
-        };
-        let of_memory = |error: &dyn std::fmt::Display| setting(MEMORY_VARIABLE, error.to_string());
-        let memory: ByteSize = memory
-            .to_string_lossy()
-            .parse()
-            .map_err(|error: ParseSizeError| of_memory(&error))?;
-        let memory_bytes = memory.resolve().map_err(|error| of_memory(&error))?;
+        }
         let dir = dir_of_environment()?;
-        let mut builder = Self::builder().memory(ByteSize::Bytes(memory_bytes)).dir(&dir);
+        let mut builder = Self::builder().dir(&dir);
+        if let Some(memory) = memory {
+            let memory_bytes = memory.resolve();
+            let memory_bytes = memory_bytes.map_err(|error| setting(MEMORY_VARIABLE, error.to_string()))?;
+            builder = builder.memory(ByteSize::Bytes(memory_bytes));
+        }
+        if let Some(limit) = limit {
+            builder = builder.limit(limit);
+        }
         if let Some(scratch) = variable(SCRATCH_VARIABLE) {
             let scratch = scratch.to_string_lossy().parse();
             builder = builder.scratch(scratch.map_err(|reason| setting(SCRATCH_VARIABLE, reason))?);
@@ -90,17 +101,32 @@ impl Session {
             builder = builder.checkpoints(checkpoints);
         }
         if let Some(tier) = open()? {
+            if limit.is_some() {
+                let reason = "the memory of a device's driver is in no limit: set SPILLPROOF_MEMORY instead, or SPILLPROOF_GPU to `off`";
+                return Err(setting(LIMIT_VARIABLE, reason.to_owned()));
+            }
             builder = builder.tier(tier);
         }
         let mut session = builder.build().map_err(|error| match error {
             Error::File { .. } => setting(DIR_VARIABLE, format!("`{}`: {error}", dir.display())),
             Error::Unavailable { .. } if strict => setting(STRICT_SECRETS_VARIABLE, format!("`1`: {error}")),
             Error::Unavailable { .. } => setting(SCRATCH_VARIABLE, error.to_string()),
+            Error::Invalid(Invalid::LittleLimit { .. } | Invalid::NoHardLimit) => {
+                setting(LIMIT_VARIABLE, error.to_string())
+            }
             other => other,
         })?;
         session.is_from_environment = true;
+        let memory_bytes = session.budget().limit_bytes();
+        let is_of_limit = session
+            .limit()
+            .is_some_and(|limit| limit.budget_bytes == memory_bytes);
         error::of_environment(error::OfEnvironment {
-            memory_variable: MEMORY_VARIABLE,
+            memory_variable: if is_of_limit {
+                LIMIT_VARIABLE
+            } else {
+                MEMORY_VARIABLE
+            },
             memory_bytes,
             dir_variable: DIR_VARIABLE,
             dir,

@@ -148,17 +148,17 @@ mod tests {
             points: vec![(1024.0, 3.0, "here".into()), (4096.0, 1.0, "there".into())],
         }];
         for vertical in [Vertical::Linear, Vertical::Logarithmic] {
-            let svg = Picture::stack(&[lines("title", |x| format!("{x}"), vertical, &series)]);
+            let svg = Picture::stack(vec![lines("title", |x| format!("{x}"), vertical, &series)]);
             assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
             assert!(svg.contains("a &amp; b") && svg.contains(">here<") && !svg.contains("NaN"));
         }
-        let nothing = Picture::stack(&[lines("title", |x| format!("{x}"), Vertical::Linear, &[])]);
+        let nothing = Picture::stack(vec![lines("title", |x| format!("{x}"), Vertical::Linear, &[])]);
         assert!(!nothing.contains("NaN") && !nothing.contains("inf"));
     }
 
     #[test]
     fn bars_beyond_one_look_different() {
-        let svg = Picture::stack(&[ratios("title", &[("a".into(), 0.5), ("b".into(), 2.0)])]);
+        let svg = Picture::stack(vec![ratios("title", &[("a".into(), 0.5), ("b".into(), 2.0)])]);
         assert!(svg.contains(COLOURS[0]) && svg.contains(COLOURS[1]) && svg.contains("2.00"));
     }
 }

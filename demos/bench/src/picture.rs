@@ -50,7 +50,7 @@ pub fn render(kernels: &[Line], provers: &[Compared]) -> String {
             &series(provers, x),
         ));
     }
-    Picture::stack(&pictures)
+    Picture::stack(pictures)
 }
 
 /// Time against the resident memory, measured from outside.

@@ -144,7 +144,7 @@ pub fn run(global: &Global, args: &Scaling) -> Result<()> {
     }
     run.say(render(&outcome).trim_end());
     if let Some(path) = &args.svg {
-        fs::write(path, Picture::stack(&pictures)).map_err(Failure::file(path))?;
+        fs::write(path, Picture::stack(pictures)).map_err(Failure::file(path))?;
     }
     run.finish("scaling", &outcome)?;
     Ok(())

@@ -87,7 +87,7 @@ impl Timeline {
         let x = |seconds: f64| LEFT + (seconds - from) / span * PLOT_WIDTH;
         for (index, (name, start)) in steps.iter().enumerate() {
             let end = steps.get(index + 1).map_or(to, |next| next.1);
-            picture.band(index, [x(*start), x(end)], name, 3);
+            picture.band(index, [x(*start), x(end)], name);
         }
         let width = span / COLUMNS as f64;
         let busy = (0..COLUMNS).map(|column| {
@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn a_picture_has_its_steps() {
         let steps = [("first & only".to_owned(), 0.0)];
-        let svg = Picture::stack(&[timeline(1.0).picture("title", [0.0, 3.0], 2.0, &steps)]);
+        let svg = Picture::stack(vec![timeline(1.0).picture("title", [0.0, 3.0], 2.0, &steps)]);
         assert!(svg.contains("first &amp; only") && svg.contains("<polygon") && !svg.contains("NaN"));
         let nothing = Timeline { samples: vec![] };
-        assert!(!Picture::stack(&[nothing.picture("title", [0.0, 0.0], 1.0, &[])]).contains("NaN"));
+        assert!(!Picture::stack(vec![nothing.picture("title", [0.0, 0.0], 1.0, &[])]).contains("NaN"));
     }
 
     #[test]

@@ -5,14 +5,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Command, Groth16, Ptau, Srs};
+use super::{Command, Groth16, Open, Ptau, Srs};
 use crate::failure::Failure;
+use crate::output::STANDARD;
 
 /// The files of a command, each with the argument that names it.
 #[derive(Debug, Default)]
 pub struct Files<'a> {
     reads: Vec<(&'static str, &'a Path)>,
     writes: Vec<(&'static str, &'a Path)>,
+    /// Written too, from the first byte to the last, so that standard output takes them.
+    streams: Vec<(&'static str, &'a Path)>,
 }
 
 /// What a path leads to: a file that is there, or the name of one that is not.
@@ -30,7 +33,16 @@ impl<'a> Files<'a> {
         Self {
             reads: reads.into(),
             writes: writes.into(),
+            streams: Vec::new(),
         }
+    }
+
+    /// Reads files, and writes one that may be a stream.
+    fn to_stream<const R: usize>(
+        reads: [(&'static str, &'a Path); R],
+        (name, stream): (&'static str, &'a PathBuf),
+    ) -> Self {
+        Self::new(reads, []).and_streams(name, Some(stream))
     }
 
     fn and_reads(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
@@ -38,9 +50,29 @@ impl<'a> Files<'a> {
         self
     }
 
-    fn and_writes(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
-        self.writes.extend(path.map(|path| (name, path.as_path())));
+    fn and_streams(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
+        self.streams.extend(path.map(|path| (name, path.as_path())));
         self
+    }
+
+    /// Whether a result goes to standard output.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for two of them, and for a file that is written out of order.
+    pub fn take_stdout(&self) -> Result<bool, Failure> {
+        let is_standard = |(_, path): &&(&str, &Path)| *path == Path::new(STANDARD);
+        if let Some((name, _)) = self.writes.iter().find(is_standard) {
+            return Err(Failure::Usage(format!(
+                "{name} is -, standard output: a container or a key is a file and no stream; name one (./- has that name)"
+            )));
+        }
+        let mut standard = self.streams.iter().filter(is_standard);
+        match (standard.next(), standard.next()) {
+            (Some((first, _)), Some((second, _))) => Err(Failure::Usage(format!(
+                "{first} and {second} are both standard output: name a file for one of them"
+            ))),
+            (first, _) => Ok(first.is_some()),
+        }
     }
 
     /// Looks at the files that are written.
@@ -55,7 +87,11 @@ impl<'a> Files<'a> {
             .map(|&(name, path)| (name, place(path)))
             .collect();
         let mut written: Vec<(&str, Place)> = Vec::new();
-        for &(name, path) in &self.writes {
+        let streams = self
+            .streams
+            .iter()
+            .filter(|(_, path)| *path != Path::new(STANDARD));
+        for &(name, path) in self.writes.iter().chain(streams) {
             let Some(place) = place(path) else { continue };
             let shown = path.display();
             if let Some((other, _)) = read.iter().find(|(_, read)| read.as_ref() == Some(&place)) {
@@ -123,22 +159,26 @@ impl Command {
             Self::Msm(msm) => Files::default().and_reads("--srs", msm.srs.as_ref()),
             Self::Commit(commit) => {
                 Files::new([("--srs", &commit.srs), ("--polynomial", &commit.polynomial)], [])
+                    .and_streams("--out", commit.out.as_ref())
+            }
+            Self::Open(Open::Verify(open)) => {
+                Files::new([("--srs", &open.srs)], []).and_reads("FILE", open.file.as_ref())
             }
             Self::Keygen(keygen) => Files::new([], [("--out", &keygen.out)])
                 .and_reads("--srs", keygen.parameters.file.as_ref())
-                .and_writes("--vk", keygen.vk.as_ref()),
-            Self::Prove(prove) => Files::new([], [("--out", &prove.out)])
+                .and_streams("--vk", keygen.vk.as_ref()),
+            Self::Prove(prove) => Files::to_stream([], ("--out", &prove.out))
                 .and_reads("--srs", prove.statement.parameters.file.as_ref())
                 .and_reads("--key", prove.key.as_ref())
                 .and_reads("--checkpoint-key", prove.checkpoint_key.as_ref())
-                .and_writes("--report", prove.report.as_ref())
-                .and_writes("--samples", prove.samples.as_ref())
-                .and_writes("--svg", prove.svg.as_ref()),
+                .and_streams("--report", prove.report.as_ref())
+                .and_streams("--samples", prove.samples.as_ref())
+                .and_streams("--svg", prove.svg.as_ref()),
             Self::Verify(verify) => Files::new([("PROOF", &verify.proof)], [])
                 .and_reads("--srs", verify.statement.parameters.file.as_ref())
                 .and_reads("--vk", verify.vk.as_ref()),
             Self::Demo(demo) => Files::new([], [("--svg", &demo.svg)]),
-            Self::Plan(_) => Files::default(),
+            Self::Plan(_) | Self::Completions(_) | Self::Man => Files::default(),
         }
     }
 }
@@ -147,9 +187,10 @@ impl Srs {
     fn files(&self) -> Files<'_> {
         match self {
             Self::Gen { out, .. } => Files::new([], [("--out", out)]),
-            Self::Import { file, out, .. }
-            | Self::Export { file, out, .. }
-            | Self::Lagrange { file, out, .. } => Files::new([("FILE", file)], [("--out", out)]),
+            Self::Export { file, out, .. } => Files::to_stream([("FILE", file)], ("--out", out)),
+            Self::Import { file, out, .. } | Self::Lagrange { file, out, .. } => {
+                Files::new([("FILE", file)], [("--out", out)])
+            }
             Self::Verify { file } | Self::Inspect { file } => Files::new([("FILE", file)], []),
         }
     }
@@ -173,16 +214,15 @@ impl Groth16 {
                 witness,
                 proof,
                 public,
-            } => Files::new(
-                [("KEY", key), ("WITNESS", witness)],
-                [("PROOF", proof), ("PUBLIC", public)],
-            ),
+            } => Files::to_stream([("KEY", key), ("WITNESS", witness)], ("PROOF", proof))
+                .and_streams("PUBLIC", Some(public)),
             Self::Setup { circuit, powers, key } => {
                 Files::new([("CIRCUIT", circuit), ("POWERS", powers)], [("KEY", key)])
             }
-            Self::Contribute { key, out, .. } | Self::Beacon { key, out, .. } | Self::Vkey { key, out } => {
+            Self::Contribute { key, out, .. } | Self::Beacon { key, out, .. } => {
                 Files::new([("KEY", key)], [("OUT", out)])
             }
+            Self::Vkey { key, out } => Files::to_stream([("KEY", key)], ("OUT", out)),
             Self::Import { key, out } => Files::new([("KEY", key)], [("--out", out)]),
             Self::Example(example) => Files::new([], [("KEY", &example.key), ("WITNESS", &example.witness)]),
             Self::Verify { .. } | Self::VerifyKey { .. } | Self::Inspect { .. } | Self::Plan { .. } => {
@@ -198,6 +238,31 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
+    fn one_stream_may_be_standard_output() {
+        let standard = PathBuf::from("-");
+        let stream = || Files::to_stream([], ("--out", &standard));
+        assert!(stream().take_stdout().unwrap());
+        assert!(stream().check().is_ok());
+        assert!(
+            !Files::to_stream([], ("--out", &PathBuf::from("./-")))
+                .take_stdout()
+                .unwrap()
+        );
+        assert!(
+            stream()
+                .and_streams("--svg", Some(&standard))
+                .take_stdout()
+                .is_err()
+        );
+        let container = Files::new([], [("--out", &*standard)]).take_stdout();
+        let refused = container.unwrap_err().to_string();
+        assert!(
+            refused.contains("--out is -") && refused.contains("no stream"),
+            "{refused}"
+        );
+    }
+
+    #[test]
     fn what_is_read_is_not_written_and_nothing_is_written_twice() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
@@ -209,6 +274,7 @@ mod tests {
             let files = Files {
                 reads: reads.iter().map(|path| ("IN", path.as_path())).collect(),
                 writes: writes.iter().map(|path| ("OUT", path.as_path())).collect(),
+                streams: Vec::new(),
             };
             files.check().is_err()
         };

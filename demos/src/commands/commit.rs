@@ -19,6 +19,7 @@ use super::msm::describe;
 use super::on_gpu::{OnGpu, Used};
 use crate::args::{Commit, Global};
 use crate::failure::Failure;
+use crate::output::Output;
 use crate::run::{Result, Run, hex};
 
 #[derive(Serialize)]
@@ -42,6 +43,7 @@ struct Opening {
 /// The engine's; [`Failure::Content`] for a file that holds no scalars, [`Failure::Usage`] for a point that is not a scalar.
 pub fn run(global: &Global, args: &Commit) -> Result<()> {
     let point = args.open_at.as_deref().map(scalar_of).transpose()?;
+    let out = args.out.as_deref().map(Output::create).transpose()?;
     args.gpu.check()?;
     let mut run = Run::start(global);
     // As in `msm`: a GPU that was asked for computes the sums, however small.
@@ -69,7 +71,6 @@ pub fn run(global: &Global, args: &Commit) -> Result<()> {
             let opening = run
                 .recorder
                 .phase("open", |_| session.run(|| kzg::open(&srs, &polynomial, point)))?;
-            let digits = |value: Fr| hex(&value.into_bigint().to_bytes_be());
             let opening = Opening {
                 point: digits(point),
                 value: digits(opening.value),
@@ -89,8 +90,16 @@ pub fn run(global: &Global, args: &Commit) -> Result<()> {
         opening,
         gpu,
     };
+    if let Some(out) = out {
+        out.write(serde_json::to_string_pretty(&outcome)? + "\n")?;
+    }
     run.finish("commit", &outcome)?;
     Ok(())
+}
+
+/// A scalar in 64 hexadecimal digits.
+pub(super) fn digits(value: Fr) -> String {
+    hex(&value.into_bigint().to_bytes_be())
 }
 
 fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
@@ -135,7 +144,7 @@ fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
 }
 
 /// A decimal number; a hexadecimal one behind `0x`, or of 64 digits.
-fn scalar_of(text: &str) -> Result<Fr> {
+pub(super) fn scalar_of(text: &str) -> Result<Fr> {
     const DIGITS: usize = 64;
     let usage = || {
         Failure::Usage(format!(

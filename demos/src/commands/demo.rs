@@ -46,6 +46,7 @@ pub fn usual() -> Demo {
 /// # Errors
 /// The engine's and halo2's; [`Failure::Different`] if two ways give two results.
 pub fn run(global: &Global, demo: &Demo) -> Result<()> {
+    global.no_limit("the demo proves in memory too")?;
     let mut run = Run::start(global);
     halo2_axiom::spillproof::set_reproducible(true);
     let session = run.session(MEMORY)?;

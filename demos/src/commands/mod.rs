@@ -9,14 +9,16 @@ mod on_gpu;
 pub mod oom;
 mod oom_groth16;
 mod oom_proof;
+mod open_verify;
 pub mod plan;
 mod plan_on_gpu;
 pub mod prove;
 mod ptau;
 mod srs;
 
-use crate::args::{Arguments, Command, Shape, Which};
-use crate::run::Result;
+use crate::args::{self, Arguments, Command, Open, Shape, Which};
+use crate::failure::Failure;
+use crate::run::{self, Result};
 
 /// Runs a command.
 ///
@@ -24,8 +26,21 @@ use crate::run::Result;
 /// Those of the command.
 pub fn dispatch(arguments: Arguments) -> Result<()> {
     let global = &arguments.global;
+    if let Some(level) = global.level() {
+        crate::log::at(level);
+    }
     if let Some(command) = &arguments.command {
-        command.files().check()?;
+        let files = command.files();
+        if files.take_stdout()? {
+            if global.json {
+                return Err(Failure::Usage(
+                    "--json and a result in - are both for standard output: name a file for the result"
+                        .into(),
+                ));
+            }
+            run::leave_stdout_to_output();
+        }
+        files.check()?;
     }
     match arguments.command {
         None => demo::run(global, &demo::usual()),
@@ -40,6 +55,9 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
         Some(Command::Srs(command)) => srs::run(global, &command),
         Some(Command::Msm(msm)) => msm::run(global, &msm),
         Some(Command::Commit(commit)) => commit::run(global, &commit),
+        Some(Command::Open(Open::Verify(open))) => open_verify::run(global, &open),
+        Some(Command::Completions(of)) => run::put_bytes(&args::completions(of.shell)),
+        Some(Command::Man) => run::put_bytes(&args::man().map_err(Failure::file("the manual page"))?),
         Some(Command::Keygen(keygen)) => keygen::run(global, &keygen),
         Some(Command::Prove(prove)) => prove::prove(global, &prove),
         Some(Command::Groth16(command)) => groth16::run(global, &command),

@@ -46,6 +46,9 @@ struct Outcome {
 /// The engine's, and [`Failure::Different`] from `--check`.
 pub fn run(global: &Global, args: &Msm) -> Result<()> {
     args.gpu.check()?;
+    if args.in_memory || args.check {
+        global.no_limit("--in-memory and --check hold everything in memory")?;
+    }
     let mut run = Run::start(global);
     let (point, done_by) = if args.in_memory {
         (in_memory(&mut run, args)?, None)

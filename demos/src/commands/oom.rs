@@ -108,7 +108,7 @@ pub fn run(global: &Global, log_n: u32) -> Result<()> {
         unlimited_peak_bytes: Some(unlimited.figures.peak_bytes),
         point,
     };
-    run.finish("demo oom", &outcome)?;
+    run.finish_without_table("demo oom", &outcome)?;
     Ok(())
 }
 

@@ -9,6 +9,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use spillproof::budget::Limit;
 use spillproof_cgroup_tests::Group;
 use spillproof_circom::example::{Circuit, Values};
 use spillproof_format::Curve;
@@ -38,13 +39,17 @@ struct Outcome {
     unlimited_seconds: f64,
 }
 
-/// Runs the demo; `--memory` is the limit on the whole process.
+/// Runs the demo under `--limit` (or `--memory`, if that alone is given).
 ///
 /// # Errors
 /// [`Failure::Group`] without the right to set a limit, [`Failure::Demonstration`] for another outcome.
 pub fn run(global: &Global, k: u32) -> Result<()> {
     let mut run = Run::start(global);
-    let (limit_bytes, budget_bytes) = limit_and_budget(global)?;
+    let Limit {
+        limit_bytes,
+        budget_bytes,
+        ..
+    } = limit_and_budget(global)?;
     let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
     let bench = program.with_file_name("spillproof-bench");
     if !bench.is_file() {
@@ -65,15 +70,15 @@ pub fn run(global: &Global, k: u32) -> Result<()> {
         .phase("circuit to files", |_| write_circuit(k, key, witness))?;
     let texts = files.each_ref().map(|file| file.display().to_string());
     let [key, witness, vkey, proof, public] = texts.each_ref().map(String::as_str);
-    let budget = budget_bytes.to_string();
+    let limit = limit_bytes.to_string();
     let dir = global.dir.as_ref().map(|dir| dir.display().to_string());
-    let in_budget = |arguments: &[&'static str], files: &[&str]| -> Vec<String> {
+    let in_limit = |arguments: &[&'static str], files: &[&str]| -> Vec<String> {
         let mut all: Vec<String> = [arguments, files]
             .concat()
             .iter()
             .map(ToString::to_string)
             .collect();
-        all.extend(["--memory".into(), budget.clone()]);
+        all.extend(["--limit".into(), limit.clone()]);
         if let Some(dir) = &dir {
             all.extend(["--dir".into(), dir.clone()]);
         }
@@ -88,7 +93,7 @@ pub fn run(global: &Global, k: u32) -> Result<()> {
         killed.seconds
     ));
 
-    let arguments = in_budget(&["groth16", "prove"], &[key, witness, proof, public]);
+    let arguments = in_limit(&["groth16", "prove"], &[key, witness, proof, public]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let proved = child(&Group::create(limit_bytes)?, &program, &arguments)?;
     succeeded(&proved, "the proof within the budget")?;
@@ -106,8 +111,8 @@ pub fn run(global: &Global, k: u32) -> Result<()> {
     ));
 
     for arguments in [
-        in_budget(&["groth16", "vkey"], &[key, vkey]),
-        in_budget(&["groth16", "verify"], &[vkey, public, proof]),
+        in_limit(&["groth16", "vkey"], &[key, vkey]),
+        in_limit(&["groth16", "verify"], &[vkey, public, proof]),
     ] {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         succeeded(
@@ -133,7 +138,7 @@ pub fn run(global: &Global, k: u32) -> Result<()> {
         unlimited_peak_bytes: unlimited.figures.peak_bytes,
         unlimited_seconds: unlimited.seconds,
     };
-    run.finish("demo oom", &outcome)?;
+    run.finish_without_table("demo oom", &outcome)?;
     Ok(())
 }
 

@@ -11,10 +11,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
+use spillproof::budget::{ByteSize, Limit};
 use spillproof_cgroup_tests::Group;
 
-use super::oom::{BESIDE_BUDGET_BYTES, child, row, succeeded, was_killed};
+use super::oom::{child, row, succeeded, was_killed};
 use super::srs;
 use crate::args::{Global, Shape, Statement, name_of};
 use crate::failure::Failure;
@@ -40,7 +40,7 @@ struct Outcome {
     proof_bytes: usize,
 }
 
-/// Runs the demo; `--memory` is the limit on the whole process.
+/// Runs the demo under `--limit` (or `--memory`, if that alone is given).
 ///
 /// # Errors
 /// [`Failure::Group`] without the right to set a limit, [`Failure::Demonstration`] for another outcome.
@@ -49,7 +49,11 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
         k, circuit, system, ..
     } = *shape;
     let mut run = Run::start(global);
-    let (limit_bytes, budget_bytes) = limit_and_budget(global)?;
+    let Limit {
+        limit_bytes,
+        budget_bytes,
+        ..
+    } = limit_and_budget(global)?;
     let program = std::env::current_exe().map_err(Failure::file("/proc/self/exe"))?;
     run.say(format_args!(
         "keys and a proof of {circuit:?}, 2^{k} rows, under a hard limit of {}\n(page cache counts, no swap); budget {}\n",
@@ -59,7 +63,7 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
     let proof_file = scratch_file(global, "proof");
     let proof_text = proof_file.display().to_string();
     let removed = Removed(&proof_file);
-    let (k_text, budget) = (k.to_string(), budget_bytes.to_string());
+    let (k_text, limit) = (k.to_string(), limit_bytes.to_string());
     let (circuit_name, system_name) = (name_of(&circuit), name_of(&system));
     let mut statement = Statement::of(*shape);
     let params_file = scratch_file(global, "params");
@@ -101,23 +105,16 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
     let group = Group::create(limit_bytes)?;
     let dir = global.dir.as_ref().map(|dir| dir.display().to_string());
     let mut arguments = [&["prove"], &common[..]].concat();
-    arguments.extend(["--memory", &budget]);
+    arguments.extend(["--limit", &limit]);
     if let Some(dir) = &dir {
         arguments.extend(["--dir", dir]);
     }
     let proved = child(&group, &program, &arguments)?;
     succeeded(&proved, "the proof in a session")?;
     drop(group);
-    // Of the child's output, the table of phases: not the line with the file, which is removed, and not the steps.
-    let table = proved
-        .stdout
-        .lines()
-        .skip(1)
-        .filter(|line| !line.starts_with("  "));
     run.say(format_args!(
-        "2. the drop-in in a session: finished after {:.1} s\n{}\n",
-        proved.seconds,
-        table.collect::<Vec<_>>().join("\n")
+        "2. the drop-in in a session: finished after {:.1} s",
+        proved.seconds
     ));
 
     let proof = std::fs::read(&proof_file).map_err(Failure::file(&proof_file))?;
@@ -142,21 +139,15 @@ pub fn run(global: &Global, shape: &Shape) -> Result<()> {
         seconds: proved.seconds,
         proof_bytes: proof.len(),
     };
-    run.finish("demo oom", &outcome)?;
+    run.finish_without_table("demo oom", &outcome)?;
     Ok(())
 }
 
 /// The limit on the whole process, and the budget that it leaves.
-pub(super) fn limit_and_budget(global: &Global) -> Result<(u64, u64)> {
-    let limit_bytes = global.memory.unwrap_or(LIMIT).resolve()?;
-    match limit_bytes.checked_sub(BESIDE_BUDGET_BYTES) {
-        Some(budget_bytes) if budget_bytes > 0 => Ok((limit_bytes, budget_bytes)),
-        _ => Err(Failure::Usage(format!(
-            "--memory {} leaves no budget beside the {} for code, stacks and heap: take more",
-            bytes(limit_bytes),
-            bytes(BESIDE_BUDGET_BYTES)
-        ))),
-    }
+pub(super) fn limit_and_budget(global: &Global) -> Result<Limit> {
+    let size = global.limit.or(global.memory).unwrap_or(LIMIT);
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    Limit::new(size, threads).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// The prover in memory.

@@ -14,7 +14,7 @@ use super::plan;
 use crate::args::{Global, Prove, Shape, Statement, Verify};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::report::{html, steps, svg};
+use crate::report::{html, machine, steps, svg};
 use crate::run::{Result, Run};
 use crate::systems;
 use spillproof_circuits::{Kind, System};
@@ -66,6 +66,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     halo2_axiom::spillproof::set_reproducible(true);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = if args.no_session {
+        global.no_limit("--no-session proves without one")?;
         None
     } else {
         let checkpoints =
@@ -77,7 +78,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         Some(run.session_with(ByteSize::Auto, gpu.tier(), keeping)?)
     };
     if let Some(session) = &session {
-        let is_watched = global.json || std::io::stderr().is_terminal();
+        let is_watched = !global.quiet && (global.json || std::io::stderr().is_terminal());
         plan::expect(session, &args.statement.shape, is_watched)?;
     }
     let guard = session
@@ -120,12 +121,18 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         file.write(report.curve.csv())?;
     }
     if let Some(file) = report_file {
-        let mut facts = vec![
+        let mut facts = vec![("command", command_line())];
+        facts.extend(machine::facts());
+        facts.extend([
             ("circuit", format!("{:?}", outcome.circuit)),
             ("rows", format!("2^{}", outcome.k)),
             ("opening", outcome.scheme.to_owned()),
             ("proof", format!("{} bytes", outcome.proof_bytes)),
-        ];
+            (
+                "digest of the proof",
+                format!("BLAKE3 {}", blake3::hash(&proof).to_hex()),
+            ),
+        ]);
         if let Some(session) = &session {
             facts.push(("threads", session.threads().to_string()));
             let scratch = format!(
@@ -140,12 +147,35 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     Ok(())
 }
 
+/// The command line of this process, with quotes where a shell would need them.
+fn command_line() -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,:=+@%".contains(letter);
+    let words = std::env::args_os().enumerate().map(|(index, word)| {
+        let word = match index {
+            0 => Path::new(&word)
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            _ => word.to_string_lossy().into_owned(),
+        };
+        match !word.is_empty() && word.chars().all(is_plain) {
+            true => word,
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Verifies, with the unmodified crate alone.
 ///
 /// # Errors
 /// halo2's, for a proof that does not hold.
 pub fn verify(global: &Global, args: &Verify) -> Result<()> {
     args.statement.check()?;
+    if args.vk.is_none() {
+        global.no_limit("without --vk the unmodified crate makes the key in memory")?;
+    }
     let mut run = Run::start(global);
     let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
     systems::verify_by_stock(&mut run.recorder, &args.statement, args.vk.as_deref(), &[&proof])?;

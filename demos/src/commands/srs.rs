@@ -1,6 +1,6 @@
 //! `spillproof srs`: structured reference strings on disk, and the parameters of zcash's halo2, which are of no secret.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +22,10 @@ use spillproof::storage::Packed;
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_format::{Curve, Kind};
 
+use super::oom_proof::{Removed, scratch_file};
 use crate::args::{FormatName, Global, ParamsOf, PastaName, Srs as Command};
 use crate::failure::Failure;
+use crate::output::STANDARD;
 use crate::read_once::ReadOnce;
 use crate::report::progress::Progress;
 use crate::report::table::bytes;
@@ -273,6 +275,9 @@ fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) 
     if pasta.is_some() && format.is_some() {
         return Err(no_format());
     }
+    let copied = (out == Path::new(STANDARD)).then(|| scratch_file(global, "export"));
+    let removed = copied.as_deref().map(Removed);
+    let (out, shown) = (copied.as_deref().unwrap_or(out), out);
     let format = SerdeFormat::from(format.unwrap_or(FormatName::Raw));
     let (k, layout, format) = match pasta {
         None => {
@@ -288,10 +293,16 @@ fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) 
             (k, "Params over Pallas", "compressed".to_owned())
         }
     };
-    run.say(format_args!("{}: {layout}, k = {k}, {format}", out.display()));
+    if copied.is_some() {
+        let mut file = fs::File::open(out).map_err(Failure::file(out))?;
+        // The name goes before the bytes: a reader that stops early leaves none.
+        drop(removed);
+        std::io::copy(&mut file, &mut std::io::stdout()).map_err(Failure::file("standard output"))?;
+    }
+    run.say(format_args!("{}: {layout}, k = {k}, {format}", shown.display()));
     run.finish(
         "srs export",
-        &serde_json::json!({ "file": out, "k": k, "format": format }),
+        &serde_json::json!({ "file": shown, "k": k, "format": format }),
     )?;
     Ok(())
 }

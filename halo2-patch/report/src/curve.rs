@@ -238,6 +238,34 @@ impl Curve {
         self.samples.last().map_or(0.0, |sample| sample.seconds).max(1e-9)
     }
 
+    /// What lies between two times, which are its start and end: what the program measured before its first phase is left out.
+    pub fn between(&self, from_seconds: f64, to_seconds: f64) -> Self {
+        let within = |seconds: f64| seconds >= from_seconds && seconds <= to_seconds;
+        let mut samples: Vec<Sample> = (self.samples.iter())
+            .filter(|sample| within(sample.seconds))
+            .map(|sample| Sample {
+                seconds: sample.seconds - from_seconds,
+                ..*sample
+            })
+            .collect();
+        if let Some(last) = samples.last().copied() {
+            samples.push(Sample {
+                seconds: to_seconds - from_seconds,
+                ..last
+            });
+        }
+        let marks = self.marks.iter().filter(|mark| within(mark.seconds));
+        Self {
+            samples,
+            marks: marks
+                .map(|mark| Mark {
+                    name: mark.name.clone(),
+                    seconds: mark.seconds - from_seconds,
+                })
+                .collect(),
+        }
+    }
+
     /// The most resident memory in each of `columns` equal spans of time.
     pub fn columns(&self, columns: usize) -> Vec<u64> {
         self.highest(columns, |sample| sample.resident_bytes)
@@ -286,7 +314,8 @@ impl Curve {
             reached[column] = Some(sums(sample));
         }
         let span_seconds = end / columns as f64;
-        let mut before = [0.0; N];
+        // What was summed up before the first sample is not of the first span.
+        let mut before = self.samples.first().map_or([0.0; N], &sums);
         let slopes = |reached: Option<[f64; N]>| {
             // A span without a sample gets nothing; the next one gets the growth of both.
             let now = reached.unwrap_or(before);
@@ -401,6 +430,20 @@ mod tests {
         halve(&mut samples);
         assert_eq!(samples.len(), 50);
         assert_eq!(samples.iter().map(|sample| sample.resident_bytes).max(), Some(80));
+    }
+
+    #[test]
+    fn a_part_has_its_own_times_and_sums() {
+        let part = curve().between(4.0, 8.05);
+        assert!((part.end_seconds() - 4.05).abs() < 1e-9);
+        assert!((part.marks[0].seconds - 1.0).abs() < 1e-9);
+        assert!(
+            part.cores(10).iter().all(|cores| *cores < 2.6),
+            "{:?}",
+            part.cores(10)
+        );
+        assert_eq!(part.columns(4).iter().max(), Some(&80));
+        assert!(Curve::default().between(0.0, 1.0).samples.is_empty());
     }
 
     #[test]

@@ -1,24 +1,32 @@
 //! Progress of a run, and its remaining time.
 //!
-//! The plan has the seconds and the bytes of each step. Steps before the current one are done; the current one is done in
-//! proportion to its bytes. The rest of the planned seconds passes at the pace of the run so far.
+//! The plan has the seconds of each step. They pass at the pace of the run so far: the seconds that the ended steps took, over those that they
+//! were planned to take. The step under way takes what it was planned to take at that pace, or, when it has run past that, a tenth longer than it
+//! has run. Bytes say nothing of the part of a step that is done: a step that commits to columns makes all of them first.
+//!
+//! A step that takes more than [`PACE_MAX`] times its plan does what no plan knows, a circuit's synthesis: it says nothing of the pace.
 
 use std::time::Instant;
 
 use spillproof::plan::Plan;
 
-/// Before this part of the plan is done, the plan's own pace counts.
-const PACED_FRACTION: f64 = 0.05;
+/// The plan's own pace counts as much as this part of it, done as planned.
+const PLANNED_PART: f64 = 0.02;
+/// No step counts as slower, or as quicker, than this.
+const PACE_MAX: f64 = 3.0;
+/// A step that has run past its time is believed to take so much more of what it has run.
+const OVERRUN: f64 = 0.1;
 
 /// A plan and its progress.
 pub struct Forecast {
     steps: Vec<Planned>,
-    /// The step under way.
-    at: Option<usize>,
-    /// Bytes that had moved when it began.
-    moved_before: u64,
+    /// The step under way, and when it began.
+    at: Option<(usize, Instant)>,
     /// When the first step began.
     started: Option<Instant>,
+    /// Planned seconds of the steps that have ended, and what they took.
+    planned: f64,
+    taken: f64,
     /// Fractions never go back.
     fraction: f64,
 }
@@ -27,13 +35,12 @@ struct Planned {
     phase: &'static str,
     name: &'static str,
     seconds: f64,
-    bytes: u64,
 }
 
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Now {
-    /// The part of the planned seconds that is done.
+    /// The part of the time that is over.
     pub fraction: f64,
     /// Until the end.
     pub eta_seconds: f64,
@@ -46,46 +53,58 @@ impl Forecast {
             phase: step.phase.name(),
             name: step.name,
             seconds: step.seconds,
-            bytes: step.bytes_read + step.bytes_written,
         });
+        Self::of(steps.collect())
+    }
+
+    fn of(steps: Vec<Planned>) -> Self {
         Self {
-            steps: steps.collect(),
+            steps,
             at: None,
-            moved_before: 0,
             started: None,
+            planned: 0.0,
+            taken: 0.0,
             fraction: 0.0,
         }
     }
 
-    /// A step begins, after `moved_bytes` bytes. A step that is not in the plan, or an earlier one, changes nothing.
-    pub fn begin(&mut self, phase: &str, name: &str, moved_bytes: u64, now: Instant) {
+    /// A step begins. A step that is not in the plan, or an earlier one, changes nothing.
+    pub fn begin(&mut self, phase: &str, name: &str, now: Instant) {
         self.started.get_or_insert(now);
         let found = (self.steps.iter()).position(|step| (step.phase, step.name) == (phase, name));
-        if found > self.at {
-            self.at = found;
-            self.moved_before = moved_bytes;
+        let Some(found) = found.filter(|found| self.at.is_none_or(|(at, _)| *found > at)) else {
+            return;
+        };
+        if let Some((at, began)) = self.at {
+            // Steps between the two had nothing to do.
+            let planned = self.steps[at].seconds;
+            let taken = (now - began).as_secs_f64();
+            self.planned += planned;
+            self.taken += taken.clamp(planned / PACE_MAX, planned * PACE_MAX);
         }
+        self.at = Some((found, now));
     }
 
-    /// The progress after `moved_bytes` bytes.
-    pub fn now(&mut self, moved_bytes: u64, now: Instant) -> Now {
-        let total = self.steps.iter().map(|step| step.seconds).sum::<f64>().max(1e-9);
-        let mut done = 0.0;
-        if let Some(at) = self.at {
-            done += self.steps[..at].iter().map(|step| step.seconds).sum::<f64>();
-            let step = &self.steps[at];
-            let moved = moved_bytes.saturating_sub(self.moved_before) as f64;
-            done += step.seconds * (moved / step.bytes.max(1) as f64).min(1.0);
-        }
-        self.fraction = self.fraction.max(done / total).min(1.0);
-        let elapsed = self.started.map_or(0.0, |started| (now - started).as_secs_f64());
-        let pace = match self.fraction > PACED_FRACTION {
-            true => elapsed / (self.fraction * total),
-            false => 1.0,
+    /// The progress.
+    pub fn now(&mut self, now: Instant) -> Now {
+        let total: f64 = self.steps.iter().map(|step| step.seconds).sum();
+        let prior = (PLANNED_PART * total).max(1e-9);
+        let pace = (prior + self.taken) / (prior + self.planned);
+        let (of_step, later) = match self.at {
+            None => (0.0, &self.steps[..]),
+            Some((at, began)) => {
+                let run = (now - began).as_secs_f64();
+                let left = self.steps[at].seconds * pace - run;
+                (left.max(OVERRUN * run), &self.steps[at + 1..])
+            }
         };
+        let eta_seconds = of_step + later.iter().map(|step| step.seconds).sum::<f64>() * pace;
+        let elapsed = self.started.map_or(0.0, |started| (now - started).as_secs_f64());
+        let fraction = elapsed / (elapsed + eta_seconds).max(1e-9);
+        self.fraction = self.fraction.max(fraction).min(1.0);
         Now {
             fraction: self.fraction,
-            eta_seconds: (1.0 - self.fraction) * total * pace,
+            eta_seconds,
         }
     }
 }
@@ -96,48 +115,58 @@ mod tests {
     use std::time::Duration;
 
     fn forecast() -> Forecast {
-        let step = |phase, name, seconds, bytes| Planned {
-            phase,
-            name,
-            seconds,
-            bytes,
-        };
-        Forecast {
-            steps: vec![
-                step("keys", "a", 1.0, 100),
-                step("prove", "a", 2.0, 100),
-                step("prove", "b", 1.0, 0),
-            ],
-            at: None,
-            moved_before: 0,
-            started: None,
-            fraction: 0.0,
-        }
+        let step = |phase, name, seconds| Planned { phase, name, seconds };
+        Forecast::of(vec![
+            step("keys", "synthesize", 0.0),
+            step("keys", "a", 10.0),
+            step("prove", "a", 20.0),
+            step("prove", "b", 10.0),
+        ])
+    }
+
+    fn close(found: f64, expected: f64) -> bool {
+        (found - expected).abs() < 0.02 * expected.max(1.0)
     }
 
     #[test]
     fn a_run_goes_on_at_its_own_pace() {
         let (mut forecast, begun) = (forecast(), Instant::now());
+        let at = |seconds: u64| begun + Duration::from_secs(seconds);
         let planned = Now {
             fraction: 0.0,
-            eta_seconds: 4.0,
+            eta_seconds: 40.0,
         };
-        assert_eq!(forecast.now(0, begun), planned);
-        forecast.begin("keys", "a", 10, begun);
-        assert_eq!(forecast.now(60, begun + Duration::from_secs(1)).fraction, 0.125);
-        forecast.begin("prove", "a", 110, begun + Duration::from_secs(2));
-        let half = forecast.now(160, begun + Duration::from_secs(4));
-        assert_eq!(half.fraction, 0.5);
-        assert!((half.eta_seconds - 4.0).abs() < 1e-9, "{half:?}");
+        assert_eq!(forecast.now(begun), planned);
+        // The circuit's own time is no pace.
+        forecast.begin("keys", "synthesize", begun);
+        forecast.begin("keys", "a", at(7));
+        assert!(close(forecast.now(at(7)).eta_seconds, 40.0));
+        // Twice as slow as planned.
+        forecast.begin("prove", "a", at(27));
+        let now = forecast.now(at(27));
+        assert!(close(now.eta_seconds, 60.0 * (20.8 / 10.8) / 2.0), "{now:?}");
+        // Past its time.
+        let late = forecast.now(at(27 + 60));
+        assert!(close(late.eta_seconds, 6.0 + 10.0 * (20.8 / 10.8)), "{late:?}");
+        assert!(close(late.fraction, 87.0 / (87.0 + late.eta_seconds)));
     }
 
     #[test]
     fn nothing_goes_back() {
         let (mut forecast, begun) = (forecast(), Instant::now());
-        forecast.begin("prove", "b", 0, begun);
-        forecast.begin("prove", "a", 0, begun);
-        forecast.begin("prove", "unheard of", 0, begun);
-        assert_eq!(forecast.now(0, begun).fraction, 0.75);
-        assert_eq!(forecast.now(1 << 30, begun).fraction, 1.0);
+        let at = |seconds: u64| begun + Duration::from_secs(seconds);
+        forecast.begin("prove", "b", begun);
+        let before = forecast.now(at(9)).fraction;
+        assert!(close(before, 0.9), "{before}");
+        forecast.begin("prove", "a", at(9));
+        forecast.begin("prove", "unheard of", at(9));
+        assert_eq!(forecast.now(at(9)).fraction, before);
+        assert!(forecast.now(at(1000)).fraction < 1.0);
+    }
+
+    #[test]
+    fn a_plan_without_steps_is_no_error() {
+        let now = Forecast::of(Vec::new()).now(Instant::now());
+        assert_eq!((now.fraction, now.eta_seconds), (0.0, 0.0));
     }
 }

@@ -6,20 +6,25 @@ use super::svg::{self, escaped};
 use super::table::bytes;
 use super::{Bound, Phase, Report};
 
-const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:980px;margin:2em auto;padding:0 1em;color:#222}\
+const STYLE: &str = ":root{color-scheme:light dark;--ink:#222;--dim:#666;--line:#ddd;--share:#cfe0f1;--paper:#fff}\
+                     @media(prefers-color-scheme:dark){:root{--ink:#d8d8d8;--dim:#999;--line:#333a42;--share:#274563;--paper:#16191d}}\
+                     body{font:15px/1.5 sans-serif;max-width:1020px;margin:2em auto;padding:0 1em;color:var(--ink);background:var(--paper)}\
+                     h1{font-size:1.6em}.wide{overflow-x:auto}\
                      table{border-collapse:collapse;width:100%}\
-                     th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid #ddd}\
+                     th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}th{white-space:normal;vertical-align:bottom}\
                      th:first-child,td:first-child{text-align:left}\
-                     tr.step td{color:#666;font-size:90%}tr.step td:first-child{padding-left:2em}\
-                     tr.total td{font-weight:bold;border-top:2px solid #222}\
-                     td.share{background:linear-gradient(#cfe0f1,#cfe0f1) no-repeat left}\
-                     svg{width:100%;height:auto}";
+                     table.facts td{text-align:left;white-space:normal;overflow-wrap:anywhere}\
+                     table.facts td:first-child{color:var(--dim);width:12em;overflow-wrap:normal}\
+                     tr.step td{color:var(--dim);font-size:90%}tr.step td:first-child{padding-left:2em}\
+                     tr.total td{font-weight:bold;border-top:2px solid var(--ink)}\
+                     td.share{background:linear-gradient(var(--share),var(--share)) no-repeat left}\
+                     svg{width:100%;min-width:640px;height:auto;display:block}";
 
 /// The page. `facts` are lines with a name and a value.
 pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String {
     let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<table>\n",
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<table class=\"facts\">\n",
         title = escaped(title)
     );
     // Writing to a string cannot fail.
@@ -29,7 +34,8 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
     let total = report.total();
     let highest = ("most resident memory", bytes(total.peak_bytes));
     let budget = report.budget_bytes.map(|budget| ("budget", bytes(budget)));
-    let leased = report.curve.leased(1)[0];
+    let limit = (report.limit_bytes).map(|limit| ("limit on the process", bytes(limit)));
+    let leased = report.curve_of_phases().leased(1)[0];
     let leased = (leased > 0).then(|| ("most leased of it", bytes(leased)));
     let totals = [
         highest,
@@ -37,7 +43,14 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
         ("read", bytes(total.bytes_read)),
         ("written", bytes(total.bytes_written)),
     ];
-    for (name, value) in facts.iter().cloned().chain(budget).chain(leased).chain(totals) {
+    for (name, value) in facts
+        .iter()
+        .cloned()
+        .chain(limit)
+        .chain(budget)
+        .chain(leased)
+        .chain(totals)
+    {
         put(format_args!(
             "<tr><td>{}</td><td>{}</td></tr>\n",
             escaped(name),
@@ -45,7 +58,8 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
         ));
     }
     put(format_args!(
-        "</table>\n<h2>Memory</h2>\n{}<h2>Disk</h2>\n{}<h2>Processors</h2>\n{}<h2>Phases</h2>\n<table>\n<tr><th>phase</th><th>seconds</th>\
+        "</table>\n<h2>Memory</h2>\n<div class=\"wide\">\n{}</div>\n<h2>Disk</h2>\n<div class=\"wide\">\n{}</div>\n\
+         <h2>Processors</h2>\n<div class=\"wide\">\n{}</div>\n<h2>Phases</h2>\n<div class=\"wide\">\n<table>\n<tr><th>phase</th><th>seconds</th>\
          <th>read</th><th>written</th><th>peak memory</th><th>processors, s</th><th>waited for the disk, s</th>\
          <th>idle, s</th><th>bound by</th></tr>\n",
         svg::render(report, "resident memory over time"),
@@ -61,7 +75,7 @@ pub fn render(report: &Report, title: &str, facts: &[(&str, String)]) -> String 
     if report.phases.len() > 1 {
         put(format_args!("{}", row(&total, total.seconds, " class=\"total\"")));
     }
-    put(format_args!("</table>\n</body>\n</html>\n"));
+    put(format_args!("</table>\n</div>\n</body>\n</html>\n"));
     page
 }
 

@@ -6,11 +6,13 @@
 
 #![warn(missing_docs)]
 
+mod axis;
 pub mod curve;
 pub mod environment;
 mod event;
 pub mod forecast;
 pub mod html;
+pub mod machine;
 pub mod progress;
 pub mod spent;
 pub mod steps;
@@ -116,12 +118,39 @@ pub struct Report {
     pub phases: Vec<Phase>,
     /// The budget, if there was one.
     pub budget_bytes: Option<u64>,
+    /// The limit on the whole process that the budget follows from, if there was one.
+    pub limit_bytes: Option<u64>,
     /// Resident memory over time.
     #[serde(skip)]
     pub curve: Curve,
 }
 
 impl Report {
+    /// The curve from the beginning of the first phase to the end of the last one.
+    pub fn curve_of_phases(&self) -> Curve {
+        let (Some(first), Some(last)) = (self.phases.first(), self.phases.last()) else {
+            return self.curve.clone();
+        };
+        self.curve
+            .between(first.started_seconds, last.started_seconds + last.seconds)
+    }
+
+    /// The phase, and its step, that is under way at a time of [`Self::curve_of_phases`].
+    pub(crate) fn at(&self, seconds: f64) -> String {
+        let begun = self.phases.first().map_or(0.0, |phase| phase.started_seconds);
+        let is_on = |phase: &&Phase| {
+            let from = phase.started_seconds - begun;
+            (from..from + phase.seconds).contains(&seconds)
+        };
+        let Some(phase) = self.phases.iter().find(is_on) else {
+            return String::new();
+        };
+        match phase.steps.iter().rev().find(is_on) {
+            None => phase.name.clone(),
+            Some(step) => format!("{}: {}", phase.name, step.name),
+        }
+    }
+
     /// The whole run as one line: sums, and the highest peak.
     pub fn total(&self) -> Phase {
         let sum = |of: fn(&Phase) -> u64| self.phases.iter().map(of).sum();
@@ -186,6 +215,7 @@ pub struct Recorder {
     phases: Vec<Phase>,
     storage: Option<Storage>,
     budget_bytes: Option<u64>,
+    limit_bytes: Option<u64>,
 }
 
 impl Recorder {
@@ -196,6 +226,7 @@ impl Recorder {
             phases: Vec::new(),
             storage: None,
             budget_bytes: None,
+            limit_bytes: None,
         }
     }
 
@@ -205,6 +236,7 @@ impl Recorder {
         self.sampler.watch(session.storage(), session.budget());
         steps::watch(session.storage());
         self.budget_bytes = Some(session.budget().limit_bytes());
+        self.limit_bytes = session.limit().map(|limit| limit.limit_bytes);
     }
 
     /// Runs `work` as a phase. A failed phase is not recorded.
@@ -279,6 +311,7 @@ impl Recorder {
         Report {
             phases: self.phases.clone(),
             budget_bytes: self.budget_bytes,
+            limit_bytes: self.limit_bytes,
             curve: self.sampler.curve(),
         }
     }
@@ -303,6 +336,7 @@ impl Recorder {
         Report {
             phases: self.phases,
             budget_bytes: self.budget_bytes,
+            limit_bytes: self.limit_bytes,
             curve: self.sampler.finish(),
         }
     }

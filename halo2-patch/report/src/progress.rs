@@ -1,6 +1,7 @@
 //! Progress on a terminal (on stderr), and silence off it.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,10 +17,18 @@ pub struct Progress {
 /// The line of the phase that began last, which shows its steps.
 static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
+/// Whether there are no lines, whatever standard error is.
+static IS_HIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// From now on, there are no lines.
+pub fn hide() {
+    IS_HIDDEN.store(true, Ordering::Relaxed);
+}
+
 impl Progress {
     /// A line with the phase's name and the elapsed time.
     pub fn start(name: &str) -> Self {
-        if !std::io::stderr().is_terminal() {
+        if IS_HIDDEN.load(Ordering::Relaxed) || !std::io::stderr().is_terminal() {
             return Self::hidden();
         }
         let bar = ProgressBar::new_spinner();

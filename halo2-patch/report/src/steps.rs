@@ -98,9 +98,7 @@ impl Log {
     }
 
     fn now(&mut self) -> Option<Now> {
-        let moved = self.moved();
-        let forecast = self.forecast.as_mut()?;
-        Some(forecast.now(moved.bytes_read + moved.bytes_written, Instant::now()))
+        Some(self.forecast.as_mut()?.now(Instant::now()))
     }
 
     /// Shows the progress of the run; as JSON with the fields of `more`, after [`print_events`].
@@ -252,14 +250,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Watcher {
         let Some(span) = context.span(id) else { return };
         let mut log = log();
         let (started, before) = (Instant::now(), Spent::now(log.moved()));
-        let moved = before.io.bytes_read + before.io.bytes_written;
         if let Log {
             phase: Some(phase),
             forecast: Some(forecast),
             ..
         } = &mut *log
         {
-            forecast.begin(phase, span.name(), moved, started);
+            forecast.begin(phase, span.name(), started);
         }
         let outer = log.step.replace(span.name());
         log.column = 0;

@@ -30,7 +30,10 @@ pub fn render(report: &Report) -> String {
     rows.extend(total);
     let mut text = grid(&HEADINGS, &rows, phases);
     if let Some(budget_bytes) = report.budget_bytes {
-        text.push_str(&format!("budget: {}\n", bytes(budget_bytes)));
+        let limit = report.limit_bytes.map_or_else(String::new, |limit_bytes| {
+            format!("; limit on the process: {}", bytes(limit_bytes))
+        });
+        text.push_str(&format!("budget: {}{limit}\n", bytes(budget_bytes)));
     }
     text
 }

@@ -403,7 +403,8 @@ impl QuotientPlan {
         (columns + 1 + cosets) * (SCALAR_BYTES << self.shape.log_n)
     }
 
-    /// Transforms of all columns to all cosets and back, and the program on each coset.
+    /// Transforms of all columns to all cosets and back, each with two factors an element (the coset's, the twist between its passes), and the
+    /// program on each coset.
     pub(super) fn work(&self, instructions: usize) -> Work {
         let (n, cosets) = (
             (1u64 << self.shape.log_n) as f64,
@@ -412,7 +413,7 @@ impl QuotientPlan {
         let lines = (self.shape.read.len() as f64 + 1.0) * cosets;
         Work {
             butterflies: lines * n * f64::from(self.shape.log_n) / 2.0,
-            ..Work::products(instructions as f64 * cosets * n)
+            ..Work::products(instructions as f64 * cosets * n + 2.0 * lines * n)
         }
     }
 

@@ -162,7 +162,7 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
     ));
     if let Some(path) = &args.svg {
         let picture = chart::ratios("time, by that of the processor", &line::bars(&jobs));
-        fs::write(path, Picture::stack(&[picture])).map_err(Failure::file(path))?;
+        fs::write(path, Picture::stack(vec![picture])).map_err(Failure::file(path))?;
     }
     let results = Results {
         device: facts,

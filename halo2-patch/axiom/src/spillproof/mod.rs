@@ -86,8 +86,8 @@ pub use ::spillproof::checkpoint::{
 pub use ::spillproof::column::Scratch;
 pub use ::spillproof::commit::SrsProgress;
 pub use ::spillproof::session::{
-    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, MEMORY_VARIABLE, OFFLOAD_VARIABLE,
-    SCRATCH_VARIABLE, VRAM_VARIABLE,
+    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE,
+    OFFLOAD_VARIABLE, SCRATCH_VARIABLE, VRAM_VARIABLE,
 };
 pub use ::spillproof::tier;
 pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};

@@ -35,7 +35,7 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::curve::Curve;
 use crate::progress::Progress;
-use crate::{Begun, Recorder, Report, html, is_tmpfs, steps, table};
+use crate::{Begun, Recorder, Report, html, is_tmpfs, machine, steps, table};
 
 pub use settings::{PROGRESS_VARIABLE, REPORT_VARIABLE};
 use settings::{Settings, Style};
@@ -126,8 +126,12 @@ fn take_over(session: &Session, drop_in: &str) -> Result<(), Invalid> {
     let settings = Settings::read(variable)?;
     if settings.progress.is_some() {
         say(format_args!(
-            "spillproof: proofs stream within {}, scratch in {}",
+            "spillproof: proofs stream within {}{}, scratch in {}",
             table::bytes(session.budget().limit_bytes()),
+            session.limit().map_or_else(String::new, |limit| format!(
+                " (the process within {})",
+                table::bytes(limit.limit_bytes)
+            )),
             session.dir().display()
         ));
     }
@@ -297,7 +301,8 @@ impl State {
             session.dir().display(),
             session.storage().backend_name()
         );
-        let mut facts = vec![("threads", session.threads().to_string()), ("scratch", scratch)];
+        let mut facts = machine::facts();
+        facts.extend([("threads", session.threads().to_string()), ("scratch", scratch)]);
         if self.forgotten > 0 {
             facts.push(("phases that are left out", self.forgotten.to_string()));
         }

@@ -59,7 +59,7 @@ use std::sync::{Arc, Once};
 pub use ::spillproof::budget::ByteSize;
 pub use ::spillproof::column::Scratch;
 pub use ::spillproof::session::{
-    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
+    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
 };
 pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
 pub use ::spillproof_report::steps::layer;

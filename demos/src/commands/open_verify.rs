@@ -1,0 +1,229 @@
+//! `spillproof open verify`: checks an opening of a KZG commitment by a pairing, with arkworks alone.
+//!
+//! A polynomial p with the commitment C has the value v at z, and W commits to (p(X) - v) / (X - z), if and only if
+//! `e(C - v g + z W, g2) = e(W, s g2)` (Kate, Zaverucha and Goldberg, 2010). Three points of the SRS are read: g, g2 and s g2.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ark_bn254::{Bn254, Fq, Fr, G1Affine, g1};
+use ark_ec::pairing::Pairing;
+use ark_ec::{AffineRepr, CurveGroup};
+use ark_ff::{BigInt, PrimeField};
+use serde::{Deserialize, Serialize};
+use spillproof::budget::ByteSize;
+use spillproof::commit::Srs;
+
+use super::commit::scalar_of;
+use super::msm::describe;
+use crate::args::{Global, OpenVerify};
+use crate::failure::Failure;
+use crate::run::{Result, Run};
+
+/// As `commit` writes it; other fields are left alone.
+#[derive(Deserialize)]
+struct Written {
+    commitment: String,
+    opening: Option<Opened>,
+}
+
+#[derive(Deserialize)]
+struct Opened {
+    point: String,
+    value: String,
+    proof: String,
+}
+
+/// With `--json`, `commit` prints it as the result of a command.
+#[derive(Deserialize)]
+struct Printed {
+    result: Written,
+}
+
+/// A claim on a committed polynomial.
+struct Claim {
+    commitment: G1Affine,
+    point: Fr,
+    value: Fr,
+    proof: G1Affine,
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    srs: String,
+    commitment: String,
+    point: String,
+    value: String,
+    verifies: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure::Refused`] for an opening that does not hold; [`Failure::Usage`] and [`Failure::Content`] for what is no opening; the engine's.
+pub fn run(global: &Global, args: &OpenVerify) -> Result<()> {
+    let (texts, file) = texts(args)?;
+    let claim = Claim::read(&texts, file.as_deref())?;
+    let mut run = Run::start(global);
+    let session = run.session(ByteSize::Auto)?;
+    let srs = Srs::open_container(session.workspace(), &args.srs)?;
+    let verifies = run.recorder.phase("verify", |_| {
+        let first = srs.monomial()?.prefix(1)?.to_vec()?;
+        let g = first
+            .first()
+            .map(|point| point.to_affine::<g1::Config>())
+            .unwrap_or_default();
+        Ok::<_, Failure>(claim.holds(g, srs.pair()))
+    })?;
+    if !verifies {
+        return Err(Failure::Refused {
+            doing: "the opening",
+            reason: "it does not hold for this commitment, point, value and SRS".into(),
+        });
+    }
+    run.say("the opening holds");
+    let outcome = Outcome {
+        srs: args.srs.display().to_string(),
+        commitment: describe(&claim.commitment),
+        point: texts.opening.map(|opening| opening.point).unwrap_or_default(),
+        value: super::commit::digits(claim.value),
+        verifies,
+    };
+    run.finish("open verify", &outcome)?;
+    Ok(())
+}
+
+/// The claim as text, and the file that it is from.
+fn texts(args: &OpenVerify) -> Result<(Written, Option<PathBuf>)> {
+    if let Some(path) = &args.file {
+        let text = fs::read_to_string(path).map_err(Failure::file(path))?;
+        let printed = serde_json::from_str(&text).map(|Printed { result }| result);
+        let written = printed.or_else(|_| serde_json::from_str(&text));
+        let written = written.map_err(|error| Failure::Content {
+            file: path.clone(),
+            details: format!("not what `spillproof commit --out` writes: {error}"),
+        })?;
+        return Ok((written, Some(path.clone())));
+    }
+    // The command line has all of them, or none.
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    let opening = Opened {
+        point: text(&args.point),
+        value: text(&args.value),
+        proof: text(&args.proof),
+    };
+    let written = Written {
+        commitment: text(&args.commitment),
+        opening: Some(opening),
+    };
+    Ok((written, None))
+}
+
+impl Claim {
+    fn read(written: &Written, file: Option<&Path>) -> Result<Self> {
+        let refused = |name: &str, reason: String| match file {
+            Some(file) => Failure::Content {
+                file: file.to_owned(),
+                details: format!("{name}: {reason}"),
+            },
+            None => Failure::Usage(format!("--{name}: {reason}")),
+        };
+        let opening = written.opening.as_ref().ok_or_else(|| {
+            refused(
+                "opening",
+                "there is none: commit with --open-at POINT writes one".into(),
+            )
+        })?;
+        let point = |name: &str, text: &str| {
+            point_of(text).ok_or_else(|| {
+                refused(
+                    name,
+                    format!("`{text}` is no point of BN254: expected x,y in hexadecimal, or infinity"),
+                )
+            })
+        };
+        let scalar =
+            |name: &str, text: &str| scalar_of(text).map_err(|error| refused(name, error.to_string()));
+        Ok(Self {
+            commitment: point("commitment", &written.commitment)?,
+            point: scalar("point", &opening.point)?,
+            value: scalar("value", &opening.value)?,
+            proof: point("proof", &opening.proof)?,
+        })
+    }
+
+    fn holds(&self, g: G1Affine, [g2, s_g2]: [ark_bn254::G2Affine; 2]) -> bool {
+        let Self {
+            commitment,
+            point,
+            value,
+            proof,
+        } = *self;
+        let left = commitment.into_group() - g * value + proof * point;
+        let sum = Bn254::multi_pairing([left.into_affine(), -proof], [g2, s_g2]);
+        sum.0 == ark_ff::Field::ONE
+    }
+}
+
+/// A point as [`describe`] writes it.
+fn point_of(text: &str) -> Option<G1Affine> {
+    if text == "infinity" {
+        return Some(G1Affine::identity());
+    }
+    let (x, y) = text.split_once(',')?;
+    let point = G1Affine::new_unchecked(coordinate_of(x)?, coordinate_of(y)?);
+    point.is_on_curve().then_some(point)
+}
+
+fn coordinate_of(digits: &str) -> Option<Fq> {
+    let mut bytes = [0; 32];
+    ::hex::decode_to_slice(digits, &mut bytes).ok()?;
+    bytes.reverse();
+    let limbs = std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| bytes[8 * i + j])));
+    Fq::from_bigint(BigInt::new(limbs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ark_bn254::G2Affine;
+
+    #[test]
+    fn an_opening_holds_for_its_value_alone() {
+        // p = 1 + 2X, at 5: 11, and the quotient is 2.
+        let (g, secret) = (G1Affine::generator(), Fr::from(77u64));
+        let pair = [
+            G2Affine::generator(),
+            (G2Affine::generator() * secret).into_affine(),
+        ];
+        let claim = |value: u64| Claim {
+            commitment: (g * (Fr::from(1u64) + Fr::from(2u64) * secret)).into_affine(),
+            point: Fr::from(5u64),
+            value: Fr::from(value),
+            proof: (g * Fr::from(2u64)).into_affine(),
+        };
+        assert!(claim(11).holds(g, pair));
+        assert!(!claim(12).holds(g, pair));
+        assert!(
+            !Claim {
+                point: Fr::from(6u64),
+                ..claim(11)
+            }
+            .holds(g, pair)
+        );
+    }
+
+    #[test]
+    fn points_are_read_as_they_are_written() {
+        let point = (G1Affine::generator() * Fr::from(9u64)).into_affine();
+        assert_eq!(point_of(&describe(&point)), Some(point));
+        assert_eq!(point_of("infinity"), Some(G1Affine::identity()));
+        let off = describe(&point).replace(',', "0,");
+        for text in ["", ",", "1,2", &off, &describe(&point)[1..], &"f".repeat(129)] {
+            assert_eq!(point_of(text), None, "{text}");
+        }
+        let (x, _) = point.xy().unwrap();
+        let moved = G1Affine::new_unchecked(x, x);
+        assert_eq!(point_of(&describe(&moved)), None, "off the curve");
+    }
+}
