@@ -139,6 +139,10 @@ impl Expected {
     fn new(k: u32, points: &[G1Affine]) -> Self {
         let coefficients: Vec<Fr> = (0..1 << k).map(scalar).collect();
         let commitment = G1Projective::msm(points, &coefficients).unwrap().into_affine();
+        if k == 20 {
+            // What the tests of the Python package compare with.
+            assert_eq!(of_point(&commitment), include_str!("commitment_2_20.hex").trim());
+        }
         let polynomial = DensePolynomial::from_coefficients_vec(coefficients);
         // The SRS is of a known secret: no sum is needed to say what the proof is.
         let (point, secret) = (scalar(1 << 40), Fr::from(SECRET));
