@@ -1,21 +1,30 @@
-//! The project's own checks: `cargo xtask tidy` looks at what a compiler does not check, `cargo xtask fixtures` fetches what is too large to commit.
+//! The project's own checks and releases: `cargo xtask tidy` looks at what a compiler does not check, `cargo xtask package` at what would be
+//! published, `cargo xtask dist` packs a release, `cargo xtask fixtures` fetches what is too large to commit.
 
+mod dist;
 mod fixtures;
+mod package;
 mod tidy;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask tidy
+       cargo xtask package
+       cargo xtask dist DIR
        cargo xtask fixtures DIR
 
-  tidy      directions of rooms, unsafe code, lints, file lengths, no upstream source in the tree
+  tidy      directions of rooms, unsafe code, lints, file lengths, pages of the book, no upstream source in the tree
+  package   packs what would be published, without a build
+  dist      builds for release, and packs binary, C libraries and licences into DIR, with a SHA-256
   fixtures  fetches keys of public ceremonies and snarkjs into DIR, for an ignored test (takes npm)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
+        ["package"] => say(package::run(root()).map(|names| format!("packaged: {}", names.join(", ")))),
+        ["dist", dir] => say(dist::run(root(), Path::new(dir)).map(|archive| archive.display().to_string())),
         ["fixtures", dir] => match fixtures::fetch(root(), Path::new(dir)) {
             Ok(_) => ExitCode::SUCCESS,
             Err(problem) => {
@@ -26,6 +35,19 @@ fn main() -> ExitCode {
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn say(done: Result<String, String>) -> ExitCode {
+    match done {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -5,17 +5,17 @@
 //! in a buffer is the caller's memory; it and the witness are copied to unnamed files of the session's folder.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_uchar, c_ulonglong, c_void};
+use std::ffi::{c_char, c_int, c_ulonglong, c_void};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spillproof::Session;
 use spillproof::error::Invalid;
+use spillproof_bindings::error::explain;
+use spillproof_bindings::pointers::{self, Null, caught, close, held, path};
 
 use crate::prove::{Key, Proved, verify};
 use crate::{Error, Result};
@@ -56,10 +56,10 @@ impl From<Error> for Failed {
     }
 }
 
-/// An error with its causes.
-fn explain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+impl From<Null> for Failed {
+    fn from(null: Null) -> Self {
+        Self::Other(null.to_string())
+    }
 }
 
 /// A key, and the session that it lives in.
@@ -158,21 +158,21 @@ impl Message {
 
     /// Does the work of a call: a panic of it does not cross into C.
     fn run(&self, work: impl FnOnce() -> std::result::Result<c_int, Failed>) -> c_int {
-        match catch_unwind(AssertUnwindSafe(work)) {
-            Ok(Ok(code)) => code,
-            Ok(Err(Failed::Short)) => {
+        match caught(work) {
+            Some(Ok(code)) => code,
+            Some(Err(Failed::Short)) => {
                 self.put("a buffer is too short: the sizes that will do were written");
                 SHORT_BUFFER
             }
-            Ok(Err(Failed::Witness(text))) => {
+            Some(Err(Failed::Witness(text))) => {
                 self.put(&text);
                 INVALID_WITNESS_LENGTH
             }
-            Ok(Err(Failed::Other(text))) => {
+            Some(Err(Failed::Other(text))) => {
                 self.put(&text);
                 ERROR
             }
-            Err(_) => {
+            None => {
                 self.put("an internal error of spillproof: please report it");
                 ERROR
             }
@@ -189,9 +189,7 @@ struct Buffer {
 impl Buffer {
     fn check(&self) -> std::result::Result<(), Failed> {
         match self.bytes.is_null() || self.size.is_null() {
-            true => Err(Failed::Other(
-                "a null pointer in place of a buffer or its size".into(),
-            )),
+            true => Err(Null("a buffer or its size").into()),
             false => Ok(()),
         }
     }
@@ -221,29 +219,19 @@ impl Buffer {
 /// Bytes of the caller's.
 ///
 /// # Safety
-/// `bytes` is null or points to `size` bytes that nothing changes meanwhile.
-unsafe fn given<'a>(bytes: *const c_void, size: c_ulonglong) -> std::result::Result<&'a [u8], Failed> {
-    if bytes.is_null() {
-        return Err(Failed::Other("a null pointer in place of a buffer".into()));
-    }
+/// As [`pointers::bytes()`].
+unsafe fn given<'a>(bytes: *const c_void, size: c_ulonglong) -> std::result::Result<&'a [u8], Null> {
     // SAFETY: by this function's own condition.
-    Ok(unsafe { std::slice::from_raw_parts(bytes.cast::<c_uchar>(), size as usize) })
+    unsafe { pointers::bytes("a buffer", bytes.cast(), size) }
 }
 
 /// A text of the caller's.
 ///
 /// # Safety
-/// `text` is null or points to bytes with a zero after them, which nothing changes meanwhile.
-unsafe fn text<'a>(text: *const c_char) -> std::result::Result<&'a [u8], Failed> {
-    if text.is_null() {
-        return Err(Failed::Other("a null pointer in place of a text".into()));
-    }
+/// As [`pointers::text()`].
+unsafe fn text<'a>(text: *const c_char) -> std::result::Result<&'a [u8], Null> {
     // SAFETY: by this function's own condition.
-    Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
-}
-
-fn path(name: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(name))
+    unsafe { pointers::text("a text", text) }
 }
 
 /// JSON without white space, as rapidsnark writes it.
@@ -344,7 +332,8 @@ pub unsafe extern "C" fn groth16_prover_create(
         let key = unsafe { given(zkey_buffer, zkey_size) }?;
         let prover = Prover::of_bytes(key)?;
         // SAFETY: by this function's own condition.
-        unsafe { give(prover_object, prover) }
+        unsafe { pointers::hand_out("a prover", prover_object.cast(), prover) }?;
+        Ok(OK)
     })
 }
 
@@ -366,21 +355,9 @@ pub unsafe extern "C" fn groth16_prover_create_zkey_file(
         let name = unsafe { text(zkey_file_path) }?;
         let prover = Prover::of_file(path(name))?;
         // SAFETY: by this function's own condition.
-        unsafe { give(prover_object, prover) }
+        unsafe { pointers::hand_out("a prover", prover_object.cast(), prover) }?;
+        Ok(OK)
     })
-}
-
-/// Hands a prover to the caller, who destroys it.
-///
-/// # Safety
-/// `place` is null or points to a pointer.
-unsafe fn give(place: *mut *mut c_void, prover: Prover) -> std::result::Result<c_int, Failed> {
-    // SAFETY: by this function's own condition.
-    let Some(place) = (unsafe { place.as_mut() }) else {
-        return Err(Failed::Other("a null pointer in place of a prover".into()));
-    };
-    *place = Box::into_raw(Box::new(prover)).cast();
-    Ok(OK)
 }
 
 /// Proves with an open prover. Several threads may do so at a time.
@@ -405,9 +382,7 @@ pub unsafe extern "C" fn groth16_prover_prove(
         .map(|(bytes, size)| Buffer { bytes, size });
     message.run(|| {
         // SAFETY: by this function's own condition.
-        let Some(prover) = (unsafe { prover_object.cast::<Prover>().as_ref() }) else {
-            return Err(Failed::Other("a null pointer in place of a prover".into()));
-        };
+        let prover = unsafe { held::<Prover>("a prover", prover_object.cast()) }?;
         proof.check()?;
         public.check()?;
         // SAFETY: by this function's own condition.
@@ -422,13 +397,8 @@ pub unsafe extern "C" fn groth16_prover_prove(
 /// `prover_object` is null or was opened, and is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn groth16_prover_destroy(prover_object: *mut c_void) {
-    if prover_object.is_null() {
-        return;
-    }
-    // SAFETY: it was made by `give`, by this function's own condition.
-    let prover = unsafe { Box::from_raw(prover_object.cast::<Prover>()) };
-    // A panic does not cross into C.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(prover)));
+    // SAFETY: by this function's own condition.
+    unsafe { close(prover_object.cast::<Prover>()) }
 }
 
 /// Proves once, with a key in memory.

@@ -6,10 +6,12 @@
 //! | [`rooms`] | inside `core`: which module may use which, and which may make system calls |
 //! | [`unsafety`] | `unsafe` only in the leaves that are listed |
 //! | [`upstream`] | no source of the crate that we graft onto is kept in the tree |
+//! | [`book`] | every document is a page of the book |
 //! | [`length`] | files of at most 700 lines (a warning) |
 //!
 //! The checks see tokens ([`source`]), not text: comments and strings never count.
 
+mod book;
 mod length;
 mod packages;
 mod rooms;
@@ -20,6 +22,7 @@ mod upstream;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use packages::{metadata, metadata_with_dependencies};
 use source::Source;
 
 /// A violation and its place.
@@ -86,7 +89,7 @@ impl fmt::Display for Report {
 
 /// Checks the workspace at `root`. The error is a tree that cannot be read, not a finding.
 pub fn run(root: &Path) -> Result<Report, String> {
-    let metadata = packages::metadata(root)?;
+    let metadata = metadata(root)?;
     let sources = Source::all(root)?;
     let mut report = Report {
         files: sources.len(),
@@ -95,6 +98,7 @@ pub fn run(root: &Path) -> Result<Report, String> {
     report.errors.extend(packages::check(root, &metadata)?);
     report.errors.extend(rooms::check(&sources));
     report.errors.extend(unsafety::check(&sources));
+    report.errors.extend(book::check(root)?);
     match upstream::Upstream::find(root) {
         Ok(upstream) => report.errors.extend(upstream.check(&sources)),
         Err(reason) => report.skipped.push(reason),

@@ -37,7 +37,12 @@ const PACKAGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("spillproof-cgroup-tests", &[]),
-    ("spillproof-circom", &["spillproof", "spillproof-format"]),
+    ("spillproof-bindings", &["spillproof", "spillproof-format"]),
+    ("spillproof-c", &["spillproof", "spillproof-bindings"]),
+    (
+        "spillproof-circom",
+        &["spillproof", "spillproof-format", "spillproof-bindings"],
+    ),
     ("spillproof-circuits", &["halo2-axiom", "halo2_proofs"]),
     (
         "spillproof-cli",

@@ -46,9 +46,18 @@ const LEAVES: &[(&str, &str)] = &[
     ("core/src/storage/transfer.rs", "buffers in flight"),
     ("core/src/storage/uring.rs", "entries of the ring"),
     (
+        "demos/bindings/src/pointers.rs",
+        "pointers that callers in C give",
+    ),
+    (
+        "demos/c/src/functions.rs",
+        "functions for C, whose callers give pointers",
+    ),
+    (
         "demos/circom/src/c.rs",
         "functions for C, whose callers give pointers",
     ),
+    ("demos/python/src/buffers.rs", "memory of Python's objects"),
     (
         "halo2-patch/axiom/src/spillproof/cells.rs",
         "references to advice cells in a map",

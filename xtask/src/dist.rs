@@ -1,0 +1,206 @@
+//! `cargo xtask dist DIR`: a release as an archive: the binary, the C libraries and their headers, documents, licences; and its SHA-256.
+//!
+//! Built for the host, or for the target that `SPILLPROOF_DIST_TARGET` names. Of glibc, the archive's `README` says from which release on it
+//! works: that of the machine that built it. The other libraries that the binary takes must be among [`SHARED`].
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Names of the shared libraries that each system with glibc has.
+const SHARED: &[&str] = &[
+    "libc.so.6",
+    "libm.so.6",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+];
+const PACKAGES: &[&str] = &["spillproof-cli", "spillproof-c", "spillproof-circom"];
+const LIBRARIES: &[&str] = &["spillproof_c", "spillproof_circom"];
+const HEADERS: &[&str] = &[
+    "demos/c/include/spillproof.h",
+    "demos/circom/include/spillproof_groth16.h",
+];
+const TEXTS: &[&str] = &[
+    "README.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+];
+
+/// Builds and packs. Gives the archive.
+pub fn run(root: &Path, dir: &Path) -> Result<PathBuf, String> {
+    let metadata = crate::tidy::metadata_with_dependencies(root)?;
+    let version = version(&metadata).ok_or("cargo metadata knows no package spillproof-cli")?;
+    let target = std::env::var("SPILLPROOF_DIST_TARGET").ok();
+    let products = build(root, &metadata, target.as_deref())?;
+    let machine = match &target {
+        Some(target) => target.clone(),
+        None => format!("{}-linux", std::env::consts::ARCH),
+    };
+    let name = format!("spillproof-{version}-{machine}");
+    let folder = dir.join(&name);
+    if folder.exists() {
+        return Err(format!("{} is there already: remove it first", folder.display()));
+    }
+    copy(&products.join("spillproof"), &folder.join("bin/spillproof"))?;
+    for library in LIBRARIES {
+        for file in [format!("lib{library}.so"), format!("lib{library}.a")] {
+            let product = products.join(&file);
+            // There are no shared libraries of static targets, and rapidsnark's functions are a shared library only.
+            if product.exists() {
+                copy(&product, &folder.join("lib").join(file))?;
+            }
+        }
+    }
+    for file in HEADERS {
+        copy(&root.join(file), &folder.join("include").join(name_of(file)))?;
+    }
+    for file in TEXTS {
+        copy(&root.join(file), &folder.join(file))?;
+    }
+    let list = licences(&metadata, &folder.join("licences"))?;
+    write(&folder.join("licences/LIST"), &list)?;
+    let needs = needs(&folder.join("bin/spillproof"))?;
+    write(&folder.join("NEEDS"), &needs)?;
+    print!("{needs}");
+    pack(dir, &name)
+}
+
+fn name_of(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}
+
+fn version(metadata: &Value) -> Option<String> {
+    let mut packages = metadata["packages"].as_array()?.iter();
+    let binary = packages.find(|package| package["name"] == "spillproof-cli")?;
+    binary["version"].as_str().map(str::to_owned)
+}
+
+/// Builds for release. Gives the folder of what was made.
+fn build(root: &Path, metadata: &Value, target: Option<&str>) -> Result<PathBuf, String> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["build", "--release", "--locked"]).current_dir(root);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    if let Some(target) = target {
+        command.args(["--target", target]);
+    }
+    run_command(&mut command)?;
+    let products = metadata["target_directory"].as_str().unwrap_or("target");
+    Ok(Path::new(products)
+        .join(target.unwrap_or_default())
+        .join("release"))
+}
+
+/// What of the system the binary takes, in words; an error if that is more than [`SHARED`].
+fn needs(binary: &Path) -> Result<String, String> {
+    let text = run_command(
+        Command::new("readelf")
+            .args(["--dynamic", "--version-info"])
+            .arg(binary),
+    )?;
+    let libraries: BTreeSet<&str> = text
+        .lines()
+        .filter(|line| line.contains("(NEEDED)"))
+        .filter_map(|line| Some(line.split_once('[')?.1.trim_end_matches(']')))
+        .collect();
+    if let Some(other) = libraries.iter().find(|library| !SHARED.contains(library)) {
+        return Err(format!(
+            "{} takes {other}, which not every system has: link it statically",
+            binary.display()
+        ));
+    }
+    let parts = text.split("GLIBC_").skip(1).map(|rest| {
+        rest.split(|c: char| !c.is_ascii_digit() && c != '.')
+            .next()
+            .unwrap_or("")
+    });
+    let numbers = parts.map(|release| {
+        let numbers = release.split('.').filter_map(|part| part.parse().ok());
+        numbers.collect::<Vec<u32>>()
+    });
+    Ok(match numbers.max() {
+        Some(release) if !libraries.is_empty() => {
+            let release: Vec<_> = release.iter().map(u32::to_string).collect();
+            let libraries: Vec<_> = libraries.into_iter().collect();
+            format!(
+                "Linux with glibc {} or later ({})\n",
+                release.join("."),
+                libraries.join(", ")
+            )
+        }
+        _ => "Linux; no shared libraries\n".to_owned(),
+    })
+}
+
+/// The texts of the licences of all that is built in, and a list with the licence that each package names.
+fn licences(metadata: &Value, folder: &Path) -> Result<String, String> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let mut list = String::new();
+    for package in packages.filter(|package| !package["source"].is_null()) {
+        let [name, version, manifest] =
+            ["name", "version", "manifest_path"].map(|key| package[key].as_str().unwrap_or_default());
+        let licence = package["license"].as_str().unwrap_or("see its text");
+        list += &format!("{name} {version}: {licence}\n");
+        let source = Path::new(manifest).parent().unwrap_or(Path::new(""));
+        let files = fs::read_dir(source).map_err(|error| format!("{}: {error}", source.display()))?;
+        for file in files.flatten() {
+            let file_name = file.file_name().to_string_lossy().into_owned();
+            let upper = file_name.to_uppercase();
+            let is_text = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "COPYRIGHT"]
+                .iter()
+                .any(|start| upper.starts_with(start));
+            if is_text && file.path().is_file() {
+                let target = folder.join(format!("{name}-{version}")).join(file_name);
+                copy(&file.path(), &target)?;
+            }
+        }
+    }
+    Ok(list)
+}
+
+/// The folder as `NAME.tar.gz`, the same bytes for the same files, and its digest beside it.
+fn pack(dir: &Path, name: &str) -> Result<PathBuf, String> {
+    let archive = format!("{name}.tar.gz");
+    let date = std::env::var("SOURCE_DATE_EPOCH").unwrap_or_else(|_| "0".to_owned());
+    let mut tar = Command::new("tar");
+    tar.current_dir(dir)
+        .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
+        .arg(format!("--mtime=@{date}"))
+        .args(["--use-compress-program", "gzip -n", "-cf", &archive, name]);
+    run_command(&mut tar)?;
+    let digest = run_command(Command::new("sha256sum").arg(&archive).current_dir(dir))?;
+    write(&dir.join(format!("{archive}.sha256")), &digest)?;
+    Ok(dir.join(archive))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    match fs::copy(from, to) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{} to {}: {error}", from.display(), to.display())),
+    }
+}
+
+fn write(to: &Path, text: &str) -> Result<(), String> {
+    fs::write(to, text).map_err(|error| format!("{}: {error}", to.display()))
+}
+
+/// Its standard output.
+fn run_command(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.stderr(std::process::Stdio::inherit());
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("{name}: {}", output.status)),
+    }
+}
