@@ -2,6 +2,7 @@
 
 mod files;
 mod groth16;
+mod new;
 mod proof;
 mod ptau;
 
@@ -17,6 +18,7 @@ use spillproof_gpu::tier::Offload;
 
 pub use self::files::Files;
 pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
+pub use self::new::New;
 use self::proof::refuse;
 pub use self::proof::{Keygen, Parameters, Prove, Shape, Statement, Verify};
 pub use self::ptau::Ptau;
@@ -43,7 +45,7 @@ const THREADS_MAX: usize = 1024;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Global {
-    /// The memory budget: 512MiB, 2G, auto (the available memory, less a margin).
+    /// The memory budget: 512MiB, 2G, auto (nearly all memory: what is available, less an eighth).
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_MEMORY", value_parser = size)]
     pub memory: Option<ByteSize>,
     /// The folder of scratch files; best on NVMe, never on a tmpfs.
@@ -130,6 +132,8 @@ impl From<FormatName> for SerdeFormat {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a small program with a circuit of its own, which proves within a budget: a folder for cargo.
+    New(New),
     /// Make, convert and check structured reference strings on disk.
     #[command(subcommand)]
     Srs(Srs),
