@@ -3,6 +3,7 @@
 mod files;
 mod global;
 mod groth16;
+mod new;
 mod opening;
 mod proof;
 mod ptau;
@@ -19,6 +20,7 @@ use spillproof_gpu::tier::Offload;
 pub use self::files::Files;
 pub use self::global::{BackendName, Global};
 pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
+pub use self::new::New;
 pub use self::opening::{Open, OpenVerify};
 use self::proof::refuse;
 pub use self::proof::{Keygen, Parameters, Prove, Shape, Statement, Verify};
@@ -82,6 +84,8 @@ impl From<FormatName> for SerdeFormat {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a small program with a circuit of its own, which proves within a budget: a folder for cargo.
+    New(New),
     /// Make, convert and check structured reference strings on disk.
     #[command(subcommand)]
     Srs(Srs),

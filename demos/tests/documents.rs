@@ -75,8 +75,13 @@ fn command_lines_of_documents_are_ones() {
     assert!(lines > 50, "{lines}");
 }
 
-/// Blocks of the tour that other tests run: a demonstration under a limit of the kernel, a proof of 2^18 rows that is killed, another program.
-const ELSEWHERE: [&str; 3] = ["Demos", "A proof that goes on after a crash", "The benchmark"];
+/// Blocks of the tour that other tests run, in parts: a new program, a demonstration under a limit of the kernel, a proof of 2^18 rows that is killed, another program.
+const ELSEWHERE: [&str; 4] = [
+    "A program of one's own",
+    "Demos",
+    "A proof that goes on after a crash",
+    "The benchmark",
+];
 /// Files of a ceremony and of circom's compiler, which the tour does not make.
 const NOT_MADE: [&str; 4] = [".ptau", ".r1cs", "c1.zkey", "c2.zkey"];
 

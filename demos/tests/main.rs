@@ -13,6 +13,8 @@ mod gpu_plan;
 mod gpu_support;
 mod groth16;
 mod kills;
+mod new;
+mod patches;
 mod plan;
 #[path = "../circom/tests/common/r1cs.rs"]
 #[allow(dead_code, reason = "the engine's tests use all of it")]

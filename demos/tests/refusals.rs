@@ -219,6 +219,8 @@ fn standard_output_that_takes_nothing() {
 
 /// Command lines and the words of their errors, exit code 1.
 const ERRORS: &str = r"
+new folder => folder|exists
+new nowhere/proofs => nowhere/proofs|no such file
 srs inspect nowhere => nowhere|no such file
 srs inspect folder => folder|directory
 srs inspect empty => empty|0 bytes long|cut short
@@ -426,6 +428,13 @@ open verify --srs ok.srs --commitment infinity --point 1 --value 1 --proof infin
 /// Command lines that say something impossible, and the words of their errors, exit code 2.
 const USAGES: &str = r"
 frobnicate => unrecognized
+new => FOLDER
+new 2proofs => 2proofs|letter first
+new . => letter first
+new halo2_proofs => halo2_proofs|another
+new proofs --repository folder => folder|--repository
+new proofs --repository nowhere => nowhere|--repository
+new proofs --system groth => groth
 srs => usage
 srs gen --k 6 => --out
 srs gen --k 0 --out x => 1..=28

@@ -43,6 +43,12 @@ fn zcash_program() {
     std::fs::write(out, prover::prove(&params, &key, kind, k, 2).unwrap()).unwrap();
 }
 
+/// Not a test of its own: a program in which a drop-in is, and that asks it for nothing.
+#[test]
+fn idle_program() {
+    halo2_axiom::spillproof::IS_HERE
+}
+
 /// A folder, in which programs run.
 struct Folder(tempfile::TempDir);
 
@@ -305,6 +311,24 @@ fn without_a_budget_the_program_proves_in_memory() {
         folder.said("program", &[MEMORY, DIR, ("SPILLPROOF_PROGRESS", "0")]),
         ""
     );
+}
+
+/// As where the drop-in is one of two copies of halo2, and the other one proves.
+#[test]
+fn variables_without_effect_are_said_at_the_end() {
+    let folder = Folder::new();
+    let said = folder.said("idle_program", &[MEMORY, PAGE]);
+    let begins = "spillproof: SPILLPROOF_MEMORY and SPILLPROOF_REPORT are set, without effect";
+    assert!(
+        said.starts_with(begins) && said.contains("`cargo tree -i halo2-axiom`"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(
+        folder.said("idle_program", &[DIR, ("SPILLPROOF_PROGRESS", "0")]),
+        ""
+    );
+    assert_eq!(folder.said("idle_program", &[("SPILLPROOF_MEMORY", "")]), "");
 }
 
 #[test]

@@ -178,7 +178,8 @@ impl Command {
                 .and_reads("--srs", verify.statement.parameters.file.as_ref())
                 .and_reads("--vk", verify.vk.as_ref()),
             Self::Demo(demo) => Files::new([], [("--svg", &demo.svg)]),
-            Self::Plan(_) | Self::Completions(_) | Self::Man => Files::default(),
+            // `new` makes a folder, which may not be there.
+            Self::Plan(_) | Self::New(_) | Self::Completions(_) | Self::Man => Files::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod demo;
 mod groth16;
 mod keygen;
 pub mod msm;
+mod new;
 mod on_gpu;
 pub mod oom;
 mod oom_groth16;
@@ -52,6 +53,7 @@ pub fn dispatch(arguments: Arguments) -> Result<()> {
                 Some(circuit) => oom_proof::run(global, &Shape::of(oom.system, circuit, oom.k)),
             },
         },
+        Some(Command::New(new)) => new::run(global, &new),
         Some(Command::Srs(command)) => srs::run(global, &command),
         Some(Command::Msm(msm)) => msm::run(global, &msm),
         Some(Command::Commit(commit)) => commit::run(global, &commit),

@@ -7,9 +7,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Has the user said that cargo must not use the network?
-pub(crate) fn network_forbidden() -> bool {
-    env::var("CARGO_NET_OFFLINE").is_ok_and(|value| value == "true" || value == "1")
+/// What forbids the network, if anything does: the variable, or an option of the cargo that runs this build script, which passes it on in no
+/// variable.
+pub(crate) fn network_forbidden_by() -> Option<String> {
+    let variable = env::var_os("CARGO_NET_OFFLINE");
+    // Of the process that started this one. Where there is no `/proc`, the variable alone counts.
+    let parent = fs::read(format!("/proc/{}/cmdline", std::os::unix::process::parent_id()));
+    forbidden_by(variable.as_deref(), &parent.unwrap_or_default())
+}
+
+/// `command_line` has a zero byte behind each word.
+fn forbidden_by(variable: Option<&OsStr>, command_line: &[u8]) -> Option<String> {
+    if variable.is_some_and(|value| value == "true" || value == "1") {
+        return Some("CARGO_NET_OFFLINE".to_owned());
+    }
+    // Words behind `--` are those of the program that cargo will run.
+    let words = command_line.split(|byte| *byte == 0);
+    let mut options = words.take_while(|word| *word != b"--");
+    let option = options.find(|word| matches!(*word, b"--offline" | b"--frozen"))?;
+    Some(format!("cargo's option {}", String::from_utf8_lossy(option)))
 }
 
 /// Directory of the unpacked source, or what was tried and what cargo answered.
@@ -99,6 +115,26 @@ mod tests {
         );
         assert_eq!(manifest_path(&metadata, "a", "0.3.0"), None);
         assert_eq!(manifest_path(&serde_json::Value::Null, "a", "0.2.0"), None);
+    }
+
+    #[test]
+    fn the_network_is_forbidden_by_the_variable_and_by_options() {
+        let by = |variable: Option<&str>, line: &str| {
+            forbidden_by(variable.map(OsStr::new), line.replace(' ', "\0").as_bytes())
+        };
+        assert_eq!(by(Some("true"), ""), Some("CARGO_NET_OFFLINE".into()));
+        assert_eq!(by(Some("1"), ""), Some("CARGO_NET_OFFLINE".into()));
+        assert_eq!(by(Some("false"), "cargo build"), None);
+        assert_eq!(
+            by(None, "/bin/cargo build --offline --release"),
+            Some("cargo's option --offline".into())
+        );
+        assert_eq!(
+            by(None, "cargo --frozen build"),
+            Some("cargo's option --frozen".into())
+        );
+        assert_eq!(by(None, "cargo run -- --offline"), None);
+        assert_eq!(by(None, ""), None);
     }
 
     #[test]

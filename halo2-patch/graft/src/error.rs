@@ -12,8 +12,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The pristine source was found nowhere.
     SourceNotFound {
-        /// Crate and version.
-        release: String,
+        /// The crate.
+        name: String,
+        /// Its version.
+        version: String,
         /// The variable that would say where it is.
         variable: String,
         /// What was tried, in order, and how it ended.
@@ -109,18 +111,24 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SourceNotFound {
-                release,
+                name,
+                version,
                 variable,
                 tried,
             } => {
-                writeln!(f, "the source of {release} was not found. Tried:")?;
+                writeln!(f, "the source of {name} {version} was not found. Tried:")?;
                 for attempt in tried {
                     writeln!(f, "  - {attempt}")?;
                 }
                 write!(
                     f,
-                    "Either let cargo download it once (`cargo fetch` with a network), or set {variable} to a \
-                     directory with its unpacked source, or to its .crate file."
+                    "With a network, a build gets it by itself. For builds without one, get the file once:\n    \
+                     curl -LO https://static.crates.io/crates/{name}/{name}-{version}.crate\n\
+                     or take it from the folder registry/cache of a cargo that has built this; `cargo vendor` and `cargo fetch` leave it out, \
+                     since the patch stands in its place. Then name the file, with its whole path, in {variable}, or for all builds in \
+                     .cargo/config.toml:\n    \
+                     [env]\n    \
+                     {variable} = {{ value = \"{name}-{version}.crate\", relative = true }}"
                 )
             }
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),

@@ -32,11 +32,23 @@ impl Source {
         }
     }
 
-    pub(crate) fn at(path: PathBuf) -> Option<Self> {
+    fn at(path: PathBuf) -> Option<Self> {
         if path.is_file() {
             return Some(Self::Archive(path));
         }
         path.join("Cargo.toml").is_file().then_some(Self::Directory(path))
+    }
+
+    /// At a place that the user names: a `.crate` file, an unpacked source, or a folder with either under the name that cargo gives it (in
+    /// its cache, or among vendored sources).
+    pub(crate) fn named(place: &Path, name: &str, version: &str) -> Option<Self> {
+        let below = [
+            format!("{name}-{version}.crate"),
+            format!("{name}-{version}"),
+            name.to_owned(),
+        ];
+        let mut places = std::iter::once(place.to_owned()).chain(below.map(|file| place.join(file)));
+        places.find_map(Self::at)
     }
 }
 
@@ -55,8 +67,8 @@ pub(crate) fn locate(upstream: &Upstream<'_>, out_dir: &Path) -> Result<Source> 
         None => tried.push("cargo's home: neither CARGO_HOME nor HOME is set".to_owned()),
     }
     for offline in [true, false] {
-        if !offline && cargo::network_forbidden() {
-            tried.push("a download: CARGO_NET_OFFLINE forbids it".to_owned());
+        if let (false, Some(by)) = (offline, cargo::network_forbidden_by()) {
+            tried.push(format!("a download: {by} forbids it"));
             continue;
         }
         match cargo::source_directory(name, version, out_dir, offline) {
@@ -69,7 +81,8 @@ pub(crate) fn locate(upstream: &Upstream<'_>, out_dir: &Path) -> Result<Source> 
 
 pub(crate) fn not_found(upstream: &Upstream<'_>, tried: Vec<String>) -> Error {
     Error::SourceNotFound {
-        release: format!("{} {}", upstream.name, upstream.version),
+        name: upstream.name.to_owned(),
+        version: upstream.version.to_owned(),
         variable: upstream.source_variable.to_owned(),
         tried,
     }
@@ -115,5 +128,29 @@ mod tests {
             Some(Source::Directory(unpacked))
         );
         assert_eq!(in_cargo_home(home.path(), "a", "1.0.1"), None);
+    }
+
+    #[test]
+    fn a_named_place_is_a_source_or_a_folder_with_one() {
+        let place = tempfile::tempdir().unwrap();
+        let find = |path: &Path| Source::named(path, "a", "1.0.0");
+        let unpacked = |name: &str| {
+            let folder = place.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("Cargo.toml"), "").unwrap();
+            folder
+        };
+        assert_eq!(find(place.path()), None);
+        assert_eq!(find(&place.path().join("nowhere")), None);
+        // As `cargo vendor` names the only version, and one of several.
+        let only = unpacked("a");
+        assert_eq!(find(place.path()), Some(Source::Directory(only.clone())));
+        assert_eq!(find(&only), Some(Source::Directory(only)));
+        let one = unpacked("a-1.0.0");
+        assert_eq!(find(place.path()), Some(Source::Directory(one)));
+        let archive = place.path().join("a-1.0.0.crate");
+        std::fs::write(&archive, "").unwrap();
+        assert_eq!(find(place.path()), Some(Source::Archive(archive.clone())));
+        assert_eq!(find(&archive), Some(Source::Archive(archive)));
     }
 }

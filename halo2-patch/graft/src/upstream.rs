@@ -22,7 +22,7 @@ pub struct Upstream<'a> {
     pub archive_digest: &'a str,
     /// The files that are used, one line each: `<SHA-256>  <path>`, as `sha256sum` writes them. Others are not read.
     pub files: &'a str,
-    /// Environment variable that names a directory with the unpacked source, or a `.crate` file.
+    /// Environment variable that names the source: a `.crate` file, a directory with the unpacked source, or a directory with either in it.
     pub source_variable: &'a str,
 }
 
@@ -42,18 +42,19 @@ impl Upstream<'_> {
         self.tree(&locate(self, out_dir)?)
     }
 
-    /// As [`Upstream::open`], from this directory or `.crate` file.
+    /// As [`Upstream::open`], from this `.crate` file or directory.
     ///
     /// # Errors
     /// As for [`Upstream::open`].
     pub fn open_at(&self, place: &Path) -> Result<Tree> {
+        let Self { name, version, .. } = self;
         let tried = || {
             format!(
-                "{}: neither a .crate file nor a source directory",
+                "{}: neither a .crate file nor a source directory, nor a folder with {name}-{version}.crate, {name}-{version} or {name} in it",
                 place.display()
             )
         };
-        let source = Source::at(place.to_owned()).ok_or_else(|| not_found(self, vec![tried()]))?;
+        let source = Source::named(place, name, version).ok_or_else(|| not_found(self, vec![tried()]))?;
         self.tree(&source)
     }
 

@@ -411,9 +411,9 @@ impl Release {
 }
 
 #[test]
-fn the_source_may_be_a_directory_or_an_archive() {
+fn the_source_may_be_a_directory_or_an_archive_or_a_folder_with_one() {
     let release = Release::new();
-    for name in ["bag-1.0.0", "bag-1.0.0.crate"] {
+    for name in ["bag-1.0.0", "bag-1.0.0.crate", "."] {
         let tree = release.open(&release.folder.path().join(name)).unwrap();
         assert_eq!(tree.file("src/lib.rs").unwrap(), SOURCE);
     }
@@ -446,8 +446,11 @@ fn a_place_that_is_not_there_is_an_error_with_instructions() {
     let error = release.open(&release.folder.path().join("absent")).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, Error::SourceNotFound { .. }));
-    assert!(
-        text.contains("BAG_SOURCE") && text.contains("cargo fetch"),
-        "{text}"
-    );
+    for remedy in [
+        "curl -LO https://static.crates.io/crates/bag/bag-1.0.0.crate",
+        "`cargo vendor` and `cargo fetch` leave it out",
+        "BAG_SOURCE = { value = \"bag-1.0.0.crate\", relative = true }",
+    ] {
+        assert!(text.contains(remedy), "{text}");
+    }
 }

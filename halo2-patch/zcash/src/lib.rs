@@ -15,6 +15,8 @@
 #![allow(clippy::todo, clippy::unimplemented, clippy::dbg_macro)]
 #![allow(
     unused,
+    // Of the functions of newer releases of its dependencies.
+    deprecated,
     unexpected_cfgs,
     mismatched_lifetime_syntaxes,
     renamed_and_removed_lints

@@ -98,6 +98,7 @@ pub(crate) fn prover_session<C: CurveAffine + 'static>() -> io::Result<Option<Ar
     if TypeId::of::<C>() != TypeId::of::<G1Affine>() {
         return Ok(None);
     }
+    environment::asked();
     let session = session()?;
     if let Some(session) = &session {
         super::announce(session);

@@ -38,7 +38,7 @@ use measure::phase;
 
 /// Doesn't compile over stock: a patch that silently doesn't apply is the trap of `[patch.crates-io]`.
 #[cfg(not(feature = "unmodified"))]
-const _: () = halo2_axiom::spillproof::IS_HERE;
+const _: () = halo2_base::halo2_proofs::spillproof::IS_HERE;
 
 /// Rows that halo2-base leaves for blinding factors.
 const BLINDED_ROWS: usize = 9;
@@ -61,7 +61,7 @@ fn main() -> Result<()> {
 
 fn prove(circuit: Circuit, k: u32, directory: &Path) -> Result<()> {
     #[cfg(not(feature = "unmodified"))]
-    println!("spillproof session: {}", halo2_axiom::spillproof::active());
+    println!("spillproof session: {}", halo2_base::halo2_proofs::spillproof::active());
     fs::create_dir_all(directory)?;
     let params = phase("parameters", || gen_srs(k));
 

@@ -39,7 +39,7 @@ use measure::phase;
 
 /// Doesn't compile over stock: a patch that silently doesn't apply is the trap of `[patch.crates-io]`.
 #[cfg(not(feature = "unmodified"))]
-const _: () = halo2_axiom::spillproof::IS_HERE;
+const _: () = halo2_base::halo2_proofs::spillproof::IS_HERE;
 
 /// Rows that are left for blinding factors.
 const BLINDED_ROWS: usize = 10;
@@ -69,7 +69,7 @@ fn main() -> Result<()> {
     let (k, directory) = (k.parse()?, Path::new(directory));
     let files = Files { directory, circuit };
     #[cfg(not(feature = "unmodified"))]
-    println!("spillproof session: {}", halo2_axiom::spillproof::active());
+    println!("spillproof session: {}", halo2_base::halo2_proofs::spillproof::active());
     match (command.as_str(), circuit.as_str()) {
         ("prove", "application") => prove_application(k, &files),
         ("prove", "aggregation") => prove_aggregation(k, &files),

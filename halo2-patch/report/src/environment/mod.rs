@@ -3,10 +3,11 @@
 //! ```text
 //!   settings.rs  the variables
 //!   page.rs      the file of the page
+//!   exit.rs      the end of a process in which they had no effect
 //! ```
 //!
-//! A drop-in calls [`found`] with each session that it finds, or does not find; [`phase`] around its keygen and its prover; and [`expect`] where it
-//! knows their plan. The first session starts a [`Recorder`]. Steps come from the engine's tracing spans: without a subscriber of the
+//! A drop-in calls [`asked`] when it is asked for anything; [`found`] with each session that it finds, or does not find; [`phase`] around its
+//! keygen and its prover; and [`expect`] where it knows their plan. The first session starts a [`Recorder`]. Steps come from the engine's tracing spans: without a subscriber of the
 //! program's, one is set that sees nothing else; in a subscriber of the program's, the program adds [`steps::layer`].
 //!
 //! A process reports one phase at a time: a phase that another thread begins meanwhile is not reported, and its steps are shown among
@@ -15,6 +16,7 @@
 //!
 //! Memory: that of a [`Recorder`], with [`PHASES_MAX`] phases.
 
+mod exit;
 mod page;
 mod settings;
 
@@ -37,6 +39,7 @@ use crate::curve::Curve;
 use crate::progress::Progress;
 use crate::{Begun, Recorder, Report, html, is_tmpfs, machine, steps, table};
 
+pub use exit::asked;
 pub use settings::{PROGRESS_VARIABLE, REPORT_VARIABLE};
 use settings::{Settings, Style};
 
@@ -108,18 +111,22 @@ pub fn found(session: Option<&Arc<Session>>, drop_in: &str) -> Result<()> {
 
 /// Says which variables have no effect, since there is no session.
 fn overlooked(is_set: impl Fn(&str) -> bool) -> Option<String> {
-    let names = [DIR_VARIABLE, PROGRESS_VARIABLE, REPORT_VARIABLE];
-    let set: Vec<_> = names.into_iter().filter(|name| is_set(name)).collect();
+    let set = joined(&[DIR_VARIABLE, PROGRESS_VARIABLE, REPORT_VARIABLE], is_set)?;
+    Some(format!(
+        "spillproof: {set} set, and {MEMORY_VARIABLE} is not: proofs are made in memory; set {MEMORY_VARIABLE} (`2GiB`, `auto`) for proofs \
+         that stream"
+    ))
+}
+
+/// Those of the variables that are set, with the verb: `A is`, `A and B are`.
+fn joined(names: &[&str], is_set: impl Fn(&str) -> bool) -> Option<String> {
+    let set: Vec<_> = names.iter().copied().filter(|name| is_set(name)).collect();
     let is = match set.len() {
         0 => return None,
         1 => "is",
         _ => "are",
     };
-    Some(format!(
-        "spillproof: {} {is} set, and {MEMORY_VARIABLE} is not: proofs are made in memory; set {MEMORY_VARIABLE} (`2GiB`, `auto`) for proofs \
-         that stream",
-        set.join(" and ")
-    ))
+    Some(format!("{} {is}", set.join(" and ")))
 }
 
 fn take_over(session: &Session, drop_in: &str) -> Result<(), Invalid> {

@@ -27,6 +27,7 @@ pub(crate) fn session_over<C: 'static>() -> io::Result<Option<Arc<Session>>> {
     if !is_known::<C>() {
         return Ok(None);
     }
+    environment::asked();
     let session = session()?;
     if let Some(session) = &session {
         super::announce(session);

@@ -32,13 +32,14 @@
 //! of them, and with either a table after each proof. A program that has a tracing subscriber adds [`layer`] to it.
 //!
 //! The trap of `[patch.crates-io]` is silence: if the patch doesn't apply (another version is locked, say), cargo only
-//! warns, and stock is built. Name something from this module, and that is a compile error instead:
+//! warns, or says nothing, and stock is built. Name something from this module, and that is a compile error instead; name it through the
+//! library that proves, if that hands its halo2 on, since there may be two copies:
 //!
 //! ```
 //! const _: () = halo2_proofs::spillproof::IS_HERE;
 //! ```
 
-#![warn(clippy::all, clippy::unwrap_used, clippy::expect_used, unused)]
+#![warn(clippy::all, clippy::unwrap_used, clippy::expect_used, deprecated, unused)]
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 
