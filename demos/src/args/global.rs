@@ -18,7 +18,7 @@ const THREADS_MAX: usize = 1024;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Global {
-    /// The memory budget, which bounds buffers: 512MiB, 2G, auto (the available memory, less a margin).
+    /// The memory budget, which bounds buffers: 512MiB, 2G, auto (nearly all memory: what is available, less an eighth).
     #[arg(long, global = true, value_name = "SIZE", env = "SPILLPROOF_MEMORY", value_parser = size)]
     pub memory: Option<ByteSize>,
     /// The limit on the whole process, page tables and the program's own pages included, from which the budget follows: 512MiB, 2G, auto (the hard
