@@ -33,9 +33,25 @@ export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
 # --target keeps the flags away from build scripts.
 cargo build --release --locked --bins --target "$host"
 build="${CARGO_TARGET_DIR:-target}/$host/release"
+# Side by side: each takes one core. What one has to say comes out when all have ended.
+logs="$(mktemp -d)"
+trap 'rm -rf "$logs"' EXIT
 for target in $targets; do
     echo "fuzzing $target for $seconds s"
     mkdir -p "corpus/$target" "artifacts/$target"
-    # shellcheck disable=SC2086
-    "$build/$target" "corpus/$target" -artifact_prefix="artifacts/$target/" $options
+    (
+        status=0
+        # shellcheck disable=SC2086
+        "$build/$target" "corpus/$target" -artifact_prefix="artifacts/$target/" $options > "$logs/$target" 2>&1 || status=$?
+        echo "$status" > "$logs/$target.status"
+    ) &
 done
+wait
+failed=0
+for target in $targets; do
+    echo "== $target"
+    cat "$logs/$target"
+    status="$(cat "$logs/$target.status")"
+    [ "$status" = 0 ] || { echo "$target ended with status $status"; failed=1; }
+done
+exit "$failed"
