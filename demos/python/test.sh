@@ -23,6 +23,7 @@ rm -rf "$target/wheels"
 CARGO_TARGET_DIR="$target" "$python" -m maturin build --quiet --profile dev --locked --offline --interpreter "$python" --out "$target/wheels"
 "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$target"/wheels/spillproof-*.whl
 # From another folder: the package that was installed, not its source.
+export PYTHONDONTWRITEBYTECODE=1
 tests=$PWD/tests
 cd "$target"
 "$python" -m unittest discover --start-directory "$tests" --verbose

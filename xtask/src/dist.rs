@@ -112,8 +112,7 @@ fn needs(binary: &Path) -> Result<String, String> {
         .collect();
     if let Some(other) = libraries.iter().find(|library| !SHARED.contains(library)) {
         return Err(format!(
-            "{} takes {other}, which not every system has: link it statically",
-            binary.display()
+            "takes {other}, which not every system has: link it statically"
         ));
     }
     let parts = text.split("GLIBC_").skip(1).map(|rest| {
@@ -202,5 +201,30 @@ fn run_command(command: &mut Command) -> Result<String, String> {
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(format!("{name}: {}", output.status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_binary_takes_is_said() {
+        let needed = |library: &str| format!(" 0x0000000000000001 (NEEDED)  Shared library: [{library}]\n");
+        let versions =
+            "  0x0010:   Name: GLIBC_2.9  Flags: none\n  0x0020:   Name: GLIBC_2.34  Flags: none\n";
+        assert_eq!(
+            describe(&(needed("libc.so.6") + versions)).unwrap(),
+            "Linux with glibc 2.34 or later (libc.so.6)\n"
+        );
+        assert_eq!(
+            describe("no dynamic section").unwrap(),
+            "Linux; no shared libraries\n"
+        );
+        assert!(
+            describe(&needed("libssl.so.3"))
+                .unwrap_err()
+                .contains("libssl.so.3")
+        );
     }
 }

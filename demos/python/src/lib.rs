@@ -60,9 +60,9 @@ fn memory(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<ByteSize
     if let Ok(bytes) = given.extract::<u64>() {
         return Ok(ByteSize::Bytes(bytes));
     }
-    let text: String = given
-        .extract()
-        .map_err(|_| PyTypeError::new_err("memory is a number of bytes, or a text such as \"2GiB\" or \"auto\""))?;
+    let text: String = given.extract().map_err(|_| {
+        PyTypeError::new_err("memory is a number of bytes, or a text such as \"2GiB\" or \"auto\"")
+    })?;
     let size = text.parse().map_err(|error: spillproof::budget::ParseSizeError| {
         Error::from(spillproof::Error::from(spillproof::error::Invalid::Setting {
             name: "memory budget",
@@ -303,10 +303,7 @@ impl Srs {
         let (given, point) = (Given::new(coefficients)?, scalar(py, "the point", point)?);
         let source = given.source();
         let opening = without_lock(py, || work::open(&self.0, &source.values()?, point))?;
-        Ok((
-            PyBytes::new(py, &opening.value),
-            PyBytes::new(py, &opening.proof),
-        ))
+        Ok((PyBytes::new(py, &opening.value), PyBytes::new(py, &opening.proof)))
     }
 
     fn check(
@@ -394,7 +391,14 @@ fn plan(
     let plan = without_lock(py, || job.plan(count, memory, threads))?;
     let steps = plan.steps.iter().map(|step| {
         let bytes = (step.bytes_read, step.bytes_written);
-        (step.name, step.peak_bytes, step.passes, bytes.0, bytes.1, step.seconds)
+        (
+            step.name,
+            step.peak_bytes,
+            step.passes,
+            bytes.0,
+            bytes.1,
+            step.seconds,
+        )
     });
     Ok((
         plan.budget_bytes,
