@@ -294,7 +294,7 @@ fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) 
         }
     };
     if copied.is_some() {
-        let mut file = fs::File::open(out).map_err(Failure::file(out))?;
+        let mut file = File::open(out).map_err(Failure::file(out))?;
         // The name goes before the bytes: a reader that stops early leaves none.
         drop(removed);
         std::io::copy(&mut file, &mut std::io::stdout()).map_err(Failure::file("standard output"))?;
