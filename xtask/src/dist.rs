@@ -105,6 +105,11 @@ fn needs(binary: &Path) -> Result<String, String> {
             .args(["--dynamic", "--version-info"])
             .arg(binary),
     )?;
+    describe(&text).map_err(|problem| format!("{}: {problem}", binary.display()))
+}
+
+/// What readelf says, in words.
+fn describe(text: &str) -> Result<String, String> {
     let libraries: BTreeSet<&str> = text
         .lines()
         .filter(|line| line.contains("(NEEDED)"))
