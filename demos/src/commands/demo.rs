@@ -124,7 +124,7 @@ pub fn run(global: &Global, demo: &Demo) -> Result<()> {
         peer_seconds,
         svg: demo.svg.display().to_string(),
     };
-    let quiet = run.global.json;
+    let quiet = run.global.json || run.global.quiet;
     let report = run.finish("demo", &outcome)?;
     fs::write(
         &demo.svg,

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use ark_bn254::{Bn254, Fq, Fr, G1Affine, g1};
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::{BigInt, PrimeField};
+use ark_ff::{BigInt, PrimeField, Zero};
 use serde::{Deserialize, Serialize};
 use spillproof::budget::ByteSize;
 use spillproof::commit::Srs;
 
-use super::commit::scalar_of;
+use super::commit::{digits, scalar_of};
 use super::msm::describe;
 use crate::args::{Global, OpenVerify};
 use crate::failure::Failure;
@@ -85,8 +85,8 @@ pub fn run(global: &Global, args: &OpenVerify) -> Result<()> {
     let outcome = Outcome {
         srs: args.srs.display().to_string(),
         commitment: describe(&claim.commitment),
-        point: texts.opening.map(|opening| opening.point).unwrap_or_default(),
-        value: super::commit::digits(claim.value),
+        point: digits(claim.point),
+        value: digits(claim.value),
         verifies,
     };
     run.finish("open verify", &outcome)?;
@@ -161,7 +161,8 @@ impl Claim {
         } = *self;
         let left = commitment.into_group() - g * value + proof * point;
         let sum = Bn254::multi_pairing([left.into_affine(), -proof], [g2, s_g2]);
-        sum.0 == ark_ff::Field::ONE
+        // Written additively: the one of the target group.
+        sum.is_zero()
     }
 }
 
