@@ -47,7 +47,11 @@ impl Source {
             format!("{name}-{version}"),
             name.to_owned(),
         ];
-        let mut places = std::iter::once(place.to_owned()).chain(below.map(|file| place.join(file)));
+        // The folder itself comes last: it may be the user's own package.
+        let mut places = below
+            .map(|file| place.join(file))
+            .into_iter()
+            .chain([place.to_owned()]);
         places.find_map(Self::at)
     }
 }
@@ -151,6 +155,8 @@ mod tests {
         let archive = place.path().join("a-1.0.0.crate");
         std::fs::write(&archive, "").unwrap();
         assert_eq!(find(place.path()), Some(Source::Archive(archive.clone())));
-        assert_eq!(find(&archive), Some(Source::Archive(archive)));
+        assert_eq!(find(&archive), Some(Source::Archive(archive.clone())));
+        std::fs::write(place.path().join("Cargo.toml"), "").unwrap();
+        assert_eq!(find(place.path()), Some(Source::Archive(archive)));
     }
 }
