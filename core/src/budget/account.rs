@@ -481,10 +481,10 @@ mod tests {
             let _first = first.enter();
             assert_eq!((budget.limit_bytes(), budget.available_bytes()), (1000, 900));
             assert!(budget.keeps_column(28) && !budget.keeps_column(29));
-            first.reserve(880);
-            assert!(budget.keeps_column(20) && !budget.keeps_column(21));
             first.reserve(500);
             assert!(budget.keeps_column(400) && !budget.keeps_column(401));
+            first.reserve(880);
+            assert!(budget.keeps_column(20) && !budget.keeps_column(21));
             budget.lease(300, "columns").unwrap()
         };
         // 100 + (300 + 200) + 401 > 1000.
