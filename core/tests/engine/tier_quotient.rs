@@ -384,9 +384,9 @@ fn the_ends_take_less_than_the_processor() {
 fn a_disk_that_fails_is_an_error_through_a_tier_too() {
     let case = Case::new(9, 1, 2);
     let dir = tempfile::tempdir().unwrap();
-    let run = |faults: FaultPlan| {
+    let within = |budget_bytes: u64, faults: FaultPlan| {
         let storage = Storage::builder().dir(dir.path()).faults(faults).build()?;
-        let workspace = Workspace::new(storage, Budget::new(600 << 10));
+        let workspace = Workspace::new(storage, Budget::new(budget_bytes));
         let columns = case.columns.iter().map(|values| {
             let mut writer =
                 spillproof::column::Writer::scratch(&workspace, "input", 1 << 9, Placement::Disk)?;
@@ -403,6 +403,11 @@ fn a_disk_that_fails_is_an_error_through_a_tier_too() {
         let pieces = quotient_in_tiles(&workspace, &sources, &case.program, &case.domain, 1)?;
         pieces.iter().map(Column::to_vec).collect::<Result<Vec<_>>>()
     };
+    // In the smallest budget everything is on disk.
+    let Err(Error::BudgetTooSmall { needed_bytes, .. }) = within(100 << 10, FaultPlan::none()) else {
+        panic!("2^9 within 100 KiB");
+    };
+    let run = |faults| within(needed_bytes, faults);
     let plan = FaultPlan::none();
     let expected = run(plan.clone()).unwrap();
     let operations = plan.operations();

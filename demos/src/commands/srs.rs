@@ -1,6 +1,6 @@
 //! `spillproof srs`: structured reference strings on disk, and the parameters of zcash's halo2, which are of no secret.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
