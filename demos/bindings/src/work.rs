@@ -268,7 +268,7 @@ impl Domain {
     ///
     /// # Errors
     /// The engine's, for more than the field has domains for.
-    pub fn len(&self) -> Result<u64> {
+    pub fn values(&self) -> Result<u64> {
         self.omega()?;
         Ok(1 << self.log_n)
     }

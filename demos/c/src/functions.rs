@@ -583,7 +583,7 @@ pub unsafe extern "C" fn spillproof_ntt(
     status(|| {
         // SAFETY: the common condition.
         let (session, domain) = unsafe { (held("a session", session)?, held("a domain", domain)?.read()?) };
-        let bytes = domain.len()?.saturating_mul(SCALAR_BYTES as u64);
+        let bytes = domain.values()?.saturating_mul(SCALAR_BYTES as u64);
         if out.is_null() {
             return Err(Null("room for the values").into());
         }
