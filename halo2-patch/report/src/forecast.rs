@@ -4,7 +4,7 @@
 //! were planned to take. The step under way takes what it was planned to take at that pace, or, when it has run past that, a tenth longer than it
 //! has run. Bytes say nothing of the part of a step that is done: a step that commits to columns makes all of them first.
 //!
-//! A step that takes more than [`PACE_MAX`] times its plan does what no plan knows, a circuit's synthesis: it says nothing of the pace.
+//! A step that takes more than `PACE_MAX` times its plan does what no plan knows, a circuit's synthesis: it says nothing of the pace.
 
 use std::time::Instant;
 
