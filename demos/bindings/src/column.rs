@@ -1,6 +1,6 @@
 //! Columns that are written and read in pieces: a polynomial, or bases of sums, that the caller never holds whole.
 //!
-//! Memory, leased: while a column is filled, a writer's buffers (up to three mebibytes, less in a small budget), and a tile of [`PIECE`] elements.
+//! Memory, leased: while a column is filled, a writer's buffers (up to three mebibytes, less in a small budget), and a tile of `PIECE` elements.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 

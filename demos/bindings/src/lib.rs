@@ -6,7 +6,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`bytes`] | scalars and points as bytes |
-//! | [`column`] | columns that are written and read in pieces |
+//! | [`mod@column`] | columns that are written and read in pieces |
 //! | [`work`] | sessions, SRS, commitments, openings, sums, transforms |
 //! | [`plan`] | what such work will take |
 //! | [`error`] | what went wrong, and of which kind that is |
