@@ -87,14 +87,10 @@ pub struct Plan {
 
 /// Budgets are searched in steps of so many bytes.
 pub const GRAIN_BYTES: u64 = 64 << 10;
-/// Parts of the budget that columns in memory leave free, in sixteenths, that are tried besides none and all.
-const RESERVES_TRIED: [u64; 9] = [1, 2, 4, 6, 8, 10, 12, 14, 15];
+/// Reserves that are tried, besides none and all: a half of the budget, three quarters, and so on.
+const RESERVES_LOG: u32 = 4;
 /// Smaller budgets that are tried, down to a half, where one does not work and is not too small.
 const SMALLER_BUDGETS: u64 = 16;
-/// Columns in memory that spare less than this part of the time are not worth their memory.
-const GAIN_MIN: f64 = 0.002;
-/// Keys are made once, and proofs many times: a second of a proof counts as so many of keys.
-const PROOFS_OF_KEYS: f64 = 8.0;
 /// No circuit needs more than this.
 const BUDGET_BYTES_MAX: u64 = 1 << 46;
 
@@ -281,50 +277,27 @@ fn all_within(runs: &[&DryRunOf<'_>], bytes: u64, budget_bytes: u64) -> Result<F
         unused_bytes: budget_bytes - bytes,
     };
     for run in runs {
-        let (workspace, reserve_bytes) = with_best_reserve(*run, bytes)?;
+        let (workspace, reserve_bytes) = with_least_reserve(*run, bytes)?;
         found.workspaces.push(workspace);
         found.reserve_bytes = found.reserve_bytes.max(reserve_bytes);
     }
     Ok(found)
 }
 
-/// The dry run that takes the least time of those that end well, and its reserve: columns in memory spare the disk, and so does room for the
-/// steps between them. The one that keeps no column in memory has to end well too: no budget below the smallest works because columns in
-/// memory happened to fit.
-fn with_best_reserve(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<(Workspace, u64)> {
-    let mut best = (dry_run(run, budget_bytes, budget_bytes)?, budget_bytes);
-    let mut least_seconds = seconds(&best.0);
-    let parts = RESERVES_TRIED.map(|part| (u128::from(budget_bytes) * u128::from(part) / 16) as u64);
-    for reserve_bytes in parts.into_iter().rev().chain([0]) {
+/// The dry run with the least reserve that ends well, and the reserve. The one that keeps no column in memory has to end well too:
+/// no budget below the smallest works because columns in memory happened to fit.
+fn with_least_reserve(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<(Workspace, u64)> {
+    let without_columns = dry_run(run, budget_bytes, budget_bytes)?;
+    let reserves =
+        std::iter::once(0).chain((1..=RESERVES_LOG).map(|log| budget_bytes - (budget_bytes >> log)));
+    for reserve_bytes in reserves {
         match dry_run(run, budget_bytes, reserve_bytes) {
-            Ok(workspace) => {
-                let seconds = seconds(&workspace);
-                if seconds < least_seconds * (1.0 - GAIN_MIN) {
-                    (best, least_seconds) = ((workspace, reserve_bytes), seconds);
-                }
-            }
+            Ok(workspace) => return Ok((workspace, reserve_bytes)),
             Err(Error::BudgetTooSmall { .. }) => {}
             Err(other) => return Err(other),
         }
     }
-    Ok(best)
-}
-
-/// How long a dry run would take, with as many proofs as keys are used for, on a machine of the usual rates: enough to compare runs.
-fn seconds(workspace: &Workspace) -> f64 {
-    let steps = workspace
-        .dry_run()
-        .map(|record| record.steps())
-        .unwrap_or_default();
-    let rates = Rates::default();
-    let seconds = |step: &StepRecord| {
-        let once = rates.seconds(step.bytes_read, step.bytes_written, &step.work);
-        match step.phase {
-            Phase::Proof => once * PROOFS_OF_KEYS,
-            _ => once,
-        }
-    };
-    steps.iter().map(seconds).sum()
+    Ok((without_columns, budget_bytes))
 }
 
 /// Runs dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free.
@@ -391,10 +364,7 @@ fn smallest_above(run: &DryRunOf<'_>, budget_bytes: u64) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use ark_bn254::Fr;
-
     use super::*;
-    use crate::column::{Placement, Writer};
 
     /// A table of a power of two, up to three quarters of the budget, and 100 KiB beside it: works from 256 KiB on, but not from 342 to 355.
     fn table_and_tile(workspace: &Workspace) -> Result<()> {
@@ -423,35 +393,6 @@ mod tests {
             found => unreachable!("{found:?}"),
         };
         assert_eq!(refused(192), (256, 192));
-    }
-
-    /// A column of a mebibyte, and a stage that moves sixteen, unless two are free.
-    fn column_and_stage(workspace: &Workspace) -> Result<()> {
-        let _step = crate::step!(workspace, "stage");
-        let column = Writer::<Fr>::scratch(workspace, "column", 1 << 15, Placement::Auto)?.finish()?;
-        let is_tight = workspace.budget.available_bytes() < 2 << 20;
-        if let (true, Some(record)) = (is_tight, workspace.dry_run()) {
-            record.moved(8 << 20, 8 << 20);
-        }
-        drop(column);
-        Ok(())
-    }
-
-    #[test]
-    fn columns_stay_in_memory_where_they_spare_more_of_the_disk_than_the_room_they_take() {
-        let moved = |kib: u64| {
-            let found = best_within(&[&column_and_stage], kib << 10).unwrap();
-            let steps = found.workspaces[0].dry_run().map(|record| record.steps());
-            let moved = |step: &StepRecord| (step.bytes_read + step.bytes_written) >> 20;
-            steps.unwrap_or_default().iter().map(moved).sum::<u64>()
-        };
-        assert_eq!(
-            moved(1536),
-            16,
-            "the column in memory, since there is no room for the stage"
-        );
-        assert_eq!(moved(2560), 1, "the column on disk, the stage in memory");
-        assert_eq!(moved(4096), 0);
     }
 
     #[test]
