@@ -4,14 +4,15 @@
 //! out of Horner's rule from the top down; they go straight into the MSM as they come, so an opening is one pass
 //! over the polynomial and one over the SRS, and the quotient is never stored: [`super::multiopen`] with one polynomial and one point.
 
-use ark_bn254::{G1Affine, g1};
-use ark_ec::CurveGroup;
-use ark_ff::{AdditiveGroup, Field};
+use ark_bn254::{Bn254, G1Affine, G2Affine, g1};
+use ark_ec::pairing::Pairing;
+use ark_ec::{AffineRepr, CurveGroup};
+use ark_ff::{AdditiveGroup, Field, Zero};
 
 use super::multiopen::divide;
 use super::{Combination, G1, Scalar, Srs};
 use crate::Result;
-use crate::column::Column;
+use crate::column::{Column, Region};
 use crate::stream::{Scalars, msm};
 
 /// Commits to polynomials given by coefficients, with one pass over the SRS for as many as memory takes.
@@ -74,4 +75,53 @@ pub fn open(srs: &Srs, polynomial: &Column<Scalar>, point: Scalar) -> Result<Ope
         value: remainders.first().copied().unwrap_or(Scalar::ZERO),
         proof,
     })
+}
+
+/// Whether an opening proves that the polynomial behind `commitment` has its value at `point`. Of the SRS three points are read.
+///
+/// # Errors
+/// [`Error::Invalid`](crate::Error::Invalid) for an SRS without the monomial form; what reading its first frame may give.
+pub fn check(srs: &Srs, commitment: &G1Affine, point: Scalar, opening: &Opening) -> Result<bool> {
+    let mut generator = [G1::INFINITY];
+    srs.monomial()?
+        .read(Region::Span { start: 0, len: 1 }, &mut generator)?;
+    let generator = generator[0].to_affine::<g1::Config>();
+    Ok(holds(generator, srs.pair(), commitment, point, opening))
+}
+
+/// `e(commitment - value * g + point * proof, g2) = e(proof, s * g2)`.
+fn holds(
+    g: G1Affine,
+    [g2, s_g2]: [G2Affine; 2],
+    commitment: &G1Affine,
+    point: Scalar,
+    Opening { value, proof }: &Opening,
+) -> bool {
+    let left = commitment.into_group() - g * value + *proof * point;
+    // Written additively: zero is the one of the target group.
+    Bn254::multi_pairing([left.into_affine(), -*proof], [g2, s_g2]).is_zero()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opening_holds_for_its_value_alone() {
+        // p = 1 + 2X, at 5: 11, and the quotient is 2.
+        let (g, secret) = (G1Affine::generator(), Scalar::from(77u64));
+        let pair = [
+            G2Affine::generator(),
+            (G2Affine::generator() * secret).into_affine(),
+        ];
+        let commitment = (g * (Scalar::from(1u64) + Scalar::from(2u64) * secret)).into_affine();
+        let opening = |value: u64| Opening {
+            value: Scalar::from(value),
+            proof: (g * Scalar::from(2u64)).into_affine(),
+        };
+        let holds = |point: u64, value| holds(g, pair, &commitment, Scalar::from(point), &opening(value));
+        assert!(holds(5, 11));
+        assert!(!holds(5, 12));
+        assert!(!holds(6, 11));
+    }
 }

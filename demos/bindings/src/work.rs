@@ -5,13 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ark_bn254::{Bn254, G1Affine};
-use ark_ec::pairing::Pairing;
-use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::{FftField, Zero};
+use ark_ff::FftField;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Placement, Region, Workspace};
+use spillproof::column::{Column, Placement, Workspace};
 use spillproof::commit::kzg;
 use spillproof::commit::{G1, HALO2_ROOT_OF_UNITY, ImportedSrs, Scalar, Srs, generate, omega};
 use spillproof::commit::{import_params_kzg, verify_srs};
@@ -208,15 +205,12 @@ pub fn check_opening(
         of("the proof", &opening.proof)?,
     );
     let value = bytes::scalar("the value", &opening.value)?;
-    let mut generator = [G1::INFINITY];
-    srs.monomial()?
-        .read(Region::Span { start: 0, len: 1 }, &mut generator)?;
-    let generator: G1Affine = generator[0].to_affine::<ark_bn254::g1::Config>();
-    let [g2, s_g2] = srs.pair();
-    // e(commitment - value * g + point * proof, g2) = e(proof, s * g2)
-    let left = commitment.into_group() - generator * value + proof * point;
-    let product = Bn254::multi_pairing([left.into_affine(), -proof], [g2, s_g2]);
-    Ok(product.is_zero())
+    Ok(kzg::check(
+        srs,
+        &commitment,
+        point,
+        &kzg::Opening { value, proof },
+    )?)
 }
 
 /// The sum of scalars times points of the caller's. Points are checked and copied to a scratch column.
