@@ -1,8 +1,9 @@
 //! Progress of a run, and its remaining time.
 //!
-//! The plan has the seconds of each step. They pass at the pace of the run so far: the seconds that the ended steps took, over those that they
-//! were planned to take. The step under way takes what it was planned to take at that pace, or, when it has run past that, a tenth longer than it
-//! has run. Bytes say nothing of the part of a step that is done: a step that commits to columns makes all of them first.
+//! The plan has the seconds of each step. The pace of a run is the time that its ended steps took, divided by the time that the plan has for them.
+//! The remaining time is the planned time of the later steps at that pace, and what is left of the step under way: its planned time at that pace,
+//! less the time that it has run, but at least a tenth of the latter. Bytes do not tell how far a step is: one that commits to columns makes all of
+//! them first.
 //!
 //! A step that takes more than `PACE_MAX` times its plan does what no plan knows, a circuit's synthesis: it says nothing of the pace.
 

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use spillproof::session::{MEMORY_VARIABLE, variable};
+use spillproof::session::{LIMIT_VARIABLE, MEMORY_VARIABLE, variable};
 
 use super::{IS_LEFT_TO_PROGRAM, PROGRESS_VARIABLE, REPORT_VARIABLE, joined};
 
@@ -30,14 +30,22 @@ extern "C" fn at_exit() {
         return;
     }
     if let Some(line) = without_effect(|name| variable(name).is_some_and(|value| value != "0")) {
-        // Not by way of `std::io`, which has been taken down in part.
+        // At this time the buffers of `std::io` may be gone: the bytes go to the system call.
         let _closed = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
     }
 }
 
 /// Says which variables had no effect.
 fn without_effect(is_set: impl Fn(&str) -> bool) -> Option<String> {
-    let set = joined(&[MEMORY_VARIABLE, PROGRESS_VARIABLE, REPORT_VARIABLE], is_set)?;
+    let set = joined(
+        &[
+            MEMORY_VARIABLE,
+            LIMIT_VARIABLE,
+            PROGRESS_VARIABLE,
+            REPORT_VARIABLE,
+        ],
+        is_set,
+    )?;
     Some(format!(
         "spillproof: {set} set, without effect: nothing was done within a budget. If this program proved, it did in memory: with another copy of \
          halo2 (`cargo tree -i halo2-axiom` or `-i halo2_proofs` names all copies), or over a curve that the engine does not have\n"
@@ -51,7 +59,7 @@ mod tests {
     #[test]
     fn variables_without_effect_are_named() {
         assert_eq!(without_effect(|_| false), None);
-        let line = without_effect(|name| name != PROGRESS_VARIABLE).unwrap();
+        let line = without_effect(|name| [MEMORY_VARIABLE, REPORT_VARIABLE].contains(&name)).unwrap();
         let begins = "spillproof: SPILLPROOF_MEMORY and SPILLPROOF_REPORT are set, without effect";
         assert!(line.starts_with(begins) && line.ends_with('\n'), "{line}");
     }
