@@ -1,7 +1,8 @@
 //! `cargo xtask dist DIR`: a release as an archive: the binary, the C libraries and their headers, documents, licences; and its SHA-256.
 //!
-//! Built for the host, or for the target that `SPILLPROOF_DIST_TARGET` names. Of glibc, the archive's `README` says from which release on it
-//! works: that of the machine that built it. The other libraries that the binary takes must be among [`SHARED`].
+//! Built for the host, or for the target that `SPILLPROOF_DIST_TARGET` names. The file `NEEDS` in the archive
+//! says which shared libraries the binary takes, and from which release of glibc on it works: that of the machine that built it. All of them
+//! must be in `SHARED`.
 
 use std::collections::BTreeSet;
 use std::fs;
