@@ -234,7 +234,7 @@ pub struct Msm {
     /// The seed of points and scalars.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Take the points of this SRS (its monomial form) instead.
+    /// Take the points of this SRS instead: a container, ParamsKZG or powers of tau (.ptau).
     #[arg(long, conflicts_with = "in_memory")]
     pub srs: Option<PathBuf>,
     /// Hold everything in memory, as other libraries do, without a budget.
@@ -297,7 +297,7 @@ pub struct Plan {
 /// Commit to a polynomial over an SRS on disk.
 #[derive(Debug, Clone, Args)]
 pub struct Commit {
-    /// The SRS.
+    /// The SRS, for the polynomial's length or more: a container, ParamsKZG or powers of tau (.ptau).
     #[arg(long)]
     pub srs: PathBuf,
     /// A file of coefficients (with --lagrange: of values): 32 bytes each, little-endian, below the modulus.

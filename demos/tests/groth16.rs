@@ -254,6 +254,60 @@ fn powers_of_tau_are_prepared_and_imported() {
     assert!(!dir.join("new").exists());
 }
 
+/// One ceremony in four kinds of file: each gives the same proof and the same commitment.
+#[test]
+fn an_srs_is_read_from_whichever_file_has_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let with = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).expect("a file");
+    with(
+        "c.ptau",
+        &circom_files::ptau::<Bn254>(7, &Secrets::random(9), true),
+    );
+    with("polynomial", &[[1; 32], [2; 32], [3; 32]].concat());
+    succeeds(dir, "ptau import c.ptau --out c.srs -k 7");
+    succeeds(dir, "srs export c.srs --out c.params --format raw");
+    std::fs::create_dir(dir.join("params")).expect("a folder");
+    std::fs::copy(dir.join("c.params"), dir.join("params/kzg_bn254_7.srs")).expect("a copy");
+    let entries = || std::fs::read_dir(dir).expect("a folder").count();
+    let mut made = entries();
+    let mut first = None;
+    for srs in ["c.srs", "c.params", "c.ptau", "params"] {
+        let of_system = format!("--k 6 --srs {srs} --memory 16MiB");
+        succeeds(dir, &format!("keygen {of_system} --out key --vk vk"));
+        succeeds(dir, &format!("prove {of_system} --out proof"));
+        succeeds(dir, &format!("verify --k 6 --srs {srs} --vk vk proof"));
+        if srs != "params" {
+            let committed = format!("commit --srs {srs} --polynomial polynomial --open-at 5 --out opening");
+            succeeds(dir, &committed);
+            succeeds(dir, &format!("open verify --srs {srs} opening"));
+            let told = succeeds(dir, &format!("msm --log-n 5 --srs {srs} --memory 8MiB --quiet"));
+            with("sum", told.as_bytes());
+        }
+        let results = ["vk", "proof", "opening", "sum"].map(|name| read(dir, name));
+        if let Some(first) = &first {
+            assert!(*first == results, "{srs}");
+        } else {
+            // And the key, whose root is its own.
+            made += results.len() + 1;
+            first = Some(results);
+        }
+        assert_eq!(entries(), made, "{srs}: files are left");
+    }
+    for (line, reason) in [
+        ("prove --k 8 --srs c.ptau --out new", "c.ptau"),
+        ("prove --k 8 --srs params --out new", "kzg_bn254_8.srs"),
+        ("prove --k 6 --srs c.ptau --no-session --out new", "ptau import"),
+        ("verify --k 6 --srs c.ptau proof", "--vk"),
+        ("prove --k 6 --system zcash --srs c.ptau --out new", "c.ptau"),
+        ("msm --log-n 8 --srs c.ptau", "c.ptau"),
+    ] {
+        let refusal = refused(dir, line);
+        assert!(refusal.contains(reason), "{line}: {refusal}");
+    }
+    assert_eq!(entries(), made, "files are left");
+}
+
 /// The built-in circuit proves on both curves, with both kinds of values.
 #[test]
 fn examples_prove() {
@@ -262,7 +316,8 @@ fn examples_prove() {
     for curve in ["bn128", "bls12381"] {
         for values in ["full", "bits"] {
             let options = format!("--k 9 --values {values} --curve {curve}");
-            let told = succeeds(dir, &format!("groth16 example e.zkey e.wtns {options}"));
+            let files = "e.zkey e.wtns --r1cs e.r1cs --ptau e.ptau";
+            let told = succeeds(dir, &format!("groth16 example {files} {options}"));
             assert!(
                 told.contains("INSECURE") && told.contains("510 constraints"),
                 "{told}"
@@ -274,6 +329,10 @@ fn examples_prove() {
             );
             succeeds(dir, "groth16 vkey e.key vkey.json");
             succeeds(dir, "groth16 verify vkey.json public.json proof.json");
+
+            succeeds(dir, "groth16 setup e.r1cs e.ptau made.zkey --memory 8MiB");
+            succeeds(dir, "groth16 verify-key e.r1cs e.ptau made.zkey");
+            succeeds(dir, "groth16 prove made.zkey e.wtns proof.json public.json");
         }
     }
     let reason = refused(dir, "groth16 example none/e.zkey e.wtns --k 9");

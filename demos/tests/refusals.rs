@@ -274,12 +274,12 @@ msm --log-n 10 --memory 1KiB => 1024|--memory
 msm --log-n 10 --memory 0 => --memory
 msm --log-n 4 --srs nowhere => nowhere
 msm --log-n 4 --srs junk => junk
-msm --log-n 4 --srs ok.params => ok.params|srs import
+msm --log-n 7 --srs ok.params => ok.params|2^6
 msm --log-n 10 --memory 8MiB --dir ok.srs => ok.srs
 msm --log-n 4 --gpu 0 => gpu
 commit --srs nowhere --polynomial poly.bin => nowhere
 commit --srs junk --polynomial poly.bin => junk
-commit --srs ok.params --polynomial poly.bin => ok.params|srs import
+commit --srs swapped.params --polynomial poly.bin => swapped.params|belong together
 commit --srs ok.key --polynomial poly.bin => ok.key
 commit --srs z.srs --polynomial poly.bin => z.srs
 commit --srs ok.srs --polynomial nowhere => nowhere
@@ -512,6 +512,7 @@ groth16 import c.zkey --out c.zkey => same file
 groth16 vkey c.zkey c.zkey => same file
 groth16 example x y --k 3 => 4..=27
 groth16 example x x --k 6 => same file
+groth16 example x y --k 6 --ptau x => same file
 groth16 contribute c.zkey c.zkey => same file
 groth16 beacon c.zkey x zz 10 => hex
 groth16 beacon c.zkey x 01 9 => 10..=63

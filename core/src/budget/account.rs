@@ -27,7 +27,7 @@ use crate::error::Result;
 /// Computes the smallest budget in which a task works.
 pub type Minimum = Box<dyn Fn() -> Result<u64> + Send + Sync>;
 
-/// A column is kept in memory if it takes at most this part of what is left.
+/// Where nothing says what later steps need, a column is kept in memory if it takes at most this part of what is left.
 const COLUMN_SHARE: u64 = 32;
 
 thread_local! {
@@ -306,14 +306,17 @@ impl Budget {
     }
 
     /// Whether a column of `bytes` that may be in memory or on disk ([`Placement::Auto`](crate::column::Placement::Auto)) is kept in memory:
-    /// if it is a small part of what is left, and leaves what later steps need.
+    /// if it leaves the reserve for later steps, which the dry run of a task has found; without a reserve, if it is a small part of what is left.
     pub(crate) fn keeps_column(&self, bytes: u64) -> bool {
         let state = self.ledger.state();
         let holder = state.accounts.holder(self.ledger.id);
         let available_bytes = self.ledger.available_bytes(&state);
         let of_task = state.accounts.column_reserve_bytes(holder);
         let reserve_bytes = of_task.max(self.ledger.column_reserve_bytes);
-        bytes <= available_bytes / COLUMN_SHARE && available_bytes - bytes >= reserve_bytes
+        match reserve_bytes {
+            0 => bytes <= available_bytes / COLUMN_SHARE,
+            reserve_bytes => available_bytes.saturating_sub(bytes) >= reserve_bytes,
+        }
     }
 }
 
@@ -478,6 +481,8 @@ mod tests {
             let _first = first.enter();
             assert_eq!((budget.limit_bytes(), budget.available_bytes()), (1000, 900));
             assert!(budget.keeps_column(28) && !budget.keeps_column(29));
+            first.reserve(500);
+            assert!(budget.keeps_column(400) && !budget.keeps_column(401));
             first.reserve(880);
             assert!(budget.keeps_column(20) && !budget.keeps_column(21));
             budget.lease(300, "columns").unwrap()

@@ -293,8 +293,8 @@ pub enum Placement {
     Disk,
     /// In a leased buffer.
     Memory,
-    /// In a leased buffer if that takes at most 1/32 of what the budget has left, and leaves what later steps of the task need; else in a
-    /// nameless file.
+    /// In a leased buffer if that leaves what later steps of the task need, or, outside of a task, takes at most 1/32 of what the budget has
+    /// left; else in a nameless file.
     Auto,
 }
 

@@ -89,8 +89,8 @@ pub fn check(srs: &Srs, commitment: &G1Affine, point: Scalar, opening: &Opening)
     Ok(holds(generator, srs.pair(), commitment, point, opening))
 }
 
-/// `e(commitment - value * g + point * proof, g2) = e(proof, s * g2)`.
-fn holds(
+/// [`check`] with the three points of the SRS, its generator and its pair: `e(commitment - value * g + point * proof, g2) = e(proof, s * g2)`.
+pub fn holds(
     g: G1Affine,
     [g2, s_g2]: [G2Affine; 2],
     commitment: &G1Affine,

@@ -32,8 +32,7 @@ pub fn prove_in<E: PairingCurve>(
     };
     let task = session.admit(Accelerator::MayTakePart, minimum_bytes)?;
     let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, basis));
-    let growth_bytes = plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
-    plan::check_room(&task, Phase::Proof, growth_bytes)?;
+    plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
     prove(key, witness, random)
 }
 

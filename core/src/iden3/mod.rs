@@ -27,7 +27,7 @@ mod witness;
 pub use crate::column::runs::Progress;
 pub use contribute::{Contributed, Origin, contribute};
 pub use key::{ImportedKey, import_zkey, read_zkey, shape_of_zkey};
-pub use prepare::{import_ptau, prepare_ptau};
+pub use prepare::{import_ptau, open_ptau, prepare_ptau};
 pub use setup::{NewKey, setup};
 pub use source::curve_of;
 pub use verify::{Contributor, VerifiedKey, verify_zkey};

@@ -114,20 +114,16 @@ impl Bases<'_> {
     }
 }
 
-/// Makes an SRS container of the first `2^k` powers of tau of a first phase over BN254, with the Lagrange basis for halo2's root of unity. All of its
-/// powers that make a power of two are taken if there is no `k`. Gives k and the root of the container.
+/// The first `2^k` powers of tau of a first phase over BN254 as an SRS without a Lagrange basis: they stay in the file, and each is checked whenever
+/// it is read. All powers that make a power of two are taken if there is no `k`. That they are powers of one tau is for
+/// [`check_srs`](crate::commit::check_srs) to say.
 ///
 /// # Errors
-/// [`Invalid::SrsSize`] for a `k` above the file's; those of [`prepare_ptau`] and [`crate::commit::add_lagrange`].
-pub fn import_ptau(
-    workspace: &Workspace,
-    [file, target]: [&Path; 2],
-    k: Option<u32>,
-    progress: &mut (dyn FnMut(SrsProgress) + Send),
-) -> Result<(u32, [u8; 32])> {
-    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+/// [`Invalid::SrsSize`] for a `k` above the file's; [`crate::Error::Format`] for a damaged file, or one of another curve;
+/// [`crate::Error::File`], [`crate::Error::Io`], [`crate::Error::OverBudget`].
+pub fn open_ptau(workspace: &Workspace, file: &Path, k: Option<u32>) -> Result<Srs> {
     workspace.run(|| {
-        let phase1 = Ptau::open(Source::open(&workspace, file, FileKind::Ptau)?)?;
+        let phase1 = Ptau::open(Source::open(workspace, file, FileKind::Ptau)?)?;
         check_curve::<Bn254>(file, phase1.header.curve)?;
         let limit = phase1.header.power;
         let k = k.unwrap_or(limit);
@@ -150,7 +146,25 @@ pub fn import_ptau(
             count: 2,
             ..layout.tau_g2
         })?;
-        let srs = Srs::from_columns(k, Some(powers), None, pair)?;
+        Srs::from_columns(k, Some(powers), None, pair)
+    })
+}
+
+/// Makes an SRS container of the powers that [`open_ptau`] opens, with the Lagrange basis for halo2's root of unity. Gives k and the root of the
+/// container.
+///
+/// # Errors
+/// Those of [`open_ptau`] and [`crate::commit::add_lagrange`].
+pub fn import_ptau(
+    workspace: &Workspace,
+    [file, target]: [&Path; 2],
+    k: Option<u32>,
+    progress: &mut (dyn FnMut(SrsProgress) + Send),
+) -> Result<(u32, [u8; 32])> {
+    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+    workspace.run(|| {
+        let srs = open_ptau(&workspace, file, k)?;
+        let k = srs.k();
         add_lagrange_to(&workspace, (file, srs), target, k, progress)
     })
 }

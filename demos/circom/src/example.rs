@@ -1,23 +1,27 @@
-//! A rank-1 constraint system of any size with a witness, and an INSECURE key of it, in the files that circom and snarkjs write.
+//! A rank-1 constraint system of any size with a witness, and an INSECURE key and first phase for it, in the files that circom and snarkjs write.
 //!
-//! The key is made from secrets that a seed gives, in memory and with arkworks' arithmetic: about 1 KiB for each row.
+//! Key and first phase are made from secrets that a seed gives, with arkworks' arithmetic. A key takes about 1 KiB of memory for each row, a
+//! first phase and the constraints none.
+
+mod key;
+mod powers;
+mod sections;
 
 use std::io::{self, Write};
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
-use ark_ec::scalar_mul::BatchMulPreprocessing;
-use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
-use ark_ec::{CurveGroup, PrimeGroup};
-use ark_ff::{AdditiveGroup, Field, UniformRand, batch_inversion};
+use ark_ec::short_weierstrass::SWCurveConfig;
+use ark_ff::{Field, UniformRand};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use spillproof::groth16::{Domain, PairingCurve};
-use spillproof_format::iden3::{FileKind, SCALAR_BYTES, write_prefix, write_section_prefix, wtns, zkey};
-use spillproof_format::native::{NativeField, point_bytes, write_point};
+use spillproof::groth16::PairingCurve;
+use spillproof_format::iden3::{FileKind, SCALAR_BYTES, r1cs, wtns};
+use spillproof_format::native::NativeField;
 use spillproof_format::{Curve, Element, GroupId};
 
 use crate::prove::over_curve;
+use sections::Sections;
 
 /// Public signals.
 const PUBLIC: usize = 1;
@@ -25,8 +29,6 @@ const PUBLIC: usize = 1;
 const CONSTANTS: usize = 64;
 /// How far back the second signal of a row of bits is: a shift register of 33 bits.
 const REGISTER: usize = 33;
-/// Points that are in memory at a time.
-const CHUNK_POINTS: usize = 1 << 16;
 
 /// The values of a witness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +46,7 @@ pub struct Circuit {
     pub k: u32,
     /// The values of its witness.
     pub values: Values,
-    /// Of the witness, the constants and the key's secrets.
+    /// Of the witness, the constants and the secrets of key and first phase.
     pub seed: u64,
 }
 
@@ -143,6 +145,22 @@ impl Circuit {
         over_curve!(curve, E => self.write_zkey::<E>(out))
     }
 
+    /// Writes the `.r1cs` file.
+    ///
+    /// # Errors
+    /// Of the file.
+    pub fn write_constraints(&self, curve: Curve, out: &mut dyn Write) -> io::Result<()> {
+        over_curve!(curve, E => self.write_r1cs::<E>(out))
+    }
+
+    /// Writes a first phase of as many powers as the circuit needs, a `.ptau` file, which is INSECURE: its secrets are known.
+    ///
+    /// # Errors
+    /// Of the file.
+    pub fn write_powers(&self, curve: Curve, out: &mut dyn Write) -> io::Result<()> {
+        over_curve!(curve, E => self.write_ptau::<E>(out))
+    }
+
     fn write_wtns<E: PairingCurve>(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut file = Sections::begin(out, FileKind::Wtns, 2)?;
         let of_file = wtns::Header {
@@ -161,187 +179,50 @@ impl Circuit {
         Ok(())
     }
 
-    fn write_zkey<E: PairingCurve>(&self, out: &mut dyn Write) -> io::Result<()> {
-        let n = 1usize << self.k;
-        let mut rng = self.rng(3);
-        let mut secret = || E::Scalar::rand(&mut rng);
-        let [tau, alpha, beta, gamma, delta] = [secret(), secret(), secret(), secret(), secret()];
-        let domain = Domain::<E::Scalar>::of_smallest_non_residue(self.k).map_err(io::Error::other)?;
-        let g1 = BatchMulPreprocessing::new(E::G1::generator(), n);
-        let g2 = BatchMulPreprocessing::new(E::G2::generator(), n);
-        let in_g1 = |scalar| (E::G1::generator() * scalar).into_affine();
-        let in_g2 = |scalar| (E::G2::generator() * scalar).into_affine();
-        let verifying = zkey::VerifyingPoints::<E::G1Config, E::G2Config> {
-            alpha1: in_g1(alpha),
-            beta1: in_g1(beta),
-            beta2: in_g2(beta),
-            gamma2: in_g2(gamma),
-            delta1: in_g1(delta),
-            delta2: in_g2(delta),
-        };
-        let header = zkey::Header::new(self.signals() as u64, PUBLIC as u64, self.k, &verifying)
-            .map_err(io::Error::other)?;
-        let mut header_bytes = Vec::new();
-        header.encode(&mut header_bytes);
-
-        let mut file = Sections::begin(out, FileKind::Zkey, 10)?;
-        file.section(zkey::PROTOCOL, &zkey::GROTH16.to_le_bytes())?;
-        file.section(zkey::HEADER, &header_bytes)?;
-        self.write_coefficients::<E>(&mut file)?;
-
-        let zero = E::Scalar::ZERO;
-        let mut sums = [
-            vec![zero; self.signals()],
-            vec![zero; self.signals()],
-            vec![zero; self.signals()],
-        ];
-        {
-            let constants = self.constants::<E::Scalar>();
-            let power = tau.pow([n as u64]);
-            let scale = inverse(E::Scalar::from(n as u64))? * (power - E::Scalar::ONE);
-            let lagrange = lagrange(n, E::Scalar::ONE, domain.omega, tau, scale);
-            for (constraint, value) in lagrange.iter().enumerate() {
-                let Some(binds) = constraint.checked_sub(self.constraints()) else {
-                    let rows = self.rows::<E::Scalar>(constraint, &constants);
-                    for (sums, row) in sums.iter_mut().zip(rows) {
-                        for (coefficient, signal) in row {
-                            sums[signal] += coefficient * value;
-                        }
-                    }
-                    continue;
-                };
-                if binds <= PUBLIC {
-                    sums[0][binds] += value;
-                }
-            }
-        }
-        let [a, b, mut c] = sums;
-        for ((c, a), b) in c.iter_mut().zip(&a).zip(&b) {
-            *c += beta * a + alpha * b;
-        }
-        let (inputs, private) = c.split_at_mut(PUBLIC + 1);
-        let (over_gamma, over_delta) = (inverse(gamma)?, inverse(delta)?);
-        inputs.iter_mut().for_each(|value| *value *= over_gamma);
-        private.iter_mut().for_each(|value| *value *= over_delta);
-        file.points::<E::G1Config>(zkey::IC, inputs, |scalars| g1.batch_mul(scalars))?;
-        let h = {
-            let power = tau.pow([2 * n as u64]);
-            let scale = inverse(E::Scalar::from(2 * n as u64))? * (power - E::Scalar::ONE) * over_delta;
-            lagrange(n, domain.shift, domain.omega, tau, scale)
-        };
-        file.points::<E::G1Config>(zkey::H, &h, |scalars| g1.batch_mul(scalars))?;
-        drop(h);
-        file.points::<E::G1Config>(zkey::C, private, |scalars| g1.batch_mul(scalars))?;
-        file.points::<E::G1Config>(zkey::A, &a, |scalars| g1.batch_mul(scalars))?;
-        file.points::<E::G1Config>(zkey::B1, &b, |scalars| g1.batch_mul(scalars))?;
-        file.points::<E::G2Config>(zkey::B2, &b, |scalars| g2.batch_mul(scalars))?;
-        // No contribution: a hash of 64 bytes, and their number.
-        file.section(zkey::CONTRIBUTIONS, &[0; 68])
-    }
-
-    fn write_coefficients<E: PairingCurve>(&self, file: &mut Sections<'_>) -> io::Result<()> {
+    fn write_r1cs<E: PairingCurve>(&self, out: &mut dyn Write) -> io::Result<()> {
         let constants = self.constants::<E::Scalar>();
-        let count = |constraint| -> usize {
-            let [a, b, _] = self.rows(constraint, &constants);
-            a.len() + b.len()
+        let of_file = r1cs::Header {
+            curve: group::<E::G1Config>()?.curve,
+            // Below 2^29.
+            wires: self.signals() as u32,
+            public_outputs: 0,
+            public_inputs: PUBLIC as u32,
+            private_inputs: (self.first() - 1 - PUBLIC) as u32,
+            labels: self.signals() as u64,
+            constraints: self.constraints() as u32,
         };
-        let count = self.constraints() * count(0) + PUBLIC + 1;
-        file.section_prefix(zkey::COEFFICIENTS, 4 + count * zkey::COEFFICIENT_BYTES)?;
-        let announced = u32::try_from(count).map_err(io::Error::other)?;
-        file.out.write_all(&announced.to_le_bytes())?;
-        let radix = E::Scalar::from(2u64).pow([512]);
-        let mut write = |matrix, constraint: usize, (coefficient, signal): (E::Scalar, usize)| {
-            let mut value = [0; SCALAR_BYTES];
-            (coefficient * radix).write_standard(&mut value);
-            let mut record = [0; zkey::COEFFICIENT_BYTES];
-            let coefficient = zkey::Coefficient {
-                matrix,
-                // Below 2^28, and the signals below 2^29.
-                constraint: constraint as u32,
-                signal: signal as u32,
-                value,
-            };
-            coefficient.encode(&mut record);
-            file.out.write_all(&record)
+        let mut header = Vec::new();
+        of_file.encode(&mut header);
+        let mut bytes = Vec::new();
+        let mut encode = |constraint: usize, bytes: &mut Vec<u8>| {
+            bytes.clear();
+            for row in self.rows(constraint, &constants) {
+                let terms: Vec<_> = row.into_iter().map(term::<E::Scalar>).collect();
+                r1cs::write_linear_combination(&terms, bytes).map_err(io::Error::other)?;
+            }
+            Ok::<_, io::Error>(())
         };
+        // All constraints are of one length.
+        encode(0, &mut bytes)?;
+        let mut file = Sections::begin(out, FileKind::R1cs, 3)?;
+        file.section(r1cs::HEADER, &header)?;
+        file.section_prefix(r1cs::CONSTRAINTS, self.constraints() * bytes.len())?;
         for constraint in 0..self.constraints() {
-            let [a, b, _] = self.rows(constraint, &constants);
-            for term in a {
-                write(0, constraint, term)?;
-            }
-            for term in b {
-                write(1, constraint, term)?;
-            }
+            encode(constraint, &mut bytes)?;
+            file.out.write_all(&bytes)?;
         }
-        for signal in 0..=PUBLIC {
-            write(0, self.constraints() + signal, (E::Scalar::ONE, signal))?;
-        }
-        Ok(())
+        file.section_prefix(r1cs::LABELS, self.signals() * size_of::<u64>())?;
+        (0..self.signals() as u64).try_for_each(|label| file.out.write_all(&label.to_le_bytes()))
     }
+}
+
+/// A term as a file has it.
+fn term<F: NativeField>((coefficient, wire): (F, usize)) -> (u32, [u8; SCALAR_BYTES]) {
+    let mut bytes = [0; SCALAR_BYTES];
+    coefficient.write_standard(&mut bytes);
+    (wire as u32, bytes)
 }
 
 fn group<P: SWCurveConfig>() -> io::Result<GroupId> {
     GroupId::of::<P>().ok_or_else(|| io::Error::other("no curve of these files"))
-}
-
-fn inverse<F: Field>(value: F) -> io::Result<F> {
-    value
-        .inverse()
-        .ok_or_else(|| io::Error::other("zero has no inverse"))
-}
-
-/// `scale * x_i / (tau - x_i)` for the points `x_i = first * omega^i`.
-fn lagrange<F: Field>(n: usize, first: F, omega: F, tau: F, scale: F) -> Vec<F> {
-    let points = || std::iter::successors(Some(first), |point| Some(*point * omega)).take(n);
-    let mut values: Vec<F> = points().map(|point| tau - point).collect();
-    batch_inversion(&mut values);
-    values
-        .iter_mut()
-        .zip(points())
-        .for_each(|(value, point)| *value *= scale * point);
-    values
-}
-
-/// A file of sections, whose lengths are known before they are written.
-struct Sections<'a> {
-    out: &'a mut dyn Write,
-}
-
-impl<'a> Sections<'a> {
-    fn begin(out: &'a mut dyn Write, kind: FileKind, sections: u32) -> io::Result<Self> {
-        let mut prefix = Vec::new();
-        write_prefix(kind, sections, &mut prefix);
-        out.write_all(&prefix)?;
-        Ok(Self { out })
-    }
-
-    fn section_prefix(&mut self, id: u32, section_bytes: usize) -> io::Result<()> {
-        let mut prefix = Vec::new();
-        write_section_prefix(id, section_bytes as u64, &mut prefix);
-        self.out.write_all(&prefix)
-    }
-
-    fn section(&mut self, id: u32, content: &[u8]) -> io::Result<()> {
-        self.section_prefix(id, content.len())?;
-        self.out.write_all(content)
-    }
-
-    fn points<P: SWCurveConfig<BaseField: NativeField>>(
-        &mut self,
-        id: u32,
-        scalars: &[P::ScalarField],
-        multiply: impl Fn(&[P::ScalarField]) -> Vec<Affine<P>>,
-    ) -> io::Result<()> {
-        let each = point_bytes::<P>();
-        self.section_prefix(id, each * scalars.len())?;
-        let mut bytes = vec![0; each * CHUNK_POINTS.min(scalars.len())];
-        for scalars in scalars.chunks(CHUNK_POINTS) {
-            let points = multiply(scalars);
-            for (point, out) in points.iter().zip(bytes.chunks_exact_mut(each)) {
-                write_point(point, out);
-            }
-            self.out.write_all(&bytes[..each * points.len()])?;
-        }
-        Ok(())
-    }
 }

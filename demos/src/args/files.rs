@@ -50,6 +50,11 @@ impl<'a> Files<'a> {
         self
     }
 
+    fn and_writes(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
+        self.writes.extend(path.map(|path| (name, path.as_path())));
+        self
+    }
+
     fn and_streams(mut self, name: &'static str, path: Option<&'a PathBuf>) -> Self {
         self.streams.extend(path.map(|path| (name, path.as_path())));
         self
@@ -225,7 +230,9 @@ impl Groth16 {
             }
             Self::Vkey { key, out } => Files::to_stream([("KEY", key)], ("OUT", out)),
             Self::Import { key, out } => Files::new([("KEY", key)], [("--out", out)]),
-            Self::Example(example) => Files::new([], [("KEY", &example.key), ("WITNESS", &example.witness)]),
+            Self::Example(example) => Files::new([], [("KEY", &example.key), ("WITNESS", &example.witness)])
+                .and_writes("--r1cs", example.r1cs.as_ref())
+                .and_writes("--ptau", example.ptau.as_ref()),
             Self::Verify { .. } | Self::VerifyKey { .. } | Self::Inspect { .. } | Self::Plan { .. } => {
                 Files::default()
             }

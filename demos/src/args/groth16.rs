@@ -118,9 +118,15 @@ pub struct Groth16Example {
     /// The curve.
     #[arg(long, value_enum, default_value_t = Pairing::Bn128)]
     pub curve: Pairing,
-    /// The seed of the witness and of the key's secrets.
+    /// The seed of the witness, of the key's secrets and of those of the first phase.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Write the circuit, too, as a new .r1cs file.
+    #[arg(long, value_name = "FILE")]
+    pub r1cs: Option<PathBuf>,
+    /// Write a first phase for it, too, as a new .ptau file. It is INSECURE, as the key.
+    #[arg(long, value_name = "FILE")]
+    pub ptau: Option<PathBuf>,
 }
 
 /// The values of a witness.

@@ -86,7 +86,8 @@ pub struct Statement {
 /// Where parameters come from.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Parameters {
-    /// The parameters: a container of `spillproof srs`, or the file that halo2 writes (ParamsKZG; for zcash Params). KZG's may be for a larger k.
+    /// The parameters: a container of `spillproof srs`, the file that halo2 writes (ParamsKZG; for zcash Params), a ceremony's powers of tau (.ptau),
+    /// or the folder in which halo2-base keeps kzg_bn254_{k}.srs (PARAMS_DIR). KZG's may be for a larger k.
     /// Without it, an INSECURE SRS is made from --srs-seed; zcash's parameters are computed.
     #[arg(
         id = "srs",

@@ -11,7 +11,7 @@ use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Placement, Writer};
-use spillproof::commit::{Srs, kzg};
+use spillproof::commit::kzg;
 use spillproof::stream::Scalars;
 use spillproof_gpu::tier::Offload;
 
@@ -21,6 +21,7 @@ use crate::args::{Commit, Global};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::run::{Result, Run, hex};
+use crate::systems::params::{Bases, open_srs};
 
 #[derive(Serialize)]
 struct Outcome {
@@ -49,10 +50,16 @@ pub fn run(global: &Global, args: &Commit) -> Result<()> {
     // As in `msm`: a GPU that was asked for computes the sums, however small.
     let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
     let session = run.session_on(ByteSize::Auto, gpu.tier())?;
-    let srs = Srs::open_container(session.workspace(), &args.srs)?;
+    let len = scalars_in(&args.polynomial)?;
+    let bases = match args.lagrange {
+        true => Bases::Both,
+        false => Bases::Monomial,
+    };
+    let log_len = len.next_power_of_two().ilog2();
+    let srs = open_srs(&session, &args.srs, log_len, bases)?;
     let polynomial = run
         .recorder
-        .phase("polynomial to disk", |_| read(&session, &args.polynomial))?;
+        .phase("polynomial to disk", |_| read(&session, &args.polynomial, len))?;
     let commitments = run.recorder.phase("commit", |_| {
         let scalars = [Scalars::Column(&polynomial)];
         session.run(|| {
@@ -102,7 +109,8 @@ pub(super) fn digits(value: Fr) -> String {
     hex(&value.into_bigint().to_bytes_be())
 }
 
-fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
+/// How many scalars a file has.
+fn scalars_in(path: &Path) -> Result<u64> {
     let content = |details: String| Failure::Content {
         file: path.to_owned(),
         details,
@@ -126,17 +134,19 @@ fn read(session: &Session, path: &Path) -> Result<Column<Fr>> {
             "{bytes} bytes are not a whole number of scalars of 32 bytes"
         )));
     }
-    let mut file = BufReader::new(file);
-    let mut writer = Writer::<Fr>::scratch(session.workspace(), "polynomial", bytes / 32, Placement::Auto)?;
+    Ok(bytes / 32)
+}
+
+fn read(session: &Session, path: &Path, len: u64) -> Result<Column<Fr>> {
+    let mut file = BufReader::new(File::open(path).map_err(Failure::file(path))?);
+    let mut writer = Writer::<Fr>::scratch(session.workspace(), "polynomial", len, Placement::Auto)?;
     let mut scalar = [0; 32];
-    for index in 0..bytes / 32 {
+    for index in 0..len {
         file.read_exact(&mut scalar).map_err(Failure::file(path))?;
         let limbs = std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| scalar[8 * i + j])));
-        let value = Fr::from_bigint(BigInt::new(limbs)).ok_or_else(|| {
-            content(format!(
-                "scalar {index} at offset {} is not below the modulus",
-                index * 32
-            ))
+        let value = Fr::from_bigint(BigInt::new(limbs)).ok_or_else(|| Failure::Content {
+            file: path.to_owned(),
+            details: format!("scalar {index} at offset {} is not below the modulus", index * 32),
         })?;
         writer.push(&[value])?;
     }

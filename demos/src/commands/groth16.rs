@@ -314,6 +314,10 @@ fn verify_key_file(global: &Global, files: [&Path; 3]) -> Result<()> {
 struct Example {
     key: String,
     witness: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r1cs: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ptau: Option<String>,
     constraints: usize,
     signals: usize,
 }
@@ -326,26 +330,42 @@ fn write_example(global: &Global, args: &Groth16Example) -> Result<()> {
         values: args.values.into(),
         seed: args.seed,
     };
-    let mut key = Output::create(&args.key)?.in_pieces(BUFFER_BYTES)?;
-    let mut witness = Output::create(&args.witness)?.in_pieces(BUFFER_BYTES)?;
     let curve = match args.curve {
         Pairing::Bn128 => Curve::Bn254,
         Pairing::Bls12381 => Curve::Bls12381,
     };
-    run.recorder.phase("witness", |_| {
-        let written = circuit.write_witness(curve, &mut witness);
-        written.map_err(Failure::file(&args.witness))
-    })?;
-    run.recorder.phase("key", |_| {
-        circuit
-            .write_key(curve, &mut key)
-            .map_err(Failure::file(&args.key))
-    })?;
-    witness.finish()?;
-    key.finish()?;
+    let files = [
+        ("witness", Some(&args.witness)),
+        ("circuit", args.r1cs.as_ref()),
+        ("first phase", args.ptau.as_ref()),
+        ("key", Some(&args.key)),
+    ];
+    // All of them before the first is written: a name that cannot be written is found at once.
+    let mut written = Vec::with_capacity(files.len());
+    for (what, path) in files {
+        let Some(path) = path else { continue };
+        written.push((what, path, Output::create(path)?.in_pieces(BUFFER_BYTES)?));
+    }
+    for (what, path, out) in &mut written {
+        run.recorder.phase(what, |_| {
+            let written = match *what {
+                "witness" => circuit.write_witness(curve, out),
+                "circuit" => circuit.write_constraints(curve, out),
+                "first phase" => circuit.write_powers(curve, out),
+                _ => circuit.write_key(curve, out),
+            };
+            written.map_err(Failure::file(path.as_path()))
+        })?;
+    }
+    for (_, _, out) in written {
+        out.finish()?;
+    }
+    let shown = |path: &Path| path.display().to_string();
     let outcome = Example {
-        key: args.key.display().to_string(),
-        witness: args.witness.display().to_string(),
+        key: shown(&args.key),
+        witness: shown(&args.witness),
+        r1cs: args.r1cs.as_deref().map(shown),
+        ptau: args.ptau.as_deref().map(shown),
         constraints: circuit.constraints(),
         signals: circuit.signals(),
     };

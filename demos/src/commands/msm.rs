@@ -10,7 +10,7 @@ use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
 use spillproof::column::{Column, Draft, Placement, Writer};
-use spillproof::commit::{G1, Srs, kzg};
+use spillproof::commit::{G1, kzg};
 use spillproof::stream::{MsmPlan, Scalars};
 use spillproof_format::SRS_FRAME_BYTES_DEFAULT;
 use spillproof_gpu::tier::Offload;
@@ -22,6 +22,7 @@ use crate::inputs::{POINTS_PER_ROW, Points, scalar_at};
 use crate::peers::Peer;
 use crate::report::progress::Progress;
 use crate::run::{Result, Run, hex};
+use crate::systems::params::{Bases, open_srs};
 
 /// Rows of points made at a time: they take 2.5 MiB while they are made.
 const ROWS_AT_ONCE: usize = 4;
@@ -118,15 +119,7 @@ fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<Used>)> {
     session.run(|| MsmPlan::new::<g1::Config>(n, 1, 1, session.budget().available_bytes()))?;
     let bases = match &args.srs {
         Some(path) => {
-            let srs = Srs::open_container(session.workspace(), path)?;
-            if srs.n() < n {
-                let k = srs.k();
-                return Err(Failure::Usage(format!(
-                    "{} has 2^{k} points, not 2^{}",
-                    path.display(),
-                    args.log_n
-                )));
-            }
+            let srs = open_srs(&session, path, args.log_n, Bases::Monomial)?;
             srs.monomial()?.clone()
         }
         None => run.recorder.phase("points to disk", |progress| {

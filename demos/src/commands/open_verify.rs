@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use ark_bn254::{Fq, Fr, G1Affine};
 use ark_ff::{BigInt, PrimeField};
 use serde::{Deserialize, Serialize};
-use spillproof::budget::ByteSize;
-use spillproof::commit::{Srs, kzg};
+use spillproof::commit::kzg;
 
 use super::commit::{digits, scalar_of};
 use super::msm::describe;
 use crate::args::{Global, OpenVerify};
 use crate::failure::Failure;
 use crate::run::{Result, Run};
+use crate::systems::params::VerifierPoints;
 
 /// As `commit` writes it; other fields are left alone.
 #[derive(Deserialize)]
@@ -59,10 +59,15 @@ pub fn run(global: &Global, args: &OpenVerify) -> Result<()> {
     let (texts, file) = texts(args)?;
     let claim = Claim::read(&texts, file.as_deref())?;
     let mut run = Run::start(global);
-    let session = run.session(ByteSize::Auto)?;
-    let srs = Srs::open_container(session.workspace(), &args.srs)?;
     let verifies = run.recorder.phase("verify", |_| {
-        kzg::check(&srs, &claim.commitment, claim.point, &claim.opening)
+        let VerifierPoints { g, pair } = VerifierPoints::of(&args.srs, 0)?;
+        Ok::<_, Failure>(kzg::holds(
+            g,
+            pair,
+            &claim.commitment,
+            claim.point,
+            &claim.opening,
+        ))
     })?;
     if !verifies {
         return Err(Failure::Refused {

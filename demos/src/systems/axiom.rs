@@ -14,7 +14,7 @@ use spillproof_circuits::Scheme;
 use spillproof_circuits::axiom::{dropin, stock};
 use stock_halo2_axiom::poly::commitment::Params as _;
 
-use super::params::{Kind, is_enough, kind_of, open_kzg, verifier_points};
+use super::params::{Copied, Kind, VerifierPoints, file_for, is_enough, kind_of, open_kzg};
 use super::{Prover, Verifier};
 use crate::args::{Shape, Statement};
 use crate::failure::Failure;
@@ -28,20 +28,34 @@ pub struct DropIn;
 /// The unmodified crate.
 pub struct Stock;
 
-/// Parameters from a file, cut down to `2^k` rows. Those of a container are used in place, those of a `ParamsKZG` file checked: its writer, or
-/// a disk since then, may have mixed up points.
+/// Parameters from a file, cut down to `2^k` rows. Those of a container are used in place, powers of tau get their Lagrange points, and those of a
+/// `ParamsKZG` file are checked: its writer, or a disk since then, may have mixed up points.
 fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
+    let path = &*file_for(path, k)?;
     let of_file = |error| Failure::of_file(path, error);
-    let is_in_session = of_dropin::active();
-    let mut params = match kind_of(path)? {
-        Kind::Container if is_in_session => of_dropin::open_params(path).map_err(of_file)?,
-        Kind::Container => {
+    let session = Session::current()?;
+    let is_in_session = session.is_some();
+    let mut params = match (kind_of(path)?, session) {
+        (Kind::Container, Some(_)) => of_dropin::open_params(path).map_err(of_file)?,
+        (Kind::PowersOfTau, Some(session)) => {
+            let copied = Copied::of(&session, path, k)?;
+            of_dropin::open_params(copied.path()).map_err(of_file)?
+        }
+        (Kind::Container, None) => {
             return Err(Failure::Content {
                 file: path.to_owned(),
                 details: "a container, which takes a session: leave --no-session out, or `spillproof srs export` it".into(),
             });
         }
-        Kind::Other => {
+        (Kind::PowersOfTau, None) => {
+            return Err(Failure::Content {
+                file: path.to_owned(),
+                details: "powers of tau, which take a session: leave --no-session out, or make a container with `spillproof ptau import` and \
+                          export it with `spillproof srs export`"
+                    .into(),
+            });
+        }
+        (Kind::Other, _) => {
             let (file, layout) = open_kzg(path, k)?;
             let format = match layout.format() {
                 OfFile::Processed => SerdeFormat::Processed,
@@ -120,11 +134,20 @@ impl Verifier for Stock {
         let Some(path) = &statement.parameters.file else {
             return Ok(stock::proof::insecure_params(k, statement.srs_seed()));
         };
-        if let Kind::Container = kind_of(path)? {
+        let path = &*file_for(path, k)?;
+        let (kind, remedy) = match kind_of(path)? {
+            Kind::Container => ("a container", "`spillproof srs export` it"),
+            Kind::PowersOfTau => (
+                "powers of tau",
+                "`spillproof ptau import` and `spillproof srs export` them",
+            ),
+            Kind::Other => ("", ""),
+        };
+        if !kind.is_empty() {
             return Err(Failure::Content {
-                file: path.clone(),
+                file: path.to_owned(),
                 details: format!(
-                    "a container, of which {} cannot make a key: name the key with --vk, or `spillproof srs export` it",
+                    "{kind}, of which {} cannot make a key: name the key with --vk, or {remedy}",
                     Self::NAME
                 ),
             });
@@ -147,9 +170,8 @@ impl Verifier for Stock {
         let Some(path) = &statement.parameters.file else {
             return Ok(stock::proof::insecure_verifier_params(k, statement.srs_seed()));
         };
-        let points = verifier_points(path, k)?;
-        let [g2, s_g2] = &points.pair;
-        stock::proof::verifier_params(k, &points.g, [g2, s_g2]).map_err(Failure::file(path))
+        let (g, [g2, s_g2]) = VerifierPoints::of(path, k)?.raw();
+        stock::proof::verifier_params(k, &g, [&g2, &s_g2]).map_err(Failure::file(path))
     }
 
     fn open_verifying_key(path: &Path, shape: &Shape) -> Result<Self::VerifierKey> {

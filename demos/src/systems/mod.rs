@@ -87,7 +87,7 @@ macro_rules! refusal {
 }
 
 pub mod axiom;
-mod params;
+pub mod params;
 pub mod zcash;
 
 /// One crate's verification of the built-in circuits.

@@ -1,14 +1,17 @@
 //! Parameters in files: what a file is, its bytes say.
 
-use std::fs::File;
+use std::borrow::Cow;
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ark_bn254::{g1, g2};
+use ark_bn254::{G1Affine, G2Affine, g1, g2};
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
+use spillproof::Session;
 use spillproof::budget::Budget;
 use spillproof::column::Workspace;
-use spillproof::commit::Srs;
+use spillproof::commit::{Srs, check_srs, import_params_kzg};
+use spillproof::iden3::{import_ptau, open_ptau};
 use spillproof::storage::{Backend, Storage};
 use spillproof_format::header::MAGIC;
 use spillproof_format::native::{NativeField, point_bytes};
@@ -22,6 +25,8 @@ use crate::run::Result;
 pub enum Kind {
     /// A container of ours.
     Container,
+    /// The first phase of a ceremony, as snarkjs writes it.
+    PowersOfTau,
     /// What halo2 writes, or something else that has no name at its beginning.
     Other,
 }
@@ -29,19 +34,109 @@ pub enum Kind {
 /// The kind of a file.
 ///
 /// # Errors
-/// [`Failure::File`]; [`Failure::Content`] for a file of powers of tau.
+/// [`Failure::File`].
 pub fn kind_of(path: &Path) -> Result<Kind> {
     let mut magic = [0; MAGIC.len()];
     let mut file = File::open(path).map_err(Failure::file(path))?;
     match file.read_exact(&mut magic) {
         Ok(()) if magic == MAGIC => Ok(Kind::Container),
-        Ok(()) if magic.starts_with(b"ptau") => Err(Failure::Content {
-            file: path.to_owned(),
-            details: "powers of tau: `spillproof ptau import` makes an SRS of them".into(),
-        }),
+        Ok(()) if magic.starts_with(b"ptau") => Ok(Kind::PowersOfTau),
         Ok(()) => Ok(Kind::Other),
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(Kind::Other),
         Err(error) => Err(Failure::file(path)(error)),
+    }
+}
+
+/// The file of parameters for `2^k` rows: the file itself, or of a folder, as halo2-base keeps them (`PARAMS_DIR`), the one for that k, or else the
+/// one for the next larger k.
+///
+/// # Errors
+/// [`Failure::File`]; [`Failure::Content`] for a folder without such a file.
+pub fn file_for(path: &Path, k: u32) -> Result<Cow<'_, Path>> {
+    if !path.is_dir() {
+        return Ok(Cow::Borrowed(path));
+    }
+    let k_of = |entry: std::io::Result<fs::DirEntry>| {
+        let name = entry.ok()?.file_name();
+        let digits = name.to_str()?.strip_prefix("kzg_bn254_")?.strip_suffix(".srs")?;
+        digits.parse::<u32>().ok().filter(|found| *found >= k)
+    };
+    let found = fs::read_dir(path).map_err(Failure::file(path))?.filter_map(k_of);
+    match found.min() {
+        Some(found) => Ok(Cow::Owned(path.join(format!("kzg_bn254_{found}.srs")))),
+        None => Err(Failure::Content {
+            file: path.to_owned(),
+            details: format!("a folder without kzg_bn254_{k}.srs, or one for a larger k"),
+        }),
+    }
+}
+
+/// Which points of an SRS are used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Bases {
+    /// The powers.
+    Monomial,
+    /// The Lagrange basis, too.
+    Both,
+}
+
+/// The SRS in a file, of `2^k` points or more. A container and powers of tau stay where they are; what has no Lagrange points gets them, and
+/// `ParamsKZG` is copied, in a container among the session's files. What is no container is checked: its writer, or a disk since then, may have
+/// mixed up points.
+///
+/// # Errors
+/// Those of [`file_for`] and [`kind_of`]; [`Failure::Content`] for fewer points; the engine's.
+pub fn open_srs(session: &Session, path: &Path, k: u32, bases: Bases) -> Result<Srs> {
+    let path = &*file_for(path, k)?;
+    let workspace = session.workspace();
+    let srs = match (kind_of(path)?, bases) {
+        (Kind::Container, _) => Srs::open_container(workspace, path)?,
+        (Kind::PowersOfTau, Bases::Monomial) => {
+            let srs = open_ptau(workspace, path, Some(k))?;
+            session.run(|| check_srs(workspace, &srs, &mut |_| ()))?;
+            srs
+        }
+        (Kind::PowersOfTau | Kind::Other, _) => {
+            let copied = Copied::of(session, path, k)?;
+            Srs::open_container(workspace, copied.path())?
+        }
+    };
+    is_enough(path, k, srs.k())?;
+    Ok(srs)
+}
+
+/// A container among the session's files, made of a file of another kind, and checked. Its name goes with it: whoever opened it keeps it.
+pub struct Copied(PathBuf);
+
+impl Copied {
+    /// # Errors
+    /// Those of [`import_ptau`] and [`import_params_kzg`]; [`Failure::Content`] for fewer powers than `2^k`.
+    pub fn of(session: &Session, path: &Path, k: u32) -> Result<Self> {
+        let name = format!("spillproof-srs-{}-{k}.srs", std::process::id());
+        let copied = Self(session.dir().join(name));
+        let workspace = session.workspace();
+        let made = match kind_of(path)? {
+            Kind::PowersOfTau => {
+                session.run(|| import_ptau(workspace, [path, copied.path()], Some(k), &mut |_| ()))
+            }
+            Kind::Container | Kind::Other => {
+                session.run(|| import_params_kzg(workspace, path, copied.path(), None, &mut |_| ()))
+            }
+        };
+        made?;
+        Ok(copied)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        // If it was never made, there is nothing to remove.
+        let _ = fs::remove_file(&self.0);
     }
 }
 
@@ -76,51 +171,64 @@ pub fn is_enough(path: &Path, k: u32, found: u32) -> Result<()> {
         true => Ok(()),
         false => Err(Failure::Content {
             file: path.to_owned(),
-            details: format!("parameters for 2^{found} rows, and --k {k} takes 2^{k}"),
+            details: format!("parameters for 2^{found} rows, and 2^{k} are needed"),
         }),
     }
 }
 
-/// The points that a verifier takes, as [`SerdeFormat::RawBytes`].
+/// The points of KZG that a verifier takes.
 pub struct VerifierPoints {
     /// `g[0]`.
-    pub g: Vec<u8>,
+    pub g: G1Affine,
     /// `g2` and `s_g2`.
-    pub pair: [Vec<u8>; 2],
+    pub pair: [G2Affine; 2],
 }
 
-/// The verifier's points of a container or a `ParamsKZG` file for `2^k` rows or more; nothing else of it is read.
-///
-/// # Errors
-/// Those of [`kind_of`] and [`open_kzg`]; the engine's; [`Failure::Content`] for what is no point.
-pub fn verifier_points(path: &Path, k: u32) -> Result<VerifierPoints> {
-    match kind_of(path)? {
-        Kind::Container => {
-            const BUDGET_BYTES: u64 = 4 << 20;
-            // Nothing is written.
+impl VerifierPoints {
+    /// Those of a container, powers of tau or a `ParamsKZG` file for `2^k` rows or more; nothing else of it is read.
+    ///
+    /// # Errors
+    /// Those of [`file_for`], [`kind_of`] and [`open_kzg`]; the engine's; [`Failure::Content`] for what is no point.
+    pub fn of(path: &Path, k: u32) -> Result<Self> {
+        const BUDGET_BYTES: u64 = 4 << 20;
+        let path = &*file_for(path, k)?;
+        // Nothing is written.
+        let workspace = || {
             let storage = Storage::builder().dir(".").backend(Backend::Pread).build()?;
-            let srs = Srs::open_container(&Workspace::new(storage, Budget::new(BUDGET_BYTES)), path)?;
-            is_enough(path, k, srs.k())?;
-            let first = srs.monomial()?.prefix(1)?.to_vec()?;
-            let first = first.first().ok_or_else(|| Failure::Content {
-                file: path.to_owned(),
-                details: "an SRS without points".into(),
-            })?;
-            Ok(VerifierPoints {
-                g: raw::<g1::Config>(&first.to_affine()),
-                pair: srs.pair().map(|point| raw::<g2::Config>(&point)),
-            })
-        }
-        Kind::Other => {
-            let (mut file, layout) = open_kzg(path, k)?;
-            Ok(VerifierPoints {
-                g: point::<g1::Config>(path, &mut file, &layout, Region::G)?,
-                pair: [
-                    point::<g2::Config>(path, &mut file, &layout, Region::G2)?,
-                    point::<g2::Config>(path, &mut file, &layout, Region::SG2)?,
-                ],
-            })
-        }
+            Ok::<_, spillproof::Error>(Workspace::new(storage, Budget::new(BUDGET_BYTES)))
+        };
+        let srs = match kind_of(path)? {
+            Kind::Container => Srs::open_container(&workspace()?, path)?,
+            Kind::PowersOfTau => open_ptau(&workspace()?, path, Some(k))?,
+            Kind::Other => {
+                let (mut file, layout) = open_kzg(path, k)?;
+                return Ok(Self {
+                    g: point::<g1::Config>(path, &mut file, &layout, Region::G)?,
+                    pair: [
+                        point::<g2::Config>(path, &mut file, &layout, Region::G2)?,
+                        point::<g2::Config>(path, &mut file, &layout, Region::SG2)?,
+                    ],
+                });
+            }
+        };
+        is_enough(path, k, srs.k())?;
+        let first = srs.monomial()?.prefix(1)?.to_vec()?;
+        let first = first.first().ok_or_else(|| Failure::Content {
+            file: path.to_owned(),
+            details: "an SRS without points".into(),
+        })?;
+        Ok(Self {
+            g: first.to_affine(),
+            pair: srs.pair(),
+        })
+    }
+
+    /// `g[0]`, and `g2` and `s_g2`, as [`SerdeFormat::RawBytes`].
+    pub fn raw(&self) -> (Vec<u8>, [Vec<u8>; 2]) {
+        (
+            raw::<g1::Config>(&self.g),
+            self.pair.each_ref().map(raw::<g2::Config>),
+        )
     }
 }
 
@@ -130,16 +238,15 @@ fn point<P: SWCurveConfig<BaseField: NativeField>>(
     file: &mut File,
     layout: &Layout,
     region: Region,
-) -> Result<Vec<u8>> {
+) -> Result<Affine<P>> {
     let offset = layout.offset(region);
     let mut bytes = vec![0; layout.point_bytes(region) as usize];
     file.seek(SeekFrom::Start(offset)).map_err(Failure::file(path))?;
     file.read_exact(&mut bytes).map_err(Failure::file(path))?;
-    let point = read_checked::<P>(layout.format(), &bytes).map_err(|fault| Failure::Content {
+    read_checked::<P>(layout.format(), &bytes).map_err(|fault| Failure::Content {
         file: path.to_owned(),
         details: format!("the first point of {} at offset {offset} {fault}", region.name()),
-    })?;
-    Ok(raw(&point))
+    })
 }
 
 fn raw<P: SWCurveConfig<BaseField: NativeField>>(point: &Affine<P>) -> Vec<u8> {

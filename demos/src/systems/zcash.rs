@@ -58,7 +58,7 @@ impl Verifier for DropIn {
         };
         let params = match kind_of(path)? {
             Kind::Container => of_dropin::open_params(path),
-            Kind::Other => Self::Params::read(&mut ReadOnce::new(open(path, k)?)),
+            Kind::PowersOfTau | Kind::Other => Self::Params::read(&mut ReadOnce::new(open(path, k)?)),
         };
         let params = params.map_err(|error| Failure::of_file(path, error))?;
         match params.k() {

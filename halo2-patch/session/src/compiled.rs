@@ -12,8 +12,9 @@ use spillproof::column::{Column, Placement, Workspace};
 use spillproof::commit::{self, SrsProgress};
 use spillproof::kernels::curve::{Curve, normalize};
 use spillproof::kernels::field::KernelField;
-use spillproof::plan::{Plan, Rates};
+use spillproof::plan::{Phase, Plan, Rates};
 use spillproof::plonkish::FixedCells;
+use spillproof::session::Task;
 use spillproof::stream::{self, Scalars, Transform};
 
 use crate::circuit::ConstraintSystem;
@@ -320,12 +321,13 @@ compiled! {
             progress: &mut (dyn FnMut(SrsProgress) + Send),
         ) -> spillproof::Result<()>
             = commit::ipa::Params::check;
-        /// Keys and a proof in a dry workspace, whose advice cells are limbs.
-        fn dry_run_limbs(
+        /// Runs keys and a proof dry, whose advice cells are limbs, for a task that makes one phase of them.
+        fn rehearse_limbs(
             shape: &plan::Shape<ScalarOf<Self>>,
-            workspace: &Workspace,
+            task: &Task,
+            phase: Phase,
         ) -> spillproof::Result<()>
-            = |shape: &plan::Shape<_>, workspace| shape.dry_run::<Self, LimbCell>()(workspace);
+            = |shape: &plan::Shape<_>, task, phase| shape.rehearse::<Self, LimbCell>(task, phase);
         /// The plan of keys and a proof whose advice cells are limbs.
         fn plan_limbs(
             shape: &plan::Shape<ScalarOf<Self>>,

@@ -10,9 +10,10 @@ use spillproof::commit::{self, SRS_FRAME_BYTES};
 use spillproof::error::Invalid;
 use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
-use spillproof::plan::{Phase, Plan, Rates};
+use spillproof::plan::{self, DryRunOf, Phase, Plan, Rates};
 use spillproof::plonkish::Program;
 use spillproof::plonkish::lookup::LeftOvers;
+use spillproof::session::Task;
 use spillproof::step;
 use spillproof::stream::{Scalars, msm};
 use spillproof::tier::{self, Input, RowSource};
@@ -41,6 +42,17 @@ pub enum OpeningScheme {
     Gwc,
     /// zcash's, without a trusted setup: three passes, and the opening of one polynomial.
     Ipa,
+}
+
+impl OpeningScheme {
+    /// The schemes of proofs with the same keys, this one first.
+    fn of_same_keys(self) -> Vec<Self> {
+        match self {
+            Self::Shplonk => vec![self, Self::Gwc],
+            Self::Gwc => vec![self, Self::Shplonk],
+            Self::Ipa => vec![self],
+        }
+    }
 }
 
 /// What a plan is of.
@@ -72,14 +84,40 @@ impl<F: ProverField> Shape<F> {
         threads: usize,
         rates: &Rates,
     ) -> spillproof::Result<Plan> {
-        Plan::new(&self.dry_run::<C, T>(), budget_bytes, threads, rates)
+        self.in_each_way::<C, T, _>(|ways| Plan::of_ways(ways, budget_bytes, threads, rates))
     }
 
-    /// Keys and a proof in a dry workspace, for [`rehearse`](spillproof::plan::rehearse).
-    pub fn dry_run<C: ProverCurve<ScalarField = F>, T: Cell>(
+    /// Runs keys and a proof dry, for the task that is to make one `phase` of them.
+    ///
+    /// # Errors
+    /// Those of [`plan::rehearse`].
+    pub fn rehearse<C: ProverCurve<ScalarField = F>, T: Cell>(
         &self,
-    ) -> impl Fn(&Workspace) -> spillproof::Result<()> + Sync + '_ {
-        |workspace| match self.run::<C, T>(workspace) {
+        task: &Task,
+        phase: Phase,
+    ) -> spillproof::Result<()> {
+        self.in_each_way::<C, T, _>(|ways| plan::rehearse(task, phase, ways))
+    }
+
+    /// Calls `f` with the dry run of each opening scheme that proofs with the same keys may take, of `self` first.
+    fn in_each_way<C: ProverCurve<ScalarField = F>, T: Cell, U>(
+        &self,
+        f: impl FnOnce(&[&DryRunOf<'_>]) -> U,
+    ) -> U {
+        let schemes = self.scheme.of_same_keys().into_iter();
+        let way = |scheme| move |workspace: &Workspace| self.dry_run::<C, T>(scheme, workspace);
+        let ways: Vec<_> = schemes.map(way).collect();
+        let ways: Vec<&DryRunOf<'_>> = ways.iter().map(|way| way as _).collect();
+        f(&ways)
+    }
+
+    /// Keys and a proof in a dry workspace.
+    fn dry_run<C: ProverCurve<ScalarField = F>, T: Cell>(
+        &self,
+        scheme: OpeningScheme,
+        workspace: &Workspace,
+    ) -> spillproof::Result<()> {
+        match self.run::<C, T>(scheme, workspace) {
             Ok(()) => Ok(()),
             Err(Error::Engine(error)) => Err(error),
             // All that fails in a dry run is the workspace.
@@ -87,10 +125,13 @@ impl<F: ProverField> Shape<F> {
         }
     }
 
-    /// Keys and a proof in a dry workspace.
-    fn run<C: ProverCurve<ScalarField = F>, T: Cell>(&self, workspace: &Workspace) -> Result<()> {
+    fn run<C: ProverCurve<ScalarField = F>, T: Cell>(
+        &self,
+        scheme: OpeningScheme,
+        workspace: &Workspace,
+    ) -> Result<()> {
         self.domain.check()?;
-        let mut protocol = DryProtocol::<C>::new(workspace, self)?;
+        let mut protocol = DryProtocol::<C>::new(workspace, self, scheme)?;
         workspace.phase(Phase::VerifyingKey);
         let keygen = self.keygen(workspace)?;
         C::verifying_key(keygen, &mut |columns| protocol.committed(columns))?;
@@ -242,7 +283,7 @@ struct DryProtocol<C: Curve> {
 }
 
 impl<C: Curve> DryProtocol<C> {
-    fn new(workspace: &Workspace, shape: &Shape<ScalarOf<C>>) -> Result<Self> {
+    fn new(workspace: &Workspace, shape: &Shape<ScalarOf<C>>, scheme: OpeningScheme) -> Result<Self> {
         let parameters = || {
             let rows = shape.domain.rows();
             let draft =
@@ -251,7 +292,7 @@ impl<C: Curve> DryProtocol<C> {
         };
         Ok(Self {
             workspace: workspace.clone(),
-            scheme: shape.scheme,
+            scheme,
             monomial: parameters()?,
             lagrange: parameters()?,
             transcript: DryTranscript { challenges: 0 },

@@ -146,16 +146,6 @@ impl QuotientShape {
         halos.into_iter().collect()
     }
 
-    /// Where what lies between the passes is put: without a file, where that is a small part of what there is.
-    fn scratch_in(&self, available_bytes: u64) -> Placement {
-        let columns = self.read.len() as u64 + 1 + (1 << self.log_cosets);
-        let frames = (SCALAR_BYTES << self.log_n).div_ceil(PAGE_BYTES as u64);
-        match columns * memory_bytes(frames, PAGE_BYTES as u64) <= available_bytes / 8 {
-            true => Placement::Memory,
-            false => Placement::Disk,
-        }
-    }
-
     /// Where the pieces are put.
     pub(super) fn results_in(&self, budget: &Budget) -> Placement {
         let piece_bytes = (SCALAR_BYTES << self.log_n).next_multiple_of(SCRATCH_FRAME_BYTES as u64);
@@ -190,7 +180,7 @@ pub struct QuotientPlan {
     log_walks: u32,
     /// Scalars in a chunk of the last pass.
     pub(super) chunk: u64,
-    /// Where what lies between the passes is put.
+    /// Where what lies between the passes is put: in memory, where there is room for it.
     pub(super) scratch: Placement,
     /// Where the pieces are put.
     pub(super) results: Placement,
@@ -224,18 +214,19 @@ impl QuotientPlan {
         tile_rows: Option<u64>,
     ) -> Result<Self, u64> {
         let roomy_bytes = available_bytes - available_bytes / RESERVED_SHARE;
-        let scratch = shape.scratch_in(available_bytes);
         let mut needed = u64::MAX;
-        // All on disk takes least: where columns in memory leave too little for the rest, and for the number of bytes that would do.
-        for placements in [(scratch, results), (Placement::Disk, Placement::Disk)] {
+        // All on disk takes least: where pieces in memory leave too little for the rest, and for the number of bytes that would do.
+        for results in [results, Placement::Disk] {
             let mut best = None::<((bool, u64), Self)>;
             needed = u64::MAX;
-            for plan in Self::candidates(shape, placements, tile_rows) {
-                let bytes = plan.leased_bytes();
-                needed = needed.min(bytes);
-                let cost = (bytes > roomy_bytes, plan.cost());
-                if bytes <= available_bytes && best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                    best = Some((cost, plan));
+            for scratch in [Placement::Disk, Placement::Memory] {
+                for plan in Self::candidates(shape, (scratch, results), tile_rows) {
+                    let bytes = plan.leased_bytes();
+                    needed = needed.min(bytes);
+                    let cost = (bytes > roomy_bytes, plan.cost());
+                    if bytes <= available_bytes && best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                        best = Some((cost, plan));
+                    }
                 }
             }
             if let Some((_, plan)) = best {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ::spillproof::plan::{check_room, Phase};
+use ::spillproof::plan::Phase;
 pub use ::spillproof::plan::{Plan, Rates};
 use ::spillproof::session::Task;
 use ::spillproof::{Result, Session};
@@ -58,19 +58,15 @@ pub(crate) fn minimum_bytes(
 ) -> Result<u64> {
     /// More than any circuit takes.
     const ENOUGH: u64 = 1 << 45;
-    [OpeningScheme::Shplonk, OpeningScheme::Gwc]
-        .into_iter()
-        .try_fold(0, |most, scheme| {
-            let shape = shape(cs, k, circuits, scheme).keeping_rounds(keeps_rounds);
-            let plan = shape.plan(ENOUGH, threads, &Rates::default())?;
-            Ok(plan.smallest_budget_bytes.max(most))
-        })
+    let shape = shape(cs, k, circuits, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    let plan = shape.plan(ENOUGH, threads, &Rates::default())?;
+    Ok(plan.smallest_budget_bytes)
 }
 
 /// Runs keys and a proof of `circuits` such circuits dry, by whichever scheme, for the task that is to make one phase of them.
 ///
 /// # Errors
-/// Those of [`rehearse`](::spillproof::plan::rehearse) and [`check_room`].
+/// Those of [`rehearse`](::spillproof::plan::rehearse).
 pub(crate) fn rehearse(
     task: &Task,
     phase: Phase,
@@ -79,11 +75,8 @@ pub(crate) fn rehearse(
     circuits: usize,
 ) -> Result<()> {
     let keeps_rounds = task.session().checkpoints().is_some();
-    let shapes = [OpeningScheme::Shplonk, OpeningScheme::Gwc]
-        .map(|scheme| shape(cs, k, circuits, scheme).keeping_rounds(keeps_rounds).0);
-    let [shplonk, gwc] = shapes.each_ref().map(plan::Shape::dry_run::<Config, AdviceCell>);
-    let growth_bytes = ::spillproof::plan::rehearse(task, phase, &[&shplonk, &gwc])?;
-    check_room(task, phase, growth_bytes)
+    let shape = shape(cs, k, circuits, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    shape.0.rehearse::<Config, AdviceCell>(task, phase)
 }
 
 /// The plan that the progress of keys, or of a proof of `circuits` such circuits, is measured by: at usual rates, as if opened by SHPLONK.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-use ::spillproof::plan::{check_room, Phase};
+use ::spillproof::plan::Phase;
 pub use ::spillproof::plan::{Plan, Rates};
 use ::spillproof::session::{Accelerator, Task};
 use ::spillproof::{Result, Session};
@@ -116,7 +116,7 @@ impl<C: CurveAffine> convert::Task<C> for Planned<'_, C> {
 ///
 /// # Errors
 /// [`BudgetTooSmall`](::spillproof::Error::BudgetTooSmall) with the smallest budget that works; those of
-/// [`rehearse`](::spillproof::plan::rehearse) and [`check_room`].
+/// [`rehearse`](::spillproof::plan::rehearse).
 pub(crate) fn admit<C: CurveAffine, P: Engine>(
     session: &Arc<Session>,
     phase: Phase,
@@ -132,9 +132,7 @@ pub(crate) fn admit<C: CurveAffine, P: Engine>(
     };
     let admit = || {
         let task = session.admit(Accelerator::TakesNoPart, minimum_bytes)?;
-        let dry_run = |workspace: &_| P::dry_run_limbs(&of_engine, workspace);
-        let growth_bytes = ::spillproof::plan::rehearse(&task, phase, &[&dry_run])?;
-        check_room(&task, phase, growth_bytes)?;
+        P::rehearse_limbs(&of_engine, &task, phase)?;
         let budget_bytes = session.budget().limit_bytes();
         environment::expect(phase, || {
             P::plan_limbs(&of_engine, budget_bytes, threads, &Rates::default())

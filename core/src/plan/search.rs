@@ -1,0 +1,311 @@
+//! In how much of a budget a task is to work, and how much of that its columns in memory leave free: found by running it dry.
+//!
+//! A task may go several ways (a key does not say by which multi-opening its proofs are opened). All of them have to work in the part of the
+//! budget that is found, and the time of all of them decides.
+//!
+//! Memory: that of two dry runs of each way.
+
+use super::{DryRunOf, GRAIN_BYTES, Rates};
+use crate::budget::Budget;
+use crate::column::Workspace;
+use crate::dry::{Phase, StepRecord};
+use crate::error::Invalid;
+use crate::{Error, Result};
+
+/// Parts of the budget that columns in memory leave free, in sixteenths, that are tried besides none and all.
+const RESERVES_TRIED: [u64; 9] = [1, 2, 4, 6, 8, 10, 12, 14, 15];
+/// Smaller budgets that are tried, down to a half, where one does not work and is not too small.
+const SMALLER_BUDGETS: u64 = 16;
+/// Columns in memory that spare less than this part of the time are not worth their memory.
+const GAIN_MIN: f64 = 0.002;
+/// Keys are made once, and proofs many times: a second of a proof counts as so many of keys.
+const PROOFS_OF_KEYS: f64 = 8.0;
+/// No circuit needs more than this.
+const BUDGET_BYTES_MAX: u64 = 1 << 46;
+
+/// Dry runs that end well, one of each way.
+pub(super) struct Found {
+    pub workspaces: Vec<Workspace>,
+    /// What columns in memory have to leave free.
+    pub reserve_bytes: u64,
+    /// What of the budget has to be left unused.
+    pub unused_bytes: u64,
+}
+
+/// Dry runs in as much of `limit_bytes` as they all end well in, also beside `held_bytes` that other columns hold. What a stage leases grows
+/// with the budget, in steps, and may at a step leave less for another stage than a smaller budget does.
+///
+/// What is held may be what an earlier phase of the same run has left in memory, so that reserves are compared as if nothing were held: a
+/// phase keeps the columns that the plan of all phases has in memory.
+///
+/// # Errors
+/// [`Error::BudgetTooSmall`] with the smallest budget that works; other errors of the runs.
+pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held_bytes: u64) -> Result<Found> {
+    let left_bytes = limit_bytes.saturating_sub(held_bytes);
+    let refusal = match best_of_reserves(ways, limit_bytes, held_bytes) {
+        Err(refusal @ Error::BudgetTooSmall { .. }) => refusal,
+        found => return found,
+    };
+    let smallest_bytes = smallest(ways)?;
+    if smallest_bytes <= left_bytes {
+        let parts =
+            (1..=SMALLER_BUDGETS).map(|part| limit_bytes - limit_bytes * part / (2 * SMALLER_BUDGETS));
+        let parts = parts.filter(|bytes| bytes.saturating_sub(held_bytes) > smallest_bytes);
+        for bytes in parts.chain([smallest_bytes + held_bytes]) {
+            match best_of_reserves(ways, bytes, held_bytes) {
+                Err(Error::BudgetTooSmall { .. }) => {}
+                found => {
+                    return found.map(|found| Found {
+                        unused_bytes: limit_bytes - bytes,
+                        ..found
+                    });
+                }
+            }
+        }
+    }
+    Err(match refusal {
+        Error::BudgetTooSmall {
+            what,
+            needed_bytes: of_step,
+            ..
+        } => Error::BudgetTooSmall {
+            what,
+            needed_bytes: match smallest_bytes > left_bytes {
+                true => smallest_bytes,
+                false => of_step,
+            },
+            limit_bytes: left_bytes,
+        },
+        other => other,
+    })
+}
+
+/// The dry runs within `budget_bytes` that take the least time of those that end well, and their reserve: columns in memory spare the disk,
+/// and so does room for the steps between them. The ones that keep no column in memory have to end well too: no budget below the smallest
+/// works because columns in memory happened to fit.
+fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held_bytes: u64) -> Result<Found> {
+    let left_bytes = budget_bytes.saturating_sub(held_bytes);
+    let works_beside_held = |reserve_bytes: u64| {
+        held_bytes == 0
+            || ended_well(dry_runs(ways, left_bytes, reserve_bytes)).is_ok_and(|runs| runs.is_some())
+    };
+    if held_bytes > 0 {
+        dry_runs(ways, left_bytes, left_bytes)?;
+    }
+    let mut best = Found {
+        workspaces: dry_runs(ways, budget_bytes, budget_bytes)?,
+        reserve_bytes: budget_bytes,
+        unused_bytes: 0,
+    };
+    let mut least_seconds = seconds(&best.workspaces);
+    let parts = RESERVES_TRIED.map(|part| (u128::from(budget_bytes) * u128::from(part) / 16) as u64);
+    for reserve_bytes in parts.into_iter().rev().chain([0]) {
+        let Some(workspaces) = ended_well(dry_runs(ways, budget_bytes, reserve_bytes))? else {
+            continue;
+        };
+        let seconds = seconds(&workspaces);
+        if seconds < least_seconds * (1.0 - GAIN_MIN) && works_beside_held(reserve_bytes) {
+            best = Found {
+                workspaces,
+                reserve_bytes,
+                unused_bytes: 0,
+            };
+            least_seconds = seconds;
+        }
+    }
+    Ok(best)
+}
+
+/// How long dry runs would take, with as many proofs as keys are used for, on a machine of the usual rates: enough to compare runs.
+fn seconds(workspaces: &[Workspace]) -> f64 {
+    let rates = Rates::default();
+    let seconds = |step: &StepRecord| {
+        let once = rates.seconds(step.bytes_read, step.bytes_written, &step.work);
+        match step.phase {
+            Phase::Proof => once * PROOFS_OF_KEYS,
+            _ => once,
+        }
+    };
+    let records = workspaces.iter().filter_map(Workspace::dry_run);
+    records
+        .map(|record| record.steps().iter().map(seconds).sum::<f64>())
+        .sum()
+}
+
+/// Runs each way dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free.
+///
+/// # Errors
+/// Those of the runs; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
+fn dry_runs(ways: &[&DryRunOf<'_>], budget_bytes: u64, reserve_bytes: u64) -> Result<Vec<Workspace>> {
+    ways.iter()
+        .map(|run| dry_run(*run, budget_bytes, reserve_bytes))
+        .collect()
+}
+
+/// Runs dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free.
+///
+/// # Errors
+/// Those of the run; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
+fn dry_run(run: &DryRunOf<'_>, budget_bytes: u64, reserve_bytes: u64) -> Result<Workspace> {
+    let workspace = Workspace::dry(Budget::with_reserve(budget_bytes, reserve_bytes));
+    let step = || {
+        workspace
+            .dry_run()
+            .map(|record| record.step_name())
+            .unwrap_or_default()
+    };
+    match run(&workspace) {
+        Ok(()) => Ok(workspace),
+        Err(Error::BudgetTooSmall { needed_bytes, .. }) => Err(Error::BudgetTooSmall {
+            what: step(),
+            needed_bytes,
+            limit_bytes: budget_bytes,
+        }),
+        Err(Error::OverBudget {
+            asked_bytes,
+            held_bytes,
+            ..
+        }) => Err(Error::BudgetTooSmall {
+            what: step(),
+            needed_bytes: held_bytes.saturating_add(asked_bytes),
+            limit_bytes: budget_bytes,
+        }),
+        Err(other) => Err(other),
+    }
+}
+
+/// Of runs that may be refused: those that were not.
+fn ended_well<T>(runs: Result<T>) -> Result<Option<T>> {
+    match runs {
+        Ok(runs) => Ok(Some(runs)),
+        Err(Error::BudgetTooSmall { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
+/// The smallest budget with which the dry runs of all ways end well that keep no column in memory, in whole [`GRAIN_BYTES`]: the first one on
+/// the way up, in steps of a 32nd, and then the end of that step.
+///
+/// # Errors
+/// [`Invalid::NoBudget`], if there is none; errors of the runs other than refusals.
+pub(super) fn smallest(ways: &[&DryRunOf<'_>]) -> Result<u64> {
+    let works = |grains: u64| {
+        let runs = dry_runs(ways, grains * GRAIN_BYTES, grains * GRAIN_BYTES);
+        ended_well(runs).map(|runs| runs.is_some())
+    };
+    let (mut below, mut enough) = (0, 1);
+    while !works(enough)? {
+        if enough * GRAIN_BYTES > BUDGET_BYTES_MAX {
+            return Err(Invalid::NoBudget {
+                limit_bytes: BUDGET_BYTES_MAX,
+            }
+            .into());
+        }
+        (below, enough) = (enough, enough + (enough / 32).max(1));
+    }
+    while below + 1 < enough {
+        let middle = below + (enough - below) / 2;
+        if works(middle)? {
+            enough = middle;
+        } else {
+            below = middle;
+        }
+    }
+    Ok(enough * GRAIN_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use ark_bn254::Fr;
+
+    use super::*;
+    use crate::column::{Placement, Writer};
+
+    /// A table of a power of two, up to three quarters of the budget, and 100 KiB beside it: works from 256 KiB on, but not from 342 to 355.
+    fn table_and_tile(workspace: &Workspace) -> Result<()> {
+        let _step = crate::step!(workspace, "table");
+        let budget = &workspace.budget;
+        let table_log = (budget.limit_bytes() * 3 / 4).checked_ilog2().unwrap_or(0);
+        let _table = budget.lease(1 << table_log, "table")?;
+        let _tile = budget.lease(100 << 10, "tile")?;
+        Ok(())
+    }
+
+    #[test]
+    fn a_budget_that_a_stage_would_cut_badly_is_used_in_part() {
+        let unused = |kib: u64| best_within(&[&table_and_tile], kib << 10, 0).map(|found| found.unused_bytes);
+        assert_eq!(unused(256).unwrap(), 0);
+        assert_eq!(unused(340).unwrap(), 0);
+        assert!(dry_run(&table_and_tile, 352 << 10, 0).is_err());
+        assert_eq!(unused(352).unwrap(), 11 << 10, "a 32nd");
+        assert_eq!(unused(356).unwrap(), 0);
+        let refused = |kib: u64| match unused(kib) {
+            Err(Error::BudgetTooSmall {
+                needed_bytes,
+                limit_bytes,
+                ..
+            }) => (needed_bytes >> 10, limit_bytes >> 10),
+            found => unreachable!("{found:?}"),
+        };
+        assert_eq!(refused(192), (256, 192));
+    }
+
+    /// A column of a mebibyte, and a stage that moves sixteen, unless two are free.
+    fn column_and_stage(workspace: &Workspace) -> Result<()> {
+        let _step = crate::step!(workspace, "stage");
+        let column = Writer::<Fr>::scratch(workspace, "column", 1 << 15, Placement::Auto)?.finish()?;
+        let is_tight = workspace.budget.available_bytes() < 2 << 20;
+        if let (true, Some(record)) = (is_tight, workspace.dry_run()) {
+            record.moved(8 << 20, 8 << 20);
+        }
+        drop(column);
+        Ok(())
+    }
+
+    #[test]
+    fn columns_stay_in_memory_where_they_spare_more_of_the_disk_than_the_room_they_take() {
+        let moved = |kib: u64| {
+            let found = best_within(&[&column_and_stage], kib << 10, 0).unwrap();
+            let steps = found.workspaces[0].dry_run().map(|record| record.steps());
+            let moved = |step: &StepRecord| (step.bytes_read + step.bytes_written) >> 20;
+            steps.unwrap_or_default().iter().map(moved).sum::<u64>()
+        };
+        assert_eq!(
+            moved(1536),
+            16,
+            "the column in memory, since there is no room for the stage"
+        );
+        assert_eq!(moved(2560), 1, "the column on disk, the stage in memory");
+        assert_eq!(moved(4096), 0);
+    }
+
+    #[test]
+    fn beside_what_an_earlier_phase_holds_the_reserve_is_that_of_the_whole_run() {
+        let found = |held_kib: u64| best_within(&[&column_and_stage], 4 << 20, held_kib << 10).unwrap();
+        assert!(found(0).reserve_bytes <= 3 << 20);
+        assert_eq!(found(1024).reserve_bytes, found(0).reserve_bytes);
+        assert_eq!(found(3072).unused_bytes, 0);
+        let refused = best_within(&[&table_and_tile], 512 << 10, 300 << 10);
+        assert!(
+            matches!(refused, Err(Error::BudgetTooSmall { needed_bytes, limit_bytes, .. })
+            if (needed_bytes, limit_bytes) == (256 << 10, 212 << 10))
+        );
+    }
+
+    #[test]
+    fn each_way_of_a_task_has_to_work_in_the_part_that_is_used() {
+        let whole = |workspace: &Workspace| {
+            let _step = crate::step!(workspace, "whole");
+            workspace.budget.lease(352 << 10, "whole").map(drop)
+        };
+        assert!(best_within(&[&whole], 352 << 10, 0).is_ok());
+        assert!(best_within(&[&table_and_tile], 352 << 10, 0).is_ok());
+        let refused = best_within(&[&table_and_tile, &whole], 352 << 10, 0);
+        let needed = |refused: &Result<Found>| match refused {
+            Err(Error::BudgetTooSmall { needed_bytes, .. }) => *needed_bytes,
+            _ => 0,
+        };
+        assert!(needed(&refused) >= 356 << 10);
+        assert!(best_within(&[&table_and_tile, &whole], 356 << 10, 0).is_ok());
+    }
+}
