@@ -12,13 +12,13 @@ use std::io::{self, Write};
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
 use ark_ec::short_weierstrass::SWCurveConfig;
-use ark_ff::{Field, UniformRand};
+use ark_ff::Field;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use spillproof::groth16::PairingCurve;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, r1cs, wtns};
 use spillproof_format::native::NativeField;
-use spillproof_format::{Curve, Element, GroupId};
+use spillproof_format::{Curve, GroupId};
 
 use crate::prove::over_curve;
 use sections::Sections;
@@ -194,7 +194,7 @@ impl Circuit {
         let mut header = Vec::new();
         of_file.encode(&mut header);
         let mut bytes = Vec::new();
-        let mut encode = |constraint: usize, bytes: &mut Vec<u8>| {
+        let encode = |constraint: usize, bytes: &mut Vec<u8>| {
             bytes.clear();
             for row in self.rows(constraint, &constants) {
                 let terms: Vec<_> = row.into_iter().map(term::<E::Scalar>).collect();

@@ -115,15 +115,15 @@ impl Copied {
         let name = format!("spillproof-srs-{}-{k}.srs", std::process::id());
         let copied = Self(session.dir().join(name));
         let workspace = session.workspace();
-        let made = match kind_of(path)? {
+        let files = [path, copied.path()];
+        match kind_of(path)? {
             Kind::PowersOfTau => {
-                session.run(|| import_ptau(workspace, [path, copied.path()], Some(k), &mut |_| ()))
+                session.run(|| import_ptau(workspace, files, Some(k), &mut |_| ()))?;
             }
             Kind::Container | Kind::Other => {
-                session.run(|| import_params_kzg(workspace, path, copied.path(), None, &mut |_| ()))
+                session.run(|| import_params_kzg(workspace, files[0], files[1], None, &mut |_| ()))?;
             }
-        };
-        made?;
+        }
         Ok(copied)
     }
 

@@ -78,7 +78,7 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
             twiddles: &self.down[0],
             legs: shifts.iter().map(leg).collect(),
             what: "columns on a coset",
-            placement: self.plan.scratch,
+            placement: &|column| self.plan.placement_on_coset(column),
         };
         way.take(self, inputs)
     }
@@ -118,7 +118,7 @@ impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
             twiddles: &self.down[1],
             legs: vec![leg],
             what: "quotient of a coset",
-            placement,
+            placement: &|_| placement,
         };
         Ok(way.take(self, &[rows])?.into_iter().flatten().collect())
     }

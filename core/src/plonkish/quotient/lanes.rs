@@ -23,7 +23,8 @@ pub(super) struct Way<'a, F> {
     pub twiddles: &'a Twiddles<F>,
     pub legs: Vec<Leg<F>>,
     pub what: &'static str,
-    pub placement: Placement,
+    /// Where the columns that come of an input are put, by the input's index.
+    pub placement: &'a (dyn Fn(usize) -> Placement + Sync),
 }
 
 /// The factors of one transform.
@@ -38,12 +39,14 @@ impl<'a, F: KernelField + NttElement<F> + Element> Way<'a, F> {
     /// Takes `inputs` that way: for each leg a list of columns, in the order of the inputs.
     pub fn take(self, matrix: &'a Matrix<'a, F>, inputs: &'a [&'a Column<F>]) -> Result<Vec<Vec<Column<F>>>> {
         let plan = matrix.plan;
-        let draft = |_| Ok(matrix.draft(self.what, self.placement)?.share());
-        let drafts = |_: &&Column<F>| self.legs.iter().map(draft).collect::<Result<Vec<_>>>();
+        let drafts = |index: usize| {
+            let draft = |_| Ok(matrix.draft(self.what, (self.placement)(index))?.share());
+            self.legs.iter().map(draft).collect::<Result<Vec<_>>>()
+        };
         let pass = Pass {
             matrix,
             inputs,
-            outputs: inputs.iter().parallel().try_map(drafts)?,
+            outputs: (0..inputs.len()).parallel().try_map(drafts)?,
             way: self,
             next: AtomicU64::new(0),
         };

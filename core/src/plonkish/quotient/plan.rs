@@ -13,8 +13,9 @@
 //! rows around a walk's stretch are read and transformed by it, too. One lane and one walk need least memory.
 //!
 //! Memory, in bytes, where c columns are read from coefficients in l lanes, e are computed, w walks go side by side, M is the number
-//! of cosets, t of them taken together, and d is what a scratch column keeps (its bytes, where it is in memory; else its digests, where frames do
-//! not carry them):
+//! of cosets, t of them taken together, and d is what a scratch column keeps (its digests, where frames do not carry them). As many of the
+//! columns that were taken to a coset as there is room for are in memory, where d is a column's bytes; with room for all else between the passes,
+//! that is, too:
 //!
 //! ```text
 //! to the coset:    (t c + M - t) * d + l * 32 * (2 * n1 + (t > 1) * n1 + bands * band_rows) * width
@@ -146,6 +147,15 @@ impl QuotientShape {
         halos.into_iter().collect()
     }
 
+    /// The rows that rotations reach beyond a stretch, of all columns that are read together, of all but the first, and so on, down to none.
+    fn halos_from(&self) -> Vec<u64> {
+        let mut sums = vec![0; self.read.len() + 1];
+        for (index, rotations) in self.read.iter().enumerate().rev() {
+            sums[index] = sums[index + 1] + halo(*rotations);
+        }
+        sums
+    }
+
     /// Where the pieces are put.
     pub(super) fn results_in(&self, budget: &Budget) -> Placement {
         let piece_bytes = (SCALAR_BYTES << self.log_n).next_multiple_of(SCRATCH_FRAME_BYTES as u64);
@@ -171,6 +181,8 @@ pub struct QuotientPlan {
     shape: Arc<QuotientShape>,
     /// See [`QuotientShape::halos`]: of columns that are read, and of those that are computed.
     halos: Arc<[Vec<(u64, u64)>; 2]>,
+    /// Rows around a stretch of all columns that are read, of all but the first, and so on, down to none.
+    halos_from: Arc<[u64]>,
     pub(super) log_n1: u32,
     pub(super) log_n2: u32,
     pub(super) log_width: u32,
@@ -180,7 +192,9 @@ pub struct QuotientPlan {
     log_walks: u32,
     /// Scalars in a chunk of the last pass.
     pub(super) chunk: u64,
-    /// Where what lies between the passes is put: in memory, where there is room for it.
+    /// So many columns that were taken to a coset are in memory, the first ones: as many as there is room for.
+    in_memory: u64,
+    /// Where all else that lies between the passes is put.
     pub(super) scratch: Placement,
     /// Where the pieces are put.
     pub(super) results: Placement,
@@ -219,8 +233,12 @@ impl QuotientPlan {
         for results in [results, Placement::Disk] {
             let mut best = None::<((bool, u64), Self)>;
             needed = u64::MAX;
-            for scratch in [Placement::Disk, Placement::Memory] {
-                for plan in Self::candidates(shape, (scratch, results), tile_rows) {
+            for plan in Self::candidates(shape, results, tile_rows) {
+                let in_memory = [
+                    plan.with_columns_in_memory(roomy_bytes),
+                    plan.with_all_in_memory(),
+                ];
+                for plan in in_memory.into_iter().flatten().chain([plan]) {
                     let bytes = plan.leased_bytes();
                     needed = needed.min(bytes);
                     let cost = (bytes > roomy_bytes, plan.cost());
@@ -236,9 +254,35 @@ impl QuotientPlan {
         Err(needed)
     }
 
+    /// With as many columns between the passes in memory as there is room for.
+    fn with_columns_in_memory(&self, available_bytes: u64) -> Option<Self> {
+        let (bytes, frame_bytes) = (self.column_bytes(), self.frame_bytes());
+        let of_column = |placement| self.kept(bytes, frame_bytes, placement);
+        let more_bytes = of_column(Placement::Memory).saturating_sub(of_column(self.scratch));
+        // Each of them is there once for each coset that it was taken to.
+        let more_bytes = more_bytes * self.cosets_together();
+        let left_bytes = available_bytes.checked_sub(self.leased_bytes())?;
+        let columns = self.shape.read.len() as u64;
+        let in_memory = left_bytes.checked_div(more_bytes)?.min(columns);
+        (in_memory > 0).then(|| Self {
+            in_memory,
+            ..self.clone()
+        })
+    }
+
+    /// With all that lies between the passes in memory.
+    fn with_all_in_memory(&self) -> Option<Self> {
+        Some(Self {
+            in_memory: self.shape.read.len() as u64,
+            scratch: Placement::Memory,
+            ..self.clone()
+        })
+    }
+
+    /// All cuts, with what lies between the passes on disk.
     fn candidates(
         shape: &QuotientShape,
-        (scratch, results): (Placement, Placement),
+        results: Placement,
         forced_rows: Option<u64>,
     ) -> impl Iterator<Item = Self> {
         let (log_n, log_cosets) = (shape.log_n, shape.log_cosets);
@@ -247,6 +291,7 @@ impl QuotientPlan {
         let columns = shape.read.len().max(1).ilog2();
         let shared = Arc::new(shape.clone());
         let halos = Arc::new([&shape.read, &shape.computed].map(|each| QuotientShape::halos(each.iter())));
+        let halos_from: Arc<[u64]> = shape.halos_from().into();
         // One row, where the matrix would have rows below the smallest frame.
         let splits = if log_n <= LOG_RUN_MIN {
             log_n..=log_n
@@ -294,6 +339,7 @@ impl QuotientPlan {
                 let plan = Self {
                     shape: Arc::clone(&shared),
                     halos: Arc::clone(&halos),
+                    halos_from: Arc::clone(&halos_from),
                     log_n1,
                     log_n2,
                     log_width,
@@ -302,7 +348,8 @@ impl QuotientPlan {
                     log_in_flight,
                     log_walks,
                     chunk: 0,
-                    scratch,
+                    in_memory: 0,
+                    scratch: Placement::Disk,
                     results,
                     threads,
                 };
@@ -399,8 +446,27 @@ impl QuotientPlan {
     /// Bytes that the columns between the passes take on disk, at most.
     pub(super) fn disk_bytes(&self) -> u64 {
         let cosets = 1u64 << self.shape.log_cosets;
-        let columns = self.cosets_together() * self.shape.read.len() as u64;
-        (columns + 1 + cosets) * (SCALAR_BYTES << self.shape.log_n)
+        let others = match self.scratch {
+            Placement::Disk => 1 + cosets,
+            _ => 0,
+        };
+        (self.cosets_together() * self.columns_on_disk() + others) * (SCALAR_BYTES << self.shape.log_n)
+    }
+
+    /// Where a column that was taken to a coset is put.
+    pub(super) fn placement_on_coset(&self, column: usize) -> Placement {
+        match (column as u64) < self.in_memory {
+            true => Placement::Memory,
+            false => self.scratch,
+        }
+    }
+
+    /// Columns that were taken to a coset and are on disk.
+    fn columns_on_disk(&self) -> u64 {
+        match self.scratch {
+            Placement::Disk => self.shape.read.len() as u64 - self.in_memory,
+            _ => 0,
+        }
     }
 
     /// Transforms of all columns to all cosets and back, each with two factors an element (the coset's, the twist between its passes), and the
@@ -444,7 +510,8 @@ impl QuotientPlan {
         }
         let column = self.column_bytes();
         let row_bytes = column >> self.log_n1;
-        let rows = self.rows_of_walks(&self.halos[0]);
+        let halos = self.halos_from.get(self.in_memory as usize).copied().unwrap_or(0);
+        let rows = self.columns_on_disk() * self.rows() + self.walks() * halos;
         let combined = if cosets > 1 { cosets * column } else { 0 };
         self.input_passes() * inputs + cosets * (rows * row_bytes + column) + combined
     }
@@ -454,8 +521,8 @@ impl QuotientPlan {
         let cosets = 1u64 << self.shape.log_cosets;
         let scratch = match self.scratch {
             // The one coset's polynomial is the result.
-            Placement::Disk if cosets == 1 => (self.shape.read.len() as u64 + 1) * self.column_bytes(),
-            Placement::Disk => cosets * (self.shape.read.len() as u64 + 2) * self.column_bytes(),
+            Placement::Disk if cosets == 1 => (self.columns_on_disk() + 1) * self.column_bytes(),
+            Placement::Disk => cosets * (self.columns_on_disk() + 2) * self.column_bytes(),
             _ => 0,
         };
         let results = match self.results {
@@ -585,6 +652,13 @@ impl QuotientPlan {
         self.kept(self.column_bytes(), self.frame_bytes(), self.scratch)
     }
 
+    /// The same of all columns that were taken to one coset.
+    fn columns_kept(&self) -> u64 {
+        let others = self.shape.read.len() as u64 - self.in_memory;
+        let in_memory = self.kept(self.column_bytes(), self.frame_bytes(), Placement::Memory);
+        self.in_memory * in_memory + others * self.scratch_kept()
+    }
+
     /// The three passes over a coset; the last coset holds most.
     fn passes_bytes(&self) -> u64 {
         let cosets = 1u64 << self.shape.log_cosets;
@@ -605,14 +679,16 @@ impl QuotientPlan {
             self.lanes(columns) * (tiles + raw + bands)
         };
         let together = self.cosets_together();
-        let to_coset = (together * columns + cosets - together) * kept
+        let columns_kept = self.columns_kept();
+        let to_coset = together * columns_kept
+            + (cosets - together) * kept
             + if columns > 0 {
                 lanes(columns, self.shape.frame_elements, together)
             } else {
                 0
             };
         // On the first coset of the last that are taken together, and on the very last one.
-        let columns_from = ((together - 1) * columns + cosets - together + 2) * kept;
+        let columns_from = (together - 1) * columns_kept + (cosets - together + 2) * kept;
         let from_coset = if together > 1 {
             columns_from.max(cosets * kept + last)
         } else {
@@ -627,8 +703,8 @@ impl QuotientPlan {
     /// on the first coset of the last that are taken together, or on the very last one.
     pub(super) fn held_on_coset_bytes(&self) -> u64 {
         let (cosets, together) = (1u64 << self.shape.log_cosets, self.cosets_together());
-        let columns = self.shape.read.len() as u64;
-        (together * columns + cosets - together).max(columns + cosets - 1) * self.scratch_kept()
+        let (columns, kept) = (self.columns_kept(), self.scratch_kept());
+        (together * columns + (cosets - together) * kept).max(columns + (cosets - 1) * kept)
     }
 
     /// Bytes that the ends of that step lease for a second compute tier.
