@@ -23,7 +23,9 @@ pub use self::groth16::{Groth16, Groth16Example, Pairing, Values};
 pub use self::new::New;
 pub use self::opening::{Open, OpenVerify};
 use self::proof::refuse;
-pub use self::proof::{Keygen, Parameters, Prove, Shape, Statement, Verify};
+pub use self::proof::{
+    BuiltIn, Keygen, OfProgram, Parameters, Prove, Proved, Shape, Statement, StatementArgs, Verify, opening,
+};
 pub use self::ptau::Ptau;
 pub use self::shell::{Completions, completions, man};
 use crate::failure::Failure;
@@ -98,7 +100,7 @@ pub enum Command {
     Open(Open),
     /// Make the keys of a built-in circuit, and write them into files.
     Keygen(Keygen),
-    /// Prove a built-in circuit.
+    /// Prove a built-in circuit, or a program's own by the key and the witness that it saved.
     Prove(Prove),
     /// Groth16 over the files of circom and snarkjs: prove, verify; make keys and contribute to them.
     #[command(subcommand)]
@@ -106,9 +108,9 @@ pub enum Command {
     /// Powers of tau (.ptau files): prepare, verify, import for halo2.
     #[command(subcommand)]
     Ptau(Ptau),
-    /// Print the memory, bytes and seconds that keys and a proof of a built-in circuit will take, step by step.
+    /// Print the memory, bytes and seconds that keys and a proof of a circuit will take, step by step.
     Plan(Plan),
-    /// Check a proof of a built-in circuit with the unmodified halo2.
+    /// Check a proof of a circuit with the unmodified halo2.
     Verify(Verify),
     /// Prove and sum from disk and in memory, and compare; about a minute.
     Demo(Demo),
@@ -288,7 +290,10 @@ pub struct ProofOn {
 pub struct Plan {
     /// The circuit.
     #[command(flatten)]
-    pub shape: Shape,
+    pub built_in: BuiltIn,
+    /// The proving key of a program's own circuit, or of `spillproof keygen`: the plan is of a proof with it, whose witness is in a file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["k", "circuit", "system"])]
+    pub key: Option<PathBuf>,
     /// Print also which jobs GPUs would do, and how; their rates are measured for that.
     #[command(flatten)]
     pub on: ProofOn,
@@ -470,7 +475,7 @@ mod tests {
             let Some(Command::Prove(prove)) = parsed.command else {
                 panic!("it is a proof");
             };
-            assert_eq!(prove.check().is_ok(), is_fine, "{options}");
+            assert_eq!(prove.proved().is_ok(), is_fine, "{options}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use halo2_axiom::spillproof::Unverified;
+use halo2_axiom::spillproof::{SavedError, Unverified};
 use spillproof::budget::format_bytes;
 
 /// A run that failed.
@@ -46,6 +46,9 @@ pub enum Failure {
         /// The content that was found, and the expected one.
         details: String,
     },
+    /// The key or the witness of a program's own circuit.
+    #[error(transparent)]
+    Saved(#[from] SavedError),
     /// Two ways to the same result gave different ones: this is a bug.
     #[error("{0}: the results differ; this is a bug in spillproof, please report it")]
     Different(String),
@@ -114,17 +117,19 @@ impl Failure {
 
     /// For an error of a drop-in's `Transcript` kind, which may be the engine's.
     pub fn drop_in(doing: &'static str, error: io::Error) -> Self {
-        match error.downcast() {
-            Ok(engine) => Self::Engine(engine),
-            Err(other) => Self::halo2(doing)(other),
-        }
+        Self::inner(error).unwrap_or_else(Self::halo2(doing))
     }
 
     /// For a file that a drop-in reads or writes, whose errors may be the engine's.
     pub fn of_file(file: &Path, error: io::Error) -> Self {
+        Self::inner(error).unwrap_or_else(Self::file(file))
+    }
+
+    /// The error of the engine, or of a saved key or witness, within one of a drop-in; else that error.
+    fn inner(error: io::Error) -> Result<Self, io::Error> {
         match error.downcast() {
-            Ok(engine) => Self::Engine(engine),
-            Err(other) => Self::file(file)(other),
+            Ok(engine) => Ok(Self::Engine(engine)),
+            Err(other) => other.downcast().map(Self::Saved),
         }
     }
 

@@ -14,6 +14,7 @@ mod gpu_support;
 mod groth16;
 mod kills;
 mod new;
+mod of_program;
 mod patches;
 mod plan;
 #[path = "../circom/tests/common/r1cs.rs"]

@@ -18,7 +18,7 @@ fn root() -> PathBuf {
 }
 
 /// What the command says, which ends well.
-fn said(command: &mut Command) -> String {
+pub fn said(command: &mut Command) -> String {
     let Output {
         status,
         stdout,
@@ -41,7 +41,7 @@ fn program(path: impl AsRef<Path>) -> Command {
 }
 
 /// An example, which cargo builds with the tests of the workspace, and in no other case.
-fn example(name: &str) -> Option<Command> {
+pub fn example(name: &str) -> Option<Command> {
     let deps = std::env::current_exe().expect("a path");
     let path = deps.with_file_name("../examples").join(name);
     if !path.exists() {

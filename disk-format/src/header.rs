@@ -81,6 +81,8 @@ coded! {
         IpaParams = 5,
         /// A Groth16 proving key: points of G1 and G2, and the matrices A and B ([`crate::groth16`]).
         Groth16Key = 6,
+        /// The witness of a halo2 circuit: columns of advice, and bytes with its public inputs.
+        Witness = 7,
     }
 }
 

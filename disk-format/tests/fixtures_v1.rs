@@ -5,6 +5,7 @@
 //! - `srs_k6.spill`: an SRS for k = 6, with a secret that everyone knows. (The roots of unity of halo2curves and
 //!   arkworks are the same up to k = 5: a smaller one would not tell them apart.)
 //! - `groth16.spill`: a Groth16 key of the right shape; its points are small multiples of the generators, and belong to no circuit.
+//! - `witness.spill`: a witness for 16 rows: two advice columns, of 10 values each, and one public input.
 //! - `ipa_k6.spill`: parameters over Vesta with small multiples of the generator instead of hashes: 2^64 + i^3 at i, then 3 and 5.
 //!
 //! `cargo test -p spillproof-format --test fixtures_v1 -- --ignored` writes them again; they must not change.
@@ -25,6 +26,7 @@ const COLUMN_ROOT: &str = "45d703bec2cc57a4ae43572d6decb1b47e758f12ef1848012c894
 const SRS_ROOT: &str = "ceabb070d36623d001a8b213696ba83a9243e9032348c5180c70a238f05680c8";
 const IPA_ROOT: &str = "570b3e4bf8ae268da305dc962f92e9139c07c20b723c6402bfc861785448c69f";
 const GROTH16_ROOT: &str = "0b348a33b358d90ef2aff8592106f8ef397fadcf030a9fb3332949801bcab9ac";
+const WITNESS_ROOT: &str = "";
 const SECRET: u64 = 1_234_567_890_123_456_789;
 
 fn fixture(name: &str) -> PathBuf {
@@ -233,6 +235,48 @@ fn key() -> Vec<u8> {
     seal(header, &native)
 }
 
+const WITNESS_ROWS: usize = 16;
+const WITNESS_VALUES: u64 = 10;
+/// Scalars in a frame.
+const FRAME_SCALARS: usize = 128;
+
+/// Version, key, k, columns, the length of the one instance column, and its value.
+fn witness_statement() -> Vec<u8> {
+    let mut statement = 1u32.to_le_bytes().to_vec();
+    statement.extend(0..32u8);
+    for number in [4u32, 2, 1] {
+        statement.extend(number.to_le_bytes());
+    }
+    statement.extend(1u64.to_le_bytes());
+    statement.push(5);
+    statement.resize(statement.len() + 31, 0);
+    statement
+}
+
+/// Both columns, each from the start of a frame.
+fn witness_values() -> Vec<Fr> {
+    let mut values = vec![Fr::ZERO; 2 * FRAME_SCALARS];
+    for (column, values) in values.chunks_mut(FRAME_SCALARS).enumerate() {
+        for (row, value) in (0..WITNESS_VALUES).zip(values) {
+            *value = Fr::from(100 * column as u64 + row + 1);
+        }
+    }
+    values
+}
+
+fn witness() -> Vec<u8> {
+    let (statement, values) = (witness_statement(), witness_values());
+    let sections = [
+        spec(Content::Bytes, Basis::None, statement.len() as u64, "statement"),
+        spec(Content::Scalars, Basis::Lagrange, values.len() as u64, "advice"),
+    ];
+    let id = *b"fixture witness ";
+    let header = Header::new(Kind::Witness, Curve::Bn254, 4096, id, 0, &sections).unwrap();
+    let mut native = vec![0; 32 * values.len()];
+    write_elements(&values, &mut native).unwrap();
+    seal(header, &[statement, native])
+}
+
 /// Opens a container in memory as a reader must: length, every digest, root.
 fn open(bytes: &[u8]) -> Header {
     let header = Header::decode_prefix(bytes).unwrap();
@@ -266,6 +310,7 @@ fn regenerate() {
         ("srs_k6.spill", srs()),
         ("ipa_k6.spill", ipa()),
         ("groth16.spill", key()),
+        ("witness.spill", witness()),
     ] {
         println!("{name} {}", hex(&Header::decode_prefix(&bytes).unwrap().root));
         std::fs::write(fixture(name), bytes).unwrap();
@@ -372,9 +417,27 @@ fn the_groth16_key_reads() {
 }
 
 #[test]
+fn the_witness_reads() {
+    let bytes = std::fs::read(fixture("witness.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), WITNESS_ROOT);
+    assert_eq!(header.kind(), Kind::Witness);
+    let at = |section| header.geometry().element_offset(section, 0).unwrap() as usize;
+    let statement = header.find_label("statement").unwrap();
+    assert_eq!(bytes[at(statement)..][..88], witness_statement());
+    let advice = header.find_label("advice").unwrap();
+    let mut values = vec![Fr::ONE; advice.elements as usize];
+    let native = &bytes[at(advice)..][..32 * values.len()];
+    read_elements("advice", 0, at(advice) as u64, native, &mut values).unwrap();
+    assert_eq!(values, witness_values());
+    assert!(values[WITNESS_VALUES as usize..WITNESS_ROWS].iter().all(|value| *value == Fr::ZERO));
+}
+
+#[test]
 fn this_build_writes_the_same_bytes() {
     assert!(column() == std::fs::read(fixture("column.spill")).unwrap());
     assert!(srs() == std::fs::read(fixture("srs_k6.spill")).unwrap());
     assert!(ipa() == std::fs::read(fixture("ipa_k6.spill")).unwrap());
     assert!(key() == std::fs::read(fixture("groth16.spill")).unwrap());
+    assert!(witness() == std::fs::read(fixture("witness.spill")).unwrap());
 }

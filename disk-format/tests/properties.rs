@@ -43,7 +43,8 @@ fn header() -> impl Strategy<Value = Header> {
         Just(Kind::Srs),
         Just(Kind::ProvingKeyBundle),
         Just(Kind::IpaParams),
-        Just(Kind::Groth16Key)
+        Just(Kind::Groth16Key),
+        Just(Kind::Witness)
     ];
     let curve = prop_oneof![
         Just(Curve::Bn254),

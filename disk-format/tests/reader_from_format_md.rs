@@ -217,10 +217,37 @@ fn the_groth16_key() {
     );
 }
 
+#[test]
+fn the_witness() {
+    let file = read(fixture("witness.spill")).unwrap();
+    assert_eq!((file.kind, file.frames), (7, 3));
+    assert_eq!(
+        file.sections,
+        [
+            (4, 0, 1, 88, 0, "statement".into()),
+            (1, 2, 32, 256, 1, "advice".into())
+        ]
+    );
+    let statement: Vec<u8> = (0..88).map(|i| file.element(0, i)[0]).collect();
+    let (version, k) = (u32_at(&statement, 0), u32_at(&statement, 36));
+    let [advice, instances] = [40, 44].map(|at| u32_at(&statement, at));
+    assert_eq!((version, k, advice, instances), (1, 4, 2, 1));
+    assert_eq!((u64_at(&statement, 48), statement[56]), (1, 5));
+    // A column starts at a frame: of 2^4 rows here, and 128 scalars fill a frame. The first rows are 1 and 101.
+    let montgomery_one = "fbffff4f1c3496ac29cd609f9576fc362e4679786fa36e662fdf079ac1770a0e";
+    assert_eq!(hex(file.element(1, 0)), montgomery_one);
+    assert_ne!(hex(file.element(1, 128)), "00".repeat(32));
+    assert_eq!(hex(file.element(1, 128 + 10)), "00".repeat(32));
+    assert!(
+        document().contains(&hex(&file.root)),
+        "FORMAT.md names the root of the fixture"
+    );
+}
+
 /// The one place where this crate is used: both have the same content digest.
 #[test]
 fn the_content_has_a_digest_of_its_own() {
-    for name in ["column.spill", "srs_k6.spill", "groth16.spill"] {
+    for name in ["column.spill", "srs_k6.spill", "groth16.spill", "witness.spill"] {
         let file = read(fixture(name)).unwrap();
         let header = spillproof_format::Header::decode_prefix(&file.bytes).unwrap();
         let mut hasher = spillproof_format::ContentHasher::new(&header);

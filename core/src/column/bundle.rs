@@ -1,7 +1,7 @@
-//! A proving key as a container: bytes that say what it is, and groups of polynomials of equal length.
+//! A proving key or a witness as a container: bytes that say what it is, and groups of polynomials of equal length.
 //!
 //! ```text
-//!   "key"      bytes, in the proof system's own form
+//!   "key", ..  bytes, in the proof system's own form
 //!   a label    scalars: the group's polynomials one after the other, each from the start of a frame
 //! ```
 //!
@@ -18,7 +18,7 @@ use super::{Column, Container, ContainerWriter, Element, SCRATCH_FRAME_BYTES, Wo
 use crate::error::Invalid;
 use crate::{Error, Result};
 
-/// Label of the bytes.
+/// Label of the bytes of a proving key.
 const KEY_LABEL: &str = "key";
 /// Bytes of a scalar.
 const SCALAR_BYTES: u64 = 32;
@@ -34,9 +34,19 @@ pub struct Group {
     pub polynomials: usize,
 }
 
+/// A section of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    /// The section's name, as that of a [`Group`].
+    pub label: &'static str,
+    /// How many.
+    pub bytes: u64,
+}
+
 /// A bundle that is being written. Dropping it leaves nothing behind.
 pub struct BundleWriter {
     writer: ContainerWriter,
+    bytes: Vec<Bytes>,
     groups: Vec<Group>,
     rows: u64,
 }
@@ -53,14 +63,33 @@ fn stride(rows: u64) -> u64 {
 }
 
 impl BundleWriter {
-    /// Starts a bundle over BN254 that will be `path`: `key_bytes` bytes, and polynomials of `rows` scalars.
+    /// Starts a proving key over BN254 that will be `path`: `key_bytes` bytes, and polynomials of `rows` scalars.
     ///
     /// # Errors
-    /// [`Error::Format`] for a bad label or more than a container can hold; [`Error::Io`], [`Error::OverBudget`].
+    /// As [`Self::of_kind`].
     pub fn create(
         workspace: &Workspace,
         path: &Path,
         key_bytes: u64,
+        rows: u64,
+        groups: &[Group],
+    ) -> Result<Self> {
+        let key = Bytes {
+            label: KEY_LABEL,
+            bytes: key_bytes,
+        };
+        Self::of_kind(workspace, path, Kind::ProvingKeyBundle, &[key], rows, groups)
+    }
+
+    /// Starts a bundle over BN254 that will be `path`, with these sections of bytes, and polynomials of `rows` scalars.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a bad label or more than a container can hold; [`Error::Io`], [`Error::OverBudget`].
+    pub fn of_kind(
+        workspace: &Workspace,
+        path: &Path,
+        kind: Kind,
+        bytes: &[Bytes],
         rows: u64,
         groups: &[Group],
     ) -> Result<Self> {
@@ -73,12 +102,15 @@ impl BundleWriter {
             .copied()
             .filter(|group| group.polynomials > 0)
             .collect();
-        let mut sections = vec![SectionSpec {
-            content: Content::Bytes,
-            basis: Basis::None,
-            elements: key_bytes,
-            label: Label::new(KEY_LABEL).map_err(format)?,
-        }];
+        let mut sections = Vec::with_capacity(bytes.len() + groups.len());
+        for section in bytes {
+            sections.push(SectionSpec {
+                content: Content::Bytes,
+                basis: Basis::None,
+                elements: section.bytes,
+                label: Label::new(section.label).map_err(format)?,
+            });
+        }
         for group in &groups {
             sections.push(SectionSpec {
                 content: Content::Scalars,
@@ -94,21 +126,37 @@ impl BundleWriter {
         let writer = ContainerWriter::create(
             workspace,
             path,
-            Kind::ProvingKeyBundle,
+            kind,
             Curve::Bn254,
             SCRATCH_FRAME_BYTES as u32,
             [0; 32],
             &sections,
         )?;
-        Ok(Self { writer, groups, rows })
+        Ok(Self {
+            writer,
+            bytes: bytes.to_vec(),
+            groups,
+            rows,
+        })
     }
 
     /// A writer of the key's bytes; finish it before [`Self::publish`].
     ///
     /// # Errors
-    /// None that a first call could have.
+    /// As [`Self::bytes`].
     pub fn key(&self) -> Result<Writer<[u8; 1]>> {
-        Ok(Writer::new(self.writer.draft(0)?))
+        self.bytes(KEY_LABEL)
+    }
+
+    /// A writer of a section of bytes; take each once, and finish it before [`Self::publish`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a section that was not announced.
+    pub fn bytes(&self, label: &str) -> Result<Writer<[u8; 1]>> {
+        match self.bytes.iter().position(|section| section.label == label) {
+            Some(index) => Ok(Writer::new(self.writer.draft(index)?)),
+            None => Err(Invalid::UnknownGroup { group: label.into() }.into()),
+        }
     }
 
     /// Writes all polynomials of a group, in order. Shorter ones are padded with zeros.
@@ -129,7 +177,7 @@ impl BundleWriter {
             };
         };
         let expected = self.groups[index].polynomials;
-        let mut writer = Writer::new(self.writer.draft::<E>(index + 1)?);
+        let mut writer = Writer::new(self.writer.draft::<E>(self.bytes.len() + index)?);
         let wrong_count = |given| Invalid::Length {
             what: format!("polynomials of the group {label}"),
             given: given as u64,
@@ -167,16 +215,25 @@ impl BundleWriter {
 }
 
 impl Bundle {
-    /// Opens `path`, as [`Container::open`]. No frame is read.
+    /// Opens a proving key, as [`Container::open`]. No frame is read.
+    ///
+    /// # Errors
+    /// As [`Self::open_kind`].
+    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+        Self::open_kind(workspace, path, Kind::ProvingKeyBundle)
+    }
+
+    /// Opens a bundle of a kind, as [`Container::open`]. No frame is read.
     ///
     /// # Errors
     /// Those of [`Container::open`]; [`Error::Invalid`] for a container of another kind or curve.
-    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+    pub fn open_kind(workspace: &Workspace, path: &Path, kind: Kind) -> Result<Self> {
         let container = Container::open(workspace, path)?;
         let header = container.header();
-        if header.kind() != Kind::ProvingKeyBundle || header.curve() != Curve::Bn254 {
-            return Err(Invalid::NotAProvingKey {
+        if header.kind() != kind || header.curve() != Curve::Bn254 {
+            return Err(Invalid::AnotherKind {
                 file: path.display().to_string(),
+                expected: format!("{kind:?}"),
                 kind: format!("{:?}", header.kind()),
                 curve: format!("{:?}", header.curve()),
             }
@@ -197,6 +254,14 @@ impl Bundle {
             }
             .into()
         })
+    }
+
+    /// A section of bytes; `None` if the file has none of this label.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a section of another content.
+    pub fn bytes(&self, label: &str) -> Result<Option<Column<[u8; 1]>>> {
+        self.section(label)
     }
 
     /// The `polynomials` polynomials of a group, `rows` scalars each, as columns of the file.

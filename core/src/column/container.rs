@@ -235,6 +235,9 @@ impl ContainerWriter {
         header.parent = parent;
         let digests = Digests::in_memory(workspace, header.frames())?;
         let publish = workspace.storage.publish(path)?;
+        if kind == Kind::Witness {
+            publish.keep_private()?;
+        }
         Storage::check_room_for(path, header.file_bytes())?;
         publish.file().set_len(header.file_bytes())?;
         let key = FrameKey::of(&header);

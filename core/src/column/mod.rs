@@ -67,7 +67,7 @@ mod view;
 mod workers;
 
 pub use addressed::Addressed;
-pub use bundle::{Bundle, BundleWriter, Group};
+pub use bundle::{Bundle, BundleWriter, Bytes, Group};
 pub use cells::Cells;
 pub use container::{Container, ContainerWriter, SectionSpec};
 pub(crate) use draft::{Behind, SharedDraft, digests_beside, digests_bytes, writer_bytes};
@@ -80,7 +80,7 @@ pub use mapped::{Cell, Mapped};
 pub use reader::{Column, Reader};
 pub use region::{Region, ascending, descending};
 pub use residency::Residency;
-pub use spillproof_format::{Element, SpareBits};
+pub use spillproof_format::{Element, Kind, SpareBits};
 pub use view::{MappedColumn, Plain};
 
 use std::sync::Arc;

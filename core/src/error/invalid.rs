@@ -248,11 +248,13 @@ pub enum Invalid {
         /// The label of the section.
         section: String,
     },
-    /// A container with another content than a proving key over BN254.
-    #[error("{file} is a {kind} over {curve}, and a proving key over Bn254 is expected")]
-    NotAProvingKey {
+    /// A container with another content than the expected one over BN254.
+    #[error("{file} is a {kind} over {curve}, and a {expected} over Bn254 is expected: name another file")]
+    AnotherKind {
         /// The file.
         file: String,
+        /// The expected kind.
+        expected: String,
         /// The kind of its content.
         kind: String,
         /// The curve.

@@ -13,7 +13,7 @@
 //! - [`arguments`]: the constraints of permutation, lookup and shuffle, for a program.
 //! - [`permutation`]: the grand product of a set of columns.
 //! - [`lookup`]: permuted input and table, and their grand product.
-//! - [`FixedCells`], [`Selectors`], [`witness_column`]: what a circuit assigns, and the columns that become of it.
+//! - [`FixedCells`], [`Selectors`], [`witness_column`], [`stored_witness_column`]: what a circuit assigns, and the columns that become of it.
 //! - [`indicator()`]: polynomials that are 1 on some rows.
 //! - [`mod@sort`]: an external merge sort by the integers that values stand for.
 //!
@@ -47,4 +47,4 @@ pub use quotient::{CosetDomain, QuotientPlan, QuotientShape, Source, quotient, q
 pub use selectors::Selectors;
 pub use sort::SortPlan;
 pub use windows::evaluate_rows;
-pub use witness::witness_column;
+pub use witness::{stored_witness_column, witness_column};

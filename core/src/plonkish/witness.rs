@@ -34,13 +34,7 @@ fn column_in_turn<T: Cell, F: KernelField + Element>(
     tail: &[F],
 ) -> Result<Column<F>> {
     let rows = cells.len();
-    let assigned = rows
-        .checked_sub(tail.len() as u64)
-        .ok_or_else(|| Invalid::TooLong {
-            what: "values for the last rows of a witness column".into(),
-            given: tail.len() as u64,
-            limit: rows,
-        })?;
+    let assigned = rows_before(rows, tail)?;
     let tile_len = TILE_CELLS.min(rows as usize);
     if workspace.is_dry() {
         let _tile = workspace.hold((tile_len * F::BYTES) as u64, WHAT)?;
@@ -59,4 +53,40 @@ fn column_in_turn<T: Cell, F: KernelField + Element>(
     })?;
     writer.push(tail)?;
     writer.finish()
+}
+
+/// The column with the rows of `values`, but for the tail: a witness column whose values were stored.
+///
+/// # Errors
+/// As [`witness_column`]; [`crate::Error::Damaged`], [`crate::Error::Io`].
+pub fn stored_witness_column<F: KernelField + Element>(
+    workspace: &Workspace,
+    values: &Column<F>,
+    tail: &[F],
+) -> Result<Column<F>> {
+    workspace.run(|| {
+        let assigned = values.prefix(rows_before(values.len(), tail)?)?;
+        let mut writer = Writer::scratch(workspace, WHAT, values.len(), Placement::Auto)?;
+        if workspace.is_dry() {
+            let chunk = assigned.sequential_chunk();
+            let _copied = workspace.hold(chunk * F::BYTES as u64 + assigned.reader_bytes(chunk, 2), WHAT)?;
+            assigned.count_read();
+            return writer.finish();
+        }
+        writer.push_column(&assigned)?;
+        writer.push(tail)?;
+        writer.finish()
+    })
+}
+
+/// The rows before the tail.
+fn rows_before<F>(rows: u64, tail: &[F]) -> Result<u64> {
+    rows.checked_sub(tail.len() as u64).ok_or_else(|| {
+        Invalid::TooLong {
+            what: "values for the last rows of a witness column".into(),
+            given: tail.len() as u64,
+            limit: rows,
+        }
+        .into()
+    })
 }

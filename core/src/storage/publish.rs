@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, fsync, linkat, rename, unlink};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, fchmod, flock, fstat, fsync, linkat, rename, unlink};
 use rustix::io::Errno;
 
 use super::file::File;
@@ -83,6 +83,16 @@ impl Publish {
     /// Where it will appear.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Leaves the file to its owner alone: for secrets.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`] where the file system has no permissions.
+    pub fn keep_private(&self) -> Result<()> {
+        let owner_only = Mode::RUSR | Mode::WUSR;
+        fchmod(self.file.fd(), owner_only)
+            .map_err(|errno| handle::error("restrict", self.path.display().to_string(), errno))
     }
 
     /// Makes the file durable and gives it its name. All writes must have been waited for. The file stays open.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use spillproof::budget::ByteSize;
 use spillproof_circuits::{Kind, System};
-use spillproof_cli::args::{Global, Statement, Values, size};
+use spillproof_cli::args::{Global, StatementArgs, Values, size};
 use spillproof_gpu::Choice;
 
 /// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.
@@ -51,7 +51,7 @@ pub enum Task {
 pub struct Stock {
     /// The statement.
     #[command(flatten)]
-    pub statement: Statement,
+    pub statement: StatementArgs,
     /// The file for the proof.
     #[arg(long)]
     pub out: PathBuf,

@@ -21,9 +21,9 @@ struct Outcome {
 /// # Errors
 /// halo2's; of files that cannot be read or written.
 pub fn run(global: &Global, args: &Stock) -> Result<()> {
-    args.statement.check()?;
+    let statement = args.statement.statement()?;
     let mut run = Run::start(global);
-    let proof = systems::prove_by_stock(&mut run.recorder, &args.statement)?;
+    let proof = systems::prove_by_stock(&mut run.recorder, &statement)?;
     fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
     let outcome = Outcome {
         proof_bytes: proof.len(),
@@ -33,7 +33,7 @@ pub fn run(global: &Global, args: &Stock) -> Result<()> {
         "{}: a proof of {} bytes by the unmodified {}",
         outcome.file,
         outcome.proof_bytes,
-        systems::stock_name(args.statement.shape.system)
+        systems::stock_name(statement.shape.system)
     ));
     run.finish("stock", &outcome)?;
     Ok(())

@@ -175,16 +175,20 @@ impl Command {
             Self::Prove(prove) => Files::to_stream([], ("--out", &prove.out))
                 .and_reads("--srs", prove.statement.parameters.file.as_ref())
                 .and_reads("--key", prove.key.as_ref())
+                .and_reads("--witness", prove.witness.as_ref())
                 .and_reads("--checkpoint-key", prove.checkpoint_key.as_ref())
                 .and_streams("--report", prove.report.as_ref())
                 .and_streams("--samples", prove.samples.as_ref())
                 .and_streams("--svg", prove.svg.as_ref()),
             Self::Verify(verify) => Files::new([("PROOF", &verify.proof)], [])
                 .and_reads("--srs", verify.statement.parameters.file.as_ref())
-                .and_reads("--vk", verify.vk.as_ref()),
+                .and_reads("--vk", verify.vk.as_ref())
+                .and_reads("--key", verify.key.as_ref())
+                .and_reads("--witness", verify.witness.as_ref()),
             Self::Demo(demo) => Files::new([], [("--svg", &demo.svg)]),
             // `new` makes a folder, which may not be there.
-            Self::Plan(_) | Self::New(_) | Self::Completions(_) | Self::Man => Files::default(),
+            Self::Plan(plan) => Files::default().and_reads("--key", plan.key.as_ref()),
+            Self::New(_) | Self::Completions(_) | Self::Man => Files::default(),
         }
     }
 }

@@ -8,20 +8,16 @@ use super::ProofOn;
 use crate::failure::Failure;
 use spillproof_circuits::{Kind, Scheme, System};
 
-/// Which circuit, how large.
-#[derive(Debug, Clone, Copy, Args)]
+/// Which built-in circuit, how large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// 2^k rows.
-    #[arg(short, long, value_parser = clap::value_parser!(u32).range(4..=28))]
     pub k: u32,
     /// The circuit.
-    #[arg(long, value_enum, default_value_t = Kind::Chain)]
     pub circuit: Kind,
-    /// The proof system: axiom (halo2-axiom: KZG over BN254) or zcash (halo2_proofs: inner products over Vesta, without a setup).
-    #[arg(long, value_enum, default_value_t = System::Axiom)]
+    /// The proof system.
     pub system: System,
-    /// The multi-opening argument of halo2-axiom; shplonk unless said.
-    #[arg(long, value_enum)]
+    /// The multi-opening argument of halo2-axiom; SHPLONK unless said.
     pub scheme: Option<Scheme>,
 }
 
@@ -43,19 +39,57 @@ impl Shape {
 
     /// The name of the opening, in any system.
     pub fn opening(&self) -> &'static str {
-        match (self.system, self.scheme()) {
-            (System::Zcash, _) => "ipa",
-            (System::Axiom, Scheme::Shplonk) => "shplonk",
-            (System::Axiom, Scheme::Gwc) => "gwc",
+        match self.system {
+            System::Zcash => "ipa",
+            System::Axiom => opening(self.scheme()),
         }
     }
+}
 
-    /// Refuses options that the system does not have.
+/// The name of an opening of halo2-axiom.
+pub fn opening(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::Shplonk => "shplonk",
+        Scheme::Gwc => "gwc",
+    }
+}
+
+/// A built-in circuit on a command line.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct BuiltIn {
+    /// 2^k rows of a built-in circuit.
+    #[arg(short, long, value_parser = clap::value_parser!(u32).range(4..=28))]
+    pub k: Option<u32>,
+    /// The built-in circuit; chain unless said.
+    #[arg(long, value_enum)]
+    pub circuit: Option<Kind>,
+    /// The proof system: axiom (halo2-axiom: KZG over BN254; unless said) or zcash (halo2_proofs: inner products over Vesta, without a setup).
+    #[arg(long, value_enum)]
+    pub system: Option<System>,
+    /// The multi-opening argument of halo2-axiom; shplonk unless said.
+    #[arg(long, value_enum)]
+    pub scheme: Option<Scheme>,
+}
+
+impl BuiltIn {
+    /// The circuit, if its system has these options.
     ///
     /// # Errors
     /// [`Failure::Usage`].
-    pub fn check(&self) -> Result<(), Failure> {
-        refuse(self.system, "--scheme", self.scheme.is_some())
+    pub fn shape(&self) -> Result<Shape, Failure> {
+        let system = self.system.unwrap_or(System::Axiom);
+        refuse(system, "--scheme", self.scheme.is_some())?;
+        let Some(k) = self.k else {
+            return Err(Failure::Usage(
+                "--k is missing: a built-in circuit is required to have 2^k rows (a circuit of a program's own has them in its --key)".into(),
+            ));
+        };
+        Ok(Shape {
+            k,
+            circuit: self.circuit.unwrap_or(Kind::Chain),
+            system,
+            scheme: self.scheme,
+        })
     }
 }
 
@@ -69,18 +103,89 @@ pub(super) fn refuse(system: System, option: &str, is_given: bool) -> Result<(),
     }
 }
 
-/// Which circuit, from which seed.
-#[derive(Debug, Clone, Args)]
+/// A built-in circuit, from which seed.
+#[derive(Debug, Clone)]
 pub struct Statement {
     /// Which circuit, how large.
-    #[command(flatten)]
     pub shape: Shape,
     /// The seed of the witness and of the prover's randomness.
-    #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Its parameters.
+    pub parameters: Parameters,
+}
+
+/// A circuit of a program's own: it saved its key and, for a proof, its witness.
+#[derive(Debug, Clone)]
+pub struct OfProgram {
+    /// The proving key, with a description of its circuit.
+    pub key: PathBuf,
+    /// The witness, with the public inputs.
+    pub witness: PathBuf,
+    /// The multi-opening argument.
+    pub scheme: Scheme,
+    /// The seed of the prover's randomness, which is secret unless there is one.
+    pub seed: Option<u64>,
+    /// The parameters of the key.
+    pub parameters: Parameters,
+}
+
+/// What is proved.
+#[derive(Debug, Clone)]
+pub enum Proved {
+    /// A built-in circuit.
+    BuiltIn(Statement),
+    /// A circuit of a program's own.
+    OfProgram(OfProgram),
+}
+
+/// A statement on a command line.
+#[derive(Debug, Clone, Args)]
+pub struct StatementArgs {
+    /// Which circuit, how large.
+    #[command(flatten)]
+    pub built_in: BuiltIn,
+    /// The seed of the witness and of the prover's randomness; 1 unless said. With --witness: a proof that is the same each time, for tests,
+    /// since the seed is enough to compute the witness from the proof; without it, randomness is the system's.
+    #[arg(long)]
+    pub seed: Option<u64>,
     /// Its parameters.
     #[command(flatten)]
     pub parameters: Parameters,
+}
+
+impl StatementArgs {
+    /// The statement of a built-in circuit.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for options that the system does not have.
+    pub fn statement(&self) -> Result<Statement, Failure> {
+        let shape = self.built_in.shape()?;
+        refuse(shape.system, "--srs-seed", self.parameters.seed.is_some())?;
+        Ok(Statement {
+            shape,
+            seed: self.seed.unwrap_or(1),
+            parameters: self.parameters.clone(),
+        })
+    }
+
+    /// What is proved: with a witness, a program's own circuit.
+    fn proved(&self, key: Option<&PathBuf>, witness: Option<&PathBuf>) -> Result<Proved, Failure> {
+        let (Some(key), Some(witness)) = (key, witness) else {
+            return self.statement().map(Proved::BuiltIn);
+        };
+        if self.parameters.file.is_none() && self.parameters.seed.is_none() {
+            return Err(Failure::Usage(
+                "--srs is missing: the parameters that the key was made with (--srs-seed for insecure ones)".into(),
+            ));
+        }
+        Ok(Proved::OfProgram(OfProgram {
+            key: key.clone(),
+            witness: witness.clone(),
+            scheme: self.built_in.scheme.unwrap_or(Scheme::Shplonk),
+            seed: self.seed,
+            parameters: self.parameters.clone(),
+        }))
+    }
 }
 
 /// Where parameters come from.
@@ -102,6 +207,13 @@ pub struct Parameters {
     pub seed: Option<u64>,
 }
 
+impl Parameters {
+    /// The seed of the secret of an insecure SRS.
+    pub fn srs_seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+}
+
 impl Statement {
     /// A circuit with the witness of seed 1 and parameters that are made.
     pub fn of(shape: Shape) -> Self {
@@ -111,34 +223,24 @@ impl Statement {
             parameters: Parameters::default(),
         }
     }
-
-    /// The seed of the secret of an insecure SRS.
-    pub fn srs_seed(&self) -> u64 {
-        self.parameters.seed.unwrap_or(1)
-    }
-
-    /// Refuses options that the system does not have.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`].
-    pub fn check(&self) -> Result<(), Failure> {
-        self.shape.check()?;
-        refuse(self.shape.system, "--srs-seed", self.parameters.seed.is_some())
-    }
 }
 
-/// Prove a built-in circuit.
+/// Prove a built-in circuit, or one of a program's own.
 #[derive(Debug, Clone, Args)]
 pub struct Prove {
     /// The statement.
     #[command(flatten)]
-    pub statement: Statement,
+    pub statement: StatementArgs,
     /// The file for the proof.
     #[arg(short, long)]
     pub out: PathBuf,
-    /// The proving key of the circuit, from `spillproof keygen`; without it, keys are made.
+    /// The proving key of the circuit, from `spillproof keygen` or a program; without it, keys are made.
     #[arg(long, value_name = "FILE", conflicts_with = "no_session")]
     pub key: Option<PathBuf>,
+    /// The witness of a program's own circuit, which the program saved as it saved --key (`spillproof::save_described_key` and `save_witness` of
+    /// the drop-in).
+    #[arg(long, value_name = "FILE", requires = "key", conflicts_with_all = ["k", "circuit", "system"])]
+    pub witness: Option<PathBuf>,
     /// Prove in memory, with the drop-in and without a session: upstream's own code.
     #[arg(long, conflicts_with = "gpu")]
     pub no_session: bool,
@@ -165,17 +267,18 @@ pub struct Prove {
 }
 
 impl Prove {
-    /// Refuses options that the system does not have.
+    /// What is proved, if its system has these options.
     ///
     /// # Errors
     /// [`Failure::Usage`].
-    pub fn check(&self) -> Result<(), Failure> {
-        let system = self.statement.shape.system;
-        self.statement.check()?;
+    pub fn proved(&self) -> Result<Proved, Failure> {
+        let system = self.statement.built_in.system.unwrap_or(System::Axiom);
+        let proved = self.statement.proved(self.key.as_ref(), self.witness.as_ref())?;
         self.on.check(system)?;
         let keeps_rounds = self.checkpoint.is_some() || self.checkpoint_key.is_some();
         refuse(system, "--checkpoint", keeps_rounds)?;
-        refuse(system, "--key", self.key.is_some())
+        refuse(system, "--key", self.key.is_some())?;
+        Ok(proved)
     }
 }
 
@@ -184,7 +287,7 @@ impl Prove {
 pub struct Keygen {
     /// The circuit.
     #[command(flatten)]
-    pub shape: Shape,
+    pub built_in: BuiltIn,
     /// Its parameters.
     #[command(flatten)]
     pub parameters: Parameters,
@@ -198,36 +301,47 @@ pub struct Keygen {
 
 impl Keygen {
     /// The circuit with these parameters; the witness has no part in keys.
-    pub fn statement(&self) -> Statement {
-        Statement {
-            parameters: self.parameters.clone(),
-            ..Statement::of(self.shape)
-        }
-    }
-
-    /// Refuses what the system does not have.
     ///
     /// # Errors
-    /// [`Failure::Usage`].
-    pub fn check(&self) -> Result<(), Failure> {
-        if self.shape.system == System::Zcash {
+    /// [`Failure::Usage`] for what the system does not have.
+    pub fn statement(&self) -> Result<Statement, Failure> {
+        if self.built_in.system == Some(System::Zcash) {
             return Err(Failure::Usage(
                 "keygen is for --system axiom: halo2_proofs has no file format for keys".into(),
             ));
         }
-        self.statement().check()
+        Ok(Statement {
+            parameters: self.parameters.clone(),
+            ..Statement::of(self.built_in.shape()?)
+        })
     }
 }
 
-/// Check a proof of a built-in circuit with the unmodified halo2.
+/// Check a proof of a built-in circuit, or of a program's own, with the unmodified halo2.
 #[derive(Debug, Clone, Args)]
 pub struct Verify {
     /// The statement.
     #[command(flatten)]
-    pub statement: Statement,
+    pub statement: StatementArgs,
     /// The verifying key of the circuit, from `spillproof keygen --vk`; without it, the key is made, which takes parameters in memory.
     #[arg(long, value_name = "FILE")]
     pub vk: Option<PathBuf>,
+    /// The proving key of a program's own circuit: its verifying key is taken.
+    #[arg(long, value_name = "FILE", requires = "witness", conflicts_with_all = ["vk", "seed", "k", "circuit", "system"])]
+    pub key: Option<PathBuf>,
+    /// The witness of a program's own circuit: its public inputs are taken.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub witness: Option<PathBuf>,
     /// The proof.
     pub proof: PathBuf,
+}
+
+impl Verify {
+    /// What was proved, if its system has these options.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`].
+    pub fn proved(&self) -> Result<Proved, Failure> {
+        self.statement.proved(self.key.as_ref(), self.witness.as_ref())
+    }
 }

@@ -1,10 +1,11 @@
 //! `spillproof keygen`: the keys of a built-in circuit, in files.
 
 use halo2_axiom::SerdeFormat;
-use halo2_axiom::spillproof::save_proving_key;
+use halo2_axiom::spillproof::save_described_key;
 use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof_circuits::Kind;
+use spillproof_circuits::axiom::dropin::any::Any;
 
 use super::plan;
 use crate::args::{Global, Keygen};
@@ -33,16 +34,18 @@ struct Outcome {
 /// # Errors
 /// The engine's and halo2's; [`Failure::Usage`] for a system without files of keys.
 pub fn run(global: &Global, args: &Keygen) -> Result<()> {
-    args.check()?;
+    let statement = args.statement()?;
+    let shape = &statement.shape;
     let mut run = Run::start(global);
     let vk_file = args.vk.as_deref().map(Output::create).transpose()?;
     let session = run.session(ByteSize::Auto)?;
     // A budget that is too small is refused before the parameters are read.
-    plan::expect(&session, &args.shape, false)?;
+    plan::expect(&session, shape, false)?;
     let _current = session.install();
-    let key = systems::make_keys::<DropIn>(&mut run.recorder, &args.statement())?;
+    let key = systems::make_keys::<DropIn>(&mut run.recorder, &statement)?;
     let root = run.recorder.phase("save", |_| {
-        save_proving_key(&key, &args.out).map_err(|error| Failure::of_file(&args.out, error))
+        let circuit = Any::new(shape.circuit, shape.k, 0);
+        save_described_key(&key, &circuit, &args.out).map_err(|error| Failure::of_file(&args.out, error))
     })?;
     steps::forget();
     let vk = key.get_vk().to_bytes(SerdeFormat::RawBytes);
@@ -50,8 +53,8 @@ pub fn run(global: &Global, args: &Keygen) -> Result<()> {
         file.write(&vk)?;
     }
     let outcome = Outcome {
-        circuit: args.shape.circuit,
-        k: args.shape.k,
+        circuit: shape.circuit,
+        k: shape.k,
         key: args.out.display().to_string(),
         root: hex(&root),
         vk: args.vk.as_ref().map(|path| path.display().to_string()),

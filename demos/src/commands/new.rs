@@ -92,6 +92,8 @@ struct DropIn {
     program: &'static str,
     /// The generator of random values.
     rand: &'static str,
+    /// Lines for its README: what the binary does with the files that it saves.
+    saved: &'static str,
 }
 
 impl DropIn {
@@ -103,6 +105,15 @@ impl DropIn {
                 folder: "halo2-patch/axiom",
                 program: include_str!("../../../halo2-patch/axiom/examples/axiom_circuit.rs"),
                 rand: r#""0.8""#,
+                saved: "
+With a name as the third argument the program saves its parameters, key and witness, from which `spillproof` makes a proof:
+
+```sh
+cargo run --release -- 16 64MiB squares
+spillproof prove --key squares.key --witness squares.witness --srs squares.params --out squares.proof
+spillproof verify --key squares.key --witness squares.witness --srs squares.params squares.proof
+```
+",
             },
             System::Zcash => Self {
                 package: "halo2_proofs",
@@ -110,6 +121,7 @@ impl DropIn {
                 folder: "halo2-patch/zcash",
                 program: include_str!("../../../halo2-patch/zcash/examples/zcash_circuit.rs"),
                 rand: r#"{ version = "0.10", default-features = false, features = ["sys_rng"] }"#,
+                saved: "",
             },
         }
     }
@@ -258,12 +270,13 @@ SPILLPROOF_MEMORY=64MiB SPILLPROOF_DIR=. SPILLPROOF_PROGRESS=1 SPILLPROOF_REPORT
 
 The last line needs no code: the budget, the folder of scratch files, progress and a page of the run come from variables. Proofs from disk and from memory
 are the same bytes for the same random values, and the unmodified {package} verifies both.
-
+{}
 `cargo tree -i {package}` says which {package} proves: its first line names the folder of the drop-in. If a library brings another {package} into the program,
 cargo names both, and proofs of that library are not within a budget.
 
 {} has the rest.
 ",
+        drop_in.saved,
         documents.display()
     )
 }

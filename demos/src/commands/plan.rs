@@ -1,5 +1,7 @@
-//! `spillproof plan`: memory, bytes and seconds of keys and a proof of a built-in circuit, step by step, before the work.
+//! `spillproof plan`: memory, bytes and seconds of keys and a proof of a built-in circuit, or of a proof with the key of any one, step by step,
+//! before the work.
 
+use halo2_axiom::spillproof::Numerator;
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
@@ -11,14 +13,17 @@ use crate::args::{self, Global, Shape};
 use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use crate::systems;
-use spillproof_circuits::{Kind, System};
+use crate::systems::{self, axiom, of_program};
+use spillproof_circuits::{Kind, Scheme, System};
 
 const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
 
 #[derive(Serialize)]
 struct Outcome {
-    circuit: Kind,
+    /// A built-in one.
+    circuit: Option<Kind>,
+    /// The file of the key that the proof is made with.
+    key: Option<String>,
     system: System,
     k: u32,
     scheme: &'static str,
@@ -37,28 +42,38 @@ struct Outcome {
 /// # Errors
 /// The engine's: a budget that is too small, with the smallest that works; of a GPU that was named and cannot be used.
 pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
-    let shape = &args.shape;
-    shape.check()?;
-    args.on.check(shape.system)?;
+    let built_in = args.key.is_none().then(|| args.built_in.shape()).transpose()?;
+    let system = built_in.map_or(System::Axiom, |shape| shape.system);
+    args.on.check(system)?;
     let mut run = Run::start(global);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = run.session(ByteSize::Auto)?;
+    let scheme = args.built_in.scheme.unwrap_or(Scheme::Shplonk);
+    let planned = match &args.key {
+        None => Planned::BuiltIn(args.built_in.shape()?),
+        Some(path) => {
+            let _current = session.install();
+            let key = of_program::open_key(&mut run.recorder, path)?;
+            Planned::OfProgram(of_program::shape(&key, scheme), key.k())
+        }
+    };
     // A budget that is too small is refused with the smallest that works, not with the one that measuring takes.
-    systems::plan(&session, shape, &Rates::default())?;
+    planned.plan(&session, &Rates::default())?;
     let measured = measured(&session);
     let rates = measured.unwrap_or_default();
-    let plan = systems::plan(&session, shape, &rates)?;
+    let plan = planned.plan(&session, &rates)?;
     let total = plan.of(None);
     run.say(render(&plan, measured.is_some()));
-    let on_gpus = plan_on_gpu::planned(&gpu, &session, shape, &plan)?;
+    let on_gpus = plan_on_gpu::planned(&gpu, &session, || planned.numerator(), &plan)?;
     if let Some(on_gpus) = &on_gpus {
         run.say(on_gpus.said());
     }
     let outcome = Outcome {
-        circuit: shape.circuit,
-        system: shape.system,
-        k: shape.k,
-        scheme: shape.opening(),
+        circuit: built_in.map(|shape| shape.circuit),
+        key: args.key.as_ref().map(|path| path.display().to_string()),
+        system,
+        k: planned.k(),
+        scheme: built_in.map_or(args::opening(scheme), |shape| shape.opening()),
         peak_bytes: total.peak_bytes,
         bytes_read: total.bytes_read,
         bytes_written: total.bytes_written,
@@ -71,18 +86,57 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
     Ok(())
 }
 
+/// What is planned.
+enum Planned {
+    /// Keys and a proof of a built-in circuit.
+    BuiltIn(Shape),
+    /// A proof with a key of a file, for so many rows (their logarithm).
+    OfProgram(halo2_axiom::spillproof::Shape, u32),
+}
+
+impl Planned {
+    fn plan(&self, session: &Session, rates: &Rates) -> Result<Plan> {
+        match self {
+            Self::BuiltIn(shape) => systems::plan(session, shape, rates),
+            Self::OfProgram(shape, _) => of_program::plan(session, shape, rates),
+        }
+    }
+
+    fn numerator(&self) -> Numerator {
+        match self {
+            Self::BuiltIn(shape) => axiom::shape(shape).numerator(),
+            Self::OfProgram(shape, _) => shape.numerator(),
+        }
+    }
+
+    fn k(&self) -> u32 {
+        match self {
+            Self::BuiltIn(shape) => shape.k,
+            Self::OfProgram(_, k) => *k,
+        }
+    }
+}
+
 /// The plan of a proof: a budget that is too small is refused before the parameters are made. With `is_watched` the plan has
 /// measured rates, and progress is shown from now on.
 ///
 /// # Errors
 /// As [`run`].
 pub fn expect(session: &Session, shape: &Shape, is_watched: bool) -> Result<()> {
-    let mut plan = systems::plan(session, shape, &Rates::default())?;
+    expect_of(session, is_watched, |rates| systems::plan(session, shape, rates))
+}
+
+/// The same of any proof.
+///
+/// # Errors
+/// Those of `plan`.
+pub fn expect_of(session: &Session, is_watched: bool, plan: impl Fn(&Rates) -> Result<Plan>) -> Result<()> {
+    let mut planned = plan(&Rates::default())?;
     if is_watched {
         if let Some(rates) = measured(session) {
-            plan = systems::plan(session, shape, &rates)?;
+            planned = plan(&rates)?;
         }
-        steps::expect(&plan);
+        steps::expect(&planned);
     }
     Ok(())
 }

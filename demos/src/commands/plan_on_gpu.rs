@@ -1,5 +1,6 @@
 //! `spillproof plan --gpu`: which jobs of keys and a proof GPUs would do, how, and in what time.
 
+use halo2_axiom::spillproof::Numerator as PlannedNumerator;
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::plan::{Job, Offer, Phase, Plan};
@@ -8,10 +9,8 @@ use spillproof_gpu::program::Way;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};
 
 use super::on_gpu::{OnGpu, Used};
-use crate::args::Shape;
 use crate::report::table::{bytes, grid};
 use crate::run::Result;
-use crate::systems::axiom;
 
 const HEADINGS: [&str; 8] = [
     "jobs",
@@ -95,19 +94,28 @@ enum How {
 ///
 /// # Errors
 /// The engine's.
-pub fn planned(gpu: &OnGpu, session: &Session, shape: &Shape, plan: &Plan) -> Result<Option<OnGpus>> {
+pub fn planned(
+    gpu: &OnGpu,
+    session: &Session,
+    numerator: impl FnOnce() -> PlannedNumerator,
+    plan: &Plan,
+) -> Result<Option<OnGpus>> {
     match gpu {
         OnGpu::Off => Ok(None),
         OnGpu::None(reason) => Ok(Some(OnGpus {
             used: Used::none(reason),
             jobs: Vec::new(),
         })),
-        OnGpu::Tier(tier) => on_tier(tier, session, shape, plan).map(Some),
+        OnGpu::Tier(tier) => on_tier(tier, session, &numerator(), plan).map(Some),
     }
 }
 
-fn on_tier(tier: &GpuTier, session: &Session, shape: &Shape, plan: &Plan) -> Result<OnGpus> {
-    let numerator = axiom::shape(shape).numerator();
+fn on_tier(
+    tier: &GpuTier,
+    session: &Session,
+    numerator: &PlannedNumerator,
+    plan: &Plan,
+) -> Result<OnGpus> {
     let (mut phases, mut offers) = (Vec::new(), Vec::new());
     for phase in [Phase::VerifyingKey, Phase::ProvingKey, Phase::Proof] {
         offers.extend(plan.of(Some(phase)).offers);

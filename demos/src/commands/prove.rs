@@ -11,21 +11,26 @@ use spillproof::{Session, SessionBuilder};
 
 use super::on_gpu::{OnGpu, Used};
 use super::plan;
-use crate::args::{Global, Prove, Shape, Statement, Verify};
+use crate::args::{Global, Prove, Proved, Statement, Verify, opening};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::{html, machine, steps, svg};
 use crate::run::{Result, Run};
-use crate::systems;
+use crate::systems::{self, of_program};
 use spillproof_circuits::{Kind, System};
 
 #[derive(Serialize)]
 struct Outcome {
-    circuit: Kind,
+    /// A built-in one.
+    circuit: Option<Kind>,
+    /// The files of the key and of the witness, if the circuit is a program's own.
+    key: Option<String>,
+    witness: Option<String>,
     system: System,
     k: u32,
     scheme: &'static str,
-    seed: u64,
+    /// None for a proof whose random values are the system's.
+    seed: Option<u64>,
     proof_bytes: usize,
     file: String,
     /// The jobs of each GPU, if one was asked for.
@@ -35,20 +40,45 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(statement: &Statement, proof: &[u8], file: &Path, gpu: Option<Used>) -> Self {
-        let Shape {
-            k, circuit, system, ..
-        } = statement.shape;
-        Self {
-            circuit,
-            system,
+    /// Of a proof of so many rows (their logarithm).
+    fn of(proved: &Proved, k: u32, proof: &[u8], file: &Path, gpu: Option<Used>) -> Self {
+        let shown = |path: &Path| path.display().to_string();
+        let whole = Self {
+            circuit: None,
+            key: None,
+            witness: None,
+            system: System::Axiom,
             k,
-            scheme: statement.shape.opening(),
-            seed: statement.seed,
+            scheme: "",
+            seed: None,
             proof_bytes: proof.len(),
-            file: file.display().to_string(),
+            file: shown(file),
             gpu,
             resumed_rounds: 0,
+        };
+        match proved {
+            Proved::BuiltIn(Statement { shape, seed, .. }) => Self {
+                circuit: Some(shape.circuit),
+                system: shape.system,
+                scheme: shape.opening(),
+                seed: Some(*seed),
+                ..whole
+            },
+            Proved::OfProgram(of) => Self {
+                key: Some(shown(&of.key)),
+                witness: Some(shown(&of.witness)),
+                scheme: opening(of.scheme),
+                seed: of.seed,
+                ..whole
+            },
+        }
+    }
+
+    /// The circuit's name.
+    fn name(&self) -> String {
+        match (self.circuit, &self.key) {
+            (Some(kind), _) => format!("{kind:?}"),
+            (None, key) => format!("the circuit of {}", key.as_deref().unwrap_or_default()),
         }
     }
 }
@@ -58,12 +88,14 @@ impl Outcome {
 /// # Errors
 /// The engine's and halo2's.
 pub fn prove(global: &Global, args: &Prove) -> Result<()> {
-    args.check()?;
+    let proved = args.proved()?;
     let mut run = Run::start(global);
     let create = |path: &Option<PathBuf>| path.as_deref().map(Output::create).transpose();
     let (out, svg_file) = (Output::create(&args.out)?, create(&args.svg)?);
     let (samples_file, report_file) = (create(&args.samples)?, create(&args.report)?);
-    halo2_axiom::spillproof::set_reproducible(true);
+    // A proof of secret random values is to come out once.
+    let is_reproducible = !matches!(&proved, Proved::OfProgram(of) if of.seed.is_none());
+    halo2_axiom::spillproof::set_reproducible(is_reproducible);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = if args.no_session {
         global.no_limit("--no-session proves without one")?;
@@ -77,24 +109,34 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         };
         Some(run.session_with(ByteSize::Auto, gpu.tier(), keeping)?)
     };
-    if let Some(session) = &session {
-        let is_watched = !global.quiet && (global.json || std::io::stderr().is_terminal());
-        plan::expect(session, &args.statement.shape, is_watched)?;
-    }
+    let is_watched = !global.quiet && (global.json || std::io::stderr().is_terminal());
     let guard = session
         .as_ref()
         .map_or_else(Session::suspend, |session| session.install());
-    let proof = systems::prove(
-        &mut run.recorder,
-        &args.statement,
-        args.key.as_deref(),
-        "",
-        &|| gpu.took_part(),
-    )?;
+    let (k, proof) = match &proved {
+        Proved::BuiltIn(statement) => {
+            if let Some(session) = &session {
+                plan::expect(session, &statement.shape, is_watched)?;
+            }
+            let took_part = || gpu.took_part();
+            let proof = systems::prove(&mut run.recorder, statement, args.key.as_deref(), "", &took_part)?;
+            (statement.shape.k, proof)
+        }
+        Proved::OfProgram(of) => {
+            let key = of_program::open_key(&mut run.recorder, &of.key)?;
+            if let Some(session) = &session {
+                let shape = of_program::shape(&key, of.scheme);
+                plan::expect_of(session, is_watched, |rates| {
+                    of_program::plan(session, &shape, rates)
+                })?;
+            }
+            (key.k(), of_program::prove(&mut run.recorder, of, &key)?)
+        }
+    };
     drop(guard);
     steps::forget();
     out.write(&proof)?;
-    let mut outcome = Outcome::of(&args.statement, &proof, &args.out, gpu.used());
+    let mut outcome = Outcome::of(&proved, k, &proof, &args.out, gpu.used());
     outcome.resumed_rounds = steps::resumed_rounds();
     if outcome.resumed_rounds > 0 {
         run.say(format_args!(
@@ -109,10 +151,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     if let Some(used) = &outcome.gpu {
         run.say(used.said());
     }
-    let title = format!(
-        "spillproof prove: {:?}, k = {}",
-        args.statement.shape.circuit, args.statement.shape.k
-    );
+    let title = format!("spillproof prove: {}, k = {k}", outcome.name());
     let report = run.finish("prove", &outcome)?;
     if let Some(file) = svg_file {
         file.write(svg::render(&report, &title))?;
@@ -124,7 +163,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         let mut facts = vec![("command", command_line())];
         facts.extend(machine::facts());
         facts.extend([
-            ("circuit", format!("{:?}", outcome.circuit)),
+            ("circuit", outcome.name()),
             ("rows", format!("2^{}", outcome.k)),
             ("opening", outcome.scheme.to_owned()),
             ("proof", format!("{} bytes", outcome.proof_bytes)),
@@ -172,14 +211,23 @@ fn command_line() -> String {
 /// # Errors
 /// halo2's, for a proof that does not hold.
 pub fn verify(global: &Global, args: &Verify) -> Result<()> {
-    args.statement.check()?;
-    if args.vk.is_none() {
+    let proved = args.proved()?;
+    if args.vk.is_none() && args.key.is_none() {
         global.no_limit("without --vk the unmodified crate makes the key in memory")?;
     }
     let mut run = Run::start(global);
     let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
-    systems::verify_by_stock(&mut run.recorder, &args.statement, args.vk.as_deref(), &[&proof])?;
-    let outcome = Outcome::of(&args.statement, &proof, &args.proof, None);
+    let k = match &proved {
+        Proved::BuiltIn(statement) => {
+            systems::verify_by_stock(&mut run.recorder, statement, args.vk.as_deref(), &[&proof])?;
+            statement.shape.k
+        }
+        Proved::OfProgram(of) => {
+            let _current = run.session(ByteSize::Auto)?.install();
+            of_program::verify(&mut run.recorder, of, &proof)?
+        }
+    };
+    let outcome = Outcome::of(&proved, k, &proof, &args.proof, None);
     run.say(format_args!(
         "{}: accepted by the unmodified {}",
         outcome.file,

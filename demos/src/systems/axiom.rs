@@ -16,7 +16,7 @@ use stock_halo2_axiom::poly::commitment::Params as _;
 
 use super::params::{Copied, Kind, VerifierPoints, file_for, is_enough, kind_of, open_kzg};
 use super::{Prover, Verifier};
-use crate::args::{Shape, Statement};
+use crate::args::{Parameters, Shape, Statement};
 use crate::failure::Failure;
 use crate::read_once::ReadOnce;
 use crate::run::Result;
@@ -80,17 +80,36 @@ fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
     Ok(params)
 }
 
+/// Parameters for `2^k` rows, from their file or made anew.
+///
+/// # Errors
+/// As [`Verifier::params`].
+pub fn params_for(parameters: &Parameters, k: u32) -> Result<dropin::proof::Params> {
+    match &parameters.file {
+        None => Ok(dropin::proof::insecure_params(k, parameters.srs_seed())),
+        Some(path) => params_of(path, k),
+    }
+}
+
+/// What the unmodified crate takes of them to verify.
+///
+/// # Errors
+/// As [`Verifier::params`].
+pub fn verifier_params_for(parameters: &Parameters, k: u32) -> Result<stock::proof::Params> {
+    let Some(path) = &parameters.file else {
+        return Ok(stock::proof::insecure_verifier_params(k, parameters.srs_seed()));
+    };
+    let (g, [g2, s_g2]) = VerifierPoints::of(path, k)?.raw();
+    stock::proof::verifier_params(k, &g, [&g2, &s_g2]).map_err(Failure::file(path))
+}
+
 impl Verifier for DropIn {
     const NAME: &'static str = "halo2-axiom 0.5.3 without a session";
     type Error = plonk::Error;
     verifier_of!(dropin, scheme);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
-        let k = statement.shape.k;
-        match &statement.parameters.file {
-            None => Ok(dropin::proof::insecure_params(k, statement.srs_seed())),
-            Some(path) => params_of(path, k),
-        }
+        params_for(&statement.parameters, statement.shape.k)
     }
 
     /// The prover itself verifies its proof.
@@ -132,7 +151,7 @@ impl Verifier for Stock {
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
         let Some(path) = &statement.parameters.file else {
-            return Ok(stock::proof::insecure_params(k, statement.srs_seed()));
+            return Ok(stock::proof::insecure_params(k, statement.parameters.srs_seed()));
         };
         let path = &*file_for(path, k)?;
         let (kind, remedy) = match kind_of(path)? {
@@ -166,12 +185,7 @@ impl Verifier for Stock {
     }
 
     fn verifier_params(statement: &Statement) -> Result<Self::Params> {
-        let k = statement.shape.k;
-        let Some(path) = &statement.parameters.file else {
-            return Ok(stock::proof::insecure_verifier_params(k, statement.srs_seed()));
-        };
-        let (g, [g2, s_g2]) = VerifierPoints::of(path, k)?.raw();
-        stock::proof::verifier_params(k, &g, [&g2, &s_g2]).map_err(Failure::file(path))
+        verifier_params_for(&statement.parameters, statement.shape.k)
     }
 
     fn open_verifying_key(path: &Path, shape: &Shape) -> Result<Self::VerifierKey> {
@@ -191,16 +205,16 @@ impl Prover for Stock {
 
 /// What proofs of a built-in circuit will take, for a plan.
 pub fn shape(shape: &Shape) -> of_dropin::Shape {
-    let scheme = match shape.scheme() {
+    let cs = dropin::proof::constraint_system(shape.circuit);
+    of_dropin::shape(&cs, shape.k, 1, opening(shape.scheme()))
+}
+
+/// The opening as the drop-in names it.
+pub(super) fn opening(scheme: Scheme) -> OpeningScheme {
+    match scheme {
         Scheme::Shplonk => OpeningScheme::Shplonk,
         Scheme::Gwc => OpeningScheme::Gwc,
-    };
-    of_dropin::shape(
-        &dropin::proof::constraint_system(shape.circuit),
-        shape.k,
-        1,
-        scheme,
-    )
+    }
 }
 
 pub(super) fn plan(session: &Session, asked: &Shape, rates: &Rates) -> Result<Plan> {

@@ -87,6 +87,7 @@ macro_rules! refusal {
 }
 
 pub mod axiom;
+pub mod of_program;
 pub mod params;
 pub mod zcash;
 

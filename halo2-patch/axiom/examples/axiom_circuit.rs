@@ -1,10 +1,13 @@
 //! A circuit of one's own over halo2-axiom, from its gate to a verified proof. A secret number x becomes x² + 1, again and again, until 2^K rows
-//! are full; the last number is public. Arguments: `K [MEMORY]`.
+//! are full; the last number is public. Arguments: `K [MEMORY [NAME]]`.
 //!
 //! Without a budget all is in memory, as with halo2-axiom itself. With one, keys and proof stream from disk and are the same bytes. The budget
-//! comes from `SPILLPROOF_MEMORY`, or from the program, as it does here if `MEMORY` (`64MiB`) is given.
+//! comes from `SPILLPROOF_MEMORY`, or from the program, as it does here if `MEMORY` (`64MiB`) is given. With `NAME`, parameters, key and witness
+//! are saved in files, from which the binary `spillproof` makes the proof, too.
 
 use std::error::Error;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use halo2_axiom::circuit::{Layouter, SimpleFloorPlanner, Value};
@@ -19,10 +22,11 @@ use halo2_axiom::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
 use halo2_axiom::poly::kzg::multiopen::{ProverSHPLONK, VerifierSHPLONK};
 use halo2_axiom::poly::kzg::strategy::SingleStrategy;
 use halo2_axiom::poly::Rotation;
-use halo2_axiom::spillproof::{active, Session};
+use halo2_axiom::spillproof::{active, save_described_key, save_witness, Session};
 use halo2_axiom::transcript::{
     Blake2bRead, Blake2bWrite, Challenge255, TranscriptReadBuffer, TranscriptWriterBuffer,
 };
+use halo2_axiom::SerdeFormat;
 use rand::rngs::OsRng;
 
 // Does not compile if the patch of Cargo.toml has no effect.
@@ -112,6 +116,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let params = ParamsKZG::<Bn256>::setup(k, OsRng);
     let vk = keygen_vk(&params, &circuit.without_witnesses())?;
     let pk = keygen_pk(&params, vk, &circuit.without_witnesses())?;
+
+    if let Some(name) = arguments.next() {
+        let mut file = BufWriter::new(File::create(format!("{name}.params"))?);
+        params.write_custom(&mut file, SerdeFormat::RawBytes)?;
+        file.flush()?;
+        save_described_key(&pk, &circuit.without_witnesses(), format!("{name}.key"))?;
+        save_witness(pk.get_vk(), &circuit, &[&[last]], format!("{name}.witness"))?;
+        println!("saved {name}.params, {name}.key and {name}.witness");
+    }
 
     let mut transcript = Blake2bWrite::<_, _, Challenge255<_>>::init(Vec::new());
     create_proof::<KZGCommitmentScheme<Bn256>, ProverSHPLONK<'_, Bn256>, _, _, _, _>(

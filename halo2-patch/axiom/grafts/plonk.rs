@@ -99,7 +99,12 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         "pub(super) mod spillproof_witness",
         "witness.rs",
     )?;
-    append_module(tree, "src/plonk/prover.rs", "mod spillproof_prover", "prover.rs")?;
+    append_module(
+        tree,
+        "src/plonk/prover.rs",
+        "pub(crate) mod spillproof_prover",
+        "prover.rs",
+    )?;
 
     // So that a cell of zero bytes is `Assigned::Zero`; see `src/spillproof/cells.rs`.
     let from = "pub enum Assigned";

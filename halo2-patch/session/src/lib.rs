@@ -19,6 +19,8 @@
 //!   input.rs      values of another library
 //!   bases.rs      points of an SRS on disk, as points of another library
 //!   values.rs     values of a polynomial on disk, as values of another library
+//!   description.rs  a constraint system as bytes
+//!   saved.rs      keys and witnesses in files of their own
 //!   plan.rs       what keys and a proof will take
 //!   curve.rs      the curve
 //!   compiled.rs   the curves that all of it is compiled for
@@ -33,6 +35,7 @@ mod bases;
 mod circuit;
 mod compiled;
 pub mod curve;
+pub mod description;
 mod domain;
 mod error;
 mod gwc;
@@ -48,6 +51,7 @@ pub mod plan;
 mod protocol;
 mod prover;
 mod rounds;
+pub mod saved;
 pub mod selectors;
 mod shplonk;
 mod values;
@@ -57,6 +61,7 @@ pub use bases::{StoredBasis, StoredSrs, check_parts};
 pub use circuit::{ColumnId, ConstraintSystem, Expression, Kind, Lookup, Query as Cell};
 pub use compiled::{Basis, ProverCurve, ProverField};
 pub use curve::{Point, Scalar};
+pub use description::CircuitDescription;
 pub use domain::{Domain, FieldConstants};
 pub use error::{Error, Result};
 pub use input::Values;
@@ -65,6 +70,7 @@ pub use openings::{Opening, Query};
 pub use protocol::{Blinded, Protocol, Randomness, Transcript};
 pub use prover::{Committed, KeyColumns, Prover};
 pub use rounds::{Rounds, statement};
+pub use saved::SavedError;
 pub use spillproof::commit::RAW_G2_BYTES;
 pub use values::{StoredValues, spill};
-pub use witness::{AdviceCells, AdviceSource, InstanceColumns, LimbCell, Witness};
+pub use witness::{AdviceCells, AdviceSource, InstanceColumns, LimbCell, StoredAdvice, Witness};

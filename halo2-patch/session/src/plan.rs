@@ -24,13 +24,13 @@ use crate::curve::{PointOf, Scalar, ScalarOf};
 use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::input::Values;
-use crate::keygen::Keygen;
+use crate::keygen::{Keygen, ProvingColumns};
 use crate::numerator::{Challenges, circuits_together, numerator};
 use crate::openings::Opening;
 use crate::protocol::{Blinded, Protocol, Randomness, Transcript};
 use crate::prover::{Committed, Prover};
 use crate::rounds::Rounds;
-use crate::witness::{AdviceCells, Witness};
+use crate::witness::{AdviceCells, AdviceSource, StoredAdvice, Witness};
 use crate::{gwc, ipa, shplonk};
 
 /// The multi-opening argument.
@@ -70,6 +70,21 @@ pub struct Shape<F = Scalar> {
     pub scheme: OpeningScheme,
     /// Whether rounds are kept in a checkpoint.
     pub keeps_rounds: bool,
+    /// Where keys and witness come from.
+    pub inputs: Inputs,
+}
+
+/// Where a proof's keys and witness come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inputs {
+    /// They are made: keygen, and the circuit's synthesis.
+    #[default]
+    Made,
+    /// They are in files, which are opened in place.
+    Stored {
+        /// What open files hold of the budget beside the proof, if they are not open yet.
+        held_bytes: u64,
+    },
 }
 
 impl<F: ProverField> Shape<F> {
@@ -132,11 +147,15 @@ impl<F: ProverField> Shape<F> {
     ) -> Result<()> {
         self.domain.check()?;
         let mut protocol = DryProtocol::<C>::new(workspace, self, scheme)?;
-        workspace.phase(Phase::VerifyingKey);
-        let keygen = self.keygen(workspace)?;
-        C::verifying_key(keygen, &mut |columns| protocol.committed(columns))?;
-        workspace.phase(Phase::ProvingKey);
-        let (key, _) = C::proving_key(self.keygen(workspace)?, None)?;
+        let held_bytes = match self.inputs {
+            Inputs::Made => 0,
+            Inputs::Stored { held_bytes } => held_bytes,
+        };
+        let _of_files = workspace.budget.lease(held_bytes, "digests of a key and a witness")?;
+        let key = match self.inputs {
+            Inputs::Made => self.made_key(workspace, &mut protocol)?,
+            Inputs::Stored { .. } => self.stored_key(workspace)?,
+        };
         workspace.phase(Phase::Proof);
         let (cs, domain) = (&self.cs, &self.domain);
         let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values<_>>);
@@ -147,12 +166,16 @@ impl<F: ProverField> Shape<F> {
         let mut advice = Vec::with_capacity(self.circuits);
         for (public, instance) in public.iter().zip(&instances) {
             challenges.fill(None);
-            let _step = step!(workspace, "synthesize");
-            let mut cells = AdviceCells::<T, _>::new(workspace, cs, domain, |_| Default::default())?;
+            let is_synthesized = self.inputs == Inputs::Made;
+            let _step = is_synthesized.then(|| step!(workspace, "synthesize"));
+            let mut values: Box<dyn AdviceSource<F>> = match is_synthesized {
+                true => Box::new(AdviceCells::<T, _>::new(workspace, cs, domain, |_| Default::default())?),
+                false => Box::new(StoredAdvice::new(self.stored(workspace, cs.advice_columns())?)),
+            };
             let mut witness = Witness::new(workspace, cs, domain, public, instance);
             C::absorb_instances(&witness, &mut rounds)?;
             while witness.phase() < cs.phases() {
-                C::commit_phase(&mut witness, &mut cells, &mut challenges, &mut rounds)?;
+                C::commit_phase(&mut witness, &mut *values, &mut challenges, &mut rounds)?;
             }
             advice.push(witness.into_columns());
         }
@@ -168,6 +191,41 @@ impl<F: ProverField> Shape<F> {
         };
         let challenges = challenges.into_iter().flatten().collect();
         C::prove(prover, circuits.collect(), challenges)
+    }
+
+    fn made_key<C: ProverCurve<ScalarField = F>>(
+        &self,
+        workspace: &Workspace,
+        protocol: &mut DryProtocol<C>,
+    ) -> Result<ProvingColumns<F>> {
+        workspace.phase(Phase::VerifyingKey);
+        let keygen = self.keygen(workspace)?;
+        C::verifying_key(keygen, &mut |columns| protocol.committed(columns))?;
+        workspace.phase(Phase::ProvingKey);
+        let (key, _) = C::proving_key(self.keygen(workspace)?, None)?;
+        Ok(key)
+    }
+
+    fn stored_key(&self, workspace: &Workspace) -> Result<ProvingColumns<F>> {
+        let (fixed, sigmas) = (self.cs.fixed_columns, self.cs.permuted.len());
+        let [first, last, active] = [(); 3].map(|()| self.stored_column(workspace));
+        Ok(ProvingColumns {
+            fixed_values: self.stored(workspace, fixed)?,
+            fixed_polynomials: self.stored(workspace, fixed)?,
+            sigma_values: self.stored(workspace, sigmas)?,
+            sigma_polynomials: self.stored(workspace, sigmas)?,
+            rows: [first?, last?, active?],
+        })
+    }
+
+    /// Columns of a file.
+    fn stored(&self, workspace: &Workspace, columns: usize) -> Result<Vec<Column<F>>> {
+        (0..columns).map(|_| self.stored_column(workspace)).collect()
+    }
+
+    fn stored_column(&self, workspace: &Workspace) -> Result<Column<F>> {
+        let draft = Draft::scratch(workspace, "column of a file", self.domain.rows(), Placement::Disk)?;
+        Ok(draft.finish_unwritten()?)
     }
 
     fn keygen<'s>(&self, workspace: &'s Workspace) -> Result<Keygen<'s, F>> {

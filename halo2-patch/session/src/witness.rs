@@ -12,7 +12,7 @@ use std::sync::Once;
 use spillproof::column::{Addressed, Cell, Column, Placement, Workspace};
 use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
-use spillproof::plonkish::witness_column;
+use spillproof::plonkish::{stored_witness_column, witness_column};
 use spillproof::step;
 use spillproof::stream::{Transform, ntt};
 
@@ -341,5 +341,33 @@ impl<T: Cell, F: KernelField> AdviceSource<F> for AdviceCells<T, F> {
     fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {
         let cells = (&mut self.cells, index);
         Ok(witness_column(workspace, cells, self.fraction, tail)?)
+    }
+}
+
+/// Advice columns whose values were stored: but for their last rows, the columns of a proof.
+///
+/// Memory: a tile, and the buffers of a reader and a writer.
+#[derive(Clone, Debug)]
+pub struct StoredAdvice<F = Scalar> {
+    columns: Vec<Column<F>>,
+}
+
+impl<F: KernelField> StoredAdvice<F> {
+    /// One column for each advice column of the circuit, with all its rows.
+    pub fn new(columns: Vec<Column<F>>) -> Self {
+        Self { columns }
+    }
+}
+
+impl<F: KernelField> AdviceSource<F> for StoredAdvice<F> {
+    fn assigned(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {
+        let Some(values) = self.columns.get(index) else {
+            return Err(io::Error::other(format!("advice column {index} was not stored")).into());
+        };
+        Ok(stored_witness_column(workspace, values, tail)?)
     }
 }

@@ -6,6 +6,8 @@ pub use halo2_axiom as halo2;
 pub mod any;
 #[path = "../chain.rs"]
 pub mod chain;
+#[path = "described.rs"]
+pub mod described;
 #[path = "dialect.rs"]
 pub mod dialect;
 #[path = "../lookups.rs"]
@@ -16,5 +18,7 @@ pub mod proof;
 pub mod prover;
 #[path = "../rows.rs"]
 pub mod rows;
+#[path = "saved.rs"]
+pub mod saved;
 #[path = "../wide.rs"]
 pub mod wide;

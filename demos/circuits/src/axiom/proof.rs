@@ -130,7 +130,21 @@ pub fn verify(
     scheme: Scheme,
 ) -> Result<(), Error> {
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
-    let instances = &[instances.as_slice()];
+    verify_columns(params, key, &instances, proof, scheme)
+}
+
+/// The same of public inputs that are borrowed.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_columns(
+    params: &Params,
+    key: &VerifierKey,
+    instances: &[&[Fr]],
+    proof: &[u8],
+    scheme: Scheme,
+) -> Result<(), Error> {
+    let instances = &[instances];
     let mut rest = proof;
     let mut transcript = Reader::init(&mut rest);
     let verifier = params.verifier_params();

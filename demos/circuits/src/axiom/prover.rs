@@ -18,7 +18,7 @@ use crate::{Kind, Scheme};
 /// The key of a prover.
 pub type ProverKey = ProvingKey<G1Affine>;
 
-type Writer = Blake2bWrite<Vec<u8>, G1Affine, Challenge>;
+pub(super) type Writer = Blake2bWrite<Vec<u8>, G1Affine, Challenge>;
 
 /// The proving key that goes with `key`.
 ///

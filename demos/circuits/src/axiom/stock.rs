@@ -6,6 +6,8 @@ pub use stock_halo2_axiom as halo2;
 pub mod any;
 #[path = "../chain.rs"]
 pub mod chain;
+#[path = "described.rs"]
+pub mod described;
 #[path = "dialect.rs"]
 pub mod dialect;
 #[path = "../lookups.rs"]

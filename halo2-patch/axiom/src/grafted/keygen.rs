@@ -19,6 +19,7 @@ use super::*;
 use crate::spillproof::or_panic;
 use crate::spillproof::circuit::{self, column_id};
 use crate::spillproof::convert::{foreign_point, scalar};
+use crate::spillproof::plan::Work;
 use crate::spillproof::protocol::affine;
 use crate::spillproof::values::from_column;
 use crate::spillproof::verify::admit;
@@ -58,7 +59,7 @@ fn admitted<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
     #[cfg(not(feature = "circuit-params"))]
     ConcreteCircuit::configure(&mut cs);
     // A device may take part: the key remembers it, and proofs with it are verified.
-    admit(session, &cs, k, 1, phase, Accelerator::MayTakePart)
+    admit(session, &cs, Work::made(k, 1), phase, Accelerator::MayTakePart)
 }
 
 /// [`super::keygen_pk_impl`], in a session.

@@ -6,11 +6,16 @@ use ::spillproof::checkpoint::Checkpoint;
 use ::spillproof::column::{Column, Workspace};
 use ::spillproof::Session;
 use spillproof_halo2::curve::Config;
-use spillproof_halo2::{AdviceSource, Blinded, Committed, KeyColumns, ProverCurve, ProverField, Rounds, Scalar};
+use spillproof_halo2::plan::Inputs;
+use spillproof_halo2::{
+    AdviceSource, Blinded, Committed, KeyColumns, ProverCurve, ProverField, Rounds, Scalar, StoredAdvice,
+};
 
+pub(crate) use super::witness::spillproof_witness::assign;
 use super::witness::spillproof_witness::{synthesize, Begun};
 use super::*;
 use crate::spillproof::convert::Foreign;
+use crate::spillproof::plan::Work;
 use crate::spillproof::protocol::{Generator, Outside};
 use crate::spillproof::values::column;
 use crate::spillproof::verify::{Recording, Watch};
@@ -35,8 +40,8 @@ where
     Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
     Scheme::ParamsProver: Sync,
 {
-    let jobs = pk.vk.selectors.accelerator_jobs();
-    let watch = Watch::begin(session, &pk.vk, jobs, circuits.len(), P::SPILLPROOF_CHECK.is_some())?;
+    let (jobs, work) = (pk.vk.selectors.accelerator_jobs(), Work::made(pk.vk.domain.k(), circuits.len()));
+    let watch = Watch::begin(session, &pk.vk, jobs, work, P::SPILLPROOF_CHECK.is_some())?;
     let mut recording = watch.recording(transcript);
     let begun = Begun::new(session, pk, circuits.len(), instances, &mut recording)?;
     let checkpoint = begun.checkpoint::<P>(pk, &mut rng)?;
@@ -58,7 +63,7 @@ pub(super) fn create_from_advice<'params, Scheme, P, E, R, T>(
     pk: &ProvingKey<Scheme::Curve>,
     instances: &[&[Scheme::Scalar]],
     advice: witness::AdviceColumns<Scheme::Scalar>,
-    mut rng: R,
+    rng: R,
     transcript: &mut T,
 ) -> Result<(), Error>
 where
@@ -83,27 +88,79 @@ where
     for column in &advice {
         assert_eq!(column.len(), rows, "create_proof_from_advice: rows of an advice column");
     }
+    let mut given = Given { columns: advice, usable_rows: rows - (meta.blinding_factors() + 1) };
+    let work = Work::made(pk.vk.domain.k(), 1);
+    create_from_source::<Scheme, P, E, R, T>((session, work), params, pk, instances, &mut given, rng, transcript)
+}
+
+/// [`super::create_proof`] of one circuit, whose advice was saved: the same draws in the same order, and so the same bytes.
+pub(crate) fn create_from_witness<'params, Scheme, P, E, R, T>(
+    session: &Arc<Session>,
+    params: &'params Scheme::ParamsProver,
+    pk: &ProvingKey<Scheme::Curve>,
+    (instances, mut advice): (&[&[Scheme::Scalar]], StoredAdvice),
+    rng: R,
+    transcript: &mut T,
+) -> Result<(), Error>
+where
+    Scheme: CommitmentScheme,
+    P: Prover<'params, Scheme>,
+    E: EncodedChallenge<Scheme::Curve>,
+    R: RngCore,
+    T: TranscriptWrite<Scheme::Curve, E>,
+    Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
+    Scheme::ParamsProver: Sync,
+{
+    // The files are open.
+    let inputs = Inputs::Stored { held_bytes: 0 };
+    let work = Work { k: pk.vk.domain.k(), circuits: 1, inputs };
+    create_from_source::<Scheme, P, E, R, T>((session, work), params, pk, instances, &mut advice, rng, transcript)
+}
+
+/// A proof of one circuit of one phase, from its advice.
+fn create_from_source<'params, Scheme, P, E, R, T>(
+    (session, work): (&Arc<Session>, Work),
+    params: &'params Scheme::ParamsProver,
+    pk: &ProvingKey<Scheme::Curve>,
+    instances: &[&[Scheme::Scalar]],
+    advice: &mut dyn AdviceSource,
+    mut rng: R,
+    transcript: &mut T,
+) -> Result<(), Error>
+where
+    Scheme: CommitmentScheme,
+    P: Prover<'params, Scheme>,
+    E: EncodedChallenge<Scheme::Curve>,
+    R: RngCore,
+    T: TranscriptWrite<Scheme::Curve, E>,
+    Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
+    Scheme::ParamsProver: Sync,
+{
     let jobs = pk.vk.selectors.accelerator_jobs();
-    let watch = Watch::begin(session, &pk.vk, jobs, 1, P::SPILLPROOF_CHECK.is_some())?;
+    let watch = Watch::begin(session, &pk.vk, jobs, work, P::SPILLPROOF_CHECK.is_some())?;
     let mut recording = watch.recording(transcript);
     let begun = Begun::new(session, pk, 1, &[instances], &mut recording)?;
     let checkpoint = begun.checkpoint::<P>(pk, &mut rng)?;
     let rng = Generator::of(&mut rng, checkpoint.as_ref());
     let mut outside = Outside::<Scheme, P, E, _, _>::new(params, rng, &mut recording);
     let mut rounds = Rounds::new(&mut outside, checkpoint);
-    let mut given = Given { columns: advice, usable_rows: rows - (meta.blinding_factors() + 1) };
-    let mut challenges = vec![None; meta.num_challenges];
+    let mut challenges = vec![None; pk.vk.cs.num_challenges];
     let mut witness = begun.witness(0);
     Config::absorb_instances(&witness, &mut rounds)?;
-    Config::commit_phase(&mut witness, &mut given, &mut challenges, &mut rounds)?;
+    Config::commit_phase(&mut witness, advice, &mut challenges, &mut rounds)?;
     let advice = vec![witness.into_columns()];
     let challenges: Vec<_> = challenges.into_iter().flatten().collect();
-    assert_eq!(challenges.len(), meta.num_challenges);
+    assert_eq!(challenges.len(), pk.vk.cs.num_challenges);
     prove(begun, pk, advice, challenges, &mut rounds)?;
     let checkpoint = rounds.into_checkpoint();
     let verified = watch.verify::<Scheme, T>(P::SPILLPROOF_CHECK, params, &pk.vk, &[instances], recording);
     finish(checkpoint);
     verified
+}
+
+/// The selectors of a verifying key.
+pub(crate) fn selectors_of<C: CurveAffine>(vk: &super::super::VerifyingKey<C>) -> &crate::spillproof::SelectorBits {
+    &vk.selectors
 }
 
 /// Whether the proof verifies or not, its random values are in a transcript now, and no other may have them. A checkpoint that stays behind

@@ -7,10 +7,12 @@ use ::spillproof::checkpoint::{Checkpoint, Terms};
 use ::spillproof::Session;
 use spillproof_halo2::curve::Config;
 use spillproof_halo2::{
-    statement, Blinded, Domain, InstanceColumns, ProverCurve, ProverField, Rounds, Scalar, Values,
+    statement, Blinded, Domain, InstanceColumns, ProverCurve, ProverField, Rounds, SavedError, Scalar, Values,
 };
+use halo2curves::bn256::{Fr, G1Affine};
 
 use super::*;
+use super::super::VerifyingKey;
 use crate::spillproof::or_panic;
 use crate::spillproof::cells::AdviceCells;
 use crate::spillproof::circuit;
@@ -129,20 +131,20 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
             advice.push(witness.into_columns());
             continue;
         }
-        let mut synthesis = Synthesis {
-            k: begun.domain.log_n,
-            usable_rows: begun.domain.rows() as usize - begun.cs.unusable_rows(),
-            cells: AdviceCells::new(begun.session.workspace(), &begun.cs, &begun.domain)?,
-            witness,
-            instances,
-            challenges: &mut challenges,
-            rounds,
-        };
+        let mut committing = Committing { witness, challenges: &mut challenges, rounds };
+        let mut cells = AdviceCells::new(begun.session.workspace(), &begun.cs, &begun.domain)?;
         // A circuit may end its phases itself, and is then synthesised once.
-        while synthesis.witness.phase() < phases {
+        while committing.witness.phase() < phases {
             {
-                let phase = synthesis.witness.phase();
+                let phase = committing.witness.phase();
                 let _step = ::spillproof::step!(begun.session.workspace(), "synthesize", phase);
+                let mut synthesis = Synthesis {
+                    k: begun.domain.log_n,
+                    usable_rows: begun.domain.rows() as usize - begun.cs.unusable_rows(),
+                    cells: &mut cells,
+                    phases: &mut committing,
+                    instances,
+                };
                 let constants = meta.constants.clone();
                 let synthesized =
                     ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config.clone(), constants);
@@ -151,15 +153,57 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
                     panic!("{error:?}");
                 }
             }
-            if synthesis.witness.phase() < phases {
-                synthesis.end_phase()?;
+            if committing.witness.phase() < phases {
+                committing.end(&mut cells)?;
             }
         }
-        advice.push(synthesis.witness.into_columns());
+        advice.push(committing.witness.into_columns());
     }
     let challenges: Vec<_> = challenges.into_iter().flatten().collect();
     assert_eq!(challenges.len(), meta.num_challenges);
     Ok((advice, challenges))
+}
+
+/// The advice cells of a circuit of one phase, for a file.
+///
+/// # Errors
+/// [`SavedError::Synthesis`] within the error; the engine's.
+pub(crate) fn assign<ConcreteCircuit: Circuit<Fr>>(
+    session: &Session,
+    vk: &VerifyingKey<G1Affine>,
+    circuit: &ConcreteCircuit,
+    instances: &[&[Fr]],
+) -> io::Result<AdviceCells<Fr>> {
+    let cs = circuit::constraint_system(&vk.cs, vk.cs_degree);
+    let domain = circuit::domain(&vk.domain);
+    let mut configured = ConstraintSystem::default();
+    #[cfg(feature = "circuit-params")]
+    let config = ConcreteCircuit::configure_with_params(&mut configured, circuit.params());
+    #[cfg(not(feature = "circuit-params"))]
+    let config = ConcreteCircuit::configure(&mut configured);
+    let mut cells = AdviceCells::new(session.workspace(), &cs, &domain)?;
+    let mut saving = Saving::default();
+    let _step = ::spillproof::step!(session.workspace(), "synthesize");
+    let mut synthesis = Synthesis {
+        k: domain.log_n,
+        usable_rows: domain.rows() as usize - cs.unusable_rows(),
+        cells: &mut cells,
+        phases: &mut saving,
+        instances,
+    };
+    let synthesized = ConcreteCircuit::FloorPlanner::synthesize(
+        &mut synthesis,
+        circuit,
+        config,
+        vk.cs.constants.clone(),
+    );
+    // What was refused explains what failed then.
+    let reason = match (saving.refused, synthesized) {
+        (None, Ok(())) => return Ok(cells),
+        (Some(reason), _) => reason,
+        (None, Err(error)) => error.to_string(),
+    };
+    Err(SavedError::Synthesis { reason }.into())
 }
 
 /// [`super::synthesize_witness`], in a session.
@@ -204,27 +248,73 @@ where
     Ok((instance.collect(), advice.collect(), challenges.into_iter().map(foreign).collect()))
 }
 
-/// Takes the circuit's assignments, and commits to a phase's columns when it ends.
-struct Synthesis<'b, 'p, F> {
-    k: u32,
-    usable_rows: usize,
-    cells: AdviceCells<F>,
-    witness: spillproof_halo2::Witness<'b>,
-    instances: &'b [&'b [F]],
-    challenges: &'b mut [Option<Scalar>],
-    rounds: &'b mut Rounds<'p>,
-}
-
-impl<F: Field> Synthesis<'_, '_, F> {
-    fn end_phase(&mut self) -> spillproof_halo2::Result<()> {
-        if self.witness.phase() >= 3 {
-            panic!("The API only supports 3 phases right now");
-        }
-        self.cells.commit_phase(&mut self.witness, self.challenges, self.rounds)
+/// What becomes of the cells of a phase.
+trait Phases<F> {
+    /// The phase ends.
+    fn end(&mut self, cells: &mut AdviceCells<F>) -> spillproof_halo2::Result<()>;
+    /// A challenge, if it is drawn.
+    fn challenge(&self, index: usize) -> Option<Scalar>;
+    /// Takes note of a cell without a value, or in a row that a circuit may not assign; `false` if that is a panic, as in stock.
+    fn refuse(&mut self, _column: usize, _row: usize, _has_value: bool) -> bool {
+        false
     }
 }
 
-impl<F: Field> Assignment<F> for Synthesis<'_, '_, F> {
+/// A phase's columns are committed to when it ends.
+struct Committing<'b, 'c, 'p> {
+    witness: spillproof_halo2::Witness<'b>,
+    challenges: &'c mut [Option<Scalar>],
+    rounds: &'c mut Rounds<'p>,
+}
+
+impl<F: Field> Phases<F> for Committing<'_, '_, '_> {
+    fn end(&mut self, cells: &mut AdviceCells<F>) -> spillproof_halo2::Result<()> {
+        if self.witness.phase() >= 3 {
+            panic!("The API only supports 3 phases right now");
+        }
+        cells.commit_phase(&mut self.witness, self.challenges, self.rounds)
+    }
+
+    fn challenge(&self, index: usize) -> Option<Scalar> {
+        self.challenges[index]
+    }
+}
+
+/// Cells are saved when all are assigned.
+#[derive(Default)]
+struct Saving {
+    /// The first cell that cannot be.
+    refused: Option<String>,
+}
+
+impl<F> Phases<F> for Saving {
+    fn end(&mut self, _: &mut AdviceCells<F>) -> spillproof_halo2::Result<()> {
+        Ok(())
+    }
+
+    fn challenge(&self, _: usize) -> Option<Scalar> {
+        None
+    }
+
+    fn refuse(&mut self, column: usize, row: usize, has_value: bool) -> bool {
+        self.refused.get_or_insert_with(|| match has_value {
+            true => format!("advice column {column} is assigned in row {row}, which is not there or belongs to the prover"),
+            false => format!("advice column {column} has no value in row {row}: the circuit was given without its witness"),
+        });
+        true
+    }
+}
+
+/// Takes the circuit's assignments.
+struct Synthesis<'b, F> {
+    k: u32,
+    usable_rows: usize,
+    cells: &'b mut AdviceCells<F>,
+    phases: &'b mut dyn Phases<F>,
+    instances: &'b [&'b [F]],
+}
+
+impl<F: Field> Assignment<F> for Synthesis<'_, F> {
     fn enter_region<NR, N>(&mut self, _: N)
     where
         NR: Into<String>,
@@ -280,25 +370,25 @@ impl<F: Field> Assignment<F> for Synthesis<'_, '_, F> {
         row: usize,
         to: Value<Assigned<F>>,
     ) -> Value<&'v Assigned<F>> {
-        debug_assert!(
-            row < self.usable_rows,
-            "{:?}",
-            Error::not_enough_rows_available(self.k)
-        );
-        let Ok(value) = to.assign() else {
+        let (value, is_usable) = (to.assign(), row < self.usable_rows);
+        if (value.is_err() || !is_usable) && self.phases.refuse(column.index(), row, value.is_ok()) {
+            return Value::unknown();
+        }
+        debug_assert!(is_usable, "{:?}", Error::not_enough_rows_available(self.k));
+        let Ok(value) = value else {
             panic!("No Value::unknown() in advice column allowed during create_proof");
         };
         Value::known(self.cells.assign(column.index(), row, value))
     }
 
     fn get_challenge(&self, challenge: Challenge) -> Value<F> {
-        match self.challenges[challenge.index()] {
+        match self.phases.challenge(challenge.index()) {
             Some(value) => Value::known(foreign(value)),
             None => Value::unknown(),
         }
     }
 
     fn next_phase(&mut self) {
-        or_panic(self.end_phase().map_err(io::Error::from));
+        or_panic(self.phases.end(self.cells).map_err(io::Error::from));
     }
 }

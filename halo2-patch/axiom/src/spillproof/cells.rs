@@ -13,11 +13,13 @@ use std::any::Any;
 use std::array::from_fn;
 use std::marker::PhantomData;
 
-use ::spillproof::column::{Cell, Element, Workspace};
+use ::spillproof::column::{Cell, Column, Element, Workspace};
 use ff::Field;
 use halo2curves::bn256::Fr;
 use spillproof_halo2::curve::Config;
-use spillproof_halo2::{ConstraintSystem, Domain, ProverCurve, Rounds, Scalar, Witness};
+use spillproof_halo2::{
+    AdviceSource, ConstraintSystem, Domain, ProverCurve, Rounds, Scalar, Witness,
+};
 
 use super::or_panic;
 use crate::plonk::Assigned;
@@ -110,6 +112,24 @@ impl Cells {
         rounds: &mut Rounds<'_>,
     ) -> spillproof_halo2::Result<()> {
         Config::commit_phase(witness, &mut self.0, challenges, rounds)
+    }
+}
+
+impl AdviceCells<Fr> {
+    /// The columns one after the other, as values with zeros in the last `unusable_rows`; nothing is assigned any more. Memory: one column at a
+    /// time, as far as the budget has room, else a tile of it.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub(crate) fn columns<'c>(
+        &'c mut self,
+        workspace: &'c Workspace,
+        cs: &ConstraintSystem,
+    ) -> spillproof_halo2::Result<impl Iterator<Item = spillproof_halo2::Result<Column<Scalar>>> + 'c> {
+        let tail = vec![Scalar::default(); cs.unusable_rows()];
+        let cells = &mut self.cells.0;
+        cells.assigned()?;
+        Ok((0..cs.advice_columns()).map(move |index| cells.column(workspace, index, &tail)))
     }
 }
 

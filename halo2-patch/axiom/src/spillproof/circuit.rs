@@ -76,7 +76,8 @@ pub(crate) fn domain_of<F: WithSmallOrderMulGroup<3>>(k: u32, degree: usize) -> 
     Domain::new(&constants, k, degree)
 }
 
-fn queries<K: plonk::ColumnType>(queries: &[(Column<K>, Rotation)]) -> Vec<Cell> {
+/// Cells that are opened, in the order of the proof.
+pub(crate) fn queries<K: plonk::ColumnType>(queries: &[(Column<K>, Rotation)]) -> Vec<Cell> {
     queries
         .iter()
         .map(|(column, rotation)| (column.index(), rotation.0))

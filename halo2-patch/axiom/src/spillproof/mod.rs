@@ -16,6 +16,9 @@
 //!   openings.rs SHPLONK and GWC for queries of columns
 //!   selectors.rs  selectors of a verifying key, a bit each
 //!   bundle.rs   a proving key in a file that is opened in place
+//!   describe.rs a circuit as a description, for such a file
+//!   witness.rs  a witness in a file, and a proof from it
+//!   bytes.rs    sections of bytes of such files
 //!   srs.rs      parameters in a file that is opened in place, and their check
 //!   plan.rs     what keys and a proof will take
 //!   gpu.rs      a device for a session
@@ -58,16 +61,18 @@
 
 pub(crate) mod bases;
 mod bundle;
+mod bytes;
 pub(crate) mod cells;
 pub(crate) mod circuit;
 pub(crate) mod convert;
+mod describe;
 pub(crate) mod domain;
 pub(crate) mod engine;
 #[cfg(feature = "gpu")]
 mod gpu;
 pub(crate) mod openings;
 pub(crate) mod params;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod protocol;
 pub(crate) mod selectors;
 pub(crate) mod serde;
@@ -76,6 +81,7 @@ mod stored;
 mod switch;
 pub(crate) mod values;
 pub mod verify;
+mod witness;
 
 use std::io;
 use std::sync::{Arc, Once};
@@ -93,7 +99,8 @@ pub use ::spillproof::session::{
 pub use ::spillproof::tier;
 pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
 pub use ::spillproof_report::steps::layer;
-pub use bundle::{open_proving_key, save_proving_key};
+pub use ::spillproof_halo2::{description, CircuitDescription, SavedError};
+pub use bundle::{open_proving_key, save_described_key, save_proving_key, KeyFile};
 pub use domain::FftDataMap;
 #[cfg(feature = "gpu")]
 pub use gpu::{Caching, Choice, GpuRequest, GpuTier, Offload, UseGpu};
@@ -106,6 +113,7 @@ pub use switch::{
 };
 pub use values::Values;
 pub use verify::Unverified;
+pub use witness::{create_proof_from_witness, save_witness, SavedWitness};
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();

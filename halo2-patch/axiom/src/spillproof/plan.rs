@@ -8,10 +8,11 @@ use ::spillproof::session::Task;
 use ::spillproof::{Result, Session};
 use halo2curves::bn256::Fr;
 use spillproof_halo2::curve::Config;
-use spillproof_halo2::plan;
+use spillproof_halo2::plan::{self, Inputs};
 pub use spillproof_halo2::plan::{Numerator, OpeningScheme};
 
 use super::cells::AdviceCell;
+use super::bundle::{digests_bytes, ROW_POLYNOMIALS};
 use super::circuit::{constraint_system, domain_of};
 use crate::plonk::ConstraintSystem;
 
@@ -48,22 +49,49 @@ pub fn plan(session: &Session, cs: &ConstraintSystem<Fr>, k: u32, scheme: Openin
     shape.plan(session.budget().limit_bytes(), session.threads(), &rates)
 }
 
-/// The smallest budget in which keys and a proof of `circuits` such circuits can be made, by whichever scheme.
+/// What the resources of keys and a proof follow from, beside the constraint system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    /// `2^k` rows.
+    pub(crate) k: u32,
+    /// Circuits in the proof.
+    pub(crate) circuits: usize,
+    /// Where keys and witness come from.
+    pub(crate) inputs: Inputs,
+}
+
+impl Work {
+    /// Keys and a proof that are made.
+    pub(crate) fn made(k: u32, circuits: usize) -> Self {
+        Self {
+            k,
+            circuits,
+            inputs: Inputs::Made,
+        }
+    }
+
+    fn shape(&self, cs: &ConstraintSystem<Fr>, scheme: OpeningScheme) -> Shape {
+        let mut shape = shape(cs, self.k, self.circuits, scheme);
+        shape.0.inputs = self.inputs;
+        shape
+    }
+}
+
+/// The smallest budget in which keys and a proof of so many such circuits can be made, by whichever scheme.
 pub(crate) fn minimum_bytes(
     cs: &ConstraintSystem<Fr>,
-    k: u32,
-    circuits: usize,
+    work: Work,
     threads: usize,
     keeps_rounds: bool,
 ) -> Result<u64> {
     /// More than any circuit takes.
     const ENOUGH: u64 = 1 << 45;
-    let shape = shape(cs, k, circuits, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    let shape = work.shape(cs, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
     let plan = shape.plan(ENOUGH, threads, &Rates::default())?;
     Ok(plan.smallest_budget_bytes)
 }
 
-/// Runs keys and a proof of `circuits` such circuits dry, by whichever scheme, for the task that is to make one phase of them.
+/// Runs keys and a proof of so many such circuits dry, by whichever scheme, for the task that is to make one phase of them.
 ///
 /// # Errors
 /// Those of [`rehearse`](::spillproof::plan::rehearse).
@@ -71,23 +99,17 @@ pub(crate) fn rehearse(
     task: &Task,
     phase: Phase,
     cs: &ConstraintSystem<Fr>,
-    k: u32,
-    circuits: usize,
+    work: Work,
 ) -> Result<()> {
     let keeps_rounds = task.session().checkpoints().is_some();
-    let shape = shape(cs, k, circuits, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    let shape = work.shape(cs, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
     shape.0.rehearse::<Config, AdviceCell>(task, phase)
 }
 
-/// The plan that the progress of keys, or of a proof of `circuits` such circuits, is measured by: at usual rates, as if opened by SHPLONK.
-pub(crate) fn expected(
-    session: &Session,
-    cs: &ConstraintSystem<Fr>,
-    k: u32,
-    circuits: usize,
-) -> Result<Plan> {
+/// The plan that the progress of keys, or of a proof of so many such circuits, is measured by: at usual rates, as if opened by SHPLONK.
+pub(crate) fn expected(session: &Session, cs: &ConstraintSystem<Fr>, work: Work) -> Result<Plan> {
     let keeps_rounds = session.checkpoints().is_some();
-    let shape = shape(cs, k, circuits, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    let shape = work.shape(cs, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
     shape.plan(
         session.budget().limit_bytes(),
         session.threads(),
@@ -111,6 +133,7 @@ pub fn shape(cs: &ConstraintSystem<Fr>, k: u32, circuits: usize, scheme: Opening
         circuits,
         scheme,
         keeps_rounds: false,
+        inputs: Inputs::Made,
     })
 }
 
@@ -119,6 +142,16 @@ impl Shape {
     #[must_use]
     pub fn keeping_rounds(mut self, keeps_rounds: bool) -> Self {
         self.0.keeps_rounds = keeps_rounds;
+        self
+    }
+
+    /// Of a proof with a key and a witness that are in files: the plan has no keys and no synthesis.
+    #[must_use]
+    pub fn from_files(mut self) -> Self {
+        let of = &self.0.cs;
+        let columns = 2 * (of.fixed_columns + of.permuted.len()) + ROW_POLYNOMIALS + of.advice_columns();
+        let held_bytes = digests_bytes(columns as u64, self.0.domain.rows());
+        self.0.inputs = Inputs::Stored { held_bytes };
         self
     }
 

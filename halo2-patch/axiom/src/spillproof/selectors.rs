@@ -103,19 +103,49 @@ impl From<Vec<Vec<bool>>> for SelectorBits {
         let (false, Some(session)) = (selectors.is_empty(), or_panic(session())) else {
             return Self::of(Inner::Memory(selectors));
         };
-        let rows = selectors.first().map_or(0, Vec::len);
-        let write = |workspace: &Workspace| {
-            let mut writer = SelectorWriter::new(workspace, selectors.len(), rows)?;
-            selectors
-                .iter()
-                .try_for_each(|selector| writer.push(&packed(selector)))?;
-            writer.finish()
-        };
-        let workspace = session.workspace();
         Self::on_disk(or_panic(
-            workspace.run(|| write(workspace)).map_err(io::Error::other),
+            spilled(session.workspace(), &selectors).map_err(io::Error::other),
         ))
     }
+}
+
+/// Selectors in memory as bits on disk.
+fn spilled(
+    workspace: &Workspace,
+    selectors: &[Vec<bool>],
+) -> ::spillproof::Result<selectors::SelectorBits> {
+    workspace.run(|| {
+        let rows = selectors.first().map_or(0, Vec::len);
+        let mut writer = SelectorWriter::new(workspace, selectors.len(), rows)?;
+        selectors
+            .iter()
+            .try_for_each(|selector| writer.push(&packed(selector)))?;
+        writer.finish()
+    })
+}
+
+/// The constraint system of a key: `cs` with its selectors replaced, as those of the key are. `None` if their numbers differ.
+///
+/// # Errors
+/// Where the disk or the budget has no room.
+pub(crate) fn replaced<F: Field>(
+    workspace: &Workspace,
+    of_key: &SelectorBits,
+    compressed: bool,
+    cs: ConstraintSystem<F>,
+) -> ::spillproof::Result<Option<ConstraintSystem<F>>> {
+    let count = cs.num_selectors;
+    if !compressed {
+        return Ok(Some(cs.directly_convert_selectors_to_fixed(vec![vec![false]; count]).0));
+    }
+    if of_key.len() != count {
+        return Ok(None);
+    }
+    let conflicts = match &of_key.bits {
+        Inner::Memory(selectors) => spilled(workspace, selectors)?.conflicts()?,
+        Inner::Disk(bits) => bits.conflicts()?,
+    };
+    Ok(Some(cs.compress_selectors(activations(count, &conflicts)).0))
 }
 
 /// In a session, reads the selectors of a key with compressed ones, and compresses those of its constraint system; `None`,

@@ -46,7 +46,7 @@ use pairing::Engine;
 use rand_core::OsRng;
 use spillproof_report::environment;
 
-use super::plan::{expected, minimum_bytes, rehearse};
+use super::plan::{expected, minimum_bytes, rehearse, Work};
 use super::switch::self_verification;
 use crate::plonk::{self, verify_proof, ConstraintSystem, VerifyingKey};
 use crate::poly::commitment::{CommitmentScheme, Verifier};
@@ -388,15 +388,14 @@ pub(crate) fn processor_only() -> tier::ProcessorOnly {
     tier::processor_only()
 }
 
-/// Begins a proof of so many circuits (one phase), or the making of their keys (the others), when the session has room for it.
+/// Begins a proof (one phase), or the making of their keys (the others), when the session has room for it.
 ///
 /// # Errors
 /// Those of [`Session::admit`] and [`rehearse`].
 pub(crate) fn admit<F: Field>(
     session: &Arc<Session>,
     cs: &ConstraintSystem<F>,
-    k: u32,
-    circuits: usize,
+    work: Work,
     phase: Phase,
     accelerator: Accelerator,
 ) -> io::Result<Task> {
@@ -406,7 +405,7 @@ pub(crate) fn admit<F: Field>(
     let minimum_bytes = {
         let cs = cs.clone();
         move || match &cs {
-            Some(cs) => minimum_bytes(cs, k, circuits, threads, keeps_rounds),
+            Some(cs) => minimum_bytes(cs, work, threads, keeps_rounds),
             None => Ok(u64::MAX),
         }
     };
@@ -414,8 +413,8 @@ pub(crate) fn admit<F: Field>(
         .admit(accelerator, minimum_bytes)
         .map_err(io::Error::other)?;
     if let Some(cs) = &cs {
-        rehearse(&task, phase, cs, k, circuits).map_err(io::Error::other)?;
-        environment::expect(phase, || expected(session, cs, k, circuits));
+        rehearse(&task, phase, cs, work).map_err(io::Error::other)?;
+        environment::expect(phase, || expected(session, cs, work));
     }
     Ok(task)
 }
@@ -429,7 +428,7 @@ impl Watch {
         session: &Arc<Session>,
         vk: &VerifyingKey<C>,
         jobs_before: u64,
-        circuits: usize,
+        work: Work,
         can_be_verified: bool,
     ) -> io::Result<Self> {
         if session.tier().is_some() && !can_be_verified {
@@ -440,14 +439,7 @@ impl Watch {
             false => Accelerator::TakesNoPart,
         };
         Ok(Self {
-            task: admit(
-                session,
-                vk.cs(),
-                vk.get_domain().k(),
-                circuits,
-                Phase::Proof,
-                accelerator,
-            )?,
+            task: admit(session, vk.cs(), work, Phase::Proof, accelerator)?,
             can_be_verified,
             verifies_itself: self_verification(),
             jobs_before,

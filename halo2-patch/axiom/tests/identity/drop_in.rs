@@ -7,6 +7,10 @@ pub use halo2_axiom as halo2;
 #[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/chain.rs"]
 pub mod chain;
+#[allow(dead_code)]
+#[rustfmt::skip]
+#[path = "../../../../demos/circuits/src/axiom/described.rs"]
+pub mod described;
 #[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/axiom/dialect.rs"]
 pub mod dialect;

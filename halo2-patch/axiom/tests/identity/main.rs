@@ -21,6 +21,7 @@ mod environment;
 mod faults;
 mod params;
 mod polynomials;
+mod saved;
 mod session;
 mod simulation;
 mod stock;

@@ -10,7 +10,7 @@ use ::spillproof::session::{Accelerator, Task};
 use ::spillproof::{Result, Session};
 use ff::Field;
 use pasta_curves::arithmetic::CurveAffine;
-use spillproof_halo2::plan::{self, OpeningScheme};
+use spillproof_halo2::plan::{self, Inputs, OpeningScheme};
 use spillproof_report::environment;
 
 use super::circuit::{constraint_system, domain};
@@ -92,6 +92,7 @@ impl<C: CurveAffine> Shape<C> {
             circuits: self.circuits,
             scheme: OpeningScheme::Ipa,
             keeps_rounds: false,
+            inputs: Inputs::Made,
         }
     }
 }

@@ -1,0 +1,108 @@
+//! Proofs of a program's own circuit, from the key and the witness that it saved.
+
+use std::sync::Arc;
+use std::{io, path::Path};
+
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::described::{OfProgram, check, hash_of};
+use super::halo2::halo2curves::bn256::Bn256;
+use super::halo2::plonk::Error;
+use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
+use super::halo2::spillproof::{
+    CircuitDescription, KeyFile, SavedError, SavedWitness, create_proof_from_witness,
+};
+use super::halo2::transcript::TranscriptWriterBuffer;
+use super::proof::{Challenge, Params};
+use super::prover::{ProverKey, Writer};
+use crate::Scheme;
+
+/// A proving key and its circuit.
+pub struct SavedKey {
+    /// The key.
+    pub key: ProverKey,
+    /// The circuit.
+    pub description: Arc<CircuitDescription>,
+    file: KeyFile,
+}
+
+impl SavedKey {
+    /// Opens a key that a program saved with its circuit, in the current session.
+    ///
+    /// # Errors
+    /// The drop-in's; [`SavedError`] within the error for a key without a description, or with another circuit's.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = KeyFile::open(path)?;
+        let description = Arc::new(file.description()?);
+        check(&description, file.k()?).map_err(|reason| refused(path, &reason))?;
+        let key = file.proving_key::<OfProgram>(Some(Arc::clone(&description)))?;
+        let found = hash_of(key.get_vk());
+        if found != description.key {
+            let hex = |bytes: [u8; 32]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            return Err(io::Error::other(SavedError::AnotherCircuit {
+                file: path.to_owned(),
+                found: hex(found),
+                expected: hex(description.key),
+            }));
+        }
+        Ok(Self {
+            key,
+            description,
+            file,
+        })
+    }
+
+    /// `2^k` rows.
+    pub fn k(&self) -> u32 {
+        self.key.get_vk().get_domain().k()
+    }
+
+    /// The verifying key's bytes, for the unmodified crate.
+    ///
+    /// # Errors
+    /// The drop-in's.
+    pub fn verifying_key_bytes(&self) -> io::Result<Vec<u8>> {
+        self.file.verifying_key_bytes()
+    }
+}
+
+fn refused(path: &Path, reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {reason}", path.display()))
+}
+
+/// A proof from a key and a witness. Its random values come from the system's entropy, or from a seed, with which anybody can compute
+/// the witness from the proof.
+///
+/// # Errors
+/// The drop-in's.
+pub fn prove(
+    params: &Params,
+    key: &SavedKey,
+    witness: &SavedWitness,
+    scheme: Scheme,
+    seed: Option<u64>,
+) -> Result<Vec<u8>, Error> {
+    let rng = match seed {
+        Some(seed) => ChaCha20Rng::seed_from_u64(seed),
+        None => ChaCha20Rng::from_entropy(),
+    };
+    let (key, mut transcript) = (&key.key, Writer::init(Vec::new()));
+    match scheme {
+        Scheme::Shplonk => create_proof_from_witness::<ProverSHPLONK<'_, Bn256>, Challenge, _, _>(
+            params,
+            key,
+            witness,
+            rng,
+            &mut transcript,
+        )?,
+        Scheme::Gwc => create_proof_from_witness::<ProverGWC<'_, Bn256>, Challenge, _, _>(
+            params,
+            key,
+            witness,
+            rng,
+            &mut transcript,
+        )?,
+    }
+    Ok(transcript.finalize())
+}

@@ -1,0 +1,205 @@
+//! Circuits of programs' own: a program over the drop-in saves its key and its witness, and the binary plans, proves and verifies them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use halo2_axiom::halo2curves::bn256::Fr;
+use halo2_axiom::plonk::Circuit;
+use halo2_axiom::spillproof::{
+    save_described_key, save_proving_key, save_witness, set_reproducible,
+};
+use serde_json::Value;
+use spillproof::Session;
+use spillproof::budget::ByteSize;
+use spillproof_circuits::axiom::dropin::any::Any;
+use spillproof_circuits::axiom::dropin::{proof, prover};
+use spillproof_circuits::{Kind, Scheme};
+
+use crate::BINARY;
+
+const K: u32 = 8;
+const SEED: u64 = 7;
+/// Of the insecure parameters.
+const SRS_SEED: u64 = 3;
+
+fn run(dir: &Path, line: &str) -> Output {
+    let mut command = Command::new(BINARY);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SPILLPROOF_") {
+            command.env_remove(name);
+        }
+    }
+    let command = command.args(line.split_whitespace()).current_dir(dir);
+    command.output().expect("the binary runs")
+}
+
+/// The JSON of a run that ends well.
+fn result_of(dir: &Path, line: &str) -> Value {
+    let output = run(dir, &format!("{line} --json"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {said}");
+    let mut json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    json["result"].take()
+}
+
+/// A program that has a circuit of the kind. It saves `NAME.key` and `NAME.witness`, and gives its own proofs by both openings.
+fn program(dir: &Path, name: &str, kind: Kind, seed: u64) -> [Vec<u8>; 2] {
+    let session = Session::builder().memory(ByteSize::Bytes(32 << 20)).dir(dir);
+    let _current = Arc::new(session.build().expect("a session")).install();
+    set_reproducible(true);
+    let params = proof::insecure_params(K, SRS_SEED);
+    let vk = proof::verifying_key(&params, kind, K).expect("a verifying key");
+    let pk = prover::proving_key(&params, vk, kind, K).expect("a proving key");
+    let circuit = Any::new(kind, K, seed);
+    let instances = circuit.instances();
+    let columns: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
+    let at = |kind: &str| dir.join(format!("{name}.{kind}"));
+    save_described_key(&pk, &circuit.without_witnesses(), at("key")).expect("a key");
+    save_witness(pk.get_vk(), &circuit, &columns, at("witness")).expect("a witness");
+    save_proving_key(&pk, at("bare")).expect("a key");
+    [Scheme::Shplonk, Scheme::Gwc]
+        .map(|scheme| prover::prove(&params, &pk, kind, K, seed, scheme).expect("a proof"))
+}
+
+#[test]
+fn the_binary_makes_the_programs_proof() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (name, kind) in [("sums", Kind::Chain), ("ranges", Kind::Lookups)] {
+        let proofs = program(dir.path(), name, kind, SEED);
+        let files = format!("--key {name}.key --witness {name}.witness --srs-seed {SRS_SEED}");
+        for (scheme, expected) in ["shplonk", "gwc"].iter().zip(proofs) {
+            let plan = result_of(
+                dir.path(),
+                &format!("plan --key {name}.key --scheme {scheme} --memory 32MiB"),
+            );
+            assert_eq!((&plan["k"], &plan["circuit"]), (&K.into(), &Value::Null));
+            let steps = plan["plan"]["steps"].as_array().expect("steps");
+            assert!(steps.iter().all(|step| step["phase"] == "prove"), "{steps:?}");
+            let smallest = plan["plan"]["smallest_budget_bytes"].as_u64().expect("a number");
+
+            let prove = format!("prove {files} --scheme {scheme} --seed {SEED} --memory {smallest} --out made");
+            let made = result_of(dir.path(), &prove);
+            assert_eq!(made["witness"], format!("{name}.witness"));
+            assert_eq!(made["scheme"], **scheme);
+            let proof = fs::read(dir.path().join("made")).expect("a proof");
+            assert!(proof == expected, "{name}, {scheme}: another proof than the program's");
+            let verified = result_of(dir.path(), &format!("verify {files} --scheme {scheme} made"));
+            assert_eq!(verified["proof_bytes"], proof.len());
+        }
+        // Without a seed, random values are the system's.
+        let made = result_of(dir.path(), &format!("prove {files} --memory 32MiB --out secret"));
+        assert_eq!(made["seed"], Value::Null);
+        let again = run(dir.path(), &format!("prove {files} --memory 32MiB --out again --report run.html"));
+        assert!(again.status.success());
+        let read = |name: &str| fs::read(dir.path().join(name)).expect("a file");
+        assert!(read("secret") != read("again"));
+        assert!(String::from_utf8_lossy(&read("run.html")).contains(&format!("the circuit of {name}.key")));
+        result_of(dir.path(), &format!("verify {files} secret"));
+    }
+    // A proof of another circuit, and one with other public inputs.
+    for [files, scheme] in [["ranges", "gwc"], ["sums", "shplonk"]] {
+        let line = format!("verify --key {files}.key --witness {files}.witness --srs-seed {SRS_SEED} --scheme {scheme} made");
+        let output = run(dir.path(), &line);
+        let refused = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.success(), scheme == "gwc", "{refused}");
+    }
+}
+
+#[test]
+fn other_keys_and_witnesses_are_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    program(dir.path(), "a", Kind::Chain, SEED);
+    program(dir.path(), "b", Kind::Lookups, SEED);
+    let at = |name: &str| dir.path().join(name);
+    let witness = fs::read(at("a.witness")).expect("a file");
+    let key = fs::read(at("a.key")).expect("a file");
+    let flipped = |name: &str, bytes: &[u8], place: usize| {
+        let mut bytes = bytes.to_vec();
+        bytes[place] ^= 1;
+        fs::write(at(name), bytes).expect("a file");
+    };
+    fs::write(at("short.witness"), &witness[..witness.len() / 2]).expect("a file");
+    fs::write(at("short.key"), &key[..key.len() / 2]).expect("a file");
+    // The first column behind the header and the statement's frame; the public inputs.
+    flipped("advice.witness", &witness, 4096 + (16 << 10) + 33);
+    flipped("public.witness", &witness, 4096 + 70);
+    flipped("changed.key", &key, 4096 + 20);
+    fs::write(at("out"), "kept").expect("a file");
+
+    let srs = format!("--srs-seed {SRS_SEED}");
+    for (line, code, said) in [
+        (format!("--key a.key --witness b.witness {srs}"), 1, "b.witness: the witness of the key with the hash"),
+        (format!("--key b.key --witness a.witness {srs}"), 1, "save the witness with this key"),
+        (format!("--key a.bare --witness a.witness {srs}"), 1, "a.bare: the proving key of a program's circuit, without a description"),
+        (format!("--key short.key --witness a.witness {srs}"), 1, "short.key"),
+        (format!("--key changed.key --witness a.witness {srs}"), 1, "changed.key"),
+        (format!("--key nowhere --witness a.witness {srs}"), 1, "nowhere"),
+        (format!("--key a.witness --witness a.witness {srs}"), 1, "a.witness is a Witness over Bn254"),
+        (format!("--key a.key --witness a.key {srs}"), 1, "a Witness over Bn254 is expected"),
+        (format!("--key a.key --witness short.witness {srs}"), 1, "short.witness"),
+        (format!("--key a.key --witness advice.witness {srs}"), 1, "advice.witness"),
+        (format!("--key a.key --witness public.witness {srs}"), 1, "public.witness"),
+        (format!("--key a.key --witness nowhere {srs}"), 1, "nowhere"),
+        ("--key a.key --witness a.witness --srs-seed 4".into(), 1, "does not verify"),
+        (format!("--key a.key --witness a.witness {srs} --memory 1MiB"), 1, "--memory"),
+        ("--key a.key --witness a.witness".into(), 2, "--srs is missing"),
+        (format!("--witness a.witness {srs}"), 2, "--key"),
+        (format!("--key a.key --witness a.witness {srs} --k 8"), 2, "cannot be used"),
+        (format!("--key a.key --witness a.witness {srs} --no-session"), 2, "cannot be used"),
+        (format!("--key a.key {srs}"), 2, "--k is missing"),
+    ] {
+        let output = run(dir.path(), &format!("prove {line} --out out"));
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{line}: {words}");
+        assert!(words.contains(said), "{line}: {words}");
+        assert_eq!(fs::read(at("out")).expect("a file"), b"kept", "{line}");
+    }
+    for (line, said) in [
+        ("plan --key a.key --k 8", "cannot be used"),
+        ("verify --key a.key --srs-seed 3 out", "--witness"),
+        ("prove --key a.key --witness a.witness --srs-seed 3 --out a.witness", "same file"),
+    ] {
+        let output = run(dir.path(), line);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{line}: {words}");
+        assert!(words.contains(said), "{line}: {words}");
+    }
+    // What does not satisfy the circuit: public inputs of another witness.
+    let session = Session::builder().memory(ByteSize::Bytes(32 << 20)).dir(dir.path());
+    let session = Arc::new(session.build().expect("a session"));
+    {
+        let _current = session.install();
+        let params = proof::insecure_params(K, SRS_SEED);
+        let vk = proof::verifying_key(&params, Kind::Chain, K).expect("a key");
+        let (circuit, other) = (Any::new(Kind::Chain, K, 1), Any::new(Kind::Chain, K, 2).instances());
+        let columns: Vec<&[Fr]> = other.iter().map(Vec::as_slice).collect();
+        save_witness(&vk, &circuit, &columns, at("wrong.witness")).expect("a witness");
+    }
+    for variable in ["0", "1"] {
+        let mut command = Command::new(BINARY);
+        let line = format!("prove --key a.key --witness wrong.witness {srs} --memory 32MiB --out out");
+        let command = command.args(line.split_whitespace()).current_dir(dir.path());
+        let output = command.env("SPILLPROOF_SELF_VERIFICATION", variable).output().expect("the binary runs");
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(words.contains("Nothing was written"), "{words}");
+        assert_eq!(fs::read(at("out")).expect("a file"), b"kept");
+    }
+}
+
+#[test]
+fn the_example_is_proved_by_the_binary() {
+    let Some(mut example) = crate::new::example("axiom_circuit") else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = crate::new::said(example.args(["8", "16MiB", "squares"]).current_dir(dir.path()));
+    assert!(text.contains("saved squares.params, squares.key and squares.witness"), "{text}");
+    let files = "--key squares.key --witness squares.witness --srs squares.params";
+    let plan = result_of(dir.path(), "plan --key squares.key --memory 16MiB");
+    assert_eq!(plan["k"], 8);
+    result_of(dir.path(), &format!("prove {files} --memory 16MiB --out squares.proof"));
+    result_of(dir.path(), &format!("verify {files} squares.proof"));
+}
