@@ -430,7 +430,11 @@ fn the_witness_reads() {
     let native = &bytes[at(advice)..][..32 * values.len()];
     read_elements("advice", 0, at(advice) as u64, native, &mut values).unwrap();
     assert_eq!(values, witness_values());
-    assert!(values[WITNESS_VALUES as usize..WITNESS_ROWS].iter().all(|value| *value == Fr::ZERO));
+    assert!(
+        values[WITNESS_VALUES as usize..WITNESS_ROWS]
+            .iter()
+            .all(|value| *value == Fr::ZERO)
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ const RESERVES_TRIED: [u64; 9] = [1, 2, 4, 6, 8, 10, 12, 14, 15];
 /// Smaller budgets that are tried, down to a half, where one does not work and is not too small.
 const SMALLER_BUDGETS: u64 = 16;
 /// Columns in memory that spare less than this part of the time are not worth their memory.
-const GAIN_MIN: f64 = 0.002;
+const GAIN_MIN: f64 = 0.0002;
 /// Keys are made once, and proofs many times: a second of a proof counts as so many of keys.
 const PROOFS_OF_KEYS: f64 = 8.0;
 /// No circuit needs more than this.

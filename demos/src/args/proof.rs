@@ -175,7 +175,8 @@ impl StatementArgs {
         };
         if self.parameters.file.is_none() && self.parameters.seed.is_none() {
             return Err(Failure::Usage(
-                "--srs is missing: the parameters that the key was made with (--srs-seed for insecure ones)".into(),
+                "--srs is missing: the parameters that the key was made with (--srs-seed for insecure ones)"
+                    .into(),
             ));
         }
         Ok(Proved::OfProgram(OfProgram {

@@ -11,8 +11,8 @@ use spillproof_halo2::curve::Config;
 use spillproof_halo2::plan::{self, Inputs};
 pub use spillproof_halo2::plan::{Numerator, OpeningScheme};
 
-use super::cells::AdviceCell;
 use super::bundle::{digests_bytes, ROW_POLYNOMIALS};
+use super::cells::AdviceCell;
 use super::circuit::{constraint_system, domain_of};
 use crate::plonk::ConstraintSystem;
 
@@ -86,7 +86,9 @@ pub(crate) fn minimum_bytes(
 ) -> Result<u64> {
     /// More than any circuit takes.
     const ENOUGH: u64 = 1 << 45;
-    let shape = work.shape(cs, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    let shape = work
+        .shape(cs, OpeningScheme::Shplonk)
+        .keeping_rounds(keeps_rounds);
     let plan = shape.plan(ENOUGH, threads, &Rates::default())?;
     Ok(plan.smallest_budget_bytes)
 }
@@ -95,21 +97,20 @@ pub(crate) fn minimum_bytes(
 ///
 /// # Errors
 /// Those of [`rehearse`](::spillproof::plan::rehearse).
-pub(crate) fn rehearse(
-    task: &Task,
-    phase: Phase,
-    cs: &ConstraintSystem<Fr>,
-    work: Work,
-) -> Result<()> {
+pub(crate) fn rehearse(task: &Task, phase: Phase, cs: &ConstraintSystem<Fr>, work: Work) -> Result<()> {
     let keeps_rounds = task.session().checkpoints().is_some();
-    let shape = work.shape(cs, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    let shape = work
+        .shape(cs, OpeningScheme::Shplonk)
+        .keeping_rounds(keeps_rounds);
     shape.0.rehearse::<Config, AdviceCell>(task, phase)
 }
 
 /// The plan that the progress of keys, or of a proof of so many such circuits, is measured by: at usual rates, as if opened by SHPLONK.
 pub(crate) fn expected(session: &Session, cs: &ConstraintSystem<Fr>, work: Work) -> Result<Plan> {
     let keeps_rounds = session.checkpoints().is_some();
-    let shape = work.shape(cs, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    let shape = work
+        .shape(cs, OpeningScheme::Shplonk)
+        .keeping_rounds(keeps_rounds);
     shape.plan(
         session.budget().limit_bytes(),
         session.threads(),
