@@ -10,7 +10,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, fchmod, flock, fstat, fsync, linkat, rename, unlink};
+use rustix::fs::{
+    AtFlags, CWD, FlockOperation, Mode, OFlags, fchmod, flock, fstat, fsync, linkat, rename, unlink,
+};
 use rustix::io::Errno;
 
 use super::file::File;

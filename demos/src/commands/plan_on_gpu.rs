@@ -110,12 +110,7 @@ pub fn planned(
     }
 }
 
-fn on_tier(
-    tier: &GpuTier,
-    session: &Session,
-    numerator: &PlannedNumerator,
-    plan: &Plan,
-) -> Result<OnGpus> {
+fn on_tier(tier: &GpuTier, session: &Session, numerator: &PlannedNumerator, plan: &Plan) -> Result<OnGpus> {
     let (mut phases, mut offers) = (Vec::new(), Vec::new());
     for phase in [Phase::VerifyingKey, Phase::ProvingKey, Phase::Proof] {
         offers.extend(plan.of(Some(phase)).offers);

@@ -76,7 +76,9 @@ pub fn is_enough(path: &Path, k: u32, found: u32) -> Result<()> {
         true => Ok(()),
         false => Err(Failure::Content {
             file: path.to_owned(),
-            details: format!("parameters for 2^{found} rows, and the circuit (--k {k}, or its key) has 2^{k}"),
+            details: format!(
+                "parameters for 2^{found} rows, and the circuit (--k {k}, or its key) has 2^{k}"
+            ),
         }),
     }
 }

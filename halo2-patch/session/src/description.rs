@@ -135,7 +135,8 @@ impl CircuitDescription {
         to.count(self.advice_columns);
         to.count(self.instance_columns);
         to.count(self.simple_selectors.len());
-        to.bytes.extend(self.simple_selectors.iter().map(|is_simple| u8::from(*is_simple)));
+        to.bytes
+            .extend(self.simple_selectors.iter().map(|is_simple| u8::from(*is_simple)));
         for queries in [&self.fixed_queries, &self.advice_queries, &self.instance_queries] {
             to.count(queries.len());
             for (column, rotation) in queries {
@@ -187,7 +188,12 @@ impl CircuitDescription {
         let mut from = Decoder::new(bytes)?;
         let version = from.number("version")?;
         if version != VERSION {
-            return Err(from.refused(4, "version", version, "1 is known: read the file with a newer spillproof"));
+            return Err(from.refused(
+                4,
+                "version",
+                version,
+                "1 is known: read the file with a newer spillproof",
+            ));
         }
         let mut of = Self {
             key: from.element("key")?,
@@ -212,7 +218,8 @@ impl CircuitDescription {
         }
         of.permuted = from.permuted(&of)?;
         for _ in 0..from.number("columns of constants")? {
-            of.constants.push(from.below("a column of constants", of.fixed_columns)?);
+            of.constants
+                .push(from.below("a column of constants", of.fixed_columns)?);
         }
         from.end()?;
         Ok(of)
@@ -349,7 +356,9 @@ impl<'b> Decoder<'b> {
 
     fn element(&mut self, what: &'static str) -> Result<Element> {
         let found: Element = self.take(what)?;
-        let reduced = Scalar::from_le_bytes_mod_order(&found).into_bigint().to_bytes_le();
+        let reduced = Scalar::from_le_bytes_mod_order(&found)
+            .into_bigint()
+            .to_bytes_le();
         if reduced != found {
             return Err(self.refused(found.len(), what, "not below the modulus", "save the key again"));
         }
@@ -405,7 +414,8 @@ impl<'b> Decoder<'b> {
     fn expression(&mut self, of: &CircuitDescription, depth: usize) -> Result<Described> {
         self.nodes += 1;
         if depth > DEPTH_MAX || self.nodes > NODES_MAX {
-            let remedy = "expressions of depth 1024, and 2^20 nodes in all, are read: write it as several constraints";
+            let remedy =
+                "expressions of depth 1024, and 2^20 nodes in all, are read: write it as several constraints";
             return Err(self.refused(0, "an expression", "too large", remedy));
         }
         let tag = self.tag("the tag of an expression", 8)?;
@@ -462,11 +472,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn example() -> CircuitDescription {
-        let (a, b) = (|| Box::new(Described::Advice(0)), || Box::new(Described::Advice(1)));
+        let (a, b) = (
+            || Box::new(Described::Advice(0)),
+            || Box::new(Described::Advice(1)),
+        );
         let mut minus_one = [0; 32];
         minus_one.copy_from_slice(&(-Scalar::from(1u64)).into_bigint().to_bytes_le());
         let square = Described::Sum(
-            Box::new(Described::Scaled(Box::new(Described::Product(a(), b())), minus_one)),
+            Box::new(Described::Scaled(
+                Box::new(Described::Product(a(), b())),
+                minus_one,
+            )),
             Box::new(Described::Negated(Box::new(Described::Constant([1; 32])))),
         );
         CircuitDescription {
@@ -480,7 +496,10 @@ mod tests {
             fixed_queries: vec![(1, 0)],
             advice_queries: vec![(0, 0), (0, 1)],
             instance_queries: vec![(0, -3)],
-            gates: vec![vec![Described::Product(Box::new(Described::Selector(0)), Box::new(square))]],
+            gates: vec![vec![Described::Product(
+                Box::new(Described::Selector(0)),
+                Box::new(square),
+            )]],
             lookups: vec![vec![(
                 Described::Product(Box::new(Described::Selector(1)), a()),
                 Described::Fixed(0),

@@ -110,7 +110,9 @@ impl<F: ProverField> Shape<F> {
             Inputs::Made => 0,
             Inputs::Stored { held_bytes } => held_bytes,
         };
-        let _of_files = workspace.budget.lease(held_bytes, "digests of a key and a witness")?;
+        let _of_files = workspace
+            .budget
+            .lease(held_bytes, "digests of a key and a witness")?;
         let key = match self.inputs {
             Inputs::Made => self.made_key(workspace, &mut protocol)?,
             Inputs::Stored { .. } => self.stored_key(workspace)?,
@@ -128,7 +130,9 @@ impl<F: ProverField> Shape<F> {
             let is_synthesized = self.inputs == Inputs::Made;
             let _step = is_synthesized.then(|| step!(workspace, "synthesize"));
             let mut values: Box<dyn AdviceSource<F>> = match is_synthesized {
-                true => Box::new(AdviceCells::<T, _>::new(workspace, cs, domain, |_| Default::default())?),
+                true => Box::new(AdviceCells::<T, _>::new(workspace, cs, domain, |_| {
+                    Default::default()
+                })?),
                 false => Box::new(StoredAdvice::new(self.stored(workspace, cs.advice_columns())?)),
             };
             let mut witness = Witness::new(workspace, cs, domain, public, instance);

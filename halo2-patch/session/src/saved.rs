@@ -64,10 +64,20 @@ impl StatementHead {
         };
         let (version, k) = (number(0), number(36));
         if version != VERSION {
-            return refused("version", 0, version, "1 is known: read the file with a newer spillproof");
+            return refused(
+                "version",
+                0,
+                version,
+                "1 is known: read the file with a newer spillproof",
+            );
         }
         if k > K_MAX {
-            return refused("k", 36, k, "a circuit over BN254 has at most 2^28 rows: save the witness again");
+            return refused(
+                "k",
+                36,
+                k,
+                "a circuit over BN254 has at most 2^28 rows: save the witness again",
+            );
         }
         let mut key = [0; 32];
         key.copy_from_slice(&bytes[4..36]);
@@ -99,7 +109,9 @@ pub enum SavedError {
     #[error("the circuit can't be described: {0}")]
     Indescribable(#[source] FieldError),
     /// A key of another circuit than the one beside it.
-    #[error("the key is not of this circuit: its columns, gates or queries differ; give the circuit that keygen had, with its params")]
+    #[error(
+        "the key is not of this circuit: its columns, gates or queries differ; give the circuit that keygen had, with its params"
+    )]
     NotOfThisCircuit,
     /// A key that was saved without its circuit.
     #[error(

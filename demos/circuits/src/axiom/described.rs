@@ -94,10 +94,7 @@ fn configure(cs: &mut ConstraintSystem<Fr>, of: &CircuitDescription) {
         cs.lookup_any("", |all| {
             let cells = cells.get_or_insert_with(|| columns.query(all, of));
             let both = |(input, table): &(_, _)| {
-                (
-                    columns.expression(cells, input),
-                    columns.expression(cells, table),
-                )
+                (columns.expression(cells, input), columns.expression(cells, table))
             };
             lookup.iter().map(both).collect()
         });
@@ -124,7 +121,8 @@ impl Columns {
         let fixed = of.fixed_queries.iter().map(&mut query).collect();
         let mut query = |(column, rotation): &Query| all.query_advice(self.advice[*column], at(*rotation));
         let advice = of.advice_queries.iter().map(&mut query).collect();
-        let mut query = |(column, rotation): &Query| all.query_instance(self.instance[*column], at(*rotation));
+        let mut query =
+            |(column, rotation): &Query| all.query_instance(self.instance[*column], at(*rotation));
         let instance = of.instance_queries.iter().map(&mut query).collect();
         Cells {
             fixed,
@@ -174,8 +172,14 @@ pub fn check(of: &CircuitDescription, k: u32) -> Result<(), String> {
             "2^{k} rows and constraints of degree {degree}: BN254 has no domain for the quotient"
         ));
     }
-    let too_high = |constraint: &&Expression<Fr>| has_simple_selector(constraint) && constraint.degree() > degree;
-    match cs.gates().iter().flat_map(|gate| gate.polynomials()).find(too_high) {
+    let too_high =
+        |constraint: &&Expression<Fr>| has_simple_selector(constraint) && constraint.degree() > degree;
+    match cs
+        .gates()
+        .iter()
+        .flat_map(|gate| gate.polynomials())
+        .find(too_high)
+    {
         Some(constraint) => Err(format!(
             "a constraint with a selector has the degree {}, and the circuit has {degree}: no key is of this circuit",
             constraint.degree()
@@ -203,7 +207,10 @@ fn has_simple_selector(constraint: &Expression<Fr>) -> bool {
 ///
 /// # Errors
 /// For bytes that are no key of that circuit, and for a circuit that [`check`] refuses.
-pub fn read_verifying_key(mut bytes: &[u8], of: &Arc<CircuitDescription>) -> io::Result<VerifyingKey<G1Affine>> {
+pub fn read_verifying_key(
+    mut bytes: &[u8],
+    of: &Arc<CircuitDescription>,
+) -> io::Result<VerifyingKey<G1Affine>> {
     let refused = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
     let found = bytes.len();
     let expected = Head::of(bytes).and_then(|head| Some((head.k, head.key_bytes(of)?)));
@@ -249,9 +256,15 @@ impl Head {
     fn key_bytes(&self, of: &CircuitDescription) -> Option<usize> {
         let points = self.fixed_columns.checked_add(of.permuted.len())?;
         let selectors = match self.has_compressed_selectors {
-            true => of.simple_selectors.len().checked_mul((1usize << self.k).div_ceil(8))?,
+            true => of
+                .simple_selectors
+                .len()
+                .checked_mul((1usize << self.k).div_ceil(8))?,
             false => 0,
         };
-        points.checked_mul(POINT_BYTES)?.checked_add(selectors)?.checked_add(Self::BYTES)
+        points
+            .checked_mul(POINT_BYTES)?
+            .checked_add(selectors)?
+            .checked_add(Self::BYTES)
     }
 }

@@ -68,7 +68,10 @@ impl SavedKey {
 }
 
 fn refused(path: &Path, reason: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {reason}", path.display()))
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("{}: {reason}", path.display()),
+    )
 }
 
 /// A proof from a key and a witness. Its random values come from the system's entropy, or from a seed, with which anybody can compute

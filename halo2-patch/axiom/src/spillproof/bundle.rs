@@ -250,7 +250,8 @@ impl KeyFile {
         let rows = vk.get_domain().get_n();
         let (fixed, sigmas) = (vk.fixed_commitments().len(), vk.permutation().commitments().len());
         let mut row_polys = self.group(ROWS, ROW_POLYNOMIALS, rows)?.into_iter();
-        let (Some(l0), Some(l_last), Some(l_active_row)) = (row_polys.next(), row_polys.next(), row_polys.next())
+        let (Some(l0), Some(l_last), Some(l_active_row)) =
+            (row_polys.next(), row_polys.next(), row_polys.next())
         else {
             return Err(io::Error::other("a group of three polynomials has fewer"));
         };

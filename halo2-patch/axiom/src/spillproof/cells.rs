@@ -17,9 +17,7 @@ use ::spillproof::column::{Cell, Column, Element, Workspace};
 use ff::Field;
 use halo2curves::bn256::Fr;
 use spillproof_halo2::curve::Config;
-use spillproof_halo2::{
-    AdviceSource, ConstraintSystem, Domain, ProverCurve, Rounds, Scalar, Witness,
-};
+use spillproof_halo2::{AdviceSource, ConstraintSystem, Domain, ProverCurve, Rounds, Scalar, Witness};
 
 use super::or_panic;
 use crate::plonk::Assigned;

@@ -74,7 +74,8 @@ fn of_system(cs: &ConstraintSystem<Fr>, key: Element) -> Result<CircuitDescripti
     };
     for gate in cs.gates() {
         let constraints = gate.polynomials().iter();
-        let constraints = constraints.map(|constraint| described_expression(constraint, &mut of.simple_selectors, 0));
+        let constraints =
+            constraints.map(|constraint| described_expression(constraint, &mut of.simple_selectors, 0));
         of.gates.push(constraints.collect::<Result<_, _>>()?);
     }
     for lookup in cs.lookups() {
@@ -114,8 +115,7 @@ fn described_expression(
     let query = |index: Option<usize>| {
         index.ok_or_else(|| refused("a cell that was not queried", "query cells within the gate"))
     };
-    let mut inner =
-        |of: &Expression<Fr>| described_expression(of, simple_selectors, depth + 1).map(Box::new);
+    let mut inner = |of: &Expression<Fr>| described_expression(of, simple_selectors, depth + 1).map(Box::new);
     Ok(match expression {
         Expression::Constant(value) => Described::Constant(element(value)),
         Expression::Selector(selector) => {

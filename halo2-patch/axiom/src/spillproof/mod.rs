@@ -97,9 +97,9 @@ pub use ::spillproof::session::{
     OFFLOAD_VARIABLE, SCRATCH_VARIABLE, VRAM_VARIABLE,
 };
 pub use ::spillproof::tier;
+pub use ::spillproof_halo2::{description, CircuitDescription, SavedError};
 pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
 pub use ::spillproof_report::steps::layer;
-pub use ::spillproof_halo2::{description, CircuitDescription, SavedError};
 pub use bundle::{open_proving_key, save_described_key, save_proving_key, KeyFile};
 pub use domain::FftDataMap;
 #[cfg(feature = "gpu")]

@@ -11,8 +11,8 @@ use spillproof_halo2::curve::Config;
 use spillproof_halo2::plan::{self, Inputs};
 pub use spillproof_halo2::plan::{Numerator, OpeningScheme};
 
-use super::cells::AdviceCell;
 use super::bundle::{digests_bytes, ROW_POLYNOMIALS};
+use super::cells::AdviceCell;
 use super::circuit::{constraint_system, domain_of};
 use crate::plonk::ConstraintSystem;
 
@@ -99,12 +99,7 @@ pub(crate) fn minimum_bytes(
 ///
 /// # Errors
 /// Those of [`rehearse`](::spillproof::plan::rehearse) and [`check_room`].
-pub(crate) fn rehearse(
-    task: &Task,
-    phase: Phase,
-    cs: &ConstraintSystem<Fr>,
-    work: Work,
-) -> Result<()> {
+pub(crate) fn rehearse(task: &Task, phase: Phase, cs: &ConstraintSystem<Fr>, work: Work) -> Result<()> {
     let keeps_rounds = task.session().checkpoints().is_some();
     let shapes = [OpeningScheme::Shplonk, OpeningScheme::Gwc]
         .map(|scheme| work.shape(cs, scheme).keeping_rounds(keeps_rounds).0);
@@ -116,7 +111,9 @@ pub(crate) fn rehearse(
 /// The plan that the progress of keys, or of a proof of so many such circuits, is measured by: at usual rates, as if opened by SHPLONK.
 pub(crate) fn expected(session: &Session, cs: &ConstraintSystem<Fr>, work: Work) -> Result<Plan> {
     let keeps_rounds = session.checkpoints().is_some();
-    let shape = work.shape(cs, OpeningScheme::Shplonk).keeping_rounds(keeps_rounds);
+    let shape = work
+        .shape(cs, OpeningScheme::Shplonk)
+        .keeping_rounds(keeps_rounds);
     shape.plan(
         session.budget().limit_bytes(),
         session.threads(),

@@ -110,10 +110,7 @@ impl From<Vec<Vec<bool>>> for SelectorBits {
 }
 
 /// Selectors in memory as bits on disk.
-fn spilled(
-    workspace: &Workspace,
-    selectors: &[Vec<bool>],
-) -> ::spillproof::Result<selectors::SelectorBits> {
+fn spilled(workspace: &Workspace, selectors: &[Vec<bool>]) -> ::spillproof::Result<selectors::SelectorBits> {
     workspace.run(|| {
         let rows = selectors.first().map_or(0, Vec::len);
         let mut writer = SelectorWriter::new(workspace, selectors.len(), rows)?;
@@ -136,7 +133,9 @@ pub(crate) fn replaced<F: Field>(
 ) -> ::spillproof::Result<Option<ConstraintSystem<F>>> {
     let count = cs.num_selectors;
     if !compressed {
-        return Ok(Some(cs.directly_convert_selectors_to_fixed(vec![vec![false]; count]).0));
+        return Ok(Some(
+            cs.directly_convert_selectors_to_fixed(vec![vec![false]; count]).0,
+        ));
     }
     if of_key.len() != count {
         return Ok(None);

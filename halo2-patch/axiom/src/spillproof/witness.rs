@@ -60,7 +60,12 @@ pub fn save_witness<ConcreteCircuit: Circuit<Fr>>(
     let session = session_for("a witness' own file")?;
     has_one_phase(vk.cs())?;
     let head = head_of(vk);
-    fits("the witness", vk, &head, instances.iter().map(|values| values.len()))?;
+    fits(
+        "the witness",
+        vk,
+        &head,
+        instances.iter().map(|values| values.len()),
+    )?;
     let (_pinned, path) = (session.pin(), path.as_ref());
     let cells = assign(&session, vk, circuit, instances)?;
     let save = || Ok(write(&session, vk, cells, (&head, instances), path));
@@ -155,7 +160,12 @@ fn fits(
     )?;
     for length in lengths {
         let length = length as u64;
-        check("values in an instance column", length, usable_rows, length <= usable_rows)?;
+        check(
+            "values in an instance column",
+            length,
+            usable_rows,
+            length <= usable_rows,
+        )?;
     }
     Ok(())
 }
@@ -178,7 +188,8 @@ impl SavedWitness {
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let session = session_for("a witness' own file")?;
         let path = path.as_ref().to_owned();
-        let bundle = Bundle::open_kind(session.workspace(), &path, Kind::Witness).map_err(io::Error::other)?;
+        let bundle =
+            Bundle::open_kind(session.workspace(), &path, Kind::Witness).map_err(io::Error::other)?;
         let statement = bundle.bytes(STATEMENT).map_err(io::Error::other)?;
         let statement = statement.ok_or_else(|| {
             let file = path.display().to_string();
@@ -301,7 +312,11 @@ impl StatementReader<'_> {
                 let repr = self.take("a public input")?;
                 let found: Option<Fr> = Fr::from_repr(repr).into();
                 *value = found.ok_or_else(|| {
-                    self.refused("a public input", "not below the modulus", "save the witness again")
+                    self.refused(
+                        "a public input",
+                        "not below the modulus",
+                        "save the witness again",
+                    )
                 })?;
             }
             instances.push(values);

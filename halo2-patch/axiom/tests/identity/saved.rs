@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError};
 use halo2_axiom::circuit::{Layouter, SimpleFloorPlanner, Value};
 use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
 use halo2_axiom::plonk::{
-    keygen_pk, keygen_vk_custom, Advice, Circuit, Column, ConstraintSystem, Error, Expression,
-    ProvingKey, Selector,
+    keygen_pk, keygen_vk_custom, Advice, Circuit, Column, ConstraintSystem, Error, Expression, ProvingKey,
+    Selector,
 };
 use halo2_axiom::poly::kzg::commitment::ParamsKZG;
 use halo2_axiom::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
@@ -88,16 +88,27 @@ fn round<C: Builtin>(k: u32, compress: bool, schemes: &[Scheme]) {
         assert_eq!(file.k().unwrap(), k);
         let description = Arc::new(file.description().unwrap());
         drop_in::described::check(&description, k).unwrap();
-        let opened = file.proving_key::<OfProgram>(Some(Arc::clone(&description))).unwrap();
+        let opened = file
+            .proving_key::<OfProgram>(Some(Arc::clone(&description)))
+            .unwrap();
         assert_eq!(hash_of(opened.get_vk()), description.key, "{}", C::NAME);
         assert!(opened.to_bytes(RAW) == pk, "{}: the key differs", C::NAME);
 
         let bytes = file.verifying_key_bytes().unwrap();
         assert!(bytes == vk, "{}: the verifying key differs", C::NAME);
         let of_stock = stock::described::read_verifying_key(&bytes, &description).unwrap();
-        assert_eq!(stock::described::hash_of(&of_stock), description.key, "{}", C::NAME);
+        assert_eq!(
+            stock::described::hash_of(&of_stock),
+            description.key,
+            "{}",
+            C::NAME
+        );
         let stock_format = stock::halo2::SerdeFormat::RawBytes;
-        assert!(of_stock.to_bytes(stock_format) == vk, "{}: stock's key differs", C::NAME);
+        assert!(
+            of_stock.to_bytes(stock_format) == vk,
+            "{}: stock's key differs",
+            C::NAME
+        );
         for len in [0, 9, bytes.len() - 1] {
             assert!(stock::described::read_verifying_key(&bytes[..len], &description).is_err());
         }
@@ -160,7 +171,10 @@ impl Circuit<Fr> for Bits {
     fn configure(cs: &mut ConstraintSystem<Fr>) -> Self::Config {
         let (column, selector) = (cs.advice_column(), cs.selector());
         cs.create_gate("a bit", |cells| {
-            let (bit, is_on) = (cells.query_advice(column, Rotation::cur()), cells.query_selector(selector));
+            let (bit, is_on) = (
+                cells.query_advice(column, Rotation::cur()),
+                cells.query_selector(selector),
+            );
             [is_on * (bit.clone() * (Expression::Constant(Fr::one()) - bit))]
         });
         (column, selector)
@@ -222,16 +236,31 @@ fn what_is_no_witness_of_the_key_is_refused() {
             saved(&error).to_string()
         };
         let unknown = refused(&good.without_witnesses(), &[]);
-        assert!(unknown.contains("advice column 0 has no value in row 1"), "{unknown}");
+        assert!(
+            unknown.contains("advice column 0 has no value in row 1"),
+            "{unknown}"
+        );
         let late = refused(&Bits { row: 30, ..good }, &[]);
         assert!(late.contains("in row 30"), "{late}");
         let failing = refused(&Bits { fails: true, ..good }, &[]);
         assert!(failing.contains("can't be synthesised"), "{failing}");
         let more = refused(&good, &[&[Fr::one()]]);
-        assert!(more.contains("1 instance columns") && more.contains("has 0"), "{more}");
+        assert!(
+            more.contains("1 instance columns") && more.contains("has 0"),
+            "{more}"
+        );
 
         // A witness that does not satisfy the circuit: there is no proof of it.
-        save_witness(vk, &Bits { bit: Value::known(2), ..good }, &[], at("wrong")).unwrap();
+        save_witness(
+            vk,
+            &Bits {
+                bit: Value::known(2),
+                ..good
+            },
+            &[],
+            at("wrong"),
+        )
+        .unwrap();
         let wrong = prove(&pk, &at("wrong")).unwrap_err();
         assert!(Unverified::of(&wrong).is_some(), "{wrong:?}");
 
@@ -279,12 +308,8 @@ fn what_is_no_witness_of_the_key_is_refused() {
         let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&witness).unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600);
     });
-    let error = save_witness(
-        in_session(SESSION_BYTES, || prove::keys::<drop_in::chain::Chain>(&prove::params(6), 6)).get_vk(),
-        &good,
-        &[],
-        at("none"),
-    );
+    let pk = prove::keys::<drop_in::chain::Chain>(&prove::params(6), 6);
+    let error = save_witness(pk.get_vk(), &good, &[], at("none"));
     assert!(error.is_err(), "there is no session");
 }
 
@@ -302,7 +327,10 @@ fn circuits_with_challenges_are_refused() {
         let key = save_described_key(&pk, &circuit, &path).unwrap_err();
         let witness = save_witness(pk.get_vk(), &circuit, &columns, &path).unwrap_err();
         for error in [key, witness] {
-            assert!(matches!(saved(&error), SavedError::Challenges { phases: 2, .. }), "{error}");
+            assert!(
+                matches!(saved(&error), SavedError::Challenges { phases: 2, .. }),
+                "{error}"
+            );
             assert!(error.to_string().contains("create_proof"), "{error}");
         }
         assert!(!path.exists());
