@@ -24,7 +24,8 @@ pub use self::new::New;
 pub use self::opening::{Open, OpenVerify};
 use self::proof::refuse;
 pub use self::proof::{
-    BuiltIn, Keygen, OfProgram, Parameters, Prove, Proved, Shape, Statement, StatementArgs, Verify, opening,
+    BuiltIn, Keygen, OfProgram, Parameters, Prove, Proved, PublicInputs, Shape, Statement, StatementArgs,
+    Verified, Verify, opening,
 };
 pub use self::ptau::Ptau;
 pub use self::shell::{Completions, completions, man};

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use ark_bn254::{Fr, G1Affine, G2Affine, g1, g2};
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use ark_ec::{AffineRepr, CurveGroup};
-use ark_ff::{FftField, Field};
+use ark_ff::{AdditiveGroup, FftField, Field};
 use spillproof_format::native::{NativeField, read_elements, read_point, write_elements, write_points};
 use spillproof_format::params_kzg::root_of_unity;
 use spillproof_format::*;
@@ -26,7 +26,7 @@ const COLUMN_ROOT: &str = "45d703bec2cc57a4ae43572d6decb1b47e758f12ef1848012c894
 const SRS_ROOT: &str = "ceabb070d36623d001a8b213696ba83a9243e9032348c5180c70a238f05680c8";
 const IPA_ROOT: &str = "570b3e4bf8ae268da305dc962f92e9139c07c20b723c6402bfc861785448c69f";
 const GROTH16_ROOT: &str = "0b348a33b358d90ef2aff8592106f8ef397fadcf030a9fb3332949801bcab9ac";
-const WITNESS_ROOT: &str = "";
+const WITNESS_ROOT: &str = "65dc4526d82939ec8b067b80d0f50cfa73c448691a4b0c8cabdddc53e57d1deb";
 const SECRET: u64 = 1_234_567_890_123_456_789;
 
 fn fixture(name: &str) -> PathBuf {

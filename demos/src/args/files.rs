@@ -176,6 +176,7 @@ impl Command {
                 .and_reads("--srs", prove.statement.parameters.file.as_ref())
                 .and_reads("--key", prove.key.as_ref())
                 .and_reads("--witness", prove.witness.as_ref())
+                .and_streams("--public", prove.public.as_ref())
                 .and_reads("--checkpoint-key", prove.checkpoint_key.as_ref())
                 .and_streams("--report", prove.report.as_ref())
                 .and_streams("--samples", prove.samples.as_ref())
@@ -184,6 +185,7 @@ impl Command {
                 .and_reads("--srs", verify.statement.parameters.file.as_ref())
                 .and_reads("--vk", verify.vk.as_ref())
                 .and_reads("--key", verify.key.as_ref())
+                .and_reads("--public", verify.public.as_ref())
                 .and_reads("--witness", verify.witness.as_ref()),
             Self::Demo(demo) => Files::new([], [("--svg", &demo.svg)]),
             // `new` makes a folder, which may not be there.

@@ -1,6 +1,6 @@
 //! The command line of keys, proofs and verification.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -114,13 +114,11 @@ pub struct Statement {
     pub parameters: Parameters,
 }
 
-/// A circuit of a program's own: it saved its key and, for a proof, its witness.
+/// A circuit of a program's own, which saved its key.
 #[derive(Debug, Clone)]
 pub struct OfProgram {
     /// The proving key, with a description of its circuit.
     pub key: PathBuf,
-    /// The witness, with the public inputs.
-    pub witness: PathBuf,
     /// The multi-opening argument.
     pub scheme: Scheme,
     /// The seed of the prover's randomness, which is secret unless there is one.
@@ -134,8 +132,26 @@ pub struct OfProgram {
 pub enum Proved {
     /// A built-in circuit.
     BuiltIn(Statement),
-    /// A circuit of a program's own.
-    OfProgram(OfProgram),
+    /// A circuit of a program's own, with the witness that it saved.
+    OfProgram(OfProgram, PathBuf),
+}
+
+/// What a proof is verified of.
+#[derive(Debug, Clone)]
+pub enum Verified {
+    /// A built-in circuit.
+    BuiltIn(Statement),
+    /// A circuit of a program's own, with the public inputs.
+    OfProgram(OfProgram, PublicInputs),
+}
+
+/// Where public inputs of a program's own circuit are.
+#[derive(Debug, Clone)]
+pub enum PublicInputs {
+    /// In its witness.
+    Witness(PathBuf),
+    /// In the file that `prove --public` wrote.
+    Json(PathBuf),
 }
 
 /// A statement on a command line.
@@ -168,24 +184,20 @@ impl StatementArgs {
         })
     }
 
-    /// What is proved: with a witness, a program's own circuit.
-    fn proved(&self, key: Option<&PathBuf>, witness: Option<&PathBuf>) -> Result<Proved, Failure> {
-        let (Some(key), Some(witness)) = (key, witness) else {
-            return self.statement().map(Proved::BuiltIn);
-        };
+    /// A program's own circuit, by its key.
+    fn of_program(&self, key: &Path) -> Result<OfProgram, Failure> {
         if self.parameters.file.is_none() && self.parameters.seed.is_none() {
             return Err(Failure::Usage(
                 "--srs is missing: the parameters that the key was made with (--srs-seed for insecure ones)"
                     .into(),
             ));
         }
-        Ok(Proved::OfProgram(OfProgram {
-            key: key.clone(),
-            witness: witness.clone(),
+        Ok(OfProgram {
+            key: key.to_owned(),
             scheme: self.built_in.scheme.unwrap_or(Scheme::Shplonk),
             seed: self.seed,
             parameters: self.parameters.clone(),
-        }))
+        })
     }
 }
 
@@ -242,6 +254,9 @@ pub struct Prove {
     /// the drop-in).
     #[arg(long, value_name = "FILE", requires = "key", conflicts_with_all = ["k", "circuit", "system"])]
     pub witness: Option<PathBuf>,
+    /// Write the public inputs of the witness into this file, as JSON, for `verify --public`.
+    #[arg(long, value_name = "FILE", requires = "witness")]
+    pub public: Option<PathBuf>,
     /// Prove in memory, with the drop-in and without a session: upstream's own code.
     #[arg(long, conflicts_with = "gpu")]
     pub no_session: bool,
@@ -274,7 +289,10 @@ impl Prove {
     /// [`Failure::Usage`].
     pub fn proved(&self) -> Result<Proved, Failure> {
         let system = self.statement.built_in.system.unwrap_or(System::Axiom);
-        let proved = self.statement.proved(self.key.as_ref(), self.witness.as_ref())?;
+        let proved = match (&self.key, &self.witness) {
+            (Some(key), Some(witness)) => Proved::OfProgram(self.statement.of_program(key)?, witness.clone()),
+            _ => Proved::BuiltIn(self.statement.statement()?),
+        };
         self.on.check(system)?;
         let keeps_rounds = self.checkpoint.is_some() || self.checkpoint_key.is_some();
         refuse(system, "--checkpoint", keeps_rounds)?;
@@ -328,10 +346,13 @@ pub struct Verify {
     #[arg(long, value_name = "FILE")]
     pub vk: Option<PathBuf>,
     /// The proving key of a program's own circuit: its verifying key is taken.
-    #[arg(long, value_name = "FILE", requires = "witness", conflicts_with_all = ["vk", "seed", "k", "circuit", "system"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["vk", "seed", "k", "circuit", "system"])]
     pub key: Option<PathBuf>,
-    /// The witness of a program's own circuit: its public inputs are taken.
+    /// The public inputs of a program's own circuit, from `prove --public`.
     #[arg(long, value_name = "FILE", requires = "key")]
+    pub public: Option<PathBuf>,
+    /// The witness of a program's own circuit: its public inputs are taken.
+    #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "public")]
     pub witness: Option<PathBuf>,
     /// The proof.
     pub proof: PathBuf,
@@ -342,7 +363,20 @@ impl Verify {
     ///
     /// # Errors
     /// [`Failure::Usage`].
-    pub fn proved(&self) -> Result<Proved, Failure> {
-        self.statement.proved(self.key.as_ref(), self.witness.as_ref())
+    pub fn verified(&self) -> Result<Verified, Failure> {
+        let Some(key) = &self.key else {
+            return self.statement.statement().map(Verified::BuiltIn);
+        };
+        let inputs = match (&self.public, &self.witness) {
+            (Some(path), _) => PublicInputs::Json(path.clone()),
+            (None, Some(path)) => PublicInputs::Witness(path.clone()),
+            (None, None) => {
+                return Err(Failure::Usage(
+                    "--public is missing: the public inputs of the proof (or --witness, which has them, too)"
+                        .into(),
+                ));
+            }
+        };
+        Ok(Verified::OfProgram(self.statement.of_program(key)?, inputs))
     }
 }

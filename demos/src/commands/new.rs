@@ -110,8 +110,8 @@ With a name as the third argument the program saves its parameters, key and witn
 
 ```sh
 cargo run --release -- 16 64MiB squares
-spillproof prove --key squares.key --witness squares.witness --srs squares.params --out squares.proof
-spillproof verify --key squares.key --witness squares.witness --srs squares.params squares.proof
+spillproof prove --key squares.key --witness squares.witness --srs squares.params --out squares.proof --public squares.json
+spillproof verify --key squares.key --public squares.json --srs squares.params squares.proof
 ```
 ",
             },

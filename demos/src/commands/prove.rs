@@ -11,7 +11,7 @@ use spillproof::{Session, SessionBuilder};
 
 use super::on_gpu::{OnGpu, Used};
 use super::plan;
-use crate::args::{Global, Prove, Proved, Statement, Verify, opening};
+use crate::args::{Global, OfProgram, Prove, Proved, Statement, Verified, Verify, opening};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::report::{html, machine, steps, svg};
@@ -26,6 +26,8 @@ struct Outcome {
     /// The files of the key and of the witness, if the circuit is a program's own.
     key: Option<String>,
     witness: Option<String>,
+    /// The file of its public inputs.
+    public: Option<String>,
     system: System,
     k: u32,
     scheme: &'static str,
@@ -40,37 +42,38 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Of a proof of so many rows (their logarithm).
-    fn of(proved: &Proved, k: u32, proof: &[u8], file: &Path, gpu: Option<Used>) -> Self {
-        let shown = |path: &Path| path.display().to_string();
-        let whole = Self {
-            circuit: None,
+    fn of(Statement { shape, seed, .. }: &Statement, proof: &[u8], file: &Path) -> Self {
+        Self {
+            circuit: Some(shape.circuit),
             key: None,
             witness: None,
+            public: None,
+            system: shape.system,
+            k: shape.k,
+            scheme: shape.opening(),
+            seed: Some(*seed),
+            proof_bytes: proof.len(),
+            file: file.display().to_string(),
+            gpu: None,
+            resumed_rounds: 0,
+        }
+    }
+
+    /// Of a circuit of a program's own, with `2^k` rows.
+    fn of_program(of: &OfProgram, k: u32, proof: &[u8], file: &Path) -> Self {
+        Self {
+            circuit: None,
+            key: Some(of.key.display().to_string()),
+            witness: None,
+            public: None,
             system: System::Axiom,
             k,
-            scheme: "",
-            seed: None,
+            scheme: opening(of.scheme),
+            seed: of.seed,
             proof_bytes: proof.len(),
-            file: shown(file),
-            gpu,
+            file: file.display().to_string(),
+            gpu: None,
             resumed_rounds: 0,
-        };
-        match proved {
-            Proved::BuiltIn(Statement { shape, seed, .. }) => Self {
-                circuit: Some(shape.circuit),
-                system: shape.system,
-                scheme: shape.opening(),
-                seed: Some(*seed),
-                ..whole
-            },
-            Proved::OfProgram(of) => Self {
-                key: Some(shown(&of.key)),
-                witness: Some(shown(&of.witness)),
-                scheme: opening(of.scheme),
-                seed: of.seed,
-                ..whole
-            },
         }
     }
 
@@ -93,8 +96,9 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let create = |path: &Option<PathBuf>| path.as_deref().map(Output::create).transpose();
     let (out, svg_file) = (Output::create(&args.out)?, create(&args.svg)?);
     let (samples_file, report_file) = (create(&args.samples)?, create(&args.report)?);
+    let public_file = create(&args.public)?;
     // A proof of secret random values is to come out once.
-    let is_reproducible = !matches!(&proved, Proved::OfProgram(of) if of.seed.is_none());
+    let is_reproducible = !matches!(&proved, Proved::OfProgram(of, _) if of.seed.is_none());
     halo2_axiom::spillproof::set_reproducible(is_reproducible);
     let gpu = OnGpu::open(&args.on.gpu, args.on.offload.into())?;
     let session = if args.no_session {
@@ -113,16 +117,17 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let guard = session
         .as_ref()
         .map_or_else(Session::suspend, |session| session.install());
-    let (k, proof) = match &proved {
+    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let (mut outcome, proof, public) = match &proved {
         Proved::BuiltIn(statement) => {
             if let Some(session) = &session {
                 plan::expect(session, &statement.shape, is_watched)?;
             }
             let took_part = || gpu.took_part();
             let proof = systems::prove(&mut run.recorder, statement, args.key.as_deref(), "", &took_part)?;
-            (statement.shape.k, proof)
+            (Outcome::of(statement, &proof, &args.out), proof, None)
         }
-        Proved::OfProgram(of) => {
+        Proved::OfProgram(of, witness) => {
             let key = of_program::open_key(&mut run.recorder, &of.key)?;
             if let Some(session) = &session {
                 let shape = of_program::shape(&key, of.scheme);
@@ -130,13 +135,22 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
                     of_program::plan(session, &shape, rates)
                 })?;
             }
-            (key.k(), of_program::prove(&mut run.recorder, of, &key)?)
+            let (proof, public) = of_program::prove(&mut run.recorder, of, witness, &key)?;
+            let outcome = Outcome {
+                witness: shown(&args.witness),
+                public: shown(&args.public),
+                ..Outcome::of_program(of, key.k(), &proof, &args.out)
+            };
+            (outcome, proof, Some(public))
         }
     };
     drop(guard);
     steps::forget();
     out.write(&proof)?;
-    let mut outcome = Outcome::of(&proved, k, &proof, &args.out, gpu.used());
+    if let (Some(file), Some(public)) = (public_file, public) {
+        file.write(serde_json::to_vec_pretty(&public)?)?;
+    }
+    outcome.gpu = gpu.used();
     outcome.resumed_rounds = steps::resumed_rounds();
     if outcome.resumed_rounds > 0 {
         run.say(format_args!(
@@ -151,7 +165,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     if let Some(used) = &outcome.gpu {
         run.say(used.said());
     }
-    let title = format!("spillproof prove: {}, k = {k}", outcome.name());
+    let title = format!("spillproof prove: {}, k = {}", outcome.name(), outcome.k);
     let report = run.finish("prove", &outcome)?;
     if let Some(file) = svg_file {
         file.write(svg::render(&report, &title))?;
@@ -211,23 +225,28 @@ fn command_line() -> String {
 /// # Errors
 /// halo2's, for a proof that does not hold.
 pub fn verify(global: &Global, args: &Verify) -> Result<()> {
-    let proved = args.proved()?;
+    let verified = args.verified()?;
     if args.vk.is_none() && args.key.is_none() {
         global.no_limit("without --vk the unmodified crate makes the key in memory")?;
     }
     let mut run = Run::start(global);
     let proof = fs::read(&args.proof).map_err(Failure::file(&args.proof))?;
-    let k = match &proved {
-        Proved::BuiltIn(statement) => {
+    let outcome = match &verified {
+        Verified::BuiltIn(statement) => {
             systems::verify_by_stock(&mut run.recorder, statement, args.vk.as_deref(), &[&proof])?;
-            statement.shape.k
+            Outcome::of(statement, &proof, &args.proof)
         }
-        Proved::OfProgram(of) => {
+        Verified::OfProgram(of, inputs) => {
             let _current = run.session(ByteSize::Auto)?.install();
-            of_program::verify(&mut run.recorder, of, &proof)?
+            let k = of_program::verify(&mut run.recorder, of, inputs, &proof)?;
+            let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+            Outcome {
+                witness: shown(&args.witness),
+                public: shown(&args.public),
+                ..Outcome::of_program(of, k, &proof, &args.proof)
+            }
         }
     };
-    let outcome = Outcome::of(&proved, k, &proof, &args.proof, None);
     run.say(format_args!(
         "{}: accepted by the unmodified {}",
         outcome.file,

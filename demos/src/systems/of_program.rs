@@ -1,8 +1,11 @@
 //! Circuits of programs' own, over halo2-axiom: a program over the drop-in saved the key with a description of its circuit, and the witness with its
 //! public inputs. The drop-in proves within the current session; the unmodified crate reads the same key by the same description, and verifies.
 
+use std::fs;
 use std::path::Path;
 
+use halo2_axiom::halo2curves::bn256::Fr;
+use halo2_axiom::halo2curves::ff::PrimeField;
 use halo2_axiom::spillproof::{self as of_dropin, SavedWitness, Unverified};
 use spillproof::Session;
 use spillproof::plan::{Plan, Rates};
@@ -12,7 +15,7 @@ use spillproof_circuits::axiom::{dropin, stock};
 
 use super::Verifier;
 use super::axiom::{DropIn, Stock, opening, params_for, verifier_params_for};
-use crate::args::OfProgram;
+use crate::args::{OfProgram, PublicInputs};
 use crate::failure::Failure;
 use crate::report::Recorder;
 use crate::run::Result;
@@ -41,14 +44,22 @@ pub fn plan(session: &Session, shape: &of_dropin::Shape, rates: &Rates) -> Resul
     Ok(shape.plan(session.budget().limit_bytes(), session.threads(), rates)?)
 }
 
-/// The phases of a proof after its key is opened, in the current session. No proof is returned that does not verify.
+/// The public inputs of a proof as JSON: a list for each instance column, of 64 hexadecimal digits each, most significant first.
+pub type PublicJson = Vec<Vec<String>>;
+
+/// The phases of a proof after its key is opened, in the current session, and its public inputs. No proof is returned that does not verify.
 ///
 /// # Errors
 /// [`Failure::Saved`] for a witness of another key, or one that is damaged; [`Failure::DoesNotVerify`] for one that does not satisfy the circuit;
 /// the engine's and halo2's.
-pub fn prove(recorder: &mut Recorder, of: &OfProgram, key: &SavedKey) -> Result<Vec<u8>> {
+pub fn prove(
+    recorder: &mut Recorder,
+    of: &OfProgram,
+    witness: &Path,
+    key: &SavedKey,
+) -> Result<(Vec<u8>, PublicJson)> {
     let vk = key.key.get_vk();
-    let witness = recorder.phase("open witness", |_| open_witness(&of.witness))?;
+    let witness = recorder.phase("open witness", |_| open_witness(witness))?;
     // Before the parameters are read.
     witness.belongs_to(vk)?;
     let params = recorder.phase("parameters", |_| params_for(&of.parameters, key.k()))?;
@@ -67,17 +78,79 @@ pub fn prove(recorder: &mut Recorder, of: &OfProgram, key: &SavedKey) -> Result<
             })
         })
     })?;
-    Ok(proof)
+    let public = witness.instances().into_iter().map(|values| {
+        let digits = |value: &Fr| {
+            value
+                .to_repr()
+                .iter()
+                .rev()
+                .map(|byte| format!("{byte:02x}"))
+                .collect()
+        };
+        values.iter().map(digits).collect()
+    });
+    Ok((proof, public.collect()))
 }
 
 /// The phases of verifying a proof with the unmodified crate. The session opens the files.
 ///
 /// # Errors
 /// As [`prove`]; [`Failure::Refused`] for a proof that does not hold.
-pub fn verify(recorder: &mut Recorder, of: &OfProgram, proof: &[u8]) -> Result<u32> {
+pub fn verify(recorder: &mut Recorder, of: &OfProgram, inputs: &PublicInputs, proof: &[u8]) -> Result<u32> {
     let key = open_key(recorder, &of.key)?;
-    let witness = recorder.phase("open witness", |_| open_witness(&of.witness))?;
-    witness.belongs_to(key.key.get_vk())?;
+    match inputs {
+        PublicInputs::Witness(path) => {
+            let witness = recorder.phase("open witness", |_| open_witness(path))?;
+            witness.belongs_to(key.key.get_vk())?;
+            verify_with(recorder, of, &key, &witness.instances(), proof)?;
+        }
+        PublicInputs::Json(path) => {
+            let public = read_public(path, key.description.instance_columns)?;
+            let columns: Vec<&[Fr]> = public.iter().map(Vec::as_slice).collect();
+            verify_with(recorder, of, &key, &columns, proof)?;
+        }
+    }
+    Ok(key.k())
+}
+
+/// The public inputs of a file.
+fn read_public(path: &Path, columns: usize) -> Result<Vec<Vec<Fr>>> {
+    let refused = |details: String| Failure::Content {
+        file: path.to_owned(),
+        details,
+    };
+    let bytes = fs::read(path).map_err(Failure::file(path))?;
+    let json: PublicJson = serde_json::from_slice(&bytes)
+        .map_err(|error| refused(format!("no file of prove --public: {error}")))?;
+    if json.len() != columns {
+        return Err(refused(format!(
+            "{} instance columns, and the key's circuit has {columns}",
+            json.len()
+        )));
+    }
+    let value = |digits: &String| {
+        let mut repr = <Fr as PrimeField>::Repr::default();
+        let decoded = hex::decode_to_slice(digits, &mut repr).ok();
+        repr.reverse();
+        let value: Option<Fr> = decoded.and_then(|()| Fr::from_repr(repr).into());
+        value.ok_or_else(|| {
+            refused(format!(
+                "{digits} is no public input: 64 hexadecimal digits, below the modulus, are"
+            ))
+        })
+    };
+    json.iter()
+        .map(|values| values.iter().map(value).collect())
+        .collect()
+}
+
+fn verify_with(
+    recorder: &mut Recorder,
+    of: &OfProgram,
+    key: &SavedKey,
+    public: &[&[Fr]],
+    proof: &[u8],
+) -> Result<()> {
     let (params, vk) = recorder.phase("stock: parameters and key", |_| {
         let of_key = |error| Failure::of_file(&of.key, error);
         let bytes = key.verifying_key_bytes().map_err(of_key)?;
@@ -91,10 +164,9 @@ pub fn verify(recorder: &mut Recorder, of: &OfProgram, proof: &[u8]) -> Result<u
         Ok::<_, Failure>((verifier_params_for(&of.parameters, key.k())?, vk))
     })?;
     recorder.phase("stock: verify", |_| {
-        stock::proof::verify_columns(&params, &vk, &witness.instances(), proof, of.scheme)
+        stock::proof::verify_columns(&params, &vk, public, proof, of.scheme)
             .map_err(|error| Stock::failure("the unmodified verifier refuses the proof", error))
-    })?;
-    Ok(key.k())
+    })
 }
 
 fn open_witness(path: &Path) -> Result<SavedWitness> {
