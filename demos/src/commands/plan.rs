@@ -54,7 +54,7 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
         Some(path) => {
             let _current = session.install();
             let key = of_program::open_key(&mut run.recorder, path)?;
-            Planned::OfProgram(of_program::shape(&key, scheme), key.k())
+            Planned::OfProgram(Box::new(of_program::shape(&key, scheme)), key.k())
         }
     };
     // A budget that is too small is refused with the smallest that works, not with the one that measuring takes.
@@ -91,7 +91,7 @@ enum Planned {
     /// Keys and a proof of a built-in circuit.
     BuiltIn(Shape),
     /// A proof with a key of a file, for so many rows (their logarithm).
-    OfProgram(halo2_axiom::spillproof::Shape, u32),
+    OfProgram(Box<halo2_axiom::spillproof::Shape>, u32),
 }
 
 impl Planned {
