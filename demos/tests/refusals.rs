@@ -275,6 +275,7 @@ msm --log-n 10 --memory 0 => --memory
 msm --log-n 4 --srs nowhere => nowhere
 msm --log-n 4 --srs junk => junk
 msm --log-n 7 --srs ok.params => ok.params|2^6
+msm --log-n 8 --srs ok.srs => ok.srs|2^6|2^8
 msm --log-n 10 --memory 8MiB --dir ok.srs => ok.srs
 msm --log-n 4 --gpu 0 => gpu
 commit --srs nowhere --polynomial poly.bin => nowhere
@@ -451,7 +452,6 @@ srs export ok.srs --out ok.srs => same file
 srs lagrange ok.srs --out ok.srs => same file
 srs lagrange ok.srs --k 29 --out x => 0..=28
 msm --log-n 29 => 0..=28
-msm --log-n 8 --srs ok.srs => 2^6|2^8
 msm --log-n 4 --memory lots => lots|is not a size
 msm --log-n 4 --memory 12XB => 12XB|suffix
 msm --log-n 4 --memory -1 => unexpected

@@ -115,6 +115,8 @@ struct State {
     disk_peak_bytes: u64,
     /// Of each phase that was begun: what files took then, and the most that they took until its end.
     disk_of_phases: Vec<(Phase, u64, u64)>,
+    /// Of each phase that was begun: what was held then.
+    held_at_phases: Vec<(Phase, u64)>,
 }
 
 impl DryRun {
@@ -128,6 +130,7 @@ impl DryRun {
                 disk_bytes: 0,
                 disk_peak_bytes: 0,
                 disk_of_phases: Vec::new(),
+                held_at_phases: Vec::new(),
             }),
         }
     }
@@ -151,6 +154,13 @@ impl DryRun {
         found.map(|(_, before_bytes, peak_bytes)| peak_bytes - before_bytes)
     }
 
+    /// The bytes of the budget that earlier phases have left held when a phase begins: those of their columns in memory.
+    pub fn held_before_bytes(&self, phase: Phase) -> u64 {
+        let state = self.state();
+        let found = state.held_at_phases.iter().find(|(begun, _)| *begun == phase);
+        found.map_or(0, |(_, held_bytes)| *held_bytes)
+    }
+
     /// The step that is under way, in words.
     pub fn step_name(&self) -> String {
         let state = self.state();
@@ -163,6 +173,7 @@ impl DryRun {
         let disk_bytes = state.disk_bytes;
         state.phase = phase;
         state.disk_of_phases.push((phase, disk_bytes, disk_bytes));
+        state.held_at_phases.push((phase, self.budget.held_bytes()));
     }
 
     /// The next step begins. Steps of one name in one phase are one.

@@ -22,7 +22,7 @@ use serde::Serialize;
 pub use crate::dry::{Job, Offer, Phase};
 pub use rates::Rates;
 
-use search::{best_within, smallest};
+use search::{Found, best_within, smallest};
 
 use crate::column::Workspace;
 use crate::dry::{StepRecord, enter};
@@ -193,7 +193,20 @@ pub fn rehearse(task: &Task, phase: Phase, ways: &[&DryRunOf<'_>]) -> Result<()>
     let budget = &workspace.budget;
     let beside = |held_bytes| workspace.spread(|| best_within(ways, budget.limit_bytes(), held_bytes))?;
     let is_too_little = |found: &Result<_>| matches!(found, Err(Error::BudgetTooSmall { .. }));
-    let mut found = beside(budget.held_bytes());
+    // As much of what is held as the run's earlier phases leave held is the run's own. No step of this phase needs more than beside that.
+    let own_bytes = |found: &Found| {
+        let records = found.workspaces.iter().filter_map(Workspace::dry_run);
+        let held_bytes = records.map(|record| record.held_before_bytes(phase));
+        held_bytes.min().unwrap_or(0)
+    };
+    let mut found = beside(0);
+    let others_bytes = match &found {
+        Ok(found) => budget.held_bytes().saturating_sub(own_bytes(found)),
+        Err(_) => budget.held_bytes(),
+    };
+    if others_bytes > 0 {
+        found = beside(others_bytes);
+    }
     if is_too_little(&found) && budget.held_bytes() > 0 {
         workspace.move_columns_to_disk()?;
         found = beside(budget.held_bytes());

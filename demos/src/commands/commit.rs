@@ -117,7 +117,10 @@ fn scalars_in(path: &Path) -> Result<u64> {
     };
     let file = File::open(path).map_err(Failure::file(path))?;
     let found = file.metadata().map_err(Failure::file(path))?;
-    if !found.is_file() && !found.is_dir() {
+    if found.is_dir() {
+        return Err(Failure::file(path)(std::io::ErrorKind::IsADirectory.into()));
+    }
+    if !found.is_file() {
         return Err(content(
             "a pipe or a device, whose length is not known before its end: write the scalars to a file"
                 .into(),
