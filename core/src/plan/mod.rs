@@ -193,7 +193,7 @@ pub fn rehearse(task: &Task, phase: Phase, ways: &[&DryRunOf<'_>]) -> Result<()>
     let budget = &workspace.budget;
     let beside = |held_bytes| workspace.spread(|| best_within(ways, budget.limit_bytes(), held_bytes))?;
     let is_too_little = |found: &Result<_>| matches!(found, Err(Error::BudgetTooSmall { .. }));
-    // As much of what is held as the run's earlier phases leave held is the run's own. No step of this phase needs more than beside that.
+    // Earlier phases of the run may have left columns in memory. Its dry run has them, too: only what is held beyond them is beside it.
     let own_bytes = |found: &Found| {
         let records = found.workspaces.iter().filter_map(Workspace::dry_run);
         let held_bytes = records.map(|record| record.held_before_bytes(phase));

@@ -12,7 +12,7 @@ use crate::dry::{Phase, StepRecord};
 use crate::error::Invalid;
 use crate::{Error, Result};
 
-/// Parts of the budget that columns in memory leave free, in sixteenths, that are tried besides none and all.
+/// Reserves that are tried, in sixteenths of the budget, besides no reserve and the whole budget.
 const RESERVES_TRIED: [u64; 9] = [1, 2, 4, 6, 8, 10, 12, 14, 15];
 /// Smaller budgets that are tried, down to a half, where one does not work and is not too small.
 const SMALLER_BUDGETS: u64 = 16;
@@ -80,9 +80,9 @@ pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held_bytes: 
     })
 }
 
-/// The dry runs within `budget_bytes` that take the least time of those that end well, and their reserve: columns in memory spare the disk,
-/// and so does room for the steps between them. The ones that keep no column in memory have to end well too: no budget below the smallest
-/// works because columns in memory happened to fit.
+/// Compares dry runs within `budget_bytes` that differ in their reserve, and finds the quickest. Columns in memory spare the disk; the steps between
+/// them spare it, too, if they have room. Dry runs that keep no column in memory have to end well: otherwise a budget below the smallest would
+/// work now and then, because its columns in memory happen to fit.
 fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held_bytes: u64) -> Result<Found> {
     let left_bytes = budget_bytes.saturating_sub(held_bytes);
     let works_beside_held = |reserve_bytes: u64| {
@@ -93,14 +93,15 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held_bytes: u64) 
         dry_runs(ways, left_bytes, left_bytes)?;
     }
     let without_columns = dry_runs(ways, budget_bytes, budget_bytes)?;
-    let with_all = ended_well(dry_runs(ways, budget_bytes, 0))?;
+    // Here a column is in memory if it is a small part of what is left.
+    let without_reserve = ended_well(dry_runs(ways, budget_bytes, 0))?;
     let found = |workspaces, reserve_bytes| Found {
         workspaces,
         reserve_bytes,
         unused_bytes: 0,
     };
     // Nothing is quicker than what writes no file, and most runs in plenty of memory are so.
-    let with_all = match with_all {
+    let without_reserve = match without_reserve {
         Some(workspaces) if writes_nothing(&workspaces) && works_beside_held(0) => {
             return Ok(found(workspaces, 0));
         }
@@ -121,7 +122,7 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held_bytes: u64) 
             compare(workspaces, reserve_bytes);
         }
     }
-    if let Some(workspaces) = with_all {
+    if let Some(workspaces) = without_reserve {
         compare(workspaces, 0);
     }
     Ok(best)
@@ -193,7 +194,7 @@ fn dry_run(run: &DryRunOf<'_>, budget_bytes: u64, reserve_bytes: u64) -> Result<
     }
 }
 
-/// Of runs that may be refused: those that were not.
+/// The runs, or `None` where the budget is too small for one of them.
 fn ended_well<T>(runs: Result<T>) -> Result<Option<T>> {
     match runs {
         Ok(runs) => Ok(Some(runs)),

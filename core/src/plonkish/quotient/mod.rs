@@ -23,12 +23,14 @@ mod domain;
 mod lanes;
 mod offload;
 mod plan;
+mod shape;
 mod side_by_side;
 mod tile;
 mod walk;
 
 pub use domain::{CosetDomain, Source};
-pub use plan::{QuotientPlan, QuotientShape};
+pub use plan::QuotientPlan;
+pub use shape::QuotientShape;
 
 use self::coset::{Matrix, inverse};
 use self::tile::Coset;

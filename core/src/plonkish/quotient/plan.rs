@@ -13,9 +13,9 @@
 //! rows around a walk's stretch are read and transformed by it, too. One lane and one walk need least memory.
 //!
 //! Memory, in bytes, where c columns are read from coefficients in l lanes, e are computed, w walks go side by side, M is the number
-//! of cosets, t of them taken together, and d is what a scratch column keeps (its digests, where frames do not carry them). As many of the
-//! columns that were taken to a coset as there is room for are in memory, where d is a column's bytes; with room for all else between the passes,
-//! that is, too:
+//! of cosets, t of them taken together, and d is what a scratch column keeps: its digests, where frames do not carry them. A column in memory keeps
+//! its bytes. The first columns that were taken to a coset are in memory, as many as there is room for; where all of them are, and there is room
+//! for the rest, so is the rest:
 //!
 //! ```text
 //! to the coset:    (t c + M - t) * d + l * 32 * (2 * n1 + (t > 1) * n1 + bands * band_rows) * width
@@ -26,16 +26,13 @@
 //!
 //! where a lane has `bands = max(2 t, 14 t / l)` that are being written.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::domain::{CosetDomain, Source};
+use super::shape::QuotientShape;
 use crate::budget::{Budget, PAGE_BYTES};
-use crate::column::{Placement, SCRATCH_FRAME_BYTES, SpareBits, digests_beside, memory_bytes};
+use crate::column::{Placement, SCRATCH_FRAME_BYTES, digests_beside, memory_bytes};
 use crate::dry::{Job, Work};
-use crate::kernels::field::KernelField;
 use crate::plonkish::evaluate::register_scalars;
-use crate::plonkish::program::Program;
 use crate::stream::linear_combinations_bytes;
 use crate::{Error, Result};
 
@@ -77,99 +74,6 @@ const WRITE_BUFFERS: u64 = 2;
 const TIER_WRITE_BUFFERS: u64 = 3;
 /// Scalars of a chunk in the pass that puts the pieces together, at most.
 const CHUNK_MAX: u64 = 1 << 15;
-
-/// What a plan has to know of a quotient.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuotientShape {
-    /// log2 of the coefficients in a column.
-    pub log_n: u32,
-    /// log2 of the number of cosets.
-    pub log_cosets: u32,
-    /// Columns of the result.
-    pub pieces: usize,
-    /// Smallest and largest rotation of each column that is read as coefficients.
-    pub read: Vec<(i32, i32)>,
-    /// Of these, columns that are on disk.
-    pub read_on_disk: u64,
-    /// Smallest and largest rotation of each column that is computed.
-    pub computed: Vec<(i32, i32)>,
-    /// Registers of the program.
-    pub registers: usize,
-    /// Scalars in a frame of the columns that are read, the largest.
-    pub frame_elements: u64,
-    /// Bits that scalars leave free: where they are too few for a frame's digest, digests are in memory.
-    pub spare: Option<SpareBits>,
-}
-
-impl QuotientShape {
-    /// The shape of `numerator` over `sources`. Columns that the program does not read count for nothing.
-    pub fn new<F: KernelField + crate::column::Element>(
-        sources: &[Source<'_, F>],
-        numerator: &Program<F>,
-        domain: &CosetDomain<F>,
-    ) -> Self {
-        let (mut read, mut computed, mut frame_elements) = (Vec::new(), Vec::new(), 1);
-        let mut read_on_disk = 0;
-        for (index, source) in sources.iter().enumerate() {
-            let Some(rotations) = numerator.rotations(index) else {
-                continue;
-            };
-            match source {
-                Source::Coefficients(column) => {
-                    read.push(rotations);
-                    read_on_disk += u64::from(column.on_disk());
-                    frame_elements = column.frame_elements().max(frame_elements);
-                }
-                Source::Identity | Source::FirstLagrange => computed.push(rotations),
-            }
-        }
-        Self {
-            log_n: domain.log_n,
-            log_cosets: domain.log_cosets,
-            pieces: domain.pieces,
-            read,
-            read_on_disk,
-            computed,
-            registers: numerator.registers(),
-            frame_elements,
-            spare: F::SPARE,
-        }
-    }
-}
-
-impl QuotientShape {
-    /// The rows that rotations reach beyond a stretch, and in how many columns: of those that are read, or of all.
-    fn halos<'a>(rotations: impl Iterator<Item = &'a (i32, i32)>) -> Vec<(u64, u64)> {
-        let mut halos = BTreeMap::new();
-        for rotations in rotations {
-            *halos.entry(halo(*rotations)).or_insert(0) += 1;
-        }
-        halos.into_iter().collect()
-    }
-
-    /// The rows that rotations reach beyond a stretch, of all columns that are read together, of all but the first, and so on, down to none.
-    fn halos_from(&self) -> Vec<u64> {
-        let mut sums = vec![0; self.read.len() + 1];
-        for (index, rotations) in self.read.iter().enumerate().rev() {
-            sums[index] = sums[index + 1] + halo(*rotations);
-        }
-        sums
-    }
-
-    /// Where the pieces are put.
-    pub(super) fn results_in(&self, budget: &Budget) -> Placement {
-        let piece_bytes = (SCALAR_BYTES << self.log_n).next_multiple_of(SCRATCH_FRAME_BYTES as u64);
-        match budget.keeps_column(self.pieces as u64 * piece_bytes) {
-            true => Placement::Memory,
-            false => Placement::Disk,
-        }
-    }
-}
-
-/// Rows of a window beyond the tile's own.
-pub(super) fn halo((first, last): (i32, i32)) -> u64 {
-    (i64::from(last) - i64::from(first)) as u64
-}
 
 fn pages(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE_BYTES as u64)

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::coset::Matrix;
-use super::plan::halo;
+use super::shape::halo;
 use crate::Result;
 use crate::budget::LeasedVec;
 use crate::column::{Column, Element, Reader, Region};
