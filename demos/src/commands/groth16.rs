@@ -1,5 +1,6 @@
 //! `spillproof groth16`: proofs over the files of circom and snarkjs.
 
+use std::io;
 use std::path::Path;
 
 use serde::Serialize;
@@ -334,30 +335,26 @@ fn write_example(global: &Global, args: &Groth16Example) -> Result<()> {
         Pairing::Bn128 => Curve::Bn254,
         Pairing::Bls12381 => Curve::Bls12381,
     };
-    let files = [
-        ("witness", Some(&args.witness)),
-        ("circuit", args.r1cs.as_ref()),
-        ("first phase", args.ptau.as_ref()),
-        ("key", Some(&args.key)),
+    type Writes = fn(&Circuit, Curve, &mut dyn io::Write) -> io::Result<()>;
+    let files: [(_, Writes, _); 4] = [
+        ("witness", Circuit::write_witness, Some(&args.witness)),
+        ("circuit", Circuit::write_constraints, args.r1cs.as_ref()),
+        ("first phase", Circuit::write_powers, args.ptau.as_ref()),
+        ("key", Circuit::write_key, Some(&args.key)),
     ];
     // All of them before the first is written: a name that cannot be written is found at once.
-    let mut written = Vec::with_capacity(files.len());
-    for (what, path) in files {
+    let mut opened = Vec::with_capacity(files.len());
+    for (what, write, path) in files {
         let Some(path) = path else { continue };
-        written.push((what, path, Output::create(path)?.in_pieces(BUFFER_BYTES)?));
+        let out = Output::create(path)?.in_pieces(BUFFER_BYTES)?;
+        opened.push((what, write, path, out));
     }
-    for (what, path, out) in &mut written {
+    for (what, write, path, out) in &mut opened {
         run.recorder.phase(what, |_| {
-            let written = match *what {
-                "witness" => circuit.write_witness(curve, out),
-                "circuit" => circuit.write_constraints(curve, out),
-                "first phase" => circuit.write_powers(curve, out),
-                _ => circuit.write_key(curve, out),
-            };
-            written.map_err(Failure::file(path.as_path()))
+            write(&circuit, curve, out).map_err(Failure::file(path.as_path()))
         })?;
     }
-    for (_, _, out) in written {
+    for (.., out) in opened {
         out.finish()?;
     }
     let shown = |path: &Path| path.display().to_string();

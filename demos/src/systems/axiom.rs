@@ -154,22 +154,20 @@ impl Verifier for Stock {
             return Ok(stock::proof::insecure_params(k, statement.parameters.srs_seed()));
         };
         let path = &*file_for(path, k)?;
-        let (kind, remedy) = match kind_of(path)? {
-            Kind::Container => ("a container", "`spillproof srs export` it"),
-            Kind::PowersOfTau => (
-                "powers of tau",
-                "`spillproof ptau import` and `spillproof srs export` them",
+        let refused = |kind: &str, remedy: &str| Failure::Content {
+            file: path.to_owned(),
+            details: format!(
+                "{kind}, of which {} cannot make a key: name the key with --vk, or {remedy}",
+                Self::NAME
             ),
-            Kind::Other => ("", ""),
         };
-        if !kind.is_empty() {
-            return Err(Failure::Content {
-                file: path.to_owned(),
-                details: format!(
-                    "{kind}, of which {} cannot make a key: name the key with --vk, or {remedy}",
-                    Self::NAME
-                ),
-            });
+        match kind_of(path)? {
+            Kind::Container => return Err(refused("a container", "`spillproof srs export` it")),
+            Kind::PowersOfTau => {
+                let remedy = "`spillproof ptau import` and `spillproof srs export` them";
+                return Err(refused("powers of tau", remedy));
+            }
+            Kind::Other => {}
         }
         let (file, layout) = open_kzg(path, k)?;
         let format = match layout.format() {

@@ -105,7 +105,8 @@ pub fn open_srs(session: &Session, path: &Path, k: u32, bases: Bases) -> Result<
     Ok(srs)
 }
 
-/// A container among the session's files, made of a file of another kind, and checked. Its name goes with it: whoever opened it keeps it.
+/// A container in the session's folder, made of a file of another kind, and checked. Dropping this removes the name; a container that is open stays
+/// open.
 pub struct Copied(PathBuf);
 
 impl Copied {

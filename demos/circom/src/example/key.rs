@@ -76,30 +76,18 @@ impl Circuit {
         let (over_gamma, over_delta) = (inverse(gamma)?, inverse(delta)?);
         inputs.iter_mut().for_each(|value| *value *= over_gamma);
         private.iter_mut().for_each(|value| *value *= over_delta);
-        file.points::<E::G1Config>(zkey::IC, inputs.len(), inputs.iter().copied(), |scalars| {
-            g1.batch_mul(scalars)
-        })?;
+        file.points_of::<E::G1Config>(zkey::IC, inputs, |scalars| g1.batch_mul(scalars))?;
         let h = {
             let power = tau.pow([2 * n as u64]);
             let scale = inverse(E::Scalar::from(2 * n as u64))? * (power - E::Scalar::ONE) * over_delta;
             lagrange(n, domain.shift, domain.omega, tau, scale)
         };
-        file.points::<E::G1Config>(zkey::H, h.len(), h.iter().copied(), |scalars| {
-            g1.batch_mul(scalars)
-        })?;
+        file.points_of::<E::G1Config>(zkey::H, &h, |scalars| g1.batch_mul(scalars))?;
         drop(h);
-        file.points::<E::G1Config>(zkey::C, private.len(), private.iter().copied(), |scalars| {
-            g1.batch_mul(scalars)
-        })?;
-        file.points::<E::G1Config>(zkey::A, a.len(), a.iter().copied(), |scalars| {
-            g1.batch_mul(scalars)
-        })?;
-        file.points::<E::G1Config>(zkey::B1, b.len(), b.iter().copied(), |scalars| {
-            g1.batch_mul(scalars)
-        })?;
-        file.points::<E::G2Config>(zkey::B2, b.len(), b.iter().copied(), |scalars| {
-            g2.batch_mul(scalars)
-        })?;
+        file.points_of::<E::G1Config>(zkey::C, private, |scalars| g1.batch_mul(scalars))?;
+        file.points_of::<E::G1Config>(zkey::A, &a, |scalars| g1.batch_mul(scalars))?;
+        file.points_of::<E::G1Config>(zkey::B1, &b, |scalars| g1.batch_mul(scalars))?;
+        file.points_of::<E::G2Config>(zkey::B2, &b, |scalars| g2.batch_mul(scalars))?;
         // No contribution: a hash of 64 bytes, and their number.
         file.section(zkey::CONTRIBUTIONS, &[0; 68])
     }

@@ -56,4 +56,14 @@ impl<'a> Sections<'a> {
             self.out.write_all(&bytes[..each * points.len()])?;
         }
     }
+
+    /// The same of scalars that are in memory.
+    pub fn points_of<P: SWCurveConfig<BaseField: NativeField>>(
+        &mut self,
+        id: u32,
+        scalars: &[P::ScalarField],
+        multiply: impl Fn(&[P::ScalarField]) -> Vec<Affine<P>>,
+    ) -> io::Result<()> {
+        self.points::<P>(id, scalars.len(), scalars.iter().copied(), multiply)
+    }
 }
