@@ -87,7 +87,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::budget::{Budget, Lease, PAGE_BYTES, SecretKey};
-use crate::dry::{DryRun, Phase, Work};
+use crate::dry::{DryRun, Held, Phase, Work};
 use crate::storage::Storage;
 use crate::tier::Tier;
 use residents::Residents;
@@ -125,7 +125,12 @@ impl Workspace {
 
     /// A ledger without files: stages asked to work here record what they would take, and give columns without values.
     pub fn dry(budget: Budget) -> Self {
-        let dry_run = Some(Arc::new(DryRun::new(budget.clone())));
+        Self::dry_beside(budget, None)
+    }
+
+    /// As [`Self::dry`], where so much is held when a phase begins.
+    pub(crate) fn dry_beside(budget: Budget, held: Option<Held>) -> Self {
+        let dry_run = Some(Arc::new(DryRun::new(budget.clone(), held)));
         Self {
             dry_run,
             ..Self::new(Storage::none(), budget)
@@ -155,9 +160,13 @@ impl Workspace {
     }
 
     /// The steps that follow belong to `phase`; for the record of a dry run.
-    pub fn phase(&self, phase: Phase) {
-        if let Some(dry_run) = &self.dry_run {
-            dry_run.begin_phase(phase);
+    ///
+    /// # Errors
+    /// Of a dry run: [`crate::Error::OverBudget`], if there is no room for what is held when the phase begins.
+    pub fn phase(&self, phase: Phase) -> Result<()> {
+        match &self.dry_run {
+            Some(dry_run) => dry_run.begin_phase(phase),
+            None => Ok(()),
         }
     }
 

@@ -17,7 +17,8 @@ use serde::Serialize;
 pub(crate) use offer::enter;
 pub use offer::{Job, Offer};
 
-use crate::budget::Budget;
+use crate::Result;
+use crate::budget::{Budget, Lease};
 
 /// The part of the work that a step belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -100,10 +101,18 @@ pub struct StepRecord {
     pub offers: Vec<Offer>,
 }
 
+/// What is held of the budget when a phase begins: by columns that earlier phases have left in memory, or by others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub phase: Phase,
+    pub bytes: u64,
+}
+
 /// The record of a dry run.
 #[derive(Debug)]
 pub struct DryRun {
     budget: Budget,
+    held: Option<Held>,
     state: Mutex<State>,
 }
 
@@ -115,22 +124,24 @@ struct State {
     disk_peak_bytes: u64,
     /// Of each phase that was begun: what files took then, and the most that they took until its end.
     disk_of_phases: Vec<(Phase, u64, u64)>,
-    /// Of each phase that was begun: what was held then.
-    held_at_phases: Vec<(Phase, u64)>,
+    /// What is held when a phase begins, as far as earlier phases of the dry run hold less.
+    held: Option<Lease>,
 }
 
 impl DryRun {
-    /// An empty record of a run that holds what it holds of `budget`.
-    pub(crate) fn new(budget: Budget) -> Self {
+    /// An empty record of a run that holds what it holds of `budget`. When the phase of `held` begins, at least so much is held until the
+    /// end of the run.
+    pub(crate) fn new(budget: Budget, held: Option<Held>) -> Self {
         Self {
             budget,
+            held,
             state: Mutex::new(State {
                 phase: Phase::VerifyingKey,
                 steps: Vec::new(),
                 disk_bytes: 0,
                 disk_peak_bytes: 0,
                 disk_of_phases: Vec::new(),
-                held_at_phases: Vec::new(),
+                held: None,
             }),
         }
     }
@@ -154,13 +165,6 @@ impl DryRun {
         found.map(|(_, before_bytes, peak_bytes)| peak_bytes - before_bytes)
     }
 
-    /// The bytes of the budget that earlier phases have left held when a phase begins: those of their columns in memory.
-    pub fn held_before_bytes(&self, phase: Phase) -> u64 {
-        let state = self.state();
-        let found = state.held_at_phases.iter().find(|(begun, _)| *begun == phase);
-        found.map_or(0, |(_, held_bytes)| *held_bytes)
-    }
-
     /// The step that is under way, in words.
     pub fn step_name(&self) -> String {
         let state = self.state();
@@ -168,12 +172,20 @@ impl DryRun {
         format!("the step \"{name}\" of the {}", state.phase.name())
     }
 
-    pub(crate) fn begin_phase(&self, phase: Phase) {
+    /// The next phase begins.
+    ///
+    /// # Errors
+    /// [`crate::Error::OverBudget`], if the budget has no room for what is held then.
+    pub(crate) fn begin_phase(&self, phase: Phase) -> Result<()> {
         let mut state = self.state();
         let disk_bytes = state.disk_bytes;
         state.phase = phase;
         state.disk_of_phases.push((phase, disk_bytes, disk_bytes));
-        state.held_at_phases.push((phase, self.budget.held_bytes()));
+        if let Some(held) = self.held.filter(|held| held.phase == phase) {
+            let missing_bytes = held.bytes.saturating_sub(self.budget.held_bytes());
+            state.held = Some(self.budget.lease(missing_bytes, "held when the phase begins")?);
+        }
+        Ok(())
     }
 
     /// The next step begins. Steps of one name in one phase are one.

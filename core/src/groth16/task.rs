@@ -62,7 +62,7 @@ pub(super) fn plan_of<E: PairingCurve>(
 fn dry_run<E: PairingCurve>(workspace: &Workspace, (shape, basis): (&Shape, QuotientBasis)) -> Result<()> {
     let key = ProvingKey::<E>::dry(workspace, shape, basis)?;
     let witness = key.dry_witness(workspace)?;
-    workspace.phase(Phase::Proof);
+    workspace.phase(Phase::Proof)?;
     prove(&key, &witness, [E::Scalar::zero(); 2])?;
     Ok(())
 }

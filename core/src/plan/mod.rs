@@ -22,10 +22,10 @@ use serde::Serialize;
 pub use crate::dry::{Job, Offer, Phase};
 pub use rates::Rates;
 
-use search::{Found, best_within, smallest};
+use search::{best_within, smallest};
 
 use crate::column::Workspace;
-use crate::dry::{StepRecord, enter};
+use crate::dry::{Held, StepRecord, enter};
 use crate::session::Task;
 use crate::{Error, Result};
 
@@ -114,7 +114,7 @@ impl Plan {
             })?;
         pool.install(|| {
             let smallest_budget_bytes = smallest(ways)?;
-            let found = best_within(ways, budget_bytes, 0)?;
+            let found = best_within(ways, budget_bytes, None)?;
             let record = found.workspaces.first().and_then(Workspace::dry_run);
             let steps = record.map(|record| record.steps()).unwrap_or_default();
             Ok(Self {
@@ -191,29 +191,15 @@ pub fn rehearse(task: &Task, phase: Phase, ways: &[&DryRunOf<'_>]) -> Result<()>
     }
     let workspace = task.session().workspace();
     let budget = &workspace.budget;
-    let beside = |held_bytes| workspace.spread(|| best_within(ways, budget.limit_bytes(), held_bytes))?;
-    let is_too_little = |found: &Result<_>| matches!(found, Err(Error::BudgetTooSmall { .. }));
-    // Earlier phases of the run may have left columns in memory. Its dry run has them, too: only what is held beyond them is beside it.
-    let own_bytes = |found: &Found| {
-        let records = found.workspaces.iter().filter_map(Workspace::dry_run);
-        let held_bytes = records.map(|record| record.held_before_bytes(phase));
-        held_bytes.min().unwrap_or(0)
+    let find = || {
+        let bytes = budget.held_bytes();
+        let held = Some(Held { phase, bytes }).filter(|held| held.bytes > 0);
+        workspace.spread(|| best_within(ways, budget.limit_bytes(), held))?
     };
-    let mut found = beside(0);
-    let others_bytes = match &found {
-        Ok(found) => budget.held_bytes().saturating_sub(own_bytes(found)),
-        Err(_) => budget.held_bytes(),
-    };
-    if others_bytes > 0 {
-        found = beside(others_bytes);
-    }
-    if is_too_little(&found) && budget.held_bytes() > 0 {
+    let mut found = find();
+    if matches!(found, Err(Error::BudgetTooSmall { .. })) && budget.held_bytes() > 0 {
         workspace.move_columns_to_disk()?;
-        found = beside(budget.held_bytes());
-    }
-    if is_too_little(&found) {
-        // Part of what is held may be what the run would hold: then the limit decides.
-        found = beside(0);
+        found = find();
     }
     let found = found?;
     task.account().reserve(found.reserve_bytes);

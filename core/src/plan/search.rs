@@ -8,7 +8,7 @@
 use super::{DryRunOf, GRAIN_BYTES, Rates};
 use crate::budget::Budget;
 use crate::column::Workspace;
-use crate::dry::{Phase, StepRecord};
+use crate::dry::{Held, Phase, StepRecord};
 use crate::error::Invalid;
 use crate::{Error, Result};
 
@@ -32,17 +32,15 @@ pub(super) struct Found {
     pub unused_bytes: u64,
 }
 
-/// Dry runs in as much of `limit_bytes` as they all end well in, also beside `held_bytes` that other columns hold. What a stage leases grows
+/// Dry runs in as much of `limit_bytes` as they all end well in, where so much is held when a phase begins. What a stage leases grows
 /// with the budget, in steps, and may at a step leave less for another stage than a smaller budget does.
-///
-/// What is held may be what an earlier phase of the same run has left in memory, so that reserves are compared as if nothing were held: a
-/// phase keeps the columns that the plan of all phases has in memory.
 ///
 /// # Errors
 /// [`Error::BudgetTooSmall`] with the smallest budget that works; other errors of the runs.
-pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held_bytes: u64) -> Result<Found> {
+pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held: Option<Held>) -> Result<Found> {
+    let held_bytes = held.map_or(0, |held| held.bytes);
     let left_bytes = limit_bytes.saturating_sub(held_bytes);
-    let refusal = match best_of_reserves(ways, limit_bytes, held_bytes) {
+    let refusal = match best_of_reserves(ways, limit_bytes, held) {
         Err(refusal @ Error::BudgetTooSmall { .. }) => refusal,
         found => return found,
     };
@@ -52,7 +50,7 @@ pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held_bytes: 
             (1..=SMALLER_BUDGETS).map(|part| limit_bytes - limit_bytes * part / (2 * SMALLER_BUDGETS));
         let parts = parts.filter(|bytes| bytes.saturating_sub(held_bytes) > smallest_bytes);
         for bytes in parts.chain([smallest_bytes + held_bytes]) {
-            match best_of_reserves(ways, bytes, held_bytes) {
+            match best_of_reserves(ways, bytes, held) {
                 Err(Error::BudgetTooSmall { .. }) => {}
                 found => {
                     return found.map(|found| Found {
@@ -81,51 +79,47 @@ pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held_bytes: 
 }
 
 /// Compares dry runs within `budget_bytes` that differ in their reserve, and finds the quickest. Columns in memory spare the disk; the steps between
-/// them spare it, too, if they have room. Dry runs that keep no column in memory have to end well: otherwise a budget below the smallest would
-/// work now and then, because its columns in memory happen to fit.
-fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held_bytes: u64) -> Result<Found> {
-    let left_bytes = budget_bytes.saturating_sub(held_bytes);
-    let works_beside_held = |reserve_bytes: u64| {
-        held_bytes == 0
-            || ended_well(dry_runs(ways, left_bytes, reserve_bytes)).is_ok_and(|runs| runs.is_some())
+/// them spare it, too, if they have room. With nothing held and no column in memory the runs have to end well: otherwise a budget below the
+/// smallest would work now and then, because its columns in memory happen to fit.
+fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held>) -> Result<Found> {
+    let without_columns = dry_runs(ways, budget_bytes, budget_bytes, None)?;
+    let without_columns = match held {
+        None => Ok(without_columns),
+        Some(_) => dry_runs(ways, budget_bytes, budget_bytes, held),
     };
-    if held_bytes > 0 {
-        dry_runs(ways, left_bytes, left_bytes)?;
-    }
-    let without_columns = dry_runs(ways, budget_bytes, budget_bytes)?;
-    // Here a column is in memory if it is a small part of what is left.
-    let without_reserve = ended_well(dry_runs(ways, budget_bytes, 0))?;
     let found = |workspaces, reserve_bytes| Found {
         workspaces,
         reserve_bytes,
         unused_bytes: 0,
     };
-    // Nothing is quicker than what writes no file, and most runs in plenty of memory are so.
-    let without_reserve = match without_reserve {
-        Some(workspaces) if writes_nothing(&workspaces) && works_beside_held(0) => {
-            return Ok(found(workspaces, 0));
-        }
+    // Here a column is in memory if it is a small part of what is left. Nothing is quicker than what writes no file, and most runs in
+    // plenty of memory are so.
+    let without_reserve = match ended_well(dry_runs(ways, budget_bytes, 0, held))? {
+        Some(workspaces) if writes_nothing(&workspaces) => return Ok(found(workspaces, 0)),
         others => others,
     };
-    let mut least_seconds = seconds(&without_columns);
-    let mut best = found(without_columns, budget_bytes);
+    let mut best = match without_columns {
+        Err(other) if !matches!(other, Error::BudgetTooSmall { .. }) => return Err(other),
+        ended => ended.map(|workspaces| found(workspaces, budget_bytes)),
+    };
+    let mut least_seconds = (best.as_ref()).map_or(f64::INFINITY, |best| seconds(&best.workspaces));
     let mut compare = |workspaces: Vec<Workspace>, reserve_bytes| {
         let seconds = seconds(&workspaces);
-        if seconds < least_seconds * (1.0 - GAIN_MIN) && works_beside_held(reserve_bytes) {
-            best = found(workspaces, reserve_bytes);
+        if seconds < least_seconds * (1.0 - GAIN_MIN) {
+            best = Ok(found(workspaces, reserve_bytes));
             least_seconds = seconds;
         }
     };
     for part in RESERVES_TRIED.into_iter().rev() {
         let reserve_bytes = (u128::from(budget_bytes) * u128::from(part) / 16) as u64;
-        if let Some(workspaces) = ended_well(dry_runs(ways, budget_bytes, reserve_bytes))? {
+        if let Some(workspaces) = ended_well(dry_runs(ways, budget_bytes, reserve_bytes, held))? {
             compare(workspaces, reserve_bytes);
         }
     }
     if let Some(workspaces) = without_reserve {
         compare(workspaces, 0);
     }
-    Ok(best)
+    best
 }
 
 /// Whether dry runs had everything in memory.
@@ -152,22 +146,31 @@ fn seconds(workspaces: &[Workspace]) -> f64 {
         .sum()
 }
 
-/// Runs each way dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free.
+/// Runs each way dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free, and so much is held
+/// when a phase begins.
 ///
 /// # Errors
 /// Those of the runs; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
-fn dry_runs(ways: &[&DryRunOf<'_>], budget_bytes: u64, reserve_bytes: u64) -> Result<Vec<Workspace>> {
+fn dry_runs(
+    ways: &[&DryRunOf<'_>],
+    budget_bytes: u64,
+    reserve_bytes: u64,
+    held: Option<Held>,
+) -> Result<Vec<Workspace>> {
     ways.iter()
-        .map(|run| dry_run(*run, budget_bytes, reserve_bytes))
+        .map(|run| {
+            let budget = Budget::with_reserve(budget_bytes, reserve_bytes);
+            dry_run(*run, Workspace::dry_beside(budget, held))
+        })
         .collect()
 }
 
-/// Runs dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free.
+/// Runs dry in `workspace`.
 ///
 /// # Errors
 /// Those of the run; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
-fn dry_run(run: &DryRunOf<'_>, budget_bytes: u64, reserve_bytes: u64) -> Result<Workspace> {
-    let workspace = Workspace::dry(Budget::with_reserve(budget_bytes, reserve_bytes));
+fn dry_run(run: &DryRunOf<'_>, workspace: Workspace) -> Result<Workspace> {
+    let budget_bytes = workspace.budget.limit_bytes();
     let step = || {
         workspace
             .dry_run()
@@ -210,7 +213,7 @@ fn ended_well<T>(runs: Result<T>) -> Result<Option<T>> {
 /// [`Invalid::NoBudget`], if there is none; errors of the runs other than refusals.
 pub(super) fn smallest(ways: &[&DryRunOf<'_>]) -> Result<u64> {
     let works = |grains: u64| {
-        let runs = dry_runs(ways, grains * GRAIN_BYTES, grains * GRAIN_BYTES);
+        let runs = dry_runs(ways, grains * GRAIN_BYTES, grains * GRAIN_BYTES, None);
         ended_well(runs).map(|runs| runs.is_some())
     };
     let (mut below, mut enough) = (0, 1);
@@ -253,10 +256,11 @@ mod tests {
 
     #[test]
     fn a_budget_that_a_stage_would_cut_badly_is_used_in_part() {
-        let unused = |kib: u64| best_within(&[&table_and_tile], kib << 10, 0).map(|found| found.unused_bytes);
+        let unused =
+            |kib: u64| best_within(&[&table_and_tile], kib << 10, None).map(|found| found.unused_bytes);
         assert_eq!(unused(256).unwrap(), 0);
         assert_eq!(unused(340).unwrap(), 0);
-        assert!(dry_run(&table_and_tile, 352 << 10, 0).is_err());
+        assert!(dry_runs(&[&table_and_tile], 352 << 10, 0, None).is_err());
         assert_eq!(unused(352).unwrap(), 11 << 10, "a 32nd");
         assert_eq!(unused(356).unwrap(), 0);
         let refused = |kib: u64| match unused(kib) {
@@ -285,7 +289,7 @@ mod tests {
     #[test]
     fn columns_stay_in_memory_where_they_spare_more_of_the_disk_than_the_room_they_take() {
         let moved = |kib: u64| {
-            let found = best_within(&[&column_and_stage], kib << 10, 0).unwrap();
+            let found = best_within(&[&column_and_stage], kib << 10, None).unwrap();
             let steps = found.workspaces[0].dry_run().map(|record| record.steps());
             let moved = |step: &StepRecord| (step.bytes_read + step.bytes_written) >> 20;
             steps.unwrap_or_default().iter().map(moved).sum::<u64>()
@@ -299,16 +303,35 @@ mod tests {
         assert_eq!(moved(4096), 0);
     }
 
+    /// A key of a mebibyte, in memory or on disk, and a proof that needs two.
+    fn key_and_proof(workspace: &Workspace) -> Result<()> {
+        let _key = Writer::<Fr>::scratch(workspace, "key", 1 << 15, Placement::Auto)?.finish()?;
+        workspace.phase(Phase::Proof)?;
+        let _step = crate::step!(workspace, "proof");
+        workspace.budget.lease(2 << 20, "proof").map(drop)
+    }
+
     #[test]
-    fn beside_what_an_earlier_phase_holds_the_reserve_is_that_of_the_whole_run() {
-        let found = |held_kib: u64| best_within(&[&column_and_stage], 4 << 20, held_kib << 10).unwrap();
-        assert!(found(0).reserve_bytes <= 3 << 20);
-        assert_eq!(found(1024).reserve_bytes, found(0).reserve_bytes);
-        assert_eq!(found(3072).unused_bytes, 0);
-        let refused = best_within(&[&table_and_tile], 512 << 10, 300 << 10);
+    fn a_phase_counts_what_is_held_once_whether_its_run_holds_it_or_others() {
+        let held = |kib: u64| {
+            Some(Held {
+                phase: Phase::Proof,
+                bytes: kib << 10,
+            })
+        };
+        let found =
+            |limit_kib: u64, held_kib| best_within(&[&key_and_proof], limit_kib << 10, held(held_kib));
+        let peak_kib = |found: Result<Found>| {
+            let workspaces = found.unwrap().workspaces;
+            workspaces[0].dry_run().unwrap().steps()[0].peak_bytes >> 10
+        };
+        assert_eq!(peak_kib(found(3200, 0)), 3072, "the key is in memory");
+        assert_eq!(peak_kib(found(3200, 1024)), 3072, "it is what is held");
+        assert_eq!(peak_kib(found(3200, 1100)), 3148, "and more is");
+        let refused = found(3200, 1200);
         assert!(
             matches!(refused, Err(Error::BudgetTooSmall { needed_bytes, limit_bytes, .. })
-            if (needed_bytes, limit_bytes) == (256 << 10, 212 << 10))
+            if (needed_bytes, limit_bytes) == (2 << 20, 2000 << 10))
         );
     }
 
@@ -318,14 +341,14 @@ mod tests {
             let _step = crate::step!(workspace, "whole");
             workspace.budget.lease(352 << 10, "whole").map(drop)
         };
-        assert!(best_within(&[&whole], 352 << 10, 0).is_ok());
-        assert!(best_within(&[&table_and_tile], 352 << 10, 0).is_ok());
-        let refused = best_within(&[&table_and_tile, &whole], 352 << 10, 0);
+        assert!(best_within(&[&whole], 352 << 10, None).is_ok());
+        assert!(best_within(&[&table_and_tile], 352 << 10, None).is_ok());
+        let refused = best_within(&[&table_and_tile, &whole], 352 << 10, None);
         let needed = |refused: &Result<Found>| match refused {
             Err(Error::BudgetTooSmall { needed_bytes, .. }) => *needed_bytes,
             _ => 0,
         };
         assert!(needed(&refused) >= 356 << 10);
-        assert!(best_within(&[&table_and_tile, &whole], 356 << 10, 0).is_ok());
+        assert!(best_within(&[&table_and_tile, &whole], 356 << 10, None).is_ok());
     }
 }

@@ -158,7 +158,7 @@ impl<F: ProverField> Shape<F> {
             Inputs::Made => self.made_key(workspace, &mut protocol)?,
             Inputs::Stored { .. } => self.stored_key(workspace)?,
         };
-        workspace.phase(Phase::Proof);
+        workspace.phase(Phase::Proof)?;
         let (cs, domain) = (&self.cs, &self.domain);
         let no_values = || (0..cs.instance_columns).map(|_| Box::new(NoValues) as Box<dyn Values<_>>);
         let public: Vec<Vec<_>> = (0..self.circuits).map(|_| no_values().collect()).collect();
@@ -202,10 +202,10 @@ impl<F: ProverField> Shape<F> {
         workspace: &Workspace,
         protocol: &mut DryProtocol<C>,
     ) -> Result<ProvingColumns<F>> {
-        workspace.phase(Phase::VerifyingKey);
+        workspace.phase(Phase::VerifyingKey)?;
         let keygen = self.keygen(workspace)?;
         C::verifying_key(keygen, &mut |columns| protocol.committed(columns))?;
-        workspace.phase(Phase::ProvingKey);
+        workspace.phase(Phase::ProvingKey)?;
         let (key, _) = C::proving_key(self.keygen(workspace)?, None)?;
         Ok(key)
     }
