@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use spillproof::budget::ByteSize;
-use spillproof_circuits::{Kind, System};
+use spillproof_circuits::{Kind, Scheme, System};
 use spillproof_cli::args::{Global, StatementArgs, Values, size};
 use spillproof_gpu::Choice;
 
@@ -35,6 +35,11 @@ pub enum Task {
     Scaling(Scaling),
     /// Measure Groth16 proofs in --memory (128 MiB), under a hard limit where one can be set, beside taceo-groth16's in memory.
     Groth16(Groth16),
+    /// Measure proofs with a key and a witness that a program saved, in --memory (32 MiB), beside the unmodified halo2-axiom in memory.
+    Saved(Saved),
+    /// Prove with a key and a witness that a program saved, with the unmodified halo2-axiom, in memory.
+    #[command(hide = true)]
+    StockSaved(StockSaved),
     /// Prove with taceo-groth16 over BN254, with the key in memory.
     Taceo(Taceo),
     /// Run a command of `spillproof` in this program: each prover that is measured is a process of its own.
@@ -93,6 +98,45 @@ pub struct Groth16 {
     /// Runs of each, in turns; medians are printed.
     #[arg(long, default_value_t = 3)]
     pub runs: usize,
+}
+
+/// A program's own circuit.
+#[derive(Debug, Clone, Args)]
+pub struct OfProgram {
+    /// The proving key, as `halo2_axiom::spillproof::save_described_key` writes it.
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// The witness, as `halo2_axiom::spillproof::save_witness` writes it.
+    #[arg(long, value_name = "FILE")]
+    pub witness: PathBuf,
+    /// The multi-opening argument.
+    #[arg(long, value_enum, default_value_t = Scheme::Shplonk)]
+    pub scheme: Scheme,
+    /// The parameters of the key: a ParamsKZG file of its k or more.
+    #[arg(long, value_name = "FILE")]
+    pub srs: PathBuf,
+}
+
+/// Proofs of a program's own circuit.
+#[derive(Debug, Args)]
+pub struct Saved {
+    /// The circuit.
+    #[command(flatten)]
+    pub of: OfProgram,
+    /// Runs of each, in turns; medians are printed.
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+}
+
+/// A proof of a program's own circuit by the unmodified crate.
+#[derive(Debug, Args)]
+pub struct StockSaved {
+    /// The circuit.
+    #[command(flatten)]
+    pub of: OfProgram,
+    /// The file for the proof.
+    #[arg(long)]
+    pub out: PathBuf,
 }
 
 /// A proof by taceo-groth16.
@@ -225,6 +269,17 @@ mod tests {
             (vec![18, 20], 2, 3)
         );
         assert!(parse("groth16 --k 28").is_err() && parse("taceo a.zkey").is_err());
+        let Some(Task::Saved(saved)) = parse("saved --key a --witness b --srs c --memory 64MiB")
+            .unwrap()
+            .task
+        else {
+            panic!("it is a measurement of a saved key");
+        };
+        assert_eq!((saved.of.srs, saved.runs), ("c".into(), 3));
+        assert!(
+            parse("saved --key a --witness b").is_err()
+                && parse("stock-saved --key a --witness b --srs c").is_err()
+        );
         assert!(parse("record --out x").is_err() && parse("record -- a").is_err());
         let Some(Task::Spillproof { words }) = parse("spillproof prove --json --k 8").unwrap().task else {
             panic!("it is a command of the binary");

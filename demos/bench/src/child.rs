@@ -11,6 +11,7 @@ use spillproof_cli::failure::Failure;
 use spillproof_cli::report::table::bytes;
 use spillproof_cli::run::Result;
 
+use crate::args::OfProgram;
 use crate::median;
 
 const TIMEOUT: Duration = Duration::from_secs(6 * 3600);
@@ -27,7 +28,7 @@ pub enum Prover {
 /// Time, memory and bytes of keys and a proof.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Taken {
-    /// Both keys.
+    /// Both keys; none, if the key was in a file.
     pub keygen_seconds: f64,
     /// The proof.
     pub prove_seconds: f64,
@@ -69,15 +70,22 @@ pub enum Limited {
     TimedOut,
 }
 
+/// What is proved.
+#[derive(Clone, Copy)]
+pub enum Subject<'a> {
+    /// A built-in circuit of `2^k` rows.
+    BuiltIn { circuit: Kind, system: System, k: u32 },
+    /// A program's own key and witness.
+    Saved(&'a OfProgram),
+}
+
 /// A circuit, its parameters, and the number of threads.
 pub struct Statement<'a> {
     pub global: &'a Global,
     /// The folder of scratch files.
     pub dir: &'a Path,
     pub params: PathBuf,
-    pub circuit: Kind,
-    pub system: System,
-    pub k: u32,
+    pub subject: Subject<'a>,
     pub threads: usize,
 }
 
@@ -156,21 +164,21 @@ impl Statement<'_> {
     }
 
     fn words(&self) -> Vec<String> {
-        let (circuit, system) = (name_of(&self.circuit), name_of(&self.system));
-        let params = self.params.display().to_string();
-        let k = self.k.to_string();
-        [
-            "--circuit",
-            &circuit,
-            "--system",
-            &system,
-            "--k",
-            &k,
-            "--params",
-            &params,
-        ]
-        .map(str::to_owned)
-        .to_vec()
+        let params = ["--srs".into(), self.params.display().to_string()];
+        let options = match self.subject {
+            Subject::BuiltIn { circuit, system, k } => vec![
+                ("--circuit", name_of(&circuit)),
+                ("--system", name_of(&system)),
+                ("--k", k.to_string()),
+            ],
+            Subject::Saved(of) => vec![
+                ("--key", of.key.display().to_string()),
+                ("--witness", of.witness.display().to_string()),
+                ("--scheme", name_of(&of.scheme)),
+            ],
+        };
+        let options = options.into_iter().flat_map(|(name, value)| [name.into(), value]);
+        params.into_iter().chain(options).collect()
     }
 
     /// The program, its arguments, and the file of the proof; the parameters are evicted from the page cache.
@@ -180,7 +188,11 @@ impl Statement<'_> {
         let mut arguments = vec!["--json".into(), "--out".into(), proof.0.display().to_string()];
         arguments.extend(self.words());
         let Prover::Ours(budget) = prover else {
-            let (program, arguments) = this_program(["stock"], arguments)?;
+            let task = match self.subject {
+                Subject::BuiltIn { .. } => "stock",
+                Subject::Saved(_) => "stock-saved",
+            };
+            let (program, arguments) = this_program([task], arguments)?;
             return Ok((program, arguments, proof));
         };
         let memory = budget.map_or("auto".into(), |bytes| bytes.to_string());
@@ -240,8 +252,9 @@ fn taken(stdout: &str, peak_bytes: u64) -> Option<Taken> {
     };
     let seconds = |name: &str| phase(name)?["seconds"].as_f64();
     let proof = phase("prove")?;
+    let keys = ["verifying key", "proving key"].into_iter().filter_map(seconds);
     Some(Taken {
-        keygen_seconds: seconds("verifying key")? + seconds("proving key")?,
+        keygen_seconds: keys.sum(),
         prove_seconds: seconds("prove")?,
         peak_bytes,
         bytes_read: proof["bytes_read"].as_u64()?,

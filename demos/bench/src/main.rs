@@ -9,6 +9,7 @@
 //! | [`groth16`] | `spillproof-bench groth16`: proofs over `.zkey` and `.wtns` files |
 //! | [`taceo`] | the peer of these |
 //! | [`stock`] | a proof by an unmodified halo2, which `spillproof` itself has for verification only |
+//! | [`saved`] | `spillproof-bench saved`: proofs with a key and a witness that a program saved |
 //! | [`device`] | with `--gpu`: the rates of a device, and MSM and NTT with it, beside the processor's |
 //! | [`peers`] | halo2curves with assembly, which `spillproof` itself does not contain |
 //! | [`scaling`] | `spillproof-bench scaling`: keys and a proof on several numbers of cores, step by step |
@@ -26,6 +27,7 @@ mod peers;
 mod picture;
 mod prover;
 mod record;
+mod saved;
 mod scaling;
 mod stock;
 mod taceo;
@@ -52,6 +54,8 @@ fn main() -> ExitCode {
             Some(Task::Record(record)) => record::run(&record),
             Some(Task::Scaling(scaling)) => scaling::run(&global, &scaling),
             Some(Task::Groth16(groth16)) => groth16::run(&global, &groth16),
+            Some(Task::Saved(saved)) => saved::run(&global, &saved),
+            Some(Task::StockSaved(saved)) => saved::prove_by_stock(&global, &saved),
             Some(Task::Taceo(taceo)) => taceo::run(&global, &taceo),
             Some(Task::Stock(stock)) => stock::run(&global, &stock),
             Some(Task::Spillproof { words }) => {

@@ -23,7 +23,7 @@ use spillproof_cli::run::{Result, Run};
 use spillproof_cli::systems;
 
 use crate::args::Bench;
-use crate::child::{Limited, Prover, Statement, Taken, this_program};
+use crate::child::{Limited, Prover, Statement, Subject, Taken, this_program};
 
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
 const TIMEOUT: Duration = Duration::from_secs(3600);
@@ -120,12 +120,14 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Compared>> {
                     global: &run.global,
                     dir: &bencher.dir.path,
                     params: params.clone(),
-                    circuit,
-                    system: args.system,
-                    k,
+                    subject: Subject::BuiltIn {
+                        circuit,
+                        system: args.system,
+                        k,
+                    },
                     threads,
                 };
-                let compared = bencher.compare(&statement)?;
+                let compared = bencher.compare((circuit, k), &statement)?;
                 run.say(format_args!("\n{}", render(&compared).trim_end()));
                 if let Some(swap) = &compared.swap {
                     run.say(&swap.note);
@@ -138,14 +140,8 @@ pub fn run(run: &mut Run, args: &Bench) -> Result<Vec<Compared>> {
 }
 
 impl Bencher<'_> {
-    fn compare(&self, statement: &Statement<'_>) -> Result<Compared> {
-        let Statement {
-            circuit,
-            system,
-            k,
-            threads,
-            ..
-        } = *statement;
+    fn compare(&self, (circuit, k): (Kind, u32), statement: &Statement<'_>) -> Result<Compared> {
+        let (system, threads) = (self.args.system, statement.threads);
         let budget_bytes = self.session.budget().limit_bytes();
         let name = format!("{circuit:?} 2^{k}");
         let prover = Prover::Ours(Some(budget_bytes));

@@ -23,7 +23,7 @@ use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
 
 use crate::args::Scaling;
-use crate::child::{Prover, Statement};
+use crate::child::{Prover, Statement, Subject};
 use crate::median;
 use crate::prover::Folder;
 use crate::timeline::{Busy, Timeline};
@@ -103,9 +103,11 @@ pub fn run(global: &Global, args: &Scaling) -> Result<()> {
             global,
             dir: &dir.path,
             params: params.clone(),
-            circuit,
-            system: System::Axiom,
-            k,
+            subject: Subject::BuiltIn {
+                circuit,
+                system: System::Axiom,
+                k,
+            },
             threads: cores,
         };
         let emulated = cores > here;

@@ -11,6 +11,7 @@ use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified, chec
 use spillproof::plan::{Plan, Rates};
 use spillproof::{Error, Session};
 use spillproof_circuits::Scheme;
+use spillproof_circuits::axiom::dropin::any::{Any, Which};
 use spillproof_circuits::axiom::{dropin, stock};
 use stock_halo2_axiom::poly::commitment::Params as _;
 
@@ -103,6 +104,43 @@ pub fn verifier_params_for(parameters: &Parameters, k: u32) -> Result<stock::pro
     stock::proof::verifier_params(k, &g, [&g2, &s_g2]).map_err(Failure::file(path))
 }
 
+/// Parameters of the unmodified crate for `2^k` rows, from their file or made anew.
+///
+/// # Errors
+/// As [`Verifier::params`].
+pub fn stock_params_for(parameters: &Parameters, k: u32) -> Result<stock::proof::Params> {
+    let Some(path) = &parameters.file else {
+        return Ok(stock::proof::insecure_params(k, parameters.srs_seed()));
+    };
+    let path = &*file_for(path, k)?;
+    let refused = |kind: &str, remedy: &str| Failure::Content {
+        file: path.to_owned(),
+        details: format!(
+            "{kind}, of which {} cannot make a key: name the key with --vk, or {remedy}",
+            Stock::NAME
+        ),
+    };
+    match kind_of(path)? {
+        Kind::Container => return Err(refused("a container", "`spillproof srs export` it")),
+        Kind::PowersOfTau => {
+            let remedy = "`spillproof ptau import` and `spillproof srs export` them";
+            return Err(refused("powers of tau", remedy));
+        }
+        Kind::Other => {}
+    }
+    let (file, layout) = open_kzg(path, k)?;
+    let format = match layout.format() {
+        OfFile::Processed => stock_halo2_axiom::SerdeFormat::Processed,
+        OfFile::RawBytes | OfFile::RawBytesUnchecked => stock_halo2_axiom::SerdeFormat::RawBytes,
+    };
+    let mut params =
+        stock::proof::Params::read_custom(&mut BufReader::new(file), format).map_err(Failure::file(path))?;
+    if params.k() > k {
+        params.downsize(k);
+    }
+    Ok(params)
+}
+
 impl Verifier for DropIn {
     const NAME: &'static str = "halo2-axiom 0.5.3 without a session";
     type Error = plonk::Error;
@@ -131,7 +169,7 @@ impl Prover for DropIn {
     prover_of!(dropin, scheme);
 
     fn open_proving_key(path: &Path, shape: &Shape) -> Result<Self::ProverKey> {
-        let key = open_proving_key::<dropin::any::Any>(path, Some(shape.circuit))
+        let key = open_proving_key::<Any>(path, Some(Which::BuiltIn(shape.circuit)))
             .map_err(|error| Failure::of_file(path, error))?;
         match key.get_vk().get_domain().k() {
             found if found == shape.k => Ok(key),
@@ -149,37 +187,7 @@ impl Verifier for Stock {
     verifier_of!(stock, scheme);
 
     fn params(statement: &Statement) -> Result<Self::Params> {
-        let k = statement.shape.k;
-        let Some(path) = &statement.parameters.file else {
-            return Ok(stock::proof::insecure_params(k, statement.parameters.srs_seed()));
-        };
-        let path = &*file_for(path, k)?;
-        let refused = |kind: &str, remedy: &str| Failure::Content {
-            file: path.to_owned(),
-            details: format!(
-                "{kind}, of which {} cannot make a key: name the key with --vk, or {remedy}",
-                Self::NAME
-            ),
-        };
-        match kind_of(path)? {
-            Kind::Container => return Err(refused("a container", "`spillproof srs export` it")),
-            Kind::PowersOfTau => {
-                let remedy = "`spillproof ptau import` and `spillproof srs export` them";
-                return Err(refused("powers of tau", remedy));
-            }
-            Kind::Other => {}
-        }
-        let (file, layout) = open_kzg(path, k)?;
-        let format = match layout.format() {
-            OfFile::Processed => stock_halo2_axiom::SerdeFormat::Processed,
-            OfFile::RawBytes | OfFile::RawBytesUnchecked => stock_halo2_axiom::SerdeFormat::RawBytes,
-        };
-        let mut params =
-            Self::Params::read_custom(&mut BufReader::new(file), format).map_err(Failure::file(path))?;
-        if params.k() > k {
-            params.downsize(k);
-        }
-        Ok(params)
+        stock_params_for(&statement.parameters, statement.shape.k)
     }
 
     fn verifier_params(statement: &Statement) -> Result<Self::Params> {

@@ -1,7 +1,12 @@
 //! The circuits as one type: a prover is compiled once for all of them, since provers take most of the time that this crate takes to
-//! build. The parameter of `configure_with_params` is the kind of the circuit.
+//! build. The parameter of `configure_with_params` says which circuit it is.
+
+use std::sync::Arc;
+
+use halo2_axiom::spillproof::CircuitDescription;
 
 use super::chain::Chain;
+use super::described::OfProgram;
 use super::dialect::Fr;
 use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
@@ -10,7 +15,16 @@ use super::rows::Builtin;
 use super::wide::Wide;
 use crate::Kind;
 
-/// One of the built-in circuits.
+/// Which circuit.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// A built-in one.
+    BuiltIn(Kind),
+    /// One of a program's own.
+    OfProgram(Arc<CircuitDescription>),
+}
+
+/// A circuit.
 pub enum Any {
     /// See [`super::chain`].
     Chain(Chain),
@@ -18,6 +32,8 @@ pub enum Any {
     Wide(Wide),
     /// See [`super::lookups`].
     Lookups(Lookups),
+    /// See [`super::described`].
+    OfProgram(OfProgram),
 }
 
 /// Its columns.
@@ -29,6 +45,8 @@ pub enum AnyConfig {
     Wide(Box<<Wide as Circuit<Fr>>::Config>),
     /// Of [`Lookups`].
     Lookups(<Lookups as Circuit<Fr>>::Config),
+    /// Of [`OfProgram`].
+    OfProgram(<OfProgram as Circuit<Fr>>::Config),
 }
 
 impl Any {
@@ -41,12 +59,13 @@ impl Any {
         }
     }
 
-    /// See [`Builtin::instances`].
+    /// See [`Builtin::instances`]. Those of a program's own circuit are in its witness' file: here it has none.
     pub fn instances(&self) -> Vec<Vec<Fr>> {
         match self {
             Self::Chain(circuit) => circuit.instances(),
             Self::Wide(circuit) => circuit.instances(),
             Self::Lookups(circuit) => circuit.instances(),
+            Self::OfProgram(_) => Vec::new(),
         }
     }
 }
@@ -54,14 +73,15 @@ impl Any {
 impl Circuit<Fr> for Any {
     type Config = AnyConfig;
     type FloorPlanner = SimpleFloorPlanner;
-    type Params = Option<Kind>;
+    type Params = Option<Which>;
 
-    fn params(&self) -> Option<Kind> {
-        Some(match self {
+    fn params(&self) -> Option<Which> {
+        Some(Which::BuiltIn(match self {
             Self::Chain(_) => Kind::Chain,
             Self::Wide(_) => Kind::Wide,
             Self::Lookups(_) => Kind::Lookups,
-        })
+            Self::OfProgram(circuit) => return circuit.params().map(Which::OfProgram),
+        }))
     }
 
     fn without_witnesses(&self) -> Self {
@@ -69,11 +89,19 @@ impl Circuit<Fr> for Any {
             Self::Chain(circuit) => Self::Chain(circuit.without_witnesses()),
             Self::Wide(circuit) => Self::Wide(circuit.without_witnesses()),
             Self::Lookups(circuit) => Self::Lookups(circuit.without_witnesses()),
+            Self::OfProgram(circuit) => Self::OfProgram(circuit.without_witnesses()),
         }
     }
 
-    fn configure_with_params(cs: &mut ConstraintSystem<Fr>, kind: Option<Kind>) -> AnyConfig {
-        match kind.unwrap_or(Kind::Chain) {
+    fn configure_with_params(cs: &mut ConstraintSystem<Fr>, which: Option<Which>) -> AnyConfig {
+        let kind = match which {
+            Some(Which::OfProgram(of)) => {
+                return AnyConfig::OfProgram(OfProgram::configure_with_params(cs, Some(of)));
+            }
+            Some(Which::BuiltIn(kind)) => kind,
+            None => Kind::Chain,
+        };
+        match kind {
             Kind::Chain => AnyConfig::Chain(Chain::configure(cs)),
             Kind::Wide => AnyConfig::Wide(Box::new(Wide::configure(cs))),
             Kind::Lookups => AnyConfig::Lookups(Lookups::configure(cs)),
@@ -89,6 +117,7 @@ impl Circuit<Fr> for Any {
             (Self::Chain(circuit), AnyConfig::Chain(config)) => circuit.synthesize(config, layouter),
             (Self::Wide(circuit), AnyConfig::Wide(config)) => circuit.synthesize(*config, layouter),
             (Self::Lookups(circuit), AnyConfig::Lookups(config)) => circuit.synthesize(config, layouter),
+            (Self::OfProgram(circuit), AnyConfig::OfProgram(config)) => circuit.synthesize(config, layouter),
             // Columns of another circuit: halo2 has no error that says so.
             _ => Err(Error::Synthesis),
         }

@@ -1,7 +1,7 @@
 //! A circuit of a program's own, by the description that it saved beside its key: columns, queries, gates and lookups are made in the order
 //! in which the program made them, so that the key is read as the program wrote it, and has the same hash.
 //!
-//! There is nothing to synthesise: the key is in one file, the witness in another.
+//! Nothing is synthesised: the key is in one file, the witness in another.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use halo2_axiom::spillproof::description::{ColumnId, Described, Element, Kind, Q
 
 use super::dialect::Fr;
 use super::halo2::SerdeFormat;
-use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
+use super::halo2::circuit::{Layouter, Region, SimpleFloorPlanner, Value};
 use super::halo2::halo2curves::bn256::G1Affine;
 use super::halo2::halo2curves::ff::{Field, PrimeField};
 use super::halo2::plonk::{
@@ -25,29 +25,51 @@ const TWO_ADICITY: u32 = 28;
 /// Bytes of a point of a key.
 const POINT_BYTES: usize = 64;
 
-/// A circuit that a description stands for.
-#[derive(Clone, Copy, Debug)]
-pub struct OfProgram;
+/// A circuit that a description stands for, with a witness if it is to be proved.
+#[derive(Clone, Debug)]
+pub struct OfProgram {
+    of: Arc<CircuitDescription>,
+    advice: Vec<Vec<Fr>>,
+}
+
+impl OfProgram {
+    /// The circuit with the values of its advice columns from the first row on, as far as they are not blinding.
+    pub fn new(of: Arc<CircuitDescription>, advice: Vec<Vec<Fr>>) -> Self {
+        Self { of, advice }
+    }
+}
 
 impl Circuit<Fr> for OfProgram {
-    type Config = ();
+    type Config = Vec<Column<Advice>>;
     type FloorPlanner = SimpleFloorPlanner;
     type Params = Option<Arc<CircuitDescription>>;
 
+    fn params(&self) -> Self::Params {
+        Some(Arc::clone(&self.of))
+    }
+
     fn without_witnesses(&self) -> Self {
-        Self
+        Self::new(Arc::clone(&self.of), Vec::new())
     }
 
-    fn configure_with_params(cs: &mut ConstraintSystem<Fr>, description: Self::Params) {
-        if let Some(description) = description {
-            configure(cs, &description);
-        }
+    fn configure_with_params(cs: &mut ConstraintSystem<Fr>, description: Self::Params) -> Self::Config {
+        description.map_or_else(Vec::new, |description| configure(cs, &description))
     }
 
-    fn configure(_: &mut ConstraintSystem<Fr>) {}
+    fn configure(_: &mut ConstraintSystem<Fr>) -> Self::Config {
+        Vec::new()
+    }
 
-    fn synthesize(&self, (): (), _: impl Layouter<Fr>) -> Result<(), Error> {
-        Err(Error::Synthesis)
+    fn synthesize(&self, columns: Self::Config, mut layouter: impl Layouter<Fr>) -> Result<(), Error> {
+        let assign = |mut region: Region<'_, Fr>| {
+            for (column, values) in columns.iter().zip(&self.advice) {
+                for (row, value) in values.iter().enumerate() {
+                    region.assign_advice(*column, row, Value::known(*value));
+                }
+            }
+            Ok(())
+        };
+        layouter.assign_region(|| "witness", assign)
     }
 }
 
@@ -66,7 +88,8 @@ struct Cells {
     instance: Vec<Expression<Fr>>,
 }
 
-fn configure(cs: &mut ConstraintSystem<Fr>, of: &CircuitDescription) {
+/// Makes the circuit's columns and constraints; its advice columns.
+fn configure(cs: &mut ConstraintSystem<Fr>, of: &CircuitDescription) -> Vec<Column<Advice>> {
     let columns = Columns {
         fixed: (0..of.fixed_columns).map(|_| cs.fixed_column()).collect(),
         advice: (0..of.advice_columns).map(|_| cs.advice_column()).collect(),
@@ -112,6 +135,7 @@ fn configure(cs: &mut ConstraintSystem<Fr>, of: &CircuitDescription) {
     if let Some(degree) = of.minimum_degree {
         cs.set_minimum_degree(degree);
     }
+    columns.advice
 }
 
 impl Columns {

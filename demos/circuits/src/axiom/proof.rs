@@ -5,7 +5,7 @@ use std::io;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::any::Any;
+use super::any::{Any, Which};
 use super::dialect::Fr;
 use super::halo2::SerdeFormat;
 use super::halo2::halo2curves::bn256::{Bn256, G1Affine, G2Affine};
@@ -89,7 +89,7 @@ pub fn read_verifying_key(mut bytes: &[u8], kind: Kind, k: u32) -> io::Result<Ve
         ));
     }
     let whole = bytes.len();
-    let key = VerifierKey::read::<_, Any>(&mut bytes, SerdeFormat::RawBytes, Some(kind))?;
+    let key = VerifierKey::read::<_, Any>(&mut bytes, SerdeFormat::RawBytes, Some(Which::BuiltIn(kind)))?;
     match bytes.len() {
         0 => Ok(key),
         rest => refused(format!(
@@ -101,7 +101,7 @@ pub fn read_verifying_key(mut bytes: &[u8], kind: Kind, k: u32) -> io::Result<Ve
 /// The columns and constraints of a circuit, with selectors as they were written.
 pub fn constraint_system(kind: Kind) -> ConstraintSystem<Fr> {
     let mut cs = ConstraintSystem::default();
-    Any::configure_with_params(&mut cs, Some(kind));
+    Any::configure_with_params(&mut cs, Some(Which::BuiltIn(kind)));
     cs
 }
 

@@ -3,11 +3,17 @@
 //! The rng of the prover follows from the seed, so a proof is a function of `(circuit, k, seed, scheme, parameters)` as far as the
 //! prover draws from that rng (the drop-in's reproducible switch does the rest).
 
+use std::io;
+use std::sync::Arc;
+
+use halo2_axiom::spillproof::CircuitDescription;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::any::Any;
+use super::described::OfProgram;
 use super::dialect::Fr;
+use super::halo2::SerdeFormat;
 use super::halo2::halo2curves::bn256::{Bn256, G1Affine};
 use super::halo2::plonk::{Error, ProvingKey, create_proof, keygen_pk};
 use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
@@ -28,6 +34,15 @@ pub fn proving_key(params: &Params, key: VerifierKey, kind: Kind, k: u32) -> Res
     keygen_pk(params, key, &Any::new(kind, k, 0))
 }
 
+/// The key of a program's own circuit, as [`SerdeFormat::RawBytesUnchecked`].
+///
+/// # Errors
+/// Of the reader.
+pub fn read_proving_key(reader: &mut dyn io::Read, of: &Arc<CircuitDescription>) -> io::Result<ProverKey> {
+    let mut reader = io::BufReader::new(reader);
+    ProverKey::read::<_, OfProgram>(&mut reader, SerdeFormat::RawBytesUnchecked, Some(Arc::clone(of)))
+}
+
 /// A proof for the circuit that follows from `seed`.
 ///
 /// # Errors
@@ -43,9 +58,23 @@ pub fn prove(
     let circuit = Any::new(kind, k, seed);
     let instances = circuit.instances();
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
+    prove_circuit(params, key, (circuit, &instances), seed, scheme)
+}
+
+/// A proof for a circuit with its public inputs.
+///
+/// # Errors
+/// Stock's.
+pub fn prove_circuit(
+    params: &Params,
+    key: &ProverKey,
+    (circuit, instances): (Any, &[&[Fr]]),
+    seed: u64,
+    scheme: Scheme,
+) -> Result<Vec<u8>, Error> {
     let mut transcript = Writer::init(Vec::new());
     let rng = ChaCha20Rng::seed_from_u64(seed);
-    let (circuits, instances) = (&[circuit], &[instances.as_slice()]);
+    let (circuits, instances) = (&[circuit], &[instances]);
     match scheme {
         Scheme::Shplonk => create_proof::<Scheme256, ProverSHPLONK<'_, Bn256>, Challenge, _, _, _>(
             params,

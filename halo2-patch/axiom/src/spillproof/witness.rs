@@ -32,6 +32,7 @@ use super::cells::AdviceCells;
 use super::circuit::constraint_system;
 use super::describe::{element, has_one_phase};
 use super::engine::session_for;
+use super::stored;
 use crate::plonk::spillproof_prover::{assign, create_from_witness};
 use crate::plonk::{self, Circuit, ProvingKey, VerifyingKey};
 use crate::poly::commitment::Prover;
@@ -223,6 +224,16 @@ impl SavedWitness {
     /// The public inputs, a slice for each instance column.
     pub fn instances(&self) -> Vec<&[Fr]> {
         self.instances.iter().map(|values| &values[..]).collect()
+    }
+
+    /// The values of each advice column, in memory; behind the rows that a circuit may use, what they are has no meaning.
+    ///
+    /// # Errors
+    /// Of each column: if the budget has no room for a copy of it, or it is damaged.
+    pub fn advice(&self) -> impl Iterator<Item = io::Result<Vec<Fr>>> + '_ {
+        self.advice
+            .iter()
+            .map(|column| stored::on_disk(column.clone(), []).to_vec())
     }
 
     /// Whether it is a witness of this key.
