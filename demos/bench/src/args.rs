@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use spillproof::budget::ByteSize;
 use spillproof_circuits::{Kind, Scheme, System};
-use spillproof_cli::args::{Global, StatementArgs, Values, size};
+use spillproof_cli::args::{Global, Pairing, StatementArgs, Values, size};
 use spillproof_gpu::Choice;
 
 /// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.
@@ -40,7 +40,7 @@ pub enum Task {
     /// Prove with a key and a witness that a program saved, with the unmodified halo2-axiom, in memory.
     #[command(hide = true)]
     StockSaved(StockSaved),
-    /// Prove with taceo-groth16 over BN254, with the key in memory.
+    /// Prove with taceo-groth16, with the key in memory.
     Taceo(Taceo),
     /// Run a command of `spillproof` in this program: each prover that is measured is a process of its own.
     #[command(hide = true, disable_help_flag = true)]
@@ -92,6 +92,9 @@ pub struct Groth16 {
     /// Circuits of 2^K rows.
     #[arg(long, value_delimiter = ',', default_value = "18", value_parser = clap::value_parser!(u32).range(8..=27))]
     pub k: Vec<u32>,
+    /// The curve.
+    #[arg(long, value_enum, default_value_t = Pairing::Bn128)]
+    pub curve: Pairing,
     /// Witnesses of full-size values, or of zeros and ones.
     #[arg(long, value_delimiter = ',', value_enum, default_value = "full,bits")]
     pub values: Vec<Values>,
@@ -146,6 +149,9 @@ pub struct Taceo {
     pub key: PathBuf,
     /// The .wtns file.
     pub witness: PathBuf,
+    /// The curve of both.
+    #[arg(long, value_enum, default_value_t = Pairing::Bn128)]
+    pub curve: Pairing,
 }
 
 /// A run of a command as a picture.

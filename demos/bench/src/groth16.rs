@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof_cgroup_tests::{Group, Refusal, cold, watched};
-use spillproof_cli::args::{Global, Values, name_of};
+use spillproof_cli::args::{Global, Pairing, Values, name_of};
 use spillproof_cli::commands::oom::BESIDE_BUDGET_BYTES;
 use spillproof_cli::failure::Failure;
 use spillproof_cli::report::progress::Progress;
@@ -29,6 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(3600);
 #[derive(Debug, Serialize)]
 struct Compared {
     values: Values,
+    curve: Pairing,
     k: u32,
     budget_bytes: u64,
     /// On the whole process, page cache included; `None` where no group can be made.
@@ -90,14 +91,14 @@ pub fn run(global: &Global, args: &Groth16) -> Result<()> {
     let mut proofs = Vec::new();
     for &k in &args.k {
         for &values in &args.values {
-            let files = Files::make(&folder.path, k, values, budget_bytes)?;
+            let files = Files::make(&folder.path, (k, values, args.curve), budget_bytes)?;
             let measured = Measured {
                 files,
                 global,
                 budget_bytes,
                 threads,
             };
-            let compared = measured.compare(args.runs, k, values)?;
+            let compared = measured.compare(args.runs, k, (values, args.curve))?;
             run.say(format_args!("\n{}", render(&compared, threads).trim_end()));
             proofs.push(compared);
         }
@@ -116,10 +117,11 @@ struct Files {
     zkey: PathBuf,
     container: PathBuf,
     wtns: PathBuf,
+    curve: String,
 }
 
 impl Files {
-    fn make(folder: &Path, k: u32, values: Values, budget_bytes: u64) -> Result<Self> {
+    fn make(folder: &Path, (k, values, curve): (u32, Values, Pairing), budget_bytes: u64) -> Result<Self> {
         let _line = Progress::start(&format!("a key of 2^{k} rows"));
         let dir = folder.join("groth16");
         fs::create_dir_all(&dir).map_err(Failure::file(&dir))?;
@@ -128,13 +130,24 @@ impl Files {
             container: dir.join("key.spill"),
             wtns: dir.join("witness.wtns"),
             dir,
+            curve: name_of(&curve),
         };
         let [zkey, wtns, container] =
             [&files.zkey, &files.wtns, &files.container].map(|file| file.display().to_string());
         let (k, values, memory) = (k.to_string(), name_of(&values), budget_bytes.to_string());
         let dir = files.dir.display().to_string();
         for words in [
-            vec!["example", &zkey, &wtns, "--k", &k, "--values", &values],
+            vec![
+                "example",
+                &zkey,
+                &wtns,
+                "--k",
+                &k,
+                "--values",
+                &values,
+                "--curve",
+                &files.curve,
+            ],
             vec![
                 "import", &zkey, "--out", &container, "--memory", &memory, "--dir", &dir,
             ],
@@ -172,7 +185,7 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    fn compare(&self, runs: usize, k: u32, values: Values) -> Result<Compared> {
+    fn compare(&self, runs: usize, k: u32, (values, curve): (Values, Pairing)) -> Result<Compared> {
         let limit_bytes = self.budget_bytes + BESIDE_BUDGET_BYTES;
         let mut taken = [const { Vec::new() }; 3];
         let mut is_limited = false;
@@ -192,6 +205,7 @@ impl Measured<'_> {
         let seconds = |taken: &Taken| taken.reading_seconds + taken.prove_seconds;
         Ok(Compared {
             values,
+            curve,
             k,
             budget_bytes: self.budget_bytes,
             limit_bytes: is_limited.then_some(limit_bytes),
@@ -258,7 +272,8 @@ impl Measured<'_> {
     fn peer_command(&self) -> Result<(PathBuf, Vec<String>)> {
         self.files.evict()?;
         let [zkey, wtns] = [&self.files.zkey, &self.files.wtns].map(|file| file.display().to_string());
-        this_program(["taceo"], [&zkey, &wtns, "--json"])
+        let words = [&zkey, &wtns, "--json", "--curve", &self.files.curve];
+        this_program(["taceo"], words)
     }
 
     fn peer(&self) -> Result<Taken> {
@@ -358,8 +373,9 @@ fn render(compared: &Compared, threads: usize) -> String {
         _ => "SKIPPED: a limit on the process, since no control group can be made".to_owned(),
     };
     format!(
-        "{:?} values, 2^{} rows, {threads} threads, budget {}\n{}{limit}",
+        "{:?} values over {:?}, 2^{} rows, {threads} threads, budget {}\n{}{limit}",
         compared.values,
+        compared.curve,
         compared.k,
         bytes(compared.budget_bytes),
         grid(&headings, &rows, 2),

@@ -4,11 +4,14 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use ark_bn254::{Bn254, Fr, g1, g2};
-use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
-use ark_ff::{Field, UniformRand};
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
+use ark_ec::short_weierstrass::Affine;
+use ark_ff::UniformRand;
 use serde::Serialize;
-use spillproof_cli::args::Global;
+use spillproof::groth16::PairingCurve;
+use spillproof::kernels::curve::Curve;
+use spillproof_cli::args::{Global, Pairing};
 use spillproof_cli::failure::Failure;
 use spillproof_cli::run::{Result, Run};
 use spillproof_format::iden3::{ByteRange, FileKind, PointRange, SectionWalk, Sections, wtns, zkey};
@@ -31,21 +34,28 @@ struct Outcome {
 /// # Errors
 /// Of the files; [`Failure::Demonstration`] for a proof that does not verify.
 pub fn run(global: &Global, args: &Taceo) -> Result<()> {
+    match args.curve {
+        Pairing::Bn128 => run_over::<Bn254>(global, args),
+        Pairing::Bls12381 => run_over::<Bls12_381>(global, args),
+    }
+}
+
+fn run_over<E: PairingCurve>(global: &Global, args: &Taceo) -> Result<()> {
     let mut run = Run::start(global);
     let (key, matrices) = run
         .recorder
-        .phase("key", |_| Source::open(&args.key, FileKind::Zkey)?.key())?;
+        .phase("key", |_| Source::open(&args.key, FileKind::Zkey)?.key::<E>())?;
     let witness = run.recorder.phase("witness", |_| {
-        Source::open(&args.witness, FileKind::Wtns)?.witness()
+        Source::open(&args.witness, FileKind::Wtns)?.witness::<E::Scalar>()
     })?;
     let mut rng = rand::rngs::OsRng;
-    let [r, s] = [Fr::rand(&mut rng), Fr::rand(&mut rng)];
+    let [r, s] = [(); 2].map(|()| E::Scalar::rand(&mut rng));
     let failed = |said: String| Failure::Demonstration(format!("taceo-groth16: {said}"));
     run.recorder.phase("prove", |_| {
-        let proof = Groth16::<Bn254>::prove::<CircomReduction>(&key, r, s, &matrices, &witness)
+        let proof = Groth16::<E>::prove::<CircomReduction>(&key, r, s, &matrices, &witness)
             .map_err(|error| failed(error.to_string()))?;
         let public = &witness[1..matrices.num_instance_variables];
-        Groth16::<Bn254>::verify(&key.vk, &proof, public).map_err(|error| failed(error.to_string()))
+        Groth16::<E>::verify(&key.vk, &proof, public).map_err(|error| failed(error.to_string()))
     })?;
     run.say("a proof by taceo-groth16, which verifies");
     run.finish("taceo", &Outcome { verifies: true })?;
@@ -107,12 +117,12 @@ impl<'a> Source<'a> {
         Ok(elements)
     }
 
-    fn points<P: SWCurveConfig<BaseField: NativeField>>(&self, range: &PointRange) -> Result<Vec<Affine<P>>> {
+    fn points<P: Curve>(&self, range: &PointRange) -> Result<Vec<Affine<P>>> {
         let all = range.byte_range();
         self.each(all, range.point_bytes, |bytes| read_point::<P>(bytes).ok())
     }
 
-    fn key(&self) -> Result<(ProvingKey<Bn254>, ConstraintMatrices<Fr>)> {
+    fn key<E: PairingCurve>(&self) -> Result<(ProvingKey<E>, ConstraintMatrices<E::Scalar>)> {
         let refuse = |error| refuse(self.path)(error);
         let ranges = zkey::HeaderRanges::of(&self.sections).map_err(refuse)?;
         let (protocol, header) = (self.read(ranges.protocol)?, self.read(ranges.header)?);
@@ -121,7 +131,7 @@ impl<'a> Source<'a> {
         let count = count.first_chunk().copied().unwrap_or_default();
         let layout = zkey::Layout::new(&self.sections, &header, count).map_err(refuse)?;
         let points = header
-            .verifying_points::<g1::Config, g2::Config>()
+            .verifying_points::<E::G1Config, E::G2Config>()
             .map_err(refuse)?;
         let key = ProvingKey {
             vk: VerifyingKey {
@@ -143,8 +153,12 @@ impl<'a> Source<'a> {
     }
 
     /// The two matrices, without the rows that bind the public signals: the library adds these itself.
-    fn matrices(&self, header: &zkey::Header, layout: &zkey::Layout) -> Result<ConstraintMatrices<Fr>> {
-        let over = Fr::from(2u64).pow([512]).inverse().unwrap_or_default();
+    fn matrices<F: NativeField>(
+        &self,
+        header: &zkey::Header,
+        layout: &zkey::Layout,
+    ) -> Result<ConstraintMatrices<F>> {
+        let over = F::from(2u64).pow([512]).inverse().unwrap_or_default();
         let (mut a, mut b) = (Vec::new(), Vec::new());
         let mut entries = [0, 0];
         self.each(
@@ -157,7 +171,7 @@ impl<'a> Source<'a> {
                     a.resize(row + 1, Vec::new());
                     b.resize(row + 1, Vec::new());
                 }
-                let value = Fr::read_standard(&found.value)? * over;
+                let value = F::read_standard(&found.value)? * over;
                 let matrix = if found.matrix == 0 { &mut a } else { &mut b };
                 entries[usize::from(found.matrix != 0)] += 1;
                 matrix[row].push((value, found.signal as usize));
@@ -181,12 +195,12 @@ impl<'a> Source<'a> {
         })
     }
 
-    fn witness(&self) -> Result<Vec<Fr>> {
+    fn witness<F: NativeField>(&self) -> Result<Vec<F>> {
         let refuse = |error| refuse(self.path)(error);
         let bytes = self.read(wtns::Header::range(&self.sections).map_err(refuse)?)?;
         let header = wtns::Header::parse(&self.sections, &bytes).map_err(refuse)?;
         let values = header.values(&self.sections).map_err(refuse)?;
-        self.each(values, 32, Fr::read_standard)
+        self.each(values, 32, F::read_standard)
     }
 }
 

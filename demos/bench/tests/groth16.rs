@@ -6,16 +6,22 @@ use std::process::Command;
 
 use serde_json::Value;
 
-#[test]
-fn proofs_are_measured_beside_the_peer() {
+/// The proofs of a run.
+fn proofs(words: &str) -> Vec<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spillproof-bench"));
     command
-        .args("groth16 --k 8,9 --runs 1 --memory 8MiB --json".split_whitespace())
+        .args("groth16 --runs 1 --memory 8MiB --json".split_whitespace())
+        .args(words.split_whitespace())
         .env("SPILLPROOF_DIR", env!("CARGO_TARGET_TMPDIR"));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let proofs = all["result"]["proofs"].as_array().unwrap();
+    all["result"]["proofs"].as_array().unwrap().clone()
+}
+
+#[test]
+fn proofs_are_measured_beside_the_peer() {
+    let mut proofs = proofs("--k 8,9");
     let sizes = proofs
         .iter()
         .map(|proof| (proof["k"].as_u64(), proof["values"].as_str()));
@@ -24,7 +30,9 @@ fn proofs_are_measured_beside_the_peer() {
         sizes.eq(expected.map(|(k, values)| (Some(k), Some(values)))),
         "{proofs:?}"
     );
-    for proof in proofs {
+    proofs.extend(crate::proofs("--k 8 --values full --curve bls12381"));
+    assert_eq!(proofs.last().unwrap()["curve"], "bls12381");
+    for proof in &proofs {
         for measured in ["zkey", "container", "peer"] {
             assert!(proof[measured]["prove_seconds"].as_f64() > Some(0.0), "{proof}");
             assert!(proof[measured]["peak_bytes"].as_u64() > Some(1 << 20), "{proof}");
