@@ -5,15 +5,15 @@ use halo2_axiom::spillproof::Numerator;
 use serde::Serialize;
 use spillproof::Session;
 use spillproof::budget::ByteSize;
-use spillproof::plan::{Plan, Rates, Step};
+use spillproof::plan::{Phase, Plan, Rates, Step};
 
 use super::on_gpu::OnGpu;
 use super::plan_on_gpu::{self, OnGpus};
-use crate::args::{self, Global, Shape};
+use crate::args::{self, Global, Parameters, Shape};
 use crate::report::steps;
 use crate::report::table::{bytes, grid};
 use crate::run::{Result, Run};
-use crate::systems::{self, axiom, of_program};
+use crate::systems::{self, axiom, of_program, params};
 use spillproof_circuits::{Kind, Scheme, System};
 
 const HEADINGS: [&str; 6] = ["step", "peak lease", "passes", "read", "written", "seconds"];
@@ -117,26 +117,40 @@ impl Planned {
     }
 }
 
-/// The plan of a proof: a budget that is too small is refused before the parameters are made. With `is_watched` the plan has
+/// A proof that is about to be made.
+pub struct Awaited<'a> {
+    /// Its parameters, for `2^k` rows of a system.
+    pub parameters: &'a Parameters,
+    /// log2 of its rows.
+    pub k: u32,
+    /// The system.
+    pub system: System,
+    /// Whether its keys are made before it.
+    pub makes_keys: bool,
+}
+
+/// The plan of a proof, or of keys: a budget that is too small is refused before the parameters are made. If the proof is awaited, the plan has
 /// measured rates, and progress is shown from now on.
 ///
 /// # Errors
-/// As [`run`].
-pub fn expect(session: &Session, shape: &Shape, is_watched: bool) -> Result<()> {
-    expect_of(session, is_watched, |rates| systems::plan(session, shape, rates))
-}
-
-/// The same of any proof.
-///
-/// # Errors
 /// Those of `plan`.
-pub fn expect_of(session: &Session, is_watched: bool, plan: impl Fn(&Rates) -> Result<Plan>) -> Result<()> {
+pub fn expect(
+    session: &Session,
+    awaited: Option<&Awaited<'_>>,
+    plan: impl Fn(&Rates) -> Result<Plan>,
+) -> Result<()> {
     let mut planned = plan(&Rates::default())?;
-    if is_watched {
-        if let Some(rates) = measured(session) {
-            planned = plan(&rates)?;
+    if let Some(awaited) = awaited {
+        let mut rates = Rates::default();
+        if let Some(measured) = measured(session) {
+            planned = plan(&measured)?;
+            rates = measured;
         }
-        steps::expect(&planned);
+        if !awaited.makes_keys {
+            planned.steps.retain(|step| step.phase == Phase::Proof);
+        }
+        let seconds = params::seconds(awaited.parameters, awaited.k, awaited.system, &rates);
+        steps::expect(Some((systems::PARAMETERS, seconds)), &planned);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use spillproof::checkpoint::Checkpoints;
 use spillproof::{Session, SessionBuilder};
 
 use super::on_gpu::{OnGpu, Used};
-use super::plan;
+use super::plan::{self, Awaited};
 use crate::args::{Global, OfProgram, Prove, Proved, Statement, Verified, Verify, opening};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -121,7 +121,16 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
     let (mut outcome, proof, public) = match &proved {
         Proved::BuiltIn(statement) => {
             if let Some(session) = &session {
-                plan::expect(session, &statement.shape, is_watched)?;
+                let shape = &statement.shape;
+                let awaited = Awaited {
+                    parameters: &statement.parameters,
+                    k: shape.k,
+                    system: shape.system,
+                    makes_keys: args.key.is_none(),
+                };
+                plan::expect(session, is_watched.then_some(&awaited), |rates| {
+                    systems::plan(session, shape, rates)
+                })?;
             }
             let took_part = || gpu.took_part();
             let proof = systems::prove(&mut run.recorder, statement, args.key.as_deref(), "", &took_part)?;
@@ -131,7 +140,13 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             let key = of_program::open_key(&mut run.recorder, &of.key)?;
             if let Some(session) = &session {
                 let shape = of_program::shape(&key, of.scheme);
-                plan::expect_of(session, is_watched, |rates| {
+                let awaited = Awaited {
+                    parameters: &of.parameters,
+                    k: key.k(),
+                    system: System::Axiom,
+                    makes_keys: false,
+                };
+                plan::expect(session, is_watched.then_some(&awaited), |rates| {
                     of_program::plan(session, &shape, rates)
                 })?;
             }

@@ -91,6 +91,9 @@ pub mod of_program;
 pub mod params;
 pub mod zcash;
 
+/// The phase in which parameters are read or made.
+pub const PARAMETERS: &str = "parameters";
+
 /// One crate's verification of the built-in circuits.
 pub trait Verifier {
     /// The crate and its version, as reports name it.
@@ -202,7 +205,7 @@ pub fn prove_phases<P: Prover>(
 ) -> Result<Vec<u8>> {
     let name = |phase: &str| format!("{}{phase}{}", named.prefix, named.suffix);
     let shape = &statement.shape;
-    let params = recorder.phase(&name("parameters"), |_| P::params(statement))?;
+    let params = recorder.phase(&name(PARAMETERS), |_| P::params(statement))?;
     let key = match key_file {
         Some(path) => recorder.phase(&name("open key"), |_| P::open_proving_key(path, shape))?,
         None => keys::<P>(recorder, &params, shape, &name)?,
@@ -239,7 +242,7 @@ fn keys<P: Prover>(
 /// # Errors
 /// Those of `P`.
 pub fn make_keys<P: Prover>(recorder: &mut Recorder, statement: &Statement) -> Result<P::ProverKey> {
-    let params = recorder.phase("parameters", |_| P::params(statement))?;
+    let params = recorder.phase(PARAMETERS, |_| P::params(statement))?;
     keys::<P>(recorder, &params, &statement.shape, &str::to_owned)
 }
 

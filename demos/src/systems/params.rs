@@ -12,12 +12,15 @@ use spillproof::budget::Budget;
 use spillproof::column::Workspace;
 use spillproof::commit::{Srs, check_srs, import_params_kzg};
 use spillproof::iden3::{import_ptau, open_ptau};
+use spillproof::plan::Rates;
 use spillproof::storage::{Backend, Storage};
+use spillproof_circuits::System;
 use spillproof_format::header::MAGIC;
 use spillproof_format::native::{NativeField, point_bytes};
 use spillproof_format::params_kzg::points::{read_checked, write_format};
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
 
+use crate::args::Parameters;
 use crate::failure::Failure;
 use crate::run::Result;
 
@@ -68,6 +71,24 @@ pub fn file_for(path: &Path, k: u32) -> Result<Cow<'_, Path>> {
             file: path.to_owned(),
             details: format!("a folder without kzg_bn254_{k}.srs, or one for a larger k"),
         }),
+    }
+}
+
+/// About how long it takes to read the parameters for `2^k` rows and to check them, or to make them.
+pub fn seconds(parameters: &Parameters, k: u32, system: System, rates: &Rates) -> f64 {
+    // Per row, as so many additions of points: measured on two cores.
+    const MADE: f64 = 270.0;
+    const HASHED: f64 = 1250.0;
+    const CHECKED: f64 = 70.0;
+    let of_rows = |additions: f64| (1u64 << k) as f64 * additions / rates.additions;
+    match (&parameters.file, system) {
+        (None, System::Axiom) => of_rows(MADE),
+        (None, System::Zcash) => of_rows(HASHED),
+        (Some(path), _) => match file_for(path, k).and_then(|path| kind_of(&path)) {
+            // It is used where it is.
+            Ok(Kind::Container) => 0.0,
+            _ => of_rows(CHECKED),
+        },
     }
 }
 

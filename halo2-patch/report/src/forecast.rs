@@ -5,15 +5,20 @@
 //! less the time that it has run, but at least a tenth of the latter. Bytes do not tell how far a step is: one that commits to columns makes all of
 //! them first.
 //!
-//! A step that takes more than `PACE_MAX` times its plan does what no plan knows, a circuit's synthesis: it says nothing of the pace.
+//! A step that takes more than [`PACE_MAX`] times its plan, or less than the inverse of that part, says nothing of the pace: a circuit's own synthesis is in
+//! no plan, and neither is how small the values of a column are.
+//!
+//! Before the plan's steps there may be a phase whose time is estimated by itself, the making of parameters.
 
 use std::time::Instant;
 
 use spillproof::plan::Plan;
 
+/// The name of a phase that is one step.
+pub const WHOLE: &str = "";
 /// The plan's own pace counts as much as this part of it, done as planned.
-const PLANNED_PART: f64 = 0.02;
-/// No step counts as slower, or as quicker, than this.
+const PLANNED_PART: f64 = 0.1;
+/// Steps that are slower, or quicker, than this do not count.
 const PACE_MAX: f64 = 3.0;
 /// A step that has run past its time is believed to take so much more of what it has run.
 const OVERRUN: f64 = 0.1;
@@ -48,14 +53,19 @@ pub struct Now {
 }
 
 impl Forecast {
-    /// At the start of a plan.
-    pub fn new(plan: &Plan) -> Self {
+    /// At the start of a plan, before which a phase takes about so many seconds.
+    pub fn new(before: Option<(&'static str, f64)>, plan: &Plan) -> Self {
+        let before = before.map(|(phase, seconds)| Planned {
+            phase,
+            name: WHOLE,
+            seconds,
+        });
         let steps = plan.steps.iter().map(|step| Planned {
             phase: step.phase.name(),
             name: step.name,
             seconds: step.seconds,
         });
-        Self::of(steps.collect())
+        Self::of(before.into_iter().chain(steps).collect())
     }
 
     fn of(steps: Vec<Planned>) -> Self {
@@ -80,8 +90,10 @@ impl Forecast {
             // Steps between the two had nothing to do.
             let planned = self.steps[at].seconds;
             let taken = (now - began).as_secs_f64();
-            self.planned += planned;
-            self.taken += taken.clamp(planned / PACE_MAX, planned * PACE_MAX);
+            if (planned / PACE_MAX..=planned * PACE_MAX).contains(&taken) {
+                self.planned += planned;
+                self.taken += taken;
+            }
         }
         self.at = Some((found, now));
     }
@@ -145,10 +157,10 @@ mod tests {
         // Twice as slow as planned.
         forecast.begin("prove", "a", at(27));
         let now = forecast.now(at(27));
-        assert!(close(now.eta_seconds, 60.0 * (20.8 / 10.8) / 2.0), "{now:?}");
+        assert!(close(now.eta_seconds, 30.0 * (24.0 / 14.0)), "{now:?}");
         // Past its time.
         let late = forecast.now(at(27 + 60));
-        assert!(close(late.eta_seconds, 6.0 + 10.0 * (20.8 / 10.8)), "{late:?}");
+        assert!(close(late.eta_seconds, 6.0 + 10.0 * (24.0 / 14.0)), "{late:?}");
         assert!(close(late.fraction, 87.0 / (87.0 + late.eta_seconds)));
     }
 

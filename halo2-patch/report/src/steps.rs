@@ -32,7 +32,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::environment::say;
-use super::forecast::{Forecast, Now};
+use super::forecast::{Forecast, Now, WHOLE};
 use super::progress;
 use super::spent::Spent;
 use crate::event::{self, Fields, Value};
@@ -177,10 +177,10 @@ fn line(phase: &str, step: Option<&str>, now: Option<Now>) -> String {
     format!("spillproof: {phase}{step}{now}")
 }
 
-/// From now on, shows the progress of the work of this plan, until [`forget`].
-pub fn expect(plan: &Plan) {
+/// From now on, shows the progress of the work of this plan, before which a phase takes about so many seconds, until [`forget`].
+pub fn expect(before: Option<(&'static str, f64)>, plan: &Plan) {
     let mut log = log();
-    log.forecast = Some(Forecast::new(plan));
+    log.forecast = Some(Forecast::new(before, plan));
     if log.is_ticking {
         return;
     }
@@ -212,6 +212,9 @@ pub fn forget() {
 pub fn begin(phase: &str) {
     let mut log = log();
     log.phase = Some(phase.to_owned());
+    if let Some(forecast) = &mut log.forecast {
+        forecast.begin(phase, WHOLE, Instant::now());
+    }
     log.print("begin", &[]);
 }
 

@@ -218,7 +218,7 @@ pub fn expect(phase: Phase, plan: impl FnOnce() -> Result<Plan>) {
     match plan() {
         Ok(mut plan) => {
             plan.steps.retain(|step| step.phase == phase);
-            steps::expect(&plan);
+            steps::expect(None, &plan);
         }
         Err(error) => tracing::debug!(%error, "no plan of a phase"),
     }
