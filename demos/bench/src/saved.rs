@@ -5,14 +5,11 @@
 //! time of either.
 
 use std::fs::{self, File};
-use std::io::BufWriter;
 
-use halo2_axiom::SerdeFormat;
-use halo2_axiom::spillproof::SavedWitness;
 use serde::Serialize;
 use spillproof::budget::ByteSize;
 use spillproof_circuits::System;
-use spillproof_circuits::axiom::dropin::saved::SavedKey;
+use spillproof_circuits::axiom::dropin::saved::{SavedKey, SavedWitness};
 use spillproof_circuits::axiom::stock::any::Any;
 use spillproof_circuits::axiom::stock::described::OfProgram as Circuit;
 use spillproof_circuits::axiom::stock::proof::verify_columns;
@@ -161,9 +158,9 @@ pub fn prove_by_stock(global: &Global, args: &StockSaved) -> Result<()> {
         let of_witness = |error| Failure::of_file(&of.witness, error);
         let (key, witness) = open(of)?;
         let write = || {
-            let mut writer = BufWriter::new(File::create(&file)?);
-            key.key.write(&mut writer, SerdeFormat::RawBytesUnchecked)?;
-            writer.into_inner()?.sync_all()
+            let mut raw = File::create(&file)?;
+            key.write(&mut raw)?;
+            raw.sync_all()
         };
         write().map_err(Failure::file(&file))?;
         let blinded = key.key.get_vk().cs().blinding_factors() + 1;

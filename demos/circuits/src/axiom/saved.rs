@@ -7,12 +7,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::described::{OfProgram, check, hash_of};
+use super::halo2::SerdeFormat;
 use super::halo2::halo2curves::bn256::Bn256;
 use super::halo2::plonk::Error;
 use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
-use super::halo2::spillproof::{
-    CircuitDescription, KeyFile, SavedError, SavedWitness, create_proof_from_witness,
-};
+pub use super::halo2::spillproof::SavedWitness;
+use super::halo2::spillproof::{CircuitDescription, KeyFile, SavedError, create_proof_from_witness};
 use super::halo2::transcript::TranscriptWriterBuffer;
 use super::proof::{Challenge, Params};
 use super::prover::{ProverKey, Writer};
@@ -56,6 +56,16 @@ impl SavedKey {
     /// `2^k` rows.
     pub fn k(&self) -> u32 {
         self.key.get_vk().get_domain().k()
+    }
+
+    /// Writes the key in halo2's own bytes ([`SerdeFormat::RawBytesUnchecked`]), for the unmodified crate.
+    ///
+    /// # Errors
+    /// Of the writer.
+    pub fn write(&self, writer: &mut dyn io::Write) -> io::Result<()> {
+        let mut writer = io::BufWriter::new(writer);
+        self.key.write(&mut writer, SerdeFormat::RawBytesUnchecked)?;
+        io::Write::flush(&mut writer)
     }
 
     /// The verifying key's bytes, for the unmodified crate.
