@@ -99,7 +99,7 @@ impl Statement<'_> {
         if !ended.status.success() {
             return Err(failed(prover, &ended.stderr));
         }
-        taken(&ended.stdout, ended.peak_bytes).ok_or_else(|| failed(prover, &ended.stdout))
+        taken(&ended.stdout, ended.peak_bytes, self.subject).ok_or_else(|| failed(prover, &ended.stdout))
     }
 
     /// Proves, on slow cores if there are any, and gives the report (JSON) and samples (comma-separated values) of the run.
@@ -143,7 +143,7 @@ impl Statement<'_> {
         if !ended.status.success() {
             return Err(failed(prover, &ended.stderr));
         }
-        let taken = taken(&ended.stdout, ended.figures.peak_bytes);
+        let taken = taken(&ended.stdout, ended.figures.peak_bytes, self.subject);
         taken
             .map(Limited::Finished)
             .ok_or_else(|| failed(prover, &ended.stdout))
@@ -241,7 +241,8 @@ fn failed(prover: Prover, said: &str) -> Failure {
     Failure::Demonstration(format!("{name} failed: {}", said.join("\n")))
 }
 
-fn taken(stdout: &str, peak_bytes: u64) -> Option<Taken> {
+/// The figures of a report; `None`, if a phase that the subject has is missing.
+fn taken(stdout: &str, peak_bytes: u64, subject: Subject<'_>) -> Option<Taken> {
     let output: serde_json::Value = serde_json::from_str(stdout).ok()?;
     let phases = output["report"]["phases"].as_array()?;
     let phase = |name: &str| {
@@ -252,9 +253,12 @@ fn taken(stdout: &str, peak_bytes: u64) -> Option<Taken> {
     };
     let seconds = |name: &str| phase(name)?["seconds"].as_f64();
     let proof = phase("prove")?;
-    let keys = ["verifying key", "proving key"].into_iter().filter_map(seconds);
+    let keygen_seconds = match subject {
+        Subject::BuiltIn { .. } => seconds("verifying key")? + seconds("proving key")?,
+        Subject::Saved(_) => 0.0,
+    };
     Some(Taken {
-        keygen_seconds: keys.sum(),
+        keygen_seconds,
         prove_seconds: seconds("prove")?,
         peak_bytes,
         bytes_read: proof["bytes_read"].as_u64()?,
@@ -276,12 +280,17 @@ mod tests {
             phase("stock: prove", 4.0),
         ];
         let output = serde_json::json!({ "report": { "phases": phases } });
-        let taken = taken(&output.to_string(), 5).expect("a report");
+        let subject = Subject::BuiltIn {
+            circuit: Kind::Chain,
+            system: System::Axiom,
+            k: 8,
+        };
+        let taken = taken(&output.to_string(), 5, subject).expect("a report");
         assert_eq!((taken.keygen_seconds, taken.prove_seconds), (3.0, 4.0));
         assert_eq!(
             (taken.peak_bytes, taken.bytes_read, taken.bytes_written),
             (5, 7, 8)
         );
-        assert!(super::taken("{}", 0).is_none());
+        assert!(super::taken("{}", 0, subject).is_none());
     }
 }

@@ -4,7 +4,7 @@
 //! Each proof is a process of its own. The unmodified crate reads the key in its own bytes; opening, reading and parameters are not part of the
 //! time of either.
 
-use std::fs::{self, File};
+use std::fs::File;
 
 use serde::Serialize;
 use spillproof::budget::ByteSize;
@@ -24,9 +24,10 @@ use spillproof_cli::systems::{self, axiom::stock_params_for};
 use crate::args::{OfProgram, Saved, StockSaved};
 use crate::child::{Prover, Statement, Subject, Taken};
 use crate::prover::Folder;
+use crate::stock;
 
 const MEMORY: ByteSize = ByteSize::Bytes(32 << 20);
-/// For files that the unmodified crate cannot read: a column at a time is in memory.
+/// While the key is converted for the unmodified crate, which then holds all of it.
 const CONVERSION_MEMORY: ByteSize = ByteSize::Auto;
 /// Of the prover's random values.
 const SEED: u64 = 1;
@@ -137,12 +138,6 @@ fn open(of: &OfProgram) -> Result<(SavedKey, SavedWitness)> {
     Ok((key, witness))
 }
 
-#[derive(Serialize)]
-struct OfStock {
-    proof_bytes: usize,
-    file: String,
-}
-
 /// Proves with the unmodified crate.
 ///
 /// # Errors
@@ -195,17 +190,5 @@ pub fn prove_by_stock(global: &Global, args: &StockSaved) -> Result<()> {
         verify_columns(&params, key.get_vk(), &instances, &proof, of.scheme)
             .map_err(Failure::halo2("the unmodified crate's own proof"))
     })?;
-    fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
-    let outcome = OfStock {
-        proof_bytes: proof.len(),
-        file: args.out.display().to_string(),
-    };
-    run.say(format_args!(
-        "{}: a proof of {} bytes by the unmodified {}",
-        outcome.file,
-        outcome.proof_bytes,
-        systems::stock_name(System::Axiom)
-    ));
-    run.finish("stock-saved", &outcome)?;
-    Ok(())
+    stock::finish(run, "stock-saved", (&args.out, &proof), System::Axiom)
 }

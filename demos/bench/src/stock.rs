@@ -1,8 +1,10 @@
 //! `spillproof-bench stock`: keys and a proof by an unmodified halo2, in memory.
 
 use std::fs;
+use std::path::Path;
 
 use serde::Serialize;
+use spillproof_circuits::System;
 use spillproof_cli::args::Global;
 use spillproof_cli::failure::Failure;
 use spillproof_cli::run::{Result, Run};
@@ -24,17 +26,25 @@ pub fn run(global: &Global, args: &Stock) -> Result<()> {
     let statement = args.statement.statement()?;
     let mut run = Run::start(global);
     let proof = systems::prove_by_stock(&mut run.recorder, &statement)?;
-    fs::write(&args.out, &proof).map_err(Failure::file(&args.out))?;
+    finish(run, "stock", (&args.out, &proof), statement.shape.system)
+}
+
+/// Writes the proof of a run, and says so.
+///
+/// # Errors
+/// Of a file that cannot be written.
+pub fn finish(run: Run, task: &str, (out, proof): (&Path, &[u8]), system: System) -> Result<()> {
+    fs::write(out, proof).map_err(Failure::file(out))?;
     let outcome = Outcome {
         proof_bytes: proof.len(),
-        file: args.out.display().to_string(),
+        file: out.display().to_string(),
     };
     run.say(format_args!(
         "{}: a proof of {} bytes by the unmodified {}",
         outcome.file,
         outcome.proof_bytes,
-        systems::stock_name(statement.shape.system)
+        systems::stock_name(system)
     ));
-    run.finish("stock", &outcome)?;
+    run.finish(task, &outcome)?;
     Ok(())
 }
