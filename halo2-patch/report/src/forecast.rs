@@ -5,7 +5,7 @@
 //! less the time that it has run, but at least a tenth of the latter. Bytes do not tell how far a step is: one that commits to columns makes all of
 //! them first.
 //!
-//! A step that takes more than `PACE_MAX` times its plan, or less than the inverse of that part, says nothing of the pace: a circuit's own synthesis is in
+//! A step that takes more than `PACE_MAX` times its plan, or less than 1 / `PACE_MAX` of it, says nothing of the pace: a circuit's own synthesis is in
 //! no plan, and neither is how small the values of a column are.
 //!
 //! Before the plan's steps there may be a phase whose time is estimated by itself, the making of parameters.

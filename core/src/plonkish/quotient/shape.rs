@@ -69,7 +69,7 @@ impl QuotientShape {
 }
 
 impl QuotientShape {
-    /// The rows that rotations reach beyond a stretch, and in how many columns: of those that are read, or of all.
+    /// Pairs in rising order: a number of rows, and the number of columns whose rotations reach that many rows beyond a stretch.
     pub(super) fn halos<'a>(rotations: impl Iterator<Item = &'a (i32, i32)>) -> Vec<(u64, u64)> {
         let mut halos = BTreeMap::new();
         for rotations in rotations {
