@@ -10,6 +10,8 @@
 //! Memory: the distinct values of coefficients (circuits have a few to some thousands); a chunk of coefficients and its reader; a tile of rows
 //! for each of `a`, `b` and `c`, and their writers; the witness or its cache.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use spillproof_format::FormatError;
 
 use super::{Coefficient, Shape};
@@ -119,7 +121,29 @@ impl<F: KernelField> Constraints<F> {
 
     /// Checks the coefficients from `first` on, of which the one before has this row.
     fn check(&self, chunk: &[Coefficient], first: u64, row_before: u32, shape: &Shape) -> Result<()> {
-        let mut row_before = row_before;
+        let all_fit = AtomicBool::new(true);
+        (chunk.chunks(JOB_COEFFICIENTS).enumerate())
+            .parallel()
+            .for_each(|(job, part)| {
+                let start = job * JOB_COEFFICIENTS;
+                let mut row_before = start.checked_sub(1).map_or(row_before, |last| chunk[last].row);
+                let fits = |coefficient: &Coefficient| {
+                    let ascends = coefficient.row >= row_before;
+                    row_before = coefficient.row;
+                    ascends && coefficient.check(0, 0, shape).is_ok()
+                };
+                if !part.iter().all(fits) {
+                    all_fit.store(false, Ordering::Relaxed);
+                }
+            });
+        match all_fit.into_inner() {
+            true => Ok(()),
+            false => self.refuse(chunk, first, row_before, shape),
+        }
+    }
+
+    /// Refuses the first of the coefficients that does not fit, as [`Self::check`] has them.
+    fn refuse(&self, chunk: &[Coefficient], first: u64, mut row_before: u32, shape: &Shape) -> Result<()> {
         let refuse = |source| Error::Format {
             file: self.coefficients.name().into(),
             source,

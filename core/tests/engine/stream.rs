@@ -1,11 +1,14 @@
 //! Streamed transforms, sums and scans against libraries that we did not write, bit for bit.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::Instant;
 
-use crate::common::{converted, omega, place, scalars};
+use crate::common::{converted, omega, on_one_and_two_threads, place, scalars};
 use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::{CurveGroup, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field, UniformRand};
+use ark_poly::{EvaluationDomain as _, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::Error;
@@ -15,7 +18,9 @@ use spillproof::error::Invalid;
 use spillproof::kernels::backend::Backend;
 use spillproof::kernels::curve::normalize;
 use spillproof::kernels::points::{BLOCK_POINTS_MAX, Multiplier};
-use spillproof::stream::{self, NttPlan, Scalars, Transform, group_ntt_in_tiles, ntt, ntt_in_tiles};
+use spillproof::stream::{
+    self, NttPlan, Scalars, Transform, group_ntt_in_tiles, ntt, ntt_in_tiles, transform_twice,
+};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::poly::EvaluationDomain;
 
@@ -134,6 +139,65 @@ fn a_transform_that_cannot_fit_says_what_would() {
         Err(Error::BudgetTooSmall { needed_bytes, .. }) => assert!(needed_bytes > 1 << 20),
         other => panic!("{other:?}"),
     }
+}
+
+/// Values on a domain to values on a coset, and `a * b - c` of three columns of them.
+#[test]
+fn columns_transformed_twice_are_arkworks_in_every_way() {
+    // How often a column's bytes are written: at once in memory, one column after the other, in three passes, in four.
+    let written = Mutex::new(BTreeSet::new());
+    for (log_n, budgets_mib) in [
+        (0, vec![64]),
+        (9, vec![64]),
+        (16, vec![64, 12, 6, 4, 2]),
+        (17, vec![7, 10]),
+    ] {
+        let n = 1usize << log_n;
+        let domain = Radix2EvaluationDomain::<Fr>::new(n).expect("a domain");
+        let shift = scalars(1, 7)[0];
+        let coset = domain.get_coset(shift).expect("a coset");
+        // The last one is padded.
+        let values = [0, 1, 2].map(|seed| scalars(n - n / 3 * (seed as usize / 2), seed));
+        let moved = values.clone().map(|mut values| {
+            values.resize(n, Fr::ZERO);
+            domain.ifft_in_place(&mut values);
+            coset.fft_in_place(&mut values);
+            values
+        });
+        let wanted: Vec<Fr> = (0..n).map(|i| moved[0][i] * moved[1][i] - moved[2][i]).collect();
+        let to_coefficients = Transform {
+            after: shift,
+            ..Transform::inverse(log_n, domain.group_gen).expect("a root")
+        };
+        let to_values = Transform::forward(log_n, domain.group_gen);
+        let less = |a: &mut [Fr], others: &[&[Fr]]| {
+            for (i, a) in a.iter_mut().enumerate() {
+                *a = *a * others[0][i] - others[1][i];
+            }
+        };
+        for budget_mib in budgets_mib {
+            on_one_and_two_threads(|| {
+                let place = place(budget_mib << 20);
+                let inputs = [0, 1, 2].map(|i| place.column(&values[i]));
+                let before = place.workspace.storage.stats().bytes_written;
+                let transforms = [&to_coefficients, &to_values];
+                let ours = transform_twice(inputs, transforms, &less, Placement::Disk).expect("transforms");
+                let bytes = place.workspace.storage.stats().bytes_written - before;
+                assert!(
+                    ours.to_vec().expect("read") == wanted,
+                    "2^{log_n} in {budget_mib} MiB"
+                );
+                if log_n == 18 {
+                    let columns = bytes / (n as u64 * 32);
+                    written.lock().expect("no panic").insert(columns);
+                }
+            });
+        }
+    }
+    assert_eq!(
+        written.into_inner().expect("no panic"),
+        BTreeSet::from([1, 4, 7, 13])
+    );
 }
 
 fn points(len: usize, seed: u64) -> Vec<G1> {
