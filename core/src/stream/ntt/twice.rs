@@ -126,7 +126,7 @@ where
             false => Way::within(&shape, N as u64, first.log_n, workspace.budget.available_bytes())?,
         };
         tracing::debug!(log_n = first.log_n, ?way, "two transforms");
-        let output = go(inputs, transforms, way, combine, placement);
+        let output = transform_by(way, inputs, transforms, combine, placement);
         if !workspace.is_dry() {
             forget_buffers();
         }
@@ -134,10 +134,10 @@ where
     })
 }
 
-fn go<F, const N: usize>(
+fn transform_by<F, const N: usize>(
+    way: Way,
     inputs: [Column<F>; N],
     transforms: [&Transform<F>; 2],
-    way: Way,
     combine: &Combine<F>,
     placement: Placement,
 ) -> Result<Column<F>>
