@@ -3,7 +3,8 @@
 //!
 //! Over the disk these are three passes for each column, not four: the second pass of the first transform leaves whole rows, which are what the
 //! first pass of the second one takes, if that has the lengths n2 and n1. The last pass has a tile of each column in memory, and writes
-//! the combination only. In memory, all columns at once where the budget has room for them, else one after the other.
+//! the combination only. In memory, all columns at once where the budget has room for them, else one after the other. Where the budget has no room for tiles of three passes, and on
+//! a device, the transforms are made one by one, and a pass combines the columns.
 
 use super::combine::{Combine, combine_columns};
 use super::four_step::FourStep;
