@@ -25,6 +25,7 @@ const LEAVES: &[(&str, &str)] = &[
         "core/src/kernels/backend/avx2/instructions.rs",
         "vector instructions, and the entry to code for one processor",
     ),
+    ("core/src/kernels/backend/avx2/product.rs", "products in assembly"),
     (
         "core/src/kernels/backend/avx512/instructions.rs",
         "vector instructions, and the entry to code for one processor",

@@ -69,6 +69,9 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     const SHIFT: u32;
     /// Whether the field is an extension, so that the norm of an element is another one.
     const EXTENSION: bool;
+    /// Whether [`Self::Columns`] cost so little beside multiplications that three products in columns are cheaper than four that
+    /// are reduced two by two.
+    const COLUMNS: bool;
 
     /// The lanes of the prime field.
     fn prime(self) -> Self::Prime;
@@ -99,6 +102,14 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     fn product_beside(self, a: &Self::Value, b: &Self::Value, beside: &mut impl Beside) -> Self::Value;
     /// `a * a`, as a product.
     fn square(self, a: &Self::Value) -> Self::Value;
+    /// `a[0] * b[0] + a[1] * b[1]` of carried values, carried: below the sum of `a b / R` and 2p.
+    #[inline(always)]
+    fn two_products(self, a: [&Self::Value; 2], b: [&Self::Value; 2]) -> Self::Value {
+        let mut columns = self.no_columns();
+        self.add_product(&mut columns, a[0], b[0]);
+        self.add_product(&mut columns, a[1], b[1]);
+        self.reduced(&columns)
+    }
     /// No sum.
     fn no_columns(self) -> Self::Columns;
     /// Adds `a * b`, of carried values. 64 products can be added up.
@@ -226,6 +237,7 @@ pub type PrimeKept<F, const W: usize, L> =
 
 /// A constant for many products, in a backend's own form.
 #[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
 pub struct Factor(pub(super) [u64; 10]);
 
 /// Lanes with room for butterflies, for fields with 63 p < R. Values between layers are carried and below 29 p.

@@ -17,6 +17,7 @@ impl<F: CoordinateField> Lanes<F, 1> for Portable {
     const CHAINS: usize = 4;
     const SHIFT: u32 = 0;
     const EXTENSION: bool = size_of::<F>() != size_of::<F::Prime>();
+    const COLUMNS: bool = false;
 
     #[inline(always)]
     fn prime(self) -> Self {

@@ -1,11 +1,13 @@
 //! Lanes of a quadratic extension with u^2 = -1, made of the lanes of its prime field.
 //!
-//! Algorithm: products are Karatsuba's, and their halves are reduced once: with t0 = a0 b0, t1 = a1 b1 and t2 = (a0 + a1)(b0 + b1) as
-//! columns, (a0 + a1 u)(b0 + b1 u) = t0 - t1 + (t2 - t0 - t1) u. Squares: (a0 + a1)(a0 - a1) + 2 a0 a1 u.
+//! Algorithm: both components of a product are reduced once. Karatsuba: with t0 = a0 b0, t1 = a1 b1 and t2 = (a0 + a1)(b0 + b1) as
+//! columns, (a0 + a1 u)(b0 + b1 u) = t0 - t1 + (t2 - t0 - t1) u. Where columns cost too much ([`Lanes::COLUMNS`]), four products:
+//! a0 b0 + (4p - a1) b1 and a0 b1 + a1 b0. Squares: (a0 + a1)(a0 - a1) + 2 a0 a1 u.
 //!
 //! Bounds, in multiples of p <= R / 32, for components of operands below A and B with A B <= 32: t0 - t1 is reduced to more than -1 and
 //! less than 3, and p is added; the other component is below 2 A B / 32 + 2 <= 4. The sums of components, A + A and B + B, have to stay
-//! below R. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both components are below 4. Norms, for
+//! below R. By four products, A is at most 4, as it is in every kernel: components are below (4 + 4) B / 32 + 2 <= 4 for B <= 8, or
+//! p <= R / 64 and B <= 16. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both components are below 4. Norms, for
 //! A <= 2: below 8 / 32 + 2 < 3.
 //!
 //! Products are functions of their own: operands go through memory, which costs little beside three products of the prime field.
@@ -26,6 +28,16 @@ impl<L> Quadratic<L> {
     pub(super) fn over<P: QuadExtConfig>(base: L) -> Option<Self> {
         (P::NONRESIDUE == -<P::BaseField as ark_ff::Field>::ONE).then_some(Self(base))
     }
+}
+
+/// `multiple * p - a`, carried.
+#[inline(always)]
+fn negated<F: CoordinateField, L: Lanes<F, W>, const W: usize>(
+    lanes: L,
+    a: &L::Value,
+    multiple: usize,
+) -> L::Value {
+    lanes.carried(lanes.difference(&lanes.splat(&F::ZERO), a, multiple))
 }
 
 /// The components of several elements.
@@ -49,6 +61,7 @@ where
     const CHAINS: usize = L::CHAINS;
     const SHIFT: u32 = L::SHIFT;
     const EXTENSION: bool = true;
+    const COLUMNS: bool = L::COLUMNS;
 
     #[inline(always)]
     fn prime(self) -> L {
@@ -199,16 +212,13 @@ where
 
     #[inline(always)]
     fn norm(self, [c0, c1]: &Self::Value) -> L::Value {
-        let mut columns = self.0.no_columns();
-        self.0.add_product(&mut columns, c0, c0);
-        self.0.add_product(&mut columns, c1, c1);
-        self.0.reduced(&columns)
+        self.0.two_products([c0, c1], [c0, c1])
     }
 
     #[inline(always)]
     fn over_norm(self, [c0, c1]: &Self::Value, inverse: &L::Value) -> Self::Value {
         let base = self.0;
-        let negated = base.carried(base.difference(&base.splat(&P::BaseField::ZERO), c1, 2));
+        let negated = negated::<P::BaseField, L, W>(base, c1, 2);
         [base.product(c0, inverse), base.product(&negated, inverse)]
     }
 
@@ -262,6 +272,13 @@ where
     #[inline(always)]
     fn run(self) -> Self::Output {
         let Self { lanes, a, b, .. } = self;
+        if !L::COLUMNS {
+            let negated = negated::<P::BaseField, L, W>(lanes.0, &a[1], 4);
+            return [
+                lanes.0.two_products([&a[0], &negated], [&b[0], &b[1]]),
+                lanes.0.two_products([&a[0], &a[1]], [&b[1], &b[0]]),
+            ];
+        }
         let mut columns = Lanes::<QuadExtField<P>, W>::no_columns(lanes);
         Lanes::<QuadExtField<P>, W>::add_product(lanes, &mut columns, a, b);
         Lanes::<QuadExtField<P>, W>::reduced_above(lanes, &columns, 1)

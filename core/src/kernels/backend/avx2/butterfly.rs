@@ -1,7 +1,7 @@
 //! Butterflies.
 //!
 //! Algorithm: that of `avx512/butterfly.rs` on limbs of 29 bits: a product with a known factor w takes its quotient by p from 2^261 w / p,
-//! with the upper columns of that product alone: 135 multiplications, where a product of two values takes 163.
+//! with the upper columns of that product alone: 135 multiplications, where a product of two values takes 163 (`product`).
 //!
 //! Bounds, for a prime with 63 p < 2^261 (`Radix::roomy`). A *scaled* value lies below 11 p: of the quotient's columns, those below
 //! 2^232 are left out, eight terms below 2^261 and less than one more, and rounding counts for two. It is known modulo 2^261, in columns
@@ -12,15 +12,15 @@
 //!
 //! Memory: the buffer that a thread keeps between two transforms, [`KEPT_BYTES_MAX`] at most.
 
-use std::arch::x86_64::__m256i;
 use std::cell::Cell;
 
 use ark_ff::{Fp, MontBackend, MontConfig, PrimeField};
 
+use super::product::ScaledProduct;
 use super::{Limbs, Pairs, Prime, WIDTH};
 use crate::kernels::backend::lanes::{Factor, Lanes, LoopPart, WideLanes};
-use crate::kernels::backend::limbs::{Words, unrolled};
-use crate::kernels::backend::radix::{mask, multiply_low, to_radix};
+use crate::kernels::backend::limbs::Words;
+use crate::kernels::backend::radix::{multiply_low, to_radix};
 
 /// Limbs, pairs of them, and bits of a limb.
 const LIMBS: usize = 9;
@@ -76,58 +76,11 @@ impl<T: MontConfig<4>> Prime<T, 4, LIMBS, PAIRS, BITS> {
     /// For differences to scaled values.
     const SCALED_FOURS: [[u64; 8]; LIMBS] = borrowed(&Self::P.fours);
 
-    /// Limbs of a factor's value or quotient in all lanes; their upper halves are of any content.
-    #[inline(always)]
-    fn words(self, pairs: &[u64]) -> Limbs<LIMBS> {
-        let mut words = self.zero();
-        for i in 0..PAIRS {
-            words.0[2 * i] = self.avx2.word(pairs[i]);
-            if 2 * i + 1 < LIMBS {
-                words.0[2 * i + 1] = self.avx2.shift_right(words.0[2 * i], 32);
-            }
-        }
-        words
-    }
-
     /// `a * w` modulo p and modulo 2^261, for carried `a`: see the bounds above.
     #[inline(always)]
     fn scaled_loose(self, a: &Limbs<LIMBS>, factor: &Factor) -> Limbs<LIMBS> {
-        let avx2 = self.avx2;
-        let (value, estimate) = (self.words(&factor.0[..PAIRS]), self.words(&factor.0[PAIRS..]));
-        let mut quotient = self.zero();
-        let mut carry: __m256i = avx2.word(0);
-        unrolled!(k below LIMBS in {
-            let mut column = carry;
-            unrolled!(i below LIMBS in {
-                if i >= k {
-                    let term = avx2.product(a.0[(LIMBS - 1 + k).wrapping_sub(i)], estimate.0[i]);
-                    column = avx2.plus(column, term);
-                }
-            });
-            if k > 0 {
-                quotient.0[k - 1] = avx2.and(column, avx2.word(mask::<BITS>()));
-            }
-            carry = avx2.shift_right(column, BITS);
-        });
-        quotient.0[LIMBS - 1] = carry;
-        let mut scaled = self.zero();
-        unrolled!(k below LIMBS in {
-            let mut column = avx2.word(0);
-            unrolled!(i below LIMBS in {
-                if i <= k {
-                    let term = avx2.product(a.0[k.wrapping_sub(i)], value.0[i]);
-                    column = avx2.plus(column, term);
-                }
-            });
-            unrolled!(i below LIMBS in {
-                if i <= k {
-                    let negative = avx2.word(Self::P.negative[i]);
-                    column = avx2.plus(column, avx2.product(quotient.0[k.wrapping_sub(i)], negative));
-                }
-            });
-            scaled.0[k] = column;
-        });
-        scaled
+        let constants = &Self::CONSTANTS_IN_LANES;
+        self.avx2.run(ScaledProduct { a, factor, constants })
     }
 
     /// A carried value, less a multiple of p: below 2 p, modulo 2^261, loose.

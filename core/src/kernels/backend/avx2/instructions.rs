@@ -1,4 +1,4 @@
-//! The instructions themselves: all unsafe code of this backend.
+//! The instructions themselves: all unsafe code of this backend but the assembly of `product`.
 //!
 //! An [`Avx2`] is the proof that the processor has AVX2: only [`Avx2::detect`] makes one, and every instruction is a method of it.
 //! [`Avx2::run`] is the one place where the compiler is told that the instructions may be used: everything below it is
@@ -6,6 +6,8 @@
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
 
 use crate::kernels::backend::lanes::LoopPart;
 use crate::kernels::backend::limbs::Words;
@@ -25,6 +27,10 @@ impl Avx2 {
         #[inline(never)]
         #[target_feature(enable = "avx2")]
         fn with_features<T: LoopPart>(part: T) -> T::Output {
+            // A vector on the stack aligns it. Without one the compiler finds out that vectors have to be moved there when it is too late for
+            // that, and half of them straddle cache lines.
+            let anchor = MaybeUninit::<__m256i>::uninit();
+            black_box(&anchor);
             part.run()
         }
         // SAFETY: an `Avx2` exists only where `detect` has found the feature.

@@ -1,16 +1,17 @@
 //! Montgomery arithmetic in four lanes of AVX2: a [`Limbs`] holds four elements as vectors of limbs of B bits, 29 or 28, so that the
 //! product of two limbs takes one multiplication of 32 by 32 bits (VPMULUDQ).
 //!
-//! Algorithm: column after column, the products of limbs and those of the reduction (R = 2^(B L)). Each but the last of its L rounds adds
+//! Algorithm: sums of the products of limbs and those of the reduction (R = 2^(B L)), in columns of weight 2^(B i): row after row in
+//! assembly (`product`), column after column where columns are kept. Each but the last of L rounds adds
 //! m (k p + 1) / 2^B for the lowest B bits m of a column, where k = -1/p modulo 2^B: that saves the multiplication by k that each
-//! round of the textbook starts with. A finished column is a value in a register; its carry goes to the next. Primes of 4 words have 9
+//! round of the textbook starts with. The carry of a finished column goes to the next. Primes of 4 words have 9
 //! limbs of 29 bits, and of 6 words 14 of 28 bits, in which the top limb of a prime of 381 bits has enough for a quotient.
 //!
 //! Bounds, for primes below 2^255 (or 2^381), so p <= R / 64. A value is *carried* if all its limbs are below 2^B, and the whole is below R.
 //! A *loose* one has limbs from 0 to 2^40, but for the top one, which may be negative: there is no right shift of signed 64-bit words, so
 //! multiples of p that are added to differences come in limbs of which each has borrowed 2^34 from the next ([`borrowed`]).
-//! - A column has at most L products of operands, L - 1 of the rounds, the last round's, and a carry: 2 L 2^(2 B) and 2^36. That is
-//!   below 2^62.2 (or 2^60.9), and no addend is negative.
+//! - A column has at most 2 L products of operands, of two products that are reduced together, L - 1 of the rounds, the last round's, and a
+//!   carry: 3 L 2^(2 B) and 2^36. That is below 2^62.8 (or 2^61.5), and no addend is negative.
 //! - For carried a and b with a b <= 32 p^2, the product is a b / R modulo p, below a b / R + 2p <= 3p: the first rounds add less than
 //!   (1 + 2^-B + ..) p, the last less than p.
 //! - In a square limbs are doubled before they are multiplied: below 2^(B + 1), and half as many of them.
@@ -22,14 +23,13 @@
 //! Native limbs (N of 64 bits, R = 2^(64 N)) are moved in and out by transposing and shifting. Values that wait in memory have two limbs to a
 //! word ([`Pairs`]). Primes out of range have no lanes here: their kernels run one element at a time.
 //!
-//! What it pays (Zen 4, BN254, processors' time of one run beside the same kernels on words): sums of points 0.34, transforms 0.52,
-//! multiples of points 0.63, linear combinations 0.31, powers 0.72, evaluation 0.70, division 0.82, running products of fractions 0.92,
-//! products of slices 0.88. Inverses are left to words: 1.1. Memory: none.
+//! What it pays beside the same kernels on words: `docs/performance.md`. Inverses are left to words: 1.1. Memory: none.
 // Limbs are walked by index in several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
 mod butterfly;
 mod instructions;
+mod product;
 mod sums;
 
 use std::arch::x86_64::__m256i;
@@ -40,8 +40,9 @@ use ark_ff::{Fp, MontBackend, MontConfig};
 
 pub(super) use butterfly::forget_buffers;
 pub use instructions::Avx2;
+use product::{Constants, Square, SumOfProducts};
 
-use sums::{Add, Borrowing, Product, Reduce, Square, Sums};
+use sums::{Add, Borrowing, Product};
 
 use super::lanes::{Beside, Lanes, LoopPart};
 use super::limbs::{Words, unrolled};
@@ -51,11 +52,15 @@ use crate::kernels::field::CoordinateField;
 /// Lanes of a vector.
 pub const WIDTH: usize = 4;
 
+/// Steps of the work beside a product. They come before it, since its text is one block.
+const BESIDE_STEPS: usize = 6;
+
 /// log2 of what limbs borrow from the next in differences.
 const BORROWED: usize = 34;
 
 /// Four elements: vector i holds limb i of each.
 #[derive(Clone, Copy)]
+#[repr(transparent)]
 pub struct Limbs<const L: usize>([__m256i; L]);
 
 /// Four elements in memory: vector i holds limbs 2 i and 2 i + 1 of each.
@@ -142,6 +147,7 @@ impl<T: MontConfig<N>, const N: usize, const L: usize, const H: usize, const B: 
         // Never used: `new` gives no lanes then.
         None => Radix::UNUSED,
     };
+    const CONSTANTS_IN_LANES: Constants<L> = Constants::new::<B>(&Self::P);
     /// For differences.
     const MULTIPLES: [[u64; 8]; L] = borrowed::<B, L>(&Self::P.multiples, BORROWED);
     /// The same of 4 p.
@@ -167,6 +173,12 @@ impl<T: MontConfig<N>, const N: usize, const L: usize, const H: usize, const B: 
         Limbs([self.avx2.word(0); L])
     }
 
+    #[inline(always)]
+    fn sum_of_products<const K: usize>(self, a: [&Limbs<L>; K], b: [&Limbs<L>; K]) -> Limbs<L> {
+        let constants = &Self::CONSTANTS_IN_LANES;
+        self.avx2.run(SumOfProducts::<K, L, B> { a, b, constants })
+    }
+
     /// Four vectors of four words, transposed.
     #[inline(always)]
     fn transposed(self, [a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
@@ -181,10 +193,11 @@ impl<T: MontConfig<N>, const N: usize, const L: usize, const H: usize, const B: 
         ]
     }
 
-    /// The upper columns of sums after L rounds of reduction, which took the lower ones to zero: loose, with the carry from below.
+    /// The upper columns of kept ones after L rounds of reduction, which took the lower ones to zero: loose, with the carry from below.
     #[inline(always)]
-    fn reduced_loose(self, sums: impl Sums, beside: &mut impl Beside) -> Limbs<L> {
+    fn reduced_loose(self, columns: &Columns<L>) -> Limbs<L> {
         let avx2 = self.avx2;
+        let sums = Borrowing::<L, B> { avx2, columns };
         let limb_mask = avx2.word(mask::<B>());
         let (mut rounds, mut carry) = (self.zero(), avx2.word(0));
         unrolled!(k below L in {
@@ -204,7 +217,6 @@ impl<T: MontConfig<N>, const N: usize, const L: usize, const H: usize, const B: 
                 column = avx2.plus(column, avx2.product(rounds.0[k], avx2.word(Self::P.modulus[0])));
             }
             carry = avx2.shift_right(column, B);
-            beside.step(k, 2 * L);
         });
         let mut upper = self.zero();
         unrolled!(k below L in {
@@ -223,7 +235,6 @@ impl<T: MontConfig<N>, const N: usize, const L: usize, const H: usize, const B: 
                 column = avx2.plus(column, term);
             }
             upper.0[k] = column;
-            beside.step(L + k, 2 * L);
         });
         upper
     }
@@ -317,6 +328,7 @@ where
     const CHAINS: usize = 2;
     const SHIFT: u32 = Self::SHIFT_BITS as u32;
     const EXTENSION: bool = false;
+    const COLUMNS: bool = false;
 
     #[inline(always)]
     fn prime(self) -> Self {
@@ -408,22 +420,26 @@ where
 
     #[inline(always)]
     fn product_beside(self, a: &Limbs<L>, b: &Limbs<L>, beside: &mut impl Beside) -> Limbs<L> {
-        let avx2 = self.avx2;
-        self.carry(self.reduced_loose(Product { avx2, a, b }, beside))
+        unrolled!(step below BESIDE_STEPS in {
+            beside.step(step, BESIDE_STEPS);
+        });
+        self.product(a, b)
     }
 
     #[inline(always)]
     fn product(self, a: &Limbs<L>, b: &Limbs<L>) -> Limbs<L> {
-        let (lanes, avx2) = (self, self.avx2);
-        let sums = Product { avx2, a, b };
-        avx2.run(Reduce { lanes, sums })
+        self.sum_of_products([a], [b])
     }
 
     #[inline(always)]
     fn square(self, a: &Limbs<L>) -> Limbs<L> {
-        let (lanes, avx2, twice) = (self, self.avx2, &self.sum(a, a));
-        let sums = Square { avx2, a, twice };
-        avx2.run(Reduce { lanes, sums })
+        let constants = &Self::CONSTANTS_IN_LANES;
+        self.avx2.run(Square::<L, B> { a, constants })
+    }
+
+    #[inline(always)]
+    fn two_products(self, a: [&Limbs<L>; 2], b: [&Limbs<L>; 2]) -> Limbs<L> {
+        self.sum_of_products(a, b)
     }
 
     #[inline(always)]
@@ -452,7 +468,7 @@ where
     #[inline(always)]
     fn reduced_above(self, columns: &Columns<L>, multiple: usize) -> Limbs<L> {
         let avx2 = self.avx2;
-        let mut loose = self.reduced_loose(Borrowing::<L, B> { avx2, columns }, &mut ());
+        let mut loose = self.reduced_loose(columns);
         for i in 0..L {
             loose.0[i] = avx2.plus(loose.0[i], avx2.word(Self::P.multiples[i][multiple]));
         }

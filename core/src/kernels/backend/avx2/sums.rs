@@ -1,43 +1,14 @@
-//! What is reduced: sums of products of limbs, column by column. Bounds are those of the room's page. Memory: none.
+//! Sums of products in columns, before they are reduced. Bounds are those of the room's page. Memory: none.
 
 use std::arch::x86_64::__m256i;
 
-use ark_ff::MontConfig;
-
-use super::{Avx2, Columns, Limbs, Prime};
+use super::{Avx2, Columns, Limbs};
 use crate::kernels::backend::lanes::LoopPart;
 use crate::kernels::backend::limbs::{Words, unrolled};
 use crate::kernels::backend::radix::mask;
 
 /// log2 of what columns borrow from the next.
 const BORROWED_COLUMNS: usize = 50;
-
-/// What is reduced, column by column.
-pub(super) trait Sums: Copy {
-    /// Column `index`, not negative; the last one, of a sum that may be negative, excepted.
-    fn column(self, index: usize) -> __m256i;
-}
-
-/// A sum of products to be reduced, as a function of its own: with so many instructions, a call costs little beside what it saves in code.
-pub(super) struct Reduce<P, S> {
-    pub(super) lanes: P,
-    pub(super) sums: S,
-}
-
-impl<T, S, const N: usize, const L: usize, const H: usize, const B: usize> LoopPart
-    for Reduce<Prime<T, N, L, H, B>, S>
-where
-    T: MontConfig<N>,
-    S: Sums,
-{
-    type Output = Limbs<L>;
-
-    #[inline(always)]
-    fn run(self) -> Limbs<L> {
-        let lanes = self.lanes;
-        lanes.carry(lanes.reduced_loose(self.sums, &mut ()))
-    }
-}
 
 /// A product to be added to columns, as a function of its own.
 pub(super) struct Add<'a, const L: usize, const B: usize> {
@@ -78,38 +49,13 @@ pub(super) struct Product<'a, const L: usize> {
     pub(super) b: &'a Limbs<L>,
 }
 
-impl<const L: usize> Sums for Product<'_, L> {
+impl<const L: usize> Product<'_, L> {
     #[inline(always)]
     fn column(self, index: usize) -> __m256i {
         let mut sum = self.avx2.word(0);
         unrolled!(i below L in {
             if i <= index && index < L + i {
                 let term = self.avx2.product(self.a.0[i], self.b.0[index - i]);
-                sum = self.avx2.plus(sum, term);
-            }
-        });
-        sum
-    }
-}
-
-/// A square, of a carried value and its double.
-#[derive(Clone, Copy)]
-pub(super) struct Square<'a, const L: usize> {
-    pub(super) avx2: Avx2,
-    pub(super) a: &'a Limbs<L>,
-    pub(super) twice: &'a Limbs<L>,
-}
-
-impl<const L: usize> Sums for Square<'_, L> {
-    #[inline(always)]
-    fn column(self, index: usize) -> __m256i {
-        let mut sum = match index.is_multiple_of(2) && index / 2 < L {
-            true => self.avx2.product(self.a.0[index / 2], self.a.0[index / 2]),
-            false => self.avx2.word(0),
-        };
-        unrolled!(i below L in {
-            if 2 * i < index && index < L + i {
-                let term = self.avx2.product(self.twice.0[i], self.a.0[index - i]);
                 sum = self.avx2.plus(sum, term);
             }
         });
@@ -124,9 +70,10 @@ pub(super) struct Borrowing<'a, const L: usize, const B: usize> {
     pub(super) columns: &'a Columns<L>,
 }
 
-impl<const L: usize, const B: usize> Sums for Borrowing<'_, L, B> {
+impl<const L: usize, const B: usize> Borrowing<'_, L, B> {
+    /// Column `index`, not negative, unless the sum is and this is the last one.
     #[inline(always)]
-    fn column(self, index: usize) -> __m256i {
+    pub(super) fn column(self, index: usize) -> __m256i {
         let mut borrowed = 0u64;
         if index + 1 < 2 * L {
             borrowed += 1 << BORROWED_COLUMNS;

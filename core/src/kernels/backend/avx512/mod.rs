@@ -208,6 +208,7 @@ where
     const CHAINS: usize = 2;
     const SHIFT: u32 = Self::SHIFT_BITS as u32;
     const EXTENSION: bool = false;
+    const COLUMNS: bool = true;
 
     #[inline(always)]
     fn prime(self) -> Self {
