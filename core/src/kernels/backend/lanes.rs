@@ -98,7 +98,7 @@ pub trait Lanes<F: CoordinateField, const W: usize>: Copy + Send + 'static {
     /// Asks for the cache lines of `value`.
     fn prefetch<T>(self, value: &T);
 
-    /// `a * b`, carried, and other work between: below `a b / R + 2p`.
+    /// `a * b`, carried, and other work between: below `a b / R + 2p`. In an extension components of `b` are below 4p.
     fn product_beside(self, a: &Self::Value, b: &Self::Value, beside: &mut impl Beside) -> Self::Value;
     /// `a * a`, as a product.
     fn square(self, a: &Self::Value) -> Self::Value;

@@ -2,12 +2,13 @@
 //!
 //! Algorithm: both components of a product are reduced once. Karatsuba: with t0 = a0 b0, t1 = a1 b1 and t2 = (a0 + a1)(b0 + b1) as
 //! columns, (a0 + a1 u)(b0 + b1 u) = t0 - t1 + (t2 - t0 - t1) u. Where columns cost too much ([`Lanes::COLUMNS`]), four products:
-//! a0 b0 + (4p - a1) b1 and a0 b1 + a1 b0. Squares: (a0 + a1)(a0 - a1) + 2 a0 a1 u.
+//! a0 b0 + a1 (4p - b1) and a0 b1 + a1 b0. Squares: (a0 + a1)(a0 - a1) + 2 a0 a1 u.
 //!
 //! Bounds, in multiples of p <= R / 32, for components of operands below A and B with A B <= 32: t0 - t1 is reduced to more than -1 and
 //! less than 3, and p is added; the other component is below 2 A B / 32 + 2 <= 4. The sums of components, A + A and B + B, have to stay
-//! below R. By four products, A is at most 4, as it is in every kernel: components are below (4 + 4) B / 32 + 2 <= 4 for B <= 8, or
-//! p <= R / 64 and B <= 16. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both components are below 4. Norms, for
+//! below R. By four products, B is at most 4: of a large operand and a small one, kernels take the large one first. Components are below
+//! A (B + 4) / 32 + 2, or for p <= R / 64 below A (B + 4) / 64 + 2: at most 4 for A <= 16, and below 5 for a shifted operand and a canonical
+//! one. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both components are below 4. Norms, for
 //! A <= 2: below 8 / 32 + 2 < 3.
 //!
 //! Products are functions of their own: operands go through memory, which costs little beside three products of the prime field.
@@ -273,9 +274,9 @@ where
     fn run(self) -> Self::Output {
         let Self { lanes, a, b, .. } = self;
         if !L::COLUMNS {
-            let negated = negated::<P::BaseField, L, W>(lanes.0, &a[1], 4);
+            let negated = negated::<P::BaseField, L, W>(lanes.0, &b[1], 4);
             return [
-                lanes.0.two_products([&a[0], &negated], [&b[0], &b[1]]),
+                lanes.0.two_products([&a[0], &a[1]], [&b[0], &negated]),
                 lanes.0.two_products([&a[0], &a[1]], [&b[1], &b[0]]),
             ];
         }

@@ -103,7 +103,7 @@ impl<F: CoordinateField> Kernel<F> for AgainstArkworks {
                 // The largest operands of an addition of points.
                 let shifted = lanes.half_shifted(&lanes.difference(&x, &y, 1));
                 let twice = lanes.sum(&sum, &sum);
-                let large = lanes.canonical(lanes.product(&lanes.carried(twice), &shifted));
+                let large = lanes.canonical(lanes.product(&shifted, &lanes.carried(twice)));
                 check("large product", large, &|a, b| {
                     (a - b) * (a + b).double() * half * small
                 });

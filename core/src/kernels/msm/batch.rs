@@ -391,7 +391,7 @@ fn down<P: Curve, S: Places<P>, const W: usize, L: Lanes<P::BaseField, W>>(
     let x = lanes.difference(&square, &lanes.sum(&a_x, &b_x), 3);
     let mut x = lanes.canonical(x);
     let step = lanes.half_shifted(&lanes.difference(&a_x, &x, 1));
-    let rise = lanes.product(&mu, &step);
+    let rise = lanes.product(&step, &mu);
     let mut y = lanes.canonical(lanes.difference(&rise, &a_y, 2));
     if group.empty != 0 {
         x = lanes.blend(group.empty, &b_x, &x);
