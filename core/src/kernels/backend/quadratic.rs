@@ -11,7 +11,7 @@
 //! one. Squares, for A <= 4: the first factor is below 8, the second with 4p added too, so both components are below 4. Norms, for
 //! A <= 2: below 8 / 32 + 2 < 3.
 //!
-//! Products are functions of their own: operands go through memory, which costs little beside three products of the prime field.
+//! Products are functions of their own: operands go through memory, which costs little beside three or four products of the prime field.
 
 use ark_ff::{AdditiveGroup, PrimeField, QuadExtConfig, QuadExtField};
 

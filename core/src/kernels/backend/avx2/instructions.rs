@@ -22,7 +22,8 @@ impl Avx2 {
         is_x86_feature_detected!("avx2").then_some(Self(()))
     }
 
-    /// Runs a part of a loop, or all of it, compiled for the instructions, as a function of its own.
+    /// Runs a part of a loop, or all of it, compiled for the instructions: as a function of its own, unless it is so short that the compiler
+    /// puts it into another such function. (rustc drops `inline(never)` from functions with target features.)
     pub fn run<T: LoopPart>(self, part: T) -> T::Output {
         #[inline(never)]
         #[target_feature(enable = "avx2")]

@@ -1,8 +1,8 @@
 //! Products in assembly. Each goes through one operand limb by limb: a row multiplies all limbs of the other one by it.
 //!
-//! Why not by the compiler: sums of products by columns have more operands than there are registers, so that half of the instructions move
-//! them, and the code is so long that an addition of points does not fit the cache of decoded instructions. Here sums
-//! stay in registers, operands are read where they are multiplied, and a Montgomery product is a loop of 42 instructions.
+//! Why not by the compiler: sums of products by columns have more operands than there are registers, so that it moves a vector for each
+//! multiplication. Here sums stay in registers, operands are read where they are multiplied, and a Montgomery product is a loop of 42
+//! instructions.
 //!
 //! Conventions of the texts: sums are in registers 0 to 13, 14 holds the factor of a row, 15 a term. Operands and constants are in memory, 32
 //! bytes a limb.
