@@ -85,18 +85,6 @@ impl<E: Element> Cells<E> {
         share_bytes_within(workspace.budget.available_bytes() / 16, arrays)
     }
 
-    /// The smallest share for so many arrays.
-    pub(crate) fn share_bytes_min(arrays: usize) -> u64 {
-        Cut::share_bytes_min(arrays)
-    }
-
-    /// What is leased beside the share at most: places and digests of blocks of a page each.
-    pub(crate) fn beside_share_bytes(arrays: usize, len: u64) -> u64 {
-        let blocks = len.div_ceil((PAGE_BYTES / E::BYTES) as u64) + 1;
-        let table_bytes = |bytes: usize| (blocks * bytes as u64).next_multiple_of(PAGE_BYTES as u64);
-        arrays as u64 * (table_bytes(size_of::<u32>()) + table_bytes(DIGEST_BYTES))
-    }
-
     /// `arrays` arrays of `len` cells in `share_bytes` of memory, less if they need less. Takes no room on disk yet.
     ///
     /// # Errors

@@ -4,11 +4,11 @@
 //! order of rows. A chunk of coefficients is cut where a row ends, and the parts are added up side by side. The third matrix of a rank-1
 //! constraint system does not stand in a key: where the witness satisfies the constraints, its values are `c = a * b`.
 //!
-//! The witness is read in any order. It is in memory, if the budget has room for it; else behind a cache of blocks ([`Cells`]), from which the
-//! signals of a chunk are gathered before they are multiplied: circuits name neighbouring signals in neighbouring constraints.
+//! The witness is read in any order ([`Lookup`]): circuits name neighbouring signals in neighbouring constraints. While a piece of a chunk is added
+//! up, coefficients and signals of the next one are read.
 //!
-//! Memory: the distinct values of coefficients (circuits have a few to some thousands); a chunk of coefficients and its reader; a tile of rows
-//! for each of `a`, `b` and `c`, and their writers; the witness or its cache.
+//! Memory: the distinct values of coefficients (circuits have a few to some thousands); two chunks of coefficients and their reader; a tile of rows
+//! for each of `a`, `b` and `c`, and their writers; the witness, or what of it there is room for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,7 +17,7 @@ use spillproof_format::FormatError;
 use super::{Coefficient, Shape};
 use crate::budget::{LeasedVec, PAGE_BYTES};
 use crate::column::{
-    Cells, Column, Draft, Placement, SCRATCH_FRAME_BYTES, Workspace, Writer, ascending, writer_bytes,
+    Column, Draft, Lookup, Placement, Reader, SCRATCH_FRAME_BYTES, Share, Workspace, Writer, writer_bytes,
 };
 use crate::dry::Work;
 use crate::kernels::field::KernelField;
@@ -32,8 +32,6 @@ const CHUNK_MIN: u64 = 1 << 10;
 const JOB_COEFFICIENTS: usize = 1 << 11;
 /// Rows that one thread multiplies at a time.
 const JOB_ROWS: usize = 1 << 12;
-/// The cache of the witness has at least this many bytes, unless the witness has less.
-const CACHE_BYTES_MIN: u64 = 64 << 10;
 
 /// The coefficients of both matrices of a rank-1 constraint system, in the order of their constraints.
 #[derive(Clone, Debug)]
@@ -86,13 +84,8 @@ impl<F: KernelField> Constraints<F> {
         if workspace.is_dry() {
             return self.rehearse(witness, drafts, &cut);
         }
-        let signals = Signals::load(witness, &cut)?;
         let values = load(&self.values, workspace, "values of coefficients")?;
-        let tile = |len: u64| workspace.budget.vec(len as usize, F::ZERO, TILE);
-        let gathered = match &signals {
-            Signals::InMemory(_) => None,
-            Signals::Cached(_) => Some(tile(cut.chunk)?),
-        };
+        let tile = || workspace.budget.vec(cut.chunk as usize, F::ZERO, TILE);
         let mut pass = Pass {
             rows,
             ones: [F::ONE, -F::ONE].map(|one| {
@@ -100,21 +93,48 @@ impl<F: KernelField> Constraints<F> {
                 place.map_or(u32::MAX, |place| place as u32)
             }),
             values,
-            signals,
-            gathered,
             base: 0,
-            tiles: [tile(cut.chunk)?, tile(cut.chunk)?, tile(cut.chunk)?],
+            tiles: [tile()?, tile()?, tile()?],
             writers: drafts.map(|draft| Writer::in_chunks(draft, cut.chunk)),
         };
-        let mut chunk = (workspace.budget).vec(cut.chunk as usize, Coefficient::default(), TILE)?;
-        let mut reader = self.coefficients.read_ascending(cut.chunk)?;
-        let (mut first, mut last_row) = (0, 0);
-        while let Some(region) = reader.next_into(&mut chunk)? {
-            let chunk = &chunk[..region.len() as usize];
-            self.check(chunk, first, last_row, shape)?;
-            pass.add(chunk)?;
-            first += region.len();
-            last_row = chunk.last().map_or(last_row, |last| last.row);
+        let mut source = Source {
+            constraints: self,
+            shape,
+            reader: self.coefficients.read_ascending(cut.chunk)?,
+            next: 0,
+            last_row: 0,
+        };
+        let chunk = || {
+            workspace
+                .budget
+                .vec(cut.chunk as usize, Coefficient::default(), TILE)
+        };
+        let (mut chunk, mut next_chunk) = (chunk()?, chunk()?);
+        let (mut lookup, mut seeker) = Lookup::new(witness, &cut.signals, "witness")?;
+        // Of the chunk, where the piece begins that is on its way, and the end.
+        let (mut start, mut end) = (0, source.fill(&mut chunk)?);
+        let mut sought = seeker.seek(&lookup, signals_of(&chunk[..end]));
+        while start < end {
+            let middle = start + sought.elements;
+            lookup.land(&mut seeker, sought)?;
+            let (now, later) = (&chunk[start..middle], &chunk[middle..end]);
+            let next = || -> Result<_> {
+                let (mut from, mut filled) = (later, 0);
+                if from.is_empty() {
+                    filled = source.fill(&mut next_chunk)?;
+                    from = &next_chunk[..filled];
+                }
+                Ok((seeker.seek(&lookup, signals_of(from)), filled))
+            };
+            let (next, added) = rayon::join(next, || pass.add(now, &lookup));
+            added?;
+            let filled;
+            (sought, filled) = next?;
+            start = middle;
+            if middle == end {
+                std::mem::swap(&mut chunk, &mut next_chunk);
+                (start, end) = (0, filled);
+            }
         }
         pass.finish()
     }
@@ -168,32 +188,19 @@ impl<F: KernelField> Constraints<F> {
     fn cut(&self, witness: &Column<F>, rows: u64) -> Result<Cut> {
         let budget = &witness.workspace().budget;
         let available_bytes = budget.available_bytes();
-        let witness_bytes = vec_bytes::<F>(witness.len());
         let chunks = std::iter::successors(Some(CHUNK_MAX), |chunk| (*chunk > CHUNK_MIN).then(|| chunk / 4));
         let mut needed_bytes = u64::MAX;
         for chunk in chunks {
             let beside_bytes = self.beside_witness_bytes(rows, chunk);
-            if beside_bytes + witness_bytes <= available_bytes {
-                return Ok(Cut {
-                    chunk,
-                    cache_bytes: None,
-                });
-            }
-            let beside_bytes = beside_bytes + vec_bytes::<F>(chunk);
-            let cache_bytes_min = CACHE_BYTES_MIN
-                .min(witness_bytes)
-                .max(Cells::<F>::share_bytes_min(1));
-            let places_bytes = Cells::<F>::beside_share_bytes(1, witness.len());
-            needed_bytes = needed_bytes.min(beside_bytes + places_bytes + cache_bytes_min);
-            let left_bytes = available_bytes.saturating_sub(beside_bytes + places_bytes);
-            // A larger cache pays more than a larger chunk.
+            let left_bytes = available_bytes.saturating_sub(beside_bytes);
+            let signals = Share::within(witness, left_bytes);
+            // Room for signals pays more than a larger chunk.
             let wanted_bytes = if chunk > CHUNK_MIN { available_bytes / 2 } else { 0 };
-            if left_bytes >= cache_bytes_min.max(wanted_bytes) {
-                return Ok(Cut {
-                    chunk,
-                    cache_bytes: Some(left_bytes),
-                });
+            let is_enough = signals.is_whole(witness) || left_bytes >= wanted_bytes;
+            if signals.bytes <= left_bytes && is_enough {
+                return Ok(Cut { chunk, signals });
             }
+            needed_bytes = needed_bytes.min(beside_bytes + Share::within(witness, 0).bytes);
         }
         Err(Error::BudgetTooSmall {
             what: format!(
@@ -206,7 +213,7 @@ impl<F: KernelField> Constraints<F> {
         })
     }
 
-    /// What is held beside the witness or its cache.
+    /// What is held beside the witness.
     fn beside_witness_bytes(&self, rows: u64, chunk: u64) -> u64 {
         let scalar_bytes = F::BYTES as u64;
         let writer_bytes = writer_bytes(
@@ -215,7 +222,7 @@ impl<F: KernelField> Constraints<F> {
             SCRATCH_FRAME_BYTES as u64,
         );
         3 * (writer_bytes + vec_bytes::<F>(chunk))
-            + vec_bytes::<Coefficient>(chunk)
+            + 2 * vec_bytes::<Coefficient>(chunk)
             + self.reader_bytes(chunk)
             + vec_bytes::<F>(self.values.len())
     }
@@ -234,19 +241,7 @@ impl<F: KernelField> Constraints<F> {
 
     fn rehearse(&self, witness: &Column<F>, drafts: [Draft<F>; 3], cut: &Cut) -> Result<[Column<F>; 3]> {
         let workspace = witness.workspace();
-        let _cache = match cut.cache_bytes {
-            None => None,
-            Some(cache_bytes) => {
-                let mut cells = Cells::<F>::zeroed(workspace, "witness", cache_bytes, (1, witness.len()))?;
-                cells.assume_written();
-                cells.read(0, 0..witness.len(), |_, _| Ok(()))?;
-                Some((cells, workspace.hold(vec_bytes::<F>(cut.chunk), TILE)?))
-            }
-        };
-        let _witness = match cut.cache_bytes {
-            None => Some(workspace.hold(vec_bytes::<F>(witness.len()), "witness")?),
-            Some(_) => None,
-        };
+        let _signals = workspace.hold(cut.signals.bytes, "witness")?;
         let [a, b, c] = &drafts;
         let rows = a.len();
         let _beside = workspace.hold(self.beside_witness_bytes(rows, cut.chunk), TILE)?;
@@ -267,8 +262,8 @@ const TILE: &str = "coefficients and rows";
 struct Cut {
     /// Coefficients, and rows.
     chunk: u64,
-    /// The share of the witness's cache; the witness is in memory without one.
-    cache_bytes: Option<u64>,
+    /// For the witness.
+    signals: Share,
 }
 
 /// Bytes of so many values in memory.
@@ -291,31 +286,34 @@ fn load<F: KernelField>(
     Ok(values)
 }
 
-/// The witness, for access in any order.
-enum Signals<F: KernelField> {
-    InMemory(LeasedVec<F>),
-    Cached(Box<Cells<F>>),
+/// The coefficients, chunk after chunk.
+struct Source<'a, F> {
+    constraints: &'a Constraints<F>,
+    shape: &'a Shape,
+    reader: Reader<Coefficient>,
+    /// The index of the next one, and the row of the one before.
+    next: u64,
+    last_row: u32,
 }
 
-impl<F: KernelField> Signals<F> {
-    fn load(witness: &Column<F>, cut: &Cut) -> Result<Self> {
-        let workspace = witness.workspace();
-        let Some(cache_bytes) = cut.cache_bytes else {
-            return Ok(Self::InMemory(load(witness, workspace, "witness")?));
+impl<F: KernelField> Source<'_, F> {
+    /// Reads and checks the next ones; how many, 0 at the end.
+    fn fill(&mut self, chunk: &mut [Coefficient]) -> Result<usize> {
+        let Some(region) = self.reader.next_into(chunk)? else {
+            return Ok(0);
         };
-        let mut cells = Cells::zeroed(workspace, "witness", cache_bytes, (1, witness.len()))?;
-        // Within the tile of coefficients, which are not read yet.
-        let mut tile = workspace.budget.vec(cut.chunk as usize, F::ZERO, TILE)?;
-        let mut reader = witness.reader(ascending(witness.len(), cut.chunk), 1)?;
-        let mut signal = 0;
-        while let Some(region) = reader.next_into(&mut tile)? {
-            for value in &tile[..region.len() as usize] {
-                cells.set(0, signal, *value)?;
-                signal += 1;
-            }
-        }
-        Ok(Self::Cached(Box::new(cells)))
+        let chunk = &chunk[..region.len() as usize];
+        (self.constraints).check(chunk, self.next, self.last_row, self.shape)?;
+        self.next += region.len();
+        self.last_row = chunk.last().map_or(self.last_row, |last| last.row);
+        Ok(chunk.len())
     }
+}
+
+fn signals_of(coefficients: &[Coefficient]) -> impl Iterator<Item = u64> {
+    coefficients
+        .iter()
+        .map(|coefficient| u64::from(coefficient.signal))
 }
 
 /// The pass over the coefficients.
@@ -325,9 +323,6 @@ struct Pass<F: KernelField> {
     values: LeasedVec<F>,
     /// The places of one and of minus one there.
     ones: [u32; 2],
-    signals: Signals<F>,
-    /// The signals of a chunk of coefficients, if the witness is behind a cache.
-    gathered: Option<LeasedVec<F>>,
     /// The first row in the tiles.
     base: u64,
     tiles: [LeasedVec<F>; 3],
@@ -335,8 +330,8 @@ struct Pass<F: KernelField> {
 }
 
 impl<F: KernelField> Pass<F> {
-    /// Adds checked coefficients, which go on where the last ones ended.
-    fn add(&mut self, mut coefficients: &[Coefficient]) -> Result<()> {
+    /// Adds checked coefficients, which go on where the last ones ended, and whose signals are there.
+    fn add(&mut self, mut coefficients: &[Coefficient], signals: &Lookup<F>) -> Result<()> {
         while let Some(next) = coefficients.first() {
             let tile_rows = self.tiles[0].len() as u64;
             while u64::from(next.row) >= self.base + tile_rows {
@@ -345,27 +340,13 @@ impl<F: KernelField> Pass<F> {
             let end = self.base + tile_rows;
             let here = coefficients.partition_point(|coefficient| u64::from(coefficient.row) < end);
             let (now, later) = coefficients.split_at(here);
-            let signals = match (&mut self.signals, &mut self.gathered) {
-                (Signals::Cached(cells), Some(gathered)) => {
-                    for (place, coefficient) in gathered.iter_mut().zip(now) {
-                        *place = cells.get(0, u64::from(coefficient.signal))?;
-                    }
-                    Signal::Gathered(&gathered[..now.len()])
-                }
-                (Signals::InMemory(witness), _) => Signal::Indexed(witness),
-                (Signals::Cached(_), None) => Signal::Gathered(&[]),
-            };
             let [a, b, _] = &mut self.tiles;
-            let part = Part {
-                now,
-                signals,
-                base: self.base as u32,
-            };
             let factors = Factors {
+                signals,
                 values: &self.values,
                 ones: self.ones,
             };
-            add_side_by_side(part, factors, (a, b));
+            add_side_by_side((now, self.base as u32), factors, (a, b));
             coefficients = later;
         }
         Ok(())
@@ -399,67 +380,34 @@ impl<F: KernelField> Pass<F> {
     }
 }
 
-/// The signals of a run of coefficients.
+/// What coefficients name.
 #[derive(Clone, Copy)]
-enum Signal<'a, F> {
-    /// The whole witness.
-    Indexed(&'a [F]),
-    /// One for each coefficient.
-    Gathered(&'a [F]),
-}
-
-/// The distinct values of coefficients, and the places of one and of minus one among them.
-#[derive(Clone, Copy)]
-struct Factors<'a, F> {
+struct Factors<'a, F: KernelField> {
+    signals: &'a Lookup<F>,
+    /// The distinct values of coefficients, and the places of one and of minus one among them.
     values: &'a [F],
     ones: [u32; 2],
 }
 
-/// A run of coefficients whose rows begin at `base` or later.
-#[derive(Clone, Copy)]
-struct Part<'a, F> {
-    now: &'a [Coefficient],
-    signals: Signal<'a, F>,
-    base: u32,
-}
-
-/// Adds a run of coefficients, cut between rows, on all threads.
+/// Adds a run of coefficients, whose rows begin at `base` or later, cut between rows, on all threads.
 fn add_side_by_side<F: KernelField>(
-    part: Part<'_, F>,
+    (now, base): (&[Coefficient], u32),
     factors: Factors<'_, F>,
     (a, b): (&mut [F], &mut [F]),
 ) {
-    let Part { now, signals, base } = part;
     let middle = (now.len() > JOB_COEFFICIENTS)
         .then(|| row_start_near(now, now.len() / 2))
         .flatten();
     let Some(middle) = middle else {
-        return add(part, factors, (a, b));
+        return add((now, base), factors, (a, b));
     };
     let row = now[middle].row;
-    let (first, second) = now.split_at(middle);
-    let (first_signals, second_signals) = match signals {
-        Signal::Indexed(_) => (signals, signals),
-        Signal::Gathered(values) => {
-            let (first, second) = values.split_at(middle);
-            (Signal::Gathered(first), Signal::Gathered(second))
-        }
-    };
     let at = (row - base) as usize;
+    let (first, second) = now.split_at(middle);
     let ((a_first, a_second), (b_first, b_second)) = (a.split_at_mut(at), b.split_at_mut(at));
-    let first = Part {
-        now: first,
-        signals: first_signals,
-        base,
-    };
-    let second = Part {
-        now: second,
-        signals: second_signals,
-        base: row,
-    };
     rayon::join(
-        || add_side_by_side(first, factors, (a_first, b_first)),
-        || add_side_by_side(second, factors, (a_second, b_second)),
+        || add_side_by_side((first, base), factors, (a_first, b_first)),
+        || add_side_by_side((second, row), factors, (a_second, b_second)),
     );
 }
 
@@ -474,18 +422,19 @@ fn row_start_near(coefficients: &[Coefficient], index: usize) -> Option<usize> {
     (next < coefficients.len()).then_some(next)
 }
 
-fn add<F: KernelField>(part: Part<'_, F>, factors: Factors<'_, F>, (a, b): (&mut [F], &mut [F])) {
+fn add<F: KernelField>(
+    (now, base): (&[Coefficient], u32),
+    factors: Factors<'_, F>,
+    (a, b): (&mut [F], &mut [F]),
+) {
     let [one, minus_one] = factors.ones;
-    for (index, coefficient) in part.now.iter().enumerate() {
-        let signal = match part.signals {
-            Signal::Indexed(witness) => &witness[coefficient.signal as usize],
-            Signal::Gathered(gathered) => &gathered[index],
-        };
+    for coefficient in now {
+        let signal = factors.signals.get(u64::from(coefficient.signal));
         if signal.is_zero() {
             continue;
         }
         let sums = if coefficient.matrix == 1 { &mut *b } else { &mut *a };
-        let sum = &mut sums[(coefficient.row - part.base) as usize];
+        let sum = &mut sums[(coefficient.row - base) as usize];
         *sum = match coefficient.value {
             value if value == one => sum.plus(signal),
             value if value == minus_one => sum.minus(signal),

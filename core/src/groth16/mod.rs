@@ -3,8 +3,8 @@
 //! A [`ProvingKey`] is points and coefficients in columns; a witness is a column of scalars. [`prove`], or [`prove_in`] a session, goes through four
 //! stages:
 //!
-//! 1. `constraints`: the coefficients are read once, in the order of their constraints, over a witness in memory or behind a cache of blocks.
-//!    They give the values of the left and right linear combinations, and of their product, which stands for the third one.
+//! 1. `constraints`: the coefficients are read once, in the order of their constraints, and the witness in any order. They give
+//!    the values of the left and right linear combinations, and of their product, which stands for the third one.
 //! 2. `quotient`: the values go to the coset of the odd powers of a root of twice the order, where the numerator of the quotient is, up to
 //!    a constant that the key contains, the quotient itself (so do circom and its provers; the key's `h` points belong to this coset).
 //! 3. Sums over the key's points: four with the witness, one with the quotient.
