@@ -272,7 +272,7 @@ impl<E: PairingCurve> Check<'_, E> {
         let source = &self.zkey.source;
         let points = points_in_place::<E::G1Config>(source, range, [lead, 0], Checked::Curve);
         subgroup::check::<E::G1Config>(source, &points, (range.what, subgroup::behind(range, lead)))?;
-        let weights = Weights::random(lead, points.len());
+        let weights = Weights::<16>::random(lead, points.len());
         let sum = |points| -> Result<E::G1Affine> {
             let sums = msm::<E::G1Config>(points, &[Scalars::Foreign(&weights)])?;
             Ok(sums.first().copied().unwrap_or_default().into_affine())

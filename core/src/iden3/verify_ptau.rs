@@ -144,7 +144,7 @@ impl Check<'_> {
     fn shifted_sums<P: Curve>(&self, range: &PointRange) -> Result<[Affine<P>; 2]> {
         let _step = step!(self.phase1.source.workspace, "sums of powers");
         let count = range.count - 1;
-        let weights = Weights::random(0, count);
+        let weights = Weights::<16>::random(0, count);
         let sum = |start| sum::<P>(&self.phase1.part::<P>(range, start, count), &weights);
         Ok([sum(0)?, sum(1)?])
     }

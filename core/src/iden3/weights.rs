@@ -8,15 +8,17 @@ use crate::stream::ForeignScalars;
 /// Weights that one thread makes at a time.
 const JOB_WEIGHTS: usize = 256;
 
-/// Weights that a random key gives: 16 bytes of a keyed digest of the index.
-pub(super) struct Weights {
+/// Weights of so many bytes, at most 16, that a random key gives: a keyed digest has those of neighbouring indices.
+pub(super) struct Weights<const BYTES: usize> {
     key: [u8; 32],
     /// Indices before this one have the weight 0.
     start: u64,
     end: u64,
 }
 
-impl Weights {
+impl<const BYTES: usize> Weights<BYTES> {
+    const PER_DIGEST: u64 = (blake3::OUT_LEN / BYTES) as u64;
+
     /// For the points at `start..end`, and zero for those before them.
     pub fn random(start: u64, end: u64) -> Self {
         Self {
@@ -27,26 +29,37 @@ impl Weights {
     }
 }
 
-impl<F: PrimeField> ForeignScalars<F> for Weights {
+impl<F: PrimeField, const BYTES: usize> ForeignScalars<F> for Weights<BYTES> {
     fn count(&self) -> usize {
         self.end as usize
     }
 
     fn fill(&self, start: usize, out: &mut [F]) {
-        let weight = |index: u64| {
-            if index < self.start {
-                return F::ZERO;
-            }
-            let digest = blake3::keyed_hash(&self.key, &index.to_le_bytes());
-            let half = digest.as_bytes().first_chunk::<16>().copied().unwrap_or_default();
-            F::from(u128::from_le_bytes(half))
+        let digest = |index: u64| {
+            let place = index / Self::PER_DIGEST;
+            blake3::keyed_hash(&self.key, &place.to_le_bytes())
         };
         out.chunks_mut(JOB_WEIGHTS)
             .enumerate()
             .parallel()
             .for_each(|(job, out)| {
                 let first = (start + job * JOB_WEIGHTS) as u64;
-                (first..).zip(out).for_each(|(index, out)| *out = weight(index));
+                let mut bytes = digest(first);
+                for (index, out) in (first..).zip(out) {
+                    let within = (index % Self::PER_DIGEST) as usize;
+                    if within == 0 {
+                        bytes = digest(index);
+                    }
+                    let weight = &bytes.as_bytes()[within * BYTES..][..BYTES];
+                    *out = match index < self.start {
+                        true => F::ZERO,
+                        false => F::from(
+                            weight
+                                .iter()
+                                .rfold(0, |value: u128, byte| value << 8 | u128::from(*byte)),
+                        ),
+                    };
+                }
             });
     }
 }
