@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use spillproof::budget::ByteSize;
 use spillproof_circuits::{Kind, Scheme, System};
 use spillproof_cli::args::{Global, Pairing, StatementArgs, Values, size};
@@ -33,15 +33,15 @@ pub enum Task {
     Record(Record),
     /// Measure how keys and a proof scale with cores, step by step: speed-up, work, and the time in which one thread ran or none.
     Scaling(Scaling),
-    /// Measure Groth16 proofs in --memory (128 MiB), under a hard limit where one can be set, beside taceo-groth16's in memory.
+    /// Measure Groth16 proofs in --memory (128 MiB), under a hard limit where one can be set, beside other libraries' in memory.
     Groth16(Groth16),
     /// Measure proofs with a key and a witness that a program saved, in --memory (32 MiB), beside the unmodified halo2-axiom in memory.
     Saved(Saved),
     /// Prove with a key and a witness that a program saved, with the unmodified halo2-axiom, in memory.
     #[command(hide = true)]
     StockSaved(StockSaved),
-    /// Prove with taceo-groth16, with the key in memory.
-    Taceo(Taceo),
+    /// Prove with another library, with the key in memory.
+    InMemory(InMemory),
     /// Run a command of `spillproof` in this program: each prover that is measured is a process of its own.
     #[command(hide = true, disable_help_flag = true)]
     Spillproof {
@@ -98,6 +98,9 @@ pub struct Groth16 {
     /// Witnesses of full-size values, or of zeros and ones.
     #[arg(long, value_delimiter = ',', value_enum, default_value = "full,bits")]
     pub values: Vec<Values>,
+    /// The libraries beside it.
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "taceo-groth16")]
+    pub peers: Vec<Peer>,
     /// Runs of each, in turns; medians are printed.
     #[arg(long, default_value_t = 3)]
     pub runs: usize,
@@ -142,9 +145,19 @@ pub struct StockSaved {
     pub out: PathBuf,
 }
 
-/// A proof by taceo-groth16.
+/// A library that proves with the key in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Peer {
+    /// taceo-groth16.
+    TaceoGroth16,
+    /// ark-groth16, with the reduction of circom's keys.
+    ArkGroth16,
+}
+
+/// A proof with the key in memory.
 #[derive(Debug, Args)]
-pub struct Taceo {
+pub struct InMemory {
     /// The .zkey file.
     pub key: PathBuf,
     /// The .wtns file.
@@ -152,6 +165,9 @@ pub struct Taceo {
     /// The curve of both.
     #[arg(long, value_enum, default_value_t = Pairing::Bn128)]
     pub curve: Pairing,
+    /// The library.
+    #[arg(long, value_enum, default_value_t = Peer::TaceoGroth16)]
+    pub peer: Peer,
 }
 
 /// A run of a command as a picture.
@@ -274,7 +290,7 @@ mod tests {
             (groth16.k, groth16.values.len(), groth16.runs),
             (vec![18, 20], 2, 3)
         );
-        assert!(parse("groth16 --k 28").is_err() && parse("taceo a.zkey").is_err());
+        assert!(parse("groth16 --k 28").is_err() && parse("in-memory a.zkey").is_err());
         let Some(Task::Saved(saved)) = parse("saved --key a --witness b --srs c --memory 64MiB")
             .unwrap()
             .task

@@ -1,7 +1,7 @@
-//! `spillproof-bench groth16`: proofs over `.zkey` and `.wtns` files, ours under a hard limit, beside taceo-groth16's in memory.
+//! `spillproof-bench groth16`: proofs over `.zkey` and `.wtns` files, ours under a hard limit, beside other libraries' in memory.
 //!
 //! Each proof is a process of its own, and the files are out of the page cache before it. Reading the key is counted for ours, whose readings go on
-//! within the budget, and left out for the peer, which holds the key.
+//! within the budget, and left out for the peers, which hold the key.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use spillproof_cli::report::progress::Progress;
 use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
 
-use crate::args::Groth16;
+use crate::args::{Groth16, Peer};
 use crate::child::this_program;
 use crate::median;
 use crate::prover::Folder;
@@ -38,10 +38,18 @@ struct Compared {
     zkey: Taken,
     /// From a container.
     container: Taken,
-    /// The peer, without a limit on its memory.
-    peer: Taken,
-    /// The peer under the same limit.
-    peer_in_limit: Option<Ending>,
+    peers: Vec<ByPeer>,
+}
+
+/// A proof by a peer.
+#[derive(Debug, Serialize)]
+struct ByPeer {
+    peer: Peer,
+    /// Without a limit on its memory.
+    taken: Taken,
+    /// Under the same limit as ours.
+    in_limit: Option<Ending>,
+    /// Our seconds by the peer's.
     zkey_ratio: f64,
     container_ratio: f64,
 }
@@ -98,7 +106,7 @@ pub fn run(global: &Global, args: &Groth16) -> Result<()> {
                 budget_bytes,
                 threads,
             };
-            let compared = measured.compare(args.runs, k, (values, args.curve))?;
+            let compared = measured.compare(args, k, values)?;
             run.say(format_args!("\n{}", render(&compared, threads).trim_end()));
             proofs.push(compared);
         }
@@ -185,12 +193,14 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    fn compare(&self, runs: usize, k: u32, (values, curve): (Values, Pairing)) -> Result<Compared> {
+    fn compare(&self, args: &Groth16, k: u32, values: Values) -> Result<Compared> {
         let limit_bytes = self.budget_bytes + BESIDE_BUDGET_BYTES;
-        let mut taken = [const { Vec::new() }; 3];
+        let runs = args.runs;
+        let mut taken = [const { Vec::new() }; 2];
+        let mut by_peers = vec![Vec::new(); args.peers.len()];
         let mut is_limited = false;
         for turn in 1..=runs {
-            let _line = Progress::start(&format!("2^{k} rows: ours and the peer, {turn} of {runs}"));
+            let _line = Progress::start(&format!("2^{k} rows: ours and the peers, {turn} of {runs}"));
             for (key, taken) in [&self.files.zkey, &self.files.container]
                 .into_iter()
                 .zip(&mut taken)
@@ -199,25 +209,36 @@ impl Measured<'_> {
                 taken.push(run);
                 is_limited = in_group;
             }
-            taken[2].push(self.peer()?);
+            for (peer, taken) in args.peers.iter().zip(&mut by_peers) {
+                taken.push(self.peer(*peer)?);
+            }
         }
-        let [zkey, container, peer] = taken.map(|runs| Taken::median(&runs));
+        let [zkey, container] = taken.map(|runs| Taken::median(&runs));
         let seconds = |taken: &Taken| taken.reading_seconds + taken.prove_seconds;
+        let by_peer = |(peer, runs): (&Peer, Vec<Taken>)| {
+            let taken = Taken::median(&runs);
+            Ok(ByPeer {
+                peer: *peer,
+                taken,
+                in_limit: match is_limited {
+                    true => Some(self.peer_in_limit(*peer, limit_bytes)?),
+                    false => None,
+                },
+                zkey_ratio: seconds(&zkey) / taken.prove_seconds,
+                container_ratio: seconds(&container) / taken.prove_seconds,
+            })
+        };
         Ok(Compared {
             values,
-            curve,
+            curve: args.curve,
             k,
             budget_bytes: self.budget_bytes,
             limit_bytes: is_limited.then_some(limit_bytes),
-            zkey_ratio: seconds(&zkey) / peer.prove_seconds,
-            container_ratio: seconds(&container) / peer.prove_seconds,
             zkey,
             container,
-            peer,
-            peer_in_limit: match is_limited {
-                true => Some(self.peer_in_limit(limit_bytes)?),
-                false => None,
-            },
+            peers: (args.peers.iter().zip(by_peers))
+                .map(by_peer)
+                .collect::<Result<_>>()?,
         })
     }
 
@@ -269,24 +290,33 @@ impl Measured<'_> {
         }
     }
 
-    fn peer_command(&self) -> Result<(PathBuf, Vec<String>)> {
+    fn peer_command(&self, peer: Peer) -> Result<(PathBuf, Vec<String>)> {
         self.files.evict()?;
         let [zkey, wtns] = [&self.files.zkey, &self.files.wtns].map(|file| file.display().to_string());
-        let words = [&zkey, &wtns, "--json", "--curve", &self.files.curve];
-        this_program(["taceo"], words)
+        let peer = name_of(&peer);
+        let words = [
+            &zkey,
+            &wtns,
+            "--json",
+            "--curve",
+            &self.files.curve,
+            "--peer",
+            &peer,
+        ];
+        this_program(["in-memory"], words)
     }
 
-    fn peer(&self) -> Result<Taken> {
-        let (program, arguments) = self.peer_command()?;
+    fn peer(&self, peer: Peer) -> Result<Taken> {
+        let (program, arguments) = self.peer_command(peer)?;
         let threads = self.threads.to_string();
         let ended = watched(program, arguments, &[("RAYON_NUM_THREADS", &threads)], TIMEOUT)?;
         let taken = Taken::of(&ended.stdout, ended.peak_bytes).filter(|_| ended.status.success());
-        taken.ok_or_else(|| Failure::Demonstration(format!("taceo-groth16 failed: {}", ended.stderr)))
+        taken.ok_or_else(|| Failure::Demonstration(format!("{} failed: {}", name_of(&peer), ended.stderr)))
     }
 
-    fn peer_in_limit(&self, limit_bytes: u64) -> Result<Ending> {
+    fn peer_in_limit(&self, peer: Peer, limit_bytes: u64) -> Result<Ending> {
         let group = Group::create(limit_bytes)?;
-        let (program, arguments) = self.peer_command()?;
+        let (program, arguments) = self.peer_command(peer)?;
         let ended = group.run(program, arguments, &[], TIMEOUT)?;
         Ok(match ended.is_oom_killed() {
             true => Ending::Killed,
@@ -338,39 +368,47 @@ fn render(compared: &Compared, threads: usize) -> String {
         "peak",
         "read",
         "written",
-        "by the peer's proof",
+        "by each peer's proof",
     ];
-    let row = |name: &str, taken: &Taken, ratio: Option<f64>| -> [String; 7] {
+    let row = |name: String, taken: &Taken, ratio: Option<fn(&ByPeer) -> f64>| {
+        let by = |ratio: fn(&ByPeer) -> f64| {
+            let ratios = compared.peers.iter().map(|by| format!("{:.2}", ratio(by)));
+            ratios.collect::<Vec<_>>().join(", ")
+        };
         [
-            name.into(),
+            name,
             format!("{:.2}", taken.reading_seconds),
             format!("{:.2}", taken.prove_seconds),
             bytes(taken.peak_bytes),
             bytes(taken.bytes_read),
             bytes(taken.bytes_written),
-            ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
+            ratio.map_or(String::new(), by),
         ]
     };
-    let rows = [
-        row("ours, .zkey", &compared.zkey, Some(compared.zkey_ratio)),
+    let mut rows = vec![
+        row("ours, .zkey".into(), &compared.zkey, Some(|by| by.zkey_ratio)),
         row(
-            "ours, container",
+            "ours, container".into(),
             &compared.container,
-            Some(compared.container_ratio),
+            Some(|by| by.container_ratio),
         ),
-        row("taceo-groth16", &compared.peer, None),
     ];
-    let limit = match (compared.limit_bytes, compared.peer_in_limit) {
-        (Some(limit_bytes), Some(ending)) => format!(
-            "ours under a limit of {}, page cache included; taceo-groth16 under it: {}",
+    rows.extend((compared.peers.iter()).map(|by| row(name_of(&by.peer), &by.taken, None)));
+    let in_limit = (compared.peers.iter()).filter_map(|by| {
+        let ending = match by.in_limit? {
+            Ending::Finished => "a proof",
+            Ending::Killed => "killed",
+            Ending::Failed => "failed",
+        };
+        Some(format!("; {} under it: {ending}", name_of(&by.peer)))
+    });
+    let limit = match compared.limit_bytes {
+        Some(limit_bytes) => format!(
+            "ours under a limit of {}, page cache included{}",
             bytes(limit_bytes),
-            match ending {
-                Ending::Finished => "a proof",
-                Ending::Killed => "killed",
-                Ending::Failed => "failed",
-            }
+            in_limit.collect::<String>()
         ),
-        _ => "SKIPPED: a limit on the process, since no control group can be made".to_owned(),
+        None => "SKIPPED: a limit on the process, since no control group can be made".to_owned(),
     };
     format!(
         "{:?} values over {:?}, 2^{} rows, {threads} threads, budget {}\n{}{limit}",

@@ -1,4 +1,4 @@
-//! `spillproof-bench taceo`: a proof by taceo-groth16, with the key in memory.
+//! `spillproof-bench in-memory`: a Groth16 proof by another library, with the key in memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,19 +7,24 @@ use std::path::Path;
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
 use ark_ec::short_weierstrass::Affine;
-use ark_ff::UniformRand;
+use ark_ff::{LegendreSymbol, PrimeField, UniformRand};
+use ark_groth16::r1cs_to_qap::{R1CSToQAP, evaluate_constraint};
+use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use ark_relations::gr1cs::{ConstraintSystemRef, Matrix};
+use ark_relations::utils::error::SynthesisError;
+use rayon::prelude::*;
 use serde::Serialize;
 use spillproof::groth16::PairingCurve;
 use spillproof::kernels::curve::Curve;
-use spillproof_cli::args::{Global, Pairing};
+use spillproof_cli::args::{Global, Pairing, name_of};
 use spillproof_cli::failure::Failure;
 use spillproof_cli::run::{Result, Run};
 use spillproof_format::iden3::{ByteRange, FileKind, PointRange, SectionWalk, Sections, wtns, zkey};
 use spillproof_format::native::{NativeField, read_point};
 use spillproof_format::{Element, FormatError};
-use taceo_groth16::{CircomReduction, ConstraintMatrices, Groth16, ProvingKey, VerifyingKey};
+use taceo_groth16::{CircomReduction, ConstraintMatrices, Groth16, Proof, ProvingKey, VerifyingKey};
 
-use crate::args::Taceo;
+use crate::args::{InMemory, Peer};
 
 /// Elements that are decoded at a time.
 const CHUNK_ELEMENTS: u64 = 1 << 14;
@@ -33,14 +38,14 @@ struct Outcome {
 ///
 /// # Errors
 /// Of the files; [`Failure::Demonstration`] for a proof that does not verify.
-pub fn run(global: &Global, args: &Taceo) -> Result<()> {
+pub fn run(global: &Global, args: &InMemory) -> Result<()> {
     match args.curve {
         Pairing::Bn128 => run_over::<Bn254>(global, args),
         Pairing::Bls12381 => run_over::<Bls12_381>(global, args),
     }
 }
 
-fn run_over<E: PairingCurve>(global: &Global, args: &Taceo) -> Result<()> {
+fn run_over<E: PairingCurve>(global: &Global, args: &InMemory) -> Result<()> {
     let mut run = Run::start(global);
     let (key, matrices) = run
         .recorder
@@ -50,16 +55,118 @@ fn run_over<E: PairingCurve>(global: &Global, args: &Taceo) -> Result<()> {
     })?;
     let mut rng = rand::rngs::OsRng;
     let [r, s] = [(); 2].map(|()| E::Scalar::rand(&mut rng));
-    let failed = |said: String| Failure::Demonstration(format!("taceo-groth16: {said}"));
+    let peer = name_of(&args.peer);
+    let failed = |said: String| Failure::Demonstration(format!("{peer}: {said}"));
+    let prove = match args.peer {
+        Peer::TaceoGroth16 => by_taceo::<E>,
+        Peer::ArkGroth16 => by_arkworks::<E>,
+    };
     run.recorder.phase("prove", |_| {
-        let proof = Groth16::<E>::prove::<CircomReduction>(&key, r, s, &matrices, &witness)
-            .map_err(|error| failed(error.to_string()))?;
         let public = &witness[1..matrices.num_instance_variables];
+        let proof = prove(&key, [r, s], matrices, &witness).map_err(failed)?;
         Groth16::<E>::verify(&key.vk, &proof, public).map_err(|error| failed(error.to_string()))
     })?;
-    run.say("a proof by taceo-groth16, which verifies");
-    run.finish("taceo", &Outcome { verifies: true })?;
+    run.say(format_args!("a proof by {peer}, which verifies"));
+    run.finish("in-memory", &Outcome { verifies: true })?;
     Ok(())
+}
+
+fn by_taceo<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    [r, s]: [E::Scalar; 2],
+    matrices: ConstraintMatrices<E::Scalar>,
+    witness: &[E::Scalar],
+) -> Result<Proof<E>, String> {
+    Groth16::<E>::prove::<CircomReduction>(key, r, s, &matrices, witness).map_err(|error| error.to_string())
+}
+
+fn by_arkworks<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    [r, s]: [E::Scalar; 2],
+    matrices: ConstraintMatrices<E::Scalar>,
+    witness: &[E::Scalar],
+) -> Result<Proof<E>, String> {
+    let proof = ark_groth16::Groth16::<E, OfCircom>::create_proof_with_reduction_and_matrices(
+        key,
+        r,
+        s,
+        &[matrices.a, matrices.b],
+        matrices.num_instance_variables,
+        matrices.num_constraints,
+        witness,
+    );
+    proof.map_err(|error| error.to_string())
+}
+
+/// The reduction of circom's keys, for a prover only: the values of `a * b - c` on the coset of a root of twice the domain's order, where the roots
+/// are powers of the smallest number that is not a square, as snarkjs has them.
+struct OfCircom;
+
+impl R1CSToQAP for OfCircom {
+    fn witness_map_from_matrices<F: PrimeField, D: EvaluationDomain<F>>(
+        matrices: &[Matrix<F>],
+        num_inputs: usize,
+        num_constraints: usize,
+        full_assignment: &[F],
+    ) -> Result<Vec<F>, SynthesisError> {
+        let [a, b] = matrices else {
+            return Err(SynthesisError::MissingCS);
+        };
+        let (domain, coset) =
+            of_snarkjs::<F>(num_constraints + num_inputs).ok_or(SynthesisError::PolynomialDegreeTooLarge)?;
+        let values = |matrix: &Matrix<F>| {
+            let rows = matrix.par_iter().take(num_constraints);
+            rows.map(|row| evaluate_constraint(row, full_assignment))
+                .collect::<Vec<F>>()
+        };
+        let (mut a, mut b) = (values(a), values(b));
+        a.extend_from_slice(&full_assignment[..num_inputs]);
+        a.resize(domain.size(), F::ZERO);
+        b.resize(domain.size(), F::ZERO);
+        let mut c = domain.mul_polynomials_in_evaluation_domain(&a, &b);
+        for values in [&mut a, &mut b, &mut c] {
+            domain.ifft_in_place(values);
+            coset.fft_in_place(values);
+        }
+        (a.par_iter_mut().zip(b).zip(c)).for_each(|((a, b), c)| *a = *a * b - c);
+        Ok(a)
+    }
+
+    fn instance_map_with_evaluation<F: PrimeField, D: EvaluationDomain<F>>(
+        _: ConstraintSystemRef<F>,
+        _: &F,
+    ) -> Result<(Vec<F>, Vec<F>, Vec<F>, F, usize, usize), SynthesisError> {
+        Err(SynthesisError::Unsatisfiable)
+    }
+
+    fn h_query_scalars<F: PrimeField, D: EvaluationDomain<F>>(
+        _: usize,
+        _: F,
+        _: F,
+        _: F,
+    ) -> Result<Vec<F>, SynthesisError> {
+        Err(SynthesisError::Unsatisfiable)
+    }
+}
+
+/// The domain of snarkjs with room for `len` values, and its coset.
+fn of_snarkjs<F: PrimeField>(len: usize) -> Option<(Radix2EvaluationDomain<F>, Radix2EvaluationDomain<F>)> {
+    let domain = Radix2EvaluationDomain::<F>::new(len)?;
+    let mut non_residue = F::ONE;
+    while non_residue.legendre() != LegendreSymbol::QuadraticNonResidue {
+        non_residue += F::ONE;
+    }
+    let mut shift = non_residue.pow(F::TRACE);
+    for _ in domain.log_size_of_group + 1..F::TWO_ADICITY {
+        shift.square_in_place();
+    }
+    let group_gen = shift.square();
+    let domain = Radix2EvaluationDomain {
+        group_gen,
+        group_gen_inv: group_gen.inverse()?,
+        ..domain
+    };
+    Some((domain, domain.get_coset(shift)?))
 }
 
 /// A file of sections.

@@ -7,7 +7,7 @@
 //! | [`prover`] | keys and proofs, each in a process of its own: sizes, threads, the budget's curve, swap |
 //! | [`child`] | that process: its command line, its figures |
 //! | [`groth16`] | `spillproof-bench groth16`: proofs over `.zkey` and `.wtns` files |
-//! | [`taceo`] | the peer of these |
+//! | [`in_memory`] | the peers of these |
 //! | [`stock`] | a proof by an unmodified halo2, which `spillproof` itself has for verification only |
 //! | [`saved`] | `spillproof-bench saved`: proofs with a key and a witness that a program saved |
 //! | [`device`] | with `--gpu`: the rates of a device, and MSM and NTT with it, beside the processor's |
@@ -22,6 +22,7 @@ mod chart;
 mod child;
 mod device;
 mod groth16;
+mod in_memory;
 mod kernels;
 mod peers;
 mod picture;
@@ -30,7 +31,6 @@ mod record;
 mod saved;
 mod scaling;
 mod stock;
-mod taceo;
 mod timeline;
 
 use std::fs;
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
             Some(Task::Groth16(groth16)) => groth16::run(&global, &groth16),
             Some(Task::Saved(saved)) => saved::run(&global, &saved),
             Some(Task::StockSaved(saved)) => saved::prove_by_stock(&global, &saved),
-            Some(Task::Taceo(taceo)) => taceo::run(&global, &taceo),
+            Some(Task::InMemory(in_memory)) => in_memory::run(&global, &in_memory),
             Some(Task::Stock(stock)) => stock::run(&global, &stock),
             Some(Task::Spillproof { words }) => {
                 let words = std::iter::once("spillproof".into()).chain(words);

@@ -1,4 +1,4 @@
-//! `spillproof-bench groth16`, on small circuits: all its figures, beside the peer's.
+//! `spillproof-bench groth16`, on small circuits: all its figures, beside the peers'.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ fn proofs(words: &str) -> Vec<Value> {
 }
 
 #[test]
-fn proofs_are_measured_beside_the_peer() {
+fn proofs_are_measured_beside_the_peers() {
     let mut proofs = proofs("--k 8,9");
     let sizes = proofs
         .iter()
@@ -30,12 +30,19 @@ fn proofs_are_measured_beside_the_peer() {
         sizes.eq(expected.map(|(k, values)| (Some(k), Some(values)))),
         "{proofs:?}"
     );
-    proofs.extend(crate::proofs("--k 8 --values full --curve bls12381"));
-    assert_eq!(proofs.last().unwrap()["curve"], "bls12381");
+    proofs.extend(crate::proofs(
+        "--k 8 --values full --curve bls12381 --peers taceo-groth16,ark-groth16",
+    ));
+    let last = proofs.last().unwrap();
+    assert_eq!(last["curve"], "bls12381");
+    let peers = last["peers"].as_array().unwrap().iter().map(|by| &by["peer"]);
+    assert!(peers.eq(["taceo-groth16", "ark-groth16"]), "{last}");
     for proof in &proofs {
-        for measured in ["zkey", "container", "peer"] {
-            assert!(proof[measured]["prove_seconds"].as_f64() > Some(0.0), "{proof}");
-            assert!(proof[measured]["peak_bytes"].as_u64() > Some(1 << 20), "{proof}");
+        let peers = proof["peers"].as_array().unwrap();
+        let by_peers = peers.iter().map(|by| &by["taken"]);
+        for taken in [&proof["zkey"], &proof["container"]].into_iter().chain(by_peers) {
+            assert!(taken["prove_seconds"].as_f64() > Some(0.0), "{proof}");
+            assert!(taken["peak_bytes"].as_u64() > Some(1 << 20), "{proof}");
         }
         if proof["limit_bytes"].is_null() {
             println!("SKIPPED: a limit on the process, since no control group can be made");

@@ -85,7 +85,7 @@ pub fn run(global: &Global, k: u32) -> Result<()> {
         all
     };
 
-    let peer = ["taceo", key, witness, "--json"];
+    let peer = ["in-memory", key, witness, "--json"];
     let killed = child(&Group::create(limit_bytes)?, &bench, &peer)?;
     was_killed(&killed, "taceo-groth16", limit_bytes, "--k")?;
     run.say(format_args!(
