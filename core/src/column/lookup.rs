@@ -5,8 +5,8 @@
 //! elements side by side ([`Lookup::get`]). Which frames go is decided by Corbato's clock (1968): a frame that was used since the hand passed it
 //! stays once more.
 //!
-//! Shapes: a slot holds the elements of one frame, decoded. Memory: the share, which is leased whole: slots of 8 bytes besides, a buffer for a
-//! transfer of an eighth of them and 1 MiB at most, and 8 bytes for each frame of the column.
+//! Shapes: a slot holds the elements of one frame, decoded. Memory: the share, which is leased whole: slots, with 8 bytes each besides; a buffer for
+//! transfers of at most an eighth of them and 1 MiB; 8 bytes for each frame of the column.
 
 use super::frames::{PendingFrames, Run};
 use super::reader::{Column, JOB_ELEMENTS, run_jobs};
@@ -30,7 +30,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// The largest share of at most `bytes` that a lookup in `column` has a use for, or the smallest one.
+    /// The largest share of at most `bytes` that a lookup in `column` can use, or the smallest share.
     pub fn within<E: Element>(column: &Column<E>, bytes: u64) -> Self {
         let (mut slots, mut above) = (SLOTS_MIN, frames_of(column) + 1);
         while slots + 1 < above {
