@@ -381,15 +381,27 @@ fn decode<E: Element>(
     pieces: &[(usize, usize)],
     mut out: &mut [E],
 ) -> Result<()> {
-    let mut jobs: Vec<(&mut [E], usize)> = Vec::new();
-    for &(offset, len) in pieces {
-        let (piece, rest) = out.split_at_mut(len);
-        for (i, part) in piece.chunks_mut(JOB_ELEMENTS).enumerate() {
-            jobs.push((part, offset + i * JOB_ELEMENTS * E::BYTES));
-        }
+    let parts = pieces.iter().map(|&(offset, len)| {
+        let (piece, rest) = std::mem::take(&mut out).split_at_mut(len);
         out = rest;
+        (piece, offset)
+    });
+    decode_parts(workspace, buffer, parts)
+}
+
+/// Decodes slices, each from an offset of the buffer on, on all cores.
+pub(super) fn decode_parts<'a, E: Element>(
+    workspace: &Workspace,
+    buffer: &[u8],
+    parts: impl Iterator<Item = (&'a mut [E], usize)>,
+) -> Result<()> {
+    let (mut jobs, mut count) = (Vec::new(), 0);
+    for (part, offset) in parts {
+        count += part.len();
+        for (i, job) in part.chunks_mut(JOB_ELEMENTS).enumerate() {
+            jobs.push((job, offset + i * JOB_ELEMENTS * E::BYTES));
+        }
     }
-    let count = pieces.iter().map(|(_, len)| len).sum();
     run_jobs(workspace, jobs, count, |(part, offset)| {
         for (value, bytes) in part.iter_mut().zip(buffer[offset..].chunks_exact(E::BYTES)) {
             *value = E::decode(bytes);
