@@ -33,7 +33,7 @@ const JOB_POINTS: usize = 64;
 /// column.
 ///
 /// # Errors
-/// [`crate::Error::Format`] with the first such point, or, for sums, without its index; what reading the column may give.
+/// [`crate::Error::Format`] with the first such point; what reading the column may give.
 pub(super) fn check<P: Curve>(
     source: &Source,
     points: &Column<Point<P>>,
