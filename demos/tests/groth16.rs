@@ -237,7 +237,27 @@ fn powers_of_tau_are_prepared_and_imported() {
     for (file, bases) in [("raw", "without"), ("prepared", "with the right")] {
         let told = succeeds(dir, &format!("ptau verify {file}.ptau --memory 8MiB"));
         assert!(told.contains(bases), "{told}");
+        assert!(told.contains("INSECURE"), "no one has contributed: {told}");
     }
+    let ceremony = include_bytes!("../circom/tests/fixtures/ceremony_bn128.ptau");
+    with("ceremony.ptau", ceremony);
+    let told = succeeds(dir, "ptau verify ceremony.ptau --memory 8MiB");
+    for words in [
+        "contribution 1, first: aab1f200",
+        "contribution 2, without a name: aeb2aac8",
+        "contribution 3, last: 75c993e7",
+        "the beacon 0102030405060708, hashed 2^10 times",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(!told.contains("INSECURE"), "{told}");
+    let mut changed = ceremony.to_vec();
+    // Of the last contribution, whose parameters take 18 bytes: a byte of the next challenge.
+    let place = changed.len() - 18 - 8 - 1;
+    changed[place] ^= 1;
+    with("changed.ptau", &changed);
+    let reason = refused(dir, "ptau verify changed.ptau");
+    assert!(reason.contains("contribution 3"), "{reason}");
     succeeds(dir, "ptau import raw.ptau --out srs -k 5 --memory 8MiB");
     succeeds(dir, "srs verify srs");
     let mut changed = raw;

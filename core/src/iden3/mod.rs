@@ -9,11 +9,13 @@
 //! circuit but the last.
 
 mod contribute;
+mod history;
 mod key;
 mod new_file;
 mod overrun;
 mod powers;
 mod prepare;
+mod resumed;
 mod setup;
 mod source;
 mod subgroup;

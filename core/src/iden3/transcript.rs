@@ -16,6 +16,9 @@ use crate::column::Column;
 use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::field::CoordinateField;
 
+/// Points that are hashed at a time where all are the same one: a few hundred KiB.
+const REPEATED_POINTS: usize = 1 << 11;
+
 /// A hash (BLAKE2b) of points and numbers.
 #[derive(Clone)]
 pub(super) struct Transcript(Blake2b512);
@@ -35,9 +38,19 @@ impl Transcript {
     }
 
     pub fn point<P: Curve>(&mut self, point: &Affine<P>) {
-        let mut bytes = vec![0; Point::<P>::BYTES];
-        encode(&Point::<P>::from_affine::<P>(point), &mut bytes);
-        self.0.update(&bytes);
+        self.0.update(encoded(point));
+    }
+
+    /// One point, `count` times. `each` gets the number of points that were added since its last call.
+    pub fn repeated_point<P: Curve>(&mut self, point: &Affine<P>, count: u64, each: &mut dyn FnMut(u64)) {
+        let block = encoded(point).repeat(REPEATED_POINTS);
+        let mut left = count;
+        while left > 0 {
+            let here = left.min(REPEATED_POINTS as u64);
+            self.0.update(&block[..here as usize * Point::<P>::BYTES]);
+            left -= here;
+            each(here);
+        }
     }
 
     /// `len` points of a column, from `start` on, behind their number.
@@ -58,6 +71,13 @@ impl Transcript {
     pub fn finish(self) -> [u8; HASH_BYTES] {
         self.0.finalize().into()
     }
+}
+
+/// The bytes of a point in a transcript.
+pub(super) fn encoded<P: Curve>(point: &Affine<P>) -> Vec<u8> {
+    let mut bytes = vec![0; Point::<P>::BYTES];
+    encode(&Point::<P>::from_affine::<P>(point), &mut bytes);
+    bytes
 }
 
 /// Coordinates as integers, big-endian; of an extension c1 before c0; infinity is all zero.

@@ -95,6 +95,11 @@ pub fn verify_zkey<E: PairingCurve>(
     })
 }
 
+/// A fault of a contribution.
+pub(super) const NOT_A_BEACON: &str = "its beacon has a length or a number of iterations that no beacon has";
+/// A fault of a contribution.
+pub(super) const NOT_OF_ITS_BEACON: &str = "it does not follow from its beacon";
+
 /// `a / b == c / d` of logarithms.
 pub(super) fn is_same_ratio<E: PairingCurve>([a, b]: [&E::G1Affine; 2], [c, d]: [&E::G2Affine; 2]) -> bool {
     E::multi_pairing([*a, (-b.into_group()).into_affine()], [*d, *c]).is_zero()
@@ -172,16 +177,14 @@ fn beacon_fault<E: PairingCurve>(
 ) -> Result<Option<&'static str>> {
     let mut random = match generator_of_beacon(&beacon.value, beacon.iterations_log, progress) {
         Err(crate::Error::Invalid(_)) => {
-            return Ok(Some(
-                "its beacon has a length or a number of iterations that no beacon has",
-            ));
+            return Ok(Some(NOT_A_BEACON));
         }
         random => random?,
     };
     let secret: E::Scalar = random_element(&mut random);
     let s = random_point::<E::G1Config>(&mut random);
     let sx = (s * secret).into_affine();
-    Ok(((s, sx) != (contribution.s, contribution.sx)).then_some("it does not follow from its beacon"))
+    Ok(((s, sx) != (contribution.s, contribution.sx)).then_some(NOT_OF_ITS_BEACON))
 }
 
 /// A key against the initial one.

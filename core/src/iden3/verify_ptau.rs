@@ -2,18 +2,21 @@
 //!
 //! With random weights w_i of 128 bits, the sums of `w_i t_i` and of `w_i t_(i+1)` over an array have the ratio tau if each point is the one before it
 //! times tau; a pairing compares that with the ratio of the first powers in the other group. A Lagrange basis and the powers that it is of have equal sums
-//! with the weights of [`Challenge`]. The history of contributions is not looked at: it says how many took part, not more about the points.
+//! with the weights of [`Challenge`]. Whether
+//! someone knows the secret is in the history of contributions ([`History`]).
 
 use std::path::Path;
 
 use ark_ec::short_weierstrass::Affine;
 use ark_ec::{AffineRepr, CurveGroup};
+use spillproof_format::iden3::history::FirstPoints;
 use spillproof_format::iden3::{FileKind, PointRange, ptau};
 use spillproof_format::{Curve as CurveId, FormatError};
 
+use super::history::{FirstPointsOf, History};
 use super::powers::Ptau;
 use super::source::Source;
-use super::verify::is_same_ratio;
+use super::verify::{Contributor, is_same_ratio};
 use super::weights::Weights;
 use crate::column::runs::Progress;
 use crate::column::{Column, Scratch, Workspace};
@@ -25,7 +28,7 @@ use crate::stream::{ForeignScalars, Scalars, msm};
 use crate::{Result, step};
 
 /// A first phase that is right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedPtau {
     /// Its curve.
     pub curve: CurveId,
@@ -35,13 +38,16 @@ pub struct VerifiedPtau {
     pub ceremony_power: u32,
     /// Whether it has Lagrange bases.
     pub is_prepared: bool,
+    /// The contributions, from the first on. Of a file that has none, anyone may know the secrets.
+    pub contributors: Vec<Contributor>,
 }
 
 /// Verifies a `.ptau` file: that its points are on their curves, in the subgroups of prime order, and powers of one tau, times one alpha, and times one
-/// beta; and that its Lagrange bases, if it has them, are those of the powers.
+/// beta; that its Lagrange bases, if it has them, are those of the powers; and that each contribution follows from those before it, and the powers from the last one.
+/// A file of fewer powers than its ceremony has cannot show that its contributors had these powers: the first points are compared, not the hash of all.
 ///
 /// # Errors
-/// [`FormatError::Inconsistent`] and [`FormatError::Point`], in [`crate::Error::Format`], for a file that is not right; [`crate::Error::File`],
+/// [`FormatError::Inconsistent`], [`FormatError::Contribution`] and [`FormatError::Point`], in [`crate::Error::Format`], for a file that is not right; [`crate::Error::File`],
 /// [`crate::Error::Io`], [`crate::Error::OverBudget`], [`crate::Error::BudgetTooSmall`].
 pub fn verify_ptau<E: PairingCurve>(
     workspace: &Workspace,
@@ -53,7 +59,9 @@ pub fn verify_ptau<E: PairingCurve>(
         let phase1 = Ptau::open(Source::open(&workspace, file, FileKind::Ptau)?)?;
         check_curve::<E>(file, phase1.header.curve)?;
         let check = Check { phase1: &phase1 };
-        check.powers::<E>(progress)?;
+        let history = History::<E>::read(&phase1)?;
+        let first = check.powers::<E>(progress)?;
+        let contributors = history.check(&first, progress)?;
         check.bases::<E>(progress)?;
         let header = phase1.header;
         Ok(VerifiedPtau {
@@ -61,6 +69,7 @@ pub fn verify_ptau<E: PairingCurve>(
             power: header.power,
             ceremony_power: header.ceremony_power,
             is_prepared: phase1.layout.prepared.is_some(),
+            contributors,
         })
     })
 }
@@ -80,7 +89,7 @@ impl Check<'_> {
         })
     }
 
-    fn powers<E: PairingCurve>(&self, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn powers<E: PairingCurve>(&self, progress: &mut dyn FnMut(Progress)) -> Result<FirstPointsOf<E>> {
         let layout = &self.phase1.layout;
         let mut done = 0;
         let mut tell = |what| {
@@ -128,7 +137,13 @@ impl Check<'_> {
         if !is_same_ratio::<E>([&tau_g1, &one_g1], [&high, &low]) {
             return Err(self.inconsistent(layout.tau_g2.what));
         }
-        Ok(())
+        Ok(FirstPoints {
+            tau_g1,
+            tau_g2,
+            alpha_g1,
+            beta_g1,
+            beta_g2,
+        })
     }
 
     fn first_two<P: Curve>(&self, range: &PointRange) -> Result<[Affine<P>; 2]> {

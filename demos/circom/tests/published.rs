@@ -182,11 +182,18 @@ fn prepared_powers_are_those_of_snarkjs() {
         assert!(files[0] == files[1], "{curve}");
         let verified = verify_ptau(session, &theirs, &mut |_| ()).unwrap();
         assert_eq!((verified.power, verified.is_prepared), (8, true));
+        let names: Vec<_> = verified
+            .contributors
+            .iter()
+            .map(|one| one.name.as_deref())
+            .collect();
+        assert_eq!(names, [Some("first")]);
     }
     let published_file = "react-native-snarkjs/test/plonk_circuit/powersOfTau15_final.ptau";
     let published_file = published.packages.join(published_file);
     let verified = verify_ptau(session, &published_file, &mut |_| ()).unwrap();
     assert_eq!((verified.power, verified.is_prepared), (15, true));
+    assert_eq!(verified.contributors.len(), 1);
 }
 
 #[test]

@@ -254,8 +254,9 @@ struct VerifiedFile {
     verifies: bool,
 }
 
+/// A contribution to a key or to powers of tau.
 #[derive(Serialize)]
-struct ContributionLine {
+pub struct ContributionLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -285,6 +286,15 @@ impl ContributionLine {
             ));
         }
     }
+
+    /// The lines of all contributions, which are printed.
+    pub fn tell_all(run: &Run, contributors: &[Contributor]) -> Vec<Self> {
+        let lines: Vec<_> = contributors.iter().map(Self::of).collect();
+        for (number, line) in (1..).zip(&lines) {
+            line.tell(run, number);
+        }
+        lines
+    }
 }
 
 fn verify_key_file(global: &Global, files: [&Path; 3]) -> Result<()> {
@@ -294,17 +304,16 @@ fn verify_key_file(global: &Global, files: [&Path; 3]) -> Result<()> {
         verify_key(&session, files, &mut |now| follow(progress, now))
     })?;
     steps::forget();
+    let key = Key::of(files[2], curve, &verified.shape);
+    let circuit_hash = hex(&verified.circuit_hash);
+    key.tell(&run);
+    run.say(format_args!("circuit hash: {circuit_hash}"));
     let outcome = VerifiedFile {
-        key: Key::of(files[2], curve, &verified.shape),
-        circuit_hash: hex(&verified.circuit_hash),
-        contributions: verified.contributors.iter().map(ContributionLine::of).collect(),
+        key,
+        circuit_hash,
+        contributions: ContributionLine::tell_all(&run, &verified.contributors),
         verifies: true,
     };
-    outcome.key.tell(&run);
-    run.say(format_args!("circuit hash: {}", outcome.circuit_hash));
-    for (number, contribution) in (1..).zip(&outcome.contributions) {
-        contribution.tell(&run, number);
-    }
     warn_without_contribution(&run, outcome.contributions.is_empty());
     run.say(format_args!("{}: the key verifies", outcome.key.file));
     run.finish("groth16 verify-key", &outcome)?;

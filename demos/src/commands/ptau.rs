@@ -9,7 +9,8 @@ use spillproof::iden3::import_ptau;
 use spillproof_circom::json::curve_name;
 use spillproof_circom::prove::{prepare_ptau, verify_ptau};
 
-use super::{groth16, srs};
+use super::groth16::{self, ContributionLine};
+use super::srs;
 use crate::args::{Global, Ptau as Command};
 use crate::report::steps;
 use crate::run::{Result, Run};
@@ -34,6 +35,8 @@ struct Powers {
     #[serde(skip_serializing_if = "Option::is_none")]
     ceremony_power: Option<u32>,
     is_prepared: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contributions: Option<Vec<ContributionLine>>,
 }
 
 fn prepare(global: &Global, files: [&Path; 2]) -> Result<()> {
@@ -49,6 +52,7 @@ fn prepare(global: &Global, files: [&Path; 2]) -> Result<()> {
         power,
         ceremony_power: None,
         is_prepared: true,
+        contributions: None,
     };
     run.say(format_args!(
         "{}: powers of tau over {} for up to 2^{power} rows, with Lagrange bases",
@@ -65,21 +69,34 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
         verify_ptau(&session, file, &mut |now| groth16::follow(progress, now))
     })?;
     steps::forget();
+    let bases = match verified.is_prepared {
+        true => "with the right Lagrange bases",
+        false => "without Lagrange bases",
+    };
+    run.say(format_args!(
+        "{}: powers of one tau over {} for up to 2^{} rows, {bases}",
+        file.display(),
+        curve_name(verified.curve),
+        verified.power
+    ));
+    let contributions = ContributionLine::tell_all(&run, &verified.contributors);
+    if verified.power < verified.ceremony_power {
+        run.say(format_args!(
+            "cut from the file of a ceremony of 2^{} rows: the first powers are compared with the last contribution, not the hash of all",
+            verified.ceremony_power
+        ));
+    }
+    if contributions.is_empty() {
+        run.say("INSECURE: no one has contributed: whoever made the file may know tau, and can forge proofs");
+    }
     let outcome = Powers {
         file: file.display().to_string(),
         curve: curve_name(verified.curve),
         power: verified.power,
         ceremony_power: Some(verified.ceremony_power),
         is_prepared: verified.is_prepared,
+        contributions: Some(contributions),
     };
-    let bases = match outcome.is_prepared {
-        true => "with the right Lagrange bases",
-        false => "without Lagrange bases",
-    };
-    run.say(format_args!(
-        "{}: powers of one tau over {} for up to 2^{} rows, {bases}; the history of contributions was not looked at",
-        outcome.file, outcome.curve, outcome.power
-    ));
     run.finish("ptau verify", &outcome)?;
     Ok(())
 }

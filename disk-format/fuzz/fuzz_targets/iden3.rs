@@ -10,6 +10,7 @@ use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use libfuzzer_sys::fuzz_target;
 use spillproof_format::Curve;
 use spillproof_format::iden3::contributions::{self, Beacon, Contribution, Contributions, HASH_BYTES};
+use spillproof_format::iden3::history::{self, History};
 use spillproof_format::iden3::{
     ByteRange, FileKind, SCALAR_BYTES, ptau, r1cs, write_prefix, write_section_prefix, wtns, zkey,
 };
@@ -53,6 +54,90 @@ fn check(kind: FileKind, bytes: &[u8]) {
         contributions_stay::<ark_bn254::g1::Config, ark_bn254::g2::Config>(section);
         contributions_stay::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>(section);
     }
+    if kind == FileKind::Ptau
+        && let Ok(sections) = read_back::walk(kind, bytes)
+        && let Ok(range) = history::range(&sections)
+    {
+        let section = read_back::cut(bytes, range);
+        history_stays::<ark_bn254::g1::Config, ark_bn254::g2::Config>(section);
+        history_stays::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>(section);
+    }
+}
+
+/// As [`contributions_stay`], of a first phase.
+fn history_stays<G1: SWCurveConfig, G2: SWCurveConfig>(section: &[u8])
+where
+    G1::BaseField: NativeField,
+    G2::BaseField: NativeField,
+{
+    let Some(written) = history_again::<G1, G2>(section) else {
+        return;
+    };
+    assert_eq!(history_again::<G1, G2>(&written), Some(written));
+}
+
+fn history_again<G1: SWCurveConfig, G2: SWCurveConfig>(section: &[u8]) -> Option<Vec<u8>>
+where
+    G1::BaseField: NativeField,
+    G2::BaseField: NativeField,
+{
+    let range = ByteRange {
+        offset: 0,
+        bytes: section.len() as u64,
+    };
+    let History(list) = History::<Affine<G1>, Affine<G2>>::parse(range, section).ok()?;
+    let list: Vec<_> = list.into_iter().map(|(_, contribution)| contribution).collect();
+    Some(history_of(&list))
+}
+
+fn history_of<G1: SWCurveConfig, G2: SWCurveConfig>(
+    list: &[history::Contribution<Affine<G1>, Affine<G2>>],
+) -> Vec<u8>
+where
+    G1::BaseField: NativeField,
+    G2::BaseField: NativeField,
+{
+    let mut bytes = (list.len() as u32).to_le_bytes().to_vec();
+    list.iter()
+        .for_each(|contribution| contribution.encode(&mut bytes));
+    bytes
+}
+
+/// So many contributions to a first phase, of generators.
+fn generators<G1: SWCurveConfig, G2: SWCurveConfig>(count: u32) -> Vec<u8>
+where
+    G1::BaseField: NativeField,
+    G2::BaseField: NativeField,
+{
+    let (one, two) = (Affine::<G1>::generator(), Affine::<G2>::generator());
+    let proof = history::KnowledgeProof {
+        s: one,
+        sx: one,
+        spx: two,
+    };
+    let contribution = |number: u32| history::Contribution {
+        name: (number > 0).then(|| "contributor".repeat(number as usize)),
+        beacon: (number > 1).then(|| Beacon {
+            iterations_log: 10,
+            value: vec![1; number as usize],
+        }),
+        after: history::FirstPoints {
+            tau_g1: one,
+            tau_g2: two,
+            alpha_g1: one,
+            beta_g1: one,
+            beta_g2: two,
+        },
+        proofs: [proof.clone(), proof.clone(), proof.clone()],
+        response: history::HashState {
+            block: [1; history::BLOCK_BYTES],
+            words: [2; 8],
+            hashed_bytes: 3,
+            block_bytes: u64::from(number),
+        },
+        next_challenge: [7; HASH_BYTES],
+    };
+    history_of(&(0..count).map(contribution).collect::<Vec<_>>())
 }
 
 /// What is written of contributions that were read is read and written again as the same bytes. (Names that are too long are cut.)
@@ -159,6 +244,13 @@ fn small_file(kind: FileKind, choices: [u8; 4]) -> Vec<(u32, Vec<u8>)> {
                 (ptau::ALPHA_TAU_G1, vec![0; points * g1]),
                 (ptau::BETA_TAU_G1, vec![0; points * g1]),
                 (ptau::BETA_G2, vec![0; 2 * g1]),
+                (
+                    ptau::CONTRIBUTIONS,
+                    match curve {
+                        Curve::Bn254 => generators::<ark_bn254::g1::Config, ark_bn254::g2::Config>(second),
+                        _ => generators::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>(second),
+                    },
+                ),
             ];
             if third > 1 {
                 sections.extend([

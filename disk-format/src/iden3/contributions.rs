@@ -121,6 +121,63 @@ where
         let sx = fields.point("s·x of a contribution", number)?;
         let spx = fields.point("sp·x of a contribution", number)?;
         let transcript = fields.array()?;
+        let Origin { name, beacon } = Origin::parse(fields)?;
+        Ok(Self {
+            name,
+            beacon,
+            delta_after,
+            s,
+            sx,
+            spx,
+            transcript,
+        })
+    }
+
+    /// Appends its bytes. A name is cut to [`NAME_CHARACTERS_MAX`], a beacon to 255 bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for point in [&self.delta_after, &self.s, &self.sx] {
+            push_point(point, out);
+        }
+        push_point(&self.spx, out);
+        out.extend(self.transcript);
+        push_origin(self.name.as_deref(), self.beacon.as_ref(), out);
+    }
+}
+
+pub(super) fn push_point<P: SWCurveConfig>(point: &Affine<P>, out: &mut Vec<u8>)
+where
+    P::BaseField: NativeField,
+{
+    let start = out.len();
+    out.resize(start + point_bytes::<P>(), 0);
+    write_point(point, &mut out[start..]);
+}
+
+/// A parameter with its length in one byte.
+fn push_with_length(id: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    let bytes = &bytes[..bytes.len().min(usize::from(u8::MAX))];
+    out.extend([id, bytes.len() as u8]);
+    out.extend(bytes);
+}
+
+/// The start of a name that has at most [`NAME_CHARACTERS_MAX`] characters.
+fn short_name(name: &str) -> &str {
+    let mut units = 0;
+    let end = name.char_indices().find(|(_, character)| {
+        units += character.len_utf16();
+        units > NAME_CHARACTERS_MAX
+    });
+    &name[..end.map_or(name.len(), |(at, _)| at)]
+}
+
+/// The end of a contribution: its kind and its parameters.
+pub(super) struct Origin {
+    pub name: Option<String>,
+    pub beacon: Option<Beacon>,
+}
+
+impl Origin {
+    pub fn parse(fields: &mut Fields<'_>) -> Result<Self, FormatError> {
         let kind_offset = fields.offset();
         let kind = fields.u32()?;
         if kind != OF_SECRET && kind != OF_BEACON {
@@ -161,68 +218,28 @@ where
         Ok(Self {
             name: parameters.name,
             beacon,
-            delta_after,
-            s,
-            sx,
-            spx,
-            transcript,
         })
     }
+}
 
-    /// Appends its bytes. A name is cut to [`NAME_CHARACTERS_MAX`], a beacon to 255 bytes.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        for point in [&self.delta_after, &self.s, &self.sx] {
-            push_point(point, out);
-        }
-        push_point(&self.spx, out);
-        out.extend(self.transcript);
-        let kind = if self.beacon.is_some() {
-            OF_BEACON
-        } else {
-            OF_SECRET
-        };
-        out.extend(kind.to_le_bytes());
-        let mut parameters = Vec::new();
-        if let Some(name) = &self.name {
-            push_with_length(NAME, short_name(name).as_bytes(), &mut parameters);
-        }
-        if let Some(Beacon {
-            iterations_log,
-            value,
-        }) = &self.beacon
-        {
-            parameters.extend([ITERATIONS_LOG, *iterations_log]);
-            push_with_length(BEACON, value, &mut parameters);
-        }
-        out.extend((parameters.len() as u32).to_le_bytes());
-        out.extend(parameters);
+/// What [`Origin::parse`] reads.
+pub(super) fn push_origin(name: Option<&str>, beacon: Option<&Beacon>, out: &mut Vec<u8>) {
+    let kind = if beacon.is_some() { OF_BEACON } else { OF_SECRET };
+    out.extend(kind.to_le_bytes());
+    let mut parameters = Vec::new();
+    if let Some(name) = name {
+        push_with_length(NAME, short_name(name).as_bytes(), &mut parameters);
     }
-}
-
-fn push_point<P: SWCurveConfig>(point: &Affine<P>, out: &mut Vec<u8>)
-where
-    P::BaseField: NativeField,
-{
-    let start = out.len();
-    out.resize(start + point_bytes::<P>(), 0);
-    write_point(point, &mut out[start..]);
-}
-
-/// A parameter with its length in one byte.
-fn push_with_length(id: u8, bytes: &[u8], out: &mut Vec<u8>) {
-    let bytes = &bytes[..bytes.len().min(usize::from(u8::MAX))];
-    out.extend([id, bytes.len() as u8]);
-    out.extend(bytes);
-}
-
-/// The start of a name that has at most [`NAME_CHARACTERS_MAX`] characters.
-fn short_name(name: &str) -> &str {
-    let mut units = 0;
-    let end = name.char_indices().find(|(_, character)| {
-        units += character.len_utf16();
-        units > NAME_CHARACTERS_MAX
-    });
-    &name[..end.map_or(name.len(), |(at, _)| at)]
+    if let Some(Beacon {
+        iterations_log,
+        value,
+    }) = beacon
+    {
+        parameters.extend([ITERATIONS_LOG, *iterations_log]);
+        push_with_length(BEACON, value, &mut parameters);
+    }
+    out.extend((parameters.len() as u32).to_le_bytes());
+    out.extend(parameters);
 }
 
 /// What a contribution has besides its points.

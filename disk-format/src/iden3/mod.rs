@@ -8,7 +8,7 @@
 //! few bytes that it asks for; a module for each kind of file reads what the sections hold:
 //!
 //! - [`zkey`]: Groth16 proving keys, and the [`contributions`] to them; [`wtns`]: witnesses; [`r1cs`]: constraint systems; [`ptau`]: powers of
-//!   tau.
+//!   tau, and the [`history`] of contributions to them.
 //!
 //! Nothing in here reads a file: a parser says which bytes it needs ([`ByteRange`]), and the caller hands them in. Offsets are in bytes
 //! from the start of the file. A number in a file is compared with the file's length or with limits before it is used, and none drives an
@@ -18,6 +18,7 @@
 
 mod bytes;
 pub mod contributions;
+pub mod history;
 pub mod ptau;
 pub mod r1cs;
 mod sections;

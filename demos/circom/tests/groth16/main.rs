@@ -19,6 +19,7 @@ mod arkworks;
 mod ceremony;
 mod curves;
 mod files;
+mod history;
 mod powers;
 mod proofs;
 mod setup;
