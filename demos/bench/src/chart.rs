@@ -1,9 +1,13 @@
 //! Charts of figures: lines over an axis of powers of two, and bars.
 
+use spillproof_cli::report::axis::{Ticks, number_label};
 use spillproof_cli::report::svg::{LEFT, PLOT_HEIGHT, PLOT_WIDTH, Picture, TOP, escaped};
 
 /// Height of a bar with its gap.
 const BAR_HEIGHT: f64 = 22.0;
+/// Width of a letter of a point's label, and the height of one.
+const LABEL_LETTER: f64 = 6.2;
+const LABEL_HEIGHT: f64 = 12.0;
 const COLOURS: [&str; 6] = ["#4477aa", "#cc6677", "#228833", "#aa3377", "#66ccee", "#ccbb44"];
 
 /// One line of a chart.
@@ -23,6 +27,22 @@ pub enum Vertical {
     Logarithmic,
 }
 
+/// The label of a point, around the middle of its foot.
+#[derive(Clone, Copy)]
+struct Label<'a> {
+    x: f64,
+    y: f64,
+    text: &'a str,
+}
+
+impl Label<'_> {
+    /// Whether two labels are on one another.
+    fn meets(&self, other: &Self) -> bool {
+        let letters = (self.text.chars().count() + other.text.chars().count()) as f64;
+        (self.x - other.x).abs() < letters * LABEL_LETTER / 2.0 && (self.y - other.y).abs() < LABEL_HEIGHT
+    }
+}
+
 /// Lines. `label` is the text of a power of two on the horizontal axis; the vertical axis is in seconds.
 pub fn lines(title: &str, label: impl Fn(f64) -> String, vertical: Vertical, series: &[Series]) -> Picture {
     let mut picture = Picture::new(title);
@@ -37,8 +57,10 @@ pub fn lines(title: &str, label: impl Fn(f64) -> String, vertical: Vertical, ser
     }
     (left, right) = ((left - 0.25).floor(), (right + 0.25).ceil());
     let x = |value: f64| LEFT + (value.log2() - left) / (right - left) * PLOT_WIDTH;
+    // Room for the labels of the highest points.
+    let ticks = Ticks::decimal(high * 1.1);
     let (from, to) = match vertical {
-        Vertical::Linear => (0.0, high * 1.15),
+        Vertical::Linear => (0.0, ticks.top),
         Vertical::Logarithmic => ((low.log2() - 0.25).floor(), (high.log2() + 0.25).ceil()),
     };
     let scaled = |value: f64| match vertical {
@@ -46,21 +68,27 @@ pub fn lines(title: &str, label: impl Fn(f64) -> String, vertical: Vertical, ser
         Vertical::Logarithmic => value.log2(),
     };
     let y = |value: f64| TOP + PLOT_HEIGHT - (scaled(value) - from) / (to - from) * PLOT_HEIGHT;
-    for step in 0..=4 {
-        let at = from + (to - from) * f64::from(step) / 4.0;
-        let value = if vertical == Vertical::Linear {
-            at
-        } else {
-            at.exp2()
-        };
-        picture.level(y(value), &seconds(value));
+    match vertical {
+        Vertical::Linear => {
+            for value in ticks.values {
+                picture.level(y(value), &format!("{} s", number_label(value)));
+            }
+        }
+        Vertical::Logarithmic => {
+            for step in 0..=4 {
+                let value = (from + (to - from) * f64::from(step) / 4.0).exp2();
+                picture.level(y(value), &seconds(value));
+            }
+        }
     }
     let marks = (right - left) as u32;
     // At most as many labels as fit side by side.
     for mark in (0..=marks).step_by(marks.div_ceil(12).max(1) as usize) {
         let value = (left + f64::from(mark)).exp2();
+        // The last one would leave the picture.
+        let anchor = if mark == marks { "end" } else { "middle" };
         picture.put(format_args!(
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
             x(value),
             TOP + PLOT_HEIGHT + 18.0,
             escaped(&label(value))
@@ -75,15 +103,24 @@ pub fn lines(title: &str, label: impl Fn(f64) -> String, vertical: Vertical, ser
             "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" points=\"{}\"/>\n",
             points.join(" ")
         ));
+        let mut label_before = None;
         for (at, value, beside) in &series.points {
+            let (cx, cy) = (x(*at), y(*value));
+            let mut label = Label {
+                x: cx,
+                y: cy - 8.0,
+                text: beside,
+            };
+            if label_before.is_some_and(|before| label.meets(&before)) {
+                label.y = cy + 17.0;
+            }
             picture.put(format_args!(
                 "<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"4\" fill=\"{colour}\"/>\n\
                  <text x=\"{cx:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"11\">{}</text>\n",
-                y(*value) - 8.0,
+                label.y,
                 escaped(beside),
-                cx = x(*at),
-                cy = y(*value),
             ));
+            label_before = Some(label);
         }
         let name_x = LEFT + (index % 3) as f64 * PLOT_WIDTH / 3.0;
         let name_y = TOP + PLOT_HEIGHT + 40.0 + (index / 3) as f64 * 16.0;
@@ -154,6 +191,30 @@ mod tests {
         }
         let nothing = Picture::stack(vec![lines("title", |x| format!("{x}"), Vertical::Linear, &[])]);
         assert!(!nothing.contains("NaN") && !nothing.contains("inf"));
+    }
+
+    #[test]
+    fn labels_do_not_meet_and_levels_are_round() {
+        let series = [Series {
+            name: "a".into(),
+            points: vec![(1024.0, 34.1, "first".into()), (1030.0, 34.0, "second".into())],
+        }];
+        let svg = Picture::stack(vec![lines(
+            "title",
+            |x| format!("{x}"),
+            Vertical::Linear,
+            &series,
+        )]);
+        let foot = |label: &str| -> f64 {
+            let line = svg.lines().find(|line| line.contains(&format!(">{label}<")));
+            let (_, rest) = line.and_then(|line| line.split_once(" y=\"")).expect("a label");
+            rest.split('"')
+                .next()
+                .and_then(|y| y.parse().ok())
+                .expect("a number")
+        };
+        assert!(foot("second") - foot("first") >= LABEL_HEIGHT, "{svg}");
+        assert!(svg.contains(">10 s<") && svg.contains(">40 s<"), "{svg}");
     }
 
     #[test]

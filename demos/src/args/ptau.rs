@@ -14,8 +14,8 @@ pub enum Ptau {
         /// The new .ptau file.
         out: PathBuf,
     },
-    /// Verify that all points are powers of one secret, and that the Lagrange bases, if there are any, are those of the powers. The history of contributions is
-    /// not looked at.
+    /// Verify that all points are powers of one secret, and that the Lagrange bases, if there are any, are those of the powers; and that each
+    /// contribution follows from those before it, and the powers from the last one, as `snarkjs powersoftau verify` does.
     Verify {
         /// The .ptau file.
         file: PathBuf,

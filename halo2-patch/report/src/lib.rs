@@ -6,7 +6,7 @@
 
 #![warn(missing_docs)]
 
-mod axis;
+pub mod axis;
 pub mod curve;
 pub mod environment;
 mod event;

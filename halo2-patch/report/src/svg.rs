@@ -31,9 +31,9 @@ const RATES_MAX: usize = 200;
 /// Spans of time with a tooltip each.
 const TIPS: usize = 100;
 /// Colours of paper, ink and bands, by what the reader's system asks for.
-const STYLE: &str = "<style>.pic{--paper:#fff;--ink:#222;--band0:#f4f4f4;--band1:#e8e8e8;fill:var(--ink)}\
-                     @media(prefers-color-scheme:dark){.pic{--paper:#16191d;--ink:#d8d8d8;--band0:#1e2227;--band1:#282d33}}\
-                     .paper{fill:var(--paper)}.band0{fill:var(--band0)}.band1{fill:var(--band1)}.tip{fill-opacity:0}.tip:hover{fill-opacity:.15}</style>\n";
+const STYLE: &str = "<style>.pic{fill:#222}.paper{fill:#fff}.band0{fill:#f4f4f4}.band1{fill:#e8e8e8}\
+                     @media(prefers-color-scheme:dark){.pic{fill:#d8d8d8}.paper{fill:#16191d}.band0{fill:#1e2227}.band1{fill:#282d33}}\
+                     .tip{fill-opacity:0}.tip:hover{fill-opacity:.15}</style>\n";
 
 /// A picture that is being drawn.
 pub struct Picture {
