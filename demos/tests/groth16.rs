@@ -237,7 +237,7 @@ fn powers_of_tau_are_prepared_and_imported() {
     for (file, bases) in [("raw", "without"), ("prepared", "with the right")] {
         let told = succeeds(dir, &format!("ptau verify {file}.ptau --memory 8MiB"));
         assert!(told.contains(bases), "{told}");
-        assert!(told.contains("INSECURE"), "no one has contributed: {told}");
+        assert!(told.contains("INSECURE"), "there is no contribution: {told}");
     }
     let ceremony = include_bytes!("../circom/tests/fixtures/ceremony_bn128.ptau");
     with("ceremony.ptau", ceremony);

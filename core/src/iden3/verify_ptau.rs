@@ -2,8 +2,7 @@
 //!
 //! With random weights w_i of 128 bits, the sums of `w_i t_i` and of `w_i t_(i+1)` over an array have the ratio tau if each point is the one before it
 //! times tau; a pairing compares that with the ratio of the first powers in the other group. A Lagrange basis and the powers that it is of have equal sums
-//! with the weights of [`Challenge`]. Whether
-//! someone knows the secret is in the history of contributions ([`History`]).
+//! with the weights of [`Challenge`]. Points say nothing about the persons that know tau: the history of contributions does ([`History`]).
 
 use std::path::Path;
 
@@ -38,17 +37,18 @@ pub struct VerifiedPtau {
     pub ceremony_power: u32,
     /// Whether it has Lagrange bases.
     pub is_prepared: bool,
-    /// The contributions, from the first on. Of a file that has none, anyone may know the secrets.
+    /// The contributions, from the first on. The maker of a file that has none may know the secrets.
     pub contributors: Vec<Contributor>,
 }
 
 /// Verifies a `.ptau` file: that its points are on their curves, in the subgroups of prime order, and powers of one tau, times one alpha, and times one
-/// beta; that its Lagrange bases, if it has them, are those of the powers; and that each contribution follows from those before it, and the powers from the last one.
-/// A file of fewer powers than its ceremony has cannot show that its contributors had these powers: the first points are compared, not the hash of all.
+/// beta; that its Lagrange bases, if it has them, are those of the powers; and that each contribution follows from those before it, and the powers from
+/// the last one. Of a file that was cut from a larger one the first powers are compared with the last contribution, and not the hash of all, which is of
+/// more powers than the file has.
 ///
 /// # Errors
-/// [`FormatError::Inconsistent`], [`FormatError::Contribution`] and [`FormatError::Point`], in [`crate::Error::Format`], for a file that is not right; [`crate::Error::File`],
-/// [`crate::Error::Io`], [`crate::Error::OverBudget`], [`crate::Error::BudgetTooSmall`].
+/// [`FormatError::Inconsistent`], [`FormatError::Contribution`] and [`FormatError::Point`], in [`crate::Error::Format`], for a file that is not right;
+/// [`crate::Error::File`], [`crate::Error::Io`], [`crate::Error::OverBudget`], [`crate::Error::BudgetTooSmall`].
 pub fn verify_ptau<E: PairingCurve>(
     workspace: &Workspace,
     file: &Path,

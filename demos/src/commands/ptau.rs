@@ -87,7 +87,7 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
         ));
     }
     if contributions.is_empty() {
-        run.say("INSECURE: no one has contributed: whoever made the file may know tau, and can forge proofs");
+        run.say("INSECURE: without a contribution, the maker of the file may know tau, and forge proofs");
     }
     let outcome = Powers {
         file: file.display().to_string(),

@@ -2,16 +2,17 @@
 //!
 //! ```text
 //! [contributions: u32] then for each contribution
-//! [tau after it: G1][tau: G2][alpha: G1][beta: G1][beta: G2]
-//! [s: G1][s·x: G1] with x = tau, then with alpha, then with beta; [sp·x: G2] with tau, with alpha, with beta
-//! [state of the hash of its response: 216 bytes][next challenge: 64 bytes][kind: u32][parameters' bytes: u32][parameters]
+//! products:  [tau: G1][tau: G2][alpha: G1][beta: G1][beta: G2]
+//! proofs:    [s: G1][s·x: G1] for x = tau, [s][s·x] for alpha, [s][s·x] for beta, [sp·x: G2] for tau, [sp·x] for alpha, [sp·x] for beta
+//! [state of a hash: 216 bytes][next challenge: 64 bytes][kind: u32][parameters' bytes: u32][parameters]
 //! ```
 //!
-//! tau, alpha and beta in the second line are the contributor's, in the first line the products of those of all contributors so far. s is a random point, and sp
-//! one that follows from the challenge before. Kind and parameters are as in [`super::contributions`].
+//! The products are those of the secrets of all contributors so far. The proofs are of this contributor's secrets x: s is a random point, sp one that follows
+//! from the challenge before. Kind and parameters are as in [`super::contributions`].
 //!
-//! A response is the challenge before, the powers, compressed, and the second line above, uncompressed. The state is that of BLAKE2b behind all but the second line:
-//! `[block: 128 bytes][words: 8 u64][bytes hashed: u64][bytes in the block: u64][8 bytes]`. The next challenge is the hash of the response's hash and of the powers, uncompressed.
+//! A response is the challenge before it, the powers that it leaves, compressed, and the proofs, uncompressed. The state is that of BLAKE2b before the
+//! proofs: `[block: 128 bytes][words: 8 u64][bytes hashed: u64][bytes in the block: u64][8 bytes]`. The next challenge is the hash of the response's hash
+//! and of the powers, uncompressed.
 //!
 //! Points are in the native form ([`crate::native`]).
 

@@ -168,7 +168,7 @@ fn a_byte_that_was_changed_is_found_or_changes_what_is_printed() {
                 }
                 Ok(found) if in_state.is_some_and(is_unused) => assert_eq!(found, right, "{at}"),
                 Ok(found) => {
-                    // The points before the last contribution are in no file: only the contributor knows the hash of the response.
+                    // A response before the last one is hashed from points that are in no file: its contributor compares the hash that is printed.
                     let is_printed = in_state.is_some() && number < 3;
                     let is_name = at > contribution.start + POINTS_BYTES + STATE_BYTES + 64;
                     assert!(is_printed || is_name, "byte {at} of contribution {number}");
@@ -265,7 +265,7 @@ fn contributions_that_are_missing_moved_or_of_another_ceremony_are_refused() {
     };
     let (found, text) = case.refused(&with(&[first, second, last], smaller));
     assert!(found == 1 && text.contains("a file that was cut"), "{text}");
-    // A ceremony whose first challenge no one computes.
+    // A ceremony whose first challenge would take hours, and more.
     for ceremony_power in [29, 64, u32::MAX] {
         let header = ptau::Header {
             ceremony_power,
@@ -275,7 +275,7 @@ fn contributions_that_are_missing_moved_or_of_another_ceremony_are_refused() {
         let error = error.expect_err("a large ceremony").to_string();
         assert!(error.contains("ceremony's rows"), "{error}");
     }
-    // No contribution at all: right points, of which whoever made them may know the secrets.
+    // No contribution at all: the points are right, and their maker may know the secrets.
     let verified = case.verify::<Bn254>(&with(&[], header)).expect("right points");
     assert!(verified.contributors.is_empty());
     case.place.assert_nothing_held();
