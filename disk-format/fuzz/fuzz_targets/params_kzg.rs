@@ -3,7 +3,6 @@
 #![no_main]
 
 use ark_bn254::{G1Affine, G2Affine, g1};
-use ark_ec::AffineRepr;
 use libfuzzer_sys::fuzz_target;
 use spillproof_format::native::read_elements;
 use spillproof_format::params_kzg::points::{
