@@ -25,6 +25,7 @@ use spillproof_format::{Element, FormatError};
 use taceo_groth16::{CircomReduction, ConstraintMatrices, Groth16, Proof, ProvingKey, VerifyingKey};
 
 use crate::args::{InMemory, Peer};
+use crate::stock::compute_on;
 
 /// Elements that are decoded at a time.
 const CHUNK_ELEMENTS: u64 = 1 << 14;
@@ -39,6 +40,7 @@ struct Outcome {
 /// # Errors
 /// Of the files; [`Failure::Demonstration`] for a proof that does not verify.
 pub fn run(global: &Global, args: &InMemory) -> Result<()> {
+    compute_on(global.threads);
     match args.curve {
         Pairing::Bn128 => run_over::<Bn254>(global, args),
         Pairing::Bls12381 => run_over::<Bls12_381>(global, args),

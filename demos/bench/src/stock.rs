@@ -24,9 +24,19 @@ struct Outcome {
 /// halo2's; of files that cannot be read or written.
 pub fn run(global: &Global, args: &Stock) -> Result<()> {
     let statement = args.statement.statement()?;
+    compute_on(global.threads);
     let mut run = Run::start(global);
     let proof = systems::prove_by_stock(&mut run.recorder, &statement)?;
     finish(run, "stock", (&args.out, &proof), statement.shape.system)
+}
+
+/// Has libraries that have no session compute on `threads` threads; 0 is for as many as rayon takes.
+pub fn compute_on(threads: usize) {
+    if threads > 0 {
+        // Refused only where there is a pool: nothing in this program makes one before.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build_global().ok();
+    }
 }
 
 /// Writes the proof of a run, and says so.
