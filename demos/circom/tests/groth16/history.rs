@@ -10,9 +10,8 @@ use spillproof::iden3::{VerifiedPtau, prepare_ptau, verify_ptau};
 use spillproof_format::FormatError;
 use spillproof_format::iden3::history::BLOCK_BYTES;
 use spillproof_format::iden3::{
-    ByteRange, FileKind, SectionWalk, Sections, ptau, write_prefix, write_section_prefix,
+    ByteRange, FileKind, PointRange, SectionWalk, Sections, ptau, write_prefix, write_section_prefix,
 };
-use spillproof_format::native::point_bytes;
 
 use crate::common::{Place, place};
 
@@ -188,13 +187,9 @@ fn with_history(file: &[u8], history: &[u8], header: ptau::Header) -> Vec<u8> {
     let n = 1 << header.power;
     let mut header_bytes = Vec::new();
     header.encode(&mut header_bytes);
-    let first = |range: spillproof_format::iden3::PointRange, count: usize| {
+    let first = |range: PointRange, count: usize| {
         cut(file, range.byte_range())[..count * range.point_bytes as usize].to_vec()
     };
-    assert_eq!(
-        layout.tau_g1.point_bytes as usize,
-        point_bytes::<ark_bn254::g1::Config>()
-    );
     let all = [
         (ptau::HEADER, header_bytes),
         (ptau::TAU_G1, first(layout.tau_g1, 2 * n - 1)),
