@@ -51,29 +51,29 @@ fn check(kind: FileKind, bytes: &[u8]) {
         && let Ok(range) = contributions::range(&sections)
     {
         let section = read_back::cut(bytes, range);
-        contributions_stay::<ark_bn254::g1::Config, ark_bn254::g2::Config>(section);
-        contributions_stay::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>(section);
+        stays(
+            section,
+            contributions_again::<ark_bn254::g1::Config, ark_bn254::g2::Config>,
+        );
+        stays(
+            section,
+            contributions_again::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>,
+        );
     }
     if kind == FileKind::Ptau
         && let Ok(sections) = read_back::walk(kind, bytes)
         && let Ok(range) = history::range(&sections)
     {
         let section = read_back::cut(bytes, range);
-        history_stays::<ark_bn254::g1::Config, ark_bn254::g2::Config>(section);
-        history_stays::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>(section);
+        stays(
+            section,
+            history_again::<ark_bn254::g1::Config, ark_bn254::g2::Config>,
+        );
+        stays(
+            section,
+            history_again::<ark_bls12_381::g1::Config, ark_bls12_381::g2::Config>,
+        );
     }
-}
-
-/// As [`contributions_stay`], of a first phase.
-fn history_stays<G1: SWCurveConfig, G2: SWCurveConfig>(section: &[u8])
-where
-    G1::BaseField: NativeField,
-    G2::BaseField: NativeField,
-{
-    let Some(written) = history_again::<G1, G2>(section) else {
-        return;
-    };
-    assert_eq!(history_again::<G1, G2>(&written), Some(written));
 }
 
 fn history_again<G1: SWCurveConfig, G2: SWCurveConfig>(section: &[u8]) -> Option<Vec<u8>>
@@ -140,16 +140,11 @@ where
     history_of(&(0..count).map(contribution).collect::<Vec<_>>())
 }
 
-/// What is written of contributions that were read is read and written again as the same bytes. (Names that are too long are cut.)
-fn contributions_stay<G1: SWCurveConfig, G2: SWCurveConfig>(section: &[u8])
-where
-    G1::BaseField: NativeField,
-    G2::BaseField: NativeField,
-{
-    let Some(written) = contributions_again::<G1, G2>(section) else {
-        return;
-    };
-    assert_eq!(contributions_again::<G1, G2>(&written), Some(written));
+/// What is written of contributions that were read is read and written `again` as the same bytes. (Names that are too long are cut.)
+fn stays(section: &[u8], again: impl Fn(&[u8]) -> Option<Vec<u8>>) {
+    if let Some(written) = again(section) {
+        assert_eq!(again(&written), Some(written));
+    }
 }
 
 fn contributions_again<G1: SWCurveConfig, G2: SWCurveConfig>(section: &[u8]) -> Option<Vec<u8>>

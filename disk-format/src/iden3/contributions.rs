@@ -76,11 +76,19 @@ pub struct Contributions<P1, P2> {
 /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section without room for a hash and a number, or of more than
 /// [`SECTION_BYTES_MAX`].
 pub fn range(sections: &Sections) -> Result<ByteRange, FormatError> {
-    sections.check_kind(FileKind::Zkey)?;
-    let range = sections.range(zkey::CONTRIBUTIONS)?;
-    check_section_bytes_max(FileKind::Zkey, zkey::CONTRIBUTIONS, range, SECTION_BYTES_MAX)?;
-    let least_bytes = range.bytes.max(PREFIX_BYTES as u64);
-    check_section_bytes(FileKind::Zkey, zkey::CONTRIBUTIONS, range, least_bytes)?;
+    range_within(sections, (FileKind::Zkey, zkey::CONTRIBUTIONS), PREFIX_BYTES)
+}
+
+/// The bytes of a section of contributions, of `bytes_min` to [`SECTION_BYTES_MAX`].
+pub(super) fn range_within(
+    sections: &Sections,
+    (file, section): (FileKind, u32),
+    bytes_min: usize,
+) -> Result<ByteRange, FormatError> {
+    sections.check_kind(file)?;
+    let range = sections.range(section)?;
+    check_section_bytes_max(file, section, range, SECTION_BYTES_MAX)?;
+    check_section_bytes(file, section, range, range.bytes.max(bytes_min as u64))?;
     Ok(range)
 }
 

@@ -18,8 +18,8 @@
 
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 
-use super::bytes::{Fields, check_section_bytes, check_section_bytes_max};
-use super::contributions::{Beacon, HASH_BYTES, Origin, SECTION_BYTES_MAX, push_origin, push_point};
+use super::bytes::Fields;
+use super::contributions::{Beacon, HASH_BYTES, Origin, push_origin, push_point, range_within};
 use super::{ByteRange, FileKind, Sections, ptau};
 use crate::error::FormatError;
 use crate::native::NativeField;
@@ -93,14 +93,9 @@ pub struct History<P1, P2>(pub Vec<(u64, Contribution<P1, P2>)>);
 ///
 /// # Errors
 /// [`FormatError::MissingSection`]; [`FormatError::SectionLength`] for a section without room for a number, or of more than
-/// [`SECTION_BYTES_MAX`].
+/// [`SECTION_BYTES_MAX`](super::contributions::SECTION_BYTES_MAX).
 pub fn range(sections: &Sections) -> Result<ByteRange, FormatError> {
-    sections.check_kind(FileKind::Ptau)?;
-    let range = sections.range(ptau::CONTRIBUTIONS)?;
-    check_section_bytes_max(FileKind::Ptau, ptau::CONTRIBUTIONS, range, SECTION_BYTES_MAX)?;
-    let least_bytes = range.bytes.max(PREFIX_BYTES as u64);
-    check_section_bytes(FileKind::Ptau, ptau::CONTRIBUTIONS, range, least_bytes)?;
-    Ok(range)
+    range_within(sections, (FileKind::Ptau, ptau::CONTRIBUTIONS), PREFIX_BYTES)
 }
 
 impl<G1: SWCurveConfig, G2: SWCurveConfig> History<Affine<G1>, Affine<G2>>
