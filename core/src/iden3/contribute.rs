@@ -60,9 +60,7 @@ impl<E: PairingCurve> Section<E> {
     pub fn read(key: &Zkey<E>) -> Result<Self> {
         let refuse = |error| key.source.refuse(error);
         let range = contributions::range(&key.source.sections).map_err(refuse)?;
-        // The bytes, and the points that they are.
-        let lease = (key.source.workspace.budget).lease(3 * range.bytes, "contributions")?;
-        let bytes = key.source.small(range)?;
+        let (bytes, lease) = key.source.contributions(range)?;
         Ok(Self {
             contributions: ContributionsOf::<E>::parse(range, &bytes).map_err(refuse)?,
             range,

@@ -40,9 +40,7 @@ impl<'a, E: PairingCurve> History<'a, E> {
         let source = &phase1.source;
         let refuse = |error| source.refuse(error);
         let range = history::range(&source.sections).map_err(refuse)?;
-        // The bytes, and the points that they are.
-        let lease = (source.workspace.budget).lease(3 * range.bytes, "contributions")?;
-        let bytes = source.small(range)?;
+        let (bytes, lease) = source.contributions(range)?;
         Ok(Self {
             phase1,
             list: history::History::parse(range, &bytes).map_err(refuse)?.0,

@@ -8,6 +8,7 @@ use spillproof_format::iden3::{
 use spillproof_format::{Curve, Element, FormatError};
 
 use crate::Result;
+use crate::budget::Lease;
 use crate::column::runs::ForeignFile;
 use crate::column::{Column, ForeignArray, ForeignCheck, Workspace};
 
@@ -62,6 +63,12 @@ impl Source {
     /// A part of at most a few KiB.
     pub fn small(&self, range: ByteRange) -> Result<Vec<u8>> {
         self.file.read(range.offset, range.bytes as usize)
+    }
+
+    /// A section of contributions, and a lease for its bytes and for the points that they are.
+    pub fn contributions(&self, range: ByteRange) -> Result<(Vec<u8>, Lease)> {
+        let lease = self.workspace.budget.lease(3 * range.bytes, "contributions")?;
+        Ok((self.small(range)?, lease))
     }
 
     /// At most so many bytes from an offset on: fewer where the file ends.

@@ -105,6 +105,21 @@ impl<'a> Fields<'a> {
         Ok(byte)
     }
 
+    /// A number, and so many parts, each with its offset. `part` gets the part's own number, from 1 on.
+    pub(super) fn counted<T>(
+        &mut self,
+        part: impl Fn(&mut Self, u64) -> Result<T, FormatError>,
+    ) -> Result<Vec<(u64, T)>, FormatError> {
+        let count = self.u32()?;
+        // No room is made for a number that is in the file.
+        let mut parts = Vec::new();
+        for number in 1..=u64::from(count) {
+            let offset = self.offset();
+            parts.push((offset, part(self, number)?));
+        }
+        Ok(parts)
+    }
+
     /// A point that is on the curve, in the subgroup of prime order and not infinity. `what` and `index` are for errors.
     pub(super) fn point<P: SWCurveConfig>(
         &mut self,

@@ -106,13 +106,7 @@ where
     pub fn parse(range: ByteRange, bytes: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new("the section of contributions", range, bytes)?;
         let circuit_hash = fields.array()?;
-        let count = fields.u32()?;
-        // No room is made for a number that is in the file.
-        let mut list = Vec::new();
-        for number in 0..count {
-            let offset = fields.offset();
-            list.push((offset, Contribution::parse(&mut fields, u64::from(number) + 1)?));
-        }
+        let list = fields.counted(Contribution::parse)?;
         fields.finish()?;
         Ok(Self { circuit_hash, list })
     }

@@ -111,13 +111,7 @@ where
     /// parameters that contradict the kind, or are in another order, and for a block of more bytes than it has room for.
     pub fn parse(range: ByteRange, bytes: &[u8]) -> Result<Self, FormatError> {
         let mut fields = Fields::new("the section of contributions", range, bytes)?;
-        let count = fields.u32()?;
-        // No room is made for a number that is in the file.
-        let mut list = Vec::new();
-        for number in 0..count {
-            let offset = fields.offset();
-            list.push((offset, Contribution::parse(&mut fields, u64::from(number) + 1)?));
-        }
+        let list = fields.counted(Contribution::parse)?;
         fields.finish()?;
         Ok(Self(list))
     }
