@@ -75,8 +75,8 @@ struct Ledger {
     limit_bytes: u64,
     /// Columns that may be in memory or on disk leave so much free.
     column_reserve_bytes: u64,
-    /// The process that made it.
-    process: u32,
+    /// The process that made it; none for a dry run, which has no memory and no threads.
+    process: Option<u32>,
     state: Mutex<State>,
     /// Who asks for what is spare, one at a time: a second one waits until the first one's room is there.
     asking: Mutex<()>,
@@ -121,17 +121,21 @@ pub struct LeaseReport {
 impl Budget {
     /// A ledger of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Self {
-        Self::with_reserve(limit_bytes, 0)
+        Self::of_process(limit_bytes, 0, Some(std::process::id()))
     }
 
     /// As [`Self::new`], for a dry run: columns that may be in memory or on disk leave `column_reserve_bytes` free.
     pub(crate) fn with_reserve(limit_bytes: u64, column_reserve_bytes: u64) -> Self {
+        Self::of_process(limit_bytes, column_reserve_bytes, None)
+    }
+
+    fn of_process(limit_bytes: u64, column_reserve_bytes: u64, process: Option<u32>) -> Self {
         Self {
             ledger: Arc::new(Ledger {
                 id: account::next_id(),
                 limit_bytes,
                 column_reserve_bytes,
-                process: std::process::id(),
+                process,
                 state: Mutex::default(),
                 asking: Mutex::default(),
                 room: Condvar::new(),
@@ -253,8 +257,8 @@ impl Budget {
     /// [`Error::Forked`].
     pub(crate) fn check_process(&self) -> Result<()> {
         match self.ledger.process {
-            maker if maker == std::process::id() => Ok(()),
-            maker => Err(Error::Forked { maker }),
+            Some(maker) if maker != std::process::id() => Err(Error::Forked { maker }),
+            _ => Ok(()),
         }
     }
 

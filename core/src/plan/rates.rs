@@ -53,17 +53,23 @@ pub struct Rates {
 impl Default for Rates {
     /// Two cores and an NVMe disk of 2024.
     fn default() -> Self {
-        Self {
-            bytes_read: 2e9,
-            bytes_written: 1e9,
-            butterflies: 5e7,
-            additions: 1e7,
-            products: 1e8,
-        }
+        Self::usual(2)
     }
 }
 
 impl Rates {
+    /// So many cores and an NVMe disk of 2024.
+    pub(super) fn usual(threads: usize) -> Self {
+        let threads = threads as f64;
+        Self {
+            bytes_read: 2e9,
+            bytes_written: 1e9,
+            butterflies: 5e7 * threads,
+            additions: 1e7 * threads,
+            products: 1e8 * threads,
+        }
+    }
+
     /// Measures, on the session's threads.
     ///
     /// # Errors

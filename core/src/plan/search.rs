@@ -3,13 +3,14 @@
 //! A task may go several ways (a key does not say by which multi-opening its proofs are opened). All of them have to work in the part of the
 //! budget that is found, and the time of all of them decides.
 //!
-//! Memory: that of two dry runs of each way.
+//! Memory: that of a dry run for each thread, and the records of two for each way and reserve.
 
 use super::{DryRunOf, GRAIN_BYTES, Rates};
 use crate::budget::Budget;
 use crate::column::Workspace;
 use crate::dry::{Held, Phase, StepRecord};
 use crate::error::Invalid;
+use crate::parallel::Parallel;
 use crate::{Error, Result};
 
 /// Reserves that are tried, in sixteenths of the budget, besides no reserve and the whole budget.
@@ -82,10 +83,21 @@ pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held: Option
 /// them spare it, too, if they have room. With nothing held and no column in memory the runs have to end well: otherwise a budget below the
 /// smallest would work now and then, because its columns in memory happen to fit.
 fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held>) -> Result<Found> {
-    let without_columns = dry_runs(ways, budget_bytes, budget_bytes, None)?;
+    let with_reserve = |reserve_bytes, held| Try {
+        budget_bytes,
+        reserve_bytes,
+        held,
+    };
+    let mut tries = vec![with_reserve(budget_bytes, None), with_reserve(0, held)];
+    if held.is_some() {
+        tries.push(with_reserve(budget_bytes, held));
+    }
+    let mut ended = dry_runs(ways, &tries).into_iter();
+    let mut next = || ended.next().unwrap_or_else(|| Ok(Vec::new()));
+    let (unheld_without_columns, without_reserve) = (next()?, next());
     let without_columns = match held {
-        None => Ok(without_columns),
-        Some(_) => dry_runs(ways, budget_bytes, budget_bytes, held),
+        None => Ok(unheld_without_columns),
+        Some(_) => next(),
     };
     let found = |workspaces, reserve_bytes| Found {
         workspaces,
@@ -94,7 +106,7 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held
     };
     // Here a column is in memory if it is a small part of what is left. Nothing is quicker than what writes no file, and most runs in
     // plenty of memory are so.
-    let without_reserve = match ended_well(dry_runs(ways, budget_bytes, 0, held))? {
+    let without_reserve = match ended_well(without_reserve)? {
         Some(workspaces) if writes_nothing(&workspaces) => return Ok(found(workspaces, 0)),
         others => others,
     };
@@ -110,10 +122,14 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held
             least_seconds = seconds;
         }
     };
-    for part in RESERVES_TRIED.into_iter().rev() {
-        let reserve_bytes = (u128::from(budget_bytes) * u128::from(part) / 16) as u64;
-        if let Some(workspaces) = ended_well(dry_runs(ways, budget_bytes, reserve_bytes, held))? {
-            compare(workspaces, reserve_bytes);
+    let parts = RESERVES_TRIED.into_iter().rev();
+    let reserves = parts.map(|part| (u128::from(budget_bytes) * u128::from(part) / 16) as u64);
+    let tries: Vec<_> = reserves
+        .map(|reserve_bytes| with_reserve(reserve_bytes, held))
+        .collect();
+    for (each, ended) in tries.iter().zip(dry_runs(ways, &tries)) {
+        if let Some(workspaces) = ended_well(ended)? {
+            compare(workspaces, each.reserve_bytes);
         }
     }
     if let Some(workspaces) = without_reserve {
@@ -130,9 +146,10 @@ fn writes_nothing(workspaces: &[Workspace]) -> bool {
         .all(|step| step.bytes_written == 0)
 }
 
-/// How long dry runs would take, with as many proofs as keys are used for, on a machine of the usual rates: enough to compare runs.
+/// How long dry runs would take, with as many proofs as keys are used for, on the threads of the pool and a disk of the usual rates: enough to
+/// compare runs.
 fn seconds(workspaces: &[Workspace]) -> f64 {
-    let rates = Rates::default();
+    let rates = Rates::usual(rayon::current_num_threads());
     let seconds = |step: &StepRecord| {
         let once = rates.seconds(step.bytes_read, step.bytes_written, &step.work);
         match step.phase {
@@ -146,22 +163,50 @@ fn seconds(workspaces: &[Workspace]) -> f64 {
         .sum()
 }
 
-/// Runs each way dry within `budget_bytes`, where columns that may be in memory or on disk leave `reserve_bytes` free, and so much is held
-/// when a phase begins.
+/// A budget to run dry in.
+#[derive(Clone, Copy)]
+struct Try {
+    budget_bytes: u64,
+    /// Columns that may be in memory or on disk leave so much free.
+    reserve_bytes: u64,
+    /// So much is held when a phase begins.
+    held: Option<Held>,
+}
+
+impl Try {
+    /// `grains` of [`GRAIN_BYTES`], all columns on disk.
+    fn of_grains(grains: u64) -> Self {
+        Self {
+            budget_bytes: grains * GRAIN_BYTES,
+            reserve_bytes: grains * GRAIN_BYTES,
+            held: None,
+        }
+    }
+
+    fn workspace(self) -> Workspace {
+        let budget = Budget::with_reserve(self.budget_bytes, self.reserve_bytes);
+        Workspace::dry_beside(budget, self.held)
+    }
+}
+
+/// Runs each way dry in each budget, on all threads of the pool: for each budget the runs of all ways.
 ///
 /// # Errors
-/// Those of the runs; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
-fn dry_runs(
-    ways: &[&DryRunOf<'_>],
-    budget_bytes: u64,
-    reserve_bytes: u64,
-    held: Option<Held>,
-) -> Result<Vec<Workspace>> {
-    ways.iter()
-        .map(|run| {
-            let budget = Budget::with_reserve(budget_bytes, reserve_bytes);
-            dry_run(*run, Workspace::dry_beside(budget, held))
-        })
+/// For each budget, of the first way that fails: those of the run; [`Error::BudgetTooSmall`] for every refusal, with the name of the step.
+fn dry_runs(ways: &[&DryRunOf<'_>], tries: &[Try]) -> Vec<Result<Vec<Workspace>>> {
+    let of_each = tries
+        .iter()
+        .flat_map(|each| ways.iter().map(move |way| (*way, *each)));
+    let of_each: Vec<_> = of_each.collect();
+    let ended = of_each.into_iter().parallel();
+    let mut ended = ended
+        .map(|(way, each)| dry_run(way, each.workspace()))
+        .into_iter();
+    let of_one = |_| ended.by_ref().take(ways.len()).collect::<Vec<_>>();
+    tries
+        .iter()
+        .map(of_one)
+        .map(|ended| ended.into_iter().collect())
         .collect()
 }
 
@@ -177,7 +222,8 @@ fn dry_run(run: &DryRunOf<'_>, workspace: Workspace) -> Result<Workspace> {
             .map(|record| record.step_name())
             .unwrap_or_default()
     };
-    match run(&workspace) {
+    // Plans of stages are logged when they are carried out.
+    match tracing::dispatcher::with_default(&tracing::Dispatch::none(), || run(&workspace)) {
         Ok(()) => Ok(workspace),
         Err(Error::BudgetTooSmall { needed_bytes, .. }) => Err(Error::BudgetTooSmall {
             what: step(),
@@ -212,26 +258,36 @@ fn ended_well<T>(runs: Result<T>) -> Result<Option<T>> {
 /// # Errors
 /// [`Invalid::NoBudget`], if there is none; errors of the runs other than refusals.
 pub(super) fn smallest(ways: &[&DryRunOf<'_>]) -> Result<u64> {
-    let works = |grains: u64| {
-        let runs = dry_runs(ways, grains * GRAIN_BYTES, grains * GRAIN_BYTES, None);
-        ended_well(runs).map(|runs| runs.is_some())
+    let work = |grains: &[u64]| {
+        let tries: Vec<_> = grains.iter().copied().map(Try::of_grains).collect();
+        let ended = dry_runs(ways, &tries).into_iter();
+        ended
+            .map(|ended| ended_well(ended).map(|runs| runs.is_some()))
+            .collect::<Result<Vec<_>>>()
     };
-    let (mut below, mut enough) = (0, 1);
-    while !works(enough)? {
-        if enough * GRAIN_BYTES > BUDGET_BYTES_MAX {
+    let mut ascending = std::iter::successors(Some(1), |grains| Some(grains + (grains / 32).max(1)));
+    let (mut below, mut enough) = (0, 0);
+    while enough == 0 {
+        if below * GRAIN_BYTES > BUDGET_BYTES_MAX {
             return Err(Invalid::NoBudget {
                 limit_bytes: BUDGET_BYTES_MAX,
             }
             .into());
         }
-        (below, enough) = (enough, enough + (enough / 32).max(1));
+        let grains: Vec<u64> = ascending.by_ref().take(rayon::current_num_threads()).collect();
+        match work(&grains)?.iter().position(|works| *works) {
+            None => below = grains.last().copied().unwrap_or(below),
+            Some(first) => {
+                below = first.checked_sub(1).map_or(below, |before| grains[before]);
+                enough = grains[first];
+            }
+        }
     }
     while below + 1 < enough {
         let middle = below + (enough - below) / 2;
-        if works(middle)? {
-            enough = middle;
-        } else {
-            below = middle;
+        match work(&[middle])?[..] {
+            [true] => enough = middle,
+            _ => below = middle,
         }
     }
     Ok(enough * GRAIN_BYTES)
@@ -260,7 +316,12 @@ mod tests {
             |kib: u64| best_within(&[&table_and_tile], kib << 10, None).map(|found| found.unused_bytes);
         assert_eq!(unused(256).unwrap(), 0);
         assert_eq!(unused(340).unwrap(), 0);
-        assert!(dry_runs(&[&table_and_tile], 352 << 10, 0, None).is_err());
+        let in_352_kib = Try {
+            budget_bytes: 352 << 10,
+            reserve_bytes: 0,
+            held: None,
+        };
+        assert!(dry_runs(&[&table_and_tile], &[in_352_kib])[0].is_err());
         assert_eq!(unused(352).unwrap(), 11 << 10, "a 32nd");
         assert_eq!(unused(356).unwrap(), 0);
         let refused = |kib: u64| match unused(kib) {
@@ -272,6 +333,19 @@ mod tests {
             found => unreachable!("{found:?}"),
         };
         assert_eq!(refused(192), (256, 192));
+    }
+
+    #[test]
+    fn dry_runs_side_by_side_find_what_one_after_the_other_find() {
+        let found = [1, 2, 7].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.unwrap().install(|| {
+                let smallest_bytes = smallest(&[&table_and_tile, &column_and_stage]).unwrap();
+                let best = best_within(&[&column_and_stage], 1536 << 10, None).unwrap();
+                (smallest_bytes, best.reserve_bytes, best.unused_bytes)
+            })
+        });
+        assert!(found.iter().all(|each| *each == found[0]), "{found:?}");
     }
 
     /// A column of a mebibyte, and a stage that moves sixteen, unless two are free.

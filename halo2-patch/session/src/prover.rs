@@ -296,14 +296,15 @@ impl<C: Curve> Prover<'_, '_, C> {
             Ok(lookups.map(product).collect::<spillproof::Result<_>>()?)
         };
         let products = self.round(Basis::Lagrange, blinds, kept, make)?;
-        let to_coefficients = |(product, [input, table]): (Blinded<ScalarOf<C>>, Pair<ScalarOf<C>>)| {
+        let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
+        let lookup = |(product, [input, table]): (Blinded<ScalarOf<C>>, Pair<ScalarOf<C>>)| {
             Ok(Lookup {
-                input: self.to_coefficients(input)?,
-                table: self.to_coefficients(table)?,
-                product: self.to_coefficients(product)?,
+                input: to_coefficients(input, &inverse)?,
+                table: to_coefficients(table, &inverse)?,
+                product: to_coefficients(product, &inverse)?,
             })
         };
-        products.into_iter().zip(permuted).map(to_coefficients).collect()
+        products.into_iter().zip(permuted).map(lookup).collect()
     }
 
     /// The last rows of so many products, and their blinds, drawn in halo2's order: for each its rows, then its blind.
@@ -316,21 +317,11 @@ impl<C: Curve> Prover<'_, '_, C> {
         draws.unzip()
     }
 
-    /// Values to coefficients; the values go.
-    fn to_coefficients(&self, values: Blinded<ScalarOf<C>>) -> Result<Blinded<ScalarOf<C>>> {
-        let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
-        Ok(Blinded {
-            column: ntt(&values.column, &inverse, Placement::Auto)?,
-            blind: values.blind,
-        })
-    }
-
-    /// [`Self::to_coefficients`] of one column after the other.
+    /// Values to coefficients, of one column after the other; the values go.
     fn all_to_coefficients(&self, values: Vec<Blinded<ScalarOf<C>>>) -> Result<Vec<Blinded<ScalarOf<C>>>> {
-        values
-            .into_iter()
-            .map(|values| self.to_coefficients(values))
-            .collect()
+        let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
+        let values = values.into_iter();
+        values.map(|values| to_coefficients(values, &inverse)).collect()
     }
 
     /// The vanishing argument's random polynomial.
@@ -508,6 +499,14 @@ impl<C: Curve> Prover<'_, '_, C> {
         let blind = blinds.fold(ScalarOf::<C>::ZERO, |sum, piece| sum * xn + piece.blind);
         Ok(Blinded { column, blind })
     }
+}
+
+/// Values to coefficients; the values go.
+fn to_coefficients<F: KernelField>(values: Blinded<F>, inverse: &Transform<F>) -> Result<Blinded<F>> {
+    Ok(Blinded {
+        column: ntt(&values.column, inverse, Placement::Auto)?,
+        blind: values.blind,
+    })
 }
 
 impl<'a, F: KernelField> ValueColumns<'a, F> {
