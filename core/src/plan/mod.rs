@@ -25,7 +25,7 @@ pub use rates::Rates;
 use search::{best_within, smallest};
 
 use crate::column::Workspace;
-use crate::dry::{Held, StepRecord, enter};
+use crate::dry::{Held, StepRecord, Work, enter};
 use crate::session::Task;
 use crate::{Error, Result};
 
@@ -46,6 +46,8 @@ pub struct Step {
     pub bytes_written: u64,
     /// How long it takes, roughly.
     pub seconds: f64,
+    #[serde(skip)]
+    work: Work,
     /// What a second compute tier is offered, in the order in which it first is.
     pub offers: Vec<Offer>,
 }
@@ -127,6 +129,15 @@ impl Plan {
         })
     }
 
+    /// The same plan, with the seconds that it takes at other rates.
+    #[must_use]
+    pub fn at(mut self, rates: &Rates) -> Self {
+        for step in &mut self.steps {
+            step.seconds = rates.seconds(step.bytes_read, step.bytes_written, &step.work);
+        }
+        self
+    }
+
     /// The most bytes of the budget that are held at one time.
     pub fn peak_bytes(&self) -> u64 {
         self.of(None).peak_bytes
@@ -142,6 +153,7 @@ impl Plan {
             bytes_read: 0,
             bytes_written: 0,
             seconds: 0.0,
+            work: Work::default(),
             offers: Vec::new(),
         };
         let wanted = |step: &&Step| phase.is_none_or(|phase| step.phase == phase);
@@ -169,6 +181,7 @@ impl Step {
             bytes_read: record.bytes_read,
             bytes_written: record.bytes_written,
             seconds: rates.seconds(record.bytes_read, record.bytes_written, &record.work),
+            work: record.work,
             offers: record.offers,
         }
     }

@@ -459,10 +459,10 @@ fn plan_key(global: &Global, file: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
     let (shape, curve) = shape_of(&session, file)?;
-    plan_of(&session, (&shape, curve), &Rates::default())?;
+    let plan = plan_of(&session, (&shape, curve), &Rates::default())?;
     let measured = plan::measured(&session);
     let rates = measured.unwrap_or_default();
-    let plan = plan_of(&session, (&shape, curve), &rates)?;
+    let plan = plan.at(&rates);
     let key = Key::of(file, curve, &shape);
     key.tell(&run);
     run.say(plan::render(&plan, measured.is_some()));

@@ -7,7 +7,6 @@ use spillproof::budget::ByteSize;
 use spillproof_circuits::Kind;
 use spillproof_circuits::axiom::dropin::any::Any;
 
-use super::plan;
 use crate::args::{Global, Keygen};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -40,7 +39,7 @@ pub fn run(global: &Global, args: &Keygen) -> Result<()> {
     let vk_file = args.vk.as_deref().map(Output::create).transpose()?;
     let session = run.session(ByteSize::Auto)?;
     // A budget that is too small is refused before the parameters are read.
-    plan::expect(&session, None, |rates| systems::plan(&session, shape, rates))?;
+    systems::plan(&session, shape)?;
     let _current = session.install();
     let key = systems::make_keys::<DropIn>(&mut run.recorder, &statement)?;
     let root = run.recorder.phase("save", |_| {

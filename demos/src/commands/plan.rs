@@ -58,10 +58,10 @@ pub fn run(global: &Global, args: &args::Plan) -> Result<()> {
         }
     };
     // A budget that is too small is refused with the smallest that works, not with the one that measuring takes.
-    planned.plan(&session, &Rates::default())?;
+    let plan = planned.plan(&session)?;
     let measured = measured(&session);
     let rates = measured.unwrap_or_default();
-    let plan = planned.plan(&session, &rates)?;
+    let plan = plan.at(&rates);
     let total = plan.of(None);
     run.say(render(&plan, measured.is_some()));
     let on_gpus = plan_on_gpu::planned(&gpu, &session, || planned.numerator(), &plan)?;
@@ -95,10 +95,10 @@ enum Planned {
 }
 
 impl Planned {
-    fn plan(&self, session: &Session, rates: &Rates) -> Result<Plan> {
+    fn plan(&self, session: &Session) -> Result<Plan> {
         match self {
-            Self::BuiltIn(shape) => systems::plan(session, shape, rates),
-            Self::OfProgram(shape, _) => of_program::plan(session, shape, rates),
+            Self::BuiltIn(shape) => systems::plan(session, shape),
+            Self::OfProgram(shape, _) => of_program::plan(session, shape),
         }
     }
 
@@ -129,30 +129,15 @@ pub struct Awaited<'a> {
     pub makes_keys: bool,
 }
 
-/// The plan of a proof, or of keys: a budget that is too small is refused before the parameters are made. If the proof is awaited, the plan has
-/// measured rates, and progress is shown from now on.
-///
-/// # Errors
-/// Those of `plan`.
-pub fn expect(
-    session: &Session,
-    awaited: Option<&Awaited<'_>>,
-    plan: impl Fn(&Rates) -> Result<Plan>,
-) -> Result<()> {
-    let mut planned = plan(&Rates::default())?;
-    if let Some(awaited) = awaited {
-        let mut rates = Rates::default();
-        if let Some(measured) = measured(session) {
-            planned = plan(&measured)?;
-            rates = measured;
-        }
-        if !awaited.makes_keys {
-            planned.steps.retain(|step| step.phase == Phase::Proof);
-        }
-        let seconds = params::seconds(awaited.parameters, awaited.k, awaited.system, &rates);
-        steps::expect(Some((systems::PARAMETERS, seconds)), &planned);
+/// Progress is shown from now on, by the plan's steps at rates that are measured here.
+pub fn expect(session: &Session, awaited: &Awaited<'_>, planned: Plan) {
+    let rates = measured(session).unwrap_or_default();
+    let mut planned = planned.at(&rates);
+    if !awaited.makes_keys {
+        planned.steps.retain(|step| step.phase == Phase::Proof);
     }
-    Ok(())
+    let seconds = params::seconds(awaited.parameters, awaited.k, awaited.system, &rates);
+    steps::expect(Some((systems::PARAMETERS, seconds)), &planned);
 }
 
 /// The rates of this machine; `None` where the disk or the budget has no room to measure them, which is no reason not to go on.

@@ -122,15 +122,17 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
         Proved::BuiltIn(statement) => {
             if let Some(session) = &session {
                 let shape = &statement.shape;
+                // A budget that is too small is refused before the parameters are made.
+                let planned = systems::plan(session, shape)?;
                 let awaited = Awaited {
                     parameters: &statement.parameters,
                     k: shape.k,
                     system: shape.system,
                     makes_keys: args.key.is_none(),
                 };
-                plan::expect(session, is_watched.then_some(&awaited), |rates| {
-                    systems::plan(session, shape, rates)
-                })?;
+                if is_watched {
+                    plan::expect(session, &awaited, planned);
+                }
             }
             let took_part = || gpu.took_part();
             let proof = systems::prove(&mut run.recorder, statement, args.key.as_deref(), "", &took_part)?;
@@ -140,15 +142,16 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             let key = of_program::open_key(&mut run.recorder, &of.key)?;
             if let Some(session) = &session {
                 let shape = of_program::shape(&key, of.scheme);
+                let planned = of_program::plan(session, &shape)?;
                 let awaited = Awaited {
                     parameters: &of.parameters,
                     k: key.k(),
                     system: System::Axiom,
                     makes_keys: false,
                 };
-                plan::expect(session, is_watched.then_some(&awaited), |rates| {
-                    of_program::plan(session, &shape, rates)
-                })?;
+                if is_watched {
+                    plan::expect(session, &awaited, planned);
+                }
             }
             let (proof, public) = of_program::prove(&mut run.recorder, of, witness, &key)?;
             let outcome = Outcome {

@@ -223,7 +223,11 @@ pub(super) fn opening(scheme: Scheme) -> OpeningScheme {
     }
 }
 
-pub(super) fn plan(session: &Session, asked: &Shape, rates: &Rates) -> Result<Plan> {
+pub(super) fn plan(session: &Session, asked: &Shape) -> Result<Plan> {
     let shape = shape(asked).keeping_rounds(session.checkpoints().is_some());
-    Ok(shape.plan(session.budget().limit_bytes(), session.threads(), rates)?)
+    Ok(shape.plan(
+        session.budget().limit_bytes(),
+        session.threads(),
+        &Rates::default(),
+    )?)
 }

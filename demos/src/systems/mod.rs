@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use spillproof::Session;
-use spillproof::plan::{Plan, Rates};
+use spillproof::plan::Plan;
 use spillproof_circuits::System;
 
 use crate::args::{Shape, Statement};
@@ -330,13 +330,13 @@ pub fn stock_name(system: System) -> &'static str {
     }
 }
 
-/// The plan of keys and a proof of a built-in circuit within a session.
+/// The plan of keys and a proof of a built-in circuit within a session, with the seconds of a usual machine.
 ///
 /// # Errors
 /// The engine's: a budget that is too small, with the smallest that works.
-pub fn plan(session: &Session, shape: &Shape, rates: &Rates) -> Result<Plan> {
+pub fn plan(session: &Session, shape: &Shape) -> Result<Plan> {
     match shape.system {
-        System::Axiom => axiom::plan(session, shape, rates),
-        System::Zcash => zcash::plan(session, shape, rates),
+        System::Axiom => axiom::plan(session, shape),
+        System::Zcash => zcash::plan(session, shape),
     }
 }

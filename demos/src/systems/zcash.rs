@@ -111,8 +111,12 @@ impl Prover for Stock {
     prover_of!(stock);
 }
 
-pub(super) fn plan(session: &Session, asked: &Shape, rates: &Rates) -> Result<Plan> {
+pub(super) fn plan(session: &Session, asked: &Shape) -> Result<Plan> {
     let cs = dropin::proof::constraint_system(asked.circuit);
     let shape = of_dropin::Shape::<dropin::proof::Curve>::new(&cs, asked.k, 1);
-    Ok(shape.plan(session.budget().limit_bytes(), session.threads(), rates)?)
+    Ok(shape.plan(
+        session.budget().limit_bytes(),
+        session.threads(),
+        &Rates::default(),
+    )?)
 }
