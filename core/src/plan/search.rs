@@ -222,8 +222,7 @@ fn dry_run(run: &DryRunOf<'_>, workspace: Workspace) -> Result<Workspace> {
             .map(|record| record.step_name())
             .unwrap_or_default()
     };
-    // Plans of stages are logged when they are carried out.
-    match tracing::dispatcher::with_default(&tracing::Dispatch::none(), || run(&workspace)) {
+    match run(&workspace) {
         Ok(()) => Ok(workspace),
         Err(Error::BudgetTooSmall { needed_bytes, .. }) => Err(Error::BudgetTooSmall {
             what: step(),
