@@ -12,7 +12,7 @@
 //! All of it is as the processor does it. Each step names the jobs that an accelerator is offered ([`Offer`]); the accelerator says what it
 //! makes of them.
 //!
-//! Memory: a few hundred bytes a column.
+//! Memory: a few hundred bytes a column for each thread.
 
 mod rates;
 mod search;

@@ -29,7 +29,7 @@ pub fn all(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
 fn append_module(tree: &mut Tree, file: &str, module: &str, ours: &str) -> Result<(), Box<dyn Error>> {
     let here = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?;
     let path = Path::new(&here).join("src/grafted").join(ours);
-    // Missing there once the folder was moved together with what was built in it: then the path is another.
+    // A checkout that is moved together with its build folder has no file at this path: the module is hung in anew.
     println!("cargo::rerun-if-changed={}", path.display());
     tree.append(file, &format!("#[path = {:?}]\n{module};", path));
     Ok(())

@@ -3,6 +3,7 @@
 use spillproof::error::Invalid;
 use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::CosetDomain;
+use spillproof::stream::Transform;
 
 use crate::curve;
 
@@ -71,6 +72,14 @@ impl<F: KernelField> Domain<F> {
             two_adicity: F::TWO_ADICITY,
         }
         .into())
+    }
+
+    /// Values of a column to coefficients.
+    ///
+    /// # Errors
+    /// [`Invalid::Zero`] for a root of unity that is zero.
+    pub fn to_coefficients(&self) -> spillproof::Result<Transform<F>> {
+        Transform::inverse(self.log_n, self.omega)
     }
 
     /// How many rows there are.

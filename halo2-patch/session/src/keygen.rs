@@ -12,7 +12,7 @@ use spillproof::column::{Column, Element, Placement, Workspace};
 use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::{Copies, FixedCells, Selectors, indicator};
 use spillproof::step;
-use spillproof::stream::{Transform, ntt};
+use spillproof::stream::ntt;
 
 use crate::circuit::ColumnId;
 use crate::curve::{Point, Scalar};
@@ -191,7 +191,7 @@ impl<F: KernelField> Keygen<'_, F> {
         mut self,
         mut commit: Option<&mut Commit<'_, F, P>>,
     ) -> Result<ProvingParts<F, P>> {
-        let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
+        let inverse = self.domain.to_coefficients()?;
         let (mut sigma_values, mut sigma_polynomials, mut commitments) = (Vec::new(), Vec::new(), Vec::new());
         {
             let _step = step!(self.workspace, "sigma");

@@ -296,7 +296,7 @@ impl<C: Curve> Prover<'_, '_, C> {
             Ok(lookups.map(product).collect::<spillproof::Result<_>>()?)
         };
         let products = self.round(Basis::Lagrange, blinds, kept, make)?;
-        let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
+        let inverse = self.domain.to_coefficients()?;
         let lookup = |(product, [input, table]): (Blinded<ScalarOf<C>>, Pair<ScalarOf<C>>)| {
             Ok(Lookup {
                 input: to_coefficients(input, &inverse)?,
@@ -319,7 +319,7 @@ impl<C: Curve> Prover<'_, '_, C> {
 
     /// Values to coefficients, of one column after the other; the values go.
     fn all_to_coefficients(&self, values: Vec<Blinded<ScalarOf<C>>>) -> Result<Vec<Blinded<ScalarOf<C>>>> {
-        let inverse = Transform::inverse(self.domain.log_n, self.domain.omega)?;
+        let inverse = self.domain.to_coefficients()?;
         let values = values.into_iter();
         values.map(|values| to_coefficients(values, &inverse)).collect()
     }

@@ -14,7 +14,7 @@ use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
 use spillproof::plonkish::{stored_witness_column, witness_column};
 use spillproof::step;
-use spillproof::stream::{Transform, ntt};
+use spillproof::stream::ntt;
 
 use crate::circuit::ConstraintSystem;
 use crate::curve::Scalar;
@@ -46,7 +46,7 @@ pub(crate) fn instance_columns<F: KernelField>(
     circuits: &[Vec<Box<dyn Values<F> + '_>>],
 ) -> Result<Vec<InstanceColumns<F>>> {
     let _step = step!(workspace, "instances");
-    let inverse = Transform::inverse(domain.log_n, domain.omega)?;
+    let inverse = domain.to_coefficients()?;
     let of_circuit = |instances: &Vec<Box<dyn Values<F> + '_>>| {
         let columns = instances
             .iter()
