@@ -21,7 +21,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 
-use super::{Budget, State};
+use super::{Budget, Reserve, State};
 use crate::error::Result;
 
 /// Computes the smallest budget in which a task works.
@@ -82,8 +82,7 @@ struct Open {
     held_bytes: u64,
     needed_bytes: u64,
     share_bytes: u64,
-    /// Columns that may be in memory or on disk leave so much free.
-    reserve_bytes: u64,
+    reserve: Reserve,
     /// As if the limit were so much lower, while it is alone.
     unused_bytes: u64,
     /// Was not alone at all times.
@@ -143,10 +142,11 @@ impl Accounts {
     }
 
     /// What columns that may be in memory or on disk leave free; everything, once several tasks share the budget.
-    pub fn column_reserve_bytes(&self, holder: Holder) -> u64 {
-        self.share(holder).map_or(0, |open| match open.has_shared {
-            true => u64::MAX,
-            false => open.reserve_bytes,
+    pub fn reserve(&self, holder: Holder) -> Reserve {
+        let share = self.share(holder);
+        share.map_or(Reserve::default(), |open| match open.has_shared {
+            true => Reserve::of(u64::MAX),
+            false => open.reserve,
         })
     }
 
@@ -223,7 +223,7 @@ impl Accounts {
             held_bytes: 0,
             needed_bytes,
             share_bytes: u64::MAX,
-            reserve_bytes: 0,
+            reserve: Reserve::default(),
             unused_bytes: 0,
             has_shared: !self.open.is_empty(),
         };
@@ -308,12 +308,19 @@ impl Budget {
     /// Whether a column of `bytes` that may be in memory or on disk ([`Placement::Auto`](crate::column::Placement::Auto)) is kept in memory:
     /// if it leaves the reserve for later steps, which the dry run of a task has found; without a reserve, if it is a small part of what is left.
     pub(crate) fn keeps_column(&self, bytes: u64) -> bool {
+        self.leaves_reserve(bytes, |reserve| reserve.column_bytes)
+    }
+
+    /// The same of a column that is read once or twice ([`Placement::Passing`](crate::column::Placement::Passing)).
+    pub(crate) fn keeps_passing(&self, bytes: u64) -> bool {
+        self.leaves_reserve(bytes, |reserve| reserve.passing_bytes)
+    }
+
+    fn leaves_reserve(&self, bytes: u64, reserve_bytes: impl FnOnce(Reserve) -> u64) -> bool {
         let state = self.ledger.state();
         let holder = state.accounts.holder(self.ledger.id);
         let available_bytes = self.ledger.available_bytes(&state);
-        let of_task = state.accounts.column_reserve_bytes(holder);
-        let reserve_bytes = of_task.max(self.ledger.column_reserve_bytes);
-        match reserve_bytes {
+        match reserve_bytes(state.accounts.reserve(holder).max(self.ledger.reserve)) {
             0 => bytes <= available_bytes / COLUMN_SHARE,
             reserve_bytes => available_bytes.saturating_sub(bytes) >= reserve_bytes,
         }
@@ -389,11 +396,11 @@ impl Task {
 }
 
 impl Account {
-    /// From now on, columns that may be in memory or on disk leave at least `bytes` free.
-    pub(crate) fn reserve(&self, bytes: u64) {
+    /// From now on, columns that may be in memory or on disk leave at least this reserve free.
+    pub(crate) fn reserve(&self, reserve: Reserve) {
         let mut state = self.budget.ledger.state();
         if let Some(open) = state.accounts.open.get_mut(&self.id) {
-            open.reserve_bytes = open.reserve_bytes.max(bytes);
+            open.reserve = open.reserve.max(reserve);
         }
     }
 
@@ -481,10 +488,15 @@ mod tests {
             let _first = first.enter();
             assert_eq!((budget.limit_bytes(), budget.available_bytes()), (1000, 900));
             assert!(budget.keeps_column(28) && !budget.keeps_column(29));
-            first.reserve(500);
+            first.reserve(Reserve::of(500));
             assert!(budget.keeps_column(400) && !budget.keeps_column(401));
-            first.reserve(880);
+            let reserve = Reserve {
+                column_bytes: 880,
+                passing_bytes: 0,
+            };
+            first.reserve(reserve);
             assert!(budget.keeps_column(20) && !budget.keeps_column(21));
+            assert!(budget.keeps_passing(400) && !budget.keeps_passing(401));
             budget.lease(300, "columns").unwrap()
         };
         // 100 + (300 + 200) + 401 > 1000.

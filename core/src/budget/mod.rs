@@ -73,8 +73,7 @@ pub struct Budget {
 struct Ledger {
     id: u64,
     limit_bytes: u64,
-    /// Columns that may be in memory or on disk leave so much free.
-    column_reserve_bytes: u64,
+    reserve: Reserve,
     /// The process that made it; none for a dry run, which has no memory and no threads.
     process: Option<u32>,
     state: Mutex<State>,
@@ -107,6 +106,32 @@ struct Holder {
     peak_bytes: u64,
 }
 
+/// What columns that may be in memory or on disk leave free. Without a reserve (0) they are in memory if they are a small part of what is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reserve {
+    /// Columns of [`Placement::Auto`](crate::column::Placement::Auto).
+    pub column_bytes: u64,
+    /// Columns of [`Placement::Passing`](crate::column::Placement::Passing).
+    pub passing_bytes: u64,
+}
+
+impl Reserve {
+    /// The same for both.
+    pub fn of(bytes: u64) -> Self {
+        Self {
+            column_bytes: bytes,
+            passing_bytes: bytes,
+        }
+    }
+
+    fn max(self, other: Self) -> Self {
+        Self {
+            column_bytes: self.column_bytes.max(other.column_bytes),
+            passing_bytes: self.passing_bytes.max(other.passing_bytes),
+        }
+    }
+}
+
 /// What one name holds and held at most, all leases of that name together.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct LeaseReport {
@@ -121,20 +146,20 @@ pub struct LeaseReport {
 impl Budget {
     /// A ledger of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Self {
-        Self::of_process(limit_bytes, 0, Some(std::process::id()))
+        Self::of_process(limit_bytes, Reserve::default(), Some(std::process::id()))
     }
 
-    /// As [`Self::new`], for a dry run: columns that may be in memory or on disk leave `column_reserve_bytes` free.
-    pub(crate) fn with_reserve(limit_bytes: u64, column_reserve_bytes: u64) -> Self {
-        Self::of_process(limit_bytes, column_reserve_bytes, None)
+    /// As [`Self::new`], for a dry run: columns that may be in memory or on disk leave the reserve free.
+    pub(crate) fn with_reserve(limit_bytes: u64, reserve: Reserve) -> Self {
+        Self::of_process(limit_bytes, reserve, None)
     }
 
-    fn of_process(limit_bytes: u64, column_reserve_bytes: u64, process: Option<u32>) -> Self {
+    fn of_process(limit_bytes: u64, reserve: Reserve, process: Option<u32>) -> Self {
         Self {
             ledger: Arc::new(Ledger {
                 id: account::next_id(),
                 limit_bytes,
-                column_reserve_bytes,
+                reserve,
                 process,
                 state: Mutex::default(),
                 asking: Mutex::default(),

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::cells::cache::{Cache, Memory};
+use super::cells::cache::{Cache, Cut, Memory};
 use super::cells::{CellBytes, DryCells, Layout, share_bytes_within};
 use super::mapped::{Cell, Mapped};
 use super::{Residency, Workspace};
@@ -219,15 +219,26 @@ fn abort(name: &str, error: &Error) -> ! {
 }
 
 impl<T: Cell> Addressed<T> {
-    /// The share of memory for arrays that are written side by side while circuits are synthesised, and only then read, one after the other: a
-    /// quarter of what the budget has left, since larger blocks take fewer transfers, and at most 2 MiB an array.
-    pub fn writing_share_bytes(workspace: &Workspace, arrays: usize) -> u64 {
-        share_bytes_within(workspace.budget.available_bytes() / 4, arrays)
+    /// The share of memory for arrays of `len` cells that are written side by side while circuits are synthesised, and only then read, one
+    /// after the other: all of them, if columns that are read once may take as much ([`Placement::Passing`](super::Placement::Passing)). Else
+    /// a quarter of what the budget has left, since larger blocks take fewer transfers, and at most 2 MiB an array.
+    pub fn writing_share_bytes(workspace: &Workspace, (arrays, len): (usize, u64)) -> u64 {
+        Self::share_bytes_of(workspace, (arrays, len), 4)
     }
 
-    /// The share for arrays that are read: a sixteenth of what the budget has left, and at most 2 MiB an array.
-    pub fn reading_share_bytes(workspace: &Workspace, arrays: usize) -> u64 {
-        share_bytes_within(workspace.budget.available_bytes() / 16, arrays)
+    /// The share for such arrays when they are read: all of them, if they have that for being written; else a sixteenth of what the budget has
+    /// left, and at most 2 MiB an array.
+    pub fn reading_share_bytes(workspace: &Workspace, (arrays, len): (usize, u64)) -> u64 {
+        Self::share_bytes_of(workspace, (arrays, len), 16)
+    }
+
+    fn share_bytes_of(workspace: &Workspace, (arrays, len): (usize, u64), part: u64) -> u64 {
+        let budget = &workspace.budget;
+        let whole_bytes = Cut::share_bytes_whole(arrays, (len, size_of::<T>()));
+        match budget.keeps_passing(whole_bytes) {
+            true => whole_bytes,
+            false => share_bytes_within(budget.available_bytes() / part, arrays),
+        }
     }
 
     /// `arrays` arrays of `len` cells in `share_bytes` of memory, less if they need less. Takes no room on disk yet.

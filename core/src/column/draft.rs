@@ -27,12 +27,11 @@ fn dry_frames<E: Element>(
     let bytes = frames * frame_bytes as u64;
     let in_memory = memory_bytes(frames, frame_bytes as u64);
     let buffer = match placement {
-        Placement::Disk => None,
         Placement::Memory => Some(workspace.hold(in_memory, "column in memory")?),
-        Placement::Auto if workspace.budget.keeps_column(bytes) => {
-            workspace.hold(in_memory, "column in memory").ok()
-        }
-        Placement::Auto => None,
+        _ => match placement.now(&workspace.budget, bytes) {
+            Placement::Memory => workspace.hold(in_memory, "column in memory").ok(),
+            _ => None,
+        },
     };
     let (file, digests) = match buffer {
         Some(_) => (None, None),
@@ -218,10 +217,11 @@ impl<E: Element> Draft<E> {
         let in_memory = memory_bytes(frames, frame_bytes as u64) as usize;
         let buffer = || (workspace.budget).buffer_to_fill(in_memory, what.to_string());
         let in_memory = match placement {
-            Placement::Disk => None,
             Placement::Memory => Some(buffer()?),
-            Placement::Auto if workspace.budget.keeps_column(bytes) => buffer().ok(),
-            Placement::Auto => None,
+            _ => match placement.now(&workspace.budget, bytes) {
+                Placement::Memory => buffer().ok(),
+                _ => None,
+            },
         };
         let frames = match in_memory {
             Some(buffer) => Frames::in_memory(workspace, buffer, what.to_string(), shape, tags),

@@ -307,6 +307,21 @@ pub enum Placement {
     /// In a leased buffer if that leaves what later steps of the task need, or, outside of a task, takes at most 1/32 of what the budget has
     /// left; else in a nameless file.
     Auto,
+    /// As [`Placement::Auto`], for a column that is read once or twice: others spare more of the disk, so that a task may keep those in memory and
+    /// these not.
+    Passing,
+}
+
+impl Placement {
+    /// Where columns of so many `bytes` together are put now.
+    pub(crate) fn now(self, budget: &Budget, bytes: u64) -> Self {
+        match self {
+            Placement::Auto if budget.keeps_column(bytes) => Placement::Memory,
+            Placement::Passing if budget.keeps_passing(bytes) => Placement::Memory,
+            Placement::Auto | Placement::Passing => Placement::Disk,
+            chosen => chosen,
+        }
+    }
 }
 
 /// Bytes of a frame of scratch columns: small enough for the panels of a four-step NTT, large enough for the disk. Elements whose

@@ -9,8 +9,7 @@ use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, Field, Zero};
 
-use super::multiopen::divide;
-use super::{Combination, G1, Scalar, Srs};
+use super::{Combination, G1, Keep, Opened, Scalar, Srs, divide_and_commit};
 use crate::Result;
 use crate::column::{Column, Region};
 use crate::stream::{Scalars, msm};
@@ -70,7 +69,11 @@ pub fn open(srs: &Srs, polynomial: &Column<Scalar>, point: Scalar) -> Result<Ope
         roots: vec![point],
         scale: Scalar::ONE,
     };
-    let (proof, _, remainders) = divide(bases.workspace(), bases, &[quotient], false)?;
+    let Opened {
+        commitment: proof,
+        remainders,
+        ..
+    } = divide_and_commit(bases.workspace(), bases, &[quotient], Keep::Nothing)?;
     Ok(Opening {
         value: remainders.first().copied().unwrap_or(Scalar::ZERO),
         proof,

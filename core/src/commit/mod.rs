@@ -21,7 +21,7 @@ mod srs_lagrange;
 mod weigh;
 
 pub use generate::{generate, generate_scratch};
-pub use multiopen::{Combination, divide_and_commit};
+pub use multiopen::{Combination, Keep, Opened, divide_and_commit};
 pub use reading::PointsInFlight;
 pub use spillproof_format::params_kzg::ROOT_OF_UNITY as HALO2_ROOT_OF_UNITY;
 pub use srs::{Engine, G1, RAW_G2_BYTES, Scalar, Srs, lagrange_from_monomial, omega};

@@ -4,7 +4,7 @@
 //! What SHPLONK and GWC commit to are sums of quotients `scale * (sum of factor * p - low) / prod (X - root)`. All of them
 //! come out of one descending pass: every distinct column is read once; each combination keeps a running chunk of its
 //! numerator and one carry for each root (synthetic division, root after root); quotients are added up, and the sum goes
-//! straight into the MSM, and to disk if it is wanted later. Chunks are made in order, and added beside that.
+//! straight into the MSM, and into a column if it is wanted later, and so do numerators. Chunks are made in order, and added beside that.
 //!
 //! A second compute tier, if there is one, gets the sum, whose scalars are made as it asks for them.
 //!
@@ -15,11 +15,14 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use ark_ec::short_weierstrass::Affine;
-use ark_ec::{AffineRepr, CurveConfig, CurveGroup};
+use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::AdditiveGroup;
 
-use crate::budget::LeasedVec;
-use crate::column::{Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending};
+use crate::budget::{Budget, LeasedVec};
+use crate::column::{
+    Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending, digests_bytes,
+    memory_bytes,
+};
 use crate::dry::Work;
 use crate::error::Invalid;
 use crate::kernels::curve::{Curve, Point};
@@ -31,15 +34,28 @@ use crate::stream::{Combinations, beyond, descending_sum, distinct, leased_kerne
 use crate::tier::ReadElements;
 use crate::{Error, Result};
 
-/// The commitment to a sum of quotients, and the sum if it is kept.
-pub type Commitment<P> = (Affine<P>, Option<Column<<P as CurveConfig>::ScalarField>>);
+/// What an opening gives.
+pub struct Opened<P: Curve> {
+    /// The commitment to the sum of quotients.
+    pub commitment: Affine<P>,
+    /// The sum, if it is kept.
+    pub sum: Option<Column<P::ScalarField>>,
+    /// Of each combination the numerator, before [`Combination::low`] is subtracted, if it is kept.
+    pub numerators: Vec<Option<Column<P::ScalarField>>>,
+    /// Of each combination the remainder by its last root.
+    pub(super) remainders: Vec<P::ScalarField>,
+}
 
-/// The commitment to a sum of quotients, the sum if it is kept, and of each combination the remainder by its last root.
-type Opened<P> = (
-    Affine<P>,
-    Option<Column<<P as CurveConfig>::ScalarField>>,
-    Vec<<P as CurveConfig>::ScalarField>,
-);
+/// What of an opening is wanted later, as columns of the length of the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// The sum of all quotients.
+    Sum,
+    /// The sum, and those numerators that are read with less than their columns, as far as the budget has room for their buffers.
+    SumAndNumerators,
+}
 
 /// One quotient of an opening: `scale * (sum of factor * column - low) / prod (X - root)`, without remainder.
 #[derive(Clone, Debug)]
@@ -72,6 +88,8 @@ const QUOTIENT_COST: f64 = 0.5;
 const POINT_COST: f64 = 1.0;
 /// Chunks that a kept column's writer holds.
 const WRITER_CHUNKS: u64 = 3;
+/// A numerator of fewer columns, or, on disk, of fewer that are there, is not kept: it is written and read.
+const COLUMNS_OF_KEPT: usize = 3;
 
 /// How [`divide_and_commit`] spends its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,29 +100,33 @@ pub struct OpeningPlan {
 }
 
 impl OpeningPlan {
-    /// A plan within `available_bytes`, for a pass over distinct `columns` that makes `combinations` quotients of `len`
-    /// coefficients, and keeps the sum if `keep`.
+    /// A plan within `available_bytes`, for a pass that keeps these columns.
     fn new<P: Curve<ScalarField: Element>>(
         bases: &Column<Point<P>>,
-        columns: &[&Column<P::ScalarField>],
-        combinations: usize,
-        len: u64,
-        keep: bool,
+        Resolved { columns, sums, len }: &Resolved<'_, P::ScalarField>,
+        kept: &KeptIn,
         available_bytes: u64,
     ) -> Result<Self> {
+        let (combinations, len) = (sums.len(), *len);
         let base_frame_bytes = bases.transfer_bytes(1);
         let frames: Vec<u64> = columns.iter().map(|column| column.transfer_bytes(1)).collect();
         let threads = rayon::current_num_threads();
         let scalars = |count: u64| count * size_of::<P::ScalarField>() as u64;
         let chunk_bytes = |chunk: u64| {
             Combinations::<P::ScalarField>::bytes_of(frames.iter().copied(), chunk)
-                + scalars(combinations as u64 * chunk)
+                + scalars((combinations as u64 + WRITER_CHUNKS * kept.numerators_count()) * chunk)
         };
         // Beside the kernel: points, those on their way, and the scalars that are made.
         let msm_bytes = |chunk: u64, chunks: usize| {
             let read = POINTS_AHEAD * (chunk * Point::<P>::BYTES as u64).max(base_frame_bytes);
             let points = chunks as u64 * chunk * size_of::<Point<P>>() as u64 + read;
-            points + scalars(chunk) + if keep { scalars(WRITER_CHUNKS * chunk) } else { 0 }
+            points
+                + scalars(chunk)
+                + if kept.sum.is_some() {
+                    scalars(WRITER_CHUNKS * chunk)
+                } else {
+                    0
+                }
         };
         let useful = len.next_power_of_two().max(CHUNK_MIN);
         let times = if frames.len() == 1 { LONE_TIMES } else { 1 };
@@ -204,6 +226,85 @@ fn resolve<'a, F: KernelField + Element>(combinations: &[Combination<'a, F>]) ->
     Resolved { columns, sums, len }
 }
 
+/// Where the columns are put that a pass keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct KeptIn {
+    sum: Option<Placement>,
+    /// Of each combination.
+    numerators: Vec<Option<Placement>>,
+    /// What the columns hold of a budget.
+    bytes: u64,
+}
+
+impl KeptIn {
+    fn new<F: KernelField + Element>(
+        budget: &Budget,
+        resolved: &Resolved<'_, F>,
+        (keep, placement): (Keep, Placement),
+    ) -> Self {
+        let frames = (resolved.len * F::BYTES as u64).div_ceil(SCRATCH_FRAME_BYTES as u64);
+        let column_bytes = frames * SCRATCH_FRAME_BYTES as u64;
+        let (mut in_memory, mut bytes) = (0, 0);
+        let mut place = |is_wanted: &dyn Fn(Placement) -> bool| {
+            let placement = placement.now(budget, (in_memory + 1) * column_bytes);
+            if !is_wanted(placement) {
+                return None;
+            }
+            in_memory += u64::from(placement == Placement::Memory);
+            bytes += match placement {
+                Placement::Memory => memory_bytes(frames, SCRATCH_FRAME_BYTES as u64),
+                _ => digests_bytes::<F>(column_bytes, SCRATCH_FRAME_BYTES as u64),
+            };
+            Some(placement)
+        };
+        let sum = place(&|_| keep != Keep::Nothing);
+        let numerator = |terms: &Vec<(usize, F)>| {
+            let on_disk = terms
+                .iter()
+                .filter(|(column, _)| resolved.columns[*column].on_disk());
+            place(&|placement| {
+                let spared = match placement {
+                    Placement::Memory => terms.len(),
+                    _ => on_disk.clone().count(),
+                };
+                keep == Keep::SumAndNumerators && spared >= COLUMNS_OF_KEPT
+            })
+        };
+        let numerators = resolved.sums.iter().map(numerator).collect();
+        Self {
+            sum,
+            numerators,
+            bytes,
+        }
+    }
+
+    fn numerators_count(&self) -> u64 {
+        self.numerators.iter().flatten().count() as u64
+    }
+}
+
+/// What a pass keeps with what the budget has left now, and its plan: numerators, and columns in memory, only if that leaves room for the rest.
+fn planned<P: Curve<ScalarField: Element>>(
+    budget: &Budget,
+    bases: &Column<Point<P>>,
+    resolved: &Resolved<'_, P::ScalarField>,
+    keep: Keep,
+) -> Result<(KeptIn, OpeningPlan)> {
+    let with = |kept| {
+        let kept = KeptIn::new(budget, resolved, kept);
+        let available_bytes = budget.available_bytes().saturating_sub(kept.bytes);
+        let plan = OpeningPlan::new::<P>(bases, resolved, &kept, available_bytes)?;
+        Ok((kept, plan))
+    };
+    let least = match keep {
+        Keep::SumAndNumerators => Keep::Sum,
+        other => other,
+    };
+    let first = [(keep, Placement::Passing), (keep, Placement::Disk)];
+    let fitting = first.into_iter().find_map(|kept| with(kept).ok());
+    fitting.map_or_else(|| with((least, Placement::Disk)), Ok)
+}
+
 /// The plan that [`divide_and_commit`] follows with what the budget has left now.
 ///
 /// # Errors
@@ -212,15 +313,13 @@ pub fn plan<P: Curve<ScalarField: Element>>(
     workspace: &Workspace,
     bases: &Column<Point<P>>,
     combinations: &[Combination<'_, P::ScalarField>],
-    keep: bool,
+    keep: Keep,
 ) -> Result<OpeningPlan> {
-    let Resolved { columns, len, .. } = resolve(combinations);
-    let available = workspace.budget.available_bytes();
-    OpeningPlan::new::<P>(bases, &columns, combinations.len(), len, keep, available)
+    let (_, plan) = planned::<P>(&workspace.budget, bases, &resolve(combinations), keep)?;
+    Ok(plan)
 }
 
-/// Commits to the sum of all combinations, over the monomial form of an SRS, in one descending pass over all columns; and
-/// keeps the sum's coefficients as a column of the length of the longest, if `keep`.
+/// Commits to the sum of all combinations, over the monomial form of an SRS, in one descending pass over all columns.
 ///
 /// # Errors
 /// [`Error::Invalid`] for a column longer than `bases`; [`Error::BudgetTooSmall`] before any work;
@@ -229,18 +328,7 @@ pub fn divide_and_commit<P: Curve<ScalarField: Element>>(
     workspace: &Workspace,
     bases: &Column<Point<P>>,
     combinations: &[Combination<'_, P::ScalarField>],
-    keep: bool,
-) -> Result<Commitment<P>> {
-    let (sum, kept, _) = divide::<P>(workspace, bases, combinations, keep)?;
-    Ok((sum, kept))
-}
-
-/// The same, with the remainders.
-pub(super) fn divide<P: Curve<ScalarField: Element>>(
-    workspace: &Workspace,
-    bases: &Column<Point<P>>,
-    combinations: &[Combination<'_, P::ScalarField>],
-    keep: bool,
+    keep: Keep,
 ) -> Result<Opened<P>> {
     workspace.run(|| divide_in_turn::<P>(workspace, bases, combinations, keep))
 }
@@ -249,36 +337,25 @@ fn divide_in_turn<P: Curve<ScalarField: Element>>(
     workspace: &Workspace,
     bases: &Column<Point<P>>,
     combinations: &[Combination<'_, P::ScalarField>],
-    keep: bool,
+    keep: Keep,
 ) -> Result<Opened<P>> {
     let resolved = resolve(combinations);
-    let (columns, len) = (&resolved.columns, resolved.len);
+    let len = resolved.len;
     Invalid::unless_at_most("coefficients for the points of an SRS", len, bases.len())?;
     let budget = &workspace.budget;
-    let plan = OpeningPlan::new::<P>(
-        bases,
-        columns,
-        combinations.len(),
-        len,
-        keep,
-        budget.available_bytes(),
-    )?;
+    let (kept_in, plan) = planned::<P>(budget, bases, &resolved, keep)?;
     tracing::debug!(
-        columns = columns.len(),
+        columns = resolved.columns.len(),
         combinations = combinations.len(),
+        ?kept_in,
         ?plan,
         "opening"
     );
     let bases = bases.prefix(len)?;
     if workspace.is_dry() {
-        let kept = rehearse::<P>(&bases, columns, &plan, combinations.len() as u64, keep)?;
-        return Ok((
-            Affine::zero(),
-            kept,
-            vec![P::ScalarField::ZERO; combinations.len()],
-        ));
+        return rehearse::<P>(&bases, &resolved, &plan, &kept_in);
     }
-    let pass = || Pass::new(workspace, combinations, &resolved, &plan, keep);
+    let pass = || Pass::new(workspace, combinations, &resolved, &plan, &kept_in);
     if let Some(done) = on_tier::<P>(&bases, &plan, pass)? {
         return Ok(done);
     }
@@ -316,24 +393,21 @@ fn divide_in_turn<P: Curve<ScalarField: Element>>(
     let sums = msm.finish();
     let sum = sums.first().map_or(Affine::zero(), |sum| sum.into_affine());
     let (_, pass, _) = source.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let (kept, remainders) = pass.finish()?;
-    Ok((sum, kept, remainders))
+    pass.finish::<P>(sum)
 }
 
-/// The dry run of a pass over distinct `columns`.
+/// The dry run of a pass.
 fn rehearse<P: Curve<ScalarField: Element>>(
     bases: &Column<Point<P>>,
-    columns: &[&Column<P::ScalarField>],
+    Resolved { columns, sums, .. }: &Resolved<'_, P::ScalarField>,
     plan: &OpeningPlan,
-    combinations: u64,
-    keep: bool,
-) -> Result<Option<Column<P::ScalarField>>> {
-    let (workspace, len) = (bases.workspace(), bases.len());
+    kept_in: &KeptIn,
+) -> Result<Opened<P>> {
+    let (workspace, len, combinations) = (bases.workspace(), bases.len(), sums.len() as u64);
     let (chunk, msm_chunk) = (plan.chunk, plan.msm_chunk());
     let hold = |bytes| workspace.hold(bytes, WHAT);
     let scalars = |count: u64| count * size_of::<P::ScalarField>() as u64;
-    let draft = || Draft::<P::ScalarField>::scratch(workspace, KEPT, len, Placement::Disk);
-    let kept = keep.then(draft).transpose()?;
+    let (sum, numerators) = drafts::<P::ScalarField>(workspace, len, kept_in)?;
     let _scalars = (hold(scalars(msm_chunk))?, hold(scalars(combinations * chunk))?);
     let _columns = Combinations::rehearse(workspace, columns, chunk)?;
     descending_sum::<P>(bases, msm_chunk, &mut |_: u64, _: &mut [u8]| Ok(()))?;
@@ -346,13 +420,34 @@ fn rehearse<P: Curve<ScalarField: Element>>(
     workspace.passed(1, Work::additions(plan.config.cost::<P>(len)));
     let products = (columns.len() as u64 + 2 * combinations) * len;
     workspace.passed(0, Work::products(products as f64));
-    let Some(kept) = kept else { return Ok(None) };
-    let _writer = hold(kept.writer_bytes(msm_chunk))?;
-    kept.finish().map(Some)
+    let writers = numerators.iter().flatten().map(|draft| draft.writer_bytes(chunk));
+    let sum_bytes = sum.as_ref().map_or(0, |sum| sum.writer_bytes(msm_chunk));
+    let _writers = hold(sum_bytes + writers.sum::<u64>())?;
+    let finish = |draft: Option<Draft<_>>| draft.map(Draft::finish).transpose();
+    Ok(Opened {
+        commitment: Affine::zero(),
+        sum: finish(sum)?,
+        numerators: numerators.into_iter().map(finish).collect::<Result<_>>()?,
+        remainders: vec![P::ScalarField::ZERO; sums.len()],
+    })
 }
 
 const WHAT: &str = "opening";
-const KEPT: &str = "sum of quotients";
+const SUM: &str = "sum of quotients";
+const NUMERATOR: &str = "numerator of a quotient";
+
+/// Of the sum, and of each numerator.
+type Drafts<F> = (Option<Draft<F>>, Vec<Option<Draft<F>>>);
+
+fn drafts<F: Element>(workspace: &Workspace, len: u64, kept_in: &KeptIn) -> Result<Drafts<F>> {
+    let draft = |what, placement: Option<Placement>| {
+        let draft = placement.map(|placement| Draft::scratch(workspace, what, len, placement));
+        draft.transpose()
+    };
+    let numerators = kept_in.numerators.iter();
+    let numerators = numerators.map(|placement| draft(NUMERATOR, *placement));
+    Ok((draft(SUM, kept_in.sum)?, numerators.collect::<Result<_>>()?))
+}
 
 /// The whole pass with the sum made by the workspace's tier; `None` if there is none, or it declined.
 fn on_tier<'a, P: Curve<ScalarField: Element>>(
@@ -375,10 +470,7 @@ fn on_tier<'a, P: Curve<ScalarField: Element>>(
     };
     let sum = descending_sum::<P>(bases, plan.msm_chunk(), &mut totals)?;
     match (sum, totals.pass) {
-        (Some(sum), Some(pass)) => {
-            let (kept, remainders) = pass.finish()?;
-            Ok(Some((sum.into_affine(), kept, remainders)))
-        }
+        (Some(sum), Some(pass)) => pass.finish::<P>(sum.into_affine()).map(Some),
         (_, pass) => {
             // The processor plans with what is left: nothing may be held.
             if let Some(pass) = pass {
@@ -407,7 +499,7 @@ struct Pass<'a, F: KernelField + Element> {
     divisions: Vec<Division<'a, F>>,
     quotients: LeasedVec<F>,
     chunk: u64,
-    kept: Option<Draft<F>>,
+    kept: Drafts<F>,
 }
 
 impl<'a, F: KernelField + Element> Pass<'a, F> {
@@ -416,15 +508,14 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
         combinations: &'a [Combination<'a, F>],
         resolved: &Resolved<'a, F>,
         plan: &OpeningPlan,
-        keep: bool,
+        kept_in: &KeptIn,
     ) -> Result<Self> {
         let budget = &workspace.budget;
         let Resolved { columns, sums, len } = resolved;
         let (len, chunk) = (*len, plan.chunk as usize);
-        let draft = || Draft::scratch(workspace, KEPT, len, Placement::Disk);
         Ok(Self {
             combinations,
-            kept: keep.then(draft).transpose()?,
+            kept: drafts(workspace, len, kept_in)?,
             quotients: budget.vec(combinations.len() * chunk, F::ZERO, "quotients")?,
             divisions: combinations.iter().map(Division::new).collect(),
             numerators: Combinations::new(workspace, columns, sums.clone(), len, plan.chunk)?,
@@ -432,50 +523,72 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
         })
     }
 
-    /// The scalars of `region`, the next one, to the start of `totals`, and how many those are; they are kept if that was asked for.
+    /// The scalars of `region`, the next one, to the start of `totals`, and how many those are. What is kept is written.
     fn step(&mut self, region: Region, totals: &mut [F]) -> Result<usize> {
         let Region::Span { start, len } = region else {
             return Ok(0);
         };
         let totals = &mut totals[..len as usize];
         let chunk = self.chunk as usize;
+        let (sum, numerators) = &mut self.kept;
         for at in descending(len, self.chunk) {
             let Region::Span { start: within, len } = at else {
                 continue;
             };
             let read = self.numerators.next_into(&mut self.quotients)?;
             debug_assert_eq!(read.map(|region| region.len()), Some(len));
+            let region = Region::Span {
+                start: start + within,
+                len,
+            };
             let (within, len) = (within as usize, len as usize);
             self.quotients
                 .chunks_mut(chunk)
                 .zip(&mut self.divisions)
+                .zip(&mut *numerators)
                 .parallel()
-                .for_each(|(values, division)| division.step(start + within as u64, &mut values[..len]));
+                .try_for_each(|((values, division), numerator)| {
+                    let values = &mut values[..len];
+                    if let Some(numerator) = numerator {
+                        numerator.write(region, values)?;
+                    }
+                    division.step(start + within as u64, values);
+                    Ok::<_, Error>(())
+                })?;
             let total = &mut totals[within..within + len];
             total.fill(F::ZERO);
             for (values, combination) in self.quotients.chunks(chunk).zip(self.combinations) {
                 add_scaled(total, &combination.scale, &values[..len]);
             }
         }
-        if let Some(draft) = &mut self.kept {
-            draft.write(region, totals)?;
+        if let Some(sum) = sum {
+            sum.write(region, totals)?;
         }
         Ok(totals.len())
     }
 
-    /// What is kept, and the last root's carry of each division.
-    fn finish(self) -> Result<(Option<Column<F>>, Vec<F>)> {
+    /// With the commitment to the sum.
+    fn finish<P: Curve<ScalarField = F>>(self, commitment: Affine<P>) -> Result<Opened<P>> {
+        // The last root's carries.
         let carries = self.divisions.iter().map(|division| division.carries.last());
-        let remainders = carries.map(|carry| carry.copied().unwrap_or(F::ZERO));
-        Ok((self.kept.map(Draft::finish).transpose()?, remainders.collect()))
+        let remainders = carries.map(|carry| carry.copied().unwrap_or(F::ZERO)).collect();
+        let finish = |draft: Option<Draft<F>>| draft.map(Draft::finish).transpose();
+        let (sum, numerators) = self.kept;
+        Ok(Opened {
+            commitment,
+            sum: finish(sum)?,
+            numerators: numerators.into_iter().map(finish).collect::<Result<_>>()?,
+            remainders,
+        })
     }
 
     /// Lets everything go: when this returns, its leases are given back.
     fn abandon(self) {
         self.numerators.abandon();
-        if let Some(draft) = self.kept {
-            draft.abandon();
-        }
+        let (sum, numerators) = self.kept;
+        sum.into_iter()
+            .chain(numerators.into_iter().flatten())
+            .for_each(Draft::abandon);
     }
 }
 

@@ -188,7 +188,7 @@ impl Step {
 }
 
 /// Runs a task dry before it begins, in each of the ways that it may go: columns that may be in memory or on disk will leave as much
-/// free as makes the runs quickest; the more they leave, the more of them are on disk. A budget in which the cuts
+/// free as makes the runs quickest; the more they leave, the more of them are on disk. Those that are read once or twice may leave more than others. A budget in which the cuts
 /// of one stage leave too little for another is used in part. Columns that earlier tasks left in memory are
 /// moved to disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
 ///
@@ -215,7 +215,7 @@ pub fn rehearse(task: &Task, phase: Phase, ways: &[&DryRunOf<'_>]) -> Result<()>
         found = find();
     }
     let found = found?;
-    task.account().reserve(found.reserve_bytes);
+    task.account().reserve(found.reserve);
     task.account().leave_unused(found.unused_bytes);
     let records = found.workspaces.iter().filter_map(Workspace::dry_run);
     let growths = records.filter_map(|record| record.disk_growth_bytes(phase));

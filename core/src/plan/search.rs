@@ -6,7 +6,7 @@
 //! Memory: that of a dry run for each thread, and the records of two for each way and reserve.
 
 use super::{DryRunOf, GRAIN_BYTES, Rates};
-use crate::budget::Budget;
+use crate::budget::{Budget, Reserve};
 use crate::column::Workspace;
 use crate::dry::{Held, Phase, StepRecord};
 use crate::error::Invalid;
@@ -15,6 +15,8 @@ use crate::{Error, Result};
 
 /// Reserves that are tried, in sixteenths of the budget, besides no reserve and the whole budget.
 const RESERVES_TRIED: [u64; 9] = [1, 2, 4, 6, 8, 10, 12, 14, 15];
+/// For columns that are read once or twice, beside the best reserve for others, in quarters of the budget.
+const PASSING_RESERVES_TRIED: [u64; 3] = [1, 2, 3];
 /// Smaller budgets that are tried, down to a half, where one does not work and is not too small.
 const SMALLER_BUDGETS: u64 = 16;
 /// Columns in memory that spare less than this part of the time are not worth their memory.
@@ -28,7 +30,7 @@ const BUDGET_BYTES_MAX: u64 = 1 << 46;
 pub(super) struct Found {
     pub workspaces: Vec<Workspace>,
     /// What columns in memory have to leave free.
-    pub reserve_bytes: u64,
+    pub reserve: Reserve,
     /// What of the budget has to be left unused.
     pub unused_bytes: u64,
 }
@@ -83,14 +85,15 @@ pub(super) fn best_within(ways: &[&DryRunOf<'_>], limit_bytes: u64, held: Option
 /// them spare it, too, if they have room. With nothing held and no column in memory the runs have to end well: otherwise a budget below the
 /// smallest would work now and then, because its columns in memory happen to fit.
 fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held>) -> Result<Found> {
-    let with_reserve = |reserve_bytes, held| Try {
+    let with_reserve = |reserve, held| Try {
         budget_bytes,
-        reserve_bytes,
+        reserve,
         held,
     };
-    let mut tries = vec![with_reserve(budget_bytes, None), with_reserve(0, held)];
+    let (whole, none) = (Reserve::of(budget_bytes), Reserve::of(0));
+    let mut tries = vec![with_reserve(whole, None), with_reserve(none, held)];
     if held.is_some() {
-        tries.push(with_reserve(budget_bytes, held));
+        tries.push(with_reserve(whole, held));
     }
     let mut ended = dry_runs(ways, &tries).into_iter();
     let mut next = || ended.next().unwrap_or_else(|| Ok(Vec::new()));
@@ -99,41 +102,61 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held
         None => Ok(unheld_without_columns),
         Some(_) => next(),
     };
-    let found = |workspaces, reserve_bytes| Found {
+    let found = |workspaces, reserve| Found {
         workspaces,
-        reserve_bytes,
+        reserve,
         unused_bytes: 0,
     };
     // Here a column is in memory if it is a small part of what is left. Nothing is quicker than what writes no file, and most runs in
     // plenty of memory are so.
     let without_reserve = match ended_well(without_reserve)? {
-        Some(workspaces) if writes_nothing(&workspaces) => return Ok(found(workspaces, 0)),
+        Some(workspaces) if writes_nothing(&workspaces) => return Ok(found(workspaces, none)),
         others => others,
     };
     let mut best = match without_columns {
         Err(other) if !matches!(other, Error::BudgetTooSmall { .. }) => return Err(other),
-        ended => ended.map(|workspaces| found(workspaces, budget_bytes)),
+        ended => ended.map(|workspaces| found(workspaces, whole)),
     };
     let mut least_seconds = (best.as_ref()).map_or(f64::INFINITY, |best| seconds(&best.workspaces));
-    let mut compare = |workspaces: Vec<Workspace>, reserve_bytes| {
+    let mut compare = |best: &mut Result<Found>, workspaces: Vec<Workspace>, reserve| {
         let seconds = seconds(&workspaces);
+        tracing::debug!(budget_bytes, ?reserve, seconds, "dry run");
         if seconds < least_seconds * (1.0 - GAIN_MIN) {
-            best = Ok(found(workspaces, reserve_bytes));
+            *best = Ok(found(workspaces, reserve));
             least_seconds = seconds;
         }
     };
+    let part_of =
+        |part: u64, whole: u64| (u128::from(budget_bytes) * u128::from(part) / u128::from(whole)) as u64;
+    // First with those on disk that are read once or twice.
     let parts = RESERVES_TRIED.into_iter().rev();
-    let reserves = parts.map(|part| (u128::from(budget_bytes) * u128::from(part) / 16) as u64);
-    let tries: Vec<_> = reserves
-        .map(|reserve_bytes| with_reserve(reserve_bytes, held))
-        .collect();
+    let reserves = parts.map(|part| Reserve {
+        column_bytes: part_of(part, 16),
+        ..whole
+    });
+    let tries: Vec<_> = reserves.map(|reserve| with_reserve(reserve, held)).collect();
     for (each, ended) in tries.iter().zip(dry_runs(ways, &tries)) {
         if let Some(workspaces) = ended_well(ended)? {
-            compare(workspaces, each.reserve_bytes);
+            compare(&mut best, workspaces, each.reserve);
+        }
+    }
+    let Ok(Found { reserve, .. }) = best else {
+        return best;
+    };
+    let parts = PASSING_RESERVES_TRIED.into_iter().rev();
+    // What is read more often is at least as much worth its memory.
+    let reserves = parts.map(|part| Reserve {
+        column_bytes: reserve.column_bytes.min(part_of(part, 4)),
+        passing_bytes: part_of(part, 4),
+    });
+    let tries: Vec<_> = reserves.map(|reserve| with_reserve(reserve, held)).collect();
+    for (each, ended) in tries.iter().zip(dry_runs(ways, &tries)) {
+        if let Some(workspaces) = ended_well(ended)? {
+            compare(&mut best, workspaces, each.reserve);
         }
     }
     if let Some(workspaces) = without_reserve {
-        compare(workspaces, 0);
+        compare(&mut best, workspaces, none);
     }
     best
 }
@@ -167,8 +190,7 @@ fn seconds(workspaces: &[Workspace]) -> f64 {
 #[derive(Clone, Copy)]
 struct Try {
     budget_bytes: u64,
-    /// Columns that may be in memory or on disk leave so much free.
-    reserve_bytes: u64,
+    reserve: Reserve,
     /// So much is held when a phase begins.
     held: Option<Held>,
 }
@@ -178,13 +200,13 @@ impl Try {
     fn of_grains(grains: u64) -> Self {
         Self {
             budget_bytes: grains * GRAIN_BYTES,
-            reserve_bytes: grains * GRAIN_BYTES,
+            reserve: Reserve::of(grains * GRAIN_BYTES),
             held: None,
         }
     }
 
     fn workspace(self) -> Workspace {
-        let budget = Budget::with_reserve(self.budget_bytes, self.reserve_bytes);
+        let budget = Budget::with_reserve(self.budget_bytes, self.reserve);
         Workspace::dry_beside(budget, self.held)
     }
 }
@@ -317,7 +339,7 @@ mod tests {
         assert_eq!(unused(340).unwrap(), 0);
         let in_352_kib = Try {
             budget_bytes: 352 << 10,
-            reserve_bytes: 0,
+            reserve: Reserve::of(0),
             held: None,
         };
         assert!(dry_runs(&[&table_and_tile], &[in_352_kib])[0].is_err());
@@ -341,7 +363,7 @@ mod tests {
             pool.unwrap().install(|| {
                 let smallest_bytes = smallest(&[&table_and_tile, &column_and_stage]).unwrap();
                 let best = best_within(&[&column_and_stage], 1536 << 10, None).unwrap();
-                (smallest_bytes, best.reserve_bytes, best.unused_bytes)
+                (smallest_bytes, best.reserve, best.unused_bytes)
             })
         });
         assert!(found.iter().all(|each| *each == found[0]), "{found:?}");

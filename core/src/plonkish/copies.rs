@@ -166,7 +166,7 @@ impl Copies {
         }
         let names = Names::new(&self.workspace, (self.columns, self.rows), column, omega, delta)?;
         let chunk = chunk_elements::<F>(&self.workspace, SIGMA, &[], 1)?;
-        let draft = Draft::scratch(&self.workspace, SIGMA, self.rows, Placement::Disk)?;
+        let draft = Draft::scratch(&self.workspace, SIGMA, self.rows, Placement::Passing)?;
         let mut writer = Writer::in_chunks(draft, chunk);
         let tile_len = chunk.min(self.rows) as usize;
         let mut tile = self.workspace.budget.vec(tile_len, F::ZERO, SIGMA)?;
@@ -208,7 +208,7 @@ impl Copies {
         let table = |len: u64| workspace.hold(len * F::BYTES as u64, SIGMA);
         let _tables = (table(low_len)?, table(high_len)?, table(high_len)?);
         let chunk = chunk_elements::<F>(workspace, SIGMA, &[], 1)?;
-        let draft = Draft::scratch(workspace, SIGMA, rows, Placement::Disk)?;
+        let draft = Draft::scratch(workspace, SIGMA, rows, Placement::Passing)?;
         let _tile = table(chunk.min(rows))?;
         workspace.passed(1, Work::products(rows as f64));
         Writer::in_chunks(draft, chunk).finish()

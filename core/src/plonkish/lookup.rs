@@ -72,7 +72,7 @@ fn permuted_table<F: KernelField + Element>(
     if workspace.is_dry() {
         return rehearse_table(workspace, [input, input, table], rows, chunk);
     }
-    let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
+    let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Passing)?;
     let mut writer = Writer::<Integer>::in_chunks(draft, chunk);
     let mut left = LeftOver {
         table: Cursor::new::<F>(table, chunk, left_overs)?,
@@ -114,7 +114,7 @@ fn rehearse_table<F: KernelField + Element>(
     rows: u64,
     chunk: u64,
 ) -> Result<Column<F>> {
-    let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Disk)?;
+    let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Passing)?;
     let mut held = Vec::with_capacity(2 * walks.len());
     for walk in walks {
         let reader = workspace.hold(walk.reader_bytes(chunk, READER_BUFFERS), PERMUTE)?;

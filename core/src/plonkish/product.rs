@@ -43,7 +43,7 @@ pub(super) fn rehearse_product<F: KernelField + Element>(
     }
     let tile = (chunk.min(computed) * F::BYTES as u64).next_multiple_of(PAGE_BYTES as u64);
     held.push(workspace.hold((PRODUCT_TILES + tiles) * tile, what)?);
-    let draft = Draft::scratch(workspace, what, rows, Placement::Disk)?;
+    let draft = Draft::scratch(workspace, what, rows, Placement::Passing)?;
     workspace.passed(
         1,
         Work::products((2 * columns.len() as u64 + 8) as f64 * rows as f64),
@@ -65,7 +65,7 @@ pub(super) fn running_product<F: KernelField + Element>(
     mut fill: impl FnMut(Region, &mut [F], &mut [F]) -> Result<()>,
 ) -> Result<(Column<F>, F)> {
     let computed = computed_rows(what, rows, tail.len())?;
-    let draft = Draft::scratch(workspace, what, rows, Placement::Disk)?;
+    let draft = Draft::scratch(workspace, what, rows, Placement::Passing)?;
     let mut writer = Writer::in_chunks(draft, chunk);
     let tile_len = chunk.min(computed) as usize;
     let mut numerators = workspace.budget.vec(tile_len, F::ZERO, what)?;

@@ -228,7 +228,7 @@ fn rehearse_sort<F: KernelField + Element>(
     tail: u64,
 ) -> Result<Column<F>> {
     let writer = |len: u64, chunk: u64| {
-        let draft = Draft::<F>::scratch(workspace, WHAT, len, Placement::Disk)?;
+        let draft = Draft::<F>::scratch(workspace, WHAT, len, Placement::Passing)?;
         Ok::<_, Error>(Writer::in_chunks(draft, chunk))
     };
     let tail_of = |is_last: bool| if is_last { tail } else { 0 };
@@ -275,7 +275,7 @@ impl Last<'_> {
             Last::No => ("sorted runs", 0),
             Last::Yes(tail) => ("sorted values", tail.len() as u64),
         };
-        let draft = Draft::scratch(workspace, what, plan.len + tail, Placement::Disk)?;
+        let draft = Draft::scratch(workspace, what, plan.len + tail, Placement::Passing)?;
         Ok(Writer::in_chunks(draft, chunk))
     }
 

@@ -187,11 +187,9 @@ impl<'a, F: KernelField + Element> Windows<'a, F> {
         let windows: u64 = self.windows.iter().map(window).sum();
         let frames = (self.rows * element_bytes).div_ceil(self.frame_bytes());
         let column_bytes = frames * self.frame_bytes();
-        let in_memory = match placement {
-            Placement::Disk => digests_bytes::<F>(column_bytes, self.frame_bytes()),
+        let in_memory = match placement.now(budget, column_bytes) {
             Placement::Memory => memory_bytes(frames, self.frame_bytes()),
-            Placement::Auto if budget.keeps_column(column_bytes) => memory_bytes(frames, self.frame_bytes()),
-            Placement::Auto => digests_bytes::<F>(column_bytes, self.frame_bytes()),
+            _ => digests_bytes::<F>(column_bytes, self.frame_bytes()),
         };
         let tile = pages(self.chunk * element_bytes);
         let output = (1 + WRITE_BUFFERS) * tile + in_memory;

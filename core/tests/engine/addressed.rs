@@ -216,6 +216,43 @@ fn other_threads_read_old_addresses_while_cells_are_written() {
 }
 
 #[test]
+fn with_memory_in_plenty_no_cell_leaves_it() {
+    if is_skipped() {
+        return;
+    }
+    for (arrays, len) in [(1, 1), (1, 70_000), (3, 20_011), (40, 1000)] {
+        let place = place(1 << 30);
+        let shape = (arrays, len);
+        let bytes = arrays as u64 * len * size_of::<Words>() as u64;
+        let reading = Addressed::<Words>::reading_share_bytes(&place.workspace, shape);
+        let writing = Addressed::<Words>::writing_share_bytes(&place.workspace, shape);
+        assert_eq!(reading, writing);
+        assert!(
+            bytes <= writing && writing <= bytes + ((2 * arrays as u64 + 12) << 18),
+            "{shape:?}"
+        );
+        let mut cells = Addressed::<Words>::zeroed(&place.workspace, "cells", writing, shape).unwrap();
+        // From the last row up: no order is better than another.
+        for row in (0..len).rev() {
+            for array in 0..arrays {
+                cells.set(array, row, words(row ^ array as u64)).unwrap();
+            }
+        }
+        cells.keep_for_reading(reading).unwrap();
+        for array in 0..arrays {
+            let read = cells.read(array, 0..len, |first, cells| {
+                let value = |row: u64| words(row ^ array as u64);
+                assert!((first..).zip(cells).all(|(row, cell)| *cell == value(row)));
+                Ok(())
+            });
+            read.unwrap();
+        }
+        let stats = place.workspace.storage.stats();
+        assert_eq!((stats.bytes_read, stats.bytes_written), (0, 0), "{shape:?}");
+    }
+}
+
+#[test]
 fn cells_outside_are_refused() {
     let place = place(4 << 20);
     let mut cells = Addressed::<Words>::zeroed(&place.workspace, "cells", 1 << 20, (2, 100)).unwrap();

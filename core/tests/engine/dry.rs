@@ -7,9 +7,9 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use spillproof::budget::Budget;
 use spillproof::column::{Addressed, Column, Draft, Placement, Workspace, Writer};
-use spillproof::commit::multiopen::divide_and_commit;
-use spillproof::commit::{Combination, G1, SRS_FRAME_BYTES, generate_scratch, ipa};
+use spillproof::commit::{Combination, G1, Keep, SRS_FRAME_BYTES, divide_and_commit, generate_scratch, ipa};
 use spillproof::error::Invalid;
+use spillproof::plan::{Plan, Rates};
 use spillproof::plonkish::lookup::LeftOvers;
 use spillproof::plonkish::permutation::{ProductSet, grand_product};
 use spillproof::plonkish::{
@@ -203,7 +203,7 @@ fn transforms_and_sums() {
             .collect();
         linear_combination(&terms, Placement::Auto)
     });
-    for keep in [false, true] {
+    for keep in [Keep::Nothing, Keep::Sum, Keep::SumAndNumerators] {
         compare_with(Points::Bases, "opening", 6, |workspace, given| {
             let combination = |columns: &'_ [Column<Fr>]| -> Vec<(Fr, Column<Fr>)> {
                 columns
@@ -344,10 +344,10 @@ fn cells() {
         Ok(columns)
     });
     compare("witness columns", 0, |workspace, _| {
-        let arrays = 2;
-        let reading_bytes = Addressed::<Fr>::reading_share_bytes(workspace, arrays);
-        let writing_bytes = Addressed::<Fr>::writing_share_bytes(workspace, arrays);
-        let mut cells = Addressed::<Fr>::zeroed(workspace, "advice cells", writing_bytes, (arrays, ROWS))?;
+        let shape @ (arrays, _) = (2, ROWS);
+        let reading_bytes = Addressed::<Fr>::reading_share_bytes(workspace, shape);
+        let writing_bytes = Addressed::<Fr>::writing_share_bytes(workspace, shape);
+        let mut cells = Addressed::<Fr>::zeroed(workspace, "advice cells", writing_bytes, shape)?;
         cells.assume_written(reading_bytes);
         if !workspace.is_dry() {
             for row in 0..ROWS {
@@ -388,4 +388,28 @@ fn a_column_of_a_dry_run_has_no_values() {
     let mut cells = Addressed::<u64>::zeroed(&workspace, "cells", 256 << 10, (1, 100)).unwrap();
     assert!(cells.set(0, 3, 4).is_err());
     assert!(workspace.storage.scratch("file", 4096).is_err());
+}
+
+/// A column that is read once, and then one that is read often, of a mebibyte each, and two that are leased at last.
+fn once_and_often(workspace: &Workspace) -> Result<()> {
+    let _step = step!(workspace, "columns");
+    let column = |what, placement| Writer::<Fr>::scratch(workspace, what, ROWS, placement)?.finish();
+    let once = column("once", Placement::Passing)?;
+    let often = column("often", Placement::Auto)?;
+    let read = |column: &Column<Fr>| evaluate_all(&[(column, vec![Fr::from(3u64)])]).map(drop);
+    read(&once)?;
+    (0..8).try_for_each(|_| read(&often))?;
+    workspace.budget.lease(2 << 20, "both").map(drop)
+}
+
+#[test]
+fn of_two_columns_the_one_that_is_read_often_stays_in_memory() {
+    let moved = |quarters: u64| {
+        let plan = Plan::new(&once_and_often, quarters << 18, 2, &Rates::default()).unwrap();
+        let step = &plan.steps[0];
+        (step.bytes_read >> 20, step.bytes_written >> 20)
+    };
+    assert_eq!(moved(10), (9, 2), "neither has room");
+    assert_eq!(moved(14), (1, 1), "the first one to come has to wait");
+    assert_eq!(moved(40), (0, 0));
 }

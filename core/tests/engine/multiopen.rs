@@ -10,7 +10,7 @@ use spillproof::Error;
 use spillproof::budget::Budget;
 use spillproof::column::{Column, Placement, Workspace};
 use spillproof::commit::multiopen::plan;
-use spillproof::commit::{Combination, G1, Srs, divide_and_commit, generate_scratch};
+use spillproof::commit::{Combination, G1, Keep, Srs, divide_and_commit, generate_scratch};
 use spillproof::error::Invalid;
 use spillproof::stream::evaluate_all;
 use stock_halo2_axiom::arithmetic::{best_multiexp, eval_polynomial, kate_division};
@@ -43,8 +43,8 @@ impl Wanted {
         }
     }
 
-    /// By stock's division, `len` coefficients.
-    fn quotient(&self, values: &[Vec<Fr>], len: usize) -> Vec<stock::Fr> {
+    /// The sum of all terms, `len` coefficients.
+    fn numerator(&self, values: &[Vec<Fr>], len: usize) -> Vec<stock::Fr> {
         let mut sum = vec![stock::Fr::ZERO; len];
         for &(factor, column) in &self.terms {
             let factor: stock::Fr = converted(&factor);
@@ -52,6 +52,12 @@ impl Wanted {
                 *sum += factor * converted::<Fr, stock::Fr>(value);
             }
         }
+        sum
+    }
+
+    /// By stock's division, `len` coefficients.
+    fn quotient(&self, values: &[Vec<Fr>], len: usize) -> Vec<stock::Fr> {
+        let mut sum = self.numerator(values, len);
         for (sum, low) in sum.iter_mut().zip(&self.low) {
             *sum -= converted::<Fr, stock::Fr>(low);
         }
@@ -120,7 +126,7 @@ fn srs(workspace: &Workspace, k: u32) -> (Srs, Vec<stock::G1Affine>) {
 }
 
 /// The smallest budget that the plan names.
-fn smallest_bytes(bases: &Column<G1>, combinations: &[Combination<'_, Fr>], keep: bool) -> u64 {
+fn smallest_bytes(bases: &Column<G1>, combinations: &[Combination<'_, Fr>], keep: Keep) -> u64 {
     let none = bases.workspace().clone().with_budget(Budget::new(0));
     match plan::<g1::Config>(&none, bases, combinations, keep) {
         Err(Error::BudgetTooSmall { needed_bytes, .. }) => needed_bytes,
@@ -154,7 +160,7 @@ fn check(k: u32, lens: &[usize], seed: u64) {
     let total = expected(&wanted, &values, len);
     let commitment = stock::G1Affine::from(best_multiexp(&total, &points[..len]));
     let held = place.workspace.budget.held_bytes();
-    let smallest = smallest_bytes(bases, &combinations, true);
+    let smallest = smallest_bytes(bases, &combinations, Keep::SumAndNumerators);
     for available in [place.workspace.budget.available_bytes(), smallest * 2, smallest] {
         // What is left is what the plan sees.
         let rest = place.workspace.budget.available_bytes() - available;
@@ -163,17 +169,30 @@ fn check(k: u32, lens: &[usize], seed: u64) {
             .budget
             .lease_map(rest, "others")
             .expect("there is as much");
-        for keep in [true, false] {
+        for keep in [Keep::Nothing, Keep::Sum, Keep::SumAndNumerators] {
             let plan = plan::<g1::Config>(&place.workspace, bases, &combinations, keep).expect("a plan");
-            let (sum, kept) =
-                divide_and_commit(&place.workspace, bases, &combinations, keep).expect("an opening");
-            let affine = G1::from_affine::<g1::Config>(&sum);
+            let opened = divide_and_commit(&place.workspace, bases, &combinations, keep).expect("an opening");
+            let affine = G1::from_affine::<g1::Config>(&opened.commitment);
             assert_eq!(converted::<_, stock::G1Affine>(&affine), commitment, "{plan:?}");
-            assert_eq!(kept.is_some(), keep);
-            if let Some(kept) = kept {
-                assert_eq!(kept.len(), len as u64);
-                let kept: Vec<stock::Fr> = read_plainly(&kept).iter().map(converted).collect();
-                assert_eq!(kept, total);
+            assert_eq!(opened.sum.is_some(), keep != Keep::Nothing);
+            let is_kept = |column: &Column<Fr>, values: &[stock::Fr]| {
+                assert_eq!(column.len(), len as u64);
+                let kept: Vec<stock::Fr> = read_plainly(column).iter().map(converted).collect();
+                assert_eq!(kept, values, "{plan:?}");
+            };
+            opened.sum.iter().for_each(|sum| is_kept(sum, &total));
+            assert_eq!(opened.numerators.len(), wanted.len());
+            for (wanted, numerator) in wanted.iter().zip(&opened.numerators) {
+                let mut columns: Vec<_> = wanted.terms.iter().map(|(_, column)| column).collect();
+                columns.sort();
+                columns.dedup();
+                // With the smallest budget there may be no room for their buffers.
+                let may_be_kept = keep == Keep::SumAndNumerators && columns.len() > 2;
+                let has_to_be_kept = may_be_kept && available > 2 * smallest;
+                assert!(numerator.is_some() || !has_to_be_kept, "{plan:?}");
+                assert!(numerator.is_none() || may_be_kept, "{plan:?}");
+                let kept = numerator.iter();
+                kept.for_each(|kept| is_kept(kept, &wanted.numerator(&values, len)));
             }
         }
         drop(taken);
@@ -228,8 +247,8 @@ fn many_columns_in_a_small_budget() {
     let wanted = sets(&values, &mut rng);
     let combinations: Vec<_> = wanted.iter().map(|wanted| wanted.over(&columns)).collect();
     let read = place.workspace.storage.stats().bytes_read;
-    let (sum, _) =
-        divide_and_commit(&place.workspace, srs.monomial().unwrap(), &combinations, false).expect("opened");
+    let bases = srs.monomial().unwrap();
+    let opened = divide_and_commit(&place.workspace, bases, &combinations, Keep::Nothing).expect("opened");
     let read = place.workspace.storage.stats().bytes_read - read;
     assert_eq!(
         read,
@@ -237,7 +256,7 @@ fn many_columns_in_a_small_budget() {
         "every column once, and the points"
     );
     let total = expected(&wanted, &values, n);
-    let affine = G1::from_affine::<g1::Config>(&sum);
+    let affine = G1::from_affine::<g1::Config>(&opened.commitment);
     assert_eq!(
         converted::<_, stock::G1Affine>(&affine),
         stock::G1Affine::from(best_multiexp(&total, &points))
@@ -250,9 +269,9 @@ fn nothing_to_open_and_too_much() {
     let place = place(8 << 20);
     let (srs, _) = srs(&place.workspace, 4);
     let bases = srs.monomial().unwrap();
-    let (sum, kept) = divide_and_commit(&place.workspace, bases, &[], true).expect("nothing");
-    assert_eq!(sum, ark_bn254::G1Affine::identity());
-    assert!(kept.is_some_and(|kept| kept.is_empty()));
+    let opened = divide_and_commit(&place.workspace, bases, &[], Keep::SumAndNumerators).expect("nothing");
+    assert_eq!(opened.commitment, ark_bn254::G1Affine::identity());
+    assert!(opened.sum.is_some_and(|sum| sum.is_empty()) && opened.numerators.is_empty());
     let long = column_in(&place.workspace, &[Fr::ONE; 17], Placement::Disk);
     let combination = Combination {
         terms: vec![(Fr::ONE, &long)],
@@ -260,9 +279,10 @@ fn nothing_to_open_and_too_much() {
         roots: vec![Fr::ONE],
         scale: Fr::ONE,
     };
-    let refused = divide_and_commit::<g1::Config>(&place.workspace, bases, &[combination], false);
+    let refused =
+        divide_and_commit::<g1::Config>(&place.workspace, bases, &[combination], Keep::Nothing).err();
     assert!(
-        matches!(refused, Err(Error::Invalid(Invalid::TooLong { .. }))),
+        matches!(refused, Some(Error::Invalid(Invalid::TooLong { .. }))),
         "{refused:?}"
     );
 }

@@ -12,8 +12,8 @@ use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use spillproof::budget::Budget;
-use spillproof::column::{Element, Placement, Workspace, Writer};
-use spillproof::commit::{Combination, G1, divide_and_commit, generate_scratch};
+use spillproof::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof::commit::{Combination, G1, Keep, divide_and_commit, generate_scratch};
 use spillproof::error::Invalid;
 use spillproof::storage::{Fault, FaultPlan, Storage};
 use spillproof::stream::{Scalars, Transform, msm, ntt};
@@ -313,7 +313,7 @@ fn openings_are_the_same_whoever_sums() {
     let srs = generate_scratch(workspace, k, Fr::from(77u64), |_| ()).unwrap();
     // The longest has neither whole frames nor whole chunks.
     let columns: Vec<_> = [1999, 513, 2].map(|len| random(len, len as u64)).to_vec();
-    let opened = |workspace: &Workspace, keep: bool| -> Result<_> {
+    let opened = |workspace: &Workspace, keep: Keep| -> Result<_> {
         let columns: Vec<_> = columns
             .iter()
             .map(|values| column_in(workspace, values, Placement::Disk))
@@ -327,19 +327,26 @@ fn openings_are_the_same_whoever_sums() {
             roots: roots.iter().map(|root| Fr::from(*root)).collect(),
             scale: Fr::from(11u64),
         };
-        let combinations = [combination(&[0, 1], &[2, 9]), combination(&[2, 0], &[4])];
+        let combinations = [combination(&[0, 1, 2], &[2, 9]), combination(&[2, 0], &[4])];
         // Bases of the workspace that has the tier.
         let bases: Vec<G1> = srs.monomial()?.to_vec()?;
         let bases = column_in(workspace, &bases, Placement::Disk);
         let held = workspace.budget.held_bytes();
-        let (sum, kept) = divide_and_commit::<g1::Config>(workspace, &bases, &combinations, keep)?;
-        let kept = kept.map(|column| column.to_vec()).transpose()?;
+        let opened = divide_and_commit::<g1::Config>(workspace, &bases, &combinations, keep)?;
+        let values = |column: &Option<Column<Fr>>| column.as_ref().map(Column::to_vec).transpose();
+        let sum = values(&opened.sum)?;
+        let numerators = opened.numerators.iter().map(values).collect::<Result<Vec<_>>>()?;
+        let commitment = opened.commitment;
+        drop((opened.sum, opened.numerators));
         assert_eq!(workspace.budget.held_bytes(), held);
-        Ok((sum, kept))
+        Ok((commitment, sum, numerators))
     };
-    for keep in [true, false] {
+    for keep in [Keep::SumAndNumerators, Keep::Nothing] {
         let expected = opened(workspace, keep).unwrap();
-        assert_eq!(expected.1.is_some(), keep);
+        let (_, sum, numerators) = &expected;
+        let is_kept: Vec<_> = numerators.iter().map(Option::is_some).collect();
+        assert_eq!(sum.is_some(), keep != Keep::Nothing);
+        assert_eq!(is_kept, [keep != Keep::Nothing, false]);
         for way in WAYS {
             let (workspace, tier) = with(&place, way);
             assert_eq!(opened(&workspace, keep).unwrap(), expected, "{way:?}");
@@ -347,7 +354,7 @@ fn openings_are_the_same_whoever_sums() {
         }
     }
     let (workspace, _) = with(&place, Way::AnswersNonsense);
-    let refused = opened(&workspace, true).unwrap_err();
+    let refused = opened(&workspace, Keep::Sum).unwrap_err();
     assert!(is_an_impossible_answer(&refused), "{refused}");
 }
 

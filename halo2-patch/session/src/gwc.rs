@@ -6,12 +6,12 @@
 
 use ark_ff::{AdditiveGroup, Field};
 use spillproof::column::{Column, Workspace};
-use spillproof::commit::multiopen::Combination;
+use spillproof::commit::{Combination, Keep, divide_and_commit};
 use spillproof::kernels::curve::Curve;
 
-use crate::curve::{PointOf, ScalarOf};
+use crate::curve::{PointOf, ScalarOf, stored};
 use crate::error::Result;
-use crate::openings::{Opening, divide_and_commit, powers};
+use crate::openings::{Opening, powers};
 use crate::protocol::Transcript;
 
 /// Writes the proof of an opening.
@@ -45,8 +45,8 @@ pub(crate) fn open<C: Curve>(
             roots: vec![point],
             scale: ScalarOf::<C>::ONE,
         };
-        let (commitment, _) = divide_and_commit::<C>(workspace, bases, &[quotient], false)?;
-        transcript.write_point(&commitment)?;
+        let opened = divide_and_commit::<C>(workspace, bases, &[quotient], Keep::Nothing)?;
+        transcript.write_point(&stored::<C>(&opened.commitment))?;
     }
     Ok(())
 }

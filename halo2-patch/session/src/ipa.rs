@@ -7,23 +7,23 @@
 //! q'(X) = sum over i of x_2^(s - 1 - i) * (q_i(X) / Z_i(X)),  without remainders
 //! ```
 //!
-//! gives each `q_i(x_3)`, and opens `x_4^s * q' + sum over i of x_4^(s - 1 - i) * q_i` at `x_3` (The halo2 Book, *Multipoint opening argument*). No
-//! `q_i` is stored: there are three passes over the polynomials, one that divides, one that evaluates and one that adds up. Sets, and the polynomials
-//! of a set, stand in the order in which queries first name them, as in [`shplonk`](crate::shplonk).
+//! gives each `q_i(x_3)`, and opens `x_4^s * q' + sum over i of x_4^(s - 1 - i) * q_i` at `x_3` (The halo2 Book, *Multipoint opening argument*). One
+//! pass over all polynomials divides, and keeps `q'` and each `q_i`, of which one more pass evaluates and one adds up. Sets, and the polynomials of a
+//! set, stand in the order in which queries first name them, as in [`shplonk`](crate::shplonk).
 
 use std::io;
 
 use ark_ec::short_weierstrass::Affine;
 use spillproof::column::{Column, Placement};
 use spillproof::commit::ipa::{Conversation, Params};
-use spillproof::commit::multiopen::{self, Combination};
+use spillproof::commit::{Combination, Keep, divide_and_commit};
 use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
 use spillproof::stream::{evaluate_all, linear_combination};
 
 use crate::curve::{ScalarOf, stored};
 use crate::error::{Error, Result};
-use crate::openings::{Opening, powers, rotation_sets};
+use crate::openings::{Opening, powers, rotation_sets, scaled};
 use crate::protocol::{Randomness, Transcript};
 
 /// Columns that are added up in one pass: each takes a reader.
@@ -76,11 +76,21 @@ pub(crate) fn open<C: Curve>(
         .collect();
     let workspace = params.g.workspace();
     let blind = talk.randomness.scalar();
-    let (sum, quotient) = multiopen::divide_and_commit::<C>(workspace, &params.g, &quotients, true)?;
-    let quotient = quotient.ok_or_else(|| io::Error::other("an opening without queries"))?;
-    let commitment = sum + params.w * blind;
+    let opened = divide_and_commit::<C>(workspace, &params.g, &quotients, Keep::SumAndNumerators)?;
+    drop(quotients);
+    let quotient = opened
+        .sum
+        .ok_or_else(|| io::Error::other("an opening without queries"))?;
+    let commitment = opened.commitment + params.w * blind;
     talk.write_point(&commitment.into())?;
 
+    let one = ScalarOf::<C>::from(1u64);
+    let folded: Vec<Folded<'_, C>> = (folded.into_iter().zip(&opened.numerators))
+        .map(|(folded, sum)| Folded {
+            terms: scaled(one, &folded.terms, sum.as_ref()),
+            ..folded
+        })
+        .collect();
     let x3 = talk.transcript.challenge();
     for folded in &folded {
         let queries: Vec<_> = folded
@@ -99,18 +109,14 @@ pub(crate) fn open<C: Curve>(
     let mut terms = vec![(factors[0], &quotient)];
     let mut opened_blind = blind;
     for (folded, factor) in folded.iter().zip(&factors[1..]) {
-        terms.extend(
-            folded
-                .terms
-                .iter()
-                .map(|(of_set, column)| (*of_set * *factor, *column)),
-        );
+        terms.extend(scaled(*factor, &folded.terms, None));
         opened_blind = opened_blind * x4 + folded.blind;
     }
-    let opened = total(&terms, params.g.len())?;
+    let sum = total(&terms, params.g.len())?;
     drop(terms);
-    drop(quotient);
-    params.open(&opened, opened_blind, x3, &mut talk)
+    drop(folded);
+    drop((quotient, opened.numerators));
+    params.open(&sum, opened_blind, x3, &mut talk)
 }
 
 /// Writes the proof of one polynomial's value at a point, which the transcript has absorbed.

@@ -1,18 +1,15 @@
-//! Polynomials that are opened together, and the pass that SHPLONK, GWC and zcash's opening have in common.
+//! Polynomials that are opened together, as SHPLONK, GWC and zcash's opening have it in common.
 //!
-//! A proof's polynomials are read in two passes and evaluated in one, and none is copied: what halo2 does step by step with
-//! clones (subtract, scale, add, divide, commit) is one [`Combination`], of which [`multiopen`] makes as many as there are
-//! while it reads. Memory: what that pass leases.
+//! None is copied: what halo2 does step by step with clones (subtract, scale, add, divide, commit) is one
+//! [`Combination`](spillproof::commit::Combination), of which [`multiopen`](spillproof::commit::multiopen) makes as many as there are while it
+//! reads. Memory: what that pass leases.
 
 use std::io;
 
-use spillproof::column::{Column, Workspace};
-use spillproof::commit::multiopen::{self, Combination};
-use spillproof::kernels::curve::Curve;
+use spillproof::column::Column;
 use spillproof::kernels::field::KernelField;
 
-use crate::curve::{PointOf, Scalar, ScalarOf, stored};
-use crate::error::Result;
+use crate::curve::Scalar;
 
 /// A polynomial at a point.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +51,7 @@ impl<'a, F: KernelField> Opening<'a, F> {
         query.map_or(F::ZERO, |query| query.blind)
     }
 
-    /// `factor` times a polynomial, as a term of a [`Combination`]; none for zero.
+    /// `factor` times a polynomial, as a term of a combination; none for zero.
     pub(crate) fn term(&self, factor: F, polynomial: usize) -> Option<(F, &'a Column<F>)> {
         self.polynomials[polynomial].map(|column| (factor, column))
     }
@@ -105,18 +102,19 @@ pub(crate) fn rotation_sets<F: KernelField>(opening: &Opening<'_, F>) -> (Vec<Ro
     (sets, all_points)
 }
 
-/// A sum that was kept.
-type Kept<F> = Option<Column<F>>;
-
-/// Commits to the sum of all combinations, and keeps it on disk if `keep`.
-pub(crate) fn divide_and_commit<C: Curve>(
-    workspace: &Workspace,
-    bases: &Column<PointOf<C>>,
-    combinations: &[Combination<'_, ScalarOf<C>>],
-    keep: bool,
-) -> Result<(PointOf<C>, Kept<ScalarOf<C>>)> {
-    let (sum, kept) = multiopen::divide_and_commit::<C>(workspace, bases, combinations, keep)?;
-    Ok((stored::<C>(&sum), kept))
+/// `weight` times the sum of `terms`, in terms of their sum if it was kept.
+pub(crate) fn scaled<'a, F: KernelField>(
+    weight: F,
+    terms: &[(F, &'a Column<F>)],
+    sum: Option<&'a Column<F>>,
+) -> Vec<(F, &'a Column<F>)> {
+    match sum {
+        Some(sum) => vec![(weight, sum)],
+        None => terms
+            .iter()
+            .map(|(factor, column)| (weight * factor, *column))
+            .collect(),
+    }
 }
 
 /// Powers of a challenge from 1 on.

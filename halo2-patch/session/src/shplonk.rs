@@ -8,21 +8,21 @@
 //! l(X) = (sum over i, j of v^i * z_i * y^j * (p_ij(X) - r_ij(u)) - Z_T(u) * h(X)) / (z_0 * (X - u)),  z_i = Z_{T \ S_i}(u)
 //! ```
 //!
-//! (Boneh, Drake, Fisch and Gabizon 2020, section 4.1, with the first set's `z` divided out). Each is one pass over all
-//! polynomials; `h` is kept on disk between the two. The transcript sees what it sees from halo2's prover, in the same order:
+//! (Boneh, Drake, Fisch and Gabizon 2020, section 4.1, with the first set's `z` divided out). `h` takes one pass over all polynomials, which
+//! keeps it and the sums over `y^j * p_ij`; `l` takes one over those. The transcript sees what it sees from halo2's prover, in the same order:
 //! sets, and the polynomials of a set, stand in the order in which queries first name them.
 
 use std::io;
 
 use ark_ff::{AdditiveGroup, Field};
 use spillproof::column::{Column, Workspace};
-use spillproof::commit::multiopen::Combination;
+use spillproof::commit::{Combination, Keep, divide_and_commit};
 use spillproof::kernels::curve::Curve;
 use spillproof::kernels::field::KernelField;
 
-use crate::curve::{PointOf, ScalarOf};
+use crate::curve::{PointOf, ScalarOf, stored};
 use crate::error::Result;
-use crate::openings::{Opening, divide_and_commit, powers, rotation_sets};
+use crate::openings::{Opening, powers, rotation_sets, scaled};
 use crate::protocol::Transcript;
 
 /// Writes the proof of an opening.
@@ -62,8 +62,8 @@ pub(crate) fn open<C: Curve>(
             scale,
         })
         .collect();
-    let (commitment, h) = divide_and_commit::<C>(workspace, bases, &quotients, true)?;
-    transcript.write_point(&commitment)?;
+    let opened = divide_and_commit::<C>(workspace, bases, &quotients, Keep::SumAndNumerators)?;
+    transcript.write_point(&stored::<C>(&opened.commitment))?;
     let u = transcript.challenge();
 
     let differences: Vec<ScalarOf<C>> = sets
@@ -73,24 +73,21 @@ pub(crate) fn open<C: Curve>(
     let first = differences.first().and_then(Field::inverse);
     let scale = first.ok_or_else(|| io::Error::other("the challenge is one of the points"))?;
     let (mut terms, mut low) = (Vec::new(), ScalarOf::<C>::ZERO);
-    for (((set_terms, interpolation), weight), z) in folded.iter().zip(powers(v)).zip(&differences) {
+    let sums = folded.iter().zip(&opened.numerators);
+    for ((((set_terms, interpolation), sum), weight), z) in sums.zip(powers(v)).zip(&differences) {
         let weight = weight * z;
-        terms.extend(
-            set_terms
-                .iter()
-                .map(|(factor, column)| (weight * factor, *column)),
-        );
+        terms.extend(scaled(weight, set_terms, sum.as_ref()));
         low += weight * horner(interpolation, u);
     }
-    terms.extend(h.as_ref().map(|h| (-vanishing(&all_points, u), h)));
+    terms.extend(opened.sum.as_ref().map(|h| (-vanishing(&all_points, u), h)));
     let linearisation = Combination {
         terms,
         low: vec![low],
         roots: vec![u],
         scale,
     };
-    let (commitment, _) = divide_and_commit::<C>(workspace, bases, &[linearisation], false)?;
-    transcript.write_point(&commitment)?;
+    let opened = divide_and_commit::<C>(workspace, bases, &[linearisation], Keep::Nothing)?;
+    transcript.write_point(&stored::<C>(&opened.commitment))?;
     Ok(())
 }
 

@@ -293,13 +293,13 @@ impl<T: Cell, F: KernelField> AdviceCells<T, F> {
     ) -> Result<Self> {
         let columns = cs.advice_columns();
         let make = || {
-            let reading_bytes = Addressed::<T>::reading_share_bytes(workspace, columns);
+            let shape = (columns, domain.rows());
+            let reading_bytes = Addressed::<T>::reading_share_bytes(workspace, shape);
             let share_bytes = match cs.phases() {
-                1 => Addressed::<T>::writing_share_bytes(workspace, columns),
+                1 => Addressed::<T>::writing_share_bytes(workspace, shape),
                 // Other columns are committed to between.
                 _ => reading_bytes,
             };
-            let shape = (columns, domain.rows());
             let mut cells = Addressed::zeroed(workspace, "advice cells", share_bytes, shape)?;
             if !cells.is_checked() {
                 WARNED.call_once(|| {

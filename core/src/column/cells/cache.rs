@@ -54,6 +54,26 @@ impl Cut {
         Self::blocks_min(arrays) * PAGE_BYTES as u64
     }
 
+    /// The share in which all cells stay in memory.
+    pub fn share_bytes_whole(arrays: usize, (len, cell_bytes): (u64, usize)) -> u64 {
+        let block_bytes = Self::block_bytes_max(len.saturating_mul(cell_bytes as u64));
+        let blocks = Self::blocks_max(arrays, len, block_bytes / cell_bytes as u64);
+        let buffers_bytes = (TRANSFERS as u64 + 1) * STRETCH_BYTES_MAX;
+        blocks.saturating_mul(block_bytes).saturating_add(buffers_bytes)
+    }
+
+    /// The longest blocks for arrays of so many bytes.
+    fn block_bytes_max(array_bytes: u64) -> u64 {
+        array_bytes
+            .clamp(PAGE_BYTES as u64, BLOCK_BYTES_MAX)
+            .next_power_of_two()
+    }
+
+    /// Blocks of all arrays: one that is shifted may reach into one more.
+    fn blocks_max(arrays: usize, len: u64, block_cells: u64) -> u64 {
+        (arrays as u64).saturating_mul(len.div_ceil(block_cells) + 1)
+    }
+
     fn blocks_min(arrays: usize) -> u64 {
         BLOCKS_PER_ARRAY * arrays as u64 + BLOCKS_BESIDES
     }
@@ -69,8 +89,7 @@ impl Cut {
                 limit_bytes: share_bytes,
             });
         }
-        let array_pages = array_bytes.clamp(PAGE_BYTES as u64, BLOCK_BYTES_MAX);
-        let block_bytes = (share_bytes / Self::blocks_min(arrays)).min(array_pages.next_power_of_two());
+        let block_bytes = (share_bytes / Self::blocks_min(arrays)).min(Self::block_bytes_max(array_bytes));
         let block_bytes = 1 << block_bytes.ilog2();
         let stretch_bytes = (share_bytes / 8).min(array_bytes).min(STRETCH_BYTES_MAX);
         let stretch_bytes = stretch_bytes / block_bytes * block_bytes;
@@ -79,8 +98,7 @@ impl Cut {
             stretch_bytes: stretch_bytes.max(block_bytes) as usize,
             slots: 0,
         };
-        // An array that is shifted may reach into one block more.
-        let blocks = arrays as u64 * (len.div_ceil(block_bytes / cell_bytes as u64) + 1);
+        let blocks = Self::blocks_max(arrays, len, block_bytes / cell_bytes as u64);
         cut.slots = cut.slots_within(share_bytes).min(blocks) as usize;
         Ok(cut)
     }

@@ -548,7 +548,7 @@ impl QuotientPlan {
     fn kept(&self, bytes: u64, frame_bytes: u64, placement: Placement) -> u64 {
         match placement {
             Placement::Memory => memory_bytes(bytes / frame_bytes, frame_bytes),
-            Placement::Disk | Placement::Auto => digests_beside(self.shape.spare, bytes, frame_bytes),
+            _ => digests_beside(self.shape.spare, bytes, frame_bytes),
         }
     }
 

@@ -90,10 +90,7 @@ impl QuotientShape {
     /// Where the pieces are put.
     pub(super) fn results_in(&self, budget: &Budget) -> Placement {
         let piece_bytes = (SCALAR_BYTES << self.log_n).next_multiple_of(SCRATCH_FRAME_BYTES as u64);
-        match budget.keeps_column(self.pieces as u64 * piece_bytes) {
-            true => Placement::Memory,
-            false => Placement::Disk,
-        }
+        Placement::Auto.now(budget, self.pieces as u64 * piece_bytes)
     }
 }
 
