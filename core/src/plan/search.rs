@@ -113,52 +113,78 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held
         Some(workspaces) if writes_nothing(&workspaces) => return Ok(found(workspaces, none)),
         others => others,
     };
-    let mut best = match without_columns {
+    let found = match without_columns {
         Err(other) if !matches!(other, Error::BudgetTooSmall { .. }) => return Err(other),
         ended => ended.map(|workspaces| found(workspaces, whole)),
     };
-    let mut least_seconds = (best.as_ref()).map_or(f64::INFINITY, |best| seconds(&best.workspaces));
-    let mut compare = |best: &mut Result<Found>, workspaces: Vec<Workspace>, reserve| {
-        let seconds = seconds(&workspaces);
-        tracing::debug!(budget_bytes, ?reserve, seconds, "dry run");
-        if seconds < least_seconds * (1.0 - GAIN_MIN) {
-            *best = Ok(found(workspaces, reserve));
-            least_seconds = seconds;
-        }
-    };
+    let mut best = Quickest::new(found);
     let part_of =
         |part: u64, whole: u64| (u128::from(budget_bytes) * u128::from(part) / u128::from(whole)) as u64;
     // First with those on disk that are read once or twice.
     let parts = RESERVES_TRIED.into_iter().rev();
-    let reserves = parts.map(|part| Reserve {
-        column_bytes: part_of(part, 16),
-        ..whole
+    let tries = parts.map(|part| {
+        let reserve = Reserve {
+            column_bytes: part_of(part, 16),
+            ..whole
+        };
+        with_reserve(reserve, held)
     });
-    let tries: Vec<_> = reserves.map(|reserve| with_reserve(reserve, held)).collect();
-    for (each, ended) in tries.iter().zip(dry_runs(ways, &tries)) {
-        if let Some(workspaces) = ended_well(ended)? {
-            compare(&mut best, workspaces, each.reserve);
-        }
-    }
-    let Ok(Found { reserve, .. }) = best else {
-        return best;
-    };
-    let parts = PASSING_RESERVES_TRIED.into_iter().rev();
-    // What is read more often is at least as much worth its memory.
-    let reserves = parts.map(|part| Reserve {
-        column_bytes: reserve.column_bytes.min(part_of(part, 4)),
-        passing_bytes: part_of(part, 4),
-    });
-    let tries: Vec<_> = reserves.map(|reserve| with_reserve(reserve, held)).collect();
-    for (each, ended) in tries.iter().zip(dry_runs(ways, &tries)) {
-        if let Some(workspaces) = ended_well(ended)? {
-            compare(&mut best, workspaces, each.reserve);
-        }
-    }
+    best.compare_all(ways, &tries.collect::<Vec<_>>())?;
     if let Some(workspaces) = without_reserve {
-        compare(&mut best, workspaces, none);
+        best.compare(workspaces, none);
     }
-    best
+    let column_bytes = best.found.as_ref().map_or(0, |found| found.reserve.column_bytes);
+    let parts = PASSING_RESERVES_TRIED.into_iter().rev();
+    let tries = parts.map(|part| {
+        // Those that are read more often are at least as much worth their memory.
+        let passing_bytes = part_of(part, 4);
+        let reserve = Reserve {
+            column_bytes: column_bytes.min(passing_bytes),
+            passing_bytes,
+        };
+        with_reserve(reserve, held)
+    });
+    best.compare_all(ways, &tries.collect::<Vec<_>>())?;
+    best.found
+}
+
+/// The quickest dry runs so far.
+struct Quickest {
+    found: Result<Found>,
+    seconds: f64,
+}
+
+impl Quickest {
+    fn new(found: Result<Found>) -> Self {
+        Self {
+            seconds: (found.as_ref()).map_or(f64::INFINITY, |found| seconds(&found.workspaces)),
+            found,
+        }
+    }
+
+    /// Takes these, if they are quicker.
+    fn compare(&mut self, workspaces: Vec<Workspace>, reserve: Reserve) {
+        let seconds = seconds(&workspaces);
+        tracing::debug!(?reserve, seconds, "dry run");
+        if seconds < self.seconds * (1.0 - GAIN_MIN) {
+            self.seconds = seconds;
+            self.found = Ok(Found {
+                workspaces,
+                reserve,
+                unused_bytes: 0,
+            });
+        }
+    }
+
+    /// Runs dry in each of these budgets, in some of which the runs may not end.
+    fn compare_all(&mut self, ways: &[&DryRunOf<'_>], tries: &[Try]) -> Result<()> {
+        for (each, ended) in tries.iter().zip(dry_runs(ways, tries)) {
+            if let Some(workspaces) = ended_well(ended)? {
+                self.compare(workspaces, each.reserve);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whether dry runs had everything in memory.
