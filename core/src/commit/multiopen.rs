@@ -53,7 +53,7 @@ pub enum Keep {
     Nothing,
     /// The sum of all quotients.
     Sum,
-    /// The sum, and those numerators that are read with less than their columns, as far as the budget has room for their buffers.
+    /// The sum, and each numerator that moves fewer bytes than its columns do when they are read again, if the budget has room for its buffers.
     SumAndNumerators,
 }
 
@@ -88,7 +88,7 @@ const QUOTIENT_COST: f64 = 0.5;
 const POINT_COST: f64 = 1.0;
 /// Chunks that a kept column's writer holds.
 const WRITER_CHUNKS: u64 = 3;
-/// A numerator of fewer columns, or, on disk, of fewer that are there, is not kept: it is written and read.
+/// A numerator is kept for so many columns at least. A numerator on disk is written and read, so only columns on disk count for it.
 const COLUMNS_OF_KEPT: usize = 3;
 
 /// How [`divide_and_commit`] spends its memory.

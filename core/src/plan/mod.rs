@@ -188,9 +188,9 @@ impl Step {
 }
 
 /// Runs a task dry before it begins, in each of the ways that it may go: columns that may be in memory or on disk will leave as much free as
-/// makes the runs quickest; the more they leave, the more of them are on disk. Those that are read once or twice may leave more than others. A
-/// budget in which the cuts of one stage leave too little for another is used in part. Columns that earlier tasks left in memory are moved to
-/// disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
+/// makes the runs quickest; the more they leave, the more of them are on disk. Columns that are read once or twice may have a larger reserve
+/// than other columns. A budget in which the cuts of one stage leave too little for another is used in part. Columns that earlier tasks left in
+/// memory are moved to disk, if there is too little room beside them. Beside other tasks nothing is run: there, all columns are on disk.
 ///
 /// The task is one `phase` of the runs. A proof for which the folder's disk has no room is refused. Keys, whose selectors may become fewer
 /// columns than a dry run has, are made, with a warning.

@@ -120,7 +120,7 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held
     let mut best = Quickest::new(found);
     let part_of =
         |part: u64, whole: u64| (u128::from(budget_bytes) * u128::from(part) / u128::from(whole)) as u64;
-    // First with those on disk that are read once or twice.
+    // First, columns that are read once or twice are on disk.
     let parts = RESERVES_TRIED.into_iter().rev();
     let tries = parts.map(|part| {
         let reserve = Reserve {
@@ -136,7 +136,7 @@ fn best_of_reserves(ways: &[&DryRunOf<'_>], budget_bytes: u64, held: Option<Held
     let column_bytes = best.found.as_ref().map_or(0, |found| found.reserve.column_bytes);
     let parts = PASSING_RESERVES_TRIED.into_iter().rev();
     let tries = parts.map(|part| {
-        // Those that are read more often are at least as much worth their memory.
+        // A column that is read more often spares more of the disk, so its reserve is no larger.
         let passing_bytes = part_of(part, 4);
         let reserve = Reserve {
             column_bytes: column_bytes.min(passing_bytes),
