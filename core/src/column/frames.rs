@@ -196,7 +196,7 @@ impl Frames {
             Some(key) => Digests::Seal(Seal::new(key, next_id(), frames, None, &workspace.budget)?),
             None => Digests::in_memory(workspace, frames)?,
         };
-        let file = workspace.storage.scratch(what, 0)?;
+        let file = workspace.storage.scratch_closed_behind(what)?;
         let key = FrameKey::new(rand::random(), rand::random());
         let shape = (frames, frame_bytes);
         Ok(Self {

@@ -9,8 +9,8 @@ use rustix::fs::{Mode, OFlags, fstat, fsync, ftruncate};
 use rustix::io::Errno;
 
 use super::direct::{self, CachePolicy};
-use super::handle::{Access, Handle, Segment, error};
-use super::recycler::{Extent, Recycler};
+use super::handle::{Access, Handle, Room, Segment, error};
+use super::recycler::Recycler;
 use super::transfer::{self, Batch, Direction, Order, Pending};
 use super::{FaultPlan, Storage};
 use crate::budget::{Buffer, PAGE_BYTES};
@@ -30,17 +30,23 @@ pub(super) fn open(storage: &Storage, path: &Path, access: Access) -> Result<Fil
         .faults
         .run(|| rustix::fs::open(path, flags, Mode::empty()))
         .map_err(|errno| error("open", path.display().to_string(), errno))?;
-    File::new(storage, Arc::new(fd), path.display().to_string(), access, None)
+    File::new(
+        storage,
+        Arc::new(fd),
+        path.display().to_string(),
+        access,
+        Room::Own,
+    )
 }
 
 impl File {
-    /// Takes an open file over, and the extent that it fills.
+    /// Takes an open file over, and its room.
     pub(super) fn new(
         storage: &Storage,
         fd: Arc<OwnedFd>,
         name: String,
         access: Access,
-        extent: Option<Extent>,
+        room: Room,
     ) -> Result<Self> {
         let stat = fstat(&fd).map_err(|errno| error("stat", name.clone(), errno))?;
         let cache =
@@ -51,7 +57,7 @@ impl File {
             len_bytes: AtomicU64::new(u64::try_from(stat.st_size).unwrap_or(0)),
             access,
             cache,
-            extent,
+            room,
         };
         Ok(Self {
             handle: Arc::new(handle),
@@ -207,7 +213,7 @@ impl File {
         self.handle.fd()
     }
 
-    pub(super) fn recycler(&self) -> &Recycler {
+    pub(super) fn recycler(&self) -> &Arc<Recycler> {
         &self.storage.inner.recycler
     }
 

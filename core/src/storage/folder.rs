@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, fdatasync, flock, fstat, ftruncat
 use rustix::io::Errno;
 
 use super::file::File;
-use super::handle::{self, Access};
+use super::handle::{self, Access, Room};
 use super::{FaultPlan, Storage, publish, scratch};
 use crate::error::Result;
 
@@ -95,7 +95,7 @@ impl Folder {
     fn open_with(&self, name: &str, operation: &'static str, flags: OFlags) -> Result<File> {
         let fd = self.open_fd(name, operation, flags)?;
         let shown = self.path.join(name).display().to_string();
-        File::new(&self.storage, Arc::new(fd), shown, Access::Aligned, None)
+        File::new(&self.storage, Arc::new(fd), shown, Access::Aligned, Room::Own)
     }
 
     fn open_fd(&self, name: &str, operation: &'static str, flags: OFlags) -> Result<OwnedFd> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::direct::CachePolicy;
-use super::recycler::Extent;
+use super::recycler::{Extent, Recycler, Spare};
 use crate::error::Error;
 
 /// A stretch of a file and the stretch of a buffer that it goes to or comes from.
@@ -48,8 +48,17 @@ pub(super) struct Handle {
     pub(super) len_bytes: AtomicU64,
     pub(super) access: Access,
     pub(super) cache: CachePolicy,
-    /// Of a scratch file whose length was given from the start.
-    pub(super) extent: Option<Extent>,
+    pub(super) room: Room,
+}
+
+/// What becomes of the room of a file that is not used any more.
+pub(super) enum Room {
+    /// The file system's affair: it is closed by the thread that drops it.
+    Own,
+    /// It is for the next file of its length: a scratch file whose length was given from the start.
+    Kept(Extent),
+    /// It is closed behind the thread that drops it.
+    ClosedBehind(Arc<Recycler>),
 }
 
 impl Handle {
@@ -74,12 +83,13 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let len_bytes = *self.len_bytes.get_mut();
-        // Through the page cache, blocks are noted as written later, and all at once.
-        if let Some(extent) = &mut self.extent
-            && self.cache.is_direct()
-            && extent.bytes() == len_bytes
-        {
-            extent.keep(self.fd.clone());
+        match &mut self.room {
+            // Through the page cache, blocks are noted as written later, and all at once.
+            Room::Kept(extent) if self.cache.is_direct() && extent.bytes() == len_bytes => {
+                extent.keep(self.fd.clone());
+            }
+            Room::ClosedBehind(recycler) => recycler.close_behind(vec![Spare::uncharged(self.fd.clone())]),
+            Room::Own | Room::Kept(_) => {}
         }
     }
 }

@@ -249,6 +249,12 @@ fn start(backend: Backend, threads: usize) -> Result<Box<dyn Engine>> {
     Ok(Box::new(pread::Threads::start()?))
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.recycler.settle();
+    }
+}
+
 impl Inner {
     /// Hands a batch over. The ring takes direct transfers only: through the page cache it is no faster than threads (each
     /// transfer that must wait goes to a kernel thread anyway), and write-out would hold the ring up.
@@ -300,7 +306,7 @@ impl Storage {
                 engine,
                 cached_engine: Mutex::default(),
                 scratch,
-                recycler: Arc::default(),
+                recycler: recycler::Recycler::new(),
                 direct,
                 faults,
                 counters: Arc::default(),
@@ -317,7 +323,15 @@ impl Storage {
     /// # Errors
     /// [`Error::File`], ENOSPC among them.
     pub fn scratch(&self, what: impl Into<String>, bytes_hint: u64) -> Result<File> {
-        self.inner.scratch.create(self, what.into(), bytes_hint)
+        self.inner.scratch.create(self, what.into(), bytes_hint, false)
+    }
+
+    /// A scratch file that takes its room piece by piece. The thread that drops it does not wait until the file system has freed that.
+    ///
+    /// # Errors
+    /// As [`Self::scratch`].
+    pub(crate) fn scratch_closed_behind(&self, what: impl Into<String>) -> Result<File> {
+        self.inner.scratch.create(self, what.into(), 0, true)
     }
 
     /// Addresses for `bytes` whose pages the caller puts in place; `None` where the kernel does not allow that.
@@ -364,18 +378,25 @@ impl Storage {
     /// # Errors
     /// [`Error::DiskTooSmall`].
     pub(crate) fn check_room(&self, what: &'static str, needed_bytes: u64) -> Result<()> {
-        let Some(free_bytes) = free_bytes_of(self.dir()) else {
+        let free_bytes = || {
+            let free_bytes = free_bytes_of(self.dir())?;
+            Some(free_bytes.saturating_add(self.inner.recycler.spare_bytes()))
+        };
+        let Some(mut free) = free_bytes() else {
             return Ok(());
         };
-        let free_bytes = free_bytes.saturating_add(self.inner.recycler.spare_bytes());
-        if needed_bytes <= free_bytes {
+        // What is being closed will be free.
+        if needed_bytes > free && self.inner.recycler.settle() {
+            free = free_bytes().unwrap_or(free);
+        }
+        if needed_bytes <= free {
             return Ok(());
         }
         Err(Error::DiskTooSmall {
             what,
             dir: self.dir().to_owned(),
             needed_bytes,
-            free_bytes,
+            free_bytes: free,
         })
     }
 

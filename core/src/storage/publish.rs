@@ -16,7 +16,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::file::File;
-use super::handle::{self, Access};
+use super::handle::{self, Access, Room};
 use super::{FaultPlan, Storage, scratch};
 use crate::error::{Invalid, Result};
 
@@ -67,7 +67,7 @@ impl Publish {
         let (fd, partial) = created.map_err(|errno| handle::error("create", shown.clone(), errno))?;
         // A file that stays may need the room.
         storage.inner.recycler.forget();
-        let file = File::new(storage, Arc::new(fd), shown, Access::Aligned, None)?;
+        let file = File::new(storage, Arc::new(fd), shown, Access::Aligned, Room::Own)?;
         Ok(Self {
             file,
             path: path.to_owned(),

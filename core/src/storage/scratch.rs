@@ -14,7 +14,7 @@ use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::Errno;
 
 use super::file::File;
-use super::handle::{self, Access};
+use super::handle::{self, Access, Room};
 use super::recycler::Extent;
 use super::{FaultPlan, Storage, publish};
 use crate::error::{Error, Result};
@@ -55,10 +55,22 @@ impl ScratchDir {
         &self.path
     }
 
-    pub(super) fn create(&self, storage: &Storage, what: String, bytes_hint: u64) -> Result<File> {
+    /// A file of `bytes_hint`; [`Room::ClosedBehind`] if `is_closed_behind`, and it has no such length.
+    pub(super) fn create(
+        &self,
+        storage: &Storage,
+        what: String,
+        bytes_hint: u64,
+        is_closed_behind: bool,
+    ) -> Result<File> {
         let (faults, recycler) = (&storage.inner.faults, &storage.inner.recycler);
         let name = format!("scratch file `{what}` in {}", self.path.display());
         let mut extent = (bytes_hint > 0).then(|| recycler.take(bytes_hint));
+        let room = |extent: Option<Extent>| match extent {
+            Some(extent) => Room::Kept(extent),
+            None if is_closed_behind => Room::ClosedBehind(Arc::clone(recycler)),
+            None => Room::Own,
+        };
         let counters = &storage.inner.counters;
         // For faults, taking one that was kept is what making one is.
         if let Some(fd) = extent.as_mut().and_then(Extent::take_file) {
@@ -69,7 +81,7 @@ impl ScratchDir {
                 .run(|| Ok(()))
                 .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
             counters.scratch_reused.fetch_add(1, Relaxed);
-            return File::new(storage, fd, name, Access::Aligned, extent);
+            return File::new(storage, fd, name, Access::Aligned, room(extent));
         }
         let fd = self.make(&name, faults)?;
         if bytes_hint > 0 {
@@ -85,7 +97,7 @@ impl ScratchDir {
                 .map_err(|errno| reserve_error(&name, bytes_hint, errno))?;
         }
         counters.scratch_made.fetch_add(1, Relaxed);
-        File::new(storage, Arc::new(fd), name, Access::Aligned, extent)
+        File::new(storage, Arc::new(fd), name, Access::Aligned, room(extent))
     }
 
     /// A new file without a name in the folder, called `name` in errors.
