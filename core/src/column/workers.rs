@@ -17,6 +17,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::Workspace;
 use crate::budget::{Account, Minimum, Opening, Turn};
+use crate::parallel::Parallel;
 use crate::tier::Asker;
 use crate::{Error, Result};
 
@@ -208,6 +209,19 @@ impl Workspace {
         Ok(called(work, |work| {
             off_other_pools(&mut || helpers.install(&mut *work))
         }))
+    }
+
+    /// Calls `work` for pieces of `values`, each of at most `piece` of them, on all threads.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn in_pieces<T: Send>(
+        &self,
+        values: &mut [T],
+        piece: usize,
+        work: impl Fn(&mut [T]) + Sync,
+    ) -> Result<()> {
+        self.spread(|| values.chunks_mut(piece.max(1)).parallel().for_each(&work))
     }
 
     /// An account of the budget for a task, when there is room for its minimum beside those of the others. A thread that is inside of a

@@ -44,6 +44,10 @@ pub trait Randomness<F = Scalar> {
     fn scalar(&mut self) -> F;
     /// The next coefficients of the vanishing argument's random polynomial, in order.
     fn random_polynomial(&mut self, coefficients: &mut [F]);
+    /// What draws such coefficients from a generator that the calling thread has, if any thread may draw any of them.
+    fn draw_on_any_thread(&self) -> Option<fn(&mut [F])> {
+        None
+    }
 }
 
 /// A column that is committed to, with its blind.

@@ -40,6 +40,11 @@ use crate::protocol::Blinded;
 use crate::rounds::{Basis, Kept, Rounds};
 use crate::witness::{InstanceColumns, blinded, draw, scalars};
 
+/// Coefficients of the random polynomial that are drawn at a time.
+const DRAWN: u64 = 1 << 13;
+/// Those of them that one thread draws.
+const DRAWN_BY_A_THREAD: usize = 1 << 9;
+
 /// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in memory makes scratch
 /// columns each time.
 pub trait KeyColumns<F = Scalar> {
@@ -340,11 +345,15 @@ impl<C: Curve> Prover<'_, '_, C> {
                 )?),
                 Some(_) => None,
             };
-            let mut tile = vec![ScalarOf::<C>::ZERO; rows.min(1 << 12) as usize];
+            let draw = self.rounds.protocol.draw_on_any_thread();
+            let mut tile = vec![ScalarOf::<C>::ZERO; rows.min(DRAWN) as usize];
             let mut left = if workspace.is_dry() { 0 } else { rows };
             while left > 0 {
                 let now = left.min(tile.len() as u64) as usize;
-                self.rounds.protocol.random_polynomial(&mut tile[..now]);
+                match draw {
+                    Some(draw) => workspace.in_pieces(&mut tile[..now], DRAWN_BY_A_THREAD, draw)?,
+                    None => self.rounds.protocol.random_polynomial(&mut tile[..now]),
+                }
                 if let Some(writer) = &mut writer {
                     writer.push(&tile[..now])?;
                 }

@@ -132,16 +132,21 @@ impl<Scheme: CommitmentScheme, P, E, R: RngCore, T> Randomness for Outside<'_, '
 
     /// From the caller's generator if the reproducible switch is on, else from a checkpoint's, else from the thread's.
     fn random_polynomial(&mut self, coefficients: &mut [Scalar]) {
-        fn draw<F: Field>(coefficients: &mut [Scalar], mut rng: impl RngCore) {
-            coefficients
-                .iter_mut()
-                .for_each(|coefficient| *coefficient = scalar(&F::random(&mut rng)));
+        match self.draw_on_any_thread() {
+            Some(draw) => draw(coefficients),
+            None => draw::<Scheme::Scalar>(coefficients, &mut self.rng),
         }
-        if reproducible() || matches!(self.rng, Generator::Seeded(_)) {
-            draw::<Scheme::Scalar>(coefficients, &mut self.rng);
-        } else {
-            draw::<Scheme::Scalar>(coefficients, rand::thread_rng());
-        }
+    }
+
+    fn draw_on_any_thread(&self) -> Option<fn(&mut [Scalar])> {
+        let in_order = reproducible() || matches!(self.rng, Generator::Seeded(_));
+        (!in_order).then_some(|coefficients| draw::<Scheme::Scalar>(coefficients, rand::thread_rng()))
+    }
+}
+
+fn draw<F: Field>(coefficients: &mut [Scalar], mut rng: impl RngCore) {
+    for coefficient in coefficients {
+        *coefficient = scalar(&F::random(&mut rng));
     }
 }
 
