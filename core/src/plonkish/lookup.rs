@@ -10,12 +10,10 @@
 //! An input that the table lacks is noticed where stock notices it; else the proof fails to verify.
 //!
 //! Shapes: `usable_rows` rows are permuted, tails follow; Montgomery form in and out. Peak memory: the sort's
-//! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 15`.
+//! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 17`.
 
 use super::integer::{Integer, to_canonical, to_native};
-use super::product::{
-    PRODUCT_TILES, READER_BUFFERS, chunk_elements, computed_rows, rehearse_product, running_product,
-};
+use super::product::{Factors, READER_BUFFERS, chunk_elements, running_product};
 use super::sort::sort;
 use crate::Result;
 use crate::budget::LeasedVec;
@@ -262,34 +260,21 @@ fn product_in_turn<F: KernelField + Element>(
         }
         .into());
     }
-    let computed = computed_rows(PRODUCT, rows, tail.len())?;
-    let chunk = chunk_elements(workspace, PRODUCT, &columns, PRODUCT_TILES + 2)?;
-    if workspace.is_dry() {
-        return rehearse_product(workspace, PRODUCT, &columns, (rows, computed, chunk), 2);
-    }
-    let mut readers = columns
-        .iter()
-        .map(|column| column.prefix(computed)?.read_ascending(chunk))
-        .collect::<Result<Vec<Reader<F>>>>()?;
-    let tile_len = chunk.min(computed) as usize;
-    let mut inputs = workspace.budget.vec(tile_len, F::ZERO, PRODUCT)?;
-    let mut tables = workspace.budget.vec(tile_len, F::ZERO, PRODUCT)?;
-    let (product, _) = running_product(
-        workspace,
-        PRODUCT,
-        (rows, chunk),
-        F::ONE,
-        tail,
-        |region, numerators, denominators| {
-            let len = region.len() as usize;
-            for (readers, out) in readers.chunks_mut(2).zip([numerators, denominators]) {
-                for (reader, tile) in readers.iter_mut().zip([&mut inputs, &mut tables]) {
-                    reader.next_into(tile)?;
-                }
-                multiply_shifted((&inputs[..len], &beta), (&tables[..len], &gamma), out);
-            }
-            Ok(())
-        },
-    )?;
+    let factors = LookupFactors { beta, gamma };
+    let (product, _) = running_product(workspace, PRODUCT, &columns, rows, (F::ONE, tail), &factors)?;
     Ok(product)
+}
+
+/// The fractions of a lookup's product, of input, table and both of them permuted.
+struct LookupFactors<F> {
+    beta: F,
+    gamma: F,
+}
+
+impl<F: KernelField> Factors<F> for LookupFactors<F> {
+    fn make(&self, _row: u64, columns: &[&[F]], numerators: &mut [F], denominators: &mut [F]) {
+        for (sides, out) in columns.chunks(2).zip([numerators, denominators]) {
+            multiply_shifted((sides[0], &self.beta), (sides[1], &self.gamma), out);
+        }
+    }
 }

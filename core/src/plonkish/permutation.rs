@@ -6,15 +6,17 @@
 //! halo2's `permutation::Argument::commit`.
 //!
 //! Shapes: columns of `rows` values over the domain of `omega`, in Montgomery form. One ascending pass over all columns and
-//! their sigmas, column by column within a chunk of `c` rows; four multiplications for each value, six for each row. Peak
-//! memory: `32 * c * (4 * columns + 8)` bytes.
+//! their sigmas, column by column within a piece of a chunk of `c` rows; four multiplications for each value, six for each row. Peak
+//! memory: `32 * c * (6 * columns + 5)` bytes.
 
-use super::product::{PRODUCT_TILES, chunk_elements, computed_rows, rehearse_product, running_product};
+use super::product::{Factors, running_product};
 use crate::Result;
-use crate::column::{Column, Element, Reader, Region, Workspace};
+use crate::column::{Column, Element, Workspace};
 use crate::error::Invalid;
 use crate::kernels::field::KernelField;
-use crate::kernels::poly::{PermutationChallenges, multiply_permutation_factors, powers};
+use crate::kernels::poly::{
+    PIECE, PermutationChallenges, multiply_permutation_factors, powers_on_one_thread,
+};
 
 const WHAT: &str = "permutation product";
 
@@ -68,49 +70,37 @@ fn product_in_turn<F: KernelField + Element>(
         }
         .into());
     }
-    let computed = computed_rows(WHAT, rows, tail.len())?;
     let columns: Vec<&Column<F>> = set.values.iter().chain(&set.sigmas).copied().collect();
-    // A tile each for values, sigmas and names.
-    let chunk = chunk_elements(workspace, WHAT, &columns, PRODUCT_TILES + 3)?;
-    if workspace.is_dry() {
-        let product = rehearse_product(workspace, WHAT, &columns, (rows, computed, chunk), 3)?;
-        return Ok((product, F::ZERO));
-    }
-    let open = |column: &&Column<F>| column.prefix(computed)?.read_ascending(chunk);
-    let mut values: Vec<Reader<F>> = set.values.iter().map(open).collect::<Result<_>>()?;
-    let mut sigmas: Vec<Reader<F>> = set.sigmas.iter().map(open).collect::<Result<_>>()?;
-    let tile_len = chunk.min(computed) as usize;
-    let mut value_tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
-    let mut sigma_tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
-    let mut name_tile = workspace.budget.vec(tile_len, F::ZERO, WHAT)?;
-    let challenges = PermutationChallenges {
-        beta: set.beta,
-        gamma: set.gamma,
-        delta: set.delta,
-    };
-    // beta * delta^j * omega^row, for the first row of the chunk to come.
-    let mut first_name = set.beta.times(&set.delta_start);
-
-    running_product(
-        workspace,
-        WHAT,
-        (rows, chunk),
-        first,
-        tail,
-        |region: Region, numerators, denominators| {
-            let len = region.len() as usize;
-            numerators.fill(F::ONE);
-            denominators.fill(F::ONE);
-            let names = &mut name_tile[..len];
-            powers(names, &first_name, &set.omega);
-            first_name = first_name.times(&set.omega.pow([len as u64]));
-            for (values, sigmas) in values.iter_mut().zip(&mut sigmas) {
-                values.next_into(&mut value_tile)?;
-                sigmas.next_into(&mut sigma_tile)?;
-                let (values, sigmas) = (&value_tile[..len], &sigma_tile[..len]);
-                multiply_permutation_factors(&challenges, values, sigmas, names, numerators, denominators);
-            }
-            Ok(())
+    let factors = SetFactors {
+        challenges: PermutationChallenges {
+            beta: set.beta,
+            gamma: set.gamma,
+            delta: set.delta,
         },
-    )
+        first_name: set.beta.times(&set.delta_start),
+        omega: set.omega,
+    };
+    running_product(workspace, WHAT, &columns, rows, (first, tail), &factors)
+}
+
+/// The fractions of one set.
+struct SetFactors<F> {
+    challenges: PermutationChallenges<F>,
+    /// `beta * delta^j` of the first column: its name in row 0, with beta in it.
+    first_name: F,
+    omega: F,
+}
+
+impl<F: KernelField> Factors<F> for SetFactors<F> {
+    fn make(&self, row: u64, columns: &[&[F]], numerators: &mut [F], denominators: &mut [F]) {
+        numerators.fill(F::ONE);
+        denominators.fill(F::ONE);
+        let mut names = [F::ZERO; PIECE];
+        let names = &mut names[..numerators.len()];
+        powers_on_one_thread(names, self.first_name.times(&self.omega.pow([row])), &self.omega);
+        let (values, sigmas) = columns.split_at(columns.len() / 2);
+        for (values, sigmas) in values.iter().zip(sigmas) {
+            multiply_permutation_factors(&self.challenges, values, sigmas, names, numerators, denominators);
+        }
+    }
 }

@@ -95,8 +95,13 @@ pub fn powers<F: KernelField>(output: &mut [F], first: &F, base: &F) {
         .parallel()
         .for_each(|(part, to)| {
             let first = first.times(&base.pow([(part * PART) as u64]));
-            Backend::detect().run(Powers { to, first, base });
+            powers_on_one_thread(to, first, base);
         });
+}
+
+/// The same, on the thread that calls.
+pub fn powers_on_one_thread<F: KernelField>(to: &mut [F], first: F, base: &F) {
+    Backend::detect().run(Powers { to, first, base });
 }
 
 struct Powers<'a, F> {

@@ -1,10 +1,8 @@
 //! What grand products are made of: factors from values, names of cells and challenges. In place or into the caller's slices;
 //! memory: none.
 
-use super::PIECE;
 use crate::kernels::backend::{Backend, Kernel, Lanes};
 use crate::kernels::field::KernelField;
-use crate::parallel::Parallel;
 
 /// The constants of a permutation argument's factors.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +17,7 @@ pub struct PermutationChallenges<F> {
 
 /// One column's part in a permutation's product: `numerators *= values + names + gamma`,
 /// `denominators *= values + beta * sigmas + gamma`, and `names *= delta`, which makes them the next column's (they have beta in
-/// them). All slices have one length.
+/// them). All slices have one length. One thread.
 pub fn multiply_permutation_factors<F: KernelField>(
     challenges: &PermutationChallenges<F>,
     values: &[F],
@@ -28,23 +26,14 @@ pub fn multiply_permutation_factors<F: KernelField>(
     numerators: &mut [F],
     denominators: &mut [F],
 ) {
-    values
-        .chunks(PIECE)
-        .zip(sigmas.chunks(PIECE))
-        .zip(names.chunks_mut(PIECE))
-        .zip(numerators.chunks_mut(PIECE))
-        .zip(denominators.chunks_mut(PIECE))
-        .parallel()
-        .for_each(|((((values, sigmas), names), numerators), denominators)| {
-            Backend::detect().run(PermutationFactors {
-                challenges,
-                values,
-                sigmas,
-                names,
-                numerators,
-                denominators,
-            });
-        });
+    Backend::detect().run(PermutationFactors {
+        challenges,
+        values,
+        sigmas,
+        names,
+        numerators,
+        denominators,
+    });
 }
 
 struct PermutationFactors<'a, F> {
@@ -88,19 +77,10 @@ impl<F: KernelField> Kernel<F> for PermutationFactors<'_, F> {
     }
 }
 
-/// `out[i] = (left[i] + beta) * (right[i] + gamma)`, of slices of one length.
-pub fn multiply_shifted<F: KernelField>((left, beta): (&[F], &F), (right, gamma): (&[F], &F), out: &mut [F]) {
-    left.chunks(PIECE)
-        .zip(right.chunks(PIECE))
-        .zip(out.chunks_mut(PIECE))
-        .parallel()
-        .for_each(|((left, right), to)| {
-            Backend::detect().run(Shifted {
-                left: (left, beta),
-                right: (right, gamma),
-                to,
-            });
-        });
+/// `out[i] = (left[i] + beta) * (right[i] + gamma)`, of slices of one length. One thread.
+pub fn multiply_shifted<F: KernelField>(left: (&[F], &F), right: (&[F], &F), out: &mut [F]) {
+    let to = out;
+    Backend::detect().run(Shifted { left, right, to });
 }
 
 struct Shifted<'a, F> {

@@ -26,7 +26,9 @@ mod fraction;
 mod invert;
 mod scan;
 
-pub use combine::{add_linear_combination, add_scaled, linear_combination, powers, scale_powers};
+pub use combine::{
+    add_linear_combination, add_scaled, linear_combination, powers, powers_on_one_thread, scale_powers,
+};
 pub use factors::{PermutationChallenges, gathered_products, multiply_permutation_factors, multiply_shifted};
 pub use fraction::quotients;
 pub use invert::invert_chunk;

@@ -126,90 +126,88 @@ pub(super) fn carries_down<F: KernelField>(blocks: &Blocks<F>, mut carry: F) -> 
 }
 
 /// The products of a piece and of its blocks.
-type Products<F> = (F, Option<Blocks<F>>);
-
-fn piece_products<F: KernelField>(values: &[F]) -> Vec<Products<F>> {
-    let product = |values: &[F]| values.iter().fold(F::ONE, |product, value| product.times(value));
-    let pieces = values.chunks(PIECE).parallel();
-    pieces.map(|piece| match blocks::block_products(piece) {
-        Some(blocks) => (product(&blocks), Some(blocks)),
-        None => (product(piece), None),
-    })
+struct Products<F> {
+    whole: F,
+    blocks: Option<Blocks<F>>,
 }
 
-/// Exclusive prefix products, in place: value i becomes `carry * values[0] * ... * values[i - 1]` times its factor. `products` are those of
-/// the pieces.
-fn prefix_products<F: KernelField>(
-    values: &mut [F],
-    products: &[Products<F>],
-    mut carry: F,
-    factors: &[F],
-) -> F {
-    let carries: Vec<F> = products
-        .iter()
-        .map(|(product, _)| advance(&mut carry, product))
-        .collect();
-    let pieces = values.chunks_mut(PIECE).enumerate();
-    pieces
-        .zip(products)
-        .zip(carries)
-        .parallel()
-        .for_each(|(((i, piece), (_, products)), mut carry)| {
-            let factors = &factors[i * PIECE..i * PIECE + piece.len()];
-            if let Some(products) = products {
-                return blocks::prefix_products(piece, &carries_up(products, carry), factors);
-            }
-            for (value, factor) in piece.iter_mut().zip(factors) {
-                *value = advance(&mut carry, value).times(factor);
-            }
-        });
-    carry
-}
-
-/// Inclusive suffix product, in place: value i becomes `values[i] * ... * values[n - 1]`; gives the product of all.
-fn suffix_products<F: KernelField>(values: &mut [F], products: &[Products<F>]) -> F {
-    let mut carry = F::ONE;
-    let mut carries = vec![F::ONE; products.len()];
-    for (incoming, (product, _)) in carries.iter_mut().zip(products).rev() {
-        *incoming = advance(&mut carry, product);
+impl<F: KernelField> Products<F> {
+    fn of(piece: &[F]) -> Self {
+        let product = |values: &[F]| values.iter().fold(F::ONE, |product, value| product.times(value));
+        let blocks = blocks::block_products(piece);
+        Self {
+            whole: product(blocks.as_deref().unwrap_or(piece)),
+            blocks,
+        }
     }
-    let pieces = values.chunks_mut(PIECE).zip(products);
-    pieces
-        .zip(carries)
-        .parallel()
-        .for_each(|((piece, (_, products)), mut carry)| {
-            if let Some(products) = products {
-                return blocks::suffix_products(piece, &carries_down(products, carry), false);
-            }
-            for value in piece.iter_mut().rev() {
-                carry = carry.times(value);
-                *value = carry;
-            }
-        });
-    carry
+}
+
+/// Exclusive prefix products of a piece, in place: value i becomes `carry * values[0] * ... * values[i - 1]` times its factor.
+fn prefix_products<F: KernelField>(piece: &mut [F], products: &Products<F>, mut carry: F, factors: &[F]) {
+    if let Some(blocks) = &products.blocks {
+        return blocks::prefix_products(piece, &carries_up(blocks, carry), factors);
+    }
+    for (value, factor) in piece.iter_mut().zip(factors) {
+        *value = advance(&mut carry, value).times(factor);
+    }
+}
+
+/// Inclusive suffix products of a piece, in place: value i becomes `values[i] * ... * values[n - 1] * carry`.
+fn suffix_products<F: KernelField>(piece: &mut [F], products: &Products<F>, mut carry: F) {
+    if let Some(blocks) = &products.blocks {
+        return blocks::suffix_products(piece, &carries_down(blocks, carry), false);
+    }
+    for value in piece.iter_mut().rev() {
+        carry = carry.times(value);
+        *value = carry;
+    }
 }
 
 /// The running product of fractions, exclusive: numerator i becomes `carry` times the fractions before i. Chunks come from
-/// the bottom; the first carry is the first value wanted (1 for a grand product), the result is the next chunk's carry. A fraction over zero counts as zero. The denominators are used up.
+/// the bottom; the first carry is the first value wanted (1 for a grand product), the result is the next chunk's carry. A fraction over zero
+/// counts as zero. The denominators are used up. `make` makes the numerators and denominators of piece i, of [`PIECE`] values.
 ///
 /// With N_i the product of the numerators before i, S_i that of the denominators from i on, and D that of all: value i is
 /// `(carry / D) N_i S_i`. So there is one inversion a chunk, and five multiplications a value.
-pub fn fraction_product_chunk<F: KernelField>(numerators: &mut [F], denominators: &mut [F], carry: F) -> F {
-    numerators
-        .chunks_mut(PIECE)
-        .zip(denominators.chunks_mut(PIECE))
-        .parallel()
-        .for_each(|(numerators, denominators)| {
-            for (numerator, denominator) in numerators.iter_mut().zip(denominators) {
-                if denominator.is_zero() {
-                    (*numerator, *denominator) = (F::ZERO, F::ONE);
+pub fn fraction_product_chunk<F: KernelField>(
+    numerators: &mut [F],
+    denominators: &mut [F],
+    carry: F,
+    make: impl Fn(usize, &mut [F], &mut [F]) + Sync,
+) -> F {
+    let pieces = numerators.chunks_mut(PIECE).zip(denominators.chunks_mut(PIECE));
+    let products: Vec<[Products<F>; 2]> =
+        pieces
+            .enumerate()
+            .parallel()
+            .map(|(i, (numerators, denominators))| {
+                make(i, numerators, denominators);
+                for (numerator, denominator) in numerators.iter_mut().zip(&mut *denominators) {
+                    if denominator.is_zero() {
+                        (*numerator, *denominator) = (F::ZERO, F::ONE);
+                    }
                 }
-            }
-        });
-    let products = piece_products(denominators);
-    let all = suffix_products(denominators, &products);
+                [Products::of(numerators), Products::of(denominators)]
+            });
+    // Carries of the denominators, from the top.
+    let mut all = F::ONE;
+    let mut carries: Vec<[F; 2]> = vec![[F::ONE; 2]; products.len()];
+    for ([_, denominators], [_, above]) in products.iter().zip(&mut carries).rev() {
+        *above = advance(&mut all, &denominators.whole);
+    }
     // No denominator is zero any more.
-    let first = carry.times(&all.inverted().unwrap_or(F::ZERO));
-    let products = piece_products(numerators);
-    prefix_products(numerators, &products, first, denominators)
+    let mut carry = carry.times(&all.inverted().unwrap_or(F::ZERO));
+    for ([numerators, _], [below, _]) in products.iter().zip(&mut carries) {
+        *below = advance(&mut carry, &numerators.whole);
+    }
+    let pieces = numerators.chunks_mut(PIECE).zip(denominators.chunks_mut(PIECE));
+    let pieces = pieces.zip(products.iter().zip(&carries));
+    pieces
+        .parallel()
+        .for_each(|((numerators, denominators), (products, carries))| {
+            let ([of_numerators, of_denominators], [below, above]) = (products, *carries);
+            suffix_products(denominators, of_denominators, above);
+            prefix_products(numerators, of_numerators, below, denominators);
+        });
+    carry
 }

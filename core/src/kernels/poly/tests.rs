@@ -71,7 +71,7 @@ fn check_all<F: KernelField>(n: usize, chunk: usize, seed: u64) {
         .chunks_mut(chunk)
         .zip(denominators.chunks_mut(chunk))
         .fold(points[0], |carry, (numerators, denominators)| {
-            fraction_product_chunk(numerators, denominators, carry)
+            fraction_product_chunk(numerators, denominators, carry, |_, _, _| {})
         });
     let mut running = points[0];
     for ((product, factor), denominator) in fractions.iter().zip(&factors).zip(&wanted) {
