@@ -36,12 +36,13 @@ pub(super) trait Factors<F>: Sync {
     fn make(&self, row: u64, columns: &[&[F]], numerators: &mut [F], denominators: &mut [F]);
 }
 
-/// The dry run of a running product.
+/// The dry run of a running product in `tiles` tiles.
 fn rehearse_product<F: KernelField + Element>(
     workspace: &Workspace,
     what: &'static str,
     columns: &[&Column<F>],
     (rows, computed, chunk): (u64, u64, u64),
+    tiles: u64,
 ) -> Result<Column<F>> {
     let mut held = Vec::with_capacity(columns.len() + 1);
     for column in columns {
@@ -50,7 +51,7 @@ fn rehearse_product<F: KernelField + Element>(
         column.count_read();
     }
     let tile = (chunk.min(computed) * F::BYTES as u64).next_multiple_of(PAGE_BYTES as u64);
-    held.push(workspace.hold((PRODUCT_TILES + columns.len() as u64) * tile, what)?);
+    held.push(workspace.hold(tiles * tile, what)?);
     let draft = Draft::scratch(workspace, what, rows, Placement::Passing)?;
     workspace.passed(
         1,
@@ -82,7 +83,7 @@ pub(super) fn running_product<F: KernelField + Element>(
     let tiles = PRODUCT_TILES + columns.len() as u64;
     let chunk = chunk_elements(workspace, what, columns, tiles)?;
     if workspace.is_dry() {
-        let product = rehearse_product(workspace, what, columns, (rows, computed, chunk))?;
+        let product = rehearse_product(workspace, what, columns, (rows, computed, chunk), tiles)?;
         return Ok((product, F::ZERO));
     }
     let tile_len = chunk.min(computed) as usize;
