@@ -20,7 +20,11 @@ use crate::Result;
 use crate::budget::{Lease, LeasedVec, PAGE_BYTES};
 use crate::dry::DryRun;
 use crate::error::Invalid;
+use crate::parallel::Parallel;
 use cache::{Cache, Cut, Memory, Slots};
+
+/// Cells that a thread decodes at a time.
+const JOB_CELLS: usize = 1024;
 
 /// Arrays of equal lengths, of zeros at first.
 ///
@@ -371,7 +375,7 @@ impl Layout {
     }
 
     /// Hands cells to `each`, a tile at a time.
-    pub fn read<T: Copy, M: Memory>(
+    pub fn read<T: Copy + Send + Sync, M: Memory>(
         &self,
         cache: &mut Cache<M>,
         CellBytes { decode, zero }: CellBytes<T>,
@@ -386,13 +390,18 @@ impl Layout {
         let cells = range.start + shift..range.end + shift;
         let blocks = (cells.start / block_cells) as usize..cells.end.div_ceil(block_cells) as usize;
         cache.read(array, blocks, |now, blocks| {
+            let mut jobs = Vec::new();
             for (bytes, tile) in blocks.zip(tile.chunks_mut(block_cells as usize)) {
-                match bytes {
-                    None => tile.fill(zero),
-                    Some(bytes) => (tile.iter_mut().zip(bytes.chunks_exact(self.cell_bytes)))
-                        .for_each(|(cell, bytes)| *cell = decode(bytes)),
-                }
+                let bytes = bytes.unwrap_or_default().chunks(JOB_CELLS * self.cell_bytes);
+                // A block that was never written has no bytes.
+                let bytes = bytes.map(Some).chain(std::iter::repeat(None));
+                jobs.extend(tile.chunks_mut(JOB_CELLS).zip(bytes));
             }
+            jobs.into_iter().parallel().for_each(|(tile, bytes)| match bytes {
+                None => tile.fill(zero),
+                Some(bytes) => (tile.iter_mut().zip(bytes.chunks_exact(self.cell_bytes)))
+                    .for_each(|(cell, bytes)| *cell = decode(bytes)),
+            });
             let start = now.start as u64 * block_cells;
             let first = start.max(cells.start);
             let end = (now.end as u64 * block_cells).min(cells.end);
