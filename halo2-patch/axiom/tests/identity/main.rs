@@ -156,6 +156,33 @@ fn is_reproducible<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
     }
 }
 
+/// Switch off, in a session, whose threads all draw the random polynomial: two proofs agree in the commitments before its own, and in
+/// nothing that depends on it.
+#[test]
+fn with_the_switch_off_a_session_draws_another_random_polynomial_each_time() {
+    let _turn = turn(false);
+    let points = 7;
+    for scheme in SCHEMES {
+        let run = || in_session(SESSION_BYTES, || drop_in::prove::run::<drop_in::chain::Chain>(12, scheme));
+        let (once, again) = (run(), run());
+        assert!(
+            once.proof[..points * 32] == again.proof[..points * 32],
+            "the deterministic part differs"
+        );
+        let of_random = points * 32..(points + 1) * 32;
+        assert!(
+            once.proof[of_random.clone()] != again.proof[of_random],
+            "the random polynomial is the same twice"
+        );
+        for run in [once, again] {
+            assert!(
+                stock::prove::accepts::<stock::chain::Chain>(&bytes!(run), scheme),
+                "stock rejects the proof"
+            );
+        }
+    }
+}
+
 #[test]
 fn without_a_session_the_chain_is_stock() {
     // 3 advice columns, and 4 permuted columns with one at a time (degree 3).
