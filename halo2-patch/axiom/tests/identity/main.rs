@@ -163,7 +163,11 @@ fn with_the_switch_off_a_session_draws_another_random_polynomial_each_time() {
     let _turn = turn(false);
     let points = 7;
     for scheme in SCHEMES {
-        let run = || in_session(SESSION_BYTES, || drop_in::prove::run::<drop_in::chain::Chain>(12, scheme));
+        let run = || {
+            in_session(SESSION_BYTES, || {
+                drop_in::prove::run::<drop_in::chain::Chain>(12, scheme)
+            })
+        };
         let (once, again) = (run(), run());
         assert!(
             once.proof[..points * 32] == again.proof[..points * 32],
