@@ -179,7 +179,8 @@ impl Recycler {
 }
 
 impl State {
-    /// Has files closed if `begin`, told whether the thread is at work, says that it is. Gives those that are to be closed by the caller.
+    /// Queues files for the thread. `begin` gets whether the thread is at work, starts it if not, and says whether it is at work now. Gives
+    /// back the files where it is not, or where the queue is full: the caller closes them.
     fn take_to_close(&mut self, files: Vec<Spare>, begin: impl FnOnce(bool) -> bool) -> Vec<Spare> {
         if files.is_empty() || self.closing.len() + files.len() > CLOSING_MAX || !begin(self.is_closing) {
             return files;

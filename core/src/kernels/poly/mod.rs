@@ -1,8 +1,8 @@
 //! Streamed polynomial scans: each takes one chunk of a long vector and a carry, and gives the next carry.
 //!
 //! Shapes: a polynomial of n coefficients is n scalars, lowest degree first. "From the top" means chunks are visited from the
-//! highest to the lowest; each chunk is itself in natural order. All functions run on the rayon pool they are called
-//! from, in pieces of [`PIECE`] scalars. Memory: per function, O(n_chunk / PIECE) scalars, plus one piece per thread
+//! highest to the lowest; each chunk is itself in natural order. Functions run on the rayon pool they are called
+//! from, in pieces of [`PIECE`] scalars, but for those whose page says one thread. Memory: per function, O(n_chunk / PIECE) scalars, plus one piece per thread
 //! where it says so.
 //!
 //! - [`evaluate_chunk_many`]: Horner, from the top.

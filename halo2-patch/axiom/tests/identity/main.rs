@@ -156,8 +156,8 @@ fn is_reproducible<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
     }
 }
 
-/// Switch off, in a session, whose threads all draw the random polynomial: two proofs agree in the commitments before its own, and in
-/// nothing that depends on it.
+/// Switch off, in a session, whose threads all draw the random polynomial (it has several threads' parts): two proofs agree in the
+/// commitments before that of the random polynomial, and not in that one.
 #[test]
 fn with_the_switch_off_a_session_draws_another_random_polynomial_each_time() {
     let _turn = turn(false);
