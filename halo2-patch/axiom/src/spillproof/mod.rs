@@ -166,7 +166,7 @@ pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
 /// The target of what is said before a panic, for a program that catches the payload and says it itself.
 pub const PANICS: &str = "spillproof::panics";
 
-/// Is the random polynomial of the vanishing argument to be drawn by one thread, in order? Within a session always; the
+/// Is upstream's prover to draw the random polynomial of the vanishing argument by one thread, in order? Within a session always; the
 /// reproducible switch moreover draws it from the caller's rng.
 pub(crate) fn draws_in_order() -> bool {
     reproducible() || active()
