@@ -160,7 +160,7 @@ impl<P: Curve, S: Places<P>> Kernel<P::BaseField> for Add<'_, P, S> {
         // C / product, for each chain and lane. Not zero: no factor is.
         let shift = <P::BaseField as CoordinateField>::Prime::from(1u64 << (L::SHIFT + L::SHIFT / 2));
         // There is no inverse only if a coordinate is not below the modulus, which no file that was checked holds: then the sums mean nothing.
-        let inverses = invert::<P::BaseField, W, L>(lanes, &products, &shift);
+        let inverses = invert(lanes.prime(), &products, &shift);
         let mut inverses = inverses.unwrap_or([lanes.prime().unit(); CHAINS_MAX]);
         for (number, group) in groups.iter().enumerate().rev() {
             if number >= AHEAD {

@@ -178,10 +178,10 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
 
     #[inline(always)]
     fn walk(&mut self, points: &mut [Point<P>], inputs: &[&[Point<P>]], program: &[Op<'_>]) {
-        self.load(points);
+        self.take(Load(points));
         for op in program {
             match op {
-                Op::Read(input) => self.load(inputs[*input]),
+                Op::Read(input) => self.take(Load(inputs[*input])),
                 Op::Save(slot) => {
                     let len = self.state.points.len();
                     let first = usize::from(*slot) * len;
@@ -194,33 +194,40 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
                     }
                 }
                 Op::Double => {
-                    if self.checked || !self.double::<false>() {
-                        self.double::<true>();
+                    if self.checked || !self.take(Double::<false>) {
+                        self.take(Double::<true>);
                     }
                 }
                 Op::Add(operand) => {
-                    if self.checked || operand.may_be_absent || !self.add::<false>(operand) {
-                        self.add::<true>(operand);
+                    if self.checked || operand.may_be_absent || !self.take(Add::<false>(operand)) {
+                        self.take(Add::<true>(operand));
                     }
                 }
             }
         }
-        self.store(points);
+        self.take(Store(points));
     }
 
     #[inline(always)]
     fn sums_and_differences(&mut self, low: &mut [Point<P>], high: &mut [Point<P>]) {
-        self.load(low);
+        self.take(Load(low));
         let groups = self.state.points.len();
         self.state.table[..groups].copy_from_slice(&self.state.points);
-        self.load(high);
+        self.take(Load(high));
         self.checked = low.iter().chain(high.iter()).any(Point::<P>::is_infinity);
-        if self.checked || !self.add_and_subtract::<false>() {
-            self.add_and_subtract::<true>();
+        if self.checked || !self.take(AddAndSubtract::<false>) {
+            self.take(AddAndSubtract::<true>);
         }
-        self.store(high);
+        self.take(Store(high));
         self.state.points.copy_from_slice(&self.state.table[..groups]);
-        self.store(low);
+        self.take(Store(low));
+    }
+
+    /// Takes a step, as a function of its own.
+    #[inline(always)]
+    fn take<S: Step<P, W, L>>(&mut self, step: S) -> S::Output {
+        let lanes = self.lanes;
+        lanes.outlined(Taken { ladder: self, step })
     }
 
     /// A product, which on plain words is a function of its own: inlined in all its places it would be most of this kernel.
@@ -238,25 +245,6 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         match W {
             1 => self.product(a, a),
             _ => self.lanes.square(a),
-        }
-    }
-
-    #[inline(always)]
-    fn load(&mut self, points: &[Point<P>]) {
-        let factor = self.lanes.splat(&self.lanes.shifted(&self.shift));
-        self.state.points.clear();
-        for points in points.chunks(W) {
-            // Lanes beyond the last point hold the first of the group.
-            let mut x = [&points[0].x; W];
-            let mut y = [&points[0].y; W];
-            for (lane, point) in points.iter().enumerate() {
-                (x[lane], y[lane]) = (&point.x, &point.y);
-            }
-            let x = self.product(&self.lanes.unpack(&self.lanes.gather(x)), &factor);
-            let y = self.product(&self.lanes.unpack(&self.lanes.gather(y)), &factor);
-            let point = [self.lanes.canonical(x), self.lanes.canonical(y)];
-            let point = self.keep(&point);
-            self.state.points.push(point);
         }
     }
 
@@ -290,22 +278,6 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         self.lanes
             .store(&self.lanes.canonical(self.product(value, &factor)), &mut elements);
         elements
-    }
-
-    #[inline(always)]
-    fn store(&self, points: &mut [Point<P>]) {
-        for ([x, y], points) in self.state.points.iter().zip(points.chunks_mut(W)) {
-            let (x, y) = (
-                self.elements(&self.lanes.kept(x)),
-                self.elements(&self.lanes.kept(y)),
-            );
-            for (lane, point) in points.iter_mut().enumerate() {
-                *point = Coordinates {
-                    x: x[lane],
-                    y: y[lane],
-                };
-            }
-        }
     }
 
     /// A coordinate of a group's point in a slot.
@@ -406,7 +378,7 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         &self,
         products: &[PrimeValue<P::BaseField, W, L>; CHAINS_MAX],
     ) -> Option<[PrimeValue<P::BaseField, W, L>; CHAINS_MAX]> {
-        invert::<P::BaseField, W, L>(self.lanes, products, &self.inverse_scale)
+        invert(self.lanes.prime(), products, &self.inverse_scale)
     }
 
     /// The inverse of denominator `group`, which leaves its chain.
@@ -453,123 +425,6 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
         let step = lanes.carried(lanes.difference(x, &x3, 1));
         let rise = self.product(lambda, &step);
         [x3, lanes.canonical(lanes.difference(&rise, y, 2))]
-    }
-
-    /// Doubles every point, or says that a denominator is zero and does nothing.
-    #[inline(always)]
-    fn double<const CHECKED: bool>(&mut self) -> bool {
-        let lanes = self.lanes;
-        let mut products = [lanes.prime().unit(); CHAINS_MAX];
-        for group in 0..self.state.points.len() {
-            let y = lanes.kept(&self.state.points[group][1]);
-            let mut denominator = lanes.carried(lanes.sum(&y, &y));
-            if CHECKED {
-                lanes.replace_by_unit(&mut denominator, self.zeros(&y));
-            }
-            self.multiply_up(&mut products, group, denominator);
-        }
-        let Some(mut inverses) = self.inverses(&products) else {
-            return false;
-        };
-        for group in (0..self.state.points.len()).rev() {
-            let own = self.own_inverse(&mut inverses, group);
-            let point = self.point(group);
-            let lambda = self.product(&self.tangent(&point[0]), &own);
-            let mut double = self.third(&lambda, &point, &lanes.sum(&point[0], &point[0]), 3);
-            if CHECKED {
-                // Infinity, or a point of order two.
-                let mask = self.zeros(&point[1]);
-                self.checked |= mask != 0;
-                double = self.infinity_where(mask, &double);
-            }
-            self.state.points[group] = self.keep(&double);
-        }
-        true
-    }
-
-    /// Adds an operand to every point, or says that a denominator is zero and does nothing.
-    #[inline(always)]
-    fn add<const CHECKED: bool>(&mut self, operand: &Operand<'_>) -> bool {
-        let lanes = self.lanes;
-        let mut products = [lanes.prime().unit(); CHAINS_MAX];
-        for group in 0..self.state.points.len() {
-            let x = self.operand_x(operand, group);
-            let point = self.point(group);
-            let mut denominator = lanes.carried(lanes.difference(&x, &point[0], 1));
-            if CHECKED {
-                let special = self.special(&point, &self.operand(operand, group));
-                denominator = self.special_denominator(&special, &point, &denominator);
-            }
-            self.multiply_up(&mut products, group, denominator);
-        }
-        let Some(mut inverses) = self.inverses(&products) else {
-            return false;
-        };
-        for group in (0..self.state.points.len()).rev() {
-            let own = self.own_inverse(&mut inverses, group);
-            let point = self.point(group);
-            let y = self.operand_y(operand, group);
-            let rise = lanes.carried(lanes.difference(&y, &point[1], 1));
-            let sum = if CHECKED {
-                let other = self.operand(operand, group);
-                self.checked_sum(&point, &other, &rise, &own)
-            } else {
-                // The denominator is the difference of both x, plus p.
-                let twice = lanes.sum(&point[0], &point[0]);
-                let x_sum = lanes.sum(&twice, &self.denominator(group));
-                self.third(&self.product(&rise, &own), &point, &x_sum, 4)
-            };
-            self.state.points[group] = self.keep(&sum);
-        }
-        true
-    }
-
-    /// Of the table's first slot and the points: sums to the former, differences to the latter; or says that a denominator is
-    /// zero and does nothing. Both share a denominator.
-    #[inline(always)]
-    fn add_and_subtract<const CHECKED: bool>(&mut self) -> bool {
-        let lanes = self.lanes;
-        let mut products = [lanes.prime().unit(); CHAINS_MAX];
-        for group in 0..self.state.points.len() {
-            let (low, high) = (self.kept(&self.state.table[group]), self.point(group));
-            let mut denominator = lanes.carried(lanes.difference(&high[0], &low[0], 1));
-            if CHECKED {
-                // Of equal and of opposite points, a doubling is either the sum or the difference.
-                let mut special = self.special(&low, &high);
-                let same_x = special.doubling | special.cancels;
-                special.cancels = same_x & self.zeros(&low[1]);
-                special.doubling = same_x & !special.cancels;
-                denominator = self.special_denominator(&special, &low, &denominator);
-            }
-            self.multiply_up(&mut products, group, denominator);
-        }
-        let Some(mut inverses) = self.inverses(&products) else {
-            return false;
-        };
-        for group in (0..self.state.points.len()).rev() {
-            let own = self.own_inverse(&mut inverses, group);
-            let (low, high) = (self.kept(&self.state.table[group]), self.point(group));
-            let negated = lanes.signed(&high[1], u8::MAX);
-            let rise = lanes.carried(lanes.difference(&high[1], &low[1], 1));
-            let fall = lanes.carried(lanes.difference(&negated, &low[1], 1));
-            let [sum, difference] = if CHECKED {
-                let negated = self.negated_where(u8::MAX, &high);
-                [
-                    self.checked_sum(&low, &high, &rise, &own),
-                    self.checked_sum(&low, &negated, &fall, &own),
-                ]
-            } else {
-                let twice = lanes.sum(&low[0], &low[0]);
-                let x_sum = lanes.sum(&twice, &self.denominator(group));
-                [
-                    self.third(&self.product(&rise, &own), &low, &x_sum, 4),
-                    self.third(&self.product(&fall, &own), &low, &x_sum, 4),
-                ]
-            };
-            self.state.table[group] = self.keep(&sum);
-            self.state.points[group] = self.keep(&difference);
-        }
-        true
     }
 
     /// Where a canonical value is zero.
@@ -641,5 +496,222 @@ impl<'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Ladder<'a, P, W, L
             self.lanes.blend(mask, &zero, &point[0]),
             self.lanes.blend(mask, &zero, &point[1]),
         ]
+    }
+}
+
+/// A step of all of a block's points. Each is a function of its own: the passes of the compiler over a function's loops take longer than
+/// in proportion to its length, and all steps in one function took it a quarter of a minute, for each curve and each backend.
+trait Step<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
+    /// Its result.
+    type Output;
+    /// Takes the step.
+    fn take(self, ladder: &mut Ladder<'_, P, W, L>) -> Self::Output;
+}
+
+/// A step, and the block that takes it.
+struct Taken<'l, 'a, P: Curve, const W: usize, L: Lanes<P::BaseField, W>, S> {
+    ladder: &'l mut Ladder<'a, P, W, L>,
+    step: S,
+}
+
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, S: Step<P, W, L>> LoopPart
+    for Taken<'_, '_, P, W, L, S>
+{
+    type Output = S::Output;
+
+    #[inline(always)]
+    fn run(self) -> S::Output {
+        self.step.take(self.ladder)
+    }
+}
+
+/// Fills the block with these points.
+struct Load<'p, P: Curve>(&'p [Point<P>]);
+
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for Load<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn take(self, ladder: &mut Ladder<'_, P, W, L>) {
+        let factor = ladder.lanes.splat(&ladder.lanes.shifted(&ladder.shift));
+        ladder.state.points.clear();
+        for points in self.0.chunks(W) {
+            // Lanes beyond the last point hold the first of the group.
+            let mut x = [&points[0].x; W];
+            let mut y = [&points[0].y; W];
+            for (lane, point) in points.iter().enumerate() {
+                (x[lane], y[lane]) = (&point.x, &point.y);
+            }
+            let x = ladder.product(&ladder.lanes.unpack(&ladder.lanes.gather(x)), &factor);
+            let y = ladder.product(&ladder.lanes.unpack(&ladder.lanes.gather(y)), &factor);
+            let point = [ladder.lanes.canonical(x), ladder.lanes.canonical(y)];
+            let point = ladder.keep(&point);
+            ladder.state.points.push(point);
+        }
+    }
+}
+
+/// Writes the block's points to where they came from.
+struct Store<'p, P: Curve>(&'p mut [Point<P>]);
+
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for Store<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn take(self, ladder: &mut Ladder<'_, P, W, L>) {
+        for ([x, y], points) in ladder.state.points.iter().zip(self.0.chunks_mut(W)) {
+            let (x, y) = (
+                ladder.elements(&ladder.lanes.kept(x)),
+                ladder.elements(&ladder.lanes.kept(y)),
+            );
+            for (lane, point) in points.iter_mut().enumerate() {
+                *point = Coordinates {
+                    x: x[lane],
+                    y: y[lane],
+                };
+            }
+        }
+    }
+}
+
+/// Doubles every point, or says that a denominator is zero and does nothing.
+struct Double<const CHECKED: bool>;
+
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> Step<P, W, L>
+    for Double<CHECKED>
+{
+    type Output = bool;
+
+    #[inline(always)]
+    fn take(self, ladder: &mut Ladder<'_, P, W, L>) -> bool {
+        let lanes = ladder.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..ladder.state.points.len() {
+            let y = lanes.kept(&ladder.state.points[group][1]);
+            let mut denominator = lanes.carried(lanes.sum(&y, &y));
+            if CHECKED {
+                lanes.replace_by_unit(&mut denominator, ladder.zeros(&y));
+            }
+            ladder.multiply_up(&mut products, group, denominator);
+        }
+        let Some(mut inverses) = ladder.inverses(&products) else {
+            return false;
+        };
+        for group in (0..ladder.state.points.len()).rev() {
+            let own = ladder.own_inverse(&mut inverses, group);
+            let point = ladder.point(group);
+            let lambda = ladder.product(&ladder.tangent(&point[0]), &own);
+            let mut double = ladder.third(&lambda, &point, &lanes.sum(&point[0], &point[0]), 3);
+            if CHECKED {
+                // Infinity, or a point of order two.
+                let mask = ladder.zeros(&point[1]);
+                ladder.checked |= mask != 0;
+                double = ladder.infinity_where(mask, &double);
+            }
+            ladder.state.points[group] = ladder.keep(&double);
+        }
+        true
+    }
+}
+
+/// Adds an operand to every point, or says that a denominator is zero and does nothing.
+struct Add<'o, const CHECKED: bool>(&'o Operand<'o>);
+
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> Step<P, W, L>
+    for Add<'_, CHECKED>
+{
+    type Output = bool;
+
+    #[inline(always)]
+    fn take(self, ladder: &mut Ladder<'_, P, W, L>) -> bool {
+        let Self(operand) = self;
+        let lanes = ladder.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..ladder.state.points.len() {
+            let x = ladder.operand_x(operand, group);
+            let point = ladder.point(group);
+            let mut denominator = lanes.carried(lanes.difference(&x, &point[0], 1));
+            if CHECKED {
+                let special = ladder.special(&point, &ladder.operand(operand, group));
+                denominator = ladder.special_denominator(&special, &point, &denominator);
+            }
+            ladder.multiply_up(&mut products, group, denominator);
+        }
+        let Some(mut inverses) = ladder.inverses(&products) else {
+            return false;
+        };
+        for group in (0..ladder.state.points.len()).rev() {
+            let own = ladder.own_inverse(&mut inverses, group);
+            let point = ladder.point(group);
+            let y = ladder.operand_y(operand, group);
+            let rise = lanes.carried(lanes.difference(&y, &point[1], 1));
+            let sum = if CHECKED {
+                let other = ladder.operand(operand, group);
+                ladder.checked_sum(&point, &other, &rise, &own)
+            } else {
+                // The denominator is the difference of both x, plus p.
+                let twice = lanes.sum(&point[0], &point[0]);
+                let x_sum = lanes.sum(&twice, &ladder.denominator(group));
+                ladder.third(&ladder.product(&rise, &own), &point, &x_sum, 4)
+            };
+            ladder.state.points[group] = ladder.keep(&sum);
+        }
+        true
+    }
+}
+
+/// Of the table's first slot and the points: sums to the former, differences to the latter; or says that a denominator is zero and
+/// does nothing. Both share a denominator.
+struct AddAndSubtract<const CHECKED: bool>;
+
+impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>, const CHECKED: bool> Step<P, W, L>
+    for AddAndSubtract<CHECKED>
+{
+    type Output = bool;
+
+    #[inline(always)]
+    fn take(self, ladder: &mut Ladder<'_, P, W, L>) -> bool {
+        let lanes = ladder.lanes;
+        let mut products = [lanes.prime().unit(); CHAINS_MAX];
+        for group in 0..ladder.state.points.len() {
+            let (low, high) = (ladder.kept(&ladder.state.table[group]), ladder.point(group));
+            let mut denominator = lanes.carried(lanes.difference(&high[0], &low[0], 1));
+            if CHECKED {
+                // Of equal and of opposite points, a doubling is either the sum or the difference.
+                let mut special = ladder.special(&low, &high);
+                let same_x = special.doubling | special.cancels;
+                special.cancels = same_x & ladder.zeros(&low[1]);
+                special.doubling = same_x & !special.cancels;
+                denominator = ladder.special_denominator(&special, &low, &denominator);
+            }
+            ladder.multiply_up(&mut products, group, denominator);
+        }
+        let Some(mut inverses) = ladder.inverses(&products) else {
+            return false;
+        };
+        for group in (0..ladder.state.points.len()).rev() {
+            let own = ladder.own_inverse(&mut inverses, group);
+            let (low, high) = (ladder.kept(&ladder.state.table[group]), ladder.point(group));
+            let negated = lanes.signed(&high[1], u8::MAX);
+            let rise = lanes.carried(lanes.difference(&high[1], &low[1], 1));
+            let fall = lanes.carried(lanes.difference(&negated, &low[1], 1));
+            let [sum, difference] = if CHECKED {
+                let negated = ladder.negated_where(u8::MAX, &high);
+                [
+                    ladder.checked_sum(&low, &high, &rise, &own),
+                    ladder.checked_sum(&low, &negated, &fall, &own),
+                ]
+            } else {
+                let twice = lanes.sum(&low[0], &low[0]);
+                let x_sum = lanes.sum(&twice, &ladder.denominator(group));
+                [
+                    ladder.third(&ladder.product(&rise, &own), &low, &x_sum, 4),
+                    ladder.third(&ladder.product(&fall, &own), &low, &x_sum, 4),
+                ]
+            };
+            ladder.state.table[group] = ladder.keep(&sum);
+            ladder.state.points[group] = ladder.keep(&difference);
+        }
+        true
     }
 }
