@@ -6,7 +6,8 @@ use crate::kernels::curve::{Coordinates, Curve, Point};
 use crate::kernels::points::digits::Operand;
 
 /// A step of all of a block's points. Each is a function of its own: the passes of the compiler over a function's loops take longer than
-/// in proportion to its length, and all steps in one function took it a quarter of a minute, for each curve and each backend.
+/// in proportion to its length; with all steps in one function, this kernel took two fifths of what such passes over the crate
+/// `spillproof-halo2` took.
 pub(super) trait Step<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> {
     /// Its result.
     type Output;
@@ -57,7 +58,7 @@ impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for Load
     }
 }
 
-/// Writes the block's points to where they came from.
+/// Writes the block's points to these places.
 pub(super) struct Store<'p, P: Curve>(pub(super) &'p mut [Point<P>]);
 
 impl<P: Curve, const W: usize, L: Lanes<P::BaseField, W>> Step<P, W, L> for Store<'_, P> {
