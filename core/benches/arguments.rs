@@ -13,12 +13,12 @@ use ark_ff::UniformRand;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Placement, Workspace, Writer};
-use spillproof::commit::{HALO2_ROOT_OF_UNITY, omega};
-use spillproof::plonkish::permutation::{ProductSet, grand_product};
-use spillproof::plonkish::{Copies, lookup};
-use spillproof::storage::Storage;
+use spillproof_commit::{HALO2_ROOT_OF_UNITY, omega};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Column, Placement, Workspace, Writer};
+use spillproof_engine::storage::Storage;
+use spillproof_plonk::stages::permutation::{ProductSet, grand_product};
+use spillproof_plonk::stages::{Copies, lookup};
 
 const LOG_ROWS: u32 = 20;
 const ROWS: u64 = 1 << LOG_ROWS;

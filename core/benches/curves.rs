@@ -11,9 +11,9 @@ use ark_ec::short_weierstrass::Projective;
 use ark_ff::UniformRand;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::kernels::backend::Backend;
-use spillproof::kernels::curve::{Curve, normalize};
-use spillproof::kernels::msm::{Msm, MsmConfig};
+use spillproof_kernels::backend::Backend;
+use spillproof_kernels::curve::{Curve, normalize};
+use spillproof_kernels::msm::{Msm, MsmConfig};
 
 const RUNS: usize = 5;
 const LEASE_BYTES: u64 = 256 << 20;

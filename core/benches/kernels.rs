@@ -17,11 +17,11 @@ use halo2curves::bn256;
 use halo2curves::ff::{Field as _, PrimeField as _};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use spillproof::kernels::curve::{Point, normalize};
-use spillproof::kernels::msm::{BucketAdder, Msm, MsmConfig};
-use spillproof::kernels::ntt::Domain;
-use spillproof::kernels::vector;
-use spillproof::plonkish::Builder;
+use spillproof_kernels::curve::{Point, normalize};
+use spillproof_kernels::msm::{BucketAdder, Msm, MsmConfig};
+use spillproof_kernels::ntt::Domain;
+use spillproof_kernels::vector;
+use spillproof_plonk::stages::Builder;
 
 const CHUNK: usize = 1 << 18;
 const LEASE_BYTES: u64 = 96 << 20;

@@ -9,8 +9,8 @@ use ark_ff::UniformRand;
 use ark_poly::univariate::DensePolynomial;
 use ark_poly_commit::kzg10::{Commitment, KZG10, Proof, VerifierKey};
 use rand::rngs::OsRng;
-use spillproof::Session;
 use spillproof::commit::generate_scratch;
+use spillproof::{Session, Srs};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // For trials. Real parameters are the result of a ceremony: `session.open_srs("ceremony.srs")?`.
     let secret = Fr::rand(&mut OsRng);
-    let srs = generate_scratch(session.workspace(), k, secret, |_| ())?;
+    let srs = Srs::from(generate_scratch(session.workspace(), k, secret, |_| ())?);
 
     // Any iterator will do; the coefficients are never in memory together.
     let p = session.column((0..1u64 << k).map(Fr::from))?;

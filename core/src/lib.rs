@@ -1,23 +1,8 @@
 //! A proving engine for circuits larger than the machine.
 //!
 //! The user sets a number of bytes; everything larger lives on disk and streams through leased buffers; results are, bit
-//! for bit, those of the in-memory libraries. Data flows one way through the modules:
-//!
-//! - [`budget`]: one ledger of bytes; every large buffer is a lease on it.
-//! - [`storage`]: the one owner of system calls.
-//! - [`dry`]: the record of a run that is only planned.
-//! - [`tier`]: the seam to a second compute tier: whole jobs that a device may do.
-//! - [`mod@column`]: typed sequences on disk, in checked frames.
-//! - [`kernels`]: pure arithmetic on slices.
-//! - [`stream`]: kernels over columns.
-//! - [`commit`]: KZG over an SRS on disk.
-//! - [`groth16`]: Groth16 proofs with keys and witnesses on disk.
-//! - [`iden3`]: keys and witnesses of circom and snarkjs.
-//! - `arkworks`: keys and circuits of `ark-groth16` (the feature of this name).
-//! - [`plonkish`]: the arithmetic of a PLONK prover: constraint programs over columns, the quotient, the arguments.
-//! - [`plan`]: what keys and a proof will take, before any work.
-//! - [`session`]: a budget, a directory and threads, put together.
-//! - [`Vector`]: the shortest way: vectors on disk, with arkworks' types at both ends.
+//! for bit, those of the in-memory libraries. In: an iterator of arkworks' scalars, an SRS on disk. Out: commitments, openings, transforms.
+//! Proofs are made by the drop-ins for halo2 and by the binary; what all of them stand on is in [`engine`] and [`commit`].
 //!
 //! ```no_run
 //! use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
@@ -35,28 +20,14 @@
 //! # Ok::<(), spillproof::Error>(())
 //! ```
 
-#[cfg(feature = "ark-groth16")]
-pub mod arkworks;
-pub mod budget;
-pub mod checkpoint;
-pub mod column;
-pub mod commit;
-pub mod dry;
-pub mod error;
-pub mod groth16;
-pub mod iden3;
-pub mod kernels;
-mod parallel;
-pub mod plan;
-pub mod plonkish;
-pub mod session;
-pub mod storage;
-pub mod stream;
-#[cfg(test)]
-mod testing;
-pub mod tier;
+mod session;
 mod vector;
 
-pub use error::{Error, Result};
-pub use session::{Session, SessionBuilder};
+pub use session::{Session, SessionBuilder, Srs};
+pub use spillproof_commit as commit;
+pub use spillproof_commit::kzg::Opening;
+pub use spillproof_engine as engine;
+pub use spillproof_engine::budget::ByteSize;
+pub use spillproof_engine::column::Scratch;
+pub use spillproof_engine::{Error, Result};
 pub use vector::{Chunks, Vector};

@@ -1,22 +1,14 @@
-//! The library in its shortest form: vectors of scalars on disk, with arkworks' types at both ends. Each method is one call of a stage.
-//!
-//! What flows in: an iterator of scalars, a domain, an SRS. What flows out: vectors, commitments, openings, chunks. Memory: that of the
-//! stage, within the session's budget; a chunk of [`Vector::chunks`] carries its lease.
+//! Scalars on disk, with arkworks' types at both ends. Each method is one call of a stage. Memory: that of the stage, within the session's
+//! budget; a chunk of [`Vector::chunks`] carries its lease.
 
-use std::path::Path;
-
-use ark_bn254::G1Affine;
 use ark_ff::AdditiveGroup;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
-
-use crate::Result;
-use crate::budget::LeasedVec;
-use crate::column::{Column, Placement, Reader, Region, Workspace, Writer};
-use crate::commit::kzg::{self, Opening};
-use crate::commit::{Scalar, Srs};
-use crate::error::Invalid;
-use crate::session::Session;
-use crate::stream::{Scalars, Transform, ntt};
+use spillproof_commit::Scalar;
+use spillproof_engine::Result;
+use spillproof_engine::budget::LeasedVec;
+use spillproof_engine::column::{Column, Placement, Reader, Region, Workspace, Writer};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::stream::{Transform, ntt};
 
 /// Scalars that are collected before a vector's length is known.
 const PIECE: usize = 1 << 13;
@@ -25,79 +17,33 @@ const PIECE: usize = 1 << 13;
 #[derive(Clone, Debug)]
 pub struct Vector(Column<Scalar>);
 
-impl Session {
-    /// Opens an SRS container. Nothing is copied; each frame is checked when it is read.
-    ///
-    /// # Errors
-    /// Those of [`Srs::open_container`].
-    pub fn open_srs(&self, path: impl AsRef<Path>) -> Result<Srs> {
-        Srs::open_container(self.workspace(), path.as_ref())
-    }
-
+impl Vector {
     /// Writes scalars to a scratch file. An iterator that does not know its length is written twice.
-    ///
-    /// # Errors
-    /// [`crate::Error::OverBudget`], [`crate::Error::File`], [`crate::Error::Io`].
-    pub fn column(&self, scalars: impl IntoIterator<Item = Scalar>) -> Result<Vector> {
+    pub(crate) fn new(workspace: &Workspace, scalars: impl IntoIterator<Item = Scalar>) -> Result<Self> {
         let scalars = scalars.into_iter();
         match scalars.size_hint() {
-            (len, Some(most)) if len == most => write(self.workspace(), len, scalars),
-            _ => self.column_of_unknown_length(scalars),
+            (len, Some(most)) if len == most => write(workspace, len, scalars),
+            _ => Self::of_unknown_length(workspace, scalars),
         }
     }
 
-    fn column_of_unknown_length(&self, mut scalars: impl Iterator<Item = Scalar>) -> Result<Vector> {
+    fn of_unknown_length(workspace: &Workspace, mut scalars: impl Iterator<Item = Scalar>) -> Result<Self> {
         let mut pieces = Vec::new();
         loop {
             let piece: Vec<Scalar> = scalars.by_ref().take(PIECE).collect();
             if piece.is_empty() {
                 break;
             }
-            pieces.push(write(self.workspace(), piece.len(), piece.into_iter())?);
+            pieces.push(write(workspace, piece.len(), piece.into_iter())?);
         }
         let len: usize = pieces.iter().map(Vector::len).sum();
-        let mut writer = Writer::scratch(self.workspace(), "vector", len as u64, Placement::Disk)?;
+        let mut writer = Writer::scratch(workspace, "vector", len as u64, Placement::Disk)?;
         for piece in pieces {
             writer.push(&piece.0.to_vec()?)?;
         }
-        writer.finish().map(Vector)
-    }
-}
-
-/// Writes `len` scalars.
-fn write(workspace: &Workspace, len: usize, mut scalars: impl Iterator<Item = Scalar>) -> Result<Vector> {
-    let mut writer = Writer::scratch(workspace, "vector", len as u64, Placement::Disk)?;
-    let mut piece = Vec::with_capacity(PIECE.min(len));
-    loop {
-        piece.clear();
-        piece.extend(scalars.by_ref().take(PIECE));
-        if piece.is_empty() {
-            return writer.finish().map(Vector);
-        }
-        writer.push(&piece)?;
-    }
-}
-
-impl Srs {
-    /// Commits to the polynomial with these coefficients, lowest first.
-    ///
-    /// # Errors
-    /// Those of [`kzg::commit`].
-    pub fn commit(&self, coefficients: &Vector) -> Result<G1Affine> {
-        let commitments = kzg::commit(self, &[Scalars::Column(&coefficients.0)])?;
-        Ok(commitments.first().copied().unwrap_or_default())
+        writer.finish().map(Self)
     }
 
-    /// The value at `point` of the polynomial with these coefficients, and the proof of it.
-    ///
-    /// # Errors
-    /// Those of [`kzg::open`].
-    pub fn open(&self, coefficients: &Vector, point: Scalar) -> Result<Opening> {
-        kzg::open(self, &coefficients.0, point)
-    }
-}
-
-impl Vector {
     /// Number of scalars.
     pub fn len(&self) -> usize {
         self.0.len() as usize
@@ -162,7 +108,7 @@ impl Vector {
     /// All scalars in order, a chunk at a time, the next ones on their way.
     ///
     /// # Errors
-    /// [`crate::Error::OverBudget`]. Each chunk is an error where its frames are damaged, or cannot be read.
+    /// [`Error::OverBudget`]. Each chunk is an error where its frames are damaged, or cannot be read.
     pub fn chunks(&self) -> Result<Chunks> {
         let chunk = self.0.sequential_chunk();
         Ok(Chunks {
@@ -215,5 +161,19 @@ impl std::fmt::Debug for Chunks {
         f.debug_struct("Chunks")
             .field("left", &self.left)
             .finish_non_exhaustive()
+    }
+}
+
+/// Writes `len` scalars.
+fn write(workspace: &Workspace, len: usize, mut scalars: impl Iterator<Item = Scalar>) -> Result<Vector> {
+    let mut writer = Writer::scratch(workspace, "vector", len as u64, Placement::Disk)?;
+    let mut piece = Vec::with_capacity(PIECE.min(len));
+    loop {
+        piece.clear();
+        piece.extend(scalars.by_ref().take(PIECE));
+        if piece.is_empty() {
+            return writer.finish().map(Vector);
+        }
+        writer.push(&piece)?;
     }
 }

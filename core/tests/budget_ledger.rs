@@ -4,8 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use spillproof::Error;
-use spillproof::budget::{Budget, CountingAlloc, process};
+use spillproof_engine::Error;
+use spillproof_engine::budget::{Budget, CountingAlloc, process};
 
 #[global_allocator]
 static HEAP: CountingAlloc = CountingAlloc;

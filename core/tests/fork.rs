@@ -6,18 +6,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ark_bn254::Fr;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Placement, Writer};
-use spillproof::session::Accelerator;
-use spillproof::storage::Backend;
-use spillproof::{Error, Result, Session, stream};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Placement, Writer};
+use spillproof_engine::session::Accelerator;
+use spillproof_engine::storage::Backend;
+use spillproof_engine::stream;
 
 fn is_refused<T>(result: Result<T>) -> bool {
     matches!(result, Err(Error::Forked { maker }) if maker != std::process::id())
 }
 
 /// What the child tries. Each call has to end; the number of the first that is not refused.
-fn child(session: &Arc<Session>, column: &spillproof::column::Column<Fr>) -> i32 {
+fn child(session: &Arc<Session>, column: &spillproof_engine::column::Column<Fr>) -> i32 {
     let calls: [&dyn Fn() -> bool; 5] = [
         &|| is_refused(session.budget().lease(1, "bytes")),
         &|| {

@@ -11,12 +11,13 @@ use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::PrimeGroup;
 use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
-use spillproof::budget::{Budget, ByteSize};
-use spillproof::column::{Element, Placement, Writer};
-use spillproof::commit::G1;
-use spillproof::stream::{Scalars, msm};
-use spillproof::tier::{self, Answer, Tier};
-use spillproof::{Result, Session};
+use spillproof_commit::G1;
+use spillproof_engine::Result;
+use spillproof_engine::Session;
+use spillproof_engine::budget::{Budget, ByteSize};
+use spillproof_engine::column::{Element, Placement, Writer};
+use spillproof_engine::stream::{Scalars, msm};
+use spillproof_engine::tier::{self, Answer, Tier};
 use std::sync::Arc;
 
 /// Reads whole jobs on a thread of its own, in pieces that are hashed in parallel.

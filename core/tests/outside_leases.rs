@@ -6,11 +6,11 @@
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use ark_bn254::Fr;
-use spillproof::budget::{Budget, CountingAlloc};
-use spillproof::column::{Placement, Workspace, Writer};
-use spillproof::commit::{HALO2_ROOT_OF_UNITY, generate_scratch, kzg, omega};
-use spillproof::storage::Storage;
-use spillproof::stream::{self, Scalars, Transform};
+use spillproof_commit::{HALO2_ROOT_OF_UNITY, generate_scratch, kzg, omega};
+use spillproof_engine::budget::{Budget, CountingAlloc};
+use spillproof_engine::column::{Placement, Workspace, Writer};
+use spillproof_engine::storage::Storage;
+use spillproof_engine::stream::{self, Scalars, Transform};
 
 #[global_allocator]
 static HEAP: CountingAlloc = CountingAlloc;

@@ -7,10 +7,10 @@ mod storage_cases;
 use std::path::PathBuf;
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
-use spillproof::Error;
-use spillproof::budget::Budget;
-use spillproof::error::Invalid;
-use spillproof::storage::{Fault, FaultPlan, Segment};
+use spillproof_engine::Error;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::error::Invalid;
+use spillproof_engine::storage::{Fault, FaultPlan, Segment};
 use storage_cases::{PAGE, cases};
 
 /// Memory that a caller lends is read into and written from, in pieces, and seen whole by the caller before the next is asked for.

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
-use spillproof::budget::Budget;
-use spillproof::storage::{FaultPlan, File, PagedMap, Segment};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::storage::{FaultPlan, File, PagedMap, Segment};
 use storage_cases::{PAGE, cases};
 
 /// What files without a name in `dir` that this process has open take, as the kernel counts it.

@@ -8,10 +8,10 @@ mod storage_cases;
 use std::path::{Path, PathBuf};
 
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
-use spillproof::Error;
-use spillproof::budget::Budget;
-use spillproof::error::Invalid;
-use spillproof::storage::{Fault, FaultPlan, Segment, Storage};
+use spillproof_engine::Error;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::error::Invalid;
+use spillproof_engine::storage::{Fault, FaultPlan, Segment, Storage};
 use storage_cases::{Case, PAGE, cases, entries};
 use tempfile::TempDir;
 

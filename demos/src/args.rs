@@ -12,7 +12,7 @@ mod shell;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use spillproof::budget::{ByteSize, parse_size};
+use spillproof_engine::budget::{ByteSize, parse_size};
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::Offload;

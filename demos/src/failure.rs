@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use halo2_axiom::spillproof::{SavedError, Unverified};
-use spillproof::budget::format_bytes;
+use spillproof_engine::budget::format_bytes;
 
 /// A run that failed.
 #[non_exhaustive]
@@ -13,7 +13,7 @@ use spillproof::budget::format_bytes;
 pub enum Failure {
     /// The engine's own errors.
     #[error(transparent)]
-    Engine(#[from] spillproof::Error),
+    Engine(#[from] spillproof_engine::Error),
     /// halo2's errors.
     #[error("{doing}: {reason}")]
     Halo2 {
@@ -140,8 +140,8 @@ impl Failure {
 
     /// The flag for the remedy that the engine's error names.
     fn flag(&self) -> Option<String> {
-        use spillproof::Error::{BudgetTooSmall, DiskTooSmall, File, Invalid, Io, OverBudget};
-        use spillproof::error::Invalid::{LittleLimit, Setting};
+        use spillproof_engine::Error::{BudgetTooSmall, DiskTooSmall, File, Invalid, Io, OverBudget};
+        use spillproof_engine::error::Invalid::{LittleLimit, Setting};
         let engine = match self {
             Self::Engine(engine) => engine,
             Self::File { source, .. } => source.get_ref()?.downcast_ref()?,
@@ -208,7 +208,7 @@ mod tests {
         let missing = io::Error::from(io::ErrorKind::NotFound);
         let failure = Failure::file("/nowhere")(missing);
         assert_eq!(failure.explain(), "error: /nowhere\n  because: entity not found");
-        let engine = spillproof::Error::Io {
+        let engine = spillproof_engine::Error::Io {
             operation: "read",
             file: "x.srs".into(),
             offset: 4096,
@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn remedies_have_flags() {
-        let flag = |engine: spillproof::Error| Failure::from(engine).flag();
-        let too_small = || spillproof::Error::BudgetTooSmall {
+        let flag = |engine: spillproof_engine::Error| Failure::from(engine).flag();
+        let too_small = || spillproof_engine::Error::BudgetTooSmall {
             what: "an MSM".into(),
             needed_bytes: (12 << 20) + 1,
             limit_bytes: 1 << 20,
@@ -235,7 +235,7 @@ mod tests {
         let file = Path::new("x.params");
         assert_eq!(Failure::of_file(file, of_a_drop_in()).flag(), needed);
         assert_eq!(Failure::of_file(file, io::ErrorKind::Other.into()).flag(), None);
-        let over = spillproof::Error::OverBudget {
+        let over = spillproof_engine::Error::OverBudget {
             what: "tile".into(),
             asked_bytes: 3 << 20,
             held_bytes: 2 << 20,
@@ -243,13 +243,13 @@ mod tests {
             holders: "slots: 2097152".into(),
         };
         assert_eq!(flag(over).as_deref(), Some("--memory 5MiB or more"));
-        let full = spillproof::Error::File {
+        let full = spillproof_engine::Error::File {
             operation: "create",
             file: "scratch".into(),
             source: io::ErrorKind::StorageFull.into(),
         };
         assert!(flag(full).is_some_and(|flag| flag.contains("--dir (SPILLPROOF_DIR)")));
-        let mistake = spillproof::error::Invalid::Secret;
+        let mistake = spillproof_engine::error::Invalid::Secret;
         assert_eq!(flag(mistake.into()), None);
     }
 }

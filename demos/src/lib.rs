@@ -30,7 +30,7 @@ use clap::Parser;
 use clap::builder::Resettable;
 use failure::Failure;
 use report::steps;
-use spillproof::budget::CountingAlloc;
+use spillproof_engine::budget::CountingAlloc;
 
 /// Counts what the heap holds, so that a run can tell what it took outside of leases.
 #[global_allocator]
@@ -81,7 +81,7 @@ pub fn parsed<A: Parser>() -> A {
 fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
     log::start();
     if std::env::var_os("SPILLPROOF_CORE_DUMPS").is_none_or(|asked| asked != "1") {
-        spillproof::storage::forbid_core_dumps();
+        spillproof_engine::storage::forbid_core_dumps();
     }
     CountingAlloc::on_exhaustion(end_without_memory);
     signals::watch();
@@ -101,7 +101,7 @@ fn started(work: impl FnOnce() -> run::Result<()>) -> ExitCode {
 fn caught(work: impl FnOnce() -> run::Result<()>) -> run::Result<()> {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
-        if !panic.payload().is::<spillproof::Error>() {
+        if !panic.payload().is::<spillproof_engine::Error>() {
             print(panic);
         }
     }));

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use spillproof::budget::{Budget, PAGE_BYTES};
-use spillproof::storage::{Append, Backend, Publish, Storage};
+use spillproof_engine::budget::{Budget, PAGE_BYTES};
+use spillproof_engine::storage::{Append, Backend, Publish, Storage};
 
 use crate::failure::Failure;
 use crate::run::Result;
@@ -129,25 +129,25 @@ impl Write for Pieces {
     }
 }
 
-fn publish(path: &Path) -> spillproof::Result<Publish> {
+fn publish(path: &Path) -> spillproof_engine::Result<Publish> {
     // No scratch is made here: any folder does.
     let storage = Storage::builder().dir(".").backend(Backend::Pread).build()?;
     storage.publish(path)
 }
 
 /// The system's error alone.
-fn of_system(error: spillproof::Error) -> io::Error {
+fn of_system(error: spillproof_engine::Error) -> io::Error {
     match error {
-        spillproof::Error::File { source, .. } | spillproof::Error::Io { source, .. } => source,
+        spillproof_engine::Error::File { source, .. } | spillproof_engine::Error::Io { source, .. } => source,
         other => io::Error::other(other),
     }
 }
 
 /// The system's error, with the file's name alone.
-fn of(path: &Path) -> impl FnOnce(spillproof::Error) -> Failure {
+fn of(path: &Path) -> impl FnOnce(spillproof_engine::Error) -> Failure {
     let path = path.to_owned();
     move |error| match error {
-        spillproof::Error::File { source, .. } | spillproof::Error::Io { source, .. } => {
+        spillproof_engine::Error::File { source, .. } | spillproof_engine::Error::Io { source, .. } => {
             Failure::File { file: path, source }
         }
         other => other.into(),

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
-use spillproof::budget::{ByteSize, Limit, format_bytes};
-use spillproof::tier::Tier;
-use spillproof::{Session, SessionBuilder};
+use spillproof_engine::Session;
+use spillproof_engine::SessionBuilder;
+use spillproof_engine::budget::{ByteSize, Limit, format_bytes};
+use spillproof_engine::tier::Tier;
 pub use spillproof_format::hex;
 
 use crate::args::Global;

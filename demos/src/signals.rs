@@ -10,7 +10,7 @@ use std::thread;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
-use spillproof::storage::missing_folders;
+use spillproof_engine::storage::missing_folders;
 
 /// Folders that a session makes, outermost first.
 static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
-use spillproof::groth16::PairingCurve;
+use spillproof_groth16::PairingCurve;
 
 use crate::BINARY;
 use crate::circom_files;

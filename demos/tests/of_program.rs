@@ -9,11 +9,11 @@ use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::plonk::Circuit;
 use halo2_axiom::spillproof::{save_described_key, save_proving_key, save_witness, set_reproducible};
 use serde_json::Value;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
 use spillproof_circuits::axiom::dropin::any::Any;
 use spillproof_circuits::axiom::dropin::{proof, prover};
 use spillproof_circuits::{Kind, Scheme};
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
 
 use crate::BINARY;
 

@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ark_bn254::G1Projective;
 use halo2_axiom::spillproof::OpeningScheme;
-use spillproof::Session;
-use spillproof::budget::{Budget, ByteSize};
-use spillproof::plan::{GRAIN_BYTES, Job, Offer, Phase, Plan, Rates};
-use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
 use spillproof_circuits::axiom::dropin::{proof, prover};
 use spillproof_circuits::{Kind, Scheme};
+use spillproof_engine::Session;
+use spillproof_engine::budget::{Budget, ByteSize};
+use spillproof_engine::plan::{GRAIN_BYTES, Job, Offer, Phase, Plan, Rates};
+use spillproof_engine::tier::{Answer, Coset, Sums, Tier, Transform};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 const THREADS: usize = 2;
 
-fn planned(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> spillproof::Result<Plan> {
+fn planned(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> spillproof_engine::Result<Plan> {
     let scheme = match scheme {
         Scheme::Shplonk => OpeningScheme::Shplonk,
         Scheme::Gwc => OpeningScheme::Gwc,
@@ -87,7 +87,7 @@ fn happens_with(
 struct Recording(Mutex<Vec<Offer>>);
 
 impl Recording {
-    fn enter<T>(&self, job: Job, budget: &Budget) -> spillproof::Result<Answer<T>> {
+    fn enter<T>(&self, job: Job, budget: &Budget) -> spillproof_engine::Result<Answer<T>> {
         self.0.lock().unwrap().push(Offer {
             job,
             count: 1,
@@ -103,7 +103,11 @@ impl Recording {
 }
 
 impl Tier for Recording {
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
+    fn sums(
+        &self,
+        job: &mut Sums<'_>,
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
         let points = job.scalars.iter().map(|scalars| scalars.len).max();
         let leased = job.scalars.iter().map(|scalars| scalars.source.lease_bytes());
         let job = Job::Sums {
@@ -116,11 +120,11 @@ impl Tier for Recording {
         self.enter(job, budget)
     }
 
-    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.enter(Job::Transform { log_n: job.log_n }, budget)
     }
 
-    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let job = Job::Coset {
             log_rows: job.log_rows,
             log_columns: job.log_columns,
@@ -237,7 +241,7 @@ fn the_smallest_budget_works_and_a_quarter_less_is_refused() {
         let refused = planned(kind, k, Scheme::Shplonk, smallest / 4 * 3);
         assert!(matches!(
             refused,
-            Err(spillproof::Error::BudgetTooSmall { needed_bytes, .. }) if needed_bytes == smallest
+            Err(spillproof_engine::Error::BudgetTooSmall { needed_bytes, .. }) if needed_bytes == smallest
         ));
         happens(kind, k, Scheme::Shplonk, smallest);
     }

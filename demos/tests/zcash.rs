@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::plan::{Phase, Plan, Rates};
 use spillproof_circuits::Kind;
 use spillproof_circuits::zcash::dropin::{proof, prover};
 use spillproof_circuits::zcash::stock;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::plan::{Phase, Plan, Rates};
 
 use crate::BINARY;
 use crate::plan::{alone, differences, measured};
@@ -109,7 +109,7 @@ fn proofs_of_a_session_are_those_of_memory() {
     assert!(curve.contains("curve"), "{curve}");
 }
 
-fn planned(kind: Kind, k: u32, budget_bytes: u64) -> spillproof::Result<Plan> {
+fn planned(kind: Kind, k: u32, budget_bytes: u64) -> spillproof_engine::Result<Plan> {
     let cs = proof::constraint_system(kind);
     let shape = halo2_proofs::spillproof::Shape::<proof::Curve>::new(&cs, k, 1);
     shape.plan(budget_bytes, THREADS, &Rates::default())

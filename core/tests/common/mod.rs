@@ -13,10 +13,11 @@ use ark_bn254::Fr;
 use ark_ff::UniformRand;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Element, Placement, Scratch, Workspace, Writer};
-use spillproof::commit::{self, HALO2_ROOT_OF_UNITY};
-use spillproof::storage::Storage;
+use spillproof_commit as commit;
+use spillproof_commit::HALO2_ROOT_OF_UNITY;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Column, Element, Placement, Scratch, Workspace, Writer};
+use spillproof_engine::storage::Storage;
 
 pub use skipped::skipped;
 

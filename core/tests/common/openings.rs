@@ -7,9 +7,9 @@ use ark_poly::DenseUVPolynomial;
 use ark_poly::univariate::DensePolynomial;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::column::{Element, Placement};
-use spillproof::commit::{Combination, Keep, divide_and_commit};
-use spillproof::kernels::curve::{Curve, Point, normalize};
+use spillproof_commit::{Combination, Keep, divide_and_commit};
+use spillproof_engine::column::{Element, Placement};
+use spillproof_kernels::curve::{Curve, Point, normalize};
 
 use crate::common::{column_in, columns_on_disk, place};
 

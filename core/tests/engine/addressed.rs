@@ -10,11 +10,13 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
-use spillproof::budget::Budget;
-use spillproof::column::{Addressed, Scratch, Workspace};
-use spillproof::error::Invalid;
-use spillproof::storage::{Backend, Fault, FaultPlan, Region, Storage};
-use spillproof::{Error, Result, Session};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::Session;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Addressed, Scratch, Workspace};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::storage::{Backend, Fault, FaultPlan, Region, Storage};
 
 use crate::common::{place, skipped};
 

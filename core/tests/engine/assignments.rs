@@ -6,8 +6,8 @@ use ark_ff::{AdditiveGroup, FftField, Field, UniformRand};
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::column::Addressed;
-use spillproof::plonkish::{FixedCells, Selectors, indicator, witness_column};
+use spillproof_engine::column::Addressed;
+use spillproof_plonk::stages::{FixedCells, Selectors, indicator, witness_column};
 
 fn quotient(numerator: Fr, denominator: Option<Fr>) -> Fr {
     numerator * denominator.map_or(Fr::ONE, |value| value.inverse().unwrap_or(Fr::ZERO))

@@ -6,12 +6,13 @@ use ark_bn254::Fr;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use spillproof::budget::Budget;
-use spillproof::column::{Cells, Element, Scratch, Workspace};
-use spillproof::error::Invalid;
-use spillproof::plonkish::{Copies, FixedCells, Selectors};
-use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
-use spillproof::{Error, Result};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Cells, Element, Scratch, Workspace};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::storage::{Backend, Fault, FaultPlan, Storage};
+use spillproof_plonk::stages::{Copies, FixedCells, Selectors};
 
 use crate::common::{place, small_tmpfs};
 

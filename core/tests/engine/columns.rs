@@ -5,14 +5,15 @@ use ark_ff::UniformRand;
 use proptest::prelude::*;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::Budget;
-use spillproof::column::{
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{
     Bundle, BundleWriter, Column, Container, ContainerWriter, Draft, Group, Placement, Region, SectionSpec,
     Workspace, Writer,
 };
-use spillproof::error::Invalid;
-use spillproof::storage::{Fault, FaultPlan, Storage};
-use spillproof::{Error, Result};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::storage::{Fault, FaultPlan, Storage};
 use spillproof_format::{Basis, Content, Curve, Kind, Label};
 
 fn workspace(dir: &tempfile::TempDir) -> Workspace {

@@ -5,21 +5,24 @@ use ark_ec::AffineRepr;
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
-use spillproof::budget::Budget;
-use spillproof::column::{Addressed, Column, Draft, Placement, Workspace, Writer};
-use spillproof::commit::{Combination, G1, Keep, SRS_FRAME_BYTES, divide_and_commit, generate_scratch, ipa};
-use spillproof::error::Invalid;
-use spillproof::plan::{Plan, Rates};
-use spillproof::plonkish::lookup::LeftOvers;
-use spillproof::plonkish::permutation::{ProductSet, grand_product};
-use spillproof::plonkish::{
+use spillproof_commit::{Combination, G1, Keep, SRS_FRAME_BYTES, divide_and_commit, generate_scratch, ipa};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Addressed, Column, Draft, Placement, Workspace, Writer};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::step;
+use spillproof_engine::storage::Storage;
+use spillproof_engine::stream::{
+    Scalars, Transform, add_multiples, evaluate_all, linear_combination, msm, ntt,
+};
+use spillproof_plonk::stages::lookup::LeftOvers;
+use spillproof_plonk::stages::permutation::{ProductSet, grand_product};
+use spillproof_plonk::stages::{
     Builder, Copies, CosetDomain, FixedCells, Program, Selectors, Source, evaluate_rows, indicator, lookup,
     quotient, sort, witness_column,
 };
-use spillproof::step;
-use spillproof::storage::Storage;
-use spillproof::stream::{Scalars, Transform, add_multiples, evaluate_all, linear_combination, msm, ntt};
-use spillproof::{Error, Result};
 
 const LOG_N: u32 = 15;
 const ROWS: u64 = 1 << LOG_N;

@@ -8,15 +8,16 @@ use ark_bn254::{Fr, G1Affine};
 use ark_ff::UniformRand;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Draft, Placement, Scratch, Workspace, Writer};
-use spillproof::commit::{HALO2_ROOT_OF_UNITY, Srs, generate, kzg, omega};
-use spillproof::plonkish::permutation::{ProductSet, grand_product};
-use spillproof::plonkish::sort::sort_as_planned;
-use spillproof::plonkish::{Builder, CosetDomain, SortPlan, Source, lookup, quotient};
-use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
-use spillproof::stream::{Scalars, Transform, ntt_in_tiles};
-use spillproof::{Error, Result};
+use spillproof_commit::{HALO2_ROOT_OF_UNITY, Srs, generate, kzg, omega};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Column, Draft, Placement, Scratch, Workspace, Writer};
+use spillproof_engine::storage::{Backend, Fault, FaultPlan, Storage};
+use spillproof_engine::stream::{Scalars, Transform, ntt_in_tiles};
+use spillproof_plonk::stages::permutation::{ProductSet, grand_product};
+use spillproof_plonk::stages::sort::sort_as_planned;
+use spillproof_plonk::stages::{Builder, CosetDomain, SortPlan, Source, lookup, quotient};
 
 const K: u32 = 12;
 /// Elements of the transform, which takes two passes in tiles of half that.
@@ -322,7 +323,7 @@ fn every_fault_in_a_generated_srs() {
         generate(&workspace, &scratch.join("out.srs"), k, secret, |_| ())?;
         // Whatever was reported as written has to read back, without faults.
         let plain = self::workspace(&scratch, Backend::Auto, FaultPlan::none())?;
-        let opened = spillproof::column::Container::open(&plain, &scratch.join("out.srs"))?;
+        let opened = spillproof_engine::column::Container::open(&plain, &scratch.join("out.srs"))?;
         opened.verify(|_| ())?;
         Ok(opened.root())
     };

@@ -7,11 +7,11 @@ use ark_bn254::Fr;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use spillproof::budget::Budget;
-use spillproof::column::{Bundle, BundleWriter, Column, Container, Group, Placement, Workspace};
-use spillproof::commit::{G1, Scalar, Srs, add_lagrange, export_params_kzg, generate, verify_srs};
-use spillproof::storage::Storage;
-use spillproof::stream::{Scalars, Transform, evaluate, msm, ntt};
+use spillproof_commit::{G1, Scalar, Srs, add_lagrange, export_params_kzg, generate, verify_srs};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Bundle, BundleWriter, Column, Container, Group, Placement, Workspace};
+use spillproof_engine::storage::Storage;
+use spillproof_engine::stream::{Scalars, Transform, evaluate, msm, ntt};
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_format::{Content, FrameKey, HEADER_BYTES, Header, RootHasher};
 

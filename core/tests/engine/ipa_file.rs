@@ -4,11 +4,11 @@ use ark_ec::short_weierstrass::Affine;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{FftField, Field};
 use ark_vesta::{Fr, VestaConfig};
-use spillproof::Error;
-use spillproof::column::{Column, Placement, Workspace};
-use spillproof::commit::ipa::Params;
-use spillproof::kernels::curve::Point;
+use spillproof_commit::ipa::Params;
+use spillproof_engine::Error;
+use spillproof_engine::column::{Column, Placement, Workspace};
 use spillproof_format::FormatError;
+use spillproof_kernels::curve::Point;
 
 use crate::common::{column_in, place};
 
@@ -51,7 +51,7 @@ fn params(workspace: &Workspace, [g, g_lagrange]: &[Vec<Point<VestaConfig>>; 2])
 }
 
 /// The reason of an inconsistency.
-fn inconsistent(result: spillproof::Result<()>) -> &'static str {
+fn inconsistent(result: spillproof_engine::Result<()>) -> &'static str {
     match result {
         Err(Error::Format {
             source: FormatError::Inconsistent { what, .. },

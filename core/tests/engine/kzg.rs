@@ -7,11 +7,11 @@ use ark_poly::{DenseUVPolynomial, Polynomial};
 use ark_poly_commit::kzg10::{Commitment, KZG10, Powers, Proof, VerifierKey};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Element, Placement, Workspace, Writer};
-use spillproof::commit::{HALO2_ROOT_OF_UNITY, Srs, generate, generate_scratch, kzg, omega};
-use spillproof::storage::Storage;
-use spillproof::stream::Scalars;
+use spillproof_commit::{HALO2_ROOT_OF_UNITY, Srs, generate, generate_scratch, kzg, omega};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof_engine::storage::Storage;
+use spillproof_engine::stream::Scalars;
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::halo2curves::ff::Field;
 use stock_halo2_axiom::poly::EvaluationDomain;
@@ -95,7 +95,7 @@ fn generated_and_committed_as_halo2_axiom_does() {
         .expect("committed");
         let lagrange = kzg::commit_lagrange(&srs, &[Scalars::Slice(&values)]).expect("committed");
         let convert = |point: &ark_bn254::G1Affine| -> stock::G1Affine {
-            ark_of(&spillproof::commit::G1::from_affine::<ark_bn254::g1::Config>(
+            ark_of(&spillproof_commit::G1::from_affine::<ark_bn254::g1::Config>(
                 point,
             ))
         };

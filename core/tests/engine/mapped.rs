@@ -9,11 +9,12 @@ use proptest::prelude::*;
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::Budget;
-use spillproof::column::{Cell, Mapped, Placement, Plain, Residency, Workspace, Writer};
-use spillproof::error::Invalid;
-use spillproof::storage::{Fault, FaultPlan, Storage};
-use spillproof::{Error, Result};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Cell, Mapped, Placement, Plain, Residency, Workspace, Writer};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::storage::{Fault, FaultPlan, Storage};
 
 use crate::common::small_tmpfs;
 
@@ -448,7 +449,7 @@ fn columns_as_slices() {
 /// The columns of a container start behind its header and behind each other.
 #[test]
 fn columns_of_a_container_as_slices() {
-    use spillproof::commit::generate;
+    use spillproof_commit::generate;
     use stock_halo2_axiom::halo2curves::bn256::G1Affine;
     let place = place(16 << 20);
     let path = place.dir.path().join("test.srs");

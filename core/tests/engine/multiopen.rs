@@ -6,13 +6,13 @@ use ark_bn254::{Fr, g1};
 use ark_ff::{AdditiveGroup, Field as _, UniformRand};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::Error;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Placement, Workspace};
-use spillproof::commit::multiopen::plan;
-use spillproof::commit::{Combination, G1, Keep, Srs, divide_and_commit, generate_scratch};
-use spillproof::error::Invalid;
-use spillproof::stream::evaluate_all;
+use spillproof_commit::multiopen::plan;
+use spillproof_commit::{Combination, G1, Keep, Srs, divide_and_commit, generate_scratch};
+use spillproof_engine::Error;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Column, Placement, Workspace};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::stream::evaluate_all;
 use stock_halo2_axiom::arithmetic::{best_multiexp, eval_polynomial, kate_division};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::halo2curves::ff::Field;
@@ -205,7 +205,7 @@ fn read_plainly(column: &Column<Fr>) -> Vec<Fr> {
     let mut out = vec![Fr::ZERO; column.len() as usize];
     let chunk = column.frame_elements();
     let mut reader = column
-        .reader(spillproof::column::ascending(column.len(), chunk), 1)
+        .reader(spillproof_engine::column::ascending(column.len(), chunk), 1)
         .expect("a reader");
     for part in out.chunks_mut(chunk as usize) {
         reader.next_into(part).expect("readable");

@@ -3,9 +3,9 @@
 use crate::common::{place, scalars};
 use ark_bn254::Fr;
 use ark_ff::AdditiveGroup;
-use spillproof::Error;
-use spillproof::column::{Column, Placement};
-use spillproof::plonkish::{Builder, Program, evaluate_rows};
+use spillproof_engine::Error;
+use spillproof_engine::column::{Column, Placement};
+use spillproof_plonk::stages::{Builder, Program, evaluate_rows};
 
 /// Two outputs that ask for three columns of four at rotations from -6 to 5.
 fn program() -> Program<Fr> {

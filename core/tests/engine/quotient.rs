@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::Error;
-use spillproof::column::{Column, Element, Placement, Workspace, Writer};
-use spillproof::plonkish::{
+use spillproof_engine::Error;
+use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof_plonk::stages::{
     Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
 };
 use stock_halo2_axiom::halo2curves::bn256 as stock;
@@ -196,7 +196,7 @@ impl Case {
     }
 
     /// `tile_rows` 0: as the plan says.
-    fn run(&self, workspace: &Workspace, tile_rows: u64) -> spillproof::Result<Vec<Column<Fr>>> {
+    fn run(&self, workspace: &Workspace, tile_rows: u64) -> spillproof_engine::Result<Vec<Column<Fr>>> {
         self.on(workspace, |sources, program| match tile_rows {
             0 => quotient(workspace, sources, program, &self.domain),
             rows => quotient_in_tiles(workspace, sources, program, &self.domain, rows),

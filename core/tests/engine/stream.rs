@@ -10,16 +10,16 @@ use ark_ff::{AdditiveGroup, Field, UniformRand};
 use ark_poly::{EvaluationDomain as _, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::Error;
-use spillproof::column::{Column, Element, Placement};
-use spillproof::commit::{G1, lagrange_from_monomial};
-use spillproof::error::Invalid;
-use spillproof::kernels::backend::Backend;
-use spillproof::kernels::curve::normalize;
-use spillproof::kernels::points::{BLOCK_POINTS_MAX, Multiplier};
-use spillproof::stream::{
+use spillproof_commit::{G1, lagrange_from_monomial};
+use spillproof_engine::Error;
+use spillproof_engine::column::{Column, Element, Placement};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::stream::{
     self, NttPlan, Scalars, Transform, group_ntt_in_tiles, ntt, ntt_in_tiles, transform_twice,
 };
+use spillproof_kernels::backend::Backend;
+use spillproof_kernels::curve::normalize;
+use spillproof_kernels::points::{BLOCK_POINTS_MAX, Multiplier};
 use stock_halo2_axiom::halo2curves::bn256 as stock;
 use stock_halo2_axiom::poly::EvaluationDomain;
 

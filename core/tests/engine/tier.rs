@@ -11,14 +11,15 @@ use ark_ff::{AdditiveGroup, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Element, Placement, Workspace, Writer};
-use spillproof::commit::{Combination, G1, Keep, divide_and_commit, generate_scratch};
-use spillproof::error::Invalid;
-use spillproof::storage::{Fault, FaultPlan, Storage};
-use spillproof::stream::{Scalars, Transform, msm, ntt};
-use spillproof::tier::{self, Answer, ReadElements, Tier};
-use spillproof::{Error, Result};
+use spillproof_commit::{Combination, G1, Keep, divide_and_commit, generate_scratch};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::storage::{Fault, FaultPlan, Storage};
+use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
+use spillproof_engine::tier::{self, Answer, ReadElements, Tier};
 
 /// What the tier of a test does with a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -375,7 +376,7 @@ fn what_is_wrong_with_a_job_is_an_error_and_no_reason_to_decline() {
     let scalars = [ark_pallas::Fr::from(3u64); 2];
     let generator = <ark_pallas::Affine as ark_ec::AffineRepr>::generator();
     let bases =
-        [spillproof::kernels::curve::Coordinates::from_affine::<ark_pallas::PallasConfig>(&generator); 2];
+        [spillproof_kernels::curve::Coordinates::from_affine::<ark_pallas::PallasConfig>(&generator); 2];
     let bases = column_in(&workspace, &bases, Placement::Disk);
     let sums = msm::<ark_pallas::PallasConfig>(&bases, &[Scalars::Slice(&scalars)]).unwrap();
     assert_eq!(sums[0], generator * ark_pallas::Fr::from(6u64));

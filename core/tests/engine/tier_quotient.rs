@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::common::{columns_on_disk, place, scalars};
 use ark_bn254::{Fr, G1Projective};
 use ark_ff::{AdditiveGroup, FftField, Field};
-use spillproof::budget::Budget;
-use spillproof::column::{Column, Element, Placement, Workspace};
-use spillproof::error::Invalid;
-use spillproof::kernels::vector::{Operand, Operation, Target};
-use spillproof::plonkish::{Builder, CosetDomain, Program, Source, quotient, quotient_in_tiles};
-use spillproof::storage::{Fault, FaultPlan, Storage};
-use spillproof::tier::{self, Answer, Coset, RowSource, Tier, TileEnds, Tiles};
-use spillproof::{Error, Result};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::{Column, Element, Placement, Workspace};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::storage::{Fault, FaultPlan, Storage};
+use spillproof_engine::tier::{self, Answer, Coset, RowSource, Tier, TileEnds, Tiles};
+use spillproof_kernels::vector::{Operand, Operation, Target};
+use spillproof_plonk::stages::{Builder, CosetDomain, Program, Source, quotient, quotient_in_tiles};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
@@ -389,7 +390,7 @@ fn a_disk_that_fails_is_an_error_through_a_tier_too() {
         let workspace = Workspace::new(storage, Budget::new(budget_bytes));
         let columns = case.columns.iter().map(|values| {
             let mut writer =
-                spillproof::column::Writer::scratch(&workspace, "input", 1 << 9, Placement::Disk)?;
+                spillproof_engine::column::Writer::scratch(&workspace, "input", 1 << 9, Placement::Disk)?;
             writer.push(values)?;
             writer.finish()
         });

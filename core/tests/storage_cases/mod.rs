@@ -6,8 +6,8 @@ mod skipped;
 
 use std::path::{Path, PathBuf};
 
-use spillproof::Error;
-use spillproof::storage::{Backend, FaultPlan, Storage};
+use spillproof_engine::Error;
+use spillproof_engine::storage::{Backend, FaultPlan, Storage};
 use tempfile::TempDir;
 
 use skipped::skipped;

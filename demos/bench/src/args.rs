@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use spillproof::budget::ByteSize;
 use spillproof_circuits::{Kind, Scheme, System};
 use spillproof_cli::args::{Global, Pairing, StatementArgs, Values, size};
+use spillproof_engine::budget::ByteSize;
 use spillproof_gpu::Choice;
 
 /// Measure spillproof beside the libraries that do the same in memory. Without --msm, --ntt and --prove: a small case of each.

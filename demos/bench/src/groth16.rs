@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
 use spillproof_cgroup_tests::{Group, Refusal, cold, watched};
 use spillproof_cli::args::{Global, Pairing, Values, name_of};
 use spillproof_cli::commands::oom::BESIDE_BUDGET_BYTES;
@@ -16,6 +15,7 @@ use spillproof_cli::failure::Failure;
 use spillproof_cli::report::progress::Progress;
 use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
+use spillproof_engine::budget::ByteSize;
 
 use crate::args::{Groth16, Peer};
 use crate::child::this_program;

@@ -14,14 +14,14 @@ use ark_relations::gr1cs::{ConstraintSystemRef, Matrix};
 use ark_relations::utils::error::SynthesisError;
 use rayon::prelude::*;
 use serde::Serialize;
-use spillproof::groth16::PairingCurve;
-use spillproof::kernels::curve::Curve;
 use spillproof_cli::args::{Global, Pairing, name_of};
 use spillproof_cli::failure::Failure;
 use spillproof_cli::run::{Result, Run};
 use spillproof_format::iden3::{ByteRange, FileKind, PointRange, SectionWalk, Sections, wtns, zkey};
 use spillproof_format::native::{NativeField, read_point};
 use spillproof_format::{Element, FormatError};
+use spillproof_groth16::PairingCurve;
+use spillproof_kernels::curve::Curve;
 use taceo_groth16::{CircomReduction, ConstraintMatrices, Groth16, Proof, ProvingKey, VerifyingKey};
 
 use crate::args::{InMemory, Peer};
@@ -316,7 +316,7 @@ impl<'a> Source<'a> {
 fn refuse(path: &Path) -> impl Fn(FormatError) -> Failure {
     let file = path.to_owned();
     move |source| {
-        spillproof::Error::Format {
+        spillproof_engine::Error::Format {
             file: file.clone(),
             source,
         }

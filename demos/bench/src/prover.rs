@@ -9,9 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::plan::Rates;
 use spillproof_cgroup_tests::{Group, Keeper, Refusal, SwapFile, watched};
 use spillproof_circuits::{Kind, System};
 use spillproof_cli::args::{Shape, name_of};
@@ -21,6 +18,9 @@ use spillproof_cli::report::progress::Progress;
 use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
 use spillproof_cli::systems;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::plan::Rates;
 
 use crate::args::Bench;
 use crate::child::{Limited, Prover, Statement, Subject, Taken, this_program};

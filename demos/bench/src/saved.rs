@@ -7,7 +7,6 @@
 use std::fs::File;
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
 use spillproof_circuits::System;
 use spillproof_circuits::axiom::dropin::saved::{SavedKey, SavedWitness};
 use spillproof_circuits::axiom::stock::any::Any;
@@ -20,6 +19,7 @@ use spillproof_cli::report::progress::Progress;
 use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
 use spillproof_cli::systems::{self, axiom::stock_params_for};
+use spillproof_engine::budget::ByteSize;
 
 use crate::args::{OfProgram, Saved, StockSaved};
 use crate::child::{Prover, Statement, Subject, Taken};

@@ -12,7 +12,6 @@ use std::fs;
 use std::thread;
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
 use spillproof_cgroup_tests::{Refusal, SlowCores};
 use spillproof_circuits::{Kind, System};
 use spillproof_cli::args::Global;
@@ -21,6 +20,7 @@ use spillproof_cli::report::progress::Progress;
 use spillproof_cli::report::svg::Picture;
 use spillproof_cli::report::table::{bytes, grid};
 use spillproof_cli::run::{Result, Run};
+use spillproof_engine::budget::ByteSize;
 
 use crate::args::Scaling;
 use crate::child::{Prover, Statement, Subject};

@@ -15,11 +15,11 @@ use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::plonk::Circuit;
 use halo2_axiom::spillproof::{save_described_key, save_witness};
 use serde_json::Value;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
 use spillproof_circuits::Kind;
 use spillproof_circuits::axiom::dropin::any::Any;
 use spillproof_circuits::axiom::dropin::{proof, prover};
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
 
 const K: u32 = 8;
 

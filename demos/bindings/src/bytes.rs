@@ -7,8 +7,8 @@
 use ark_bn254::{Fq, Fq2, G1Affine, G2Affine};
 use ark_ec::AffineRepr;
 use ark_ff::Zero;
-use spillproof::commit::Scalar;
-use spillproof::stream::ForeignScalars;
+use spillproof_commit::Scalar;
+use spillproof_engine::stream::ForeignScalars;
 use spillproof_format::PointFault;
 use spillproof_format::native::NativeField;
 

@@ -5,10 +5,10 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ark_bn254::{G1Affine, g1};
-use spillproof::budget::LeasedVec;
-use spillproof::column::{Column, Draft, Element, Placement, Region, Workspace, Writer};
-use spillproof::commit::{G1, SRS_FRAME_BYTES, Scalar};
-use spillproof::error::Invalid;
+use spillproof_commit::{G1, SRS_FRAME_BYTES, Scalar};
+use spillproof_engine::budget::LeasedVec;
+use spillproof_engine::column::{Column, Draft, Element, Placement, Region, Workspace, Writer};
+use spillproof_engine::error::Invalid;
 
 use crate::bytes::{self, POINT_BYTES, SCALAR_BYTES, Scalars};
 use crate::{Error, Result};
@@ -171,7 +171,8 @@ impl<E: Element> CallerColumn<E> {
             None => return Err(Error::GivenUp),
         };
         let room = self.len - written;
-        Invalid::unless_at_most("elements for a column", count, room).map_err(spillproof::Error::from)?;
+        Invalid::unless_at_most("elements for a column", count, room)
+            .map_err(spillproof_engine::Error::from)?;
         let Some(mut filling) = place.take() else {
             return Ok(());
         };
@@ -203,7 +204,7 @@ impl<E: Element> CallerColumn<E> {
             written: filling.written,
             len: self.len,
         };
-        Err(spillproof::Error::from(unwritten).into())
+        Err(spillproof_engine::Error::from(unwritten).into())
     }
 }
 
@@ -217,7 +218,7 @@ pub fn read(column: &Column<Scalar>, start: u64, out: &mut [u8]) -> Result<()> {
     let end = start.saturating_add(count);
     if end > column.len() {
         let (what, len) = ("scalars of a column".into(), column.len());
-        return Err(spillproof::Error::from(Invalid::OutOfRange {
+        return Err(spillproof_engine::Error::from(Invalid::OutOfRange {
             what,
             start,
             end,

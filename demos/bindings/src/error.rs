@@ -13,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The engine's own errors.
     #[error(transparent)]
-    Engine(#[from] spillproof::Error),
+    Engine(#[from] spillproof_engine::Error),
     /// Bytes that are no scalar.
     #[error(
         "{what}: the scalar at index {index} is not below the modulus of BN254's scalar field: reduce it first"
@@ -98,7 +98,7 @@ pub enum Kind {
 impl Error {
     /// Its kind.
     pub fn kind(&self) -> Kind {
-        use spillproof::Error as Engine;
+        use spillproof_engine::Error as Engine;
         match self {
             Self::Engine(error) => match error {
                 Engine::OverBudget { .. } | Engine::BudgetTooSmall { .. } | Engine::NestedTask { .. } => {
@@ -118,8 +118,10 @@ impl Error {
     /// The smallest memory budget with which the call would have gone on, if the budget was too small.
     pub fn needed_bytes(&self) -> Option<u64> {
         match self {
-            Self::Engine(spillproof::Error::BudgetTooSmall { needed_bytes, .. }) => Some(*needed_bytes),
-            Self::Engine(spillproof::Error::OverBudget {
+            Self::Engine(spillproof_engine::Error::BudgetTooSmall { needed_bytes, .. }) => {
+                Some(*needed_bytes)
+            }
+            Self::Engine(spillproof_engine::Error::OverBudget {
                 asked_bytes,
                 held_bytes,
                 ..

@@ -1,11 +1,11 @@
 //! What a commitment, an opening, a sum or a transform will take, before any work: the engine's dry run of it.
 
-use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Draft, Placement, Workspace, Writer};
-use spillproof::commit::{G1, SRS_FRAME_BYTES, Scalar, Srs, kzg};
-use spillproof::plan::{Plan, Rates};
-use spillproof::step;
-use spillproof::stream::{self, Scalars};
+use spillproof_commit::{G1, SRS_FRAME_BYTES, Scalar, Srs, kzg};
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Column, Draft, Placement, Workspace, Writer};
+use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::step;
+use spillproof_engine::stream::{self, Scalars};
 
 use crate::work::{Domain, Roots};
 use crate::{Error, Result};
@@ -94,7 +94,7 @@ impl Job {
 }
 
 /// Points that were written before.
-fn points(workspace: &Workspace, count: u64) -> spillproof::Result<Column<G1>> {
+fn points(workspace: &Workspace, count: u64) -> spillproof_engine::Result<Column<G1>> {
     Draft::scratch_with_frames(workspace, "points", count, Placement::Disk, SRS_FRAME_BYTES)?
         .finish_unwritten()
 }

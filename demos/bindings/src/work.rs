@@ -6,13 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use ark_ff::FftField;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Placement, Workspace};
-use spillproof::commit::kzg;
-use spillproof::commit::{G1, HALO2_ROOT_OF_UNITY, ImportedSrs, Scalar, Srs, generate, omega};
-use spillproof::commit::{import_params_kzg, verify_srs};
-use spillproof::stream::{self, Transform};
+use spillproof_commit::kzg;
+use spillproof_commit::{G1, HALO2_ROOT_OF_UNITY, ImportedSrs, Scalar, Srs, generate, omega};
+use spillproof_commit::{import_params_kzg, verify_srs};
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Column, Placement, Workspace};
+use spillproof_engine::stream::{self, Transform};
 
 use crate::bytes::{self, G2_BYTES, POINT_BYTES, SCALAR_BYTES, Scalars};
 use crate::column::CallerColumn;
@@ -37,7 +37,7 @@ impl Settings {
     pub fn session(self) -> Result<Session> {
         let dir = match self.dir {
             Some(dir) => dir,
-            None => spillproof::session::dir_of_environment()?,
+            None => spillproof_engine::session::dir_of_environment()?,
         };
         let builder = Session::builder().memory(self.memory).dir(dir);
         Ok(builder.threads(self.threads).build()?)

@@ -6,13 +6,13 @@
 
 use std::ffi::{c_char, c_int};
 
-use spillproof::budget::ByteSize;
 use spillproof_bindings::bytes::{self, POINT_BYTES, SCALAR_BYTES, Scalars};
 use spillproof_bindings::column::{self, CallerColumn};
 use spillproof_bindings::plan::Job;
 use spillproof_bindings::pointers::{Null, caught, close, give, hand_out, held, path, room, text};
 use spillproof_bindings::work::{self, Opening, Settings, Values};
 use spillproof_bindings::{Error, Result, pointers};
+use spillproof_engine::budget::ByteSize;
 
 use crate::types::{
     Column, Domain, Plan, Points, Session, Srs, SrsInfo, basis, job_name, message, needed_bytes, say,
@@ -65,7 +65,7 @@ unsafe fn scalars<'a>(pointer: *const u8, count: u64) -> Result<Scalars<'a>> {
 
 /// # Safety
 /// As [`pointers::bytes()`].
-unsafe fn scalar(what: &'static str, pointer: *const u8) -> Result<spillproof::commit::Scalar> {
+unsafe fn scalar(what: &'static str, pointer: *const u8) -> Result<spillproof_commit::Scalar> {
     // SAFETY: by this function's own condition.
     bytes::scalar(what, unsafe { elements::<SCALAR_BYTES>(what, pointer, 1) }?)
 }
@@ -221,7 +221,10 @@ pub unsafe extern "C" fn spillproof_srs_open(
                 text("the path of the SRS", srs_path)?,
             )
         };
-        let opened = Srs(session.0.open_srs(path(srs_path))?);
+        let opened = Srs(spillproof_commit::Srs::open_container(
+            session.0.workspace(),
+            path(srs_path),
+        )?);
         // SAFETY: the common condition.
         Ok(unsafe { hand_out("room for an SRS", srs, opened) }?)
     })

@@ -3,19 +3,19 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
-use spillproof::commit::{G1, Scalar};
 use spillproof_bindings::bytes::{self, G2_BYTES, SCALAR_BYTES};
 use spillproof_bindings::column::CallerColumn;
 use spillproof_bindings::error::{Error, explain};
 use spillproof_bindings::work::{self, Basis, Roots};
+use spillproof_commit::{G1, Scalar};
 
 /// A session.
 #[derive(Debug)]
-pub struct Session(pub(crate) spillproof::Session);
+pub struct Session(pub(crate) spillproof_engine::Session);
 
 /// An open SRS.
 #[derive(Debug)]
-pub struct Srs(pub(crate) spillproof::commit::Srs);
+pub struct Srs(pub(crate) spillproof_commit::Srs);
 
 /// Scalars on disk.
 #[derive(Debug)]
@@ -130,8 +130,8 @@ impl From<work::SrsInfo> for SrsInfo {
     }
 }
 
-impl From<spillproof::plan::Plan> for Plan {
-    fn from(plan: spillproof::plan::Plan) -> Self {
+impl From<spillproof_engine::plan::Plan> for Plan {
+    fn from(plan: spillproof_engine::plan::Plan) -> Self {
         let total = plan.of(None);
         Self {
             budget_bytes: plan.budget_bytes,

@@ -12,7 +12,7 @@ use ark_ec::{AffineRepr, CurveGroup, PrimeGroup, VariableBaseMSM};
 use ark_ff::{BigInt, BigInteger, FftField, Field, PrimeField};
 use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
-use spillproof::commit::{HALO2_ROOT_OF_UNITY, export_params_kzg, generate, omega};
+use spillproof_commit::{HALO2_ROOT_OF_UNITY, export_params_kzg, generate, omega};
 use spillproof_format::params_kzg::SerdeFormat;
 
 const BUDGET_BYTES: u64 = 16 << 20;
@@ -180,7 +180,9 @@ fn run(k: u32) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let builder = spillproof::Session::builder().memory("64MiB").dir(dir.path());
+    let builder = spillproof_engine::Session::builder()
+        .memory("64MiB")
+        .dir(dir.path());
     let session = builder.build().unwrap();
     let workspace = session.workspace();
     let generated = |name: &str, k| {

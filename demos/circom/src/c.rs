@@ -12,10 +12,10 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spillproof::Session;
-use spillproof::error::Invalid;
 use spillproof_bindings::error::explain;
 use spillproof_bindings::pointers::{self, Null, caught, close, held, path};
+use spillproof_engine::Session;
+use spillproof_engine::error::Invalid;
 
 use crate::prove::{Key, Proved, verify};
 use crate::{Error, Result};
@@ -46,7 +46,7 @@ impl From<Error> for Failed {
     fn from(error: Error) -> Self {
         let text = explain(&error);
         match error {
-            Error::Engine(spillproof::Error::Invalid(Invalid::Length { what, .. }))
+            Error::Engine(spillproof_engine::Error::Invalid(Invalid::Length { what, .. }))
                 if what == "values of a witness" =>
             {
                 Self::Witness(text)
@@ -80,7 +80,7 @@ fn session() -> Result<Arc<Session>> {
     if let Some(session) = shared.as_ref().and_then(std::sync::Weak::upgrade) {
         return Ok(session);
     }
-    let folder = spillproof::session::dir_of_environment()?;
+    let folder = spillproof_engine::session::dir_of_environment()?;
     let session = Arc::new(Session::builder().dir(folder).build()?);
     *shared = Some(Arc::downgrade(&session));
     Ok(session)

@@ -15,10 +15,10 @@ use ark_ec::short_weierstrass::SWCurveConfig;
 use ark_ff::Field;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use spillproof::groth16::PairingCurve;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, r1cs, wtns};
 use spillproof_format::native::NativeField;
 use spillproof_format::{Curve, GroupId};
+use spillproof_groth16::PairingCurve;
 
 use crate::prove::over_curve;
 use sections::Sections;

@@ -13,8 +13,8 @@ use ark_ff::{AdditiveGroup, Field, PrimeField};
 use num_bigint::BigUint;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use spillproof::groth16::{PairingCurve, Proof};
 use spillproof_format::Curve;
+use spillproof_groth16::{PairingCurve, Proof};
 
 use crate::{Error, Result, content};
 

@@ -11,7 +11,7 @@
 //! use std::sync::Arc;
 //! use spillproof_circom::prove::prove;
 //!
-//! let session = Arc::new(spillproof::Session::builder().memory("128MiB").dir("/nvme").build()?);
+//! let session = Arc::new(spillproof_engine::Session::builder().memory("128MiB").dir("/nvme").build()?);
 //! let proved = prove(&session, "circuit.zkey".as_ref(), "witness.wtns".as_ref(), &mut |_| ())?;
 //! std::fs::write("proof.json", proved.proof)?;
 //! std::fs::write("public.json", proved.public)?;
@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// The engine's own errors.
     #[error(transparent)]
-    Engine(#[from] spillproof::Error),
+    Engine(#[from] spillproof_engine::Error),
     /// A file that cannot be read or written.
     #[error("{}", file.display())]
     File {

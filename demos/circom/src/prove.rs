@@ -10,19 +10,19 @@ use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
 use ark_ff::UniformRand;
 use rand::rngs::OsRng;
-use spillproof::Session;
-use spillproof::column::{Column, Container, Element, Placement, Workspace, Writer};
-use spillproof::error::Invalid;
-use spillproof::groth16::{PairingCurve, ProvingKey, Shape, VerifyingKey, plan as plan_of, prove_in};
-use spillproof::iden3::{
-    self, Contributed, ImportedKey, NewKey, Origin, Progress, VerifiedKey, VerifiedPtau, curve_of, read_wtns,
-    read_zkey, shape_of_zkey,
-};
-use spillproof::kernels::curve::Point;
-use spillproof::plan::{Plan, Rates};
+use spillproof_engine::Session;
+use spillproof_engine::column::{Column, Container, Element, Placement, Workspace, Writer};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::groth16::Groth16Key;
 use spillproof_format::iden3::FileKind;
 use spillproof_format::{Curve, FormatError};
+use spillproof_groth16::iden3::{
+    self, Contributed, ImportedKey, NewKey, Origin, Progress, VerifiedKey, VerifiedPtau, curve_of, read_wtns,
+    read_zkey, shape_of_zkey,
+};
+use spillproof_groth16::{PairingCurve, ProvingKey, Shape, VerifyingKey, plan as plan_of, prove_in};
+use spillproof_kernels::curve::Point;
 
 use crate::json::{KeyFile, KeyPoints, ProofFile, curve_name, public_text, read_public};
 use crate::{Error, Result, content};
@@ -105,7 +105,7 @@ pub fn shape_of(session: &Session, file: &Path) -> Result<(Shape, Curve)> {
     }
     let container = Container::open(workspace, file)?;
     let refuse = |source: FormatError| {
-        Error::from(spillproof::Error::Format {
+        Error::from(spillproof_engine::Error::Format {
             file: file.to_owned(),
             source,
         })
@@ -374,8 +374,8 @@ pub fn verify(session: &Session, [key, public, proof]: [(&Path, &[u8]); 3]) -> R
         let (points, proof) = (key.points::<E>(key_name)?, proof.proof::<E>(proof_name)?);
         let signals = read_public::<<E as PairingCurve>::Scalar>(public)?;
         let key = in_memory(session.workspace(), &points)?;
-        let verifies = match spillproof::groth16::verify(&key, &signals, &proof) {
-            Err(spillproof::Error::Invalid(Invalid::Length { given, expected, .. })) => {
+        let verifies = match spillproof_groth16::verify(&key, &signals, &proof) {
+            Err(spillproof_engine::Error::Invalid(Invalid::Length { given, expected, .. })) => {
                 let details = format!("{given} public signals, and the key is for {expected}");
                 return Err(content(public.0, details));
             }
@@ -404,7 +404,7 @@ fn in_memory<E: PairingCurve>(workspace: &Workspace, points: &KeyPoints<E>) -> R
     })
 }
 
-fn column<T: Element>(workspace: &Workspace, values: &[T]) -> spillproof::Result<Column<T>> {
+fn column<T: Element>(workspace: &Workspace, values: &[T]) -> spillproof_engine::Result<Column<T>> {
     let mut writer = Writer::scratch(workspace, "IC", values.len() as u64, Placement::Memory)?;
     writer.push(values)?;
     writer.finish()

@@ -8,12 +8,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::json;
-use spillproof::Session;
-use spillproof::groth16::Shape;
-use spillproof::iden3::Origin;
 use spillproof_circom::prove::{
     Key, contribute, import, prepare_ptau, prove, setup, verify, verify_key, verify_ptau,
 };
+use spillproof_engine::Session;
+use spillproof_groth16::Shape;
+use spillproof_groth16::iden3::Origin;
 
 struct Published {
     /// Folder of the packages.

@@ -10,8 +10,8 @@ use spillproof_circom::example::{Circuit, Values};
 use spillproof_circom::prove::{Key, prove, verify};
 use spillproof_format::Curve;
 
-fn session(dir: &Path) -> std::sync::Arc<spillproof::Session> {
-    let builder = spillproof::Session::builder().memory("8MiB").dir(dir);
+fn session(dir: &Path) -> std::sync::Arc<spillproof_engine::Session> {
+    let builder = spillproof_engine::Session::builder().memory("8MiB").dir(dir);
     std::sync::Arc::new(builder.build().unwrap())
 }
 

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use spillproof::budget::ByteSize;
-use spillproof::commit::{G1, Scalar};
+use spillproof_engine::budget::ByteSize;
+use spillproof_commit::{G1, Scalar};
 use spillproof_bindings::bytes::{self, POINT_BYTES, SCALAR_BYTES, Scalars};
 use spillproof_bindings::column::{self, CallerColumn};
 use spillproof_bindings::error::{Error, Result, explain};
@@ -63,8 +63,8 @@ fn memory(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<ByteSize
     let text: String = given.extract().map_err(|_| {
         PyTypeError::new_err("memory is a number of bytes, or a text such as \"2GiB\" or \"auto\"")
     })?;
-    let size = text.parse().map_err(|error: spillproof::budget::ParseSizeError| {
-        Error::from(spillproof::Error::from(spillproof::error::Invalid::Setting {
+    let size = text.parse().map_err(|error: spillproof_engine::budget::ParseSizeError| {
+        Error::from(spillproof_engine::Error::from(spillproof_engine::error::Invalid::Setting {
             name: "memory budget",
             reason: error.to_string(),
         }))
@@ -144,7 +144,7 @@ impl<'a> Source<'a> {
 }
 
 #[pyclass(frozen, module = "spillproof._native")]
-struct Session(spillproof::Session);
+struct Session(spillproof_engine::Session);
 
 #[pymethods]
 impl Session {
@@ -195,7 +195,7 @@ impl Session {
     }
 
     fn open_srs(&self, py: Python<'_>, path: PathBuf) -> PyResult<Srs> {
-        without_lock(py, || Ok(Srs(self.0.open_srs(&path)?)))
+        without_lock(py, || Ok(Srs(spillproof_commit::Srs::open_container(self.0.workspace(), &path)?)))
     }
 
     fn begin_column(&self, py: Python<'_>, count: u64) -> PyResult<Column> {
@@ -245,7 +245,7 @@ impl Session {
 }
 
 #[pyclass(frozen, module = "spillproof._native")]
-struct Srs(spillproof::commit::Srs);
+struct Srs(spillproof_commit::Srs);
 
 /// k, whether it has each form, its root, the pair in G2.
 type Inspected<'py> = (

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
-use spillproof::budget::ByteSize;
-use spillproof::column::Scratch;
-use spillproof::storage::Backend;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::Scratch;
+use spillproof_engine::storage::Backend;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::size;

@@ -8,11 +8,11 @@ use std::str::FromStr;
 use ark_bn254::Fr;
 use ark_ff::{BigInt, BigInteger, PrimeField};
 use serde::Serialize;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Placement, Writer};
-use spillproof::commit::kzg;
-use spillproof::stream::Scalars;
+use spillproof_commit::kzg;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Column, Placement, Writer};
+use spillproof_engine::stream::Scalars;
 use spillproof_gpu::tier::Offload;
 
 use super::msm::describe;

@@ -3,8 +3,8 @@
 use std::fs;
 
 use serde::Serialize;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
 
 use super::msm::{describe, msm_from_disk, points_to_disk, scalars_to_disk};
 use crate::args::{Demo, Global, Shape, Statement};

@@ -4,17 +4,17 @@ use std::io;
 use std::path::Path;
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
-use spillproof::groth16::Shape;
-use spillproof::iden3::{self, Contributor, Origin};
-use spillproof::plan::{Plan, Rates};
 use spillproof_circom::example::Circuit;
 use spillproof_circom::json::{self, curve_name};
 use spillproof_circom::prove::{
     Key as Opened, Proved, contribute as add_contribution, import as import_key, plan as plan_of, setup,
     shape_of, verify, verify_key,
 };
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::Curve;
+use spillproof_groth16::Shape;
+use spillproof_groth16::iden3::{self, Contributor, Origin};
 
 use super::plan;
 use crate::args::{Global, Groth16 as Command, Groth16Example, Pairing};

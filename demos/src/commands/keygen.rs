@@ -3,9 +3,9 @@
 use halo2_axiom::SerdeFormat;
 use halo2_axiom::spillproof::save_described_key;
 use serde::Serialize;
-use spillproof::budget::ByteSize;
 use spillproof_circuits::Kind;
 use spillproof_circuits::axiom::dropin::any::Any;
+use spillproof_engine::budget::ByteSize;
 
 use crate::args::{Global, Keygen};
 use crate::failure::Failure;

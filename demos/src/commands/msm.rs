@@ -7,11 +7,11 @@ use ark_bn254::{Fr, G1Affine, g1};
 use ark_ec::AffineRepr;
 use ark_ff::{BigInteger, PrimeField};
 use serde::Serialize;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Draft, Placement, Writer};
-use spillproof::commit::{G1, kzg};
-use spillproof::stream::{MsmPlan, Scalars};
+use spillproof_commit::{G1, kzg};
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Column, Draft, Placement, Writer};
+use spillproof_engine::stream::{MsmPlan, Scalars};
 use spillproof_format::SRS_FRAME_BYTES_DEFAULT;
 use spillproof_gpu::tier::Offload;
 

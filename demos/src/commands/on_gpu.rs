@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use spillproof::tier::Tier;
+use spillproof_engine::tier::Tier;
 use spillproof_gpu::tier::{GpuTier, OfDevice, Offload, Report, Request};
 use spillproof_gpu::{Caching, Choice, NotUsed};
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
 use spillproof_cgroup_tests::{Group, Outcome as Ended};
+use spillproof_engine::budget::ByteSize;
 
 use crate::args::Global;
 use crate::failure::Failure;

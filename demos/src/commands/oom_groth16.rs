@@ -9,9 +9,9 @@
 use std::path::Path;
 
 use serde::Serialize;
-use spillproof::budget::Limit;
 use spillproof_cgroup_tests::Group;
 use spillproof_circom::example::{Circuit, Values};
+use spillproof_engine::budget::Limit;
 use spillproof_format::Curve;
 
 use super::oom::{child, row, succeeded, was_killed};

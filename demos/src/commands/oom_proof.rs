@@ -11,8 +11,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spillproof::budget::{ByteSize, Limit};
 use spillproof_cgroup_tests::Group;
+use spillproof_engine::budget::{ByteSize, Limit};
 
 use super::oom::{child, row, succeeded, was_killed};
 use super::srs;

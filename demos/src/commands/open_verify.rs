@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ark_bn254::{Fq, Fr, G1Affine};
 use ark_ff::{BigInt, PrimeField};
 use serde::{Deserialize, Serialize};
-use spillproof::commit::kzg;
+use spillproof_commit::kzg;
 
 use super::commit::{digits, scalar_of};
 use super::msm::describe;

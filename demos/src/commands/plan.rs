@@ -3,9 +3,9 @@
 
 use halo2_axiom::spillproof::Numerator;
 use serde::Serialize;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::plan::{Phase, Plan, Rates, Step};
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::plan::{Phase, Plan, Rates, Step};
 
 use super::on_gpu::OnGpu;
 use super::plan_on_gpu::{self, OnGpus};

@@ -2,8 +2,8 @@
 
 use halo2_axiom::spillproof::Numerator as PlannedNumerator;
 use serde::Serialize;
-use spillproof::Session;
-use spillproof::plan::{Job, Offer, Phase, Plan};
+use spillproof_engine::Session;
+use spillproof_engine::plan::{Job, Offer, Phase, Plan};
 use spillproof_gpu::ntt::NttWay;
 use spillproof_gpu::program::Way;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};

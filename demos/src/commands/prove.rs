@@ -5,9 +5,10 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
-use spillproof::checkpoint::Checkpoints;
-use spillproof::{Session, SessionBuilder};
+use spillproof_engine::Session;
+use spillproof_engine::SessionBuilder;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::checkpoint::Checkpoints;
 
 use super::on_gpu::{OnGpu, Used};
 use super::plan::{self, Awaited};

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde::Serialize;
-use spillproof::budget::ByteSize;
-use spillproof::column::Container;
-use spillproof::iden3::import_ptau;
 use spillproof_circom::json::curve_name;
 use spillproof_circom::prove::{prepare_ptau, verify_ptau};
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::Container;
+use spillproof_groth16::iden3::import_ptau;
 
 use super::groth16::{self, ContributionLine};
 use super::srs;

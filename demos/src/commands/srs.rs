@@ -12,13 +12,13 @@ use halo2_proofs::spillproof as of_zcash;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::column::Container;
-use spillproof::commit::{
+use spillproof_commit::{
     Scalar, SrsProgress, add_lagrange, export_params_kzg, generate, import_params_kzg, verify_srs,
 };
-use spillproof::storage::Packed;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::Container;
+use spillproof_engine::storage::Packed;
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_format::{Curve, Kind};
 
@@ -369,7 +369,7 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
         progress.length(contents.sections.iter().map(|section| section.bytes).sum());
         let digest = session.run(|| container.content_digest(|checked| progress.at(checked)))?;
         contents.content_digest = Some(hex(&digest));
-        Ok::<_, spillproof::Error>(contents)
+        Ok::<_, spillproof_engine::Error>(contents)
     })?;
     contents.tell(&run);
     run.say("every frame matches its digest");
@@ -404,11 +404,11 @@ fn inspect(global: &Global, file: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spillproof::budget::Budget;
-    use spillproof::column::Workspace;
-    use spillproof::commit::generate_scratch;
-    use spillproof::storage::Storage;
     use spillproof_circuits::axiom::stock::proof::insecure_params;
+    use spillproof_commit::generate_scratch;
+    use spillproof_engine::budget::Budget;
+    use spillproof_engine::column::Workspace;
+    use spillproof_engine::storage::Storage;
     use stock_halo2_axiom::poly::commitment::ParamsProver;
 
     #[test]

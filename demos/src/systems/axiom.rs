@@ -8,11 +8,12 @@ use halo2_axiom::SerdeFormat;
 use halo2_axiom::plonk;
 use halo2_axiom::poly::commitment::Params as _;
 use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified, check_params, open_proving_key};
-use spillproof::plan::{Plan, Rates};
-use spillproof::{Error, Session};
 use spillproof_circuits::Scheme;
 use spillproof_circuits::axiom::dropin::any::{Any, Which};
 use spillproof_circuits::axiom::{dropin, stock};
+use spillproof_engine::Error;
+use spillproof_engine::Session;
+use spillproof_engine::plan::{Plan, Rates};
 use stock_halo2_axiom::poly::commitment::Params as _;
 
 use super::params::{Copied, Kind, VerifierPoints, file_for, is_enough, kind_of, open_kzg};

@@ -7,9 +7,9 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use spillproof::Session;
-use spillproof::plan::Plan;
 use spillproof_circuits::System;
+use spillproof_engine::Session;
+use spillproof_engine::plan::Plan;
 
 use crate::args::{Shape, Statement};
 use crate::failure::Failure;

@@ -7,11 +7,11 @@ use std::path::Path;
 use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::halo2curves::ff::PrimeField;
 use halo2_axiom::spillproof::{self as of_dropin, SavedWitness, Unverified};
-use spillproof::Session;
-use spillproof::plan::{Plan, Rates};
 use spillproof_circuits::Scheme;
 use spillproof_circuits::axiom::dropin::saved::{SavedKey, prove as prove_saved};
 use spillproof_circuits::axiom::{dropin, stock};
+use spillproof_engine::Session;
+use spillproof_engine::plan::{Plan, Rates};
 
 use super::axiom::{DropIn, Stock, opening, params_for, verifier_params_for};
 use super::{PARAMETERS, Verifier};

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use ark_bn254::{G1Affine, G2Affine, g1, g2};
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
-use spillproof::Session;
-use spillproof::budget::Budget;
-use spillproof::column::Workspace;
-use spillproof::commit::{Srs, check_srs, import_params_kzg};
-use spillproof::iden3::{import_ptau, open_ptau};
-use spillproof::plan::Rates;
-use spillproof::storage::{Backend, Storage};
 use spillproof_circuits::System;
+use spillproof_commit::{Srs, check_srs, import_params_kzg};
+use spillproof_engine::Session;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::Workspace;
+use spillproof_engine::plan::Rates;
+use spillproof_engine::storage::{Backend, Storage};
 use spillproof_format::header::MAGIC;
 use spillproof_format::native::{NativeField, point_bytes};
 use spillproof_format::params_kzg::points::{read_checked, write_format};
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
+use spillproof_groth16::iden3::{import_ptau, open_ptau};
 
 use crate::args::Parameters;
 use crate::failure::Failure;
@@ -217,7 +217,7 @@ impl VerifierPoints {
         // Nothing is written.
         let workspace = || {
             let storage = Storage::builder().dir(".").backend(Backend::Pread).build()?;
-            Ok::<_, spillproof::Error>(Workspace::new(storage, Budget::new(BUDGET_BYTES)))
+            Ok::<_, spillproof_engine::Error>(Workspace::new(storage, Budget::new(BUDGET_BYTES)))
         };
         let srs = match kind_of(path)? {
             Kind::Container => Srs::open_container(&workspace()?, path)?,

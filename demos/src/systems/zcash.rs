@@ -6,9 +6,9 @@ use std::path::Path;
 
 use halo2_proofs::plonk;
 use halo2_proofs::spillproof as of_dropin;
-use spillproof::Session;
-use spillproof::plan::{Plan, Rates};
 use spillproof_circuits::zcash::{dropin, stock};
+use spillproof_engine::Session;
+use spillproof_engine::plan::{Plan, Rates};
 use stock_halo2_proofs::plonk::Error as StockError;
 
 use super::params::{Kind, kind_of};

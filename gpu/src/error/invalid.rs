@@ -1,6 +1,6 @@
 //! Mistakes in a call or a setting, each with the values that do not fit together.
 
-use spillproof::error::Invalid as Values;
+use spillproof_engine::error::Invalid as Values;
 
 /// A mistake in a call or a setting.
 #[non_exhaustive]

@@ -5,7 +5,7 @@ mod invalid;
 use std::path::PathBuf;
 
 pub use invalid::Invalid;
-pub(crate) use spillproof::error::Invalid as Values;
+pub(crate) use spillproof_engine::error::Invalid as Values;
 
 use crate::probed::NoGpu;
 

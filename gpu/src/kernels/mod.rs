@@ -76,7 +76,7 @@ pub fn image(gpu: &Gpu, text: &Text, compiler: &dyn Compiler, cache: Option<&Cac
 
 /// The image that the environment names, if any.
 fn named_image() -> Result<Option<Vec<u8>>> {
-    let Some(file) = spillproof::session::variable(IMAGE_VARIABLE).map(PathBuf::from) else {
+    let Some(file) = spillproof_engine::session::variable(IMAGE_VARIABLE).map(PathBuf::from) else {
         return Ok(None);
     };
     match std::fs::read(&file) {

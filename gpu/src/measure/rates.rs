@@ -11,7 +11,7 @@ use ark_bn254::{Fq, FqConfig, Fr, FrConfig, G1Affine};
 use ark_ec::CurveGroup;
 use ark_ff::{FftField, Field, Fp256, MontBackend, MontConfig};
 use serde::Serialize;
-use spillproof::budget::Budget;
+use spillproof_engine::budget::Budget;
 
 use super::Facts;
 use super::launch::{Chains, threads};
@@ -200,7 +200,7 @@ fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
     let slots = 2 * SLOTS as u64;
     let room_bytes = (budget.available_bytes() / 2 / slots).min(CHUNK_BYTES_MAX);
     let chunk_bytes = room_bytes.checked_ilog2().map_or(0, |log| 1u64 << log);
-    let no_room = |error: spillproof::Error| Invalid::NoRoom {
+    let no_room = |error: spillproof_engine::Error| Invalid::NoRoom {
         reason: error.to_string(),
     };
     let _lease = budget

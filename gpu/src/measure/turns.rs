@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ark_bn254::G1Projective;
-use spillproof::budget::Budget;
-use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::tier::{Answer, Coset, Sums, Tier, Transform};
 
 use crate::lock::locked;
 
@@ -49,8 +49,8 @@ impl Turns {
 
     fn ask<T>(
         &self,
-        job: impl FnOnce(&dyn Tier) -> spillproof::Result<Answer<T>>,
-    ) -> spillproof::Result<Answer<T>> {
+        job: impl FnOnce(&dyn Tier) -> spillproof_engine::Result<Answer<T>>,
+    ) -> spillproof_engine::Result<Answer<T>> {
         // The lock is not held while the job runs.
         let current = self.state().current.clone();
         let Some(tier) = current else {
@@ -77,15 +77,19 @@ impl Turns {
 }
 
 impl Tier for Turns {
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
+    fn sums(
+        &self,
+        job: &mut Sums<'_>,
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
         self.ask(|tier| tier.sums(job, budget))
     }
 
-    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.ask(|tier| tier.transform(job, budget))
     }
 
-    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.ask(|tier| tier.quotient(job, budget))
     }
 }

@@ -1,6 +1,7 @@
 //! Which transform: direction, root of unity, coset.
 
 use ark_bn254::Fr;
+use spillproof_kernels::error::RootOfUnityError;
 
 use super::field::NttField;
 use super::plan::check_length;
@@ -43,10 +44,10 @@ impl<F: NttField> Transform<F> {
     pub fn by_root(root: F, log_n: u32) -> Result<Self> {
         check_length::<F>(log_n)?;
         if !root.has_order(log_n) {
-            return Err(Values::RootOfUnity {
+            return Err(Values::from(RootOfUnityError {
                 omega: root.to_string(),
                 log_n,
-            }
+            })
             .into());
         }
         Ok(Self {

@@ -3,7 +3,7 @@
 
 use ark_bn254::Fr;
 use ark_ff::{FftField, Field};
-use spillproof::tier::{Input, Order, RowSource};
+use spillproof_engine::tier::{Input, Order, RowSource};
 
 use super::{CosetPlan, DeviceCoset, Numbers, Shape};
 use crate::kernels::Kernels;

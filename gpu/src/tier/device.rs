@@ -1,6 +1,6 @@
 //! The state of one device between jobs: its budget, kernels, and memory that is kept for the next job.
 
-use spillproof::budget::{Budget, ByteSize};
+use spillproof_engine::budget::{Budget, ByteSize};
 
 use super::host::{Staging, Stock};
 use super::rates::Measured;

@@ -11,7 +11,7 @@
 
 use std::ops::RangeInclusive;
 
-use spillproof::budget::{Budget, ByteSize, Lease, Spares};
+use spillproof_engine::budget::{Budget, ByteSize, Lease, Spares};
 
 use super::stop::Stop;
 use crate::error::A_PINNED_SLOT;

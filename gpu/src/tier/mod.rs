@@ -46,8 +46,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ark_bn254::G1Projective;
-use spillproof::budget::{Budget, ByteSize};
-use spillproof::tier::{Answer, Coset, Sums, Tier, Transform};
+use spillproof_engine::budget::{Budget, ByteSize};
+use spillproof_engine::tier::{Answer, Coset, Sums, Tier, Transform};
 
 pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub use plan::{By, Cut, Numerator, Planned, PlannedJob};
@@ -174,7 +174,7 @@ impl GpuTier {
         book: &Book,
         (job, count): (JobKind, u64),
         mut work: impl FnMut(usize, &mut Device) -> Result<T, Stop>,
-    ) -> spillproof::Result<Answer<T>> {
+    ) -> spillproof_engine::Result<Answer<T>> {
         let mut last = "there is no device".to_owned();
         for number in 0..self.devices.len() {
             let (_, mut device) = match self.idle(number) {
@@ -213,7 +213,11 @@ fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
 }
 
 impl Tier for GpuTier {
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
+    fn sums(
+        &self,
+        job: &mut Sums<'_>,
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
         if let Some(answer) = self.shared_sums(job, budget)? {
             return Ok(answer);
         }
@@ -228,7 +232,7 @@ impl Tier for GpuTier {
         )
     }
 
-    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+    fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let mut begun = None;
         self.attempt(&self.book, (JobKind::Transform, 1), |_, device| {
             JobSize::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
@@ -236,7 +240,7 @@ impl Tier for GpuTier {
         })
     }
 
-    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof::Result<Answer<()>> {
+    fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         self.attempt(&self.book, (JobKind::Quotient, 1), |_, device| {
             JobSize::Quotient(&CosetShape::of(job)).is_worth_it(self.offload, device, budget)?;
             quotient::run(device, job, budget)

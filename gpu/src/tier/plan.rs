@@ -8,9 +8,9 @@
 //! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, and the buffers of
 //! readers of a transform in two steps, beside its tile.
 
-use spillproof::budget::Budget;
-use spillproof::plan::{Job as Offered, Offer};
-use spillproof::tier::{Answer, Input, Program};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::plan::{Job as Offered, Offer};
+use spillproof_engine::tier::{Answer, Input, Program};
 
 use super::device::Device;
 use super::host::Stock;
@@ -130,7 +130,7 @@ impl GpuTier {
         offers: &[Offer],
         numerator: Numerator<'_>,
         budget: &Budget,
-    ) -> spillproof::Result<Planned> {
+    ) -> spillproof_engine::Result<Planned> {
         let book = Book::of_a_plan(names(&self.gpus));
         let jobs = offers.iter().map(|offer| {
             let held_bytes = budget.available_bytes().saturating_sub(offer.available_bytes);
@@ -143,7 +143,7 @@ impl GpuTier {
             })
         });
         Ok(Planned {
-            jobs: jobs.collect::<spillproof::Result<_>>()?,
+            jobs: jobs.collect::<spillproof_engine::Result<_>>()?,
             report: book.report(),
         })
     }
@@ -154,7 +154,7 @@ impl GpuTier {
         offer: &Offer,
         numerator: Numerator<'_>,
         budget: &Budget,
-    ) -> spillproof::Result<(By, Option<Seconds>)> {
+    ) -> spillproof_engine::Result<(By, Option<Seconds>)> {
         match offer.job {
             Offered::Sums {
                 points,
@@ -219,7 +219,7 @@ impl GpuTier {
         asked: JobSize<'_>,
         budget: &Budget,
         mut fits: impl FnMut(&mut Device) -> Result<Fits, Stop>,
-    ) -> spillproof::Result<(By, Option<Seconds>)> {
+    ) -> spillproof_engine::Result<(By, Option<Seconds>)> {
         let mut seconds = None;
         let answer = self.attempt(book, jobs, |number, device| {
             let worth = asked.is_worth_it(self.offload, device, budget);
@@ -246,7 +246,7 @@ impl GpuTier {
         (bases_bytes, lengths): (u64, &[sums::Length]),
         count: u64,
         budget: &Budget,
-    ) -> spillproof::Result<(By, Option<Seconds>)> {
+    ) -> spillproof_engine::Result<(By, Option<Seconds>)> {
         let Sharing {
             mut idle,
             share_points,

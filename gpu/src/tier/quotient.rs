@@ -5,9 +5,9 @@
 //! from many columns, so they are copied into the slots.
 
 use ark_bn254::Fr;
-use spillproof::budget::Budget;
-use spillproof::kernels::vector;
-use spillproof::tier::{self, Coset, Input, Tiles};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::tier::{self, Coset, Input, Tiles};
+use spillproof_kernels::vector;
 
 use super::device::Device;
 use super::host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};

@@ -6,8 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use spillproof::budget::ByteSize;
-use spillproof::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_VARIABLE, variable};
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_VARIABLE, variable};
 
 use super::{GpuTier, Offload};
 use crate::error::Values;

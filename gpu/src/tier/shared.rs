@@ -10,8 +10,8 @@
 use std::ops::AddAssign;
 
 use ark_bn254::G1Projective;
-use spillproof::budget::Budget;
-use spillproof::tier::{Answer, Sums};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::tier::{Answer, Sums};
 
 use super::report::Book;
 use super::stop::Stop;
@@ -56,7 +56,7 @@ impl GpuTier {
         book: &Book,
         (points, step, count): (u64, Option<u64>, u64),
         budget: &Budget,
-    ) -> spillproof::Result<Option<Answer<Sharing<'_>>>> {
+    ) -> spillproof_engine::Result<Option<Answer<Sharing<'_>>>> {
         let Some(step) = step.filter(|_| self.devices.len() > 1) else {
             return Ok(None);
         };
@@ -93,7 +93,7 @@ impl GpuTier {
         &self,
         job: &Sums<'_>,
         budget: &Budget,
-    ) -> spillproof::Result<Option<Answer<Vec<G1Projective>>>> {
+    ) -> spillproof_engine::Result<Option<Answer<Vec<G1Projective>>>> {
         let (book, count) = (&self.book, job.scalars.len() as u64);
         let points = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
         let step = job.parts.as_ref().map(|parts| parts.step);

@@ -2,12 +2,13 @@
 
 use crate::Error;
 use crate::msm::DeviceError;
+use spillproof_kernels::error::{RootOfUnityError, WorkspaceError};
 
 /// Why a job did not finish on a device.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The host failed: its memory, or the ends of the job.
-    Host(spillproof::Error),
+    Host(spillproof_engine::Error),
     /// The device or its memory failed.
     Device(Error),
     /// No failure: the processor does the job better.
@@ -27,9 +28,11 @@ impl Stop {
             Self::Declined(_) => return self,
         };
         match error {
-            spillproof::Error::OverBudget { .. }
-            | spillproof::Error::BudgetTooSmall { .. }
-            | spillproof::Error::Memory { .. } => Self::Declined(format!("the host lacks memory: {error}")),
+            spillproof_engine::Error::OverBudget { .. }
+            | spillproof_engine::Error::BudgetTooSmall { .. }
+            | spillproof_engine::Error::Memory { .. } => {
+                Self::Declined(format!("the host lacks memory: {error}"))
+            }
             error => Self::Host(error),
         }
     }
@@ -47,7 +50,7 @@ impl DeviceError for Stop {
 }
 
 /// The engine's error inside an error of a ring, if there is one; else the error itself.
-fn from_an_end(error: Error) -> Result<spillproof::Error, Error> {
+fn from_an_end(error: Error) -> Result<spillproof_engine::Error, Error> {
     match error {
         Error::Source {
             source,
@@ -58,7 +61,7 @@ fn from_an_end(error: Error) -> Result<spillproof::Error, Error> {
             source,
             offset,
             bytes,
-        } if source.is::<spillproof::Error>() => match source.downcast::<spillproof::Error>() {
+        } if source.is::<spillproof_engine::Error>() => match source.downcast::<spillproof_engine::Error>() {
             Ok(error) => Ok(*error),
             Err(source) => Err(Error::Source {
                 source,
@@ -76,8 +79,20 @@ impl From<Error> for Stop {
     }
 }
 
-impl From<spillproof::Error> for Stop {
-    fn from(error: spillproof::Error) -> Self {
+impl From<RootOfUnityError> for Stop {
+    fn from(error: RootOfUnityError) -> Self {
+        spillproof_engine::Error::from(error).into()
+    }
+}
+
+impl From<WorkspaceError> for Stop {
+    fn from(error: WorkspaceError) -> Self {
+        spillproof_engine::Error::from(error).into()
+    }
+}
+
+impl From<spillproof_engine::Error> for Stop {
+    fn from(error: spillproof_engine::Error) -> Self {
         Self::Host(error)
     }
 }

@@ -18,8 +18,8 @@ use std::cmp::Reverse;
 
 use ark_bn254::G1Projective;
 use ark_ff::AdditiveGroup;
-use spillproof::budget::Budget;
-use spillproof::tier::{ReadElements, Scalars, Sums};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::tier::{ReadElements, Scalars, Sums};
 
 use super::device::{Device, ResidentBases};
 use super::host::{Host, UPLOAD_SLOTS};
@@ -237,7 +237,12 @@ impl Source for Feed<'_, '_, '_> {
 }
 
 /// Reads scalars, with zeros behind the last.
-fn padded(scalars: &mut Scalars<'_>, first: u64, into: &mut [u8], in_place: bool) -> spillproof::Result<()> {
+fn padded(
+    scalars: &mut Scalars<'_>,
+    first: u64,
+    into: &mut [u8],
+    in_place: bool,
+) -> spillproof_engine::Result<()> {
     let there_bytes = scalars.len.saturating_sub(first) * SCALAR_BYTES;
     let (own, behind) = into.split_at_mut((into.len() as u64).min(there_bytes) as usize);
     behind.fill(0);
@@ -253,7 +258,7 @@ pub(super) fn read(
     first: u64,
     into: &mut [u8],
     in_place: bool,
-) -> spillproof::Result<()> {
+) -> spillproof_engine::Result<()> {
     match in_place {
         true => from.read_in_place(first, into),
         false => from.read(first, into),

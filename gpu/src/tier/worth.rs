@@ -14,14 +14,14 @@ use ark_bn254::{Fr, G1Affine, G1Projective, g1};
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use rayon::prelude::*;
-use spillproof::budget::Budget;
-use spillproof::column::Element;
-use spillproof::kernels::backend::Backend;
-use spillproof::kernels::curve::Point;
-use spillproof::kernels::msm::{Msm, MsmConfig};
-use spillproof::kernels::ntt::{Domain, Twiddles, each_row};
-use spillproof::kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
-use spillproof::tier::{Coset, InTiles, RowSource, TileEnds, Tiles};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::Element;
+use spillproof_engine::tier::{Coset, InTiles, RowSource, TileEnds, Tiles};
+use spillproof_kernels::backend::Backend;
+use spillproof_kernels::curve::Point;
+use spillproof_kernels::msm::{Msm, MsmConfig};
+use spillproof_kernels::ntt::{Domain, Twiddles, each_row};
+use spillproof_kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
 
 use super::device::Device;
 use super::quotient::CosetShape;
@@ -307,7 +307,7 @@ impl InTiles for SameRows<'_> {
         0
     }
 
-    fn ends(&mut self, _: Tiles) -> spillproof::Result<TileEnds<'_>> {
+    fn ends(&mut self, _: Tiles) -> spillproof_engine::Result<TileEnds<'_>> {
         let row = self.0;
         Ok(TileEnds {
             input: Box::new(move |_: u64, into: &mut [u8]| {

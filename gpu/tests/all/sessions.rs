@@ -9,11 +9,11 @@ use ark_ff::{AdditiveGroup, FftField, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Element, Placement, Writer};
-use spillproof::commit::G1;
-use spillproof::stream::{Scalars, Transform, msm, ntt};
+use spillproof_commit::G1;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Column, Element, Placement, Writer};
+use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::FakeDriver;
 use spillproof_gpu::Choice;
 use spillproof_gpu::msm::BasesAre;
@@ -185,7 +185,7 @@ pub fn session(tier: Option<&Arc<GpuTier>>, memory_bytes: u64) -> Session {
         .dir(env!("CARGO_TARGET_TMPDIR"))
         .threads(2);
     if let Some(tier) = tier {
-        builder = builder.tier(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>);
+        builder = builder.tier(Arc::clone(tier) as Arc<dyn spillproof_engine::tier::Tier>);
     }
     builder.build().unwrap()
 }

@@ -1,7 +1,7 @@
 //! `GpuTier` on several devices under the fake driver: shared sums, and jobs that one device takes over from
 //! another.
 
-use spillproof::budget::ByteSize;
+use spillproof_engine::budget::ByteSize;
 use spillproof_fake_driver::{Code, FakeDriver};
 use spillproof_gpu::Choice;
 use spillproof_gpu::ntt::{NttPlan, NttWay};

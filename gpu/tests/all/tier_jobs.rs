@@ -9,12 +9,12 @@ use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use spillproof::Error;
-use spillproof::budget::{Budget, ByteSize};
-use spillproof::column::{Placement, Workspace, Writer};
-use spillproof::commit::G1;
-use spillproof::storage::{Fault, FaultPlan, Storage};
-use spillproof::stream::{Scalars, Transform, msm, ntt};
+use spillproof_commit::G1;
+use spillproof_engine::Error;
+use spillproof_engine::budget::{Budget, ByteSize};
+use spillproof_engine::column::{Placement, Workspace, Writer};
+use spillproof_engine::storage::{Fault, FaultPlan, Storage};
+use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::{Code, FakeDriver};
 use spillproof_gpu::msm::BasesAre;
 use spillproof_gpu::tier::Offload;
@@ -261,7 +261,7 @@ fn two_steps_that_fail_leave_nothing() {
                 .unwrap();
             let budget = Budget::new(1 << 20);
             let workspace = Workspace::new(storage, budget.clone())
-                .with_tier(Arc::clone(&tier) as Arc<dyn spillproof::tier::Tier>);
+                .with_tier(Arc::clone(&tier) as Arc<dyn spillproof_engine::tier::Tier>);
             let found = (|| {
                 let mut writer = Writer::scratch(&workspace, "values", 1 << 11, Placement::Disk)?;
                 writer.push(&values)?;
@@ -368,7 +368,7 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
                     .run(|| msm::<g1::Config>(&job.bases, &[Scalars::Column(&job.scalars[0])]))
                     .map(|_| ());
                 assert!(
-                    matches!(sum, Err(spillproof::Error::BudgetTooSmall { .. })),
+                    matches!(sum, Err(spillproof_engine::Error::BudgetTooSmall { .. })),
                     "{sum:?}"
                 );
             }

@@ -8,10 +8,9 @@ use ark_ff::{FftField, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Placement, Writer};
-use spillproof::plonkish::{Builder, CosetDomain, Source, quotient};
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Column, Placement, Writer};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::msm::{Msm, MsmPlan, columns};
 use spillproof_gpu::ntt::{Ends, Ntt, NttPlan, Transform};
@@ -19,6 +18,7 @@ use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::tier::{GpuTier, Offload, Request};
 use spillproof_gpu::trace::Detail;
 use spillproof_gpu::{Caching, Choice, Chosen, Error, Gpu, Pinned, Vram};
+use spillproof_plonk::stages::{Builder, CosetDomain, Source, quotient};
 
 use crate::support::kernels::curves::{Bn254, affine_words, points};
 use crate::support::kernels::words;
@@ -155,7 +155,7 @@ fn quotients() {
             .memory(ByteSize::Bytes(64 << 20))
             .dir(env!("CARGO_TARGET_TMPDIR"));
         if let Some(tier) = tier {
-            session = session.tier(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>);
+            session = session.tier(Arc::clone(tier) as Arc<dyn spillproof_engine::tier::Tier>);
         }
         let (session, mut rng) = (session.build().unwrap(), ChaCha20Rng::seed_from_u64(14));
         let inputs: Vec<Column<Fr>> = (0..columns)

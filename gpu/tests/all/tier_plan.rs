@@ -3,16 +3,16 @@
 
 use ark_bn254::{Fr, g1};
 use ark_ff::FftField;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Element, Placement};
-use spillproof::plan::{Job as Offered, Offer};
-use spillproof::plonkish::{Builder, Program};
-use spillproof::stream::{Scalars, Transform, msm, ntt};
-use spillproof::tier::{self, Input, RowSource};
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Element, Placement};
+use spillproof_engine::plan::{Job as Offered, Offer};
+use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
+use spillproof_engine::tier::{self, Input, RowSource};
 use spillproof_fake_driver::Code;
 use spillproof_gpu::Choice;
 use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, Offload, Planned, PlannedJob, Request};
+use spillproof_plonk::stages::{Builder, Program};
 
 use crate::sessions::{TestJob, all_is_given_back, column, name_the_image, open, session, tier};
 use crate::support::with_kernels;

@@ -12,15 +12,16 @@ use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Radix2EvaluationDomain};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use spillproof::budget::ByteSize;
-use spillproof::column::Column;
-use spillproof::plonkish::{
-    Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
-};
-use spillproof::{Error, Session};
+use spillproof_engine::Error;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::Column;
 use spillproof_fake_driver::{Code, FakeDriver, Order};
 use spillproof_gpu::tier::Offload;
 use spillproof_gpu::trace::Kind;
+use spillproof_plonk::stages::{
+    Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
+};
 
 use crate::sessions::{all_is_given_back, column, name_the_image, session, tier};
 use crate::support::with_kernels;
@@ -95,7 +96,7 @@ impl Case {
     }
 
     /// `tile_rows` 0 means the tile of the engine's plan.
-    fn run(&self, session: &Session, tile_rows: u64) -> spillproof::Result<Vec<Vec<Fr>>> {
+    fn run(&self, session: &Session, tile_rows: u64) -> spillproof_engine::Result<Vec<Vec<Fr>>> {
         let columns: Vec<Column<Fr>> = self
             .columns
             .iter()

@@ -9,12 +9,12 @@ use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use spillproof::Error;
-use spillproof::budget::{Budget, ByteSize};
-use spillproof::column::{Column, Element, Placement, Workspace, Writer};
-use spillproof::commit::G1;
-use spillproof::storage::{Backend, Fault, FaultPlan, Storage};
-use spillproof::stream::{Scalars, Transform, msm, ntt};
+use spillproof_commit::G1;
+use spillproof_engine::Error;
+use spillproof_engine::budget::{Budget, ByteSize};
+use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof_engine::storage::{Backend, Fault, FaultPlan, Storage};
+use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::FakeDriver;
 use spillproof_gpu::tier::{GpuTier, Offload, Request, Staging, UPLOAD_SLOTS};
 use spillproof_gpu::trace::{Detail, Kind};
@@ -262,7 +262,7 @@ fn written<E: Element>(
     workspace: &Workspace,
     values: &[E],
     placement: Placement,
-) -> spillproof::Result<Column<E>> {
+) -> spillproof_engine::Result<Column<E>> {
     let mut writer = Writer::scratch(workspace, "of a test", values.len() as u64, placement)?;
     writer.push(values)?;
     writer.finish()
@@ -295,7 +295,7 @@ impl Case {
 
     /// The sum and the transform on the device. Returns the bytes in place (read for the sum, read and
     /// written for the transform) and all bytes read.
-    fn run(&self, driver: &FakeDriver, data: &Data) -> spillproof::Result<[u64; 4]> {
+    fn run(&self, driver: &FakeDriver, data: &Data) -> spillproof_engine::Result<[u64; 4]> {
         driver.reset(1, 64 << 20);
         driver.guard(true);
         let staging = Staging {
@@ -322,7 +322,12 @@ impl Case {
         found
     }
 
-    fn run_with(&self, tier: &Arc<GpuTier>, budget: &Budget, data: &Data) -> spillproof::Result<[u64; 4]> {
+    fn run_with(
+        &self,
+        tier: &Arc<GpuTier>,
+        budget: &Budget,
+        data: &Data,
+    ) -> spillproof_engine::Result<[u64; 4]> {
         let storage = Storage::builder()
             .dir(env!("CARGO_TARGET_TMPDIR"))
             .backend(self.backend)
@@ -330,7 +335,7 @@ impl Case {
             .faults(self.faults.clone())
             .build()?;
         let workspace = Workspace::new(storage.clone(), budget.clone())
-            .with_tier(Arc::clone(tier) as Arc<dyn spillproof::tier::Tier>);
+            .with_tier(Arc::clone(tier) as Arc<dyn spillproof_engine::tier::Tier>);
         let points = written(&workspace, &data.points, self.placement)?;
         let scalars = written(&workspace, &data.scalars, self.placement)?;
         let input = scalars.prefix(1 << LOG_N)?;
@@ -527,7 +532,7 @@ fn the_next_pass_is_staged_while_the_device_works() {
         let starts = std::sync::Mutex::new(Vec::new());
         let synchronised = || driver.calls(Some("cuStreamSynchronize"));
         let from = |all: &[u8], at: usize, into: &mut [u8]| into.copy_from_slice(&all[at..][..into.len()]);
-        let mut job = spillproof::tier::Sums {
+        let mut job = spillproof_engine::tier::Sums {
             bases: Box::new(|first: u64, into: &mut [u8]| {
                 if first == 0 {
                     starts.lock().unwrap().push(synchronised());
@@ -536,22 +541,22 @@ fn the_next_pass_is_staged_while_the_device_works() {
                 Ok(())
             }),
             scalars: (0..6)
-                .map(|i| spillproof::tier::Scalars {
+                .map(|i| spillproof_engine::tier::Scalars {
                     len: n as u64,
                     source: Box::new(move |first: u64, into: &mut [u8]| {
                         from(scalars, 32 * (i * n + first as usize), into);
                         Ok(())
-                    }) as Box<dyn spillproof::tier::ReadElements>,
+                    }) as Box<dyn spillproof_engine::tier::ReadElements>,
                 })
                 .collect(),
             bases_id: None,
             parts: None,
         };
-        let answer = spillproof::tier::Tier::sums(&*tier, &mut job, &budget).unwrap();
+        let answer = spillproof_engine::tier::Tier::sums(&*tier, &mut job, &budget).unwrap();
         drop(job);
         let affine: Vec<G1Affine> = data.points[..n].iter().map(G1::to_affine::<g1::Config>).collect();
         let expected = (0..6).map(|i| G1Projective::msm(&affine, &data.scalars[i * n..][..n]).unwrap());
-        assert_eq!(answer, spillproof::tier::Answer::Done(expected.collect()));
+        assert_eq!(answer, spillproof_engine::tier::Answer::Done(expected.collect()));
         // Every pass ends with the same number of synchronisations. When the second pass begins to read, the
         // first has not reached its own.
         let starts = starts.into_inner().unwrap();

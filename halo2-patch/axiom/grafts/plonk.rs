@@ -77,7 +77,7 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         let call = match *phase {
             "" => call,
             phase => format!(
-                "::spillproof_report::environment::phase(&session, ::spillproof::plan::Phase::{phase}, || {call})"
+                "::spillproof_report::environment::phase(&session, spillproof_engine::plan::Phase::{phase}, || {call})"
             ),
         };
         let body = format!(

@@ -46,7 +46,7 @@ pub fn graft(tree: &mut Tree) -> Result<(), Box<dyn Error>> {
         let rename = format!("{name}_in_memory");
         let body = format!(
             "if let Some(session) = crate::spillproof::engine::session_over::<C>()? {{ \
-                 ::spillproof_report::environment::phase(&session, ::spillproof::plan::Phase::{phase}, || \
+                 ::spillproof_report::environment::phase(&session, spillproof_engine::plan::Phase::{phase}, || \
                      {module}::{ours}(&session, {arguments})) \
              }} else {{ {refuse} {rename}({arguments}) }}"
         );

@@ -2,10 +2,10 @@
 
 use ark_bn254::{Fr, G1Affine};
 use ark_ff::AdditiveGroup;
-use spillproof::Session;
-use spillproof::column::{Column, Placement};
-use spillproof::commit::{G1, HALO2_ROOT_OF_UNITY, omega};
-use spillproof::stream::{Transform, ntt};
+use spillproof_commit::{G1, HALO2_ROOT_OF_UNITY, omega};
+use spillproof_engine::Session;
+use spillproof_engine::column::{Column, Placement};
+use spillproof_engine::stream::{Transform, ntt};
 
 use spillproof_cli::commands::msm::{msm_from_disk, points_to_disk, scalars_to_disk};
 use spillproof_cli::report::progress::Progress;

@@ -18,11 +18,11 @@ use std::fs;
 use std::sync::Arc;
 
 use serde::Serialize;
-use spillproof::Session;
-use spillproof::budget::ByteSize;
-use spillproof::plan::Rates as HostRates;
-use spillproof::storage::IoStats;
-use spillproof::tier::Tier;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::plan::Rates as HostRates;
+use spillproof_engine::storage::IoStats;
+use spillproof_engine::tier::Tier;
 use spillproof_gpu::measure::{Facts, Outcome, Rates, Turns};
 use spillproof_gpu::msm::{Bases, BasesAre};
 use spillproof_gpu::ntt::NttWay;

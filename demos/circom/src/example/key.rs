@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use ark_ec::scalar_mul::BatchMulPreprocessing;
 use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::{AdditiveGroup, Field, UniformRand, batch_inversion};
-use spillproof::groth16::{Domain, PairingCurve};
 use spillproof_format::Element;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, zkey};
 use spillproof_format::native::NativeField;
+use spillproof_groth16::{Domain, PairingCurve};
 
 use super::sections::Sections;
 use super::{Circuit, PUBLIC};

@@ -6,8 +6,8 @@ use std::iter::successors;
 use ark_ec::PrimeGroup;
 use ark_ec::scalar_mul::BatchMulPreprocessing;
 use ark_ff::UniformRand;
-use spillproof::groth16::PairingCurve;
 use spillproof_format::iden3::{FileKind, ptau};
+use spillproof_groth16::PairingCurve;
 
 use super::sections::Sections;
 use super::{Circuit, group};

@@ -9,7 +9,7 @@ use spillproof_format::native::{NativeField, point_bytes, write_point};
 use spillproof_format::{Curve, Element};
 
 use crate::r1cs::{Circuit, Key, Secrets};
-use spillproof::groth16::PairingCurve;
+use spillproof_groth16::PairingCurve;
 
 /// The curve of a pairing.
 fn curve_of<E: PairingCurve>() -> Curve {

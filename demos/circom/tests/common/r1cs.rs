@@ -6,7 +6,7 @@ use ark_ec::{CurveGroup, PrimeGroup};
 use ark_ff::{Field, One, Zero, batch_inversion};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use spillproof::groth16::{PairingCurve, Proof};
+use spillproof_groth16::{PairingCurve, Proof};
 use taceo_groth16::{CircomReduction, ConstraintMatrices, Groth16};
 
 /// Rows of (value, signal).

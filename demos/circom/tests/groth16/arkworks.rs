@@ -9,12 +9,12 @@ use ark_relations::utils::error::SynthesisError;
 use ark_serialize::CanonicalSerialize;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use spillproof::Error;
-use spillproof::arkworks::{CircuitKey, Progress, Reduction};
-use spillproof::error::Invalid;
-use spillproof::groth16::PairingCurve;
-use spillproof::kernels::field::KernelField;
-use spillproof::plan::Rates;
+use spillproof_engine::Error;
+use spillproof_engine::error::Invalid;
+use spillproof_engine::plan::Rates;
+use spillproof_groth16::PairingCurve;
+use spillproof_groth16::arkworks::{CircuitKey, Progress, Reduction};
+use spillproof_kernels::field::KernelField;
 
 use crate::proofs::{blinding, session};
 use crate::r1cs::{Circuit, Key, Values};

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
-use spillproof::Error;
-use spillproof::error::Invalid;
-use spillproof::groth16::{PairingCurve, prove};
-use spillproof::iden3::{Origin, VerifiedKey, contribute, read_wtns, read_zkey, setup, verify_zkey};
+use spillproof_engine::Error;
+use spillproof_engine::error::Invalid;
 use spillproof_format::FormatError;
+use spillproof_groth16::iden3::{Origin, VerifiedKey, contribute, read_wtns, read_zkey, setup, verify_zkey};
+use spillproof_groth16::{PairingCurve, prove};
 
 use crate::circom_files;
 use crate::common::{Place, place};

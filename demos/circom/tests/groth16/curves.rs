@@ -5,9 +5,9 @@ use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain as _, Radix2EvaluationDomain};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::column::Placement;
-use spillproof::kernels::curve::normalize;
-use spillproof::stream::{NttPlan, Transform, group_ntt_in_tiles};
+use spillproof_engine::column::Placement;
+use spillproof_engine::stream::{NttPlan, Transform, group_ntt_in_tiles};
+use spillproof_kernels::curve::normalize;
 
 use crate::common::place;
 use crate::openings::openings_are_arkworks;

@@ -7,14 +7,14 @@ use ark_bn254::{Bn254, Fr};
 use ark_ec::AffineRepr;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use spillproof::Error;
-use spillproof::column::Workspace;
-use spillproof::error::Invalid;
-use spillproof::groth16::{PairingCurve, Proof, ProvingKey, prove};
-use spillproof::iden3::{curve_of, import_zkey, read_wtns, read_zkey};
+use spillproof_engine::Error;
+use spillproof_engine::column::Workspace;
+use spillproof_engine::error::Invalid;
 use spillproof_format::iden3::FileKind;
 use spillproof_format::native::write_point;
 use spillproof_format::{Curve, FormatError, PointFault};
+use spillproof_groth16::iden3::{curve_of, import_zkey, read_wtns, read_zkey};
+use spillproof_groth16::{PairingCurve, Proof, ProvingKey, prove};
 
 use crate::circom_files;
 use crate::common::{on_one_and_two_threads, place};
@@ -34,7 +34,7 @@ fn proved<E: PairingCurve>(
     key: &Path,
     witness: &Path,
     random: [E::Scalar; 2],
-) -> spillproof::Result<Proof<E>> {
+) -> spillproof_engine::Result<Proof<E>> {
     let key = read_zkey::<E>(workspace, key, &mut |_| ())?;
     let witness = read_wtns::<E>(workspace, witness, &mut |_| ())?;
     prove(&key, &witness, random)

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
-use spillproof::Error;
-use spillproof::groth16::PairingCurve;
-use spillproof::iden3::{VerifiedPtau, prepare_ptau, verify_ptau};
+use spillproof_engine::Error;
 use spillproof_format::FormatError;
 use spillproof_format::iden3::history::BLOCK_BYTES;
 use spillproof_format::iden3::{
     ByteRange, FileKind, PointRange, SectionWalk, Sections, ptau, write_prefix, write_section_prefix,
 };
+use spillproof_groth16::PairingCurve;
+use spillproof_groth16::iden3::{VerifiedPtau, prepare_ptau, verify_ptau};
 
 use crate::common::{Place, place};
 

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use ark_bls12_381::Bls12_381;
 use ark_bn254::Bn254;
-use spillproof::Error;
-use spillproof::commit::{Srs, generate_scratch};
-use spillproof::error::Invalid;
-use spillproof::groth16::PairingCurve;
-use spillproof::iden3::{import_ptau, prepare_ptau, verify_ptau};
+use spillproof_commit::{Srs, generate_scratch};
+use spillproof_engine::Error;
+use spillproof_engine::error::Invalid;
 use spillproof_format::FormatError;
 use spillproof_format::iden3::ptau;
 use spillproof_format::native::point_bytes;
+use spillproof_groth16::PairingCurve;
+use spillproof_groth16::iden3::{import_ptau, prepare_ptau, verify_ptau};
 
 use crate::circom_files;
 use crate::common::{on_one_and_two_threads, place};

@@ -10,16 +10,17 @@ use ark_ec::short_weierstrass::Affine;
 use ark_ff::Field;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof::budget::ByteSize;
-use spillproof::column::{Column, Placement, Workspace};
-use spillproof::error::Invalid;
-use spillproof::groth16::{
+use spillproof_engine::Error;
+use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::{Column, Placement, Workspace};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::plan::Rates;
+use spillproof_groth16::{
     Coefficient, Constraints, Domain, PairingCurve, ProvingKey, QuotientBasis, VerifyingKey, plan, prove,
     prove_in, verify,
 };
-use spillproof::kernels::curve::{Curve, Point};
-use spillproof::plan::Rates;
-use spillproof::{Error, Session};
+use spillproof_kernels::curve::{Curve, Point};
 
 use crate::common::{column_in, place};
 use crate::r1cs::{Circuit, Key, Values, text};
@@ -160,7 +161,7 @@ fn witnesses_of_bits_are_proved() {
 
 #[test]
 fn domains_are_those_of_another_library() {
-    fn check<F: spillproof::kernels::field::KernelField>() {
+    fn check<F: spillproof_kernels::field::KernelField>() {
         for log_n in 0..=F::TWO_ADICITY {
             let (omega, shift) = taceo_groth16::groth16_roots_of_unity::<F>(log_n as usize);
             assert_eq!(

@@ -6,10 +6,10 @@ use std::sync::Mutex;
 use ark_bls12_381::Bls12_381;
 use ark_bn254::{Bn254, Fr};
 use ark_ff::Field;
-use spillproof::Error;
-use spillproof::error::Invalid;
-use spillproof::groth16::{PairingCurve, prove};
-use spillproof::iden3::{read_wtns, read_zkey, setup};
+use spillproof_engine::Error;
+use spillproof_engine::error::Invalid;
+use spillproof_groth16::iden3::{read_wtns, read_zkey, setup};
+use spillproof_groth16::{PairingCurve, prove};
 
 use crate::circom_files;
 use crate::common::{on_one_and_two_threads, place};

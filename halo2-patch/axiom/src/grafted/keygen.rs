@@ -7,13 +7,13 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ::spillproof::column;
-use ::spillproof::plan::Phase;
-use ::spillproof::session::{Accelerator, Task};
-use ::spillproof::Session;
-use spillproof_halo2::keygen::{self, KeyCommitments, Keygen};
-use spillproof_halo2::curve::Config;
-use spillproof_halo2::{Point, ProverCurve, ProverField, Scalar};
+use spillproof_engine::column;
+use spillproof_engine::plan::Phase;
+use spillproof_engine::session::{Accelerator, Task};
+use spillproof_engine::Session;
+use spillproof_plonk::keygen::{self, KeyCommitments, Keygen};
+use spillproof_plonk::curve::Config;
+use spillproof_plonk::{Point, ProverCurve, ProverField, Scalar};
 
 use super::*;
 use crate::spillproof::or_panic;
@@ -148,7 +148,7 @@ impl<C: CurveAffine> Made<C> {
         let usable_rows = 0..rows - (blinding_factors + 1);
         let mut assembly = Assembly { k, usable_rows, inner, _marker: PhantomData };
         {
-            let _step = ::spillproof::step!(workspace, "synthesize");
+            let _step = spillproof_engine::step!(workspace, "synthesize");
             let constants = cs.constants.clone();
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, circuit, config, constants)?;
         }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ::spillproof::checkpoint::Checkpoint;
-use ::spillproof::column::{Column, Workspace};
-use ::spillproof::Session;
-use spillproof_halo2::curve::Config;
-use spillproof_halo2::plan::Inputs;
-use spillproof_halo2::{
+use spillproof_engine::checkpoint::Checkpoint;
+use spillproof_engine::column::{Column, Workspace};
+use spillproof_engine::Session;
+use spillproof_plonk::curve::Config;
+use spillproof_plonk::plan::Inputs;
+use spillproof_plonk::{
     AdviceSource, Blinded, Committed, KeyColumns, ProverCurve, ProverField, Rounds, Scalar, StoredAdvice,
 };
 
@@ -182,7 +182,7 @@ fn prove<C: CurveAffine>(
     let Begun { session, cs, domain, instance, .. } = begun;
     let circuits = instance.into_iter().zip(advice);
     let circuits = circuits.map(|(instance, advice)| Committed { instance, advice }).collect();
-    let prover = spillproof_halo2::Prover {
+    let prover = spillproof_plonk::Prover {
         workspace: session.workspace(),
         quotient_tile_rows: session.quotient_tile_rows(),
         cs: &cs,
@@ -200,7 +200,7 @@ struct Given<F> {
 }
 
 impl<F: Field> AdviceSource for Given<F> {
-    fn assigned(&mut self) -> spillproof_halo2::Result<()> {
+    fn assigned(&mut self) -> spillproof_plonk::Result<()> {
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl<F: Field> AdviceSource for Given<F> {
         workspace: &Workspace,
         index: usize,
         tail: &[Scalar],
-    ) -> spillproof_halo2::Result<Column<Scalar>> {
+    ) -> spillproof_plonk::Result<Column<Scalar>> {
         // The caller's vector goes as soon as its column is written.
         let values = std::mem::take(&mut self.columns[index]);
         let usable = Foreign(&values[..self.usable_rows]);
@@ -221,23 +221,23 @@ impl<F: Field> AdviceSource for Given<F> {
 struct Key<'k, C: CurveAffine>(&'k ProvingKey<C>);
 
 impl<C: CurveAffine> KeyColumns for Key<'_, C> {
-    fn fixed_values(&self) -> spillproof_halo2::Result<Vec<Column<Scalar>>> {
+    fn fixed_values(&self) -> spillproof_plonk::Result<Vec<Column<Scalar>>> {
         columns(&self.0.fixed_values)
     }
 
-    fn fixed_polynomials(&self) -> spillproof_halo2::Result<Vec<Column<Scalar>>> {
+    fn fixed_polynomials(&self) -> spillproof_plonk::Result<Vec<Column<Scalar>>> {
         columns(&self.0.fixed_polys)
     }
 
-    fn sigma_values(&self) -> spillproof_halo2::Result<Vec<Column<Scalar>>> {
+    fn sigma_values(&self) -> spillproof_plonk::Result<Vec<Column<Scalar>>> {
         columns(self.0.permutation.permutations())
     }
 
-    fn sigma_polynomials(&self) -> spillproof_halo2::Result<Vec<Column<Scalar>>> {
+    fn sigma_polynomials(&self) -> spillproof_plonk::Result<Vec<Column<Scalar>>> {
         columns(self.0.permutation.polys())
     }
 }
 
-fn columns<F: Field, B>(polys: &[Polynomial<F, B>]) -> spillproof_halo2::Result<Vec<Column<Scalar>>> {
+fn columns<F: Field, B>(polys: &[Polynomial<F, B>]) -> spillproof_plonk::Result<Vec<Column<Scalar>>> {
     polys.iter().map(|poly| Ok(column(poly)?)).collect()
 }

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use ::spillproof::checkpoint::{Checkpoint, Terms};
-use ::spillproof::Session;
-use spillproof_halo2::curve::Config;
-use spillproof_halo2::{
+use spillproof_engine::checkpoint::{Checkpoint, Terms};
+use spillproof_engine::Session;
+use spillproof_plonk::curve::Config;
+use spillproof_plonk::{
     statement, Blinded, Domain, InstanceColumns, ProverCurve, ProverField, Rounds, SavedError, Scalar, Values,
 };
 use halo2curves::bn256::{Fr, G1Affine};
@@ -24,7 +24,7 @@ use crate::spillproof::values::from_column;
 /// A proof that has begun: the instances' shape is checked, the verifying key hashed, the instance columns made.
 pub(in crate::plonk) struct Begun<'b> {
     pub(in crate::plonk) session: &'b Session,
-    pub(in crate::plonk) cs: spillproof_halo2::ConstraintSystem,
+    pub(in crate::plonk) cs: spillproof_plonk::ConstraintSystem,
     pub(in crate::plonk) domain: Domain,
     public: Vec<Vec<Box<dyn Values + 'b>>>,
     pub(in crate::plonk) instance: Vec<InstanceColumns>,
@@ -90,8 +90,8 @@ impl<'b> Begun<'b> {
     }
 
     /// The witness of a circuit.
-    pub(in crate::plonk) fn witness(&self, circuit: usize) -> spillproof_halo2::Witness<'_> {
-        spillproof_halo2::Witness::new(
+    pub(in crate::plonk) fn witness(&self, circuit: usize) -> spillproof_plonk::Witness<'_> {
+        spillproof_plonk::Witness::new(
             self.session.workspace(),
             &self.cs,
             &self.domain,
@@ -137,7 +137,7 @@ pub(in crate::plonk) fn synthesize<C: CurveAffine, ConcreteCircuit: Circuit<C::S
         while committing.witness.phase() < phases {
             {
                 let phase = committing.witness.phase();
-                let _step = ::spillproof::step!(begun.session.workspace(), "synthesize", phase);
+                let _step = spillproof_engine::step!(begun.session.workspace(), "synthesize", phase);
                 let mut synthesis = Synthesis {
                     k: begun.domain.log_n,
                     usable_rows: begun.domain.rows() as usize - begun.cs.unusable_rows(),
@@ -183,7 +183,7 @@ pub(crate) fn assign<ConcreteCircuit: Circuit<Fr>>(
     let config = ConcreteCircuit::configure(&mut configured);
     let mut cells = AdviceCells::new(session.workspace(), &cs, &domain)?;
     let mut saving = Saving::default();
-    let _step = ::spillproof::step!(session.workspace(), "synthesize");
+    let _step = spillproof_engine::step!(session.workspace(), "synthesize");
     let mut synthesis = Synthesis {
         k: domain.log_n,
         usable_rows: domain.rows() as usize - cs.unusable_rows(),
@@ -251,7 +251,7 @@ where
 /// What becomes of the cells of a phase.
 trait Phases<F> {
     /// The phase ends.
-    fn end(&mut self, cells: &mut AdviceCells<F>) -> spillproof_halo2::Result<()>;
+    fn end(&mut self, cells: &mut AdviceCells<F>) -> spillproof_plonk::Result<()>;
     /// A challenge, if it is drawn.
     fn challenge(&self, index: usize) -> Option<Scalar>;
     /// Takes note of a cell without a value, or in a row that a circuit may not assign; `false` if that is a panic, as in stock.
@@ -262,13 +262,13 @@ trait Phases<F> {
 
 /// A phase's columns are committed to when it ends.
 struct Committing<'b, 'c, 'p> {
-    witness: spillproof_halo2::Witness<'b>,
+    witness: spillproof_plonk::Witness<'b>,
     challenges: &'c mut [Option<Scalar>],
     rounds: &'c mut Rounds<'p>,
 }
 
 impl<F: Field> Phases<F> for Committing<'_, '_, '_> {
-    fn end(&mut self, cells: &mut AdviceCells<F>) -> spillproof_halo2::Result<()> {
+    fn end(&mut self, cells: &mut AdviceCells<F>) -> spillproof_plonk::Result<()> {
         if self.witness.phase() >= 3 {
             panic!("The API only supports 3 phases right now");
         }
@@ -288,7 +288,7 @@ struct Saving {
 }
 
 impl<F> Phases<F> for Saving {
-    fn end(&mut self, _: &mut AdviceCells<F>) -> spillproof_halo2::Result<()> {
+    fn end(&mut self, _: &mut AdviceCells<F>) -> spillproof_plonk::Result<()> {
         Ok(())
     }
 

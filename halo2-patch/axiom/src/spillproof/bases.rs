@@ -8,12 +8,12 @@ use std::io;
 use std::ops::{Deref, Index};
 use std::sync::Arc;
 
-use ::spillproof::column::Column;
-use ::spillproof::commit::G1;
 use ff::Field;
 use group::prime::PrimeCurveAffine;
 use group::Group;
 use pairing::Engine;
+use spillproof_commit::G1;
+use spillproof_engine::column::Column;
 
 use super::engine::{store, Stored};
 use super::or_panic;

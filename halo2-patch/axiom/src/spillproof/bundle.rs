@@ -12,13 +12,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::spillproof::column::{Bundle, BundleWriter, Bytes, Column, Group, Kind, SCRATCH_FRAME_BYTES};
-use ::spillproof::commit::Scalar;
-use ::spillproof::error::Invalid;
-use ::spillproof::{Result, Session};
 use halo2curves::bn256::{Fr, G1Affine};
-use spillproof_halo2::description::{FieldError, DESCRIPTION_BYTES_MAX};
-use spillproof_halo2::{CircuitDescription, SavedError};
+use spillproof_commit::Scalar;
+use spillproof_engine::column::{Bundle, BundleWriter, Bytes, Column, Group, Kind, SCRATCH_FRAME_BYTES};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::Result;
+use spillproof_engine::Session;
+use spillproof_plonk::description::{FieldError, DESCRIPTION_BYTES_MAX};
+use spillproof_plonk::{CircuitDescription, SavedError};
 
 use super::bytes::{ColumnReader, ColumnWriter, Counter};
 use super::describe::described;
@@ -312,7 +313,7 @@ fn on_disk<B>(poly: &Polynomial<Fr, B>) -> Result<Column<Scalar>> {
 }
 
 /// An error of halo2's side, for the engine.
-fn outside(error: io::Error) -> ::spillproof::Error {
+fn outside(error: io::Error) -> spillproof_engine::Error {
     Invalid::ProofSystem {
         what: "proving key",
         reason: error.to_string(),

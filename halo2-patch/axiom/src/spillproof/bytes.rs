@@ -2,9 +2,9 @@
 
 use std::io::{self, Read, Write};
 
-use ::spillproof::budget::LeasedVec;
-use ::spillproof::column::{Column, Reader, Writer};
-use ::spillproof::Result;
+use spillproof_engine::budget::LeasedVec;
+use spillproof_engine::column::{Column, Reader, Writer};
+use spillproof_engine::Result;
 
 /// How many bytes were written.
 pub(super) struct Counter(pub(super) u64);

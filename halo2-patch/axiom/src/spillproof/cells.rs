@@ -1,7 +1,7 @@
 //! Advice cells with addresses: a circuit keeps a reference to each value that it assigns.
 //!
 //! Stock hands out references into its vectors of `Assigned` values, for as long as the caller likes; so do we, into
-//! [`Addressed`](::spillproof::column::Addressed) cells. They live until [`AdviceCells`] is dropped, which its owner does when the circuit's
+//! [`Addressed`](spillproof_engine::column::Addressed) cells. They live until [`AdviceCells`] is dropped, which its owner does when the circuit's
 //! synthesis has returned.
 //!
 //! Shapes: `columns` times `rows` cells of nine words: the variant's number, and the limbs of numerator and denominator, which is how
@@ -13,11 +13,11 @@ use std::any::Any;
 use std::array::from_fn;
 use std::marker::PhantomData;
 
-use ::spillproof::column::{Cell, Column, Element, Workspace};
 use ff::Field;
 use halo2curves::bn256::Fr;
-use spillproof_halo2::curve::Config;
-use spillproof_halo2::{AdviceSource, ConstraintSystem, Domain, ProverCurve, Rounds, Scalar, Witness};
+use spillproof_engine::column::{Cell, Column, Element, Workspace};
+use spillproof_plonk::curve::Config;
+use spillproof_plonk::{AdviceSource, ConstraintSystem, Domain, ProverCurve, Rounds, Scalar, Witness};
 
 use super::or_panic;
 use crate::plonk::Assigned;
@@ -87,11 +87,11 @@ pub(crate) struct AdviceCells<F> {
 }
 
 /// Cells of BN254's scalars. What a proof does with them is generic over nothing, so compiled in this crate.
-struct Cells(spillproof_halo2::AdviceCells<AdviceCell>);
+struct Cells(spillproof_plonk::AdviceCells<AdviceCell>);
 
 impl Cells {
-    fn new(workspace: &Workspace, cs: &ConstraintSystem, domain: &Domain) -> spillproof_halo2::Result<Self> {
-        let cells = spillproof_halo2::AdviceCells::new(workspace, cs, domain, AdviceCell::fraction)?;
+    fn new(workspace: &Workspace, cs: &ConstraintSystem, domain: &Domain) -> spillproof_plonk::Result<Self> {
+        let cells = spillproof_plonk::AdviceCells::new(workspace, cs, domain, AdviceCell::fraction)?;
         Ok(Self(cells))
     }
 
@@ -108,7 +108,7 @@ impl Cells {
         witness: &mut Witness<'_>,
         challenges: &mut [Option<Scalar>],
         rounds: &mut Rounds<'_>,
-    ) -> spillproof_halo2::Result<()> {
+    ) -> spillproof_plonk::Result<()> {
         Config::commit_phase(witness, &mut self.0, challenges, rounds)
     }
 }
@@ -123,7 +123,7 @@ impl AdviceCells<Fr> {
         &'c mut self,
         workspace: &'c Workspace,
         cs: &ConstraintSystem,
-    ) -> spillproof_halo2::Result<impl Iterator<Item = spillproof_halo2::Result<Column<Scalar>>> + 'c> {
+    ) -> spillproof_plonk::Result<impl Iterator<Item = spillproof_plonk::Result<Column<Scalar>>> + 'c> {
         let tail = vec![Scalar::default(); cs.unusable_rows()];
         let cells = &mut self.cells.0;
         cells.assigned()?;
@@ -138,7 +138,7 @@ impl<F: Field> AdviceCells<F> {
         workspace: &Workspace,
         cs: &ConstraintSystem,
         domain: &Domain,
-    ) -> spillproof_halo2::Result<Self> {
+    ) -> spillproof_plonk::Result<Self> {
         Ok(Self {
             cells: Cells::new(workspace, cs, domain)?,
             field: PhantomData,
@@ -169,7 +169,7 @@ impl<F: Field> AdviceCells<F> {
         witness: &mut Witness<'_>,
         challenges: &mut [Option<Scalar>],
         rounds: &mut Rounds<'_>,
-    ) -> spillproof_halo2::Result<()> {
+    ) -> spillproof_plonk::Result<()> {
         self.cells.commit_phase(witness, challenges, rounds)
     }
 }

@@ -1,7 +1,7 @@
 //! Upstream's constraint system in the types of `spillproof-halo2`.
 
 use ff::{Field, WithSmallOrderMulGroup};
-use spillproof_halo2::{Cell, ColumnId, ConstraintSystem, Domain, Expression, FieldConstants, Kind, Lookup};
+use spillproof_plonk::{Cell, ColumnId, ConstraintSystem, Domain, Expression, FieldConstants, Kind, Lookup};
 
 use super::convert::scalar;
 use crate::plonk::{self, Any, Column};

@@ -5,10 +5,10 @@
 
 use std::any::Any;
 
-use ::spillproof::column::Element;
 use ff::Field;
 use halo2curves::bn256::{Fr, G1Affine};
-use spillproof_halo2::{Point, Scalar, Values};
+use spillproof_engine::column::Element;
+use spillproof_plonk::{Point, Scalar, Values};
 
 /// A value of bn256's `Fr` as the engine's.
 pub(crate) fn scalar<F: 'static>(value: &F) -> Scalar {

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use ::spillproof::Session;
 use ff::PrimeField;
 use halo2curves::bn256::{Fr, G1Affine};
-use spillproof_halo2::description::{Described, Element, FieldError, DEPTH_MAX};
-use spillproof_halo2::{CircuitDescription, SavedError};
+use spillproof_engine::Session;
+use spillproof_plonk::description::{Described, Element, FieldError, DEPTH_MAX};
+use spillproof_plonk::{CircuitDescription, SavedError};
 
 use super::circuit::{permuted, queries};
 use super::selectors::replaced;

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use ::spillproof::stream::Transform;
 use ff::{Field, WithSmallOrderMulGroup};
-use spillproof_halo2::{once, ProverField, Scalar};
+use spillproof_engine::stream::Transform;
+use spillproof_plonk::{once, ProverField, Scalar};
 
 use super::convert::scalar;
 use super::or_panic;

@@ -8,14 +8,14 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use ::spillproof::column::{Column, Writer};
-use ::spillproof::commit;
-use ::spillproof::stream::Scalars;
-use ::spillproof::Session;
 use group::prime::PrimeCurveAffine;
 use halo2curves::bn256::{Fr, G1Affine, G1};
 use halo2curves::CurveAffine;
-use spillproof_halo2::{Point, Scalar, StoredBasis};
+use spillproof_commit as commit;
+use spillproof_engine::column::{Column, Writer};
+use spillproof_engine::stream::Scalars;
+use spillproof_engine::Session;
+use spillproof_plonk::{Point, Scalar, StoredBasis};
 use spillproof_report::environment;
 
 use super::convert::{foreign_point, scalar};

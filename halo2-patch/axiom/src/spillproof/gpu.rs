@@ -13,10 +13,10 @@
 
 use std::sync::Arc;
 
-use ::spillproof::error::Invalid;
-use ::spillproof::session::GPU_VARIABLE;
-use ::spillproof::tier::Tier;
-use ::spillproof::Result;
+use spillproof_engine::error::Invalid;
+use spillproof_engine::session::GPU_VARIABLE;
+use spillproof_engine::tier::Tier;
+use spillproof_engine::Result;
 
 pub use ::spillproof_gpu::tier::{GpuTier, Offload, Request as GpuRequest};
 pub use ::spillproof_gpu::{Caching, Choice};

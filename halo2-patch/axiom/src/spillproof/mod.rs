@@ -86,18 +86,7 @@ mod witness;
 use std::io;
 use std::sync::{Arc, Once};
 
-pub use ::spillproof::budget::ByteSize;
-pub use ::spillproof::checkpoint::{
-    CheckpointKey, Checkpoints, CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CHECKPOINT_VARIABLE,
-};
-pub use ::spillproof::column::Scratch;
-pub use ::spillproof::commit::SrsProgress;
-pub use ::spillproof::session::{
-    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE,
-    OFFLOAD_VARIABLE, SCRATCH_VARIABLE, VRAM_VARIABLE,
-};
-pub use ::spillproof::tier;
-pub use ::spillproof_halo2::{description, CircuitDescription, SavedError};
+pub use ::spillproof_plonk::{description, CircuitDescription, SavedError};
 pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
 pub use ::spillproof_report::steps::layer;
 pub use bundle::{open_proving_key, save_described_key, save_proving_key, KeyFile};
@@ -106,6 +95,17 @@ pub use domain::FftDataMap;
 pub use gpu::{Caching, Choice, GpuRequest, GpuTier, Offload, UseGpu};
 pub use plan::{plan, shape, Numerator, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
+pub use spillproof_commit::SrsProgress;
+pub use spillproof_engine::budget::ByteSize;
+pub use spillproof_engine::checkpoint::{
+    CheckpointKey, Checkpoints, CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CHECKPOINT_VARIABLE,
+};
+pub use spillproof_engine::column::Scratch;
+pub use spillproof_engine::session::{
+    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE,
+    OFFLOAD_VARIABLE, SCRATCH_VARIABLE, VRAM_VARIABLE,
+};
+pub use spillproof_engine::tier;
 pub use srs::{check_params, open_params};
 pub use switch::{
     reproducible, self_verification, set_reproducible, set_self_verification, REPRODUCIBLE_VARIABLE,
@@ -144,13 +144,13 @@ fn announce(session: &Arc<Session>) {
 }
 
 /// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The panic's payload is that error,
-/// a [`spillproof::Error`](::spillproof::Error); its text is said before, since the standard hook prints no such payload.
+/// a [`spillproof::Error`](spillproof_engine::Error); its text is said before, since the standard hook prints no such payload.
 pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     let error = match result {
         Ok(value) => return value,
         Err(error) => error,
     };
-    match error.downcast::<::spillproof::Error>() {
+    match error.downcast::<spillproof_engine::Error>() {
         Ok(error) => {
             if spillproof_report::environment::has_programs_subscriber() {
                 tracing::error!(target: PANICS, "spillproof: {error}");

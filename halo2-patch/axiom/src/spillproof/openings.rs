@@ -2,10 +2,10 @@
 
 use std::io;
 
-use ::spillproof::column::{Column, Workspace};
 use halo2curves::CurveAffine;
-use spillproof_halo2::curve::Config;
-use spillproof_halo2::{Opening, Point, ProverCurve, Query, Scalar, Transcript};
+use spillproof_engine::column::{Column, Workspace};
+use spillproof_plonk::curve::Config;
+use spillproof_plonk::{Opening, Point, ProverCurve, Query, Scalar, Transcript};
 
 use super::bases::Bases;
 use super::convert::scalar;
@@ -17,7 +17,7 @@ use crate::transcript::{EncodedChallenge, TranscriptWrite};
 
 /// A multi-opening over columns.
 pub(crate) type Open =
-    fn(&Workspace, &Column<Point>, &Opening<'_>, &mut dyn Transcript) -> spillproof_halo2::Result<()>;
+    fn(&Workspace, &Column<Point>, &Opening<'_>, &mut dyn Transcript) -> spillproof_plonk::Result<()>;
 
 /// By SHPLONK.
 pub(crate) const SHPLONK: Open = Config::open_shplonk;

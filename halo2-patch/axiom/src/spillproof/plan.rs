@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
-use ::spillproof::plan::Phase;
-pub use ::spillproof::plan::{Plan, Rates};
-use ::spillproof::session::Task;
-use ::spillproof::{Result, Session};
 use halo2curves::bn256::Fr;
-use spillproof_halo2::curve::Config;
-use spillproof_halo2::plan::{self, Inputs};
-pub use spillproof_halo2::plan::{Numerator, OpeningScheme};
+use spillproof_engine::plan::Phase;
+pub use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::session::Task;
+use spillproof_engine::Result;
+use spillproof_engine::Session;
+use spillproof_plonk::curve::Config;
+use spillproof_plonk::plan::{self, Inputs};
+pub use spillproof_plonk::plan::{Numerator, OpeningScheme};
 
 use super::bundle::{digests_bytes, ROW_POLYNOMIALS};
 use super::cells::AdviceCell;
@@ -41,7 +42,7 @@ use crate::plonk::ConstraintSystem;
 /// ```
 ///
 /// # Errors
-/// [`BudgetTooSmall`](::spillproof::Error::BudgetTooSmall) with the smallest budget that works; the session's own, where its
+/// [`BudgetTooSmall`](spillproof_engine::Error::BudgetTooSmall) with the smallest budget that works; the session's own, where its
 /// disk can't be measured.
 pub fn plan(session: &Session, cs: &ConstraintSystem<Fr>, k: u32, scheme: OpeningScheme) -> Result<Plan> {
     let rates = Rates::measure(session.workspace())?;
@@ -96,7 +97,7 @@ pub(crate) fn minimum_bytes(
 /// Runs keys and a proof of so many such circuits dry, by whichever scheme, for the task that is to make one phase of them.
 ///
 /// # Errors
-/// Those of [`rehearse`](::spillproof::plan::rehearse).
+/// Those of [`rehearse`](spillproof_engine::plan::rehearse).
 pub(crate) fn rehearse(task: &Task, phase: Phase, cs: &ConstraintSystem<Fr>, work: Work) -> Result<()> {
     let keeps_rounds = task.session().checkpoints().is_some();
     let shape = work

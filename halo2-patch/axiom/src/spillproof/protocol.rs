@@ -3,13 +3,13 @@
 use std::io;
 use std::marker::PhantomData;
 
-use ::spillproof::checkpoint::Checkpoint;
 use ff::Field;
 use group::Curve;
 use halo2curves::CurveAffine;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
-use spillproof_halo2::{Blinded, Opening, Point, Protocol, Randomness, Result, Scalar, Transcript};
+use spillproof_engine::checkpoint::Checkpoint;
+use spillproof_plonk::{Blinded, Opening, Point, Protocol, Randomness, Result, Scalar, Transcript};
 
 use super::convert::{foreign, foreign_point, point, scalar};
 use super::reproducible;
@@ -200,10 +200,10 @@ fn blinded<F: Field, B>(column: &Blinded) -> (Polynomial<F, B>, Blind<F>) {
 }
 
 /// As in stock, an opening that a scheme of the caller fails at is a failure of the constraint system. The engine's errors say what they are.
-impl From<spillproof_halo2::Error> for plonk::Error {
-    fn from(error: spillproof_halo2::Error) -> Self {
+impl From<spillproof_plonk::Error> for plonk::Error {
+    fn from(error: spillproof_plonk::Error) -> Self {
         match error {
-            spillproof_halo2::Error::Opening(error) if !is_engines(&error) => Self::ConstraintSystemFailure,
+            spillproof_plonk::Error::Opening(error) if !is_engines(&error) => Self::ConstraintSystemFailure,
             other => io::Error::from(other).into(),
         }
     }
@@ -212,7 +212,7 @@ impl From<spillproof_halo2::Error> for plonk::Error {
 fn is_engines(error: &io::Error) -> bool {
     error
         .get_ref()
-        .is_some_and(|inner| inner.is::<::spillproof::Error>())
+        .is_some_and(|inner| inner.is::<spillproof_engine::Error>())
 }
 
 /// Commitments, as the engine has points.

@@ -3,9 +3,9 @@
 use std::io;
 use std::ops::Range;
 
-use ::spillproof::column::Workspace;
 use ff::Field;
-use spillproof_halo2::selectors::{self, activations, SelectorWriter};
+use spillproof_engine::column::Workspace;
+use spillproof_plonk::selectors::{self, activations, SelectorWriter};
 
 use super::engine::session;
 use super::or_panic;
@@ -110,7 +110,10 @@ impl From<Vec<Vec<bool>>> for SelectorBits {
 }
 
 /// Selectors in memory as bits on disk.
-fn spilled(workspace: &Workspace, selectors: &[Vec<bool>]) -> ::spillproof::Result<selectors::SelectorBits> {
+fn spilled(
+    workspace: &Workspace,
+    selectors: &[Vec<bool>],
+) -> spillproof_engine::Result<selectors::SelectorBits> {
     workspace.run(|| {
         let rows = selectors.first().map_or(0, Vec::len);
         let mut writer = SelectorWriter::new(workspace, selectors.len(), rows)?;
@@ -130,7 +133,7 @@ pub(crate) fn replaced<F: Field>(
     of_key: &SelectorBits,
     compressed: bool,
     cs: ConstraintSystem<F>,
-) -> ::spillproof::Result<Option<ConstraintSystem<F>>> {
+) -> spillproof_engine::Result<Option<ConstraintSystem<F>>> {
     let count = cs.num_selectors;
     if !compressed {
         return Ok(Some(

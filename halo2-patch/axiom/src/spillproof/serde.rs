@@ -9,10 +9,10 @@ use std::any::TypeId;
 use std::fmt::Debug;
 use std::io;
 
-use ::spillproof::column::{Column, Element, Placement, Writer};
-use ::spillproof::commit::Scalar;
-use ::spillproof::Session;
 use halo2curves::bn256::Fr;
+use spillproof_commit::Scalar;
+use spillproof_engine::column::{Column, Element, Placement, Writer};
+use spillproof_engine::Session;
 
 use super::convert::scalar;
 use super::engine::session;
@@ -60,7 +60,7 @@ fn read_processed<F: SerdePrimeField>(
     session: &Session,
     reader: &mut impl io::Read,
     len: usize,
-) -> ::spillproof::Result<Column<Scalar>> {
+) -> spillproof_engine::Result<Column<Scalar>> {
     let mut writer = Writer::scratch(session.workspace(), "polynomial", len as u64, Placement::Auto)?;
     let mut tile = Vec::with_capacity(SCALARS_TOGETHER);
     for index in 0..len {
@@ -79,7 +79,7 @@ fn read_raw(
     reader: &mut impl io::Read,
     len: usize,
     is_valid: impl Fn(&Raw) -> bool,
-) -> ::spillproof::Result<Column<Scalar>> {
+) -> spillproof_engine::Result<Column<Scalar>> {
     let workspace = session.workspace();
     let mut writer = Writer::scratch(workspace, "polynomial", len as u64, Placement::Auto)?;
     let mut tile = Vec::with_capacity(SCALARS_TOGETHER);

@@ -7,10 +7,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::spillproof::commit::SrsProgress;
 use halo2curves::bn256::{Bn256, G1Affine, G2Affine};
 use halo2curves::serde::SerdeObject;
-use spillproof_halo2::{check_parts, StoredSrs, RAW_G2_BYTES};
+use spillproof_commit::SrsProgress;
+use spillproof_plonk::{check_parts, StoredSrs, RAW_G2_BYTES};
 
 use super::bases::Bases;
 use super::engine::session_for;
@@ -21,7 +21,7 @@ use crate::poly::kzg::commitment::ParamsKZG;
 /// `Params::downsize` cuts the parameters down to a smaller k.
 ///
 /// # Errors
-/// The engine's, as [`spillproof::Error`](::spillproof::Error) within the error, for a file that is no SRS over BN254 or is damaged; without a
+/// The engine's, as [`spillproof::Error`](spillproof_engine::Error) within the error, for a file that is no SRS over BN254 or is damaged; without a
 /// session.
 pub fn open_params(path: impl AsRef<Path>) -> io::Result<ParamsKZG<Bn256>> {
     let (session, path) = (
@@ -47,7 +47,7 @@ pub fn open_params(path: impl AsRef<Path>) -> io::Result<ParamsKZG<Bn256>> {
 /// 2^-225.
 ///
 /// # Errors
-/// As [`open_params`]; [`Error::Format`](::spillproof::Error::Format) within the error for parts that do not belong together.
+/// As [`open_params`]; [`Error::Format`](spillproof_engine::Error::Format) within the error for parts that do not belong together.
 pub fn check_params(
     params: &ParamsKZG<Bn256>,
     progress: &mut (dyn FnMut(SrsProgress) + Send),

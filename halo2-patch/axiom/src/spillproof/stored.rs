@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use ::spillproof::budget::{Budget, Lease, LeasedVec};
-use ::spillproof::column::{Column, Workspace};
 use halo2curves::bn256::Fr;
-use spillproof_halo2::{once, spill, Scalar, StoredValues};
+use spillproof_engine::budget::{Budget, Lease, LeasedVec};
+use spillproof_engine::column::{Column, Workspace};
+use spillproof_plonk::{once, spill, Scalar, StoredValues};
 
 use super::convert::scalar;
 

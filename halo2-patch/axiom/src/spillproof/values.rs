@@ -21,10 +21,10 @@ use std::ops::{Deref, DerefMut};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use ::spillproof::column::Column;
 use ff::Field;
 use halo2curves::bn256::Fr;
-use spillproof_halo2::{spill, Scalar};
+use spillproof_engine::column::Column;
+use spillproof_plonk::{spill, Scalar};
 
 use super::convert::{foreign, scalar};
 use super::engine::session;

@@ -35,15 +35,15 @@ use std::io;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
-use ::spillproof::plan::Phase;
-use ::spillproof::session::{Accelerator, Task};
-use ::spillproof::tier;
-use ::spillproof::Session;
 use ff::Field;
 use halo2curves::bn256::{Bn256, Fr, G1Affine};
 use halo2curves::CurveAffine;
 use pairing::Engine;
 use rand_core::OsRng;
+use spillproof_engine::plan::Phase;
+use spillproof_engine::session::{Accelerator, Task};
+use spillproof_engine::tier;
+use spillproof_engine::Session;
 use spillproof_report::environment;
 
 use super::plan::{expected, minimum_bytes, rehearse, Work};

@@ -15,16 +15,16 @@ use std::hash::Hash;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ::spillproof::budget::LeasedVec;
-use ::spillproof::column::{Bundle, BundleWriter, Bytes, Column, Group, Kind};
-use ::spillproof::plan::Phase;
-use ::spillproof::Session;
 use ff::PrimeField;
 use halo2curves::bn256::{Bn256, Fr, G1Affine};
 use rand_core::RngCore;
-use spillproof_halo2::description::FieldError;
-use spillproof_halo2::saved::{StatementHead, LENGTH_BYTES, STATEMENT_HEAD_BYTES, VALUE_BYTES};
-use spillproof_halo2::{SavedError, Scalar, StoredAdvice};
+use spillproof_engine::budget::LeasedVec;
+use spillproof_engine::column::{Bundle, BundleWriter, Bytes, Column, Group, Kind};
+use spillproof_engine::plan::Phase;
+use spillproof_engine::Session;
+use spillproof_plonk::description::FieldError;
+use spillproof_plonk::saved::{StatementHead, LENGTH_BYTES, STATEMENT_HEAD_BYTES, VALUE_BYTES};
+use spillproof_plonk::{SavedError, Scalar, StoredAdvice};
 use spillproof_report::environment;
 
 use super::bytes::{ColumnReader, ColumnWriter};
@@ -51,7 +51,7 @@ const ADVICE: &str = "advice";
 /// file can't be written.
 ///
 /// # Panics
-/// Where the circuit does; and with a [`spillproof::Error`](::spillproof::Error) as the payload, if the disk fails while a cell is assigned.
+/// Where the circuit does; and with a [`spillproof::Error`](spillproof_engine::Error) as the payload, if the disk fails while a cell is assigned.
 pub fn save_witness<ConcreteCircuit: Circuit<Fr>>(
     vk: &VerifyingKey<G1Affine>,
     circuit: &ConcreteCircuit,
@@ -106,9 +106,9 @@ fn write(
     to.0.finish().map_err(io::Error::other)?;
     let cs = constraint_system(vk.cs(), vk.cs().degree());
     // The engine's errors alone: no transcript is there.
-    let engines = |error: spillproof_halo2::Error| match error {
-        spillproof_halo2::Error::Engine(error) => error,
-        other => ::spillproof::error::Invalid::ProofSystem {
+    let engines = |error: spillproof_plonk::Error| match error {
+        spillproof_plonk::Error::Engine(error) => error,
+        other => spillproof_engine::error::Invalid::ProofSystem {
             what: "a witness' own file",
             reason: other.to_string(),
         }
@@ -195,8 +195,8 @@ impl SavedWitness {
         let statement = statement.ok_or_else(|| {
             let file = path.display().to_string();
             let section = STATEMENT.into();
-            io::Error::other(::spillproof::Error::from(
-                ::spillproof::error::Invalid::MissingSection { file, section },
+            io::Error::other(spillproof_engine::Error::from(
+                spillproof_engine::error::Invalid::MissingSection { file, section },
             ))
         })?;
         let mut from = StatementReader {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use halo2_axiom::plonk::{keygen_vk, Circuit, ConstraintSystem};
 use halo2_axiom::spillproof::{shape as shape_of, OpeningScheme};
 use halo2_axiom::SerdeFormat;
-use spillproof::plan::{Rates, GRAIN_BYTES};
+use spillproof_engine::plan::{Rates, GRAIN_BYTES};
 
 use crate::drop_in::options::Plan;
 use crate::drop_in::prove;

@@ -92,9 +92,9 @@ fn what_is_no_key_of_this_circuit_is_refused() {
             opened.to_bytes(SerdeFormat::RawBytes)
         }));
         let payload = read.expect_err("a damaged polynomial was read");
-        let error = payload.downcast_ref::<spillproof::Error>();
+        let error = payload.downcast_ref::<spillproof_engine::Error>();
         assert!(
-            matches!(error, Some(spillproof::Error::Damaged { .. })),
+            matches!(error, Some(spillproof_engine::Error::Damaged { .. })),
             "{error:?}"
         );
         std::fs::write(&path, &good[..good.len() - 4096]).unwrap();

@@ -15,7 +15,7 @@ use halo2_axiom::transcript::{Blake2bWrite, Challenge255, Transcript, Transcript
 use halo2_axiom::SerdeFormat;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{OsRng, RngCore, SeedableRng};
-use spillproof::error::Checkpoint;
+use spillproof_engine::error::Checkpoint;
 
 use crate::drop_in::phases::Phases;
 use crate::drop_in::prove::{self, borrowed, circuit, SEED};
@@ -263,18 +263,18 @@ fn one_transcript_comes_of_a_checkpoint() {
     }
 }
 
-fn refused(made: Result<(), plonk::Error>) -> Option<spillproof::Error> {
+fn refused(made: Result<(), plonk::Error>) -> Option<spillproof_engine::Error> {
     let Err(plonk::Error::Transcript(error)) = made else {
         return None;
     };
-    let error = error.into_inner()?.downcast::<spillproof::Error>().ok()?;
+    let error = error.into_inner()?.downcast::<spillproof_engine::Error>().ok()?;
     Some(*error)
 }
 
 /// What a refused call says that the other input is.
 fn differs(made: Result<(), plonk::Error>) -> &'static str {
     match refused(made) {
-        Some(spillproof::Error::Checkpoint(Checkpoint::Differs { what, .. })) => what,
+        Some(spillproof_engine::Error::Checkpoint(Checkpoint::Differs { what, .. })) => what,
         other => panic!("{other:?}"),
     }
 }
@@ -303,7 +303,9 @@ fn what_differs_is_refused() {
     let (_, made) = statement.keep_in(Checkpoints::new(dir.path(), key), ALL, rng());
     assert!(matches!(
         refused(made),
-        Some(spillproof::Error::Checkpoint(Checkpoint::AnotherKey { .. }))
+        Some(spillproof_engine::Error::Checkpoint(
+            Checkpoint::AnotherKey { .. }
+        ))
     ));
 
     // A column that was changed, or is missing.
@@ -315,13 +317,18 @@ fn what_differs_is_refused() {
         std::fs::write(&column, content).unwrap();
         let (_, made) = statement.keep(dir.path(), ALL, rng());
         match refused(made) {
-            Some(spillproof::Error::Damaged { file, .. }) => assert!(file.ends_with("0.columns"), "{file}"),
+            Some(spillproof_engine::Error::Damaged { file, .. }) => {
+                assert!(file.ends_with("0.columns"), "{file}")
+            }
             other => panic!("{other:?}"),
         }
     }
     std::fs::remove_file(&column).unwrap();
     let (_, made) = statement.keep(dir.path(), ALL, rng());
-    assert!(matches!(refused(made), Some(spillproof::Error::File { .. })));
+    assert!(matches!(
+        refused(made),
+        Some(spillproof_engine::Error::File { .. })
+    ));
     std::fs::write(&column, right).unwrap();
 
     // Another statement has a checkpoint of its own.

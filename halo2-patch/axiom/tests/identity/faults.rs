@@ -14,7 +14,7 @@ use halo2_axiom::spillproof::{ByteSize, Session};
 use halo2_axiom::SerdeFormat;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{OsRng, RngCore, SeedableRng};
-use spillproof::storage::{Backend, Fault, FaultPlan};
+use spillproof_engine::storage::{Backend, Fault, FaultPlan};
 
 use crate::drop_in::prove::{circuit, params_bytes, try_prove_with, Run};
 use crate::drop_in::{prove, rows::Builtin};
@@ -77,7 +77,7 @@ pub fn attempt<C: Builtin>(
 fn is_engines(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(cause);
     while let Some(error) = cause {
-        if error.is::<spillproof::Error>() {
+        if error.is::<spillproof_engine::Error>() {
             return true;
         }
         let inner = error
@@ -91,7 +91,7 @@ fn is_engines(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     false
 }
 
-fn engines(panic: Box<dyn Any + Send>) -> spillproof::Error {
+fn engines(panic: Box<dyn Any + Send>) -> spillproof_engine::Error {
     match panic.downcast() {
         Ok(error) => *error,
         Err(other) => std::panic::resume_unwind(other),

@@ -61,7 +61,7 @@ fn containers_are_opened_in_place() {
     in_session(SESSION_BYTES, || {
         let session = Session::current().unwrap().unwrap();
         let workspace = session.workspace();
-        spillproof::commit::import_params_kzg(workspace, &file, &path, None, &mut |_| ()).unwrap();
+        spillproof_commit::import_params_kzg(workspace, &file, &path, None, &mut |_| ()).unwrap();
         let mut opened = open_params(&path).unwrap();
         assert!(drop_in::prove::params_bytes(&opened, SerdeFormat::RawBytes) == raw);
         check_params(&opened, &mut |_| ()).unwrap();
@@ -100,7 +100,7 @@ fn parameters_are_read_in_chunks_that_there_is_room_for() {
                     assert!(session.budget().peak_bytes() <= SESSION_BYTES);
                     drop(held);
                     let read = read.map_err(|error| match error.downcast() {
-                        Ok(spillproof::Error::BudgetTooSmall { needed_bytes, .. }) => {
+                        Ok(spillproof_engine::Error::BudgetTooSmall { needed_bytes, .. }) => {
                             needed_bytes - held_bytes
                         }
                         other => panic!("{other:?}"),

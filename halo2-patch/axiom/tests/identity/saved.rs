@@ -287,7 +287,7 @@ fn what_is_no_witness_of_the_key_is_refused() {
         assert!(error.to_string().contains("witness"), "{error}");
 
         // Files that are none, or are damaged.
-        let engines = |error: io::Error| error.downcast::<spillproof::Error>().unwrap().to_string();
+        let engines = |error: io::Error| error.downcast::<spillproof_engine::Error>().unwrap().to_string();
         assert!(engines(SavedWitness::open(&key).unwrap_err()).contains("a Witness over Bn254 is expected"));
         assert!(engines(KeyFile::open(&witness).unwrap_err()).contains("a ProvingKeyBundle over"));
         let bytes = fs::read(&witness).unwrap();

@@ -12,9 +12,9 @@ use halo2_axiom::spillproof::{shape, ByteSize, OpeningScheme, Session};
 use halo2_axiom::SerdeFormat;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
-use spillproof::column::Scratch;
-use spillproof::plan::Rates;
-use spillproof::storage::{Backend, FaultPlan};
+use spillproof_engine::column::Scratch;
+use spillproof_engine::plan::Rates;
+use spillproof_engine::storage::{Backend, FaultPlan};
 
 use crate::checkpoints::{checkpoints, folders};
 use crate::drop_in::prove;

@@ -7,13 +7,13 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ::spillproof::column;
-use ::spillproof::commit::ipa;
-use ::spillproof::plan::Phase;
-use ::spillproof::session::Task;
-use ::spillproof::Session;
-use spillproof_halo2::keygen::{self, Keygen};
-use spillproof_halo2::{Basis, Blinded, ProverField};
+use spillproof_engine::column;
+use spillproof_commit::ipa;
+use spillproof_engine::plan::Phase;
+use spillproof_engine::session::Task;
+use spillproof_engine::Session;
+use spillproof_plonk::keygen::{self, Keygen};
+use spillproof_plonk::{Basis, Blinded, ProverField};
 
 use super::*;
 use crate::spillproof::bases::of_engine;
@@ -141,7 +141,7 @@ impl<'k, C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>> Circuits<'k, C, Co
         let mut assembly =
             Assembly::<C::Scalar, P::ScalarField> { k, usable_rows, inner, _marker: PhantomData };
         {
-            let _step = ::spillproof::step!(workspace, "synthesize");
+            let _step = spillproof_engine::step!(workspace, "synthesize");
             let constants = cs.constants.clone();
             ConcreteCircuit::FloorPlanner::synthesize(&mut assembly, self.circuit, config, constants)?;
         }

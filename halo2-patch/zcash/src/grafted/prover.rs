@@ -4,10 +4,10 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ::spillproof::kernels::field::KernelField;
-use ::spillproof::plan::Phase;
-use ::spillproof::Session;
-use spillproof_halo2::{
+use spillproof_kernels::field::KernelField;
+use spillproof_engine::plan::Phase;
+use spillproof_engine::Session;
+use spillproof_plonk::{
     AdviceCells, Committed, Domain, KeyColumns, LimbCell, ProverField, Rounds, Values, Witness,
 };
 
@@ -112,7 +112,7 @@ where
             let columns = cs.advice_columns();
             let mut synthesis = Synthesis { k, usable_rows, columns, cells, instances };
             {
-                let _step = ::spillproof::step!(workspace, "synthesize");
+                let _step = spillproof_engine::step!(workspace, "synthesize");
                 let (config, constants) = (config.clone(), meta.constants.clone());
                 ConcreteCircuit::FloorPlanner::synthesize(&mut synthesis, circuit, config, constants)?;
             }
@@ -137,7 +137,7 @@ where
                 &in_memory
             }
         };
-        let prover = spillproof_halo2::Prover {
+        let prover = spillproof_plonk::Prover {
             workspace,
             quotient_tile_rows: session.quotient_tile_rows(),
             cs: &cs,

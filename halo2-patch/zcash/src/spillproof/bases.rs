@@ -6,13 +6,13 @@ use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use ::spillproof::budget::LeasedVec;
-use ::spillproof::column::{Column, Draft, Placement, Workspace, Writer};
-use ::spillproof::commit::{ipa, SRS_FRAME_BYTES};
-use ::spillproof::kernels::curve::Point;
-use ::spillproof::stream::{ForeignScalars, Scalars};
 use pasta_curves::arithmetic::CurveAffine;
-use spillproof_halo2::once;
+use spillproof_commit::{ipa, SRS_FRAME_BYTES};
+use spillproof_engine::budget::LeasedVec;
+use spillproof_engine::column::{Column, Draft, Placement, Workspace, Writer};
+use spillproof_engine::stream::{ForeignScalars, Scalars};
+use spillproof_kernels::curve::Point;
+use spillproof_plonk::once;
 
 use super::convert::{foreign_point, point, Engine, Foreign};
 use super::msm::BaseScalars;
@@ -146,12 +146,12 @@ impl<C: CurveAffine, P: Engine> Basis<C, P> {
         workspace: &Workspace,
         what: &'static str,
         len: u64,
-    ) -> ::spillproof::Result<Writer<Point<P>>> {
+    ) -> spillproof_engine::Result<Writer<Point<P>>> {
         let draft = Draft::scratch_with_frames(workspace, what, len, Placement::Disk, SRS_FRAME_BYTES);
         Ok(Writer::new(draft?))
     }
 
-    fn read(&self, take: &mut dyn FnMut(&[C])) -> ::spillproof::Result<()> {
+    fn read(&self, take: &mut dyn FnMut(&[C])) -> spillproof_engine::Result<()> {
         let chunk = self.column.sequential_chunk().min(CHUNK_POINTS as u64);
         let mut stored = vec![Point::<P>::INFINITY; chunk as usize];
         let mut points = vec![C::identity(); chunk as usize];
@@ -180,7 +180,7 @@ impl<C: CurveAffine, P: Engine> Stored<C> for Basis<C, P> {
             })?;
             Ok(all)
         });
-        let all = all.map_err(|error: ::spillproof::Error| io::Error::other(error))?;
+        let all = all.map_err(|error: spillproof_engine::Error| io::Error::other(error))?;
         Ok(all)
     }
 

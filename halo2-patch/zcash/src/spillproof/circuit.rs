@@ -1,8 +1,8 @@
 //! Upstream's constraint system in the types of `spillproof-halo2`.
 
-use ::spillproof::kernels::field::KernelField;
 use ff::{Field, WithSmallOrderMulGroup};
-use spillproof_halo2::{Cell, ColumnId, ConstraintSystem, Domain, Expression, FieldConstants, Kind, Lookup};
+use spillproof_kernels::field::KernelField;
+use spillproof_plonk::{Cell, ColumnId, ConstraintSystem, Domain, Expression, FieldConstants, Kind, Lookup};
 
 use super::convert::scalar;
 use crate::plonk::{self, Any, Column};

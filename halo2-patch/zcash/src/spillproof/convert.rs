@@ -7,16 +7,16 @@
 use std::any::{type_name, TypeId};
 use std::mem::transmute_copy;
 
-use ::spillproof::kernels::curve::Point;
-use ::spillproof::kernels::field::KernelField;
-use ::spillproof::stream::ForeignScalars;
 use ff::Field;
 use pasta_curves::arithmetic::{Coordinates, CurveAffine};
 use pasta_curves::{EpAffine, EqAffine, Fp, Fq};
-use spillproof_halo2::Values;
+use spillproof_engine::stream::ForeignScalars;
+use spillproof_kernels::curve::Point;
+use spillproof_kernels::field::KernelField;
+use spillproof_plonk::Values;
 
 /// A curve of the engine's that pasta_curves has too: four limbs in both fields.
-pub(crate) use spillproof_halo2::ProverCurve as Engine;
+pub(crate) use spillproof_plonk::ProverCurve as Engine;
 
 /// Work that is done over the engine's form of `C`.
 pub(crate) trait Task<C> {

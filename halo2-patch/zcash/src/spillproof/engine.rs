@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use ::spillproof::Session;
+use spillproof_engine::Session;
 use spillproof_report::environment;
 
 use super::convert::is_known;

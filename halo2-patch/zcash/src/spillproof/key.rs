@@ -5,11 +5,11 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use ::spillproof::column::{Column, Workspace};
-use ::spillproof::kernels::field::KernelField;
 use ff::Field;
-use spillproof_halo2::keygen::ProvingColumns;
-use spillproof_halo2::{KeyColumns, ProverField, Result};
+use spillproof_engine::column::{Column, Workspace};
+use spillproof_kernels::field::KernelField;
+use spillproof_plonk::keygen::ProvingColumns;
+use spillproof_plonk::{KeyColumns, ProverField, Result};
 
 use super::convert::Foreign;
 use crate::poly::Polynomial;

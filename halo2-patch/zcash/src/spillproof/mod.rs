@@ -57,15 +57,15 @@ pub(crate) mod protocol;
 use std::io;
 use std::sync::{Arc, Once};
 
-pub use ::spillproof::budget::ByteSize;
-pub use ::spillproof::column::Scratch;
-pub use ::spillproof::session::{
-    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
-};
 pub use ::spillproof_report::environment::{PROGRESS_VARIABLE, REPORT_VARIABLE};
 pub use ::spillproof_report::steps::layer;
 pub use params::{open_params, save_params, verify_params, SrsProgress};
 pub use plan::{plan, Plan, Rates, Shape};
+pub use spillproof_engine::budget::ByteSize;
+pub use spillproof_engine::column::Scratch;
+pub use spillproof_engine::session::{
+    Session, SessionBuilder, SessionGuard, DIR_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, SCRATCH_VARIABLE,
+};
 
 /// Name this in a program that must not be built without the drop-in.
 pub const IS_HERE: () = ();
@@ -91,13 +91,13 @@ fn announce(session: &Arc<Session>) {
 }
 
 /// The value, where stock's signature leaves no other way than a panic to report an error of the engine. The panic's payload is that error,
-/// a [`spillproof::Error`](::spillproof::Error); its text is said before, since the standard hook prints no such payload.
+/// a [`spillproof::Error`](spillproof_engine::Error); its text is said before, since the standard hook prints no such payload.
 pub(crate) fn or_panic<T>(result: io::Result<T>) -> T {
     let error = match result {
         Ok(value) => return value,
         Err(error) => error,
     };
-    match error.downcast::<::spillproof::Error>() {
+    match error.downcast::<spillproof_engine::Error>() {
         Ok(error) => {
             if spillproof_report::environment::has_programs_subscriber() {
                 tracing::error!(target: PANICS, "spillproof: {error}");

@@ -14,9 +14,9 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use ::spillproof::kernels::field::KernelField;
-use ::spillproof::stream::ForeignScalars;
 use ff::Field;
+use spillproof_engine::stream::ForeignScalars;
+use spillproof_kernels::field::KernelField;
 
 use super::convert::scalar;
 use crate::arithmetic::parallelize;

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use ::spillproof::Session;
 use pasta_curves::arithmetic::CurveAffine;
 use rand_core::Rng;
-use spillproof_halo2::{Opening, ProverField, Query};
+use spillproof_engine::Session;
+use spillproof_plonk::{Opening, ProverField, Query};
 
 use super::bases::of_engine;
 use super::convert::{scalar, with_engine, Engine, Foreign, Task};

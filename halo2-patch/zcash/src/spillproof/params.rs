@@ -6,15 +6,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use ::spillproof::commit::ipa;
-use ::spillproof::commit::PointsInFlight;
-pub use ::spillproof::commit::SrsProgress;
-use ::spillproof::error::Invalid;
-use ::spillproof::kernels::curve::Point;
-use ::spillproof::stream::Transform;
-use ::spillproof::Session;
 use ff::{Field, PrimeField};
 use pasta_curves::arithmetic::{CurveAffine, CurveExt};
+use spillproof_commit::ipa;
+use spillproof_commit::PointsInFlight;
+pub use spillproof_commit::SrsProgress;
+use spillproof_engine::error::Invalid;
+use spillproof_engine::stream::Transform;
+use spillproof_engine::Session;
+use spillproof_kernels::curve::Point;
 
 use super::bases::{of_engine, Bases, Basis};
 use super::convert::{foreign_point, point, scalar, with_engine, Engine, Task};
@@ -52,7 +52,7 @@ impl<C: CurveAffine> Task<C> for New<'_> {
     fn run<P: Engine>(self) -> Self::Output {
         let (k, n, workspace) = (self.k, 1u64 << self.k, self.session.workspace());
         let bases = workspace.run(|| {
-            let _step = ::spillproof::step!(workspace, "parameters");
+            let _step = spillproof_engine::step!(workspace, "parameters");
             let mut writer = Basis::<C, P>::writer(workspace, "g", n)?;
             let mut chunk = Chunk::<C, P>::new(self.session, n)?;
             for first in (0..n).step_by(chunk.sums.len()) {
@@ -96,7 +96,7 @@ struct Chunk<C: CurveAffine, P: Engine> {
 }
 
 impl<C: CurveAffine, P: Engine> Chunk<C, P> {
-    fn new(session: &Session, n: u64) -> ::spillproof::Result<Self> {
+    fn new(session: &Session, n: u64) -> spillproof_engine::Result<Self> {
         let point_bytes = size_of::<C::CurveExt>() + size_of::<C>() + size_of::<Point<P>>();
         let in_flight = PointsInFlight::new(session.budget(), n, point_bytes as u64, CHUNK_POINTS)?;
         let points = in_flight.points() as usize;
@@ -254,7 +254,7 @@ pub(crate) fn write<C: CurveAffine, W: io::Write>(params: &Params<C>, writer: &m
 /// parameters are used. Frames are checked against their digests when they are read; [`verify_params`] checks the points themselves.
 ///
 /// # Errors
-/// The engine's, as [`spillproof::Error`](::spillproof::Error) within the error: without a session, for a file that is no container of such
+/// The engine's, as [`spillproof::Error`](spillproof_engine::Error) within the error: without a session, for a file that is no container of such
 /// parameters over `C`, or damaged.
 pub fn open_params<C: CurveAffine>(path: impl AsRef<Path>) -> io::Result<Params<C>> {
     let (session, path) = (needed::<C>()?, path.as_ref());
@@ -288,7 +288,7 @@ pub fn save_params<C: CurveAffine>(
 /// the Lagrange form of `g`. Parameters of any source that pass are those that `Params::new` makes.
 ///
 /// # Errors
-/// As [`open_params`]; [`Error::Format`](::spillproof::Error::Format) within the error for other points.
+/// As [`open_params`]; [`Error::Format`](spillproof_engine::Error::Format) within the error for other points.
 pub fn verify_params<C: CurveAffine>(
     params: &Params<C>,
     progress: &mut (dyn FnMut(SrsProgress) + Send),
@@ -305,7 +305,7 @@ pub fn verify_params<C: CurveAffine>(
 /// The current session, without which there are no containers.
 fn needed<C: CurveAffine>() -> io::Result<Arc<Session>> {
     session_over::<C>()?.ok_or_else(|| {
-        io::Error::other(::spillproof::Error::from(Invalid::ProofSystem {
+        io::Error::other(spillproof_engine::Error::from(Invalid::ProofSystem {
             what: "a container of parameters",
             reason: "it is opened and written in a session: install one".to_owned(),
         }))
@@ -314,7 +314,7 @@ fn needed<C: CurveAffine>() -> io::Result<Arc<Session>> {
 
 /// For a curve that the engine has not.
 fn unknown() -> io::Error {
-    io::Error::other(::spillproof::Error::from(Invalid::ProofSystem {
+    io::Error::other(spillproof_engine::Error::from(Invalid::ProofSystem {
         what: "a container of parameters",
         reason: "the engine computes over Pallas and Vesta only".to_owned(),
     }))
@@ -398,6 +398,6 @@ impl<C: CurveAffine> Task<C> for Verify<'_, C> {
             drop(chunk);
             P::check_params(&params, workspace, scalar(&omega::<C>(k)), progress)
         };
-        verify().map_err(|error: ::spillproof::Error| io::Error::other(error))
+        verify().map_err(|error: spillproof_engine::Error| io::Error::other(error))
     }
 }

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
-use ::spillproof::plan::Phase;
-pub use ::spillproof::plan::{Plan, Rates};
-use ::spillproof::session::{Accelerator, Task};
-use ::spillproof::{Result, Session};
 use ff::Field;
 use pasta_curves::arithmetic::CurveAffine;
-use spillproof_halo2::plan::{self, Inputs, OpeningScheme};
+use spillproof_engine::plan::Phase;
+pub use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::session::{Accelerator, Task};
+use spillproof_engine::Result;
+use spillproof_engine::Session;
+use spillproof_plonk::plan::{self, Inputs, OpeningScheme};
 use spillproof_report::environment;
 
 use super::circuit::{constraint_system, domain};
@@ -40,7 +41,7 @@ use crate::plonk::ConstraintSystem;
 /// ```
 ///
 /// # Errors
-/// [`BudgetTooSmall`](::spillproof::Error::BudgetTooSmall) with the smallest budget that works; the session's own, where its
+/// [`BudgetTooSmall`](spillproof_engine::Error::BudgetTooSmall) with the smallest budget that works; the session's own, where its
 /// disk can't be measured.
 pub fn plan<C: CurveAffine>(session: &Session, cs: &ConstraintSystem<C::Scalar>, k: u32) -> Result<Plan> {
     let rates = Rates::measure(session.workspace())?;
@@ -65,7 +66,7 @@ impl<C: CurveAffine> Shape<C> {
     /// The plan of keys and a proof within `budget_bytes` on `threads` threads, where only the parameters are there yet.
     ///
     /// # Errors
-    /// As [`plan`]; [`Invalid::ProofSystem`](::spillproof::error::Invalid::ProofSystem) for a curve that is neither Pallas nor Vesta.
+    /// As [`plan`]; [`Invalid::ProofSystem`](spillproof_engine::error::Invalid::ProofSystem) for a curve that is neither Pallas nor Vesta.
     pub fn plan(&self, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan> {
         let planned = with_engine::<C, _>(Planned {
             shape: self,
@@ -74,7 +75,7 @@ impl<C: CurveAffine> Shape<C> {
             rates,
         });
         planned.unwrap_or_else(|| {
-            Err(::spillproof::error::Invalid::ProofSystem {
+            Err(spillproof_engine::error::Invalid::ProofSystem {
                 what: "plan",
                 reason: "the engine computes over Pallas and Vesta only".to_owned(),
             }
@@ -116,8 +117,8 @@ impl<C: CurveAffine> convert::Task<C> for Planned<'_, C> {
 /// A task of a session, when there is room for it.
 ///
 /// # Errors
-/// [`BudgetTooSmall`](::spillproof::Error::BudgetTooSmall) with the smallest budget that works; those of
-/// [`rehearse`](::spillproof::plan::rehearse).
+/// [`BudgetTooSmall`](spillproof_engine::Error::BudgetTooSmall) with the smallest budget that works; those of
+/// [`rehearse`](spillproof_engine::plan::rehearse).
 pub(crate) fn admit<C: CurveAffine, P: Engine>(
     session: &Arc<Session>,
     phase: Phase,
@@ -140,7 +141,7 @@ pub(crate) fn admit<C: CurveAffine, P: Engine>(
         });
         Ok(task)
     };
-    admit().map_err(|error: ::spillproof::Error| io::Error::other(error))
+    admit().map_err(|error: spillproof_engine::Error| io::Error::other(error))
 }
 
 /// With a column for each selector, and how many those are.

@@ -3,15 +3,15 @@
 use std::io;
 use std::marker::PhantomData;
 
-use ::spillproof::commit::ipa::Params;
-use ::spillproof::error::Invalid;
-use ::spillproof::kernels::curve::Point;
-use ::spillproof::plonkish::lookup::LeftOvers;
-use ::spillproof::stream::Scalars;
 use ff::Field;
 use pasta_curves::arithmetic::CurveAffine;
 use rand_core::Rng;
-use spillproof_halo2::{Basis, Blinded, Opening, Protocol, Randomness, Result, Transcript};
+use spillproof_commit::ipa::Params;
+use spillproof_engine::error::Invalid;
+use spillproof_engine::stream::Scalars;
+use spillproof_kernels::curve::Point;
+use spillproof_plonk::stages::lookup::LeftOvers;
+use spillproof_plonk::{Basis, Blinded, Opening, Protocol, Randomness, Result, Transcript};
 
 use super::convert::{foreign, foreign_point, scalar, Engine};
 use crate::plonk;
@@ -67,7 +67,7 @@ impl<'r, F, R> Draws<'r, F, R> {
     }
 }
 
-impl<F: Field, G: ::spillproof::kernels::field::KernelField, R: Rng> Randomness<G> for Draws<'_, F, R> {
+impl<F: Field, G: spillproof_kernels::field::KernelField, R: Rng> Randomness<G> for Draws<'_, F, R> {
     fn scalar(&mut self) -> G {
         scalar(&F::random(self.rng))
     }
@@ -155,13 +155,13 @@ pub(crate) fn commit<P: Engine>(
 }
 
 /// As in stock, a lookup of what the table lacks is a failure of the constraint system. Other errors of the engine say what they are.
-impl From<spillproof_halo2::Error> for plonk::Error {
-    fn from(error: spillproof_halo2::Error) -> Self {
+impl From<spillproof_plonk::Error> for plonk::Error {
+    fn from(error: spillproof_plonk::Error) -> Self {
         match error {
-            spillproof_halo2::Error::Engine(::spillproof::Error::Invalid(Invalid::NotInTable)) => {
+            spillproof_plonk::Error::Engine(spillproof_engine::Error::Invalid(Invalid::NotInTable)) => {
                 Self::ConstraintSystemFailure
             }
-            spillproof_halo2::Error::Opening(error) if !is_engines(&error) => Self::Opening,
+            spillproof_plonk::Error::Opening(error) if !is_engines(&error) => Self::Opening,
             other => io::Error::from(other).into(),
         }
     }
@@ -170,5 +170,5 @@ impl From<spillproof_halo2::Error> for plonk::Error {
 fn is_engines(error: &io::Error) -> bool {
     error
         .get_ref()
-        .is_some_and(|inner| inner.is::<::spillproof::Error>())
+        .is_some_and(|inner| inner.is::<spillproof_engine::Error>())
 }

@@ -9,8 +9,8 @@ use p3_field::PrimeField64;
 use p3_goldilocks::Goldilocks;
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
-use spillproof::plonkish::{Builder, Value};
 use spillproof_gpu::program::{Instruction, Operand, Operation, Program, ProgramField, Query, Target};
+use spillproof_plonk::stages::{Builder, Value};
 
 /// An element of a program's field, in the tests' libraries.
 pub trait Element:

@@ -9,10 +9,10 @@ use ark_bn254::{g1, Fr as Scalar, G1Affine as Point, G1Projective};
 use ark_ec::{AffineRepr, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field};
 use halo2_axiom::spillproof::tier::{self, Answer, Coset, ReadElements, RowSource, Tier, Tiles};
-use spillproof::budget::Budget;
-use spillproof::column::Element;
-use spillproof::commit::G1;
-use spillproof::kernels::vector::{Operand, Operation, Target};
+use spillproof_commit::G1;
+use spillproof_engine::budget::Budget;
+use spillproof_engine::column::Element;
+use spillproof_kernels::vector::{Operand, Operation, Target};
 
 /// No job.
 const NEVER: u64 = u64::MAX;
@@ -80,7 +80,11 @@ fn decoded<E: Element>(bytes: &[u8]) -> Vec<E> {
     bytes.chunks_exact(E::BYTES).map(E::decode).collect()
 }
 
-fn read<E: Element>(from: &mut dyn ReadElements, first: u64, count: usize) -> spillproof::Result<Vec<E>> {
+fn read<E: Element>(
+    from: &mut dyn ReadElements,
+    first: u64,
+    count: usize,
+) -> spillproof_engine::Result<Vec<E>> {
     let mut bytes = vec![0; count * E::BYTES];
     from.read(first, &mut bytes)?;
     Ok(decoded(&bytes))
@@ -234,7 +238,11 @@ impl<'a> Matrix<'a> {
 }
 
 impl Tier for Arkworks {
-    fn sums(&self, job: &mut tier::Sums<'_>, _: &Budget) -> spillproof::Result<Answer<Vec<G1Projective>>> {
+    fn sums(
+        &self,
+        job: &mut tier::Sums<'_>,
+        _: &Budget,
+    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
         let mut sums = Vec::new();
         for scalars in &mut job.scalars {
             let len = scalars.len as usize;
@@ -249,7 +257,7 @@ impl Tier for Arkworks {
         Ok(Answer::Done(sums))
     }
 
-    fn transform(&self, job: &mut tier::Transform<'_>, _: &Budget) -> spillproof::Result<Answer<()>> {
+    fn transform(&self, job: &mut tier::Transform<'_>, _: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let mut values: Vec<Scalar> = read(&mut *job.input, 0, 1 << job.log_n)?;
         times_powers(&mut values, Scalar::ONE, job.before);
         let mut values = transformed(&values, job.omega);
@@ -262,7 +270,7 @@ impl Tier for Arkworks {
     }
 
     /// Tile by tile: a tile's rows are written as soon as all that it reaches has come.
-    fn quotient(&self, job: &mut Coset<'_>, _: &Budget) -> spillproof::Result<Answer<()>> {
+    fn quotient(&self, job: &mut Coset<'_>, _: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let tiles = self.next_tiles(job);
         let (matrix, order) = (Matrix::new(job), job.order(tiles.log_tile_rows));
         let row_len = matrix.row_len;

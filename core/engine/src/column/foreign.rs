@@ -1,0 +1,183 @@
+//! Arrays in files of other programs, as columns that are read where they are.
+//!
+//! There are no digests in such a file: each element is checked whenever it is read, on all cores.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use spillproof_format::FormatError;
+
+use super::frames::{Frames, Run};
+use super::{Column, Element, Workspace, scratch_frame_bytes};
+use crate::storage::{File, Segment};
+
+/// What looks at the bytes of the element at an index of the array.
+pub type Check = Arc<dyn Fn(u64, &[u8]) -> Result<(), FormatError> + Send + Sync>;
+
+/// An array in a file of another program.
+pub struct Array {
+    /// From [`crate::storage::Storage::open_unaligned`].
+    pub file: File,
+    /// Of its first element.
+    pub offset: u64,
+    /// Elements.
+    pub len: u64,
+    /// Elements of zero bytes that the column has before the array's, and after them.
+    pub zeros: [u64; 2],
+    pub check: Check,
+}
+
+/// The elements of a column's frames that are in the file.
+pub(super) struct Elements {
+    bytes: usize,
+    in_file: Range<u64>,
+    check: Check,
+}
+
+impl<E: Element> Column<E> {
+    /// `array` as a column, between its zeros. A reader's errors are also those of the check.
+    pub fn foreign(workspace: &Workspace, array: Array) -> Self {
+        let frame_bytes = scratch_frame_bytes::<E>();
+        let [lead, tail] = array.zeros;
+        let end = lead + array.len;
+        let len = end + tail;
+        let frames = len.div_ceil((frame_bytes / E::BYTES) as u64);
+        let elements = Elements {
+            bytes: E::BYTES,
+            in_file: lead..end,
+            check: array.check,
+        };
+        let place = (array.file, array.offset);
+        let frames = Frames::foreign(workspace, place, (frames, frame_bytes), elements);
+        Self {
+            frames: Arc::new(frames),
+            first_frame: 0,
+            len,
+            workspace: workspace.clone(),
+            element: PhantomData,
+        }
+    }
+}
+
+impl Elements {
+    /// The elements of `frames` that are in the file.
+    fn of(&self, frames: Range<u64>, frame_bytes: usize) -> Range<u64> {
+        let frame_elements = (frame_bytes / self.bytes) as u64;
+        let all = frames.start * frame_elements..frames.end * frame_elements;
+        let [start, end] =
+            [self.in_file.start, self.in_file.end].map(|index| index.clamp(all.start, all.end));
+        start..end
+    }
+
+    /// Bytes of the zeros before the array.
+    pub fn lead_bytes(&self) -> u64 {
+        self.in_file.start * self.bytes as u64
+    }
+
+    /// Where the elements of a run are in the file and in the buffer, if there are any. `offset` is that of the array.
+    pub fn segment(&self, run: &Run, frame_bytes: usize, offset: u64) -> Option<Segment> {
+        let elements = self.of(run.frame..run.frame + run.frames, frame_bytes);
+        let before = elements.start - run.frame * (frame_bytes / self.bytes) as u64;
+        // Of a run that is in the lead as a whole, there is nothing to read.
+        (!elements.is_empty()).then(|| Segment {
+            file_offset: offset + (elements.start - self.in_file.start) * self.bytes as u64,
+            buffer_offset: run.buffer_offset + before as usize * self.bytes,
+            bytes: (elements.end - elements.start) as usize * self.bytes,
+        })
+    }
+
+    /// Clears what of a frame is not in the file, and checks the rest.
+    pub fn check(&self, frame: u64, bytes: &mut [u8]) -> Result<(), FormatError> {
+        let elements = self.of(frame..frame + 1, bytes.len());
+        let first = frame * (bytes.len() / self.bytes) as u64;
+        let [start, end] = [elements.start, elements.end].map(|index| (index - first) as usize * self.bytes);
+        bytes[..start].fill(0);
+        bytes[end..].fill(0);
+        let indices = elements.start.saturating_sub(self.in_file.start)..;
+        (indices.zip(bytes[start..end].chunks_exact(self.bytes)))
+            .try_for_each(|(index, element)| (self.check)(index, element))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Error;
+    use crate::budget::Budget;
+    use crate::column::Region;
+    use crate::storage::Storage;
+
+    type Value = [u8; 32];
+
+    fn value(index: u64) -> Value {
+        let mut value = [7; 32];
+        value[..8].copy_from_slice(&index.to_le_bytes());
+        value
+    }
+
+    /// A column over `len` values behind `before` other bytes of a file, of which the last is refused if it `is_damaged`.
+    fn column(before: u64, len: u64, [lead, tail]: [u64; 2], is_damaged: bool) -> Column<Value> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("array");
+        let mut file = std::fs::File::create(&path).unwrap();
+        file.write_all(&vec![1; before as usize]).unwrap();
+        for index in 0..len {
+            file.write_all(&value(index)).unwrap();
+        }
+        let storage = Storage::builder().dir(dir.path()).build().unwrap();
+        let workspace = Workspace::new(storage, Budget::new(1 << 20));
+        let check = move |index, bytes: &[u8]| {
+            assert_eq!(bytes, value(index), "{index}");
+            match is_damaged && index + 1 == len {
+                true => Err(FormatError::OutOfRange {
+                    what: "value",
+                    index,
+                    count: len,
+                }),
+                false => Ok(()),
+            }
+        };
+        let array = Array {
+            file: workspace.storage.open_unaligned(&path).unwrap(),
+            offset: before,
+            len,
+            zeros: [lead, tail],
+            check: Arc::new(check),
+        };
+        Column::foreign(&workspace, array)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn values_are_those_of_the_file(before in 0u64..5000, len in 0u64..2000, lead in 0u64..2000, tail in 0u64..2000, log_chunk in 4u32..12) {
+            let column = column(before, len, [lead, tail], false);
+            let mut all = vec![[9; 32]; (lead + len + tail) as usize];
+            let chunk = 1 << log_chunk;
+            let mut reader = column.read_ascending(chunk).unwrap();
+            for part in all.chunks_mut(chunk as usize) {
+                reader.next_into(part).unwrap();
+            }
+            let expected = (0..lead).map(|_| [0; 32]).chain((0..len).map(value)).chain((0..tail).map(|_| [0; 32]));
+            prop_assert!(all.into_iter().eq(expected));
+        }
+    }
+
+    #[test]
+    fn a_refused_element_is_an_error_of_its_file() {
+        let column = column(13, 1000, [700, 300], true);
+        let mut out = [[0; 32]; 10];
+        column.read(Region::Span { start: 0, len: 10 }, &mut out).unwrap();
+        assert_eq!(out, [[0; 32]; 10]);
+        let last = Region::Span { start: 1695, len: 5 };
+        let error = column.read(last, &mut out).unwrap_err();
+        let is_named = |error: &Error| matches!(error, Error::Format { file, .. } if file.ends_with("array"));
+        assert!(is_named(&error), "{error:?}");
+    }
+}

@@ -1,0 +1,585 @@
+//! Whole jobs for a second compute tier, if the workspace has one: columns as ends that a [`Tier`] reads from and writes to.
+//!
+//! Only BN254's types go there. What a tier declines the caller does, as if there were no tier; a column that was half written is
+//! dropped. Memory while a job runs: two chunks for each column that is read, a third where the tier asks for parts of chunks, and
+//! what a [`Writer`] takes; for a transform in two steps what [`steps`] says. They are leased when the first element is asked for, so a
+//! tier that declines at once costs nothing; and all is given back before the processor plans with what the budget has left.
+//!
+//! A column on disk that is read upwards needs none of that where its frames can land in the tier's own memory ([`InPlace`]): one frame,
+//! where parts end inside of one. Bytes are then not copied on the host; nor are those of a transform that goes to disk. By way of buffers go columns
+//! in memory, memory that does not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they
+//! begin with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
+
+use std::any::Any;
+use std::ops::Range;
+
+use ark_bn254::Fr;
+use ark_ec::short_weierstrass::Projective;
+use spillproof_format::GroupId;
+
+mod steps;
+
+use steps::{Parts, Steps};
+
+use super::scalars::{ForeignScalars, Scalars};
+use super::transform::Transform;
+use crate::Error;
+use crate::Result;
+use crate::budget::{Budget, LeasedVec};
+use crate::column::{
+    Column, Draft, Element, InPlace, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer, ascending,
+    descending, digests_bytes,
+};
+use crate::dry::Job;
+use crate::error::Invalid;
+use crate::tier::{self, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, Tier, WriteElements};
+use spillproof_kernels::curve::{Curve, Point};
+use spillproof_kernels::field::KernelField;
+
+/// Chunks on the way for each reader.
+const READ_AHEAD: usize = 2;
+/// Scalars of another library that are converted at a time.
+const FOREIGN_CHUNK: usize = 1 << 13;
+/// The digests of an output take at most this part of what the budget has left.
+const DIGESTS_SHARE: u64 = 256;
+
+type Bytes<const N: usize> = Column<[u8; N]>;
+
+/// The sums by the tier; `None` if the processor has to make them.
+pub(super) fn sums<P>(
+    bases: &Column<Point<P>>,
+    scalars: &[Scalars<'_, P::ScalarField>],
+) -> Result<Option<Vec<Projective<P>>>>
+where
+    P: Curve<ScalarField: Element>,
+    Point<P>: Element,
+{
+    let workspace = bases.workspace();
+    if GroupId::of::<P>() != Some(GroupId::BN254_G1) || (workspace.tier.is_none() && !workspace.is_dry()) {
+        return Ok(None);
+    }
+    let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
+    let bases = bases.prefix(points)?.cast::<[u8; POINT_BYTES]>()?;
+    let columns = scalars.iter().filter_map(|scalars| match scalars {
+        Scalars::Column(column) => Some(column.frame_elements()),
+        Scalars::Slice(_) | Scalars::Foreign(_) => None,
+    });
+    // All of them are powers of two.
+    let step = columns.fold(bases.frame_elements(), u64::max);
+    if let Some(dry_run) = workspace.dry_run() {
+        let ends = |scalars: &Scalars<'_, P::ScalarField>| match scalars {
+            Scalars::Column(column) => walk_bytes(column, column.sequential_chunk()),
+            Scalars::Slice(_) | Scalars::Foreign(_) => 0,
+        };
+        let job = Job::Sums {
+            points,
+            columns: scalars.len() as u64,
+            step: Some(step),
+            bases_bytes: walk_bytes(&bases, bases.sequential_chunk()),
+            scalars_bytes: scalars.iter().map(ends).max().unwrap_or(0),
+        };
+        dry_run.offered(job, 0);
+        return Ok(None);
+    }
+    let Some(tier) = workspace.tier.as_deref() else {
+        return Ok(None);
+    };
+    let mut job = sums_of(&bases, scalars, 0..points)?;
+    job.bases_id = bases.prefix_of();
+    job.parts = Some(tier::Parts {
+        step,
+        of: Box::new(|points| sums_of(&bases, scalars, points)),
+    });
+    let answer = tier.sums(&mut job, &workspace.budget)?;
+    drop(job);
+    let sums = match answer {
+        Answer::Done(sums) => sums,
+        Answer::Declined(why) => return Ok(declined("sums", &why)),
+    };
+    if sums.len() != scalars.len() {
+        return Err(wrong_answer(format!(
+            "{} sums of {} vectors",
+            sums.len(),
+            scalars.len()
+        )));
+    }
+    Ok(sums.iter().map(same).collect())
+}
+
+/// Bytes that a walk over a column leases between its first element and its last: chunks on the way, and the tile.
+fn walk_bytes<E: Element>(column: &Column<E>, chunk: u64) -> u64 {
+    (READ_AHEAD as u64 + 1) * column.transfer_bytes(chunk)
+}
+
+/// The ends of the sums over a range of the bases.
+fn sums_of<'a, F: Element>(
+    bases: &Bytes<POINT_BYTES>,
+    scalars: &[Scalars<'a, F>],
+    points: Range<u64>,
+) -> Result<tier::Sums<'a>> {
+    let budget = bases.workspace().budget.clone();
+    let vectors = scalars.iter().map(|scalars| {
+        let last = points.end.min(scalars.len());
+        let own = points.start.min(last)..last;
+        Ok(tier::Scalars {
+            len: own.end - own.start,
+            source: source_of(scalars, own, &budget)?,
+        })
+    });
+    Ok(tier::Sums {
+        scalars: vectors.collect::<Result<_>>()?,
+        bases: Box::new(Walk::upwards(
+            bases.part(points.start, points.end - points.start)?,
+        )),
+        bases_id: None,
+        parts: None,
+    })
+}
+
+/// The sum by the tier of scalars that are made as they are asked for, over bases in descending chunks, each in its own upward order;
+/// `None` if the processor has to make it.
+pub fn descending_sum<P: Curve>(
+    bases: &Column<Point<P>>,
+    chunk: u64,
+    scalars: &mut dyn ReadElements,
+) -> Result<Option<Projective<P>>> {
+    let workspace = bases.workspace();
+    if GroupId::of::<P>() != Some(GroupId::BN254_G1) {
+        return Ok(None);
+    }
+    if let Some(dry_run) = workspace.dry_run() {
+        let job = Job::Sums {
+            points: bases.len(),
+            columns: 1,
+            step: None,
+            bases_bytes: walk_bytes(bases, chunk),
+            scalars_bytes: 0,
+        };
+        dry_run.offered(job, 0);
+        return Ok(None);
+    }
+    let Some(tier) = workspace.tier.as_deref() else {
+        return Ok(None);
+    };
+    let mut job = tier::Sums {
+        bases: Box::new(Walk::downwards(bases.cast::<[u8; POINT_BYTES]>()?, chunk)),
+        scalars: vec![tier::Scalars {
+            len: bases.len(),
+            source: Box::new(|first: u64, into: &mut [u8]| scalars.read(first, into)),
+        }],
+        // Not in their own order.
+        bases_id: None,
+        // They can only be made in this order.
+        parts: None,
+    };
+    match tier.sums(&mut job, &workspace.budget)? {
+        Answer::Done(sums) => match sums[..] {
+            [sum] => Ok(same(&sum)),
+            _ => Err(wrong_answer(format!("{} sums of one vector", sums.len()))),
+        },
+        Answer::Declined(why) => Ok(declined("sums", &why)),
+    }
+}
+
+/// The transform by the tier; `None` if the processor has to make it.
+pub(super) fn transform<F: KernelField + Element>(
+    input: &Column<F>,
+    transform: &Transform<F>,
+    placement: Placement,
+) -> Result<Option<Column<F>>> {
+    let workspace = input.workspace();
+    if let Some(dry_run) = workspace.dry_run() {
+        let log_n = transform.log_n;
+        dry_run.offered(Job::Transform { log_n }, 0);
+        return Ok(None);
+    }
+    let (Some(tier), Some(transform)) = (
+        workspace.tier.as_deref(),
+        (transform as &dyn Any).downcast_ref::<Transform<Fr>>(),
+    ) else {
+        return Ok(None);
+    };
+    let n = 1u64 << transform.log_n;
+    if input.len() > n {
+        // Refused, in the processor's words.
+        return Ok(None);
+    }
+    let mut output = Output {
+        make: || {
+            // Plain bytes go to disk from where they are, and keep digests in memory; scalars take theirs along in a copy.
+            let bytes = n * SCALAR_BYTES as u64;
+            if digests_bytes::<[u8; SCALAR_BYTES]>(bytes, SCRATCH_FRAME_BYTES as u64)
+                <= workspace.budget.available_bytes() / DIGESTS_SHARE
+            {
+                return Writer::scratch(workspace, "transform", n, placement);
+            }
+            let draft = Draft::<Fr>::scratch(workspace, "transform", n, placement)?;
+            Ok(Writer::new(draft.cast()?))
+        },
+        writer: None,
+    };
+    let mut steps = Steps::new(input.cast()?, transform.log_n, placement);
+    let answer = run_transform(tier, input, transform, (&mut output, &mut steps));
+    let why = match (answer, output.writer.take(), steps.parts.take()) {
+        (Ok(Answer::Done(())), Some(writer), None) => return writer.finish()?.cast().map(Some),
+        (Ok(Answer::Done(())), None, Some(parts)) => return parts.finish()?.cast().map(Some),
+        (Ok(Answer::Done(())), None, None) => {
+            Err(wrong_answer("a transform of which nothing was written".into()))
+        }
+        (answer, writer, parts) => {
+            writer.into_iter().for_each(Writer::abandon);
+            parts.into_iter().for_each(Parts::abandon);
+            match answer? {
+                Answer::Declined(why) => Ok(why),
+                Answer::Done(()) => Err(wrong_answer("a transform that was written in two ways".into())),
+            }
+        }
+    };
+    Ok(declined("transform", &why?))
+}
+
+fn run_transform<F: KernelField + Element>(
+    tier: &dyn Tier,
+    input: &Column<F>,
+    transform: &Transform<Fr>,
+    (output, steps): (&mut dyn WriteElements, &mut Steps),
+) -> Result<Answer<()>> {
+    let Transform {
+        log_n,
+        omega,
+        before,
+        after,
+        scale,
+    } = *transform;
+    let mut job = tier::Transform {
+        log_n,
+        omega,
+        before,
+        after,
+        scale,
+        input: Box::new(Walk::upwards(input.cast::<[u8; SCALAR_BYTES]>()?)),
+        output: Box::new(|first: u64, bytes: &[u8]| output.write(first, bytes)),
+        in_steps: Box::new(steps),
+    };
+    tier.transform(&mut job, &input.workspace().budget)
+}
+
+/// Says why, and that the processor has to do it.
+pub fn declined<T>(what: &str, why: &str) -> Option<T> {
+    tracing::debug!(what, why, "the second tier declined");
+    None
+}
+
+/// For an answer that cannot be.
+pub fn wrong_answer(answer: String) -> Error {
+    Invalid::TierAnswer { answer }.into()
+}
+
+/// The same value, whose type has two names here; none if they are not one type after all.
+fn same<A: Any, B: Any + Copy>(value: &A) -> Option<B> {
+    (value as &dyn Any).downcast_ref::<B>().copied()
+}
+
+/// Those of a range, from its first as 0 on.
+fn source_of<'a, F: Element>(
+    scalars: &Scalars<'a, F>,
+    range: Range<u64>,
+    budget: &Budget,
+) -> Result<Box<dyn ReadElements + 'a>> {
+    let (start, len) = (range.start, range.end - range.start);
+    // What is in memory has fewer than `usize::MAX`.
+    let (first, last) = (start as usize, range.end as usize);
+    Ok(match *scalars {
+        // An empty range may begin inside of a frame.
+        Scalars::Column(_) if len == 0 => Box::new(|first: u64, _: &mut [u8]| Err(beyond(first, 0))),
+        Scalars::Column(column) => {
+            let column = column.cast::<[u8; SCALAR_BYTES]>()?;
+            Box::new(Walk::upwards(column.part(start, len)?))
+        }
+        Scalars::Slice(values) => {
+            let values = values
+                .get(first..last)
+                .ok_or_else(|| beyond(start, len as usize))?;
+            Box::new(move |first: u64, into: &mut [u8]| {
+                let start = usize::try_from(first).unwrap_or(usize::MAX);
+                let count = into.len() / SCALAR_BYTES;
+                let values = values
+                    .get(start..)
+                    .and_then(|rest| rest.get(..count))
+                    .ok_or_else(|| beyond(first, count))?;
+                encode(values, into);
+                Ok(())
+            })
+        }
+        Scalars::Foreign(values) => Box::new(Foreign {
+            values,
+            range: first..last,
+            budget: budget.clone(),
+            tile: None,
+        }),
+    })
+}
+
+fn encode<F: Element>(values: &[F], out: &mut [u8]) {
+    for (value, out) in values.iter().zip(out.chunks_exact_mut(F::BYTES)) {
+        value.encode(out);
+    }
+}
+
+/// For elements that there are not, or not in this order.
+pub fn beyond(first: u64, count: usize) -> Error {
+    Invalid::TierElements { first, count }.into()
+}
+
+/// A range of another library's scalars, through a tile.
+struct Foreign<'a, F: Copy> {
+    values: &'a dyn ForeignScalars<F>,
+    range: Range<usize>,
+    budget: Budget,
+    tile: Option<LeasedVec<F>>,
+}
+
+impl<F: Element> ReadElements for Foreign<'_, F> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        let count = into.len() / SCALAR_BYTES;
+        let start = usize::try_from(first)
+            .ok()
+            .and_then(|first| self.range.start.checked_add(first))
+            .filter(|start| start.saturating_add(count) <= self.range.end)
+            .ok_or_else(|| beyond(first, count))?;
+        let tile = match &mut self.tile {
+            Some(tile) => tile,
+            none => {
+                let len = FOREIGN_CHUNK.min(self.range.len());
+                let zero = F::decode(&[0; SCALAR_BYTES]);
+                none.insert(self.budget.vec(len, zero, "scalars for a compute tier")?)
+            }
+        };
+        let starts = (start..).step_by(tile.len());
+        for (start, out) in starts.zip(into.chunks_mut(tile.len() * SCALAR_BYTES)) {
+            let values = &mut tile[..out.len() / SCALAR_BYTES];
+            self.values.fill(start, values);
+            encode(values, out);
+        }
+        if start + count == self.range.end {
+            self.tile = None;
+        }
+        Ok(())
+    }
+
+    fn lease_bytes(&self) -> u64 {
+        (FOREIGN_CHUNK.min(self.range.len()) * size_of::<F>()) as u64
+    }
+}
+
+/// A column in chunks, upwards or downwards, zeros behind the last: in place, or whole chunks to where they are wanted, parts of one by
+/// way of a tile.
+struct Walk<const N: usize> {
+    column: Bytes<N>,
+    chunk: u64,
+    downwards: bool,
+    in_place: Option<InPlace<N>>,
+    reader: Option<Reader<[u8; N]>>,
+    /// The element that is asked for next.
+    next: u64,
+    /// Chunks that the reader has not given.
+    regions: Box<dyn Iterator<Item = Region>>,
+    tile: Option<LeasedVec<[u8; N]>>,
+    /// Of the tile, what has been read and not passed on.
+    held: Range<usize>,
+}
+
+impl<const N: usize> Walk<N> {
+    fn upwards(column: Bytes<N>) -> Self {
+        let chunk = column.sequential_chunk();
+        Self::new(column, chunk, false)
+    }
+
+    /// The last chunk first, each in its own upward order.
+    fn downwards(column: Bytes<N>, chunk: u64) -> Self {
+        Self::new(column, chunk, true)
+    }
+
+    fn new(column: Bytes<N>, chunk: u64, downwards: bool) -> Self {
+        Self {
+            column,
+            chunk,
+            downwards,
+            in_place: None,
+            reader: None,
+            next: 0,
+            regions: Box::new(std::iter::empty()),
+            tile: None,
+            held: 0..0,
+        }
+    }
+
+    /// Begins with what is asked for as element `first`: 0, or where upwards it goes on by way of buffers.
+    fn begin(&mut self, first: u64) -> Result<()> {
+        self.abandon();
+        let (len, chunk) = (self.column.len(), self.chunk);
+        self.reader = Some(if self.downwards {
+            self.regions = Box::new(descending(len, chunk));
+            self.column.read_descending(chunk)?
+        } else {
+            let regions = ascending(len, chunk).skip((first / chunk) as usize);
+            self.regions = Box::new(regions.clone());
+            self.column.reader(regions, READ_AHEAD)?
+        });
+        (self.next, self.held) = (first, 0..0);
+        let skipped = (first % chunk) as usize;
+        if skipped > 0
+            && let Some(region) = self.next_region()
+        {
+            self.next_to_tile(region.len() as usize)?;
+            self.held.start = skipped.min(self.held.end);
+        }
+        Ok(())
+    }
+
+    /// What the reader gives next; there is none without a reader.
+    fn next_region(&mut self) -> Option<Region> {
+        self.reader.as_ref()?;
+        self.regions.next()
+    }
+
+    /// The reader's next chunk, of so many elements, to the tile.
+    fn next_to_tile(&mut self, elements: usize) -> Result<()> {
+        let tile = match &mut self.tile {
+            Some(tile) => tile,
+            none => {
+                let len = self.chunk.min(self.column.len()) as usize;
+                let budget = &self.column.workspace().budget;
+                none.insert(budget.vec(len, [0; N], "elements for a compute tier")?)
+            }
+        };
+        if let Some(reader) = &mut self.reader {
+            reader.next_into(tile)?;
+        }
+        self.held = 0..elements;
+        Ok(())
+    }
+
+    /// The rest of a part, by way of buffers.
+    fn read_on(&mut self, mut into: &mut [[u8; N]]) -> Result<()> {
+        self.next += into.len() as u64;
+        while !into.is_empty() {
+            let count = self.some(into)?;
+            into = &mut into[count..];
+        }
+        if self.next >= self.column.len() {
+            // Others that are read after this one want the room.
+            self.tile = None;
+        }
+        Ok(())
+    }
+
+    /// Elements, and that they are the ones to be asked for.
+    fn in_order<'a>(&self, first: u64, into: &'a mut [u8]) -> Result<&'a mut [[u8; N]]> {
+        let (elements, rest) = into.as_chunks_mut::<N>();
+        if first != self.next || !rest.is_empty() {
+            return Err(beyond(first, elements.len()));
+        }
+        Ok(elements)
+    }
+
+    /// Some of what comes next, at the start of `into`; how many.
+    fn some(&mut self, into: &mut [[u8; N]]) -> Result<usize> {
+        if self.held.is_empty() {
+            let Some(region) = self.next_region() else {
+                into.fill([0; N]);
+                return Ok(into.len());
+            };
+            let coming = region.len() as usize;
+            if coming <= into.len()
+                && let Some(reader) = &mut self.reader
+            {
+                reader.next_into(into)?;
+                return Ok(coming);
+            }
+            self.next_to_tile(coming)?;
+        }
+        let count = self.held.len().min(into.len());
+        if let Some(tile) = &self.tile {
+            into[..count].copy_from_slice(&tile[self.held.start..][..count]);
+        }
+        self.held.start += count;
+        Ok(count)
+    }
+
+    /// Read-ahead that is still under way holds its leases.
+    fn abandon(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.abandon();
+        }
+    }
+}
+
+impl<const N: usize> Drop for Walk<N> {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+impl<const N: usize> ReadElements for Walk<N> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        if first == 0 {
+            self.next = 0;
+        }
+        let into = self.in_order(first, into)?;
+        if first == 0 || self.in_place.take().is_some() {
+            self.in_place = None;
+            self.begin(first)?;
+        }
+        self.read_on(into)
+    }
+
+    fn read_in_place(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        if first == 0 && !self.downwards {
+            self.abandon();
+            self.next = 0;
+            self.in_place = InPlace::of(&self.column, into);
+        }
+        let Some(in_place) = &mut self.in_place else {
+            return self.read(first, into);
+        };
+        if first != self.next || !into.len().is_multiple_of(N) {
+            return Err(beyond(first, into.len() / N));
+        }
+        let done = in_place.read(first, into)?;
+        self.next += (done / N) as u64;
+        if done == into.len() {
+            return Ok(());
+        }
+        // It turned out that nothing lands there.
+        self.in_place = None;
+        self.begin(self.next)?;
+        let (rest, _) = into[done..].as_chunks_mut::<N>();
+        self.read_on(rest)
+    }
+
+    fn lease_bytes(&self) -> u64 {
+        walk_bytes(&self.column, self.chunk)
+    }
+}
+
+/// A column that is made when the first element comes, since a tier may decline before.
+struct Output<M> {
+    make: M,
+    writer: Option<Writer<[u8; SCALAR_BYTES]>>,
+}
+
+impl<M: Fn() -> Result<Writer<[u8; SCALAR_BYTES]>>> WriteElements for Output<M> {
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
+        if first == 0
+            && let Some(void) = self.writer.take()
+        {
+            void.abandon();
+        }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert((self.make)()?),
+        };
+        writer.push_in_place(bytes)
+    }
+}

@@ -1,0 +1,473 @@
+//! Proving keys.
+//!
+//! Coefficients have 44 bytes in a file, and most have one of few values: a column of them has 16 bytes each, and the values stand once
+//! ([`Dictionary`]).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use spillproof_format::groth16::{frame_bytes, sections};
+use spillproof_format::iden3::{FileKind, PointRange, zkey};
+use spillproof_format::native::{read_point, read_point_trusted};
+use spillproof_format::{Curve as CurveId, Element as _, FormatError, Kind, PointFault, hex};
+
+use super::source::Source;
+use super::subgroup;
+use crate::dictionary::{Dictionary, Form, UNKNOWN};
+use crate::{
+    Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, Shape,
+    VerifyingKey, check_curve,
+};
+use spillproof_engine::Result;
+use spillproof_engine::column::runs::{Array, Progress};
+use spillproof_engine::column::{Column, ContainerWriter, Placement, Scratch, Workspace, Writer};
+use spillproof_kernels::curve::{Curve, Point};
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::parallel::Parallel;
+
+/// Elements that one thread decodes at a time.
+const JOB_ELEMENTS: usize = 256;
+
+/// A `.zkey` file: its points are read where they are, its coefficients are copied to scratch. Of points only the range of coordinates is checked when
+/// they are read: a proof is verified before it is given to the caller, and if it does not verify, [`ProvingKey::check_points`] looks for a point off the
+/// curve. [`import_zkey`] checks curve and subgroup.
+///
+/// # Errors
+/// [`spillproof_engine::Error::Format`] for a file that is no Groth16 key over this curve, or is damaged, with section and offset; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
+/// [`spillproof_engine::Error::OverBudget`].
+pub fn read_zkey<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<ProvingKey<E>> {
+    // Keys are public.
+    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+    workspace.run(|| {
+        let zkey = Zkey::<E>::open(&workspace, path)?;
+        zkey.warn_without_contribution();
+        let constraints = zkey.constraints(progress)?;
+        let shape = zkey.shape(&constraints);
+        zkey.read(&shape, &mut InPlace, constraints, progress)
+    })
+}
+
+/// The sizes of a `.zkey` file's key, all of whose coefficients are read and checked.
+///
+/// # Errors
+/// As [`read_zkey`].
+pub fn shape_of_zkey<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Shape> {
+    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+    workspace.run(|| {
+        let zkey = Zkey::<E>::open(&workspace, path)?;
+        Ok(zkey.shape(&zkey.constraints(progress)?))
+    })
+}
+
+/// A `.zkey` file as a container, which appears under its name when it is whole.
+///
+/// # Errors
+/// As [`read_zkey`]; [`spillproof_engine::Error::Format`] for points outside of the subgroup.
+pub fn import_zkey<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    target: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<ImportedKey> {
+    let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
+    workspace.run(|| {
+        let zkey = Zkey::<E>::open(&workspace, path)?;
+        let constraints = zkey.constraints(progress)?;
+        let shape = zkey.shape(&constraints);
+        let sections = sections(&shape).map_err(|source| zkey.source.refuse(source))?;
+        let mut writer = ToContainer(ContainerWriter::create(
+            &workspace,
+            target,
+            Kind::Groth16Key,
+            zkey.curve,
+            frame_bytes(zkey.curve),
+            [0; 32],
+            &sections,
+        )?);
+        let key = zkey.read(&shape, &mut writer, constraints, progress)?;
+        zkey.check_subgroups(&key)?;
+        let is_without_contribution = zkey.points.is_without_contribution();
+        drop(key);
+        Ok(ImportedKey {
+            shape,
+            curve: zkey.curve,
+            is_without_contribution,
+            root: writer.0.publish()?,
+        })
+    })
+}
+
+/// What was imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportedKey {
+    /// Its sizes.
+    pub shape: Shape,
+    /// Its curve.
+    pub curve: CurveId,
+    /// Whether gamma and delta are equal, as in a key that no one has contributed to: proofs can be forged with it.
+    pub is_without_contribution: bool,
+    /// The root of the container: 32 bytes that name it.
+    pub root: [u8; 32],
+}
+
+/// Where the columns of a key go. Sections are numbered as in a container.
+trait Target {
+    /// Points that are known by themselves.
+    fn few<P: Curve>(&mut self, section: usize, points: &[Point<P>]) -> Result<()>;
+
+    /// An array of points, behind `lead` points at infinity.
+    fn points<P: Curve>(
+        &mut self,
+        section: usize,
+        array: (&Source, &PointRange, u64),
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Column<Point<P>>>;
+
+    /// Coefficients that are in scratch columns.
+    fn constraints<F: KernelField>(&mut self, constraints: Constraints<F>) -> Result<Constraints<F>>;
+}
+
+/// Points stay in the file.
+struct InPlace;
+
+impl Target for InPlace {
+    fn few<P: Curve>(&mut self, _: usize, _: &[Point<P>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn points<P: Curve>(
+        &mut self,
+        _: usize,
+        (source, range, lead): (&Source, &PointRange, u64),
+        _: &mut dyn FnMut(Progress),
+    ) -> Result<Column<Point<P>>> {
+        Ok(points_in_place::<P>(source, range, [lead, 0], Checked::Range))
+    }
+
+    fn constraints<F: KernelField>(&mut self, constraints: Constraints<F>) -> Result<Constraints<F>> {
+        Ok(constraints)
+    }
+}
+
+struct ToContainer(ContainerWriter);
+
+impl Target for ToContainer {
+    fn few<P: Curve>(&mut self, section: usize, points: &[Point<P>]) -> Result<()> {
+        let mut writer = Writer::new(self.0.draft(section)?);
+        writer.push(points)?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    fn points<P: Curve>(
+        &mut self,
+        section: usize,
+        (source, range, lead): (&Source, &PointRange, u64),
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Column<Point<P>>> {
+        let array = Array {
+            what: range.what,
+            offset: range.offset,
+            count: range.count,
+            element_bytes: range.point_bytes,
+        };
+        let budget = &source.workspace.budget;
+        let run_elements = source.file.run_elements(&array) as usize;
+        let mut tile = budget.vec(run_elements, Point::<P>::INFINITY, "points being imported")?;
+        let mut writer = Writer::new(self.0.draft(section)?);
+        writer.push_zeros(lead)?;
+        source.file.each_run(&array, progress, |first, bytes| {
+            let tile = &mut tile[..bytes.len() / Point::<P>::BYTES];
+            decode_points::<P>(range, first, bytes, tile).map_err(|error| source.refuse(error))?;
+            writer.push(tile)
+        })?;
+        writer.finish()
+    }
+
+    fn constraints<F: KernelField>(&mut self, constraints: Constraints<F>) -> Result<Constraints<F>> {
+        let mut values = Writer::new(self.0.draft::<F>(8)?);
+        values.push_column(constraints.values())?;
+        let mut coefficients = Writer::new(self.0.draft::<Coefficient>(9)?);
+        coefficients.push_column(constraints.coefficients())?;
+        Ok(Constraints::new(values.finish()?, coefficients.finish()?))
+    }
+}
+
+/// A key that is being read.
+pub(super) struct Zkey<E: PairingCurve> {
+    pub source: Source,
+    pub header: zkey::Header,
+    pub layout: zkey::Layout,
+    pub points: zkey::VerifyingPoints<E::G1Config, E::G2Config>,
+    curve: CurveId,
+}
+
+impl<E: PairingCurve> Zkey<E> {
+    pub fn open(workspace: &Workspace, path: &Path) -> Result<Self> {
+        let source = Source::open(workspace, path, FileKind::Zkey)?;
+        let refuse = |error| source.refuse(error);
+        let sections = &source.sections;
+        let ranges = zkey::HeaderRanges::of(sections).map_err(refuse)?;
+        let (protocol, header) = (source.small(ranges.protocol)?, source.small(ranges.header)?);
+        let header = zkey::Header::parse(sections, &protocol, &header).map_err(refuse)?;
+        check_curve::<E>(path, header.curve())?;
+        let count = source.small(ranges.coefficient_count)?;
+        let count = count.first_chunk().copied().unwrap_or_default();
+        let layout = zkey::Layout::new(sections, &header, count).map_err(refuse)?;
+        let points = header.verifying_points().map_err(refuse)?;
+        Ok(Self {
+            curve: header.curve(),
+            source,
+            header,
+            layout,
+            points,
+        })
+    }
+
+    /// Offset of the header in the file, in bytes.
+    pub fn header_offset(&self) -> Result<u64> {
+        let range = self.source.sections.range(zkey::HEADER);
+        Ok(range.map_err(|error| self.source.refuse(error))?.offset)
+    }
+
+    /// Warns of a key that proofs can be forged with.
+    fn warn_without_contribution(&self) {
+        if self.points.is_without_contribution() {
+            tracing::warn!(
+                "{}: gamma and delta are equal, as in a key without a contribution: proofs can be forged with it",
+                self.source.path().display()
+            );
+        }
+    }
+
+    fn shape(&self, constraints: &Constraints<E::Scalar>) -> Shape {
+        Shape {
+            signals: self.header.signals(),
+            public: self.header.public(),
+            log_domain: self.header.log_domain(),
+            values: constraints.values().len(),
+            coefficients: constraints.len(),
+        }
+    }
+
+    /// The coefficients, in scratch columns.
+    pub fn constraints(&self, progress: &mut dyn FnMut(Progress)) -> Result<Constraints<E::Scalar>> {
+        let (workspace, range) = (&self.source.workspace, self.layout.coefficients);
+        let array = Array {
+            what: "coefficients",
+            offset: range.offset,
+            count: range.count,
+            element_bytes: zkey::COEFFICIENT_BYTES as u64,
+        };
+        let mut dictionary = Dictionary::<E::Scalar>::new(&workspace.budget, Form::TimesSquare)?;
+        let mut writer =
+            Writer::<Coefficient>::scratch(workspace, "coefficients", array.count, Placement::Disk)?;
+        let run_elements = self.source.file.run_elements(&array) as usize;
+        let mut tile = (workspace.budget).vec(run_elements, Coefficient::default(), "coefficients")?;
+        let mut row_before = 0;
+        self.source.file.each_run(&array, progress, |first, bytes| {
+            let tile = &mut tile[..bytes.len() / zkey::COEFFICIENT_BYTES];
+            let found = |error| self.source.refuse(error);
+            self.decode(first, bytes, tile, &dictionary).map_err(found)?;
+            for (index, (out, bytes)) in tile.iter_mut().zip(bytes.chunks_exact(zkey::COEFFICIENT_BYTES)).enumerate() {
+                if out.row < row_before {
+                    return Err(self.source.refuse(FormatError::Field {
+                        what: "the row of a coefficient",
+                        offset: range.coefficient_offset(first + index as u64) + 4,
+                        value: out.row.to_string(),
+                        remedy: "it is below the row before it: keys whose coefficients are not in the order of rows are not read",
+                    }));
+                }
+                row_before = out.row;
+                if out.value == UNKNOWN {
+                    out.value = dictionary.enter(&zkey::Coefficient::decode(bytes).value)?;
+                }
+            }
+            writer.push(tile)
+        })?;
+        let coefficients = writer.finish()?;
+        let mut values = Writer::scratch(
+            workspace,
+            "values of coefficients",
+            dictionary.values.len() as u64,
+            Placement::Disk,
+        )?;
+        values.push(&dictionary.values)?;
+        Ok(Constraints::new(values.finish()?, coefficients))
+    }
+
+    /// Checks a run of coefficients and finds their values, as far as the dictionary has them.
+    fn decode(
+        &self,
+        first: u64,
+        bytes: &[u8],
+        out: &mut [Coefficient],
+        dictionary: &Dictionary<E::Scalar>,
+    ) -> Result<(), FormatError> {
+        let bad = (out.chunks_mut(JOB_ELEMENTS))
+            .zip(bytes.chunks(JOB_ELEMENTS * zkey::COEFFICIENT_BYTES))
+            .enumerate()
+            .parallel()
+            .find_map_first(|(job, (out, bytes))| {
+                let first = first + (job * JOB_ELEMENTS) as u64;
+                let places = out.iter_mut().zip(bytes.chunks_exact(zkey::COEFFICIENT_BYTES));
+                for (index, (out, bytes)) in (first..).zip(places) {
+                    let found = zkey::Coefficient::decode(bytes);
+                    let offset = self.layout.coefficients.coefficient_offset(index);
+                    if let Err(error) = found.check(index, offset, &self.header) {
+                        return Some(error);
+                    }
+                    let value = dictionary.places.get(&found.value).copied().unwrap_or(UNKNOWN);
+                    *out = Coefficient {
+                        row: found.constraint,
+                        signal: found.signal,
+                        value,
+                        matrix: found.matrix,
+                    };
+                }
+                None
+            });
+        bad.map_or(Ok(()), Err)
+    }
+
+    /// All columns.
+    fn read(
+        &self,
+        shape: &Shape,
+        target: &mut impl Target,
+        constraints: Constraints<E::Scalar>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<ProvingKey<E>> {
+        let layout = &self.layout;
+        let [alpha_g1, beta_g1, delta_g1] = [self.points.alpha1, self.points.beta1, self.points.delta1];
+        let [beta_g2, gamma_g2, delta_g2] = [self.points.beta2, self.points.gamma2, self.points.delta2];
+        let g1 = [alpha_g1, beta_g1, delta_g1].map(|point| G1Point::<E>::from_affine::<E::G1Config>(&point));
+        let g2 = [beta_g2, gamma_g2, delta_g2].map(|point| G2Point::<E>::from_affine::<E::G2Config>(&point));
+        target.few::<E::G1Config>(0, &g1)?;
+        target.few::<E::G2Config>(1, &g2)?;
+        let mut g1_points = |section, range: &PointRange, lead| -> Result<Column<G1Point<E>>> {
+            target.points::<E::G1Config>(section, (&self.source, range, lead), progress)
+        };
+        let ic = g1_points(2, &layout.ic, 0)?;
+        let a = g1_points(3, &layout.a, 0)?;
+        let b_g1 = g1_points(4, &layout.b1, 0)?;
+        let c = g1_points(6, &layout.c, shape.public + 1)?;
+        let h = g1_points(7, &layout.h, 0)?;
+        let b_g2 = target.points::<E::G2Config>(5, (&self.source, &layout.b2, 0), progress)?;
+        let constraints = target.constraints(constraints)?;
+        Ok(ProvingKey {
+            verifying: VerifyingKey {
+                alpha_g1,
+                beta_g2,
+                gamma_g2,
+                delta_g2,
+                ic,
+            },
+            beta_g1,
+            delta_g1,
+            a,
+            b_g1,
+            b_g2,
+            c,
+            h,
+            constraints,
+            domain: Domain::of_smallest_non_residue(shape.log_domain)?,
+            quotient: QuotientBasis::Coset,
+        })
+    }
+
+    /// That all points are in the subgroup of prime order; read back from where they were written.
+    fn check_subgroups(&self, key: &ProvingKey<E>) -> Result<()> {
+        let (layout, source) = (&self.layout, &self.source);
+        let lead = key.c.len() - layout.c.count;
+        let arrays = [
+            (&key.verifying.ic, &layout.ic, 0),
+            (&key.a, &layout.a, 0),
+            (&key.b_g1, &layout.b1, 0),
+            (&key.c, &layout.c, lead),
+            (&key.h, &layout.h, 0),
+        ];
+        for (points, range, lead) in arrays {
+            subgroup::check::<E::G1Config>(source, points, (range.what, subgroup::behind(range, lead)))?;
+        }
+        let place = subgroup::behind(&layout.b2, 0);
+        subgroup::check::<E::G2Config>(source, &key.b_g2, (layout.b2.what, place))
+    }
+}
+
+/// Checked points; of several that are none, the first is named.
+fn decode_points<P: Curve>(
+    range: &PointRange,
+    first: u64,
+    bytes: &[u8],
+    out: &mut [Point<P>],
+) -> Result<(), FormatError> {
+    let bad = (out.chunks_mut(JOB_ELEMENTS))
+        .zip(bytes.chunks(JOB_ELEMENTS * Point::<P>::BYTES))
+        .enumerate()
+        .parallel()
+        .find_map_first(|(job, (out, bytes))| {
+            let indices = first + (job * JOB_ELEMENTS) as u64..;
+            let mut places = indices.zip(out.iter_mut().zip(bytes.chunks_exact(Point::<P>::BYTES)));
+            let decoded = places.try_for_each(|(index, (out, bytes))| {
+                *out = decode_point::<P>(range, index, bytes)?;
+                Ok(())
+            });
+            decoded.err()
+        });
+    bad.map_or(Ok(()), Err)
+}
+
+/// What is checked of a point whenever it is read.
+#[derive(Clone, Copy)]
+pub(super) enum Checked {
+    /// That its coordinates are below the modulus, so that arithmetic can be done with them.
+    Range,
+    /// That it is on the curve, too.
+    Curve,
+}
+
+/// Points where they are in a file, with points at infinity before and after them.
+pub(super) fn points_in_place<P: Curve>(
+    source: &Source,
+    range: &PointRange,
+    infinities: [u64; 2],
+    checked: Checked,
+) -> Column<Point<P>> {
+    let points = *range;
+    let check = move |index, bytes: &[u8]| {
+        let read = match checked {
+            Checked::Range => read_point_trusted::<P>(bytes),
+            Checked::Curve => read_point::<P>(bytes),
+        };
+        read.map(drop)
+            .map_err(|fault| fault_of(&points, index, bytes, fault))
+    };
+    source.column(range, infinities, Arc::new(check))
+}
+
+/// The point at `index` of an array: on the curve, or an error.
+fn decode_point<P: Curve>(range: &PointRange, index: u64, bytes: &[u8]) -> Result<Point<P>, FormatError> {
+    match read_point::<P>(bytes) {
+        Ok(point) => Ok(Point::<P>::from_affine::<P>(&point)),
+        Err(fault) => Err(fault_of(range, index, bytes, fault)),
+    }
+}
+
+fn fault_of(range: &PointRange, index: u64, bytes: &[u8], fault: PointFault) -> FormatError {
+    FormatError::Point {
+        what: range.what,
+        index,
+        offset: range.point_offset(index),
+        fault,
+        value: hex(bytes),
+    }
+}

@@ -1,0 +1,79 @@
+//! Witnesses.
+
+use std::path::Path;
+
+use spillproof_format::iden3::{FileKind, SCALAR_BYTES, wtns};
+use spillproof_format::native::NativeField;
+use spillproof_format::{FormatError, hex};
+
+use super::source::Source;
+use crate::{PairingCurve, check_curve};
+use spillproof_engine::Result;
+use spillproof_engine::column::runs::{Array, Progress};
+use spillproof_engine::column::{Column, Placement, Workspace, Writer};
+use spillproof_kernels::parallel::Parallel;
+
+/// Values that one thread decodes at a time.
+const JOB_VALUES: usize = 1024;
+
+/// The values of a `.wtns` file as a scratch column: sealed, if the workspace's are.
+///
+/// # Errors
+/// [`spillproof_engine::Error::Format`] for a file that is no witness over this curve, or holds a value that is not below the modulus; [`spillproof_engine::Error::File`],
+/// [`spillproof_engine::Error::Io`]; [`spillproof_engine::Error::OverBudget`].
+pub fn read_wtns<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Column<E::Scalar>> {
+    workspace.run(|| {
+        let source = Source::open(workspace, path, FileKind::Wtns)?;
+        let refuse = |error| source.refuse(error);
+        let bytes = source.small(wtns::Header::range(&source.sections).map_err(refuse)?)?;
+        let header = wtns::Header::parse(&source.sections, &bytes).map_err(refuse)?;
+        check_curve::<E>(path, header.curve)?;
+        let values = header.values(&source.sections).map_err(refuse)?;
+        let array = Array {
+            what: "witness",
+            offset: values.offset,
+            count: header.count,
+            element_bytes: SCALAR_BYTES as u64,
+        };
+        let name = path.display().to_string();
+        let mut writer = Writer::<E::Scalar>::scratch(workspace, &name, header.count, Placement::Disk)?;
+        let zero = E::Scalar::from(0u64);
+        let mut tile = (workspace.budget).vec(source.file.run_elements(&array) as usize, zero, "witness")?;
+        source.file.each_run(&array, progress, |first, bytes| {
+            let tile = &mut tile[..bytes.len() / SCALAR_BYTES];
+            decode(bytes, tile).map_err(|at| {
+                let bytes = &bytes[at * SCALAR_BYTES..][..SCALAR_BYTES];
+                source.refuse(FormatError::Element {
+                    what: "values",
+                    index: first + at as u64,
+                    offset: array.offset + (first + at as u64) * SCALAR_BYTES as u64,
+                    value: hex(bytes),
+                })
+            })?;
+            writer.push(tile)
+        })?;
+        writer.finish()
+    })
+}
+
+/// Canonical values to native ones; as `Err`, the place of the first that is not below the modulus.
+fn decode<F: NativeField>(bytes: &[u8], out: &mut [F]) -> Result<(), usize> {
+    let bad = (out.chunks_mut(JOB_VALUES))
+        .zip(bytes.chunks(JOB_VALUES * SCALAR_BYTES))
+        .enumerate()
+        .parallel()
+        .find_map_first(|(job, (out, bytes))| {
+            for (at, (out, bytes)) in out.iter_mut().zip(bytes.chunks_exact(SCALAR_BYTES)).enumerate() {
+                match F::read_standard(bytes) {
+                    Some(value) => *out = value,
+                    None => return Some(job * JOB_VALUES + at),
+                }
+            }
+            None
+        });
+    bad.map_or(Ok(()), Err)
+}

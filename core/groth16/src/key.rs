@@ -1,0 +1,262 @@
+//! Keys on disk.
+
+use ark_ec::short_weierstrass::Affine;
+use spillproof_format::{FormatError, PointFault, hex};
+
+use super::{Constraints, G1Point, G2Point, PairingCurve, Shape, task};
+use spillproof_engine::Result;
+use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::plan::{Plan, Rates};
+use spillproof_kernels::curve::{Curve, Point};
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::parallel::Parallel;
+
+/// The part of a key that verifies.
+pub struct VerifyingKey<E: PairingCurve> {
+    /// alpha in the first group.
+    pub alpha_g1: Affine<E::G1Config>,
+    /// beta in the second group.
+    pub beta_g2: Affine<E::G2Config>,
+    /// gamma in the second group.
+    pub gamma_g2: Affine<E::G2Config>,
+    /// delta in the second group.
+    pub delta_g2: Affine<E::G2Config>,
+    /// A point for the constant one, and one for each public signal.
+    pub ic: Column<G1Point<E>>,
+}
+
+/// A key that proves: points and coefficients on disk.
+pub struct ProvingKey<E: PairingCurve> {
+    /// The part that verifies.
+    pub verifying: VerifyingKey<E>,
+    /// beta in the first group.
+    pub beta_g1: Affine<E::G1Config>,
+    /// delta in the first group.
+    pub delta_g1: Affine<E::G1Config>,
+    /// The left linear combinations at tau: a point for each signal.
+    pub a: Column<G1Point<E>>,
+    /// The right ones, in the first group: a point for each signal.
+    pub b_g1: Column<G1Point<E>>,
+    /// The right ones, in the second group: a point for each signal.
+    pub b_g2: Column<G2Point<E>>,
+    /// A point for each signal, over delta; infinity for the constant one and the public signals.
+    pub c: Column<G1Point<E>>,
+    /// A point for each row: the basis [`Self::quotient`], over delta.
+    pub h: Column<G1Point<E>>,
+    /// The coefficients of both matrices.
+    pub constraints: Constraints<E::Scalar>,
+    /// The rows' domain, and its coset. The tools that make keys do not agree on the roots of BLS12-381.
+    pub domain: Domain<E::Scalar>,
+    /// The polynomials of [`Self::h`].
+    pub quotient: QuotientBasis,
+}
+
+/// The basis that a key has the quotient's points in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotientBasis {
+    /// The Lagrange basis of the coset of the domain, where the vanishing polynomial is a constant, which the points contain: keys of circom's
+    /// tools.
+    Coset,
+    /// Powers of X times the vanishing polynomial: keys of libsnark and arkworks. The quotient has one coefficient less than there are rows; the
+    /// last point is not used.
+    Monomial,
+}
+
+/// Points that one thread checks at a time.
+const JOB_POINTS: usize = 256;
+
+/// The powers of a root of unity, and a coset of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domain<F> {
+    /// A root of unity of the order of the domain.
+    pub omega: F,
+    /// What begins the coset: a root of `omega`, where the field has one.
+    pub shift: F,
+}
+
+impl<E: PairingCurve> ProvingKey<E> {
+    /// The key's sizes.
+    ///
+    /// # Errors
+    /// [`Invalid::Length`] for columns that do not belong together, [`Invalid::PowerOfTwo`] for a domain that is none.
+    pub fn shape(&self) -> Result<Shape> {
+        let (signals, domain) = (self.a.len(), self.h.len());
+        let log_limit = <E::Scalar as ark_ff::FftField>::TWO_ADICITY;
+        if !domain.is_power_of_two() || domain.ilog2() > log_limit {
+            return Err(Invalid::PowerOfTwo {
+                what: "points of `h` of a key",
+                given: domain,
+                log_limit,
+            }
+            .into());
+        }
+        let lengths = [
+            ("b_g1", self.b_g1.len()),
+            ("b_g2", self.b_g2.len()),
+            ("c", self.c.len()),
+        ];
+        for (column, given) in lengths {
+            if given != signals {
+                return Err(Invalid::Length {
+                    what: format!("points of `{column}` of a key"),
+                    given,
+                    expected: signals,
+                }
+                .into());
+            }
+        }
+        let public = self.verifying.ic.len().checked_sub(1);
+        let Some(public) = public.filter(|public| *public < signals) else {
+            return Err(Invalid::OutOfRange {
+                what: "points of `ic` of a key".into(),
+                start: 1,
+                end: self.verifying.ic.len(),
+                len: signals,
+            }
+            .into());
+        };
+        Ok(Shape {
+            signals,
+            public,
+            log_domain: domain.ilog2(),
+            values: self.constraints.values().len(),
+            coefficients: self.constraints.len(),
+        })
+    }
+
+    /// That all points are on their curves. Points of a container were checked when it was made; those of a `.zkey` file are read where they are, and the
+    /// sum over points off the curve is a proof that does not verify.
+    ///
+    /// # Errors
+    /// [`spillproof_engine::Error::Format`] with the first that is not; what reading columns may give.
+    pub fn check_points(&self) -> Result<()> {
+        let g1 = [
+            ("IC", &self.verifying.ic),
+            ("A", &self.a),
+            ("B1", &self.b_g1),
+            ("C", &self.c),
+            ("H", &self.h),
+        ];
+        for (name, points) in g1 {
+            check_on_curve::<E::G1Config>(name, points)?;
+        }
+        check_on_curve::<E::G2Config>("B2", &self.b_g2)
+    }
+
+    /// A witness for a dry key in its workspace.
+    ///
+    /// # Errors
+    /// [`Invalid::NotADryRun`] in any other workspace.
+    pub(super) fn dry_witness(&self, workspace: &Workspace) -> Result<Column<E::Scalar>> {
+        Draft::scratch(workspace, "witness", self.a.len(), Placement::Disk)?.finish_unwritten()
+    }
+
+    /// What a proof with this key will take.
+    ///
+    /// # Errors
+    /// [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works; those of [`Self::shape`].
+    pub fn plan(&self, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan> {
+        task::plan_of::<E>((&self.shape()?, self.quotient), budget_bytes, threads, rates)
+    }
+
+    /// A key of this shape in a dry workspace.
+    ///
+    /// # Errors
+    /// [`Invalid::NotADryRun`] in any other workspace; [`Invalid::PowerOfTwo`] for a domain that the field does not have.
+    pub(super) fn dry(workspace: &Workspace, shape: &Shape, quotient: QuotientBasis) -> Result<Self> {
+        let domain = Domain::of_smallest_non_residue(shape.log_domain)?;
+        fn column<T: Element>(workspace: &Workspace, what: &str, len: u64) -> Result<Column<T>> {
+            Draft::scratch(workspace, what, len, Placement::Disk)?.finish_unwritten()
+        }
+        let g1 = |what, len| column::<G1Point<E>>(workspace, what, len);
+        Ok(Self {
+            verifying: VerifyingKey {
+                alpha_g1: Affine::identity(),
+                beta_g2: Affine::identity(),
+                gamma_g2: Affine::identity(),
+                delta_g2: Affine::identity(),
+                ic: g1("ic", shape.public + 1)?,
+            },
+            beta_g1: Affine::identity(),
+            delta_g1: Affine::identity(),
+            a: g1("a", shape.signals)?,
+            b_g1: g1("b_g1", shape.signals)?,
+            b_g2: column::<G2Point<E>>(workspace, "b_g2", shape.signals)?,
+            c: g1("c", shape.signals)?,
+            h: g1("h", 1 << shape.log_domain)?,
+            constraints: Constraints::new(
+                column(workspace, "values of coefficients", shape.values)?,
+                column(workspace, "coefficients", shape.coefficients)?,
+            ),
+            domain,
+            quotient,
+        })
+    }
+}
+
+/// Refuses points off the curve.
+fn check_on_curve<P: Curve>(name: &'static str, points: &Column<Point<P>>) -> Result<()> {
+    let chunk = points.sequential_chunk();
+    let budget = &points.workspace().budget;
+    let tile = chunk.min(points.len()) as usize;
+    let mut tile = budget.vec(tile, Point::<P>::INFINITY, "points being checked")?;
+    let mut reader = points.read_ascending(chunk)?;
+    let mut first = 0;
+    while let Some(region) = reader.next_into(&mut tile)? {
+        let tile = &tile[..region.len() as usize];
+        let outside = |(job, points): (usize, &[Point<P>])| {
+            let at = points.iter().position(|point| !point.is_on_curve::<P>())?;
+            Some(job * JOB_POINTS + at)
+        };
+        let jobs = tile.chunks(JOB_POINTS).enumerate().parallel();
+        if let Some(at) = jobs.find_map_first(outside) {
+            let mut bytes = vec![0; Point::<P>::BYTES];
+            tile[at].encode(&mut bytes);
+            let index = first + at as u64;
+            return Err(spillproof_engine::Error::Format {
+                file: points.name().into(),
+                source: FormatError::Point {
+                    what: name,
+                    index,
+                    offset: points.file_offset(index),
+                    fault: PointFault::NotOnCurve,
+                    value: hex(&bytes),
+                },
+            });
+        }
+        first += region.len();
+    }
+    Ok(())
+}
+
+impl<F: KernelField> Domain<F> {
+    /// The domain of `2^log_n` rows and its coset as circom's tools choose them: roots are powers of the smallest number that is no square; the
+    /// coset begins with the root of twice the order, or, where the field has no such root, with the number's square.
+    ///
+    /// # Errors
+    /// [`Invalid::PowerOfTwo`] for a domain that the field does not have.
+    pub fn of_smallest_non_residue(log_n: u32) -> Result<Self> {
+        let Some(above) = F::TWO_ADICITY.checked_sub(log_n) else {
+            return Err(Invalid::PowerOfTwo {
+                what: "rows of a domain",
+                given: 1u64.checked_shl(log_n).unwrap_or(u64::MAX),
+                log_limit: F::TWO_ADICITY,
+            }
+            .into());
+        };
+        let mut non_residue = F::from(2u64);
+        while !non_residue.legendre().is_qnr() {
+            non_residue += F::ONE;
+        }
+        let root = non_residue.pow(F::TRACE);
+        let of_order_below_the_largest = |logs: u32| root.pow([1u64 << logs]);
+        Ok(Self {
+            omega: of_order_below_the_largest(above),
+            shift: match above {
+                0 => non_residue.square(),
+                above => of_order_below_the_largest(above - 1),
+            },
+        })
+    }
+}

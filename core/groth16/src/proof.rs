@@ -1,0 +1,185 @@
+//! Proofs: the sums over a key's points, blinding, verification.
+
+use ark_ec::CurveGroup;
+use ark_ec::short_weierstrass::{Affine, Projective};
+use ark_ff::Zero;
+
+use super::{PairingCurve, ProvingKey, VerifyingKey, quotient};
+use spillproof_engine::Result;
+use spillproof_engine::column::{Column, Element};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::step;
+use spillproof_engine::stream::{Scalars, msm};
+use spillproof_kernels::curve::{Curve, Point};
+
+/// A proof.
+pub struct Proof<E: PairingCurve> {
+    /// The first element, in the first group.
+    pub a: Affine<E::G1Config>,
+    /// The second element, in the second group.
+    pub b: Affine<E::G2Config>,
+    /// The third element, in the first group.
+    pub c: Affine<E::G1Config>,
+}
+
+// Derives would ask the same of the curves' types, which have none of it.
+impl<E: PairingCurve> Clone for Proof<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: PairingCurve> Copy for Proof<E> {}
+
+impl<E: PairingCurve> PartialEq for Proof<E> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.a, self.b, self.c) == (other.a, other.b, other.c)
+    }
+}
+
+impl<E: PairingCurve> Eq for Proof<E> {}
+
+impl<E: PairingCurve> std::fmt::Debug for Proof<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proof")
+            .field("a", &self.a)
+            .field("b", &self.b)
+            .field("c", &self.c)
+            .finish()
+    }
+}
+
+/// The proof that the prover of the same key makes in memory with the random values `r` and `s`. `witness` has a value for each signal, the constant
+/// one first.
+///
+/// # Errors
+/// [`Invalid::Length`] for a witness of another circuit, [`Invalid::WitnessStart`] if its first value is not one, [`Invalid::NotSatisfied`] if the
+/// proof does not verify; [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]; what reading and writing columns may give.
+pub fn prove<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    [r, s]: [E::Scalar; 2],
+) -> Result<Proof<E>> {
+    let workspace = witness.workspace();
+    let shape = key.shape()?;
+    if witness.len() != shape.signals {
+        return Err(Invalid::Length {
+            what: "values of a witness".into(),
+            given: witness.len(),
+            expected: shape.signals,
+        }
+        .into());
+    }
+    workspace.run(|| {
+        let public = public_signals(witness, shape.public)?;
+        let values = {
+            let _step = step!(workspace, "constraints");
+            key.constraints.evaluate(witness, &shape)?
+        };
+        let quotient = {
+            let _step = step!(workspace, "quotient");
+            quotient::quotient(values, (shape.log_domain, &key.domain), key.quotient)?
+        };
+        let h = {
+            let _step = step!(workspace, "sum over H");
+            sum::<E::G1Config>(&key.h, &quotient)?
+        };
+        drop(quotient);
+        let a = {
+            let _step = step!(workspace, "sum over A");
+            sum::<E::G1Config>(&key.a, witness)?
+        };
+        let b_g1 = {
+            let _step = step!(workspace, "sum over B1");
+            sum::<E::G1Config>(&key.b_g1, witness)?
+        };
+        let b_g2 = {
+            let _step = step!(workspace, "sum over B2");
+            sum::<E::G2Config>(&key.b_g2, witness)?
+        };
+        let c = {
+            let _step = step!(workspace, "sum over C");
+            sum::<E::G1Config>(&key.c, witness)?
+        };
+        let a = a + key.verifying.alpha_g1 + key.delta_g1 * r;
+        let b_g1 = b_g1 + key.beta_g1 + key.delta_g1 * s;
+        let b_g2 = b_g2 + key.verifying.beta_g2 + key.verifying.delta_g2 * s;
+        let c = c + h + a * s + b_g1 * r - key.delta_g1 * (r * s);
+        let proof = Proof {
+            a: a.into_affine(),
+            b: b_g2.into_affine(),
+            c: c.into_affine(),
+        };
+        let _step = step!(workspace, "verification");
+        if !workspace.is_dry() && !verify(&key.verifying, &public, &proof)? {
+            // A damaged key is the other cause.
+            key.check_points()?;
+            return Err(Invalid::NotSatisfied.into());
+        }
+        Ok(proof)
+    })
+}
+
+/// The first values of a witness, after the constant one.
+fn public_signals<F: Element + ark_ff::Field>(witness: &Column<F>, public: u64) -> Result<Vec<F>> {
+    if witness.workspace().is_dry() {
+        return Ok(Vec::new());
+    }
+    let mut signals = witness.prefix(public + 1)?.to_vec()?;
+    if signals.first() != Some(&F::ONE) {
+        return Err(Invalid::WitnessStart {
+            witness: witness.name().to_owned(),
+        }
+        .into());
+    }
+    signals.remove(0);
+    Ok(signals)
+}
+
+fn sum<P>(bases: &Column<Point<P>>, scalars: &Column<P::ScalarField>) -> Result<Projective<P>>
+where
+    P: Curve,
+{
+    let sums = msm::<P>(bases, &[Scalars::Column(scalars)])?;
+    Ok(sums.into_iter().next().unwrap_or_default())
+}
+
+/// Whether a proof verifies for these public signals.
+///
+/// # Errors
+/// [`Invalid::Length`] for a number of signals that is not the key's; what reading the key may give.
+pub fn verify<E: PairingCurve>(
+    key: &VerifyingKey<E>,
+    public: &[E::Scalar],
+    proof: &Proof<E>,
+) -> Result<bool> {
+    let expected = key.ic.len().saturating_sub(1);
+    if public.len() as u64 != expected {
+        return Err(Invalid::Length {
+            what: "public signals".into(),
+            given: public.len() as u64,
+            expected,
+        }
+        .into());
+    }
+    key.ic.workspace().run(|| {
+        let mut scalars = Vec::with_capacity(public.len() + 1);
+        scalars.push(E::Scalar::from(1u64));
+        scalars.extend_from_slice(public);
+        let sums = msm::<E::G1Config>(&key.ic, &[Scalars::Slice(&scalars)])?;
+        let inputs = sums.into_iter().next().unwrap_or_default();
+        Ok(pairing_holds(key, &inputs, proof))
+    })
+}
+
+/// `e(a, b) = e(alpha, beta) e(inputs, gamma) e(c, delta)`.
+fn pairing_holds<E: PairingCurve>(
+    key: &VerifyingKey<E>,
+    inputs: &Projective<E::G1Config>,
+    proof: &Proof<E>,
+) -> bool {
+    let (b, inputs) = (proof.b, inputs.into_affine());
+    let first = [proof.a, -key.alpha_g1, -inputs, -proof.c];
+    let second = [b, key.beta_g2, key.gamma_g2, key.delta_g2];
+    E::multi_pairing(first, second).is_zero()
+}

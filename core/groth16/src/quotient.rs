@@ -1,0 +1,69 @@
+//! The quotient in the basis of the key's `h` points: the second stage of a proof.
+//!
+//! Where a witness satisfies the constraints, `a * b - c` vanishes on the domain, and its quotient by the domain's vanishing polynomial `X^n - 1` has
+//! fewer than n coefficients. On the coset of `shift * omega^i`, where `shift^2 = omega`, that polynomial is the constant -2: so the values of
+//! `a * b - c` on the coset determine the quotient, and the `h` points of circom's keys contain the constant. For other keys a transform gives the
+//! quotient's coefficients.
+//!
+//! Algorithm: each of the three columns is taken to its coefficients and from there to the coset, where they become one ([`transform_twice`]): in
+//! memory, or in three passes over the disk. For a key that has the monomial basis, another transform goes back. Memory: that of
+//! the transforms.
+
+use super::{Domain, QuotientBasis};
+use spillproof_engine::Result;
+use spillproof_engine::column::{Column, Placement};
+use spillproof_engine::stream::{Transform, invert, ntt, transform_twice};
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::vector;
+
+/// The scalars that the key's `h` points take, for columns of values on the domain.
+///
+/// # Errors
+/// Those of [`transform_twice`] and [`ntt`], and of reading and writing columns.
+pub(super) fn quotient<F: KernelField>(
+    values: [Column<F>; 3],
+    (log_n, domain): (u32, &Domain<F>),
+    basis: QuotientBasis,
+) -> Result<Column<F>> {
+    let on_coset = on_coset(values, log_n, domain)?;
+    match basis {
+        QuotientBasis::Coset => Ok(on_coset),
+        QuotientBasis::Monomial => {
+            let vanishing = domain.shift.pow([1u64 << log_n]) - F::ONE;
+            let back = Transform::coset_inverse(log_n, domain.omega, domain.shift)?;
+            let to_coefficients = Transform {
+                scale: back.scale * invert("the vanishing polynomial on a coset", vanishing)?,
+                ..back
+            };
+            ntt(&on_coset, &to_coefficients, Placement::Disk)
+        }
+    }
+}
+
+/// The values of `a * b - c` on the coset.
+fn on_coset<F: KernelField>(values: [Column<F>; 3], log_n: u32, domain: &Domain<F>) -> Result<Column<F>> {
+    let to_coefficients = Transform {
+        after: domain.shift,
+        ..Transform::inverse(log_n, domain.omega)?
+    };
+    let to_values = Transform::forward(log_n, domain.omega);
+    transform_twice(
+        values,
+        [&to_coefficients, &to_values],
+        &product_less,
+        Placement::Disk,
+    )
+}
+
+/// `a * b - c`, element by element, in the place of a.
+fn product_less<F: KernelField>(a: &mut [F], others: &[&[F]]) {
+    let [b, c] = others else {
+        unreachable!("three columns");
+    };
+    let mut product = [F::ZERO; 64];
+    for ((a, b), c) in a.chunks_mut(64).zip(b.chunks(64)).zip(c.chunks(64)) {
+        let product = &mut product[..a.len()];
+        vector::product(product, a, b);
+        vector::difference(a, product, c);
+    }
+}

@@ -1,0 +1,68 @@
+//! A proof as a task of a session: run dry first, and refused before any work if the budget or the disk is too small.
+
+use std::sync::Arc;
+
+use ark_ff::Zero;
+
+use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape, prove};
+use spillproof_engine::Result;
+use spillproof_engine::column::{Column, Workspace};
+use spillproof_engine::plan::{self, Phase, Plan, Rates};
+use spillproof_engine::session::{Accelerator, Session};
+
+/// More than any proof takes.
+const ENOUGH_BYTES: u64 = 1 << 45;
+
+/// [`prove`], as a task of `session`, to whose files key and witness belong: it waits while others leave too little memory, and
+/// is run dry first.
+///
+/// # Errors
+/// As [`prove`]; [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works, [`spillproof_engine::Error::DiskTooSmall`], both before any work;
+/// [`spillproof_engine::Error::NestedTask`], [`spillproof_engine::Error::Forked`].
+pub fn prove_in<E: PairingCurve>(
+    session: &Arc<Session>,
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    random: [E::Scalar; 2],
+) -> Result<Proof<E>> {
+    let (shape, basis, threads) = (key.shape()?, key.quotient, session.threads());
+    let minimum_bytes = move || {
+        let plan = plan_of::<E>((&shape, basis), ENOUGH_BYTES, threads, &Rates::default())?;
+        Ok(plan.smallest_budget_bytes)
+    };
+    let task = session.admit(Accelerator::MayTakePart, minimum_bytes)?;
+    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, basis));
+    plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
+    prove(key, witness, random)
+}
+
+/// What a proof with a key of circom's tools of this shape will take: key and witness are on disk. Of another key, [`ProvingKey::plan`].
+///
+/// # Errors
+/// [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works.
+pub fn plan<E: PairingCurve>(
+    shape: &Shape,
+    budget_bytes: u64,
+    threads: usize,
+    rates: &Rates,
+) -> Result<Plan> {
+    plan_of::<E>((shape, QuotientBasis::Coset), budget_bytes, threads, rates)
+}
+
+pub(super) fn plan_of<E: PairingCurve>(
+    (shape, basis): (&Shape, QuotientBasis),
+    budget_bytes: u64,
+    threads: usize,
+    rates: &Rates,
+) -> Result<Plan> {
+    let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (shape, basis));
+    Plan::new(&dry_run, budget_bytes, threads, rates)
+}
+
+fn dry_run<E: PairingCurve>(workspace: &Workspace, (shape, basis): (&Shape, QuotientBasis)) -> Result<()> {
+    let key = ProvingKey::<E>::dry(workspace, shape, basis)?;
+    let witness = key.dry_witness(workspace)?;
+    workspace.phase(Phase::Proof)?;
+    prove(&key, &witness, [E::Scalar::zero(); 2])?;
+    Ok(())
+}

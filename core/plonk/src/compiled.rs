@@ -1,0 +1,341 @@
+//! The curves that this crate is compiled for.
+//!
+//! A generic function is compiled in each crate that calls it for types which that crate knows. Upstream's provers are generic over circuits
+//! and transcripts, so each program with a circuit would compile the engine anew: minutes, and megabytes. The functions of [`ProverField`]
+//! and [`ProverCurve`] are generic over nothing: they are compiled in this crate, once for each field and curve below. A drop-in calls the
+//! engine through them wherever a circuit, a transcript or a scheme of its caller's is a type parameter.
+
+use std::path::Path;
+
+use crate::stages::FixedCells;
+use ark_ec::short_weierstrass::Affine;
+use spillproof_commit as commit;
+use spillproof_commit::SrsProgress;
+use spillproof_engine::column::{Column, Placement, Workspace};
+use spillproof_engine::plan::{Phase, Plan, Rates};
+use spillproof_engine::session::Task;
+use spillproof_engine::stream::{self, Scalars, Transform};
+use spillproof_kernels::curve::{Curve, normalize};
+use spillproof_kernels::field::KernelField;
+
+use crate::circuit::ConstraintSystem;
+use crate::curve::{PointOf, ScalarOf, stored};
+use crate::domain::Domain;
+use crate::error::Result;
+use crate::input::{self, Values};
+use crate::keygen::{Assembly, Commit, KeyCommitments, Keygen, ProvingParts, Replacements};
+use crate::openings::Opening;
+use crate::protocol::{Randomness, Transcript};
+use crate::prover::{Committed, Prover};
+use crate::rounds::Rounds;
+use crate::selectors::SelectorBits;
+use crate::witness::{self, AdviceCells, AdviceSource, InstanceColumns, LimbCell, Witness};
+use crate::{gwc, ipa, plan, shplonk};
+
+/// The bases of parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// For polynomials by their coefficients.
+    Monomial,
+    /// For polynomials by their values.
+    Lagrange,
+}
+
+fn hiding<C: Curve>(
+    params: &commit::ipa::Params<C>,
+    basis: Basis,
+    columns: &[Scalars<'_, ScalarOf<C>>],
+    blinds: &[ScalarOf<C>],
+) -> spillproof_engine::Result<Vec<PointOf<C>>> {
+    let sums = match basis {
+        Basis::Monomial => params.commit(columns, blinds)?,
+        Basis::Lagrange => params.commit_lagrange(columns, blinds)?,
+    };
+    Ok(sums.iter().map(stored::<C>).collect())
+}
+
+/// Normalised on the session's threads, too: it is done in parallel.
+pub(crate) fn sums<C: Curve>(
+    bases: &Column<PointOf<C>>,
+    scalars: &[Scalars<'_, ScalarOf<C>>],
+) -> spillproof_engine::Result<Vec<PointOf<C>>> {
+    bases.workspace().run(|| {
+        let sums = stream::msm::<C>(bases, scalars)?;
+        Ok(normalize::<C>(&sums))
+    })
+}
+
+/// A trait whose functions are each the instance of a generic function, for each type that is listed.
+macro_rules! compiled {
+    (
+        $(#[$doc:meta])*
+        pub trait $name:ident: $bound:path;
+        for { $($(#[$when:meta])* $for:ty;)+ }
+        $functions:tt
+    ) => {
+        compiled!(@trait [$(#[$doc])*] $name [$bound] $functions);
+        $(compiled!(@impl [$(#[$when])*] $name [$for] $functions);)+
+    };
+    (@trait [$(#[$doc:meta])*] $name:ident [$bound:path] {
+        $($(#[$about:meta])* fn $function:ident $(<$life:lifetime>)? ($($argument:ident: $type:ty),* $(,)?) -> $output:ty = $generic:expr;)+
+    }) => {
+        $(#[$doc])*
+        pub trait $name: $bound {
+            $($(#[$about])* fn $function $(<$life>)? ($($argument: $type),*) -> $output;)+
+        }
+    };
+    (@impl [$(#[$when:meta])*] $name:ident [$for:ty] {
+        $($(#[$about:meta])* fn $function:ident $(<$life:lifetime>)? ($($argument:ident: $type:ty),* $(,)?) -> $output:ty = $generic:expr;)+
+    }) => {
+        $(#[$when])*
+        impl $name for $for {
+            $(#[inline(never)] fn $function $(<$life>)? ($($argument: $type),*) -> $output { $generic($($argument),*) })+
+        }
+    };
+}
+
+compiled! {
+    /// A scalar field of a [`ProverCurve`]. Errors are the engine's: the disk or the budget has no room, or the disk fails.
+    pub trait ProverField: KernelField;
+    for {
+        #[cfg(feature = "bn254")]
+        ark_bn254::Fr;
+        #[cfg(feature = "pasta")]
+        ark_pallas::Fr;
+        #[cfg(feature = "pasta")]
+        ark_vesta::Fr;
+    }
+    {
+        /// A column of `rows` rows with `values` in its first ones, `tail` in its last ones, and 0 between.
+        fn padded_column(
+            workspace: &Workspace,
+            rows: u64,
+            values: &dyn Values<Self>,
+            tail: &[Self],
+        ) -> spillproof_engine::Result<Column<Self>>
+            = input::padded_column;
+        /// The instance columns of each circuit of a proof.
+        fn instance_columns(
+            workspace: &Workspace,
+            domain: &Domain<Self>,
+            circuits: &[Vec<Box<dyn Values<Self> + '_>>],
+        ) -> Result<Vec<InstanceColumns<Self>>>
+            = witness::instance_columns;
+        /// The transform of a column.
+        fn transform(column: &Column<Self>, transform: &Transform<Self>) -> spillproof_engine::Result<Column<Self>>
+            = |column, transform| stream::ntt(column, transform, Placement::Auto);
+        /// Nothing assigned yet, in `rows` rows: [`Assembly`].
+        fn assembly(
+            workspace: &Workspace,
+            rows: u64,
+            fixed_columns: usize,
+            selectors: usize,
+            permuted: Vec<crate::ColumnId>,
+        ) -> Result<Assembly<Self>>
+            = Assembly::new;
+        /// Assigns a fixed cell: its numerator, and its denominator if that is not 1.
+        fn assign_fixed(
+            cells: &mut FixedCells<Self>,
+            column: usize,
+            row: u64,
+            numerator: Self,
+            denominator: Option<Self>,
+        ) -> spillproof_engine::Result<()>
+            = FixedCells::assign;
+        /// Assigns one value to many rows of a fixed column.
+        fn fill_fixed(
+            cells: &mut FixedCells<Self>,
+            column: usize,
+            rows: std::ops::Range<u64>,
+            numerator: Self,
+            denominator: Option<Self>,
+        ) -> spillproof_engine::Result<()>
+            = FixedCells::fill;
+        /// Makes the fixed columns: see [`Replacements`].
+        fn finish<'s>(
+            assembly: Assembly<Self>,
+            workspace: &'s Workspace,
+            domain: Domain<Self>,
+            blinding_factors: usize,
+            compress_selectors: bool,
+            columns_of: &mut Replacements<'_, Self>,
+        ) -> Result<(Keygen<'s, Self>, Option<SelectorBits>)>
+            = Assembly::finish;
+        /// Advice cells that are limbs.
+        fn limb_cells(
+            workspace: &Workspace,
+            cs: &ConstraintSystem<Self>,
+            domain: &Domain<Self>,
+        ) -> Result<AdviceCells<LimbCell, Self>>
+            = |workspace, cs, domain| AdviceCells::new(workspace, cs, domain, witness::fraction);
+        /// Assigns an advice cell; without effect if there is no such cell.
+        fn assign_limbs(
+            cells: &mut AdviceCells<LimbCell, Self>,
+            column: usize,
+            row: usize,
+            value: LimbCell,
+        ) -> Result<()>
+            = |cells: &mut AdviceCells<_, _>, column, row, value| cells.assign(column, row, value).map(|_| ());
+    }
+}
+
+compiled! {
+    /// A curve that provers are compiled for. Errors are the engine's, the transcript's and the scheme's.
+    pub trait ProverCurve: Curve<BaseField: KernelField, ScalarField: ProverField>;
+    for {
+        #[cfg(feature = "bn254")]
+        ark_bn254::g1::Config;
+        #[cfg(feature = "pasta")]
+        ark_pallas::PallasConfig;
+        #[cfg(feature = "pasta")]
+        ark_vesta::VestaConfig;
+    }
+    {
+        /// Makes the rest of a proof. `challenges` are those of the circuit's phases.
+        fn prove(
+            prover: Prover<'_, '_, Self>,
+            circuits: Vec<Committed<ScalarOf<Self>>>,
+            challenges: Vec<ScalarOf<Self>>,
+        ) -> Result<()>
+            = Prover::prove;
+        /// Ends a phase: commits to its columns, and draws its challenges, which have a place each.
+        fn commit_phase(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            advice: &mut dyn AdviceSource<ScalarOf<Self>>,
+            challenges: &mut [Option<ScalarOf<Self>>],
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = Witness::commit_phase;
+        /// The same of advice cells that are limbs.
+        fn commit_limbs(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            advice: &mut AdviceCells<LimbCell, ScalarOf<Self>>,
+            challenges: &mut [Option<ScalarOf<Self>>],
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = |witness: &mut Witness<'_, _>, advice, challenges, rounds| witness.commit_phase(advice, challenges, rounds);
+        /// Ends all phases without a circuit, if an earlier run has kept them; `false` if it has not.
+        fn take_kept(
+            witness: &mut Witness<'_, ScalarOf<Self>>,
+            challenges: &mut [Option<ScalarOf<Self>>],
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<bool>
+            = Witness::take_kept;
+        /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some forks do so for each circuit
+        /// before its first phase, some for all circuits before the first one's.
+        fn absorb_instances(
+            witness: &Witness<'_, ScalarOf<Self>>,
+            rounds: &mut Rounds<'_, Self>,
+        ) -> Result<()>
+            = Witness::absorb_instances;
+        /// Commits to what a verifying key holds.
+        fn verifying_key(
+            keygen: Keygen<'_, ScalarOf<Self>>,
+            commit: &mut Commit<'_, ScalarOf<Self>, PointOf<Self>>,
+        ) -> Result<KeyCommitments<PointOf<Self>>>
+            = Keygen::verifying_key;
+        /// Makes the columns of a proving key, and commits to what the verifying key holds if there is none yet.
+        fn proving_key(
+            keygen: Keygen<'_, ScalarOf<Self>>,
+            commit: Option<&mut Commit<'_, ScalarOf<Self>, PointOf<Self>>>,
+        ) -> Result<ProvingParts<ScalarOf<Self>, PointOf<Self>>>
+            = Keygen::proving_key;
+        /// Writes the proof of an opening by SHPLONK.
+        fn open_shplonk(
+            workspace: &Workspace,
+            bases: &Column<PointOf<Self>>,
+            opening: &Opening<'_, ScalarOf<Self>>,
+            transcript: &mut dyn Transcript<Self>,
+        ) -> Result<()>
+            = shplonk::open;
+        /// Writes the proof of an opening by GWC.
+        fn open_gwc(
+            workspace: &Workspace,
+            bases: &Column<PointOf<Self>>,
+            opening: &Opening<'_, ScalarOf<Self>>,
+            transcript: &mut dyn Transcript<Self>,
+        ) -> Result<()>
+            = gwc::open;
+        /// Writes the proof of an opening by zcash's multi-opening.
+        fn open_ipa(
+            params: &commit::ipa::Params<Self>,
+            opening: &Opening<'_, ScalarOf<Self>>,
+            transcript: &mut dyn Transcript<Self>,
+            randomness: &mut dyn Randomness<ScalarOf<Self>>,
+        ) -> Result<()>
+            = ipa::open;
+        /// Writes the proof of one polynomial's value at a point, which the transcript has absorbed.
+        fn open_one(
+            params: &commit::ipa::Params<Self>,
+            polynomial: &Column<ScalarOf<Self>>,
+            blind: ScalarOf<Self>,
+            point: ScalarOf<Self>,
+            transcript: &mut dyn Transcript<Self>,
+            randomness: &mut dyn Randomness<ScalarOf<Self>>,
+        ) -> Result<()>
+            = ipa::open_one;
+        /// The sums of `scalars[i] * bases[i]`, for many vectors of scalars.
+        fn sums(
+            bases: &Column<PointOf<Self>>,
+            scalars: &[Scalars<'_, ScalarOf<Self>>],
+        ) -> spillproof_engine::Result<Vec<PointOf<Self>>>
+            = sums::<Self>;
+        /// Hiding commitments, by one basis or the other.
+        fn commit(
+            params: &commit::ipa::Params<Self>,
+            basis: Basis,
+            columns: &[Scalars<'_, ScalarOf<Self>>],
+            blinds: &[ScalarOf<Self>],
+        ) -> spillproof_engine::Result<Vec<PointOf<Self>>>
+            = hiding;
+        /// The transform of points.
+        fn transform_points(
+            column: &Column<PointOf<Self>>,
+            transform: &Transform<ScalarOf<Self>>,
+        ) -> spillproof_engine::Result<Column<PointOf<Self>>>
+            = |column, transform| stream::group_ntt::<Self>(column, transform, Placement::Auto, &mut |_| ());
+        /// Opens a container of parameters.
+        fn open_params(workspace: &Workspace, path: &Path) -> spillproof_engine::Result<commit::ipa::Params<Self>>
+            = commit::ipa::Params::open_container;
+        /// Writes a container of parameters.
+        fn save_params(
+            params: &commit::ipa::Params<Self>,
+            workspace: &Workspace,
+            path: &Path,
+            progress: &mut (dyn FnMut(SrsProgress) + Send),
+        ) -> spillproof_engine::Result<()>
+            = |params: &commit::ipa::Params<Self>, workspace, path, progress| params.save(workspace, path, progress).map(|_| ());
+        /// Checks that parameters are the generators of a proof system: `pair` is w and u, and `make` fills a slice with those from an index on.
+        fn check_generators(
+            params: &commit::ipa::Params<Self>,
+            workspace: &Workspace,
+            pair: [Affine<Self>; 2],
+            make: &mut (dyn FnMut(u64, &mut [PointOf<Self>]) + Send),
+            progress: &mut (dyn FnMut(SrsProgress) + Send),
+        ) -> spillproof_engine::Result<()>
+            = commit::ipa::Params::check_generators;
+        /// Checks that both bases of parameters are points of the curve, and belong together by `omega`.
+        fn check_params(
+            params: &commit::ipa::Params<Self>,
+            workspace: &Workspace,
+            omega: ScalarOf<Self>,
+            progress: &mut (dyn FnMut(SrsProgress) + Send),
+        ) -> spillproof_engine::Result<()>
+            = commit::ipa::Params::check;
+        /// Runs keys and a proof dry, whose advice cells are limbs, for a task that makes one phase of them.
+        fn rehearse_limbs(
+            shape: &plan::Shape<ScalarOf<Self>>,
+            task: &Task,
+            phase: Phase,
+        ) -> spillproof_engine::Result<()>
+            = |shape: &plan::Shape<_>, task, phase| shape.rehearse::<Self, LimbCell>(task, phase);
+        /// The plan of keys and a proof whose advice cells are limbs.
+        fn plan_limbs(
+            shape: &plan::Shape<ScalarOf<Self>>,
+            budget_bytes: u64,
+            threads: usize,
+            rates: &Rates,
+        ) -> spillproof_engine::Result<Plan>
+            = |shape: &plan::Shape<_>, budget_bytes, threads, rates| shape.plan::<Self, LimbCell>(budget_bytes, threads, rates);
+    }
+}

@@ -1,0 +1,145 @@
+//! The numerator of the quotient as one program, in the order of halo2's `evaluate_h`: for each circuit its gates, its
+//! permutation and its lookups, all folded by Horner's rule in `y`, the first constraint on top.
+//!
+//! Columns, by number: fixed columns, sigmas, then for each circuit its advice, its instances, its products, and for each
+//! lookup the permuted input, the permuted table and the product; then X itself, and `l_0`. The other indicators are `l_0`,
+//! rotated: row `n - t` is where the first row is `t` rows on.
+//!
+//! The quotient is linear in the numerator, so that of many circuits is made in groups of [`circuits_together`], by one program, and added up with
+//! powers of `y`: neither the program nor the columns that are read at a time grow with the circuits of a proof.
+
+use crate::stages::arguments::{
+    Lookup as LookupColumns, PermutationFactors, PermutationSet, RowSelectors, lookup, permutation,
+};
+use crate::stages::{Builder, Program};
+use spillproof_kernels::field::KernelField;
+
+use crate::circuit::ConstraintSystem;
+use crate::lower::Lowering;
+
+/// What the transcript gives before the quotient.
+#[derive(Clone, Debug)]
+pub(crate) struct Challenges<F> {
+    /// The circuit's own.
+    pub circuit: Vec<F>,
+    pub theta: F,
+    pub beta: F,
+    pub gamma: F,
+    pub y: F,
+}
+
+impl<F: KernelField> Challenges<F> {
+    /// Challenges before there is a transcript. Any values but 0 and 1 give the same program.
+    pub fn unknown(count: usize) -> Self {
+        let any = |index: u64| F::from(0x9e37_79b9_7f4a_7c15 + index);
+        Self {
+            circuit: vec![any(1); count],
+            theta: any(2),
+            beta: any(3),
+            gamma: any(4),
+            y: any(5),
+        }
+    }
+}
+
+/// Where each kind of a circuit's columns begins.
+struct CircuitColumns {
+    advice: usize,
+    instance: usize,
+    products: usize,
+    /// Three for each lookup.
+    lookups: usize,
+}
+
+/// The numerator of a group of circuits.
+pub(crate) struct Numerator<F> {
+    pub program: Program<F>,
+    /// Columns without X and `l_0`, whose numbers follow.
+    pub columns: usize,
+    /// What is folded: a group before this one is multiplied by as many `y`.
+    pub constraints: usize,
+}
+
+/// In groups of how many circuits the quotient of `circuits` of them is made: what all groups read anew, fixed columns and sigmas, is at most a
+/// fifth of what a whole group reads.
+pub(crate) fn circuits_together<F>(cs: &ConstraintSystem<F>, circuits: usize) -> usize {
+    const OWN_PER_SHARED: usize = 4;
+    let shared = cs.fixed_columns + cs.permuted.len();
+    let own = cs.advice_columns() + cs.instance_columns + cs.permutation_products() + 3 * cs.lookups.len();
+    (OWN_PER_SHARED * shared)
+        .div_ceil(own.max(1))
+        .clamp(1, circuits.max(1))
+}
+
+/// That of a group of `circuits` circuits.
+pub(crate) fn numerator<F: KernelField>(
+    cs: &ConstraintSystem<F>,
+    delta: F,
+    circuits: usize,
+    challenges: &Challenges<F>,
+) -> Numerator<F> {
+    let sigmas = cs.fixed_columns;
+    let mut columns = sigmas + cs.permuted.len();
+    let mut take = |count: usize| {
+        columns += count;
+        columns - count
+    };
+    let circuits: Vec<CircuitColumns> = (0..circuits)
+        .map(|_| CircuitColumns {
+            advice: take(cs.advice_columns()),
+            instance: take(cs.instance_columns),
+            products: take(cs.permutation_products()),
+            lookups: take(3 * cs.lookups.len()),
+        })
+        .collect();
+
+    let (theta, beta, gamma) = (challenges.theta, challenges.beta, challenges.gamma);
+    let factors = PermutationFactors { beta, gamma, delta };
+    let mut builder = Builder::new();
+    let identity = builder.query(columns, 0);
+    let rows = RowSelectors::computed(&mut builder, columns + 1, cs.blinding_factors as u32);
+    let mut constraints = Vec::new();
+    for at in &circuits {
+        let lowering = Lowering {
+            fixed: 0,
+            advice: at.advice,
+            instance: at.instance,
+            challenges: &challenges.circuit,
+        };
+        constraints.extend(cs.gates.iter().map(|gate| lowering.value(&mut builder, gate)));
+
+        let mut sigmas = sigmas..;
+        let sets: Vec<PermutationSet> = (cs.permuted.chunks(cs.permutation_chunk()).enumerate())
+            .map(|(set, columns)| PermutationSet {
+                product: at.products + set,
+                values: columns
+                    .iter()
+                    .map(|column| builder.query(lowering.column(*column), 0))
+                    .collect(),
+                sigmas: columns
+                    .iter()
+                    .zip(&mut sigmas)
+                    .map(|(_, sigma)| builder.query(sigma, 0))
+                    .collect(),
+            })
+            .collect();
+        constraints.extend(permutation(&mut builder, &rows, &sets, identity, &factors));
+
+        for (argument, first) in cs.lookups.iter().zip((at.lookups..).step_by(3)) {
+            let columns = LookupColumns {
+                permuted_input: first,
+                permuted_table: first + 1,
+                product: first + 2,
+                input: lowering.compressed(&mut builder, &argument.input, theta),
+                table: lowering.compressed(&mut builder, &argument.table, theta),
+            };
+            constraints.extend(lookup(&mut builder, &rows, &columns, beta, gamma));
+        }
+    }
+    let folded = builder.fold(&constraints, challenges.y);
+    Numerator {
+        program: builder.finish(&[folded]),
+        columns,
+        constraints: constraints.len(),
+    }
+}

@@ -1,0 +1,104 @@
+//! What a proof talks to: its transcript, its source of randomness, and its commitment scheme. A drop-in implements them over
+//! the types of its fork; a plan brings ones that compute nothing.
+
+use std::io;
+
+use crate::stages::lookup::LeftOvers;
+use spillproof_engine::column::Column;
+use spillproof_kernels::curve::Curve;
+use spillproof_kernels::field::KernelField;
+
+use crate::curve::{Config, PointOf, Scalar, ScalarOf};
+use crate::error::Result;
+use crate::openings::Opening;
+
+/// A transcript that a proof is written to.
+pub trait Transcript<C: Curve = Config> {
+    /// Writes a point to the proof.
+    ///
+    /// # Errors
+    /// The writer's; of a transcript that does not take the point at infinity.
+    fn write_point(&mut self, point: &PointOf<C>) -> io::Result<()>;
+    /// Writes a scalar to the proof.
+    ///
+    /// # Errors
+    /// The writer's.
+    fn write_scalar(&mut self, scalar: ScalarOf<C>) -> io::Result<()>;
+    /// Absorbs a point that the verifier knows.
+    ///
+    /// # Errors
+    /// As [`Self::write_point`].
+    fn common_point(&mut self, point: &PointOf<C>) -> io::Result<()>;
+    /// Absorbs a scalar that the verifier knows.
+    ///
+    /// # Errors
+    /// As [`Self::write_scalar`].
+    fn common_scalar(&mut self, scalar: ScalarOf<C>) -> io::Result<()>;
+    /// The next challenge.
+    fn challenge(&mut self) -> ScalarOf<C>;
+}
+
+/// Where random values come from. The order of draws is halo2's.
+pub trait Randomness<F = Scalar> {
+    /// The next value of the caller's generator.
+    fn scalar(&mut self) -> F;
+    /// The next coefficients of the vanishing argument's random polynomial, in order.
+    fn random_polynomial(&mut self, coefficients: &mut [F]);
+    /// What draws such coefficients from a generator that the calling thread has, if any thread may draw any of them.
+    fn draw_on_any_thread(&self) -> Option<fn(&mut [F])> {
+        None
+    }
+}
+
+/// A column that is committed to, with its blind.
+#[derive(Clone, Debug)]
+pub struct Blinded<F = Scalar> {
+    /// Values or coefficients.
+    pub column: Column<F>,
+    /// The blind.
+    pub blind: F,
+}
+
+impl<F: KernelField> Blinded<F> {
+    /// A column that is committed to without hiding it: halo2 then takes 1 for the blind.
+    pub fn unhidden(column: Column<F>) -> Self {
+        let blind = F::ONE;
+        Self { column, blind }
+    }
+}
+
+/// All that a proof talks to.
+pub trait Protocol<C: Curve = Config>: Randomness<ScalarOf<C>> {
+    /// The transcript.
+    fn transcript(&mut self) -> &mut dyn Transcript<C>;
+    /// Whether instance columns are committed to and opened.
+    fn opens_instances(&self) -> bool;
+    /// In which order what is left of a lookup's table goes to its permuted column.
+    fn left_overs(&self) -> LeftOvers {
+        LeftOvers::Ascending
+    }
+    /// Commitments to columns of values.
+    ///
+    /// # Errors
+    /// Where the columns can't be read, or the budget has no room.
+    fn commit_lagrange(&mut self, columns: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>>;
+    /// Commitments to polynomials by their coefficients.
+    ///
+    /// # Errors
+    /// As [`Self::commit_lagrange`].
+    fn commit(&mut self, polynomials: &[Blinded<ScalarOf<C>>]) -> Result<Vec<PointOf<C>>>;
+    /// Proves the evaluations.
+    ///
+    /// # Errors
+    /// The scheme's.
+    fn open(&mut self, opening: &Opening<'_, ScalarOf<C>>) -> io::Result<()>;
+}
+
+impl<C: Curve> dyn Protocol<C> + '_ {
+    /// Writes points to the proof.
+    pub(crate) fn write_points(&mut self, points: &[PointOf<C>]) -> io::Result<()> {
+        points
+            .iter()
+            .try_for_each(|point| self.transcript().write_point(point))
+    }
+}

@@ -1,0 +1,569 @@
+//! A proof, from committed advice to its end.
+//!
+//! Every round does what halo2's prover does: the same draws, the same points and scalars to the transcript, in the same
+//! order. What lies between is the engine's: columns in, columns out.
+//!
+//! | round | columns that come | columns that go |
+//! |---|---|---|
+//! | advice | instance and advice, Lagrange | the circuit's cells |
+//! | lookups | compressed and permuted input and table of each | |
+//! | permutation | products, as coefficients | |
+//! | lookup products | products and permuted columns, as coefficients | compressed and permuted values |
+//! | vanishing | the random polynomial; advice as coefficients | advice and instance values |
+//! | quotient | the pieces of h | |
+//! | evaluations | h at x^n | the pieces of h |
+//! | opening | the columns of the scheme | everything |
+//!
+//! Memory: what the engine leases, and a few values for each column; nothing that grows with `n = 2^k`.
+
+use std::io;
+
+use crate::stages::lookup as lookup_argument;
+use crate::stages::permutation::{ProductSet, grand_product};
+use crate::stages::{Builder, Source, evaluate_rows, quotient, quotient_in_tiles};
+use ark_ff::{AdditiveGroup, Field};
+use spillproof_engine::column::{Column, Placement, Workspace, Writer};
+use spillproof_engine::step;
+use spillproof_engine::stream::{Transform, linear_combination, ntt};
+use spillproof_kernels::curve::Curve;
+use spillproof_kernels::field::KernelField;
+
+use crate::circuit::{ColumnId, ConstraintSystem, Expression};
+use crate::curve::{Config, Scalar, ScalarOf};
+use crate::domain::Domain;
+use crate::error::{Error, Result};
+use crate::lower::Lowering;
+use crate::numerator::{Challenges, Numerator, circuits_together, numerator};
+use crate::openings::powers;
+use crate::order::{Evaluations, Lookup, Order, Polynomials};
+use crate::protocol::Blinded;
+use crate::rounds::{Basis, Kept, Rounds};
+use crate::witness::{InstanceColumns, blinded, draw, scalars};
+
+/// Coefficients of the random polynomial that are drawn at a time.
+const DRAWN: u64 = 1 << 13;
+/// Those of them that one thread draws.
+const DRAWN_BY_A_THREAD: usize = 1 << 9;
+
+/// The columns of a proving key. They are asked for when they are needed, and dropped soon after: a key in memory makes scratch
+/// columns each time.
+pub trait KeyColumns<F = Scalar> {
+    /// Fixed columns, as values.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn fixed_values(&self) -> Result<Vec<Column<F>>>;
+    /// Fixed columns, as coefficients.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn fixed_polynomials(&self) -> Result<Vec<Column<F>>>;
+    /// Sigma columns, as values.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn sigma_values(&self) -> Result<Vec<Column<F>>>;
+    /// Sigma columns, as coefficients.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn sigma_polynomials(&self) -> Result<Vec<Column<F>>>;
+}
+
+/// What all rounds need.
+pub struct Prover<'a, 'p, C: Curve = Config> {
+    /// Where columns live.
+    pub workspace: &'a Workspace,
+    /// The rows of a quotient's tiles; what fits the budget best, if it is not said.
+    pub quotient_tile_rows: Option<u64>,
+    /// The circuit, with columns for selectors.
+    pub cs: &'a ConstraintSystem<ScalarOf<C>>,
+    /// Its rows.
+    pub domain: &'a Domain<ScalarOf<C>>,
+    /// The proving key.
+    pub key: &'a dyn KeyColumns<ScalarOf<C>>,
+    /// Transcript, randomness and scheme, and what is kept of the rounds before.
+    pub rounds: &'a mut Rounds<'p, C>,
+}
+
+/// A circuit's columns after all phases of its witness.
+#[derive(Clone, Debug)]
+pub struct Committed<F = Scalar> {
+    /// The instance columns.
+    pub instance: InstanceColumns<F>,
+    /// The advice columns, as values.
+    pub advice: Vec<Blinded<F>>,
+}
+
+/// A permuted input and its table.
+type Pair<F> = [Blinded<F>; 2];
+
+/// A lookup whose product is still to be made: columns of values.
+struct Permuted<F> {
+    input: Column<F>,
+    table: Column<F>,
+    permuted: Pair<F>,
+}
+
+/// A circuit's columns of values, fixed ones first.
+struct ValueColumns<'a, F> {
+    columns: Vec<Column<F>>,
+    lowering: Lowering<'a, F>,
+}
+
+impl<C: Curve> Prover<'_, '_, C> {
+    /// Makes the rest of a proof. `challenges` are those of the circuit's phases.
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's.
+    pub(crate) fn prove(
+        mut self,
+        circuits: Vec<Committed<ScalarOf<C>>>,
+        challenges: Vec<ScalarOf<C>>,
+    ) -> Result<()> {
+        let fixed = self.key.fixed_values()?;
+        let values: Vec<_> = circuits
+            .iter()
+            .map(|circuit| ValueColumns::new(&fixed, circuit, &challenges))
+            .collect();
+        drop(fixed);
+
+        let theta = self.rounds.challenge()?;
+        let lookups = {
+            let _step = step!(self.workspace, "lookups");
+            let permute = |values: &ValueColumns<'_, ScalarOf<C>>| self.permute_lookups(values, theta);
+            values.iter().map(permute).collect::<Result<Vec<_>>>()?
+        };
+        let (beta, gamma) = (self.rounds.challenge()?, self.rounds.challenge()?);
+        let products = {
+            let _step = step!(self.workspace, "permutation");
+            let sigmas = self.key.sigma_values()?;
+            let products = |values: &ValueColumns<'_, ScalarOf<C>>| {
+                self.permutation_products(values, &sigmas, beta, gamma)
+            };
+            values.iter().map(products).collect::<Result<Vec<_>>>()?
+        };
+        drop(values);
+        let lookups = {
+            let _step = step!(self.workspace, "lookup products");
+            let products = |lookups| self.lookup_products(lookups, beta, gamma);
+            lookups.into_iter().map(products).collect::<Result<Vec<_>>>()?
+        };
+        let random = self.random_polynomial()?;
+        let y = self.rounds.challenge()?;
+
+        let polynomials = {
+            let _step = step!(self.workspace, "advice polynomials");
+            let parts = circuits.into_iter().zip(products).zip(lookups);
+            parts
+                .map(|((Committed { instance, advice }, products), lookups)| {
+                    Ok(Polynomials {
+                        advice: self.all_to_coefficients(advice)?,
+                        instance: instance.polynomials.into_iter().map(Blinded::unhidden).collect(),
+                        products,
+                        lookups,
+                    })
+                })
+                .collect::<Result<Vec<_>>>()?
+        };
+        let challenges = Challenges {
+            circuit: challenges,
+            theta,
+            beta,
+            gamma,
+            y,
+        };
+        let pieces = self.quotient(&polynomials, &challenges)?;
+        self.open(&polynomials, pieces, random)
+    }
+
+    /// A round that commits to the columns of `kept`, or makes them if there is none.
+    fn round(
+        &mut self,
+        basis: Basis,
+        blinds: Vec<ScalarOf<C>>,
+        mut kept: Option<Kept<C>>,
+        make: impl FnOnce() -> Result<Vec<Column<ScalarOf<C>>>>,
+    ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
+        let columns = match &mut kept {
+            Some(kept) => kept.take_columns(),
+            None => make()?,
+        };
+        let columns = blinded(columns, blinds);
+        self.rounds.commit(self.workspace, basis, &columns, kept)?;
+        Ok(columns)
+    }
+
+    /// The next round, of so many columns, if an earlier run has kept it.
+    fn kept(&mut self, columns: usize) -> Result<Option<Kept<C>>> {
+        match columns {
+            0 => Ok(None),
+            _ => self.rounds.kept(self.workspace, self.domain.rows()),
+        }
+    }
+
+    /// Permutes each lookup's compressed input and table, and commits to both.
+    fn permute_lookups(
+        &mut self,
+        values: &ValueColumns<'_, ScalarOf<C>>,
+        theta: ScalarOf<C>,
+    ) -> Result<Vec<Permuted<ScalarOf<C>>>> {
+        let (cs, workspace, rows) = (self.cs, self.workspace, self.domain.rows());
+        let unusable_rows = cs.unusable_rows();
+        let usable_rows = rows - unusable_rows as u64;
+        let kept = self.kept(cs.lookups.len())?;
+        let (mut blinds, mut permuted) = (Vec::new(), Vec::new());
+        let mut compressed = Vec::with_capacity(cs.lookups.len());
+        for lookup in &cs.lookups {
+            let sides = [&lookup.input[..], &lookup.table[..]];
+            let [input, table] = values.compressed(workspace, sides, theta, rows)?;
+            let (tails, these) = draw(2, unusable_rows, self.rounds.protocol);
+            blinds.extend(these);
+            if kept.is_none() {
+                let (tails, sides) = ([&tails[0][..], &tails[1][..]], (&input, &table));
+                let left_overs = self.rounds.protocol.left_overs();
+                let (input, table) =
+                    lookup_argument::permute(workspace, sides.0, sides.1, usable_rows, tails, left_overs)?;
+                permuted.extend([input, table]);
+            }
+            compressed.push((input, table));
+        }
+        let mut permuted = self
+            .round(Basis::Lagrange, blinds, kept, || Ok(permuted))?
+            .into_iter();
+        let pairs = std::iter::from_fn(|| Some([permuted.next()?, permuted.next()?]));
+        let made = compressed.into_iter().zip(pairs);
+        let made = made.map(|((input, table), permuted)| Permuted {
+            input,
+            table,
+            permuted,
+        });
+        Ok(made.collect())
+    }
+
+    /// The running products of the permutation, a set of columns at a time: each begins where the one before ended.
+    fn permutation_products(
+        &mut self,
+        values: &ValueColumns<'_, ScalarOf<C>>,
+        sigmas: &[Column<ScalarOf<C>>],
+        beta: ScalarOf<C>,
+        gamma: ScalarOf<C>,
+    ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
+        let (cs, workspace, domain) = (self.cs, self.workspace, self.domain);
+        let kept = self.kept(cs.permutation_products())?;
+        let (tails, blinds) = self.draw_products(cs.permutation_products());
+        let make = || {
+            let set_len = cs.permutation_chunk();
+            let (mut first, mut delta_start) = (ScalarOf::<C>::ONE, ScalarOf::<C>::ONE);
+            let mut products = Vec::with_capacity(tails.len());
+            let sets = cs.permuted.chunks(set_len).zip(sigmas.chunks(set_len));
+            for ((permuted, sigmas), tail) in sets.zip(&tails) {
+                let set = ProductSet {
+                    values: permuted.iter().map(|column| values.column(*column)).collect(),
+                    sigmas: sigmas.iter().collect(),
+                    beta,
+                    gamma,
+                    delta_start,
+                    delta: domain.delta,
+                    omega: domain.omega,
+                };
+                let (product, last) = grand_product(workspace, &set, domain.rows(), first, tail)?;
+                first = last;
+                permuted.iter().for_each(|_| delta_start *= domain.delta);
+                products.push(product);
+            }
+            Ok(products)
+        };
+        let products = self.round(Basis::Lagrange, blinds, kept, make)?;
+        self.all_to_coefficients(products)
+    }
+
+    /// The running products of the lookups, and all of their polynomials.
+    fn lookup_products(
+        &mut self,
+        lookups: Vec<Permuted<ScalarOf<C>>>,
+        beta: ScalarOf<C>,
+        gamma: ScalarOf<C>,
+    ) -> Result<Vec<Lookup<ScalarOf<C>>>> {
+        let workspace = self.workspace;
+        let kept = self.kept(lookups.len())?;
+        let (tails, blinds) = self.draw_products(lookups.len());
+        let split = |lookup: Permuted<ScalarOf<C>>| ((lookup.input, lookup.table), lookup.permuted);
+        let (compressed, permuted): (Vec<_>, Vec<_>) = lookups.into_iter().map(split).unzip();
+        let make = || {
+            let lookups = compressed.into_iter().zip(&permuted).zip(&tails);
+            let product = |(((input, table), [a, s]), tail): ((_, &Pair<ScalarOf<C>>), &Vec<_>)| {
+                let permuted = (&a.column, &s.column);
+                lookup_argument::product(
+                    workspace, &input, &table, permuted.0, permuted.1, beta, gamma, tail,
+                )
+            };
+            Ok(lookups.map(product).collect::<spillproof_engine::Result<_>>()?)
+        };
+        let products = self.round(Basis::Lagrange, blinds, kept, make)?;
+        let inverse = self.domain.to_coefficients()?;
+        let lookup = |(product, [input, table]): (Blinded<ScalarOf<C>>, Pair<ScalarOf<C>>)| {
+            Ok(Lookup {
+                input: to_coefficients(input, &inverse)?,
+                table: to_coefficients(table, &inverse)?,
+                product: to_coefficients(product, &inverse)?,
+            })
+        };
+        products.into_iter().zip(permuted).map(lookup).collect()
+    }
+
+    /// The last rows of so many products, and their blinds, drawn in halo2's order: for each its rows, then its blind.
+    fn draw_products(&mut self, products: usize) -> (Vec<Vec<ScalarOf<C>>>, Vec<ScalarOf<C>>) {
+        let rows = self.cs.blinding_factors;
+        let draws = (0..products).map(|_| {
+            let tail = scalars(rows, self.rounds.protocol);
+            (tail, self.rounds.protocol.scalar())
+        });
+        draws.unzip()
+    }
+
+    /// Values to coefficients, of one column after the other; the values go.
+    fn all_to_coefficients(&self, values: Vec<Blinded<ScalarOf<C>>>) -> Result<Vec<Blinded<ScalarOf<C>>>> {
+        let inverse = self.domain.to_coefficients()?;
+        let values = values.into_iter();
+        values.map(|values| to_coefficients(values, &inverse)).collect()
+    }
+
+    /// The vanishing argument's random polynomial.
+    fn random_polynomial(&mut self) -> Result<Blinded<ScalarOf<C>>> {
+        let _step = step!(self.workspace, "random polynomial");
+        let (workspace, rows) = (self.workspace, self.domain.rows());
+        let kept = self.kept(1)?;
+        let column = workspace.run_here(|| {
+            // What is kept is drawn too, so that later draws are the same.
+            let mut writer = match kept {
+                None => Some(Writer::scratch(
+                    workspace,
+                    "random polynomial",
+                    rows,
+                    Placement::Auto,
+                )?),
+                Some(_) => None,
+            };
+            let draw = self.rounds.protocol.draw_on_any_thread();
+            let mut tile = vec![ScalarOf::<C>::ZERO; rows.min(DRAWN) as usize];
+            let mut left = if workspace.is_dry() { 0 } else { rows };
+            while left > 0 {
+                let now = left.min(tile.len() as u64) as usize;
+                match draw {
+                    Some(draw) => workspace.in_pieces(&mut tile[..now], DRAWN_BY_A_THREAD, draw)?,
+                    None => self.rounds.protocol.random_polynomial(&mut tile[..now]),
+                }
+                if let Some(writer) = &mut writer {
+                    writer.push(&tile[..now])?;
+                }
+                left -= now as u64;
+            }
+            writer.map(Writer::finish).transpose()
+        })?;
+        let blinds = scalars(1, self.rounds.protocol);
+        let random = self.round(Basis::Monomial, blinds, kept, || Ok(column.into_iter().collect()))?;
+        let one = || io::Error::other("a round of one column that has none").into();
+        random.into_iter().next().ok_or_else(one)
+    }
+
+    /// The pieces of h, committed to.
+    fn quotient(
+        &mut self,
+        circuits: &[Polynomials<ScalarOf<C>>],
+        challenges: &Challenges<ScalarOf<C>>,
+    ) -> Result<Vec<Blinded<ScalarOf<C>>>> {
+        let mut kept = self.kept(self.domain.cosets.pieces)?;
+        let pieces = if let Some(kept) = &mut kept {
+            kept.take_columns()
+        } else {
+            let _step = step!(self.workspace, "quotient");
+            self.pieces(circuits, challenges)?
+        };
+        let blinds = scalars(pieces.len(), self.rounds.protocol);
+        let pieces = blinded(pieces, blinds);
+        let _step = step!(self.workspace, "commit quotient");
+        self.rounds
+            .commit(self.workspace, Basis::Monomial, &pieces, kept)?;
+        Ok(pieces)
+    }
+
+    /// The pieces of h: those of each group of circuits, folded.
+    fn pieces(
+        &self,
+        circuits: &[Polynomials<ScalarOf<C>>],
+        challenges: &Challenges<ScalarOf<C>>,
+    ) -> Result<Vec<Column<ScalarOf<C>>>> {
+        let of = |circuits| numerator(self.cs, self.domain.delta, circuits, challenges);
+        let together = circuits_together(self.cs, circuits.len());
+        let whole = of(together);
+        let mut pieces: Option<Vec<Column<ScalarOf<C>>>> = None;
+        for circuits in circuits.chunks(together) {
+            let rest;
+            let numerator = match circuits.len() == together {
+                true => &whole,
+                false => {
+                    rest = of(circuits.len());
+                    &rest
+                }
+            };
+            let of_group = self.pieces_of_group(circuits, numerator)?;
+            pieces = Some(match pieces {
+                None => of_group,
+                Some(before) => {
+                    let factor = challenges.y.pow([numerator.constraints as u64]);
+                    let folded = |(before, piece): (&Column<ScalarOf<C>>, &Column<ScalarOf<C>>)| {
+                        linear_combination(&[(factor, before), (ScalarOf::<C>::ONE, piece)], Placement::Auto)
+                    };
+                    let folded = before.iter().zip(&of_group).map(folded);
+                    folded.collect::<spillproof_engine::Result<_>>()?
+                }
+            });
+        }
+        match pieces {
+            Some(pieces) => Ok(pieces),
+            None => self.pieces_of_group(circuits, &of(0)),
+        }
+    }
+
+    fn pieces_of_group(
+        &self,
+        circuits: &[Polynomials<ScalarOf<C>>],
+        numerator: &Numerator<ScalarOf<C>>,
+    ) -> Result<Vec<Column<ScalarOf<C>>>> {
+        let columns = self.columns_of_group(circuits)?;
+        debug_assert_eq!(columns.len(), numerator.columns);
+        let mut sources: Vec<Source<'_, ScalarOf<C>>> = columns.iter().map(Source::Coefficients).collect();
+        sources.extend([Source::Identity, Source::FirstLagrange]);
+        let (program, cosets) = (&numerator.program, &self.domain.cosets);
+        Ok(match self.quotient_tile_rows {
+            None => quotient(self.workspace, &sources, program, cosets),
+            Some(rows) => quotient_in_tiles(self.workspace, &sources, program, cosets, rows),
+        }?)
+    }
+
+    /// The columns of coefficients that the numerator of these circuits reads, in the order of its program.
+    fn columns_of_group(&self, circuits: &[Polynomials<ScalarOf<C>>]) -> Result<Vec<Column<ScalarOf<C>>>> {
+        let mut all = self.key.fixed_polynomials()?;
+        all.extend(self.key.sigma_polynomials()?);
+        for circuit in circuits {
+            let lookups = circuit.lookups.iter();
+            let lookups = lookups.flat_map(|lookup| [&lookup.input, &lookup.table, &lookup.product]);
+            let committed = circuit.advice.iter().chain(&circuit.instance);
+            let committed = committed.chain(&circuit.products).chain(lookups);
+            all.extend(committed.map(|poly| poly.column.clone()));
+        }
+        Ok(all)
+    }
+
+    /// Evaluations, and the opening of everything.
+    fn open(
+        self,
+        circuits: &[Polynomials<ScalarOf<C>>],
+        pieces: Vec<Blinded<ScalarOf<C>>>,
+        random: Blinded<ScalarOf<C>>,
+    ) -> Result<()> {
+        let x = self.rounds.challenge()?;
+        let step = step!(self.workspace, "evaluations");
+        let h = self.recombined(pieces, x.pow([self.domain.rows()]))?;
+        let unhidden = |columns: Vec<_>| columns.into_iter().map(Blinded::unhidden).collect::<Vec<_>>();
+        let (fixed, sigmas) = (
+            unhidden(self.key.fixed_polynomials()?),
+            unhidden(self.key.sigma_polynomials()?),
+        );
+        let order = Order::new(self.cs, self.domain, x, self.rounds.protocol.opens_instances());
+        let fixed = order.cells(&self.cs.fixed_queries, &fixed);
+        let sigmas: Vec<_> = sigmas.iter().map(|poly| (poly, x)).collect();
+        let [mut evaluated, products] = order.evaluations(circuits);
+        evaluated.extend(&fixed);
+        evaluated.push((&random, x));
+        evaluated.extend(&sigmas);
+        evaluated.extend(products);
+        // The proof does not say what h is at x, but the opening needs it.
+        evaluated.push((&h, x));
+        let evaluations = Evaluations::of(&evaluated)?;
+        evaluated.pop();
+        for at in evaluated {
+            let transcript = self.rounds.protocol.transcript();
+            transcript.write_scalar(evaluations.value(at))?;
+        }
+        drop(step);
+
+        let queries = circuits.iter().flat_map(|circuit| order.queries(circuit));
+        let queries = queries.chain(fixed).chain(sigmas).chain([(&h, x), (&random, x)]);
+        let _step = step!(self.workspace, "opening");
+        let opening = evaluations.opening(queries);
+        self.rounds.protocol.open(&opening).map_err(Error::Opening)
+    }
+
+    /// `h` from its pieces, at `xn = x^n`: the polynomial that agrees with it at x.
+    fn recombined(&self, pieces: Vec<Blinded<ScalarOf<C>>>, xn: ScalarOf<C>) -> Result<Blinded<ScalarOf<C>>> {
+        let factors = powers(xn);
+        let terms: Vec<_> = factors
+            .zip(&pieces)
+            .map(|(factor, piece)| (factor, &piece.column))
+            .collect();
+        let column = linear_combination(&terms, Placement::Auto)?;
+        let blinds = pieces.iter().rev();
+        let blind = blinds.fold(ScalarOf::<C>::ZERO, |sum, piece| sum * xn + piece.blind);
+        Ok(Blinded { column, blind })
+    }
+}
+
+/// Values to coefficients; the values go.
+fn to_coefficients<F: KernelField>(values: Blinded<F>, inverse: &Transform<F>) -> Result<Blinded<F>> {
+    Ok(Blinded {
+        column: ntt(&values.column, inverse, Placement::Auto)?,
+        blind: values.blind,
+    })
+}
+
+impl<'a, F: KernelField> ValueColumns<'a, F> {
+    fn new(fixed: &[Column<F>], circuit: &Committed<F>, challenges: &'a [F]) -> Self {
+        let mut columns = fixed.to_vec();
+        columns.extend(circuit.advice.iter().map(|advice| advice.column.clone()));
+        columns.extend_from_slice(&circuit.instance.values);
+        let (advice, instance) = (fixed.len(), fixed.len() + circuit.advice.len());
+        let lowering = Lowering {
+            fixed: 0,
+            advice,
+            instance,
+            challenges,
+        };
+        Self { columns, lowering }
+    }
+
+    fn column(&self, column: ColumnId) -> &Column<F> {
+        &self.columns[self.lowering.column(column)]
+    }
+
+    /// A lookup's input and table, each compressed to one column. What is a column already is not written again.
+    fn compressed(
+        &self,
+        workspace: &Workspace,
+        sides: [&[Expression<F>]; 2],
+        theta: F,
+        rows: u64,
+    ) -> Result<[Column<F>; 2]> {
+        let plain = sides.map(|expressions| self.lowering.plain_column(expressions));
+        let mut builder = Builder::new();
+        let computed = sides.iter().zip(plain).filter(|(_, plain)| plain.is_none());
+        let outputs: Vec<_> = computed
+            .map(|(expressions, _)| self.lowering.compressed(&mut builder, expressions, theta))
+            .collect();
+        let mut made = if outputs.is_empty() {
+            Vec::new()
+        } else {
+            let program = builder.finish(&outputs);
+            let columns: Vec<&Column<F>> = self.columns.iter().collect();
+            evaluate_rows(workspace, &columns, &program, rows, Placement::Auto)?
+        }
+        .into_iter();
+        let missing = || io::Error::other("a program with fewer columns than outputs");
+        let mut side = |plain: Option<usize>| match plain {
+            Some(column) => Ok(self.columns[column].clone()),
+            None => made.next().ok_or_else(missing),
+        };
+        Ok([side(plain[0])?, side(plain[1])?])
+    }
+}

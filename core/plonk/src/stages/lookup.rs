@@ -1,0 +1,280 @@
+//! The lookup argument's permuted columns and its grand product.
+//!
+//! Algorithm: the permuted input `A'` is the input in ascending order of the integers that its values stand for. The permuted
+//! table `S'` has the input's value wherever that value is new in `A'`, and in the other rows, in the order of [`LeftOvers`], what is then
+//! left of the table: every further copy of a value, and values that no input has. Both columns are sorted out of core
+//! ([`super::sort`]); three cursors then run through `A'`, through the sorted table, and through `A'` once more for what is
+//! left, the last two upwards or downwards. The product is `z[i + 1] = z[i] * (a[i] + beta) * (s[i] + gamma) / ((a'[i] + beta) * (s'[i] + gamma))` from
+//! `z[0] = 1` (halo2's lookup argument, *The halo2 Book*, section 3.4).
+//!
+//! An input that the table lacks is noticed where stock notices it; else the proof fails to verify.
+//!
+//! Shapes: `usable_rows` rows are permuted, tails follow; Montgomery form in and out. Peak memory: the sort's
+//! ([`SortPlan`](super::SortPlan)), then `32 * c * 12` bytes for chunks of `c` elements; the product `32 * c * 17`.
+
+use super::integer::{Integer, to_canonical, to_native};
+use super::product::{Factors, READER_BUFFERS, chunk_elements, running_product};
+use super::sort::sort;
+use spillproof_engine::Result;
+use spillproof_engine::budget::LeasedVec;
+use spillproof_engine::column::{Column, Draft, Element, Placement, Reader, Workspace, Writer};
+use spillproof_engine::dry::Work;
+use spillproof_engine::error::Invalid;
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::poly::multiply_shifted;
+
+/// The order in which what is left of the table goes to the rows of `S'` that have room, the first row first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftOvers {
+    /// The smallest value first, as in halo2-axiom. An input that the table lacks is not noticed.
+    Ascending,
+    /// The largest value first, as in zcash's halo2. An input that the table lacks is refused.
+    Descending,
+}
+
+const PERMUTE: &str = "permuted lookup table";
+const PRODUCT: &str = "lookup product";
+
+/// `(A', S')` of the first `usable_rows` rows of the compressed input and table, with their tails.
+///
+/// # Errors
+/// [`Invalid::Region`] if a column has fewer rows, [`Invalid::NotInTable`] for an input that the table lacks, if that is to be noticed;
+/// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::Damaged`].
+pub fn permute<F: KernelField + Element>(
+    workspace: &Workspace,
+    input: &Column<F>,
+    table: &Column<F>,
+    usable_rows: u64,
+    [input_tail, table_tail]: [&[F]; 2],
+    left_overs: LeftOvers,
+) -> Result<(Column<F>, Column<F>)> {
+    workspace.run(|| {
+        let permuted_input = sort(workspace, input, usable_rows, input_tail)?;
+        let sorted_table = sort(workspace, table, usable_rows, &[])?;
+        let sorted_input = permuted_input.prefix(usable_rows)?;
+        let permuted_table =
+            permuted_table(workspace, [&sorted_input, &sorted_table], table_tail, left_overs)?;
+        Ok((permuted_input, permuted_table))
+    })
+}
+
+/// `S'` for sorted columns of the same length.
+fn permuted_table<F: KernelField + Element>(
+    workspace: &Workspace,
+    [input, table]: [&Column<F>; 2],
+    tail: &[F],
+    left_overs: LeftOvers,
+) -> Result<Column<F>> {
+    let rows = input.len() + tail.len() as u64;
+    let chunk = chunk_elements(workspace, PERMUTE, &[input, input, table], 3)?;
+    if workspace.is_dry() {
+        return rehearse_table(workspace, [input, input, table], rows, chunk);
+    }
+    let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Passing)?;
+    let mut writer = Writer::<Integer>::in_chunks(draft, chunk);
+    let mut left = LeftOver {
+        table: Cursor::new::<F>(table, chunk, left_overs)?,
+        input: Cursor::new::<F>(input, chunk, left_overs)?,
+        previous: None,
+    };
+    let mut main = Cursor::new::<F>(input, chunk, LeftOvers::Ascending)?;
+    let mut previous = None;
+    loop {
+        let values = main.chunk();
+        if values.is_empty() {
+            break;
+        }
+        for value in values.iter_mut() {
+            let is_new = previous != Some(*value);
+            previous = Some(*value);
+            // With fewer distinct values in the table than the input needs, nothing may be left: any value is as wrong.
+            if !is_new && let Some(other) = left.next()? {
+                *value = other;
+            }
+        }
+        to_native::<F>(values);
+        writer.push(values)?;
+        main.refill()?;
+    }
+    // As many values are left as there is room for, unless the table lacks one of the input's.
+    if left_overs == LeftOvers::Descending && left.next()?.is_some() {
+        return Err(Invalid::NotInTable.into());
+    }
+    let tail: Vec<Integer> = tail.iter().map(Integer::native).collect();
+    writer.push(&tail)?;
+    writer.finish()?.cast()
+}
+
+/// The dry run of [`permuted_table`], which walks over the input twice and the table once.
+fn rehearse_table<F: KernelField + Element>(
+    workspace: &Workspace,
+    walks: [&Column<F>; 3],
+    rows: u64,
+    chunk: u64,
+) -> Result<Column<F>> {
+    let draft = Draft::scratch(workspace, PERMUTE, rows, Placement::Passing)?;
+    let mut held = Vec::with_capacity(2 * walks.len());
+    for walk in walks {
+        let reader = workspace.hold(walk.reader_bytes(chunk, READER_BUFFERS), PERMUTE)?;
+        held.push(workspace.hold(chunk.min(walk.len()) * F::BYTES as u64, PERMUTE)?);
+        // Of one chunk it is done with the first values.
+        held.extend((walk.len() > chunk).then_some(reader));
+        walk.count_read();
+    }
+    workspace.passed(1, Work::products(4.0 * rows as f64));
+    Writer::in_chunks(draft, chunk).finish()
+}
+
+/// What the table has beyond one copy of each value of the input. Both are sorted, and walked along in the same order.
+struct LeftOver {
+    table: Cursor,
+    input: Cursor,
+    previous: Option<Integer>,
+}
+
+impl LeftOver {
+    fn next(&mut self) -> Result<Option<Integer>> {
+        while let Some(value) = self.table.head() {
+            while self
+                .input
+                .head()
+                .is_some_and(|wanted| self.input.order.precedes(&wanted, &value))
+            {
+                self.input.advance()?;
+            }
+            let is_copy = self.previous == Some(value);
+            let is_wanted = self.input.head() == Some(value);
+            self.previous = Some(value);
+            self.table.advance()?;
+            if is_copy || !is_wanted {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl LeftOvers {
+    fn precedes(self, a: &Integer, b: &Integer) -> bool {
+        match self {
+            Self::Ascending => a < b,
+            Self::Descending => a > b,
+        }
+    }
+}
+
+/// A walk over a sorted column, value by value, in canonical form.
+struct Cursor {
+    order: LeftOvers,
+    reader: Reader<Integer>,
+    tile: LeasedVec<Integer>,
+    at: usize,
+    len: usize,
+    to_canonical: fn(&mut [Integer]),
+}
+
+impl Cursor {
+    fn new<F: KernelField + Element>(column: &Column<F>, chunk: u64, order: LeftOvers) -> Result<Self> {
+        let tile_len = chunk.min(column.len()) as usize;
+        let values = column.cast::<Integer>()?;
+        let mut cursor = Self {
+            order,
+            reader: match order {
+                LeftOvers::Ascending => values.read_ascending(chunk)?,
+                LeftOvers::Descending => values.read_descending(chunk)?,
+            },
+            tile: column.workspace().budget.vec(tile_len, Integer::ZERO, PERMUTE)?,
+            at: 0,
+            len: 0,
+            to_canonical: to_canonical::<F>,
+        };
+        cursor.refill()?;
+        Ok(cursor)
+    }
+
+    /// The value that it stands at; `None` at the end.
+    fn head(&self) -> Option<Integer> {
+        self.tile[..self.len].get(self.at).copied()
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        self.at += 1;
+        if self.at == self.len {
+            self.refill()?;
+        }
+        Ok(())
+    }
+
+    /// What is left of the chunk in memory; empty at the end.
+    fn chunk(&mut self) -> &mut [Integer] {
+        &mut self.tile[self.at..self.len]
+    }
+
+    fn refill(&mut self) -> Result<()> {
+        let region = self.reader.next_into(&mut self.tile)?;
+        (self.at, self.len) = (0, region.map_or(0, |region| region.len() as usize));
+        let values = &mut self.tile[..self.len];
+        (self.to_canonical)(values);
+        if self.order == LeftOvers::Descending {
+            values.reverse();
+        }
+        Ok(())
+    }
+}
+
+/// The grand product over all rows of the four columns; its last `tail.len()` values are `tail`. A zero denominator inverts to
+/// zero, as in stock.
+///
+/// # Errors
+/// [`Invalid::Length`] for columns of different lengths, [`Invalid::Tail`] for a tail that leaves no row; [`spillproof_engine::Error::BudgetTooSmall`],
+/// [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::Damaged`].
+#[allow(clippy::too_many_arguments)]
+pub fn product<F: KernelField + Element>(
+    workspace: &Workspace,
+    input: &Column<F>,
+    table: &Column<F>,
+    permuted_input: &Column<F>,
+    permuted_table: &Column<F>,
+    beta: F,
+    gamma: F,
+    tail: &[F],
+) -> Result<Column<F>> {
+    let columns = [input, table, permuted_input, permuted_table];
+    workspace.run(|| product_in_turn(workspace, columns, beta, gamma, tail))
+}
+
+fn product_in_turn<F: KernelField + Element>(
+    workspace: &Workspace,
+    columns: [&Column<F>; 4],
+    beta: F,
+    gamma: F,
+    tail: &[F],
+) -> Result<Column<F>> {
+    let [input, ..] = columns;
+    let rows = input.len();
+    if let Some(other) = columns.iter().find(|column| column.len() != rows) {
+        return Err(Invalid::Length {
+            what: "rows of the columns of a lookup".into(),
+            given: other.len(),
+            expected: rows,
+        }
+        .into());
+    }
+    let factors = LookupFactors { beta, gamma };
+    let (product, _) = running_product(workspace, PRODUCT, &columns, rows, (F::ONE, tail), &factors)?;
+    Ok(product)
+}
+
+/// The fractions of a lookup's product, of input, table and both of them permuted.
+struct LookupFactors<F> {
+    beta: F,
+    gamma: F,
+}
+
+impl<F: KernelField> Factors<F> for LookupFactors<F> {
+    fn make(&self, _row: u64, columns: &[&[F]], numerators: &mut [F], denominators: &mut [F]) {
+        for (sides, out) in columns.chunks(2).zip([numerators, denominators]) {
+            multiply_shifted((sides[0], &self.beta), (sides[1], &self.gamma), out);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Straight-line programs over vectors: one instruction works on a block of rows at a time.
+//!
+//! Cost: one pass over a block an instruction. Memory: [`Program::registers`] blocks, the caller's.
+
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::vector::Instruction;
+
+/// A value of a [`Builder`](super::Builder). It means nothing to another builder.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Value(pub(super) u32);
+
+impl Value {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How a value is made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Node<F> {
+    Constant(F),
+    /// A column, rotated.
+    Query(usize, i32),
+    Sum(Value, Value),
+    Difference(Value, Value),
+    Product(Value, Value),
+    Square(Value),
+    Double(Value),
+    Negated(Value),
+    /// Times a constant.
+    Scaled(Value, F),
+    /// Plus a constant.
+    Shifted(Value, F),
+    /// A constant minus it.
+    Reflected(Value, F),
+}
+
+impl<F> Node<F> {
+    /// What it is made of.
+    pub(super) fn operands(&self) -> impl Iterator<Item = Value> + use<F> {
+        let (a, b) = match *self {
+            Node::Constant(_) | Node::Query(..) => (None, None),
+            Node::Sum(a, b) | Node::Difference(a, b) | Node::Product(a, b) => (Some(a), Some(b)),
+            Node::Square(a)
+            | Node::Double(a)
+            | Node::Negated(a)
+            | Node::Scaled(a, _)
+            | Node::Shifted(a, _)
+            | Node::Reflected(a, _) => (Some(a), None),
+        };
+        a.into_iter().chain(b)
+    }
+}
+
+/// A straight-line program over vectors, made by a [`Builder`](super::Builder).
+#[derive(Clone, Debug)]
+pub struct Program<F> {
+    pub(super) queries: Vec<(usize, i32)>,
+    pub(super) instructions: Vec<Instruction<F>>,
+    pub(super) registers: usize,
+    pub(super) outputs: usize,
+}
+
+impl<F: KernelField> Program<F> {
+    /// What it reads: columns and rotations, each pair once. [`Self::evaluate`] takes its inputs in this order.
+    pub fn queries(&self) -> &[(usize, i32)] {
+        &self.queries
+    }
+
+    /// The highest column that it reads, plus one.
+    pub fn columns(&self) -> usize {
+        self.queries
+            .iter()
+            .map(|(column, _)| column + 1)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Number of vectors that it gives.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Vectors that it needs room for while it works.
+    pub fn registers(&self) -> usize {
+        self.registers
+    }
+
+    /// Number of passes over a block of rows.
+    pub fn instructions(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// The instructions themselves, in order, with their constants: operands that are inputs count [`Self::queries`], and a register
+    /// is written before it is read.
+    pub fn code(&self) -> &[Instruction<F>] {
+        &self.instructions
+    }
+
+    /// The smallest and the largest rotation of `column`, or `None` if it is not read.
+    pub fn rotations(&self, column: usize) -> Option<(i32, i32)> {
+        let of_column = || self.queries.iter().filter(move |query| query.0 == column);
+        let rotations = || of_column().map(|query| query.1);
+        Some((rotations().min()?, rotations().max()?))
+    }
+}

@@ -1,0 +1,172 @@
+//! To a coset and back, up to the rows: the passes of a four-step transform that go over columns of the matrix.
+//!
+//! Shapes: n = n1 * n2, coefficient `j = j1 * n2 + j2` in row j1, column j2; value `k = k1 + n1 * k2`, which is the
+//! polynomial at `c * omega^k`, in row k1, column k2 (Bailey, *FFTs in external or hierarchical memory*, 1990). Between
+//! the passes a column holds, in row k1, what an n2-point transform of that row turns into values. The shift is shared:
+//! `c^(j1 * n2)` is a row's before its columns are transformed, and `c^j2` goes with the twist. Memory:
+//! [`super::plan`].
+
+use super::lanes::{Leg, Way};
+use super::plan::QuotientPlan;
+use spillproof_engine::Result;
+use spillproof_engine::budget::LeasedVec;
+use spillproof_engine::column::{Column, Draft, Element, Placement, Reader, Region, Workspace};
+use spillproof_engine::stream::invert;
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::ntt::{NttElement, RowTables, Twiddles, Twist};
+
+/// The matrix of a quotient's transforms, and their tables.
+pub(super) struct Matrix<'a, F> {
+    pub workspace: &'a Workspace,
+    pub plan: &'a QuotientPlan,
+    pub omega: F,
+    pub omega_inverse: F,
+    /// n1 points, to the coset and back.
+    pub down: [Twiddles<F>; 2],
+    /// n2 points, to the coset.
+    pub along: Twiddles<F>,
+    /// n2 points, for a tile's rows on their way back.
+    pub along_back: RowTables<F>,
+}
+
+impl<'a, F: KernelField + NttElement<F> + Element> Matrix<'a, F> {
+    /// The tables for a primitive n-th root.
+    pub fn new(workspace: &'a Workspace, plan: &'a QuotientPlan, omega: F) -> Result<Self> {
+        let omega_inverse = inverse(omega)?;
+        let (n1, n2) = (plan.rows(), plan.row_len());
+        Ok(Self {
+            workspace,
+            plan,
+            omega,
+            omega_inverse,
+            down: [
+                Twiddles::new(plan.log_n1, omega.pow([n2]))?,
+                Twiddles::new(plan.log_n1, omega_inverse.pow([n2]))?,
+            ],
+            along: Twiddles::new(plan.log_n2, omega.pow([n1]))?,
+            along_back: RowTables::new(plan.log_n2, omega_inverse.pow([n1]), plan.tile_rows)?,
+        })
+    }
+
+    /// A leased vector of zeros.
+    pub fn vec(&self, len: u64, what: &'static str) -> Result<LeasedVec<F>> {
+        self.workspace.budget.vec(len as usize, F::ZERO, what)
+    }
+
+    /// A column between the passes.
+    pub fn draft(&self, what: &str, placement: Placement) -> Result<Draft<F>> {
+        let n = self.plan.rows() * self.plan.row_len();
+        let frame_bytes = self.plan.frame_bytes() as usize;
+        Draft::scratch_with_frames(self.workspace, what, n, placement, frame_bytes)
+    }
+
+    /// Columns of coefficients to rows on the coset of each of `shifts`: a list of columns for each. They are read once.
+    pub fn coset_rows(&self, inputs: &[&Column<F>], shifts: &[F]) -> Result<Vec<Vec<Column<F>>>> {
+        let n2 = self.plan.row_len();
+        let leg = |shift: &F| Leg {
+            before: shift.pow([n2]),
+            twist: Twist {
+                root: self.omega,
+                first_row: 0,
+                first_column: 0,
+                scale: F::ONE,
+                base: *shift,
+                row: F::ONE,
+            },
+        };
+        let way = Way {
+            twiddles: &self.down[0],
+            legs: shifts.iter().map(leg).collect(),
+            what: "columns on a coset",
+            placement: &|column| self.plan.placement_on_coset(column),
+        };
+        way.take(self, inputs)
+    }
+
+    /// The twist that takes rows `first_row ..` back: after the n2-point transforms of the rows, before
+    /// [`Self::coefficients`]. It multiplies by `scale`, too.
+    pub fn twist_back(&self, shift_inverse: F, first_row: u64, scale: F) -> Twist<F> {
+        Twist {
+            root: self.omega_inverse,
+            first_row,
+            first_column: 0,
+            scale,
+            base: shift_inverse,
+            row: F::ONE,
+        }
+    }
+
+    /// Twisted rows to one column of coefficients (times what the twist did not divide by).
+    pub fn coefficients(
+        &self,
+        rows: &Column<F>,
+        shift_inverse: F,
+        placement: Placement,
+    ) -> Result<Vec<Column<F>>> {
+        let leg = Leg {
+            before: F::ONE,
+            twist: Twist {
+                root: F::ONE,
+                first_row: 0,
+                first_column: 0,
+                scale: F::ONE,
+                base: F::ONE,
+                row: shift_inverse.pow([self.plan.row_len()]),
+            },
+        };
+        let way = Way {
+            twiddles: &self.down[1],
+            legs: vec![leg],
+            what: "quotient of a coset",
+            placement: &|_| placement,
+        };
+        Ok(way.take(self, &[rows])?.into_iter().flatten().collect())
+    }
+
+    /// A reader of the panel that begins at `first_column`.
+    pub fn panel(&self, column: &Column<F>, first_column: u64) -> Result<Reader<F>> {
+        let (n1, n2, width) = (self.plan.rows(), self.plan.row_len(), self.plan.panel_width());
+        let per_read = self.plan.rows_per_read(column.frame_elements());
+        let regions = (0..n1)
+            .step_by(per_read as usize)
+            .map(move |first_row| Region::Panel {
+                row_len: n2,
+                first_row,
+                rows: per_read.min(n1 - first_row),
+                first_column,
+                columns: width,
+            });
+        column.reader(regions, 1)
+    }
+
+    /// The next panel.
+    pub fn read_panel(&self, reader: &mut Reader<F>, column: &Column<F>, tile: &mut [F]) -> Result<()> {
+        let per_read = self.plan.rows_per_read(column.frame_elements()) * self.plan.panel_width();
+        for part in tile.chunks_mut(per_read as usize) {
+            reader.next_into(part)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a panel in bands.
+    pub fn write_panel(&self, draft: &mut Draft<F>, tile: &[F], first_column: u64) -> Result<()> {
+        let (width, band_rows) = (self.plan.panel_width(), self.plan.band_rows());
+        let bands = tile.chunks((band_rows * width) as usize);
+        for (first_row, band) in (0..).step_by(band_rows as usize).zip(bands) {
+            let region = Region::Panel {
+                row_len: self.plan.row_len(),
+                first_row,
+                rows: band.len() as u64 / width,
+                first_column,
+                columns: width,
+            };
+            draft.write(region, band)?;
+        }
+        Ok(())
+    }
+}
+
+/// The inverse of a root or a shift.
+pub(super) fn inverse<F: KernelField>(value: F) -> Result<F> {
+    invert("a root of unity, or the shift of a coset,", value)
+}

@@ -1,0 +1,235 @@
+//! The step on a coset for a second compute tier, if the workspace has one: rows of the scratch columns as ends of a
+//! [`tier::Coset`].
+//!
+//! What the tier declines, [`super`] does from the coset's first row; a column that was half written is dropped. Memory while
+//! a job runs: a buffer of a tile's rows for each column that is read, and three for the quotient's, where a tile is the processor's;
+//! so less than the processor takes. It is leased when the tier asks for the ends, and given back before the processor goes on.
+
+use std::any::Any;
+
+use ark_bn254::Fr;
+
+use super::coset::Matrix;
+use super::domain::Source;
+use crate::stages::program::Program;
+use spillproof_engine::Result;
+use spillproof_engine::column::{Column, Draft, Element, Reader, Region, Writer};
+use spillproof_engine::stream::{beyond, declined, wrong_answer};
+use spillproof_engine::tier::{
+    self, Answer, InTiles, Input, Order, ReadElements, RowSource, Run, SCALAR_BYTES, TileEnds, Tiles,
+    WriteElements,
+};
+use spillproof_kernels::field::KernelField;
+use spillproof_kernels::ntt::NttElement;
+
+type Scalar = [u8; SCALAR_BYTES];
+/// A column that the program reads: its number, its smallest and largest rotation, what stands for it.
+type Used<'a, F> = (usize, (i32, i32), &'a Source<'a, F>);
+
+/// The quotient's rows on the coset of `shift`, times `scale`, by the tier; `None` if the processor has to make them.
+pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
+    matrix: &Matrix<F>,
+    numerator: &Program<F>,
+    used: &[Used<'_, F>],
+    transformed: &[Column<F>],
+    (shift, scale): (F, F),
+) -> Result<Option<Column<F>>> {
+    let workspace = matrix.workspace;
+    let (Some(tier), Some(program), Some([omega, shift, scale])) = (
+        workspace.tier.as_deref(),
+        (numerator as &dyn Any).downcast_ref::<Program<Fr>>(),
+        same([matrix.omega, shift, scale]),
+    ) else {
+        return Ok(None);
+    };
+    let inputs = used.iter().map(|&(column, rotations, source)| Input {
+        column,
+        rotations,
+        rows: source.rows(),
+    });
+    let inputs: Vec<Input> = inputs.collect();
+    let read = inputs.iter().filter(|input| input.rows == RowSource::Read);
+    let mut ends = Ends {
+        matrix,
+        columns: transformed.iter().map(Column::cast).collect::<Result<_>>()?,
+        rotations: read.map(|input| input.rotations).collect(),
+        readers: Vec::new(),
+        writer: None,
+    };
+    let mut job = tier::Coset {
+        log_rows: matrix.plan.log_n1,
+        log_columns: matrix.plan.log_n2,
+        omega,
+        shift,
+        scale,
+        program: tier::Program {
+            queries: program.queries(),
+            instructions: program.code(),
+            registers: program.registers(),
+        },
+        inputs,
+        in_tiles: Box::new(&mut ends),
+    };
+    let answer = tier.quotient(&mut job, &workspace.budget);
+    drop(job);
+    let writer = match &answer {
+        Ok(Answer::Done(())) => ends.writer.take(),
+        _ => None,
+    };
+    ends.abandon();
+    match (answer?, writer) {
+        (Answer::Done(()), Some(writer)) => writer.finish()?.cast().map(Some),
+        (Answer::Done(()), None) => Err(wrong_answer("a quotient of which nothing was written".into())),
+        (Answer::Declined(why), _) => Ok(declined("quotient", &why)),
+    }
+}
+
+/// The same values, if their type is the tier's.
+fn same<F: Any>(values: [F; 3]) -> Option<[Fr; 3]> {
+    (&values as &dyn Any).downcast_ref::<[Fr; 3]>().copied()
+}
+
+/// What the ends of a coset are made of.
+struct Ends<'a, F> {
+    matrix: &'a Matrix<'a, F>,
+    columns: Vec<Column<Scalar>>,
+    rotations: Vec<(i32, i32)>,
+    readers: Vec<Reader<Scalar>>,
+    writer: Option<Writer<Scalar>>,
+}
+
+impl<F> Ends<'_, F> {
+    /// Lets all of it go: read-ahead and writes that are still under way hold their leases.
+    fn abandon(&mut self) {
+        self.readers.drain(..).for_each(Reader::abandon);
+        self.writer.take().into_iter().for_each(Writer::abandon);
+    }
+}
+
+impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
+    fn lease_bytes(&self) -> u64 {
+        self.matrix.plan.tier_ends_bytes()
+    }
+
+    fn ends(&mut self, tiles: Tiles) -> Result<TileEnds<'_>> {
+        let plan = self.matrix.plan;
+        let Tiles {
+            log_tile_rows,
+            chunk_rows,
+        } = tiles;
+        if log_tile_rows > plan.log_n1 || chunk_rows == 0 {
+            return Err(wrong_answer(format!("{tiles:?} of 2^{} rows", plan.log_n1)));
+        }
+        // Of an attempt that began before and did not finish.
+        self.abandon();
+        let order = Order::new(self.rotations.iter().copied(), plan.log_n1, log_tile_rows);
+        let cut = Cut {
+            chunk_rows,
+            piece_rows: plan.tier_tile_rows(),
+        };
+        let (n1, n2) = (plan.rows(), plan.row_len());
+        for (input, column) in self.columns.iter().enumerate() {
+            let regions =
+                order
+                    .runs_of(input)
+                    .flat_map(move |run| cut.pieces(run))
+                    .map(move |(first_row, rows)| Region::Wrapped {
+                        start: first_row.rem_euclid(n1 as i64) as u64 * n2,
+                        len: rows * n2,
+                        modulus: n1 * n2,
+                    });
+            self.readers.push(column.reader(regions, 1)?);
+        }
+        let (workspace, frame_bytes) = (self.matrix.workspace, plan.frame_bytes() as usize);
+        let what = "quotient on a coset";
+        let draft = Draft::<Fr>::scratch_with_frames(workspace, what, n1 * n2, plan.scratch, frame_bytes)?;
+        let writer = Writer::in_chunks(draft.cast()?, plan.tier_tile_rows() * n2);
+        let writer = self.writer.insert(writer);
+        Ok(TileEnds {
+            input: Box::new(InOrder {
+                order,
+                cut,
+                readers: &mut self.readers,
+                row_len: n2,
+                next: 0,
+            }),
+            output: Box::new(OfTiles { writer, next: 0 }),
+        })
+    }
+}
+
+/// How runs are cut to what is read at a time: by the tier's chunks, and by the processor's tiles, which its memory is for.
+#[derive(Clone, Copy)]
+struct Cut {
+    chunk_rows: u64,
+    piece_rows: u64,
+}
+
+impl Cut {
+    /// Rows of the piece at `position` of the order, of which `left` are in its run.
+    fn rows(&self, position: u64, left: u64) -> u64 {
+        let in_chunk = self.chunk_rows - position % self.chunk_rows;
+        in_chunk.min(left).min(self.piece_rows)
+    }
+
+    /// First row and length of the pieces of a run.
+    fn pieces(self, run: Run) -> impl Iterator<Item = (i64, u64)> + Clone + Send {
+        let piece = move |done: u64| {
+            let left = run.rows - done;
+            (left > 0).then(|| (done, self.rows(run.before + done, left)))
+        };
+        std::iter::successors(piece(0), move |&(done, rows)| piece(done + rows))
+            .map(move |(done, rows)| (run.first_row + done as i64, rows))
+    }
+}
+
+/// Rows of all columns.
+struct InOrder<'a> {
+    order: Order,
+    cut: Cut,
+    readers: &'a mut [Reader<Scalar>],
+    row_len: u64,
+    /// The row of the order that is asked for next.
+    next: u64,
+}
+
+impl ReadElements for InOrder<'_> {
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<()> {
+        let (mut into, rest) = into.as_chunks_mut::<SCALAR_BYTES>();
+        let wrong = || beyond(first, into.len());
+        let whole_rows = (into.len() as u64).is_multiple_of(self.row_len) && rest.is_empty();
+        if first != self.next * self.row_len || !whole_rows {
+            return Err(wrong());
+        }
+        while !into.is_empty() {
+            let run = self.order.run_at(self.next);
+            let left = run.map_or(0, |run| run.before + run.rows - self.next);
+            let rows = self.cut.rows(self.next, left);
+            let reader = run.and_then(|run| self.readers.get_mut(run.input));
+            let count = (rows * self.row_len) as usize;
+            let (Some(reader), Some((piece, later))) = (reader, into.split_at_mut_checked(count)) else {
+                return Err(beyond(first, count));
+            };
+            reader.next_into(piece)?;
+            (into, self.next) = (later, self.next + rows);
+        }
+        Ok(())
+    }
+}
+
+/// Rows of the quotient.
+struct OfTiles<'a> {
+    writer: &'a mut Writer<Scalar>,
+    next: u64,
+}
+
+impl WriteElements for OfTiles<'_> {
+    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
+        let (elements, rest) = bytes.as_chunks::<SCALAR_BYTES>();
+        if first != self.next || !rest.is_empty() {
+            return Err(beyond(first, elements.len()));
+        }
+        self.next += elements.len() as u64;
+        self.writer.push(elements)
+    }
+}

@@ -1,0 +1,373 @@
+//! The witness: instance columns, and advice columns phase by phase.
+//!
+//! Advice cells go to arrays with addresses. At the end of a phase its columns are inverted and written one by one, blinded, and
+//! committed to together. Draws are halo2's, in its order: for each column of the phase its last rows, then for each column its
+//! blind. The transcript takes the instances before the first phase's commitments, and gives challenges after each phase's.
+//!
+//! Memory: what the engine leases, and the last rows of each column of a phase; nothing that grows with `n = 2^k`.
+
+use std::io;
+use std::sync::Once;
+
+use crate::stages::{stored_witness_column, witness_column};
+use spillproof_engine::column::{Addressed, Cell, Column, Placement, Workspace};
+use spillproof_engine::step;
+use spillproof_engine::stream::ntt;
+use spillproof_kernels::curve::Curve;
+use spillproof_kernels::field::KernelField;
+
+use crate::circuit::ConstraintSystem;
+use crate::curve::Scalar;
+use crate::domain::Domain;
+use crate::error::Result;
+use crate::input::{Values, padded_column};
+use crate::protocol::{Blinded, Randomness};
+use crate::rounds::{Basis, Rounds};
+
+/// That cells are not checked is said once.
+static WARNED: Once = Once::new();
+
+/// The instance columns of a circuit.
+#[derive(Clone, Debug)]
+pub struct InstanceColumns<F = Scalar> {
+    /// Their values.
+    pub values: Vec<Column<F>>,
+    /// Their coefficients.
+    pub polynomials: Vec<Column<F>>,
+}
+
+/// The instance columns of each circuit of a proof.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn instance_columns<F: KernelField>(
+    workspace: &Workspace,
+    domain: &Domain<F>,
+    circuits: &[Vec<Box<dyn Values<F> + '_>>],
+) -> Result<Vec<InstanceColumns<F>>> {
+    let _step = step!(workspace, "instances");
+    let inverse = domain.to_coefficients()?;
+    let of_circuit = |instances: &Vec<Box<dyn Values<F> + '_>>| {
+        let columns = instances
+            .iter()
+            .map(|values| padded_column(workspace, domain.rows(), &**values, &[]));
+        let values = columns.collect::<spillproof_engine::Result<Vec<_>>>()?;
+        let polynomials = values.iter().map(|column| ntt(column, &inverse, Placement::Auto));
+        let polynomials = polynomials.collect::<spillproof_engine::Result<_>>()?;
+        Ok(InstanceColumns { values, polynomials })
+    };
+    circuits.iter().map(of_circuit).collect()
+}
+
+/// Where the values of advice columns come from.
+pub trait AdviceSource<F = Scalar> {
+    /// Nothing more is assigned before the columns of a phase are made.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn assigned(&mut self) -> Result<()>;
+    /// A column with `tail` in its last rows.
+    ///
+    /// # Errors
+    /// The engine's.
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>>;
+}
+
+/// Advice of phases that were kept: no column is asked for.
+struct Kept;
+
+impl<F> AdviceSource<F> for Kept {
+    fn assigned(&mut self) -> Result<()> {
+        Err(not_kept())
+    }
+
+    fn column(&mut self, _: &Workspace, _: usize, _: &[F]) -> Result<Column<F>> {
+        Err(not_kept())
+    }
+}
+
+fn not_kept() -> crate::Error {
+    io::Error::other("a phase of the witness that was not kept").into()
+}
+
+/// The advice of one circuit, committed to phase by phase.
+pub struct Witness<'a, F = Scalar> {
+    workspace: &'a Workspace,
+    cs: &'a ConstraintSystem<F>,
+    domain: &'a Domain<F>,
+    public: &'a [Box<dyn Values<F> + 'a>],
+    instance: &'a InstanceColumns<F>,
+    phase: usize,
+    /// Of the phases that have ended.
+    committed: Vec<Option<Blinded<F>>>,
+}
+
+impl<'a, F: KernelField> Witness<'a, F> {
+    /// Before the first phase. `public` are the values of the instance columns.
+    pub fn new(
+        workspace: &'a Workspace,
+        cs: &'a ConstraintSystem<F>,
+        domain: &'a Domain<F>,
+        public: &'a [Box<dyn Values<F> + 'a>],
+        instance: &'a InstanceColumns<F>,
+    ) -> Self {
+        Self {
+            workspace,
+            cs,
+            domain,
+            public,
+            instance,
+            phase: 0,
+            committed: vec![None; cs.advice_columns()],
+        }
+    }
+
+    /// The phase that is being assigned.
+    pub fn phase(&self) -> usize {
+        self.phase
+    }
+
+    /// Absorbs the instances: their values, or (where the scheme opens them) commitments to them. Some forks do so for each circuit before its
+    /// first phase, some for all circuits before the first one's.
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's.
+    pub(crate) fn absorb_instances<C: Curve<ScalarField = F>>(
+        &self,
+        rounds: &mut Rounds<'_, C>,
+    ) -> Result<()> {
+        let protocol = &mut *rounds.protocol;
+        if protocol.opens_instances() {
+            let columns = self.instance.values.iter().cloned().map(Blinded::unhidden);
+            let columns: Vec<_> = columns.collect();
+            for commitment in protocol.commit_lagrange(&columns)? {
+                protocol.transcript().common_point(&commitment)?;
+            }
+            return Ok(());
+        }
+        for values in self.public {
+            values.for_each_tile(|tile| {
+                tile.iter()
+                    .try_for_each(|value| protocol.transcript().common_scalar(*value))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Ends a phase: commits to its columns, and draws its challenges, which have a place each.
+    ///
+    /// # Errors
+    /// The engine's, and the protocol's.
+    pub(crate) fn commit_phase<C: Curve<ScalarField = F>>(
+        &mut self,
+        advice: &mut dyn AdviceSource<F>,
+        challenges: &mut [Option<F>],
+        rounds: &mut Rounds<'_, C>,
+    ) -> Result<()> {
+        let (phase, rows) = (self.phase, self.domain.rows());
+        let of_phase = |phases: &[usize]| -> Vec<usize> {
+            let numbered = phases.iter().enumerate();
+            numbered
+                .filter(|(_, of)| **of == phase)
+                .map(|(index, _)| index)
+                .collect()
+        };
+        let columns = of_phase(&self.cs.advice_phases);
+        let _step = step!(
+            self.workspace,
+            "commit advice",
+            phase = phase,
+            columns = columns.len()
+        );
+        let mut kept = rounds.kept(self.workspace, rows)?;
+        let (tails, blinds) = draw(columns.len(), self.cs.unusable_rows(), rounds.protocol);
+        let made = match &mut kept {
+            Some(kept) => kept.take_columns(),
+            None => {
+                advice.assigned()?;
+                let made = columns.iter().zip(&tails);
+                made.map(|(&index, tail)| advice.column(self.workspace, index, tail))
+                    .collect::<Result<_>>()?
+            }
+        };
+        debug_assert!(made.iter().all(|column| column.len() == rows));
+        let made = blinded(made, blinds);
+        rounds.commit(self.workspace, Basis::Lagrange, &made, kept)?;
+        for (&index, column) in columns.iter().zip(made) {
+            self.committed[index] = Some(column);
+        }
+        for index in of_phase(&self.cs.challenge_phases) {
+            if challenges[index].replace(rounds.challenge()?).is_some() {
+                let message =
+                    "a challenge of a phase that several circuits have: it would be drawn once for each";
+                return Err(io::Error::other(message).into());
+            }
+        }
+        self.phase += 1;
+        Ok(())
+    }
+
+    /// Ends all phases without a circuit, if an earlier run has kept them; `false` if it has not.
+    ///
+    /// # Errors
+    /// As [`Self::commit_phase`].
+    pub(crate) fn take_kept<C: Curve<ScalarField = F>>(
+        &mut self,
+        challenges: &mut [Option<F>],
+        rounds: &mut Rounds<'_, C>,
+    ) -> Result<bool> {
+        if rounds.left() < self.cs.phases() {
+            return Ok(false);
+        }
+        while self.phase < self.cs.phases() {
+            self.commit_phase(&mut Kept, challenges, rounds)?;
+        }
+        Ok(true)
+    }
+
+    /// The advice columns, after the last phase.
+    pub fn into_columns(self) -> Vec<Blinded<F>> {
+        self.committed.into_iter().flatten().collect()
+    }
+}
+
+/// Columns with their blinds.
+pub(crate) fn blinded<F>(columns: Vec<Column<F>>, blinds: Vec<F>) -> Vec<Blinded<F>> {
+    let both = columns.into_iter().zip(blinds);
+    both.map(|(column, blind)| Blinded { column, blind }).collect()
+}
+
+/// Random values for the last rows of `columns` columns, and a blind for each, drawn in halo2's order.
+pub(crate) fn draw<F>(
+    columns: usize,
+    rows: usize,
+    randomness: &mut (impl Randomness<F> + ?Sized),
+) -> (Vec<Vec<F>>, Vec<F>) {
+    let tails = (0..columns).map(|_| scalars(rows, randomness)).collect();
+    (tails, scalars(columns, randomness))
+}
+
+/// The next `count` draws.
+pub(crate) fn scalars<F>(count: usize, randomness: &mut (impl Randomness<F> + ?Sized)) -> Vec<F> {
+    (0..count).map(|_| randomness.scalar()).collect()
+}
+
+/// Advice cells with addresses: a circuit keeps a reference to each value that it assigns. They live until this is dropped. A cell that is
+/// never assigned is all zero bytes, and takes no space.
+///
+/// Memory: the share of the cells.
+pub struct AdviceCells<T: Cell, F = Scalar> {
+    cells: Addressed<T>,
+    /// Bytes of the share that stay when cells are only read.
+    reading_bytes: u64,
+    fraction: fn(&T) -> (F, Option<F>),
+}
+
+/// An advice cell as limbs in Montgomery form: numerator, and denominator. Without a denominator those are 0.
+pub type LimbCell = [[u64; 4]; 2];
+
+/// The numerator of a cell, and its denominator if it has one.
+pub(crate) fn fraction<F: KernelField>(cell: &LimbCell) -> (F, Option<F>) {
+    let value = |limbs: &[u64; 4]| {
+        let mut value = F::ZERO;
+        *value.montgomery_limbs_mut() = *limbs;
+        value
+    };
+    let [numerator, denominator] = cell;
+    (
+        value(numerator),
+        (*denominator != [0; 4]).then(|| value(denominator)),
+    )
+}
+
+impl<T: Cell, F: KernelField> AdviceCells<T, F> {
+    /// Cells for a circuit's advice columns. `fraction` gives a cell's numerator, and its denominator if that is not 1.
+    ///
+    /// # Errors
+    /// If there is no room for them.
+    pub fn new(
+        workspace: &Workspace,
+        cs: &ConstraintSystem<F>,
+        domain: &Domain<F>,
+        fraction: fn(&T) -> (F, Option<F>),
+    ) -> Result<Self> {
+        let columns = cs.advice_columns();
+        let make = || {
+            let shape = (columns, domain.rows());
+            let reading_bytes = Addressed::<T>::reading_share_bytes(workspace, shape);
+            let share_bytes = match cs.phases() {
+                1 => Addressed::<T>::writing_share_bytes(workspace, shape),
+                // Other columns are committed to between.
+                _ => reading_bytes,
+            };
+            let mut cells = Addressed::zeroed(workspace, "advice cells", share_bytes, shape)?;
+            if !cells.is_checked() {
+                WARNED.call_once(|| {
+                    tracing::warn!(
+                        "advice cells are in mapped files, where a disk that changes bytes is not noticed: this kernel, or the \
+                         container's filter, does not allow userfaultfd"
+                    );
+                });
+            }
+            cells.assume_written(reading_bytes);
+            Ok(Self {
+                cells,
+                reading_bytes,
+                fraction,
+            })
+        };
+        Ok(workspace.run_here(make)?)
+    }
+
+    /// Assigns a cell, and gives its address; none if there is no such cell.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    #[inline]
+    pub fn assign(&mut self, column: usize, row: usize, value: T) -> Result<Option<*const T>> {
+        if column < self.cells.arrays() && (row as u64) < self.cells.len() {
+            return Ok(Some(self.cells.set(column, row as u64, value)?));
+        }
+        Ok(None)
+    }
+}
+
+impl<T: Cell, F: KernelField> AdviceSource<F> for AdviceCells<T, F> {
+    /// Makes room in memory: cells are read now, column by column.
+    fn assigned(&mut self) -> Result<()> {
+        Ok(self.cells.keep_for_reading(self.reading_bytes)?)
+    }
+
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {
+        let cells = (&mut self.cells, index);
+        Ok(witness_column(workspace, cells, self.fraction, tail)?)
+    }
+}
+
+/// Advice columns whose values were stored: but for their last rows, the columns of a proof.
+///
+/// Memory: a tile, and the buffers of a reader and a writer.
+#[derive(Clone, Debug)]
+pub struct StoredAdvice<F = Scalar> {
+    columns: Vec<Column<F>>,
+}
+
+impl<F: KernelField> StoredAdvice<F> {
+    /// One column for each advice column of the circuit, with all its rows.
+    pub fn new(columns: Vec<Column<F>>) -> Self {
+        Self { columns }
+    }
+}
+
+impl<F: KernelField> AdviceSource<F> for StoredAdvice<F> {
+    fn assigned(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn column(&mut self, workspace: &Workspace, index: usize, tail: &[F]) -> Result<Column<F>> {
+        let Some(values) = self.columns.get(index) else {
+            return Err(io::Error::other(format!("advice column {index} was not stored")).into());
+        };
+        Ok(stored_witness_column(workspace, values, tail)?)
+    }
+}
