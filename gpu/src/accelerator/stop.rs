@@ -1,7 +1,6 @@
 //! Why a job stopped, and whether the host, the device or neither failed.
 
 use crate::Error;
-use crate::msm::DeviceError;
 
 /// Why a job did not finish on a device.
 #[derive(Debug)]
@@ -35,20 +34,10 @@ impl Stop {
     }
 }
 
-/// Another device may have the memory of the host that one lacks.
-impl DeviceError for Stop {
-    fn stops_the_device(&self) -> Option<String> {
-        match self {
-            Self::Host(_) => None,
-            Self::Declined(why) => Some(why.clone()),
-            Self::Device(error) => error.stops_the_device(),
-        }
-    }
-}
-
 /// The engine's error inside an error of a ring, if there is one; else the error itself.
 fn from_an_end(error: Error) -> Result<spillproof::Error, Error> {
     match error {
+        Error::Host(error) => Ok(error),
         Error::Source {
             source,
             offset,
