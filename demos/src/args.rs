@@ -15,7 +15,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use spillproof_engine::budget::{ByteSize, parse_size};
 use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_gpu::Choice;
-use spillproof_gpu::tier::Offload;
+use spillproof_gpu::accelerator::Offload;
 
 pub use self::files::Files;
 pub use self::global::{BackendName, Global};

@@ -57,7 +57,7 @@ pub enum Failure {
     Gpu(#[from] spillproof_gpu::Error),
     /// A GPU is to be measured, and the machine has none.
     #[error("{0}")]
-    NoGpu(spillproof_gpu::NotUsed),
+    NoGpu(spillproof_gpu::GpuAbsence),
     /// A GPU that was measured declined jobs or computed wrong results; one a line.
     #[error("{0}")]
     Unmeasured(String),

@@ -122,8 +122,3 @@ template <class F> SPK_INLINE void run_program(const Program<F> &program) {
     }
 
 SPK_PROGRAM(bn254_fr)
-SPK_PROGRAM(goldilocks)
-#ifndef SPK_WITHOUT_PASTA
-SPK_PROGRAM(pasta_fp)
-SPK_PROGRAM(pasta_fq)
-#endif

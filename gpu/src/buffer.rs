@@ -1,12 +1,13 @@
 //! A buffer in device memory, with its lease.
 
-use crate::ledger::Lease;
+use spillproof_engine::budget::Lease;
+
 use crate::raw::DeviceMemory;
 
-/// The driver's alignment. The ledger counts a buffer rounded up to it.
+/// The driver's alignment. The budget counts a buffer rounded up to it.
 pub const GRANULE_BYTES: u64 = 256;
 
-/// The bytes that the ledger counts for a buffer of `bytes`.
+/// The bytes that the budget counts for a buffer of `bytes`.
 pub(crate) fn leased_bytes(bytes: u64) -> u64 {
     bytes.next_multiple_of(GRANULE_BYTES)
 }

@@ -25,18 +25,9 @@ pub enum Choice {
     Devices(Vec<usize>),
 }
 
-/// The result of a choice.
-#[derive(Debug)]
-pub enum Chosen {
-    /// A device.
-    Gpu(Gpu),
-    /// The processor, and the reason.
-    Processor(NotUsed),
-}
-
 /// Why no device is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotUsed {
+pub enum GpuAbsence {
     /// The choice is `off`.
     Off,
     /// There is no device.
@@ -45,12 +36,12 @@ pub enum NotUsed {
     WouldNotOpen(String),
 }
 
-impl fmt::Display for NotUsed {
+impl fmt::Display for GpuAbsence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotUsed::Off => f.write_str("no GPU: switched off"),
-            NotUsed::None(reason) => reason.fmt(f),
-            NotUsed::WouldNotOpen(reason) => write!(f, "no GPU: {reason}"),
+            GpuAbsence::Off => f.write_str("no GPU: switched off"),
+            GpuAbsence::None(reason) => reason.fmt(f),
+            GpuAbsence::WouldNotOpen(reason) => write!(f, "no GPU: {reason}"),
         }
     }
 }
@@ -113,29 +104,26 @@ impl Choice {
     ///
     /// # Errors
     /// As [`Gpu::open`], for a device that was named.
-    pub fn open(&self, detail: Detail) -> Result<Chosen> {
+    pub fn open(&self, detail: Detail) -> Result<Result<Gpu, GpuAbsence>> {
         let first = match self {
-            Choice::Off => return Ok(Chosen::Processor(NotUsed::Off)),
+            Choice::Off => return Ok(Err(GpuAbsence::Off)),
             Choice::All | Choice::Auto => Choice::Auto,
             Choice::Device(ordinal) => Choice::Device(*ordinal),
             Choice::Devices(ordinals) => ordinals
                 .first()
                 .map_or(Choice::Off, |first| Choice::Device(*first)),
         };
-        Ok(match first.open_all(detail)? {
-            Ok(gpus) => match gpus.into_iter().next() {
-                Some(gpu) => Chosen::Gpu(gpu),
-                None => Chosen::Processor(NotUsed::None(NoGpu::NoDevice)),
-            },
-            Err(reason) => Chosen::Processor(reason),
-        })
+        Ok(first.open_all(detail)?.and_then(|gpus| {
+            let first = gpus.into_iter().next();
+            first.ok_or(GpuAbsence::None(NoGpu::NoDevice))
+        }))
     }
 
     /// Opens all devices of the choice, at least one. `all` skips devices that do not open.
     ///
     /// # Errors
     /// As [`Choice::open`].
-    pub fn open_all(&self, detail: Detail) -> Result<Result<Vec<Gpu>, NotUsed>> {
+    pub fn open_all(&self, detail: Detail) -> Result<Result<Vec<Gpu>, GpuAbsence>> {
         let named = |ordinals: &[usize]| -> Result<Vec<Gpu>> {
             // Gives the better error where the driver reports no device.
             driver::devices()?;
@@ -145,7 +133,7 @@ impl Choice {
                 .collect()
         };
         let wanted = match self {
-            Choice::Off => return Ok(Err(NotUsed::Off)),
+            Choice::Off => return Ok(Err(GpuAbsence::Off)),
             Choice::Device(ordinal) => return named(&[*ordinal]).map(Ok),
             Choice::Devices(ordinals) => return named(ordinals).map(Ok),
             Choice::Auto => 1,
@@ -153,17 +141,17 @@ impl Choice {
         };
         let there = match driver::devices() {
             Ok(devices) => devices.len(),
-            Err(reason) => return Ok(Err(NotUsed::None(reason))),
+            Err(reason) => return Ok(Err(GpuAbsence::None(reason))),
         };
-        let (mut gpus, mut reason) = (Vec::new(), NotUsed::None(NoGpu::NoDevice));
+        let (mut gpus, mut reason) = (Vec::new(), GpuAbsence::None(NoGpu::NoDevice));
         for ordinal in 0..there.min(wanted) {
             match Gpu::open(ordinal, detail) {
                 Ok(gpu) => gpus.push(gpu),
                 Err(error) => {
                     tracing::warn!(device = ordinal, %error, "a device does not open and is not used");
                     reason = match error {
-                        Error::NoGpu(reason) => NotUsed::None(reason),
-                        error => NotUsed::WouldNotOpen(error.to_string()),
+                        Error::NoGpu(reason) => GpuAbsence::None(reason),
+                        error => GpuAbsence::WouldNotOpen(error.to_string()),
                     };
                 }
             }
@@ -201,7 +189,7 @@ mod tests {
 
     #[test]
     fn off_loads_no_driver() {
-        let chosen = Choice::Off.open(Detail::Counts).unwrap();
-        assert!(matches!(chosen, Chosen::Processor(NotUsed::Off)));
+        let opened = Choice::Off.open(Detail::Counts).unwrap();
+        assert_eq!(opened.err(), Some(GpuAbsence::Off));
     }
 }

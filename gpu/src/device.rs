@@ -9,7 +9,7 @@ use crate::lock::locked;
 use crate::probed::Device;
 use crate::raw::{Context, failed};
 use crate::stream::Stream;
-use crate::trace::{Detail, Kind, Trace};
+use crate::trace::{Detail, SpanKind, Trace};
 
 /// An open device. Clones share it; the context is released with the last clone and the last object that was
 /// made from one.
@@ -72,15 +72,6 @@ impl Gpu {
         self.shared.context.memory_bytes()
     }
 
-    /// Lets copies on the streams of this device access the memory of `other` directly. `false` if the two
-    /// devices cannot: [`Stream::copy`] then goes through the memory of the host.
-    ///
-    /// # Errors
-    /// [`Error::Driver`].
-    pub fn enable_peer(&self, other: &Gpu) -> Result<bool> {
-        self.shared.context.enable_peer(&other.shared.context)
-    }
-
     /// Waits until no other job of the process uses the device. Work without the device, such as reading from
     /// disk into pinned slots, comes before this call.
     pub fn take_turn(&self) -> Turn<'_> {
@@ -103,7 +94,7 @@ impl Gpu {
     /// [`Error::Driver`], also of earlier asynchronous work.
     pub fn synchronize(&self) -> Result<()> {
         let trace = self.trace();
-        trace.host(Kind::HardSync, 0, || self.shared.context.synchronize())?;
+        trace.host(SpanKind::HardSync, 0, || self.shared.context.synchronize())?;
         trace.read_events()
     }
 

@@ -1,4 +1,4 @@
-//! The host side of the GPU tier: devices, their memory, rings that stream data through it, kernels, whole
+//! The host side of the accelerator: devices, their memory, rings that stream data through it, kernels, whole
 //! jobs, and a record of transfers and waits.
 //!
 //! The libraries of the driver and of NVRTC are opened at run time. So the build needs nothing of CUDA, and a
@@ -23,15 +23,15 @@
 //! | [`kernels`] | source text, compiled by NVRTC for this device and cached on disk; launches on a stream |
 //! | [`ring::Ring`] | disk to slot to buffer to kernel to slot to disk, all stages at once, synchronised by events |
 //! | [`msm`], [`ntt`], [`program`] | whole jobs: a plan from length and budget, kernels over a ring |
-//! | [`tier`] | the engine's jobs, done on devices or declined with a reason |
-//! | [`measure`] | rates of a device, and jobs that several tiers run in turn |
-//! | [`trace`] | every transfer and every wait, as a table and a timeline |
+//! | [`accelerator`] | the engine's jobs, done on devices or declined with a reason |
+//! | [`measure`] | rates of a device, and jobs that several accelerators do in turn |
+//! | [`trace`] | every transfer and every wait, as a table and as spans |
 //!
 //! ```no_run
-//! use spillproof_gpu::{Caching, Choice, Chosen, Pinned, Vram, ring, trace};
+//! use spillproof_gpu::{Caching, Choice, Pinned, Vram, ring, trace};
 //!
 //! # fn main() -> Result<(), spillproof_gpu::Error> {
-//! let Chosen::Gpu(gpu) = Choice::Auto.open(trace::Detail::Counts)? else { return Ok(()) };
+//! let Ok(gpu) = Choice::Auto.open(trace::Detail::Counts)? else { return Ok(()) };
 //! let pool = Pinned::new(256 << 20).pool(&gpu, 3, 64 << 20, Caching::Cached, "upload")?;
 //! let chunking = ring::Chunking::new(64 << 20, 32)?.growing_from(4 << 20)?;
 //!
@@ -43,7 +43,7 @@
 //! let vram = Vram::new(&gpu, 1 << 30);
 //! let mut ring = ring::Ring::new(&vram, chunking, 2)?;
 //! let job = ring::RingJob { total_bytes: 1 << 30, upload: Some((&mut upload, &mut source)), download: None };
-//! ring.run(job, &mut |chunk| { /* launch kernels on chunk.stream over chunk.buffer */ Ok(()) })?;
+//! ring.run_job(job, &mut |chunk| { /* launch kernels on chunk.stream over chunk.buffer */ Ok(()) })?;
 //! ring.finish()?;
 //! println!("{}", gpu.trace().table());
 //! # Ok(())
@@ -76,6 +76,8 @@ extern crate self as spillproof_gpu;
 #[path = "../tests/all/support/mod.rs"]
 mod support;
 
+pub mod accelerator;
+mod budget;
 mod buffer;
 mod choice;
 mod codes;
@@ -84,7 +86,6 @@ mod driver;
 mod error;
 mod fit;
 pub mod kernels;
-mod ledger;
 mod lock;
 pub mod measure;
 pub mod msm;
@@ -96,15 +97,13 @@ mod quotient;
 mod raw;
 pub mod ring;
 mod stream;
-pub mod tier;
 pub mod trace;
 mod vram;
 
 pub use buffer::{DeviceBuffer, GRANULE_BYTES};
-pub use choice::{Choice, Chosen, NotUsed, ParseChoiceError};
+pub use choice::{Choice, GpuAbsence, ParseChoiceError};
 pub use device::{Gpu, Turn};
 pub use error::{BoxedError, Error, Invalid, Result};
-pub use ledger::{Lease, Ledger};
 pub use pinned::{Caching, Pinned, PinnedPool, Slot};
 pub use probed::{Device, NoGpu};
 pub use stream::Stream;

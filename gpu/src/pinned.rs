@@ -6,15 +6,15 @@
 
 use std::borrow::Cow;
 use std::mem;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use spillproof_engine::budget::{Budget, Lease};
+
+use crate::budget::{MemoryBudget, PINNED_MEMORY};
 use crate::device::Gpu;
 use crate::error::{Error, Invalid, Result};
-use crate::ledger::{Lease, Ledger};
 use crate::lock::locked;
 use crate::raw::RawSlot;
-
-const REMEDY: &str = "raise the budget of pinned memory, or use fewer or smaller slots";
 
 /// How the processor caches the slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,14 +30,14 @@ pub enum Caching {
 /// The budget of page-locked memory of the process. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Pinned {
-    ledger: Ledger,
+    memory: MemoryBudget,
 }
 
 impl Pinned {
     /// A budget of `bytes`.
     pub fn new(bytes: u64) -> Self {
         Self {
-            ledger: Ledger::new("pinned memory", REMEDY, bytes),
+            memory: MemoryBudget::new(PINNED_MEMORY, bytes),
         }
     }
 
@@ -57,20 +57,19 @@ impl Pinned {
         let total_bytes = (slot_bytes as u64)
             .checked_mul(count as u64)
             .filter(|&bytes| bytes > 0);
-        let total_bytes = total_bytes.ok_or_else(|| Invalid::Size {
-            what: "pool of pinned slots",
-            bytes: (slot_bytes as u64).saturating_mul(count as u64),
+        let total_bytes = total_bytes.ok_or_else(|| {
+            let bytes = (slot_bytes as u64).saturating_mul(count as u64);
+            Invalid::memory_size("pool of pinned slots", bytes)
         })?;
-        let lease = self.ledger.lease(total_bytes, what)?;
+        let lease = self.memory.lease(total_bytes, what)?;
         let write_combined = caching == Caching::WriteCombined;
         let idle = (0..count)
             .map(|_| RawSlot::new(gpu.context(), slot_bytes, write_combined))
             .collect::<Result<Vec<_>>>()
-            .map_err(|error| self.ledger.with_figures(error, &lease))?;
+            .map_err(|error| self.memory.with_figures(error, &lease))?;
         Ok(PinnedPool {
             shelf: Arc::new(Shelf {
                 state: Mutex::new(State { idle, count }),
-                returned: Condvar::new(),
                 slot_bytes,
                 caching,
                 _lease: lease,
@@ -78,9 +77,9 @@ impl Pinned {
         })
     }
 
-    /// The ledger: limit, held, peak.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+    /// The figures: limit, held, peak.
+    pub fn budget(&self) -> &Budget {
+        self.memory.budget()
     }
 }
 
@@ -93,7 +92,6 @@ pub struct PinnedPool {
 #[derive(Debug)]
 struct Shelf {
     state: Mutex<State>,
-    returned: Condvar,
     slot_bytes: usize,
     caching: Caching,
     _lease: Lease,
@@ -118,28 +116,6 @@ impl PinnedPool {
             return Err(state.too_few(count));
         }
         Ok(self.lend(&mut state, count))
-    }
-
-    /// Takes `count` slots, all at once; blocks until that many are idle. A thread that holds slots itself
-    /// may wait for ever.
-    ///
-    /// # Errors
-    /// [`Error::NoSlot`] if the pool has fewer.
-    pub fn wait_for(&self, count: usize) -> Result<Vec<Slot>> {
-        let mut state = self.shelf.state();
-        loop {
-            if state.count < count {
-                return Err(state.too_few(count));
-            }
-            if state.idle.len() >= count {
-                return Ok(self.lend(&mut state, count));
-            }
-            state = self
-                .shelf
-                .returned
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
     }
 
     /// Bytes of each slot.
@@ -232,7 +208,5 @@ impl Drop for Slot {
             state.count -= 1;
             drop(raw);
         }
-        drop(state);
-        self.shelf.returned.notify_all();
     }
 }

@@ -6,21 +6,22 @@
 
 use std::borrow::Cow;
 
+use spillproof_engine::budget::Budget;
+
+use crate::budget::{DEVICE_MEMORY, MemoryBudget};
 use crate::buffer::{DeviceBuffer, GRANULE_BYTES};
 use crate::device::Gpu;
 use crate::error::{Invalid, Result};
-use crate::ledger::Ledger;
 use crate::raw::DeviceMemory;
 
 /// `auto` leaves this part of the free memory to other uses: the display, the stacks of the kernels.
 const AUTO_LEAVES: u64 = 16;
-const REMEDY: &str = "raise the budget of device memory, or let the job take smaller chunks";
 
 /// The budget of one device's memory. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Vram {
     gpu: Gpu,
-    ledger: Ledger,
+    memory: MemoryBudget,
 }
 
 impl Vram {
@@ -29,7 +30,7 @@ impl Vram {
     pub fn new(gpu: &Gpu, bytes: u64) -> Self {
         Self {
             gpu: gpu.clone(),
-            ledger: Ledger::new("device memory", REMEDY, bytes),
+            memory: MemoryBudget::new(DEVICE_MEMORY, bytes),
         }
     }
 
@@ -45,25 +46,22 @@ impl Vram {
     /// A buffer; its initial content is undefined.
     ///
     /// # Errors
-    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`] if the driver has less than the budget says,
-    /// [`crate::Error::Invalid`] for 0 bytes.
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`] if the driver has less than the budget
+    /// says, [`crate::Error::Invalid`] for 0 bytes.
     pub fn buffer(&self, bytes: u64, what: impl Into<Cow<'static, str>>) -> Result<DeviceBuffer> {
         let rounded_bytes = bytes
             .checked_next_multiple_of(GRANULE_BYTES)
             .filter(|_| bytes > 0)
-            .ok_or(Invalid::Size {
-                what: "buffer of device memory",
-                bytes,
-            })?;
-        let lease = self.ledger.lease(rounded_bytes, what)?;
+            .ok_or_else(|| Invalid::memory_size("buffer of device memory", bytes))?;
+        let lease = self.memory.lease(rounded_bytes, what)?;
         let memory = DeviceMemory::new(self.gpu.context(), bytes)
-            .map_err(|error| self.ledger.with_figures(error, &lease))?;
+            .map_err(|error| self.memory.with_figures(error, &lease))?;
         Ok(DeviceBuffer::new(memory, lease))
     }
 
-    /// The ledger: limit, held, peak.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+    /// The figures: limit, held, peak.
+    pub fn budget(&self) -> &Budget {
+        self.memory.budget()
     }
 
     /// The device.

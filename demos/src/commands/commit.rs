@@ -8,12 +8,12 @@ use std::str::FromStr;
 use ark_bn254::Fr;
 use ark_ff::{BigInt, BigInteger, PrimeField};
 use serde::Serialize;
-use spillproof_commit::kzg;
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Placement, Writer};
+use spillproof_commit::kzg;
 use spillproof_engine::stream::Scalars;
-use spillproof_gpu::tier::Offload;
+use spillproof_gpu::accelerator::Offload;
 
 use super::msm::describe;
 use super::on_gpu::{OnGpu, Used};
@@ -49,7 +49,7 @@ pub fn run(global: &Global, args: &Commit) -> Result<()> {
     let mut run = Run::start(global);
     // As in `msm`: a GPU that was asked for computes the sums, however small.
     let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
-    let session = run.session_on(ByteSize::Auto, gpu.tier())?;
+    let session = run.session_on(ByteSize::Auto, gpu.accelerator())?;
     let len = scalars_in(&args.polynomial)?;
     let bases = match args.lagrange {
         true => Bases::Both,

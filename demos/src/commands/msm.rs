@@ -13,7 +13,7 @@ use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Draft, Placement, Writer};
 use spillproof_engine::stream::{MsmPlan, Scalars};
 use spillproof_format::SRS_FRAME_BYTES_DEFAULT;
-use spillproof_gpu::tier::Offload;
+use spillproof_gpu::accelerator::Offload;
 
 use super::on_gpu::{OnGpu, Used};
 use crate::args::{Global, Msm};
@@ -113,7 +113,7 @@ fn in_memory(run: &mut Run, args: &Msm) -> Result<G1Affine> {
 fn streamed(run: &mut Run, args: &Msm) -> Result<(G1Affine, Option<Used>)> {
     // A GPU that was asked for computes the sum, however small it is.
     let gpu = OnGpu::open(&args.gpu, Offload::Always)?;
-    let session = run.session_on(ByteSize::Auto, gpu.tier())?;
+    let session = run.session_on(ByteSize::Auto, gpu.accelerator())?;
     let n = 1u64 << args.log_n;
     // A budget that is too small for the sum is refused before points are written.
     session.run(|| MsmPlan::new::<g1::Config>(n, 1, 1, session.budget().available_bytes()))?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use spillproof_engine::tier::Tier;
-use spillproof_gpu::tier::{GpuTier, OfDevice, Offload, Report, Request};
-use spillproof_gpu::{Caching, Choice, NotUsed};
+use spillproof_gpu::accelerator::{DeviceReport, GpuAccelerator, Offload, Report, Request};
+use spillproof_gpu::{Caching, Choice, GpuAbsence};
 
 use crate::args::Gpu;
 use crate::run::Result;
@@ -15,9 +15,9 @@ pub enum OnGpu {
     /// None was asked for.
     Off,
     /// The machine has none that can be used.
-    None(NotUsed),
+    None(GpuAbsence),
     /// One or several.
-    Tier(Arc<GpuTier>),
+    Accelerator(Arc<GpuAccelerator>),
 }
 
 /// The jobs of each device and of the processor; `said` is the same as a sentence.
@@ -60,8 +60,8 @@ fn left(reasons: &[(String, u64)]) -> Vec<Left> {
     reasons.collect()
 }
 
-impl From<&OfDevice> for ByDevice {
-    fn from(of: &OfDevice) -> Self {
+impl From<&DeviceReport> for ByDevice {
+    fn from(of: &DeviceReport) -> Self {
         Self {
             device: of.name().to_owned(),
             sums: of.sums(),
@@ -93,23 +93,23 @@ impl OnGpu {
                 false => Caching::Cached,
             },
         };
-        Ok(match GpuTier::open(&request)? {
-            Ok(tier) => Self::Tier(tier),
+        Ok(match GpuAccelerator::open(&request)? {
+            Ok(accelerator) => Self::Accelerator(accelerator),
             Err(reason) => Self::None(reason),
         })
     }
 
     /// For a session.
-    pub fn tier(&self) -> Option<Arc<dyn Tier>> {
+    pub fn accelerator(&self) -> Option<Arc<dyn Tier>> {
         match self {
-            Self::Tier(tier) => Some(Arc::clone(tier) as Arc<dyn Tier>),
+            Self::Accelerator(accelerator) => Some(Arc::clone(accelerator) as Arc<dyn Tier>),
             Self::Off | Self::None(_) => None,
         }
     }
 
     /// Whether a device did any job.
     pub fn took_part(&self) -> bool {
-        matches!(self, Self::Tier(tier) if tier.report().is_any_of_a_device())
+        matches!(self, Self::Accelerator(accelerator) if accelerator.report().is_any_of_a_device())
     }
 
     /// The jobs so far; `None` if no GPU was asked for.
@@ -117,9 +117,9 @@ impl OnGpu {
         match self {
             Self::Off => None,
             Self::None(reason) => Some(Used::none(reason)),
-            Self::Tier(tier) => {
-                let report = tier.report();
-                for gpu in tier.gpus() {
+            Self::Accelerator(accelerator) => {
+                let report = accelerator.report();
+                for gpu in accelerator.gpus() {
                     tracing::debug!("device {}:\n{}", gpu.description().ordinal, gpu.trace().table());
                 }
                 Some(Used::from(&report))
@@ -143,7 +143,7 @@ impl From<&Report> for Used {
 
 impl Used {
     /// No device did any job.
-    pub fn none(reason: &NotUsed) -> Self {
+    pub fn none(reason: &GpuAbsence) -> Self {
         Self {
             said: reason.to_string(),
             ..Self::default()

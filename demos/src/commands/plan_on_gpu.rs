@@ -4,9 +4,9 @@ use halo2_axiom::spillproof::Numerator as PlannedNumerator;
 use serde::Serialize;
 use spillproof_engine::Session;
 use spillproof_engine::plan::{Job, Offer, Phase, Plan};
-use spillproof_gpu::ntt::NttWay;
-use spillproof_gpu::program::Way;
-use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, PlannedJob};
+use spillproof_gpu::accelerator::{CosetProgram, Cut, Executor, GpuAccelerator, JobPlan};
+use spillproof_gpu::ntt::NttMethod;
+use spillproof_gpu::program::ProgramMethod;
 
 use super::on_gpu::{OnGpu, Used};
 use crate::report::table::{bytes, grid};
@@ -106,39 +106,44 @@ pub fn planned(
             used: Used::none(reason),
             jobs: Vec::new(),
         })),
-        OnGpu::Tier(tier) => on_tier(tier, session, &numerator(), plan).map(Some),
+        OnGpu::Accelerator(gpus) => on_gpus(gpus, session, &numerator(), plan).map(Some),
     }
 }
 
-fn on_tier(tier: &GpuTier, session: &Session, numerator: &PlannedNumerator, plan: &Plan) -> Result<OnGpus> {
+fn on_gpus(
+    gpus: &GpuAccelerator,
+    session: &Session,
+    numerator: &PlannedNumerator,
+    plan: &Plan,
+) -> Result<OnGpus> {
     let (mut phases, mut offers) = (Vec::new(), Vec::new());
     for phase in [Phase::VerifyingKey, Phase::ProvingKey, Phase::Proof] {
         offers.extend(plan.of(Some(phase)).offers);
         phases.resize(offers.len(), phase);
     }
-    let numerator = Numerator {
+    let numerator = CosetProgram {
         program: numerator.program(),
         inputs: numerator.inputs(),
     };
-    let planned = session.run(|| tier.plan(&offers, numerator, session.budget()))?;
+    let planned = session.run(|| gpus.plan(&offers, numerator, session.budget()))?;
     let lines = phases.into_iter().zip(planned.jobs);
     Ok(OnGpus {
         used: Used::from(&planned.report),
-        jobs: lines.map(|(phase, job)| Line::of(tier, phase, job)).collect(),
+        jobs: lines.map(|(phase, job)| Line::of(gpus, phase, job)).collect(),
     })
 }
 
 impl Line {
-    fn of(tier: &GpuTier, phase: Phase, job: PlannedJob) -> Self {
-        let PlannedJob { offer, by, seconds } = job;
-        let ordinal = |number: usize| tier.gpus().get(number).map(|gpu| gpu.description().ordinal);
+    fn of(gpus: &GpuAccelerator, phase: Phase, job: JobPlan) -> Self {
+        let JobPlan { offer, by, seconds } = job;
+        let ordinal = |number: usize| gpus.gpus().get(number).map(|gpu| gpu.description().ordinal);
         let of_all = |seconds: f64| seconds * offer.count as f64;
         Self {
             phase,
             offer,
             by: match by {
-                By::Processor { why } => Assigned::Processor { why },
-                By::Devices {
+                Executor::Processor { why } => Assigned::Processor { why },
+                Executor::Devices {
                     devices,
                     cut,
                     vram_bytes,
@@ -217,11 +222,11 @@ impl From<Cut> for How {
                 window_bits,
             },
             Cut::Transform {
-                way: NttWay::InDeviceMemory,
+                method: NttMethod::InDeviceMemory,
                 chunk_elements,
             } => Self::Whole { chunk_elements },
             Cut::Transform {
-                way: NttWay::TwoSteps { log_rows },
+                method: NttMethod::TwoSteps { log_rows },
                 chunk_elements,
             } => Self::TwoSteps {
                 log_matrix_rows: log_rows,
@@ -230,7 +235,7 @@ impl From<Cut> for How {
             Cut::Coset {
                 tile_rows,
                 chunk_rows,
-                way: Way::Compiled { kernels, .. },
+                method: ProgramMethod::Compiled { kernels, .. },
             } => Self::Compiled {
                 tile_rows,
                 chunk_rows,
@@ -239,7 +244,7 @@ impl From<Cut> for How {
             Cut::Coset {
                 tile_rows,
                 chunk_rows,
-                way: Way::Interpreted { why },
+                method: ProgramMethod::Interpreted { why },
             } => Self::Interpreted {
                 tile_rows,
                 chunk_rows,

@@ -112,7 +112,7 @@ pub fn prove(global: &Global, args: &Prove) -> Result<()> {
             Some(checkpoints) => builder.checkpoints(checkpoints),
             None => builder,
         };
-        Some(run.session_with(ByteSize::Auto, gpu.tier(), keeping)?)
+        Some(run.session_with(ByteSize::Auto, gpu.accelerator(), keeping)?)
     };
     let is_watched = !global.quiet && (global.json || std::io::stderr().is_terminal());
     let guard = session

@@ -22,14 +22,6 @@ pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system gave no thread for a device's part of a job.
-    #[error(
-        "no thread can be started for a device ({source}): allow this user more threads, or let fewer devices take part"
-    )]
-    NoThread {
-        /// The system's words.
-        source: std::io::Error,
-    },
     /// There is no device to open.
     #[error(transparent)]
     NoGpu(#[from] NoGpu),
@@ -147,6 +139,9 @@ pub enum Error {
         /// The sink's error.
         source: BoxedError,
     },
+    /// An error of the engine: the host has no memory for a measurement, or the process was forked.
+    #[error(transparent)]
+    Host(#[from] spillproof_engine::Error),
     /// A part of a job is in an unknown state after an earlier failure.
     #[error("{what} is unusable after an earlier failure of the device: open the device again")]
     Unusable {
@@ -225,7 +220,7 @@ impl Error {
     pub fn leaves_the_processor(&self) -> bool {
         !matches!(
             self,
-            Error::Source { .. } | Error::Sink { .. } | Error::Invalid(_)
+            Error::Source { .. } | Error::Sink { .. } | Error::Host(_) | Error::Invalid(_)
         )
     }
 }

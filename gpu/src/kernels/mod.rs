@@ -9,10 +9,10 @@
 //! under the digest of text, options, architecture and compiler version, so a changed kernel is never taken
 //! from the cache.
 
+mod built_in;
 mod cache;
 mod find;
 mod nvrtc;
-mod tier;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -145,9 +145,11 @@ impl Grid {
         let blocks = blocks.filter(|&blocks| blocks <= i32::MAX as u64);
         let blocks = blocks
             .and_then(|blocks| u32::try_from(blocks).ok())
-            .ok_or(Invalid::Grid {
-                threads: count,
-                threads_per_block,
+            .ok_or_else(|| Invalid::Size {
+                what: "a grid",
+                reason: format!(
+                    "{count} threads in blocks of {threads_per_block}: a grid has at most 2^31 - 1 blocks"
+                ),
             })?;
         Ok(Self {
             blocks: (blocks, 1, 1),

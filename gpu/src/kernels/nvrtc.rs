@@ -77,7 +77,7 @@ impl Compiler for Nvrtc {
         let known = Self::architecture(wanted)?;
         let real = known == wanted;
         let arch = format!("{}_{known}", if real { "sm" } else { "compute" });
-        let program = Program::new(text)?;
+        let program = NvrtcProgram::new(text)?;
         let mut options = vec![
             format!("--gpu-architecture={arch}"),
             "--std=c++17".into(),
@@ -94,14 +94,14 @@ impl Compiler for Nvrtc {
 }
 
 /// A program of NVRTC, destroyed on drop.
-struct Program {
+struct NvrtcProgram {
     raw: nvrtcProgram,
 }
 
 type SizeOf = unsafe fn(nvrtcProgram, *mut usize) -> nvrtcResult;
 type Get = unsafe fn(nvrtcProgram, *mut c_char) -> nvrtcResult;
 
-impl Program {
+impl NvrtcProgram {
     fn new(text: &Text) -> Result<Self> {
         let name = c_string(&text.name)?;
         let main = c_string(&text.main)?;
@@ -170,7 +170,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for NvrtcProgram {
     fn drop(&mut self) {
         // SAFETY: made once, destroyed once. There is nothing to do about a failure.
         let _ = unsafe { sys::nvrtcDestroyProgram(&raw mut self.raw) };
@@ -178,7 +178,7 @@ impl Drop for Program {
 }
 
 fn c_string(text: &str) -> Result<CString> {
-    CString::new(text).map_err(|_| Invalid::ZeroByte.into())
+    CString::new(text).map_err(|_| Invalid::call("the text of the kernels contains a zero byte").into())
 }
 
 fn check(operation: &'static str, result: nvrtcResult) -> Result<()> {

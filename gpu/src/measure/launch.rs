@@ -14,6 +14,21 @@ pub(super) fn threads(blocks: u32) -> u64 {
     u64::from(blocks) * u64::from(THREADS)
 }
 
+/// The buffer of the results, and the bytes of each thread.
+#[derive(Debug)]
+pub(super) struct ChainResults {
+    pub buffer: DeviceBuffer,
+    pub bytes: u64,
+}
+
+/// The buffer of the elements that threads read, the bytes of an element, and their number.
+#[derive(Debug)]
+pub(super) struct ChainElements {
+    pub buffer: DeviceBuffer,
+    pub bytes: u64,
+    pub count: u32,
+}
+
 /// A kernel of `rates.cuh`, with its buffers.
 #[derive(Debug)]
 pub(super) struct Chains {
@@ -26,29 +41,32 @@ pub(super) struct Chains {
 }
 
 impl Chains {
-    /// For launches of at most `blocks_max` blocks. Each thread has `to_bytes` of `to` and reads `elements`
-    /// elements of `from`.
+    /// For launches of at most `blocks_max` blocks.
     pub fn new(
         stream: Stream,
         kernel: Kernel,
-        (to, to_bytes): (DeviceBuffer, u64),
-        (from, from_bytes, elements): (DeviceBuffer, u64, u32),
+        to: ChainResults,
+        from: ChainElements,
         blocks_max: u32,
     ) -> Result<Self> {
         let threads = threads(blocks_max);
-        let fits = elements > 0
-            && to.bytes() >= threads * to_bytes
-            && from.bytes() >= u64::from(elements) * from_bytes;
+        let fits = from.count > 0
+            && to.buffer.bytes() >= threads * to.bytes
+            && from.buffer.bytes() >= u64::from(from.count) * from.bytes;
         match fits {
             true => Ok(Self {
                 stream,
                 kernel,
-                to,
-                from,
-                elements,
+                to: to.buffer,
+                from: from.buffer,
+                elements: from.count,
                 blocks_max,
             }),
-            false => Err(Invalid::ShortBuffers { threads, elements }.into()),
+            false => Err(Invalid::Size {
+                what: "buffers of a measurement",
+                reason: format!("too short for {threads} threads over {} elements", from.count),
+            }
+            .into()),
         }
     }
 
@@ -59,7 +77,7 @@ impl Chains {
     }
 
     /// Runs `blocks` blocks to their end; each thread makes `times` steps.
-    pub fn run(&self, blocks: u32, times: u32) -> Result<()> {
+    pub fn launch(&self, blocks: u32, times: u32) -> Result<()> {
         let grid = Grid {
             blocks: (blocks.min(self.blocks_max), 1, 1),
             threads: (THREADS, 1, 1),

@@ -1,18 +1,18 @@
-//! Measurements of a device: its properties, its rates, and jobs that several tiers run in turn in one
-//! session.
+//! Measurements of a device: its properties, its rates, and jobs that several accelerators do in turn in
+//! one session.
 //!
 //! | type | content |
 //! |---|---|
 //! | [`Facts`] | the properties that the driver reports |
 //! | [`Rates`] | products, mixed additions and copies in a second, each alone: upper bounds for any job |
-//! | [`Turns`] | a session's tier that forwards to another tier, which changes between jobs; the columns stay |
+//! | [`AcceleratorSwitch`] | a session's accelerator that forwards to another one, which changes between jobs; the columns stay |
 //!
 //! Peak device memory: 128 bytes for each of 15360 threads of a multiprocessor, then 48 MiB for copies.
 //! Memory of the host: pinned slots, leased from the given budget.
 
 mod launch;
 mod rates;
-mod turns;
+mod switch;
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ use cudarc::driver::sys::CUdevice_attribute::{
 use serde::Serialize;
 
 pub use rates::Rates;
-pub use turns::{Outcome, Turns};
+pub use switch::{AcceleratorSwitch, Outcome};
 
 use crate::{Gpu, Result, driver};
 

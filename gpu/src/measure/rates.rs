@@ -14,13 +14,13 @@ use serde::Serialize;
 use spillproof_engine::budget::Budget;
 
 use super::Facts;
-use super::launch::{Chains, threads};
+use super::launch::{ChainElements, ChainResults, Chains, threads};
+use crate::accelerator::{bytes_of, points};
 use crate::kernels::Kernels;
 use crate::msm::{POINT_BYTES, SCALAR_BYTES, SUM_BYTES, point};
 use crate::ring::{Chunking, Download, Ring, RingJob, Upload};
-use crate::tier::{bytes_of, points};
 use crate::vram::Vram;
-use crate::{Caching, Error, Gpu, Invalid, Pinned, Result};
+use crate::{Caching, Error, Gpu, Pinned, Result};
 
 /// The shortest time that is measured.
 const MEASURED_SECONDS: f64 = 0.02;
@@ -62,12 +62,12 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Measures a device with the tier's kernels. Leases pinned slots from `budget`: half of its free bytes,
-    /// 96 MiB at most.
+    /// Measures a device with the accelerator's kernels. Leases pinned slots from `budget`: half of its free
+    /// bytes, 96 MiB at most.
     ///
     /// # Errors
     /// [`Error::Wrong`] for a wrong result; [`Error::NoKernel`], [`Error::Driver`], [`Error::OutOfMemory`];
-    /// [`Error::Invalid`] if the budget has no room for slots.
+    /// [`Error::Host`] if the budget has no room for slots.
     pub fn measure(gpu: &Gpu, kernels: &Kernels, budget: &Budget) -> Result<Self> {
         let _turn = gpu.take_turn();
         let vram = Vram::auto(gpu)?;
@@ -116,7 +116,7 @@ fn products<C: MontConfig<4>>(
         product.0.0.into_iter().flat_map(u64::to_le_bytes).collect()
     };
     let sizes = [SCALAR_BYTES, SCALAR_BYTES];
-    let steps = steps_per_second(vram, kernels, name, (&bytes, sizes), |thread, times, found| {
+    let steps = steps_per_second(vram, kernels, name, &bytes, sizes, |thread, times, found| {
         let expected: Vec<u8> = expected(thread, times);
         found == expected
     })?;
@@ -132,7 +132,8 @@ fn additions(vram: &Vram, kernels: &Kernels) -> Result<f64> {
         vram,
         kernels,
         name,
-        (&bytes_of(&from), sizes),
+        &bytes_of(&from),
+        sizes,
         |thread, times, found| {
             let at = |index: u64| affine[(index % affine.len() as u64) as usize];
             let expected = at(thread) + at(thread + 1) * Fr::from(times);
@@ -146,7 +147,8 @@ fn steps_per_second(
     vram: &Vram,
     kernels: &Kernels,
     name: &str,
-    (from, [from_bytes, to_bytes]): (&[u8], [u64; 2]),
+    from: &[u8],
+    [from_bytes, to_bytes]: [u64; 2],
     is_right: impl Fn(u64, u32, &[u8]) -> bool,
 ) -> Result<f64> {
     let (gpu, stream) = (vram.gpu(), vram.gpu().stream()?);
@@ -158,14 +160,21 @@ fn steps_per_second(
     let chains = Chains::new(
         stream,
         kernels.kernel(name)?,
-        (results, to_bytes),
-        (source, from_bytes, ELEMENTS),
+        ChainResults {
+            buffer: results,
+            bytes: to_bytes,
+        },
+        ChainElements {
+            buffer: source,
+            bytes: from_bytes,
+            count: ELEMENTS,
+        },
         blocks_max,
     )?;
     let mut found = vec![0; to_bytes as usize];
     let mut seconds_of = |(blocks, times): (u32, u32)| {
         chains.clear()?;
-        let seconds = timed(|| chains.run(blocks, times))?;
+        let seconds = timed(|| chains.launch(blocks, times))?;
         for thread in [0, threads(blocks) - 1] {
             chains.read(thread * to_bytes, &mut found)?;
             if !is_right(thread, times, &found) {
@@ -200,12 +209,7 @@ fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
     let slots = 2 * SLOTS as u64;
     let room_bytes = (budget.available_bytes() / 2 / slots).min(CHUNK_BYTES_MAX);
     let chunk_bytes = room_bytes.checked_ilog2().map_or(0, |log| 1u64 << log);
-    let no_room = |error: spillproof_engine::Error| Invalid::NoRoom {
-        reason: error.to_string(),
-    };
-    let _lease = budget
-        .lease_map(slots * chunk_bytes, "rates of copies")
-        .map_err(no_room)?;
+    let _lease = budget.lease_map(slots * chunk_bytes, "rates of copies")?;
     let pool = Pinned::new(slots * chunk_bytes).pool(
         gpu,
         2 * SLOTS,
@@ -227,7 +231,7 @@ fn copies(vram: &Vram, budget: &Budget) -> Result<[f64; 3]> {
                 upload: up.then_some((&mut upload, &mut source as _)),
                 download: back.then_some((&mut download, &mut sink as _)),
             };
-            ring.run(job, &mut |_| Ok(()))?;
+            ring.run_job(job, &mut |_| Ok(()))?;
             ring.finish()
         };
         let mut total_bytes = 4 * chunk_bytes;

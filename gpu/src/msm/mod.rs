@@ -11,17 +11,16 @@
 //! whole life before anything is allocated. A sum has two hard synchronisations, whatever the number of
 //! chunks.
 //!
-//! Several sums over the same points are one job ([`MsmPlan::of_columns`], [`Msm::run_columns`]): a chunk
+//! Several sums over the same points are one job ([`MsmPlan::of_columns`], [`Msm::sum_columns`]): a chunk
 //! then has its points once and the scalars of each column. Each column has its own buckets; the columns
-//! share everything else. Points for several jobs may stay on the device ([`Bases`], [`Msm::run_over`]); a
+//! share everything else. Points for several jobs may stay on the device ([`Bases`], [`PointSource`]); a
 //! chunk is then scalars only.
 //!
 //! A chunk of `m` points is `m` points of 64 bytes, then `m` scalars of 32 for each column, all in Montgomery
-//! form as in files ([`columns`] makes such a source from two). Points must be on the curve, (0, 0) is
-//! infinity; scalars must be below the order.
+//! form as in files ([`columns_of`] makes such a source). Points must be on the curve, (0, 0) is infinity;
+//! scalars must be below the order.
 
 mod bases;
-mod devices;
 mod launch;
 mod plan;
 mod sort;
@@ -31,10 +30,8 @@ use ark_ec::{AdditiveGroup, AffineRepr, CurveGroup};
 use ark_ff::BigInt;
 
 pub use bases::Bases;
-pub use devices::{DeviceError, Share, ShareWorker, Shared, Worked, over_devices, share_worker};
 pub(crate) use plan::SUM_BYTES;
-pub use plan::{BasesAre, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, SCALAR_BYTES};
-use plan::{POINTS, check_count};
+pub use plan::{BasesLocation, ELEMENT_BYTES, MsmPlan, MsmShape, POINT_BYTES, PassLimit, SCALAR_BYTES};
 
 use crate::buffer::DeviceBuffer;
 use crate::error::{BoxedError, Error, Invalid, Result};
@@ -43,21 +40,9 @@ use crate::ring::{Chunk, Ring, RingJob, Source, Upload};
 use crate::stream::Stream;
 use crate::vram::Vram;
 use launch::{Grid, Kernel, launch};
-use sort::{Pairs, Sort};
+use sort::{Pairs, Sort, SortSize};
 
 const THREADS: u32 = 128;
-
-/// A source of chunks from a source of points and a source of scalars. Each is asked for its own bytes, 64
-/// and 32 an element.
-pub fn columns<P: Source, S: Source>(mut points: P, mut scalars: S) -> impl Source {
-    move |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
-        let first = offset / ELEMENT_BYTES;
-        let count = into.len() / ELEMENT_BYTES as usize;
-        let (of_points, of_scalars) = into.split_at_mut(count * POINT_BYTES as usize);
-        points.fill(first * POINT_BYTES, of_points)?;
-        scalars.fill(first * SCALAR_BYTES, of_scalars)
-    }
-}
 
 /// A source of chunks from a source of points, if they are streamed, and a source of scalars for each column.
 pub fn columns_of<'a>(
@@ -80,14 +65,14 @@ pub fn columns_of<'a>(
 
 /// Where the points of a run come from.
 #[derive(Debug, Clone, Copy)]
-pub enum Points<'b> {
+pub enum PointSource<'b> {
     /// They are streamed with their scalars.
-    Pass,
+    Stream,
     /// They are streamed with their scalars, and copied to these bases for later runs. The copy is valid if
     /// this run succeeds.
-    Stay(&'b Bases),
+    StreamAndKeep(&'b Bases),
     /// They are the first points of these bases; only scalars are streamed.
-    There(&'b Bases),
+    Resident(&'b Bases),
 }
 
 /// The device memory and kernels for sums by one plan. Runs one sum at a time.
@@ -174,119 +159,66 @@ impl Msm {
         &self.work.plan
     }
 
-    /// The sum of all scalars times their points. `upload` has slots of at least [`MsmPlan::slot_bytes`];
-    /// chunks of this sum that are staged in them are used.
+    /// The sums of all columns, in order. `source` gives chunks as [`columns_of`] does: points, unless they
+    /// are resident, then scalars. `upload` has slots of at least [`MsmPlan::slot_bytes`]; chunks of this job
+    /// that are staged in them are used.
     ///
     /// # Errors
     /// [`Error::Source`]; [`Error::Driver`]; [`Error::Wrong`] if the sum of a window is not on the curve;
-    /// [`Error::Invalid`] for slots that are too short. After an error nothing is in flight, and the next sum
-    /// starts afresh unless the device is lost.
-    pub fn run(&mut self, upload: &mut Upload, source: &mut dyn Source) -> Result<G1Projective> {
-        self.run_points(self.work.plan.points(), upload, source)
-    }
-
-    /// The sum of the first `points` terms: a share of a longer sum that several devices make
-    /// ([`over_devices`]).
-    ///
-    /// # Errors
-    /// As [`Msm::run`]; [`Error::Invalid`] for more points than the plan has.
-    pub fn run_points(
+    /// [`Error::Invalid`] for slots that are too short, or points that are not where the plan has them. After
+    /// an error nothing is in flight, and the next sums start afresh unless the device is lost.
+    pub fn sum_columns(
         &mut self,
-        points: u64,
+        points: PointSource<'_>,
         upload: &mut Upload,
         source: &mut dyn Source,
-    ) -> Result<G1Projective> {
-        if self.work.plan.columns() != 1 {
-            return Err(Invalid::OtherPlan {
-                plan: format!("{} sums", self.work.plan.columns()),
-                job: "one sum (call run_columns for several)".into(),
-            }
-            .into());
-        }
-        let sums = self.run_with(points, Points::Pass, upload, source)?;
-        sums.first().copied().ok_or(Error::Unusable { what: "an MSM" })
+    ) -> Result<Vec<G1Projective>> {
+        self.queue(points, upload, source)?;
+        self.collect()
     }
 
-    /// The sums of all columns, in order; `source` gives chunks as [`columns_of`] does.
+    /// As [`Msm::sum_columns`]. Calls `meanwhile` when all work is queued and the slots are free, while the
+    /// device works; it may fill the slots with the start of the next job.
     ///
     /// # Errors
-    /// As [`Msm::run`]; [`Error::Invalid`] if the plan is for resident bases.
-    pub fn run_columns(&mut self, upload: &mut Upload, source: &mut dyn Source) -> Result<Vec<G1Projective>> {
-        self.run_with(self.work.plan.points(), Points::Pass, upload, source)
-    }
-
-    /// As [`Msm::run_columns`], with points from `bases`. Calls `meanwhile` when all work is queued and the
-    /// slots are free, while the device works; it may fill the slots with the start of the next job.
-    ///
-    /// # Errors
-    /// As [`Msm::run_columns`] and [`Msm::run_over`], and errors of `meanwhile`.
-    pub fn run_columns_and<S: Source>(
+    /// As [`Msm::sum_columns`], and errors of `meanwhile`.
+    pub fn sum_columns_and<S: Source>(
         &mut self,
-        bases: Points<'_>,
+        points: PointSource<'_>,
         upload: &mut Upload,
         source: &mut S,
         meanwhile: impl FnOnce(&mut Upload, &mut S) -> Result<()>,
     ) -> Result<Vec<G1Projective>> {
-        self.queue(self.work.plan.points(), bases, upload, source)?;
+        self.queue(points, upload, source)?;
         let staged = meanwhile(upload, source);
         let sums = self.collect();
         staged?;
         sums
     }
 
-    /// The sums of all columns over the first points of `bases`; `source` gives chunks of scalars only.
-    ///
-    /// # Errors
-    /// As [`Msm::run`]; [`Error::Invalid`] if the plan is not for resident bases, or has more points than
-    /// `bases`.
-    pub fn run_over(
-        &mut self,
-        bases: &Bases,
-        upload: &mut Upload,
-        source: &mut dyn Source,
-    ) -> Result<Vec<G1Projective>> {
-        self.run_with(self.work.plan.points(), Points::There(bases), upload, source)
-    }
-
-    fn run_with(
-        &mut self,
-        points: u64,
-        bases: Points<'_>,
-        upload: &mut Upload,
-        source: &mut dyn Source,
-    ) -> Result<Vec<G1Projective>> {
-        self.queue(points, bases, upload, source)?;
-        self.collect()
-    }
-
     /// Queues all work of the job. When this returns, the source has given all its bytes.
-    fn queue(
-        &mut self,
-        points: u64,
-        bases: Points<'_>,
-        upload: &mut Upload,
-        source: &mut dyn Source,
-    ) -> Result<()> {
+    fn queue(&mut self, points: PointSource<'_>, upload: &mut Upload, source: &mut dyn Source) -> Result<()> {
         let work = &self.work;
-        let resident = work.plan.bases() == BasesAre::Resident;
-        if resident != matches!(bases, Points::There(_)) {
+        let resident = work.plan.bases() == BasesLocation::Resident;
+        if resident != matches!(points, PointSource::Resident(_)) {
             return Err(Invalid::OtherPlan {
                 plan: format!("{:?} bases", work.plan.bases()),
                 job: "other bases".into(),
             }
             .into());
         }
-        check_count(POINTS, points, work.plan.points())?;
-        let buffer = match bases {
-            Points::Pass => None,
-            Points::Stay(bases) | Points::There(bases) => Some(bases.for_points(points)?),
+        let buffer = match points {
+            PointSource::Stream => None,
+            PointSource::StreamAndKeep(bases) | PointSource::Resident(bases) => {
+                Some(bases.for_points(work.plan.points())?)
+            }
         };
         let job = RingJob {
-            total_bytes: points * work.plan.element_bytes(),
+            total_bytes: work.plan.points() * work.plan.element_bytes(),
             upload: Some((upload, source)),
             download: None,
         };
-        self.ring.run(job, &mut |chunk| work.add(&chunk, buffer))?;
+        self.ring.run_job(job, &mut |chunk| work.add(&chunk, buffer))?;
         (0..work.plan.columns()).try_for_each(|column| work.reduce(self.ring.stream(), column))
     }
 
@@ -315,7 +247,7 @@ impl MsmLauncher {
         let n = chunk.piece.bytes / element_bytes;
         let at_bytes = chunk.piece.offset / element_bytes * POINT_BYTES;
         let (points, scalars) = match (bases, self.plan.bases()) {
-            (Some(bases), BasesAre::Resident) => (Argument::BufferAt(bases, at_bytes), 0),
+            (Some(bases), BasesLocation::Resident) => (Argument::BufferAt(bases, at_bytes), 0),
             (bases, _) => {
                 let bytes = n * POINT_BYTES;
                 if let Some(bases) = bases {
@@ -326,7 +258,7 @@ impl MsmLauncher {
         };
         (0..self.plan.columns()).try_for_each(|column| {
             let scalars = Argument::BufferAt(chunk.buffer, scalars + column * n * SCALAR_BYTES);
-            self.add_column(chunk.stream, (points, scalars), n, column)
+            self.add_column(chunk.stream, points, scalars, n, column)
         })
     }
 
@@ -334,7 +266,8 @@ impl MsmLauncher {
     fn add_column(
         &self,
         stream: &Stream,
-        (points, scalars): (Argument<'_>, Argument<'_>),
+        points: Argument<'_>,
+        scalars: Argument<'_>,
         n: u64,
         column: u64,
     ) -> Result<()> {
@@ -359,9 +292,12 @@ impl MsmLauncher {
             &[scalars, n32, bits, windows32, keys, values],
         )?;
         let counts = &buffers.counts;
-        let sorted = kernels
-            .sort
-            .run(stream, &buffers.pairs, counts, (n, windows), shape.window_bits)?;
+        let size = SortSize {
+            pairs: n,
+            rows: windows,
+            bits: shape.window_bits,
+        };
+        let sorted = kernels.sort.sort(stream, &buffers.pairs, counts, size)?;
         let [keys, values] = [sorted.keys, sorted.values].map(Argument::Buffer);
         let ends = by_windows(Grid::for_threads(plan.buckets() + 1, THREADS)?, windows);
         launch(&kernels.starts, stream, ends, &[keys, n32, buckets32, starts])?;
@@ -374,9 +310,12 @@ impl MsmLauncher {
             all_items,
             &[starts, buckets32, items32, split32, order_keys, order_values],
         )?;
-        let order = kernels
-            .sort
-            .run(stream, &buffers.order, counts, (items, 1), plan.order_bits())?;
+        let size = SortSize {
+            pairs: items,
+            rows: 1,
+            bits: plan.order_bits(),
+        };
+        let order = kernels.sort.sort(stream, &buffers.order, counts, size)?;
         let order = Argument::Buffer(order.values);
         launch(
             &kernels.accumulate,

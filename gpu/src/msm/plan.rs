@@ -29,7 +29,7 @@ const CHUNK_FRAMES: u64 = 1 << 10;
 const CHUNK_PAGES: u64 = 1 << 7;
 /// The most sums over one upload: more would leave no memory for their buckets.
 const COLUMNS_MAX: u64 = 1 << 16;
-pub(super) const POINTS: &str = "points of an MSM";
+const POINTS: &str = "points of an MSM";
 const SUMS: &str = "sums at one time";
 /// The points of a bucket are cut into pieces of at least this many.
 const SPLIT_MIN: u64 = 16;
@@ -74,17 +74,26 @@ pub struct MsmPlan {
     points: u64,
     /// Sums over the same points.
     columns: u64,
-    bases: BasesAre,
+    bases: BasesLocation,
     shape: MsmShape,
 }
 
 /// Where the points are while sums run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BasesAre {
+pub enum BasesLocation {
     /// On the host: they stream through the ring with their scalars.
     Streamed,
     /// On the device, all of them: [`super::Bases`]. Only scalars are streamed.
     Resident,
+}
+
+/// Sums over the same points that several passes make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassLimit {
+    /// All sums.
+    pub columns: u64,
+    /// The most sums of a pass.
+    pub at_once: u64,
 }
 
 /// Bytes of each buffer.
@@ -113,7 +122,7 @@ impl MsmPlan {
     /// # Errors
     /// [`Error::TooSmall`] with the smallest budget that works; [`Error::Invalid`] for no points.
     pub fn new(points: u64, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
-        Self::of_columns(points, 1, BasesAre::Streamed, vram_bytes, slot_bytes)
+        Self::of_columns(points, 1, BasesLocation::Streamed, vram_bytes, slot_bytes)
     }
 
     /// The plan for `columns` sums over the same points, which are uploaded once or are resident. Each column
@@ -124,7 +133,7 @@ impl MsmPlan {
     pub fn of_columns(
         points: u64,
         columns: u64,
-        bases: BasesAre,
+        bases: BasesLocation,
         vram_bytes: u64,
         slot_bytes: u64,
     ) -> Result<Self> {
@@ -184,20 +193,21 @@ impl MsmPlan {
         })
     }
 
-    /// The plan for one pass of several passes that make `columns` sums, at most `at_once` a pass, with the
-    /// least estimated cost of all passes. More sums a pass mean fewer passes over the bases, and less memory
-    /// for the buckets and the chunks of each. The passes are as even as possible; [`MsmPlan::with_columns`]
-    /// gives the plan of a last pass with fewer sums.
+    /// The plan for one pass of several passes that make the sums of `limit`, with the least estimated cost
+    /// of all passes. More sums a pass mean fewer passes over the bases, and less memory for the buckets and
+    /// the chunks of each. The passes are as even as possible; [`MsmPlan::with_columns`] gives the plan of a
+    /// last pass with fewer sums.
     ///
     /// # Errors
     /// As [`MsmPlan::of_columns`] for one sum, if not even one fits.
     pub fn of_passes(
         points: u64,
-        (columns, at_once): (u64, u64),
-        bases: BasesAre,
+        limit: PassLimit,
+        bases: BasesLocation,
         vram_bytes: u64,
         slot_bytes: u64,
     ) -> Result<Self> {
+        let PassLimit { columns, at_once } = limit;
         let mut best: Option<(f64, Self)> = None;
         let mut last = None;
         let fewest = columns.div_ceil(at_once.clamp(1, COLUMNS_MAX)).max(1);
@@ -212,8 +222,8 @@ impl MsmPlan {
             };
             let sums = plan.cost() / width as f64 * columns as f64;
             let read = match bases {
-                BasesAre::Streamed => passes * points,
-                BasesAre::Resident => 0,
+                BasesLocation::Streamed => passes * points,
+                BasesLocation::Resident => 0,
             };
             let cost = sums + read as f64 * cost::REREAD;
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
@@ -237,16 +247,16 @@ impl MsmPlan {
             && shape.split.is_power_of_two()
             && shape.split <= SPLIT_MAX;
         if !possible {
-            return Err(Invalid::MsmShape {
-                points,
-                shape: format!("{shape:?}"),
+            return Err(Invalid::Size {
+                what: "an MSM",
+                reason: format!("{points} points cannot have the shape {shape:?}"),
             }
             .into());
         }
         Ok(Self {
             points,
             columns: 1,
-            bases: BasesAre::Streamed,
+            bases: BasesLocation::Streamed,
             shape,
         })
     }
@@ -255,7 +265,7 @@ impl MsmPlan {
     ///
     /// # Errors
     /// [`Error::Invalid`] for no columns, or more than 65536.
-    pub fn with_columns(self, columns: u64, bases: BasesAre) -> Result<Self> {
+    pub fn with_columns(self, columns: u64, bases: BasesLocation) -> Result<Self> {
         check_count(SUMS, columns, COLUMNS_MAX)?;
         Ok(Self {
             columns,
@@ -291,7 +301,7 @@ impl MsmPlan {
     }
 
     /// Where the points are.
-    pub fn bases(&self) -> BasesAre {
+    pub fn bases(&self) -> BasesLocation {
         self.bases
     }
 
@@ -448,16 +458,16 @@ fn even(points: u64) -> u64 {
     points - points % unit.unwrap_or(1)
 }
 
-fn element_bytes(columns: u64, bases: BasesAre) -> u64 {
+fn element_bytes(columns: u64, bases: BasesLocation) -> u64 {
     let of_point = match bases {
-        BasesAre::Streamed => POINT_BYTES,
-        BasesAre::Resident => 0,
+        BasesLocation::Streamed => POINT_BYTES,
+        BasesLocation::Resident => 0,
     };
     of_point + columns * SCALAR_BYTES
 }
 
 /// Refuses no things, and more than `limit`.
-pub(super) fn check_count(what: &'static str, given: u64, limit: u64) -> Result<()> {
+fn check_count(what: &'static str, given: u64, limit: u64) -> Result<()> {
     if given == 0 {
         return Err(Values::Empty { what }.into());
     }
@@ -517,8 +527,8 @@ mod tests {
         let at_a_time = |columns, at_once, vram_bytes| {
             let plan = MsmPlan::of_passes(
                 1 << 24,
-                (columns, at_once),
-                BasesAre::Streamed,
+                PassLimit { columns, at_once },
+                BasesLocation::Streamed,
                 vram_bytes,
                 16 << 20,
             )?;

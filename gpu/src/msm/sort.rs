@@ -37,7 +37,7 @@ pub(super) struct Pairs {
 
 /// One side of the buffers.
 #[derive(Clone, Copy)]
-pub(super) struct Sorted<'pairs> {
+pub(super) struct PairBuffers<'pairs> {
     pub keys: &'pairs DeviceBuffer,
     pub values: &'pairs DeviceBuffer,
 }
@@ -52,16 +52,26 @@ impl Pairs {
     }
 
     /// The buffers for the pairs to sort.
-    pub fn unsorted(&self) -> Sorted<'_> {
+    pub fn unsorted(&self) -> PairBuffers<'_> {
         self.side(0)
     }
 
-    fn side(&self, side: usize) -> Sorted<'_> {
-        Sorted {
+    fn side(&self, side: usize) -> PairBuffers<'_> {
+        PairBuffers {
             keys: &self.keys[side],
             values: &self.values[side],
         }
     }
+}
+
+/// What is sorted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SortSize {
+    /// Pairs of a row.
+    pub pairs: u64,
+    pub rows: u64,
+    /// Bits of a key.
+    pub bits: u32,
 }
 
 /// The kernels.
@@ -81,15 +91,15 @@ impl Sort {
         })
     }
 
-    /// Sorts each of `rows` rows of `n` pairs by keys of `bits` bits.
-    pub fn run<'pairs>(
+    /// Sorts each row of pairs by its keys.
+    pub fn sort<'pairs>(
         &self,
         stream: &Stream,
         pairs: &'pairs Pairs,
         counts: &DeviceBuffer,
-        (n, rows): (u64, u64),
-        bits: u32,
-    ) -> Result<Sorted<'pairs>> {
+        size: SortSize,
+    ) -> Result<PairBuffers<'pairs>> {
+        let SortSize { pairs: n, rows, bits } = size;
         let (threads, tiles) = (threads(n), tiles(n));
         let grid = |words: u32| Grid {
             blocks: (tiles as u32, rows as u32, 1),

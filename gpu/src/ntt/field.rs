@@ -8,7 +8,8 @@ use ark_ff::{AdditiveGroup, FftField, Field};
 
 /// A field with roots of unity of order 2^[`NttField::LOG_N_MAX`]. Tables are made with it.
 ///
-/// Implemented for [`Fr`], and with the feature `goldilocks` for Plonky3's type; another field needs kernels of its own.
+/// Implemented for [`Fr`], and with the feature `goldilocks` for Plonky3's type; another field needs kernels
+/// of its own.
 pub trait NttField: Copy + PartialEq + fmt::Display + fmt::Debug + MulAssign + Send + Sync + 'static {
     /// Its name in the names of kernels.
     const NAME: &'static str;

@@ -7,11 +7,11 @@ use p3_dft::{Radix2DitParallel, TwoAdicSubgroupDft};
 use p3_field::{Field, PrimeCharacteristicRing, PrimeField64, TwoAdicField};
 use p3_goldilocks::Goldilocks;
 
-use super::ends::{Ends, ReadElements, WriteElements};
 use super::field::NttField;
 use super::one_device::Ntt;
-use super::transform::Transform;
-use crate::error::{BoxedError, Invalid, Result, Values};
+use super::slots::{MemoryElements, NttSlots};
+use super::transform::NttSpec;
+use crate::error::{Invalid, Result, Values};
 
 /// The processor transforms up to 2^11 elements: 16 KiB, which fit its first cache, and less work than the
 /// launches on a device. Estimated, not measured.
@@ -49,13 +49,13 @@ impl NttField for Goldilocks {
 /// A transform of `u64`s, on a device if it is large and a device is given.
 #[derive(Debug)]
 pub struct GoldilocksTransform {
-    transform: Transform<Goldilocks>,
+    transform: NttSpec<Goldilocks>,
     device: Option<Ntt>,
 }
 
 impl GoldilocksTransform {
     /// A transform with `device`, which was made for it, or with the processor.
-    pub fn new(transform: Transform<Goldilocks>, device: Option<Ntt>) -> Self {
+    pub fn new(transform: NttSpec<Goldilocks>, device: Option<Ntt>) -> Self {
         let device = device.filter(|_| transform.log_n() > HOST_LOG_N_MAX);
         Self { transform, device }
     }
@@ -68,9 +68,9 @@ impl GoldilocksTransform {
     /// Transforms `values` in place.
     ///
     /// # Errors
-    /// [`crate::Error::Invalid`] for a wrong number of values, or a device without `ends`; errors of [`Ntt::run`],
-    /// after which `values` are unchanged.
-    pub fn run(&mut self, ends: Option<Ends<'_>>, values: &mut Vec<u64>) -> Result<()> {
+    /// [`crate::Error::Invalid`] for a wrong number of values, or a device without `slots`; errors of
+    /// [`Ntt::transform`], after which `values` are unchanged.
+    pub fn transform(&mut self, slots: Option<NttSlots<'_>>, values: &mut Vec<u64>) -> Result<()> {
         if values.len() as u64 != 1 << self.transform.log_n() {
             return Err(Values::Length {
                 what: "values of a transform".into(),
@@ -83,30 +83,36 @@ impl GoldilocksTransform {
             *values = self.transform.by_processor(values)?;
             return Ok(());
         };
-        let ends = ends.ok_or(Values::Empty {
+        let slots = slots.ok_or(Values::Empty {
             what: "slots of a transform on a device",
         })?;
-        let room = || GoldilocksElements(vec![0; values.len()]);
+        let elements = |bytes| MemoryElements::new(bytes, Goldilocks::ELEMENT_BYTES);
+        let room = || elements(vec![0; 8 * values.len()]);
+        let mut from = elements(values.iter().flat_map(|value| value.to_le_bytes()).collect());
         let (mut between, mut to) = (room(), room());
-        let mut from = GoldilocksElements(std::mem::take(values));
-        let done = device.run(ends, &mut from, &mut between, &mut to);
-        *values = if done.is_ok() { to.0 } else { from.0 };
-        done
+        device.transform(slots, &mut from, &mut between, &mut to)?;
+        for (value, bytes) in values.iter_mut().zip(to.bytes().chunks_exact(8)) {
+            *value = bytes
+                .iter()
+                .rev()
+                .fold(0, |value, byte| value << 8 | u64::from(*byte));
+        }
+        Ok(())
     }
 }
 
-impl Transform<Goldilocks> {
+impl NttSpec<Goldilocks> {
     /// The transform with Plonky3, on the processor.
     ///
     /// # Errors
     /// [`crate::Error::Invalid`] for another root than Plonky3's.
     pub fn by_processor(&self, values: &[u64]) -> Result<Vec<u64>> {
         if self.root != <Goldilocks as NttField>::root(self.log_n) {
-            return Err(Invalid::NotPlonky3s {
-                root: self.root.to_string(),
-                log_n: self.log_n,
-            }
-            .into());
+            let reason = format!(
+                "the processor uses Plonky3's root of order 2^{}, not {}",
+                self.log_n, self.root
+            );
+            return Err(Invalid::call(reason).into());
         }
         let values = values.iter().map(|&value| Goldilocks::from_u64(value)).collect();
         let dft = Radix2DitParallel::default();
@@ -117,36 +123,5 @@ impl Transform<Goldilocks> {
             (true, Some(shift)) => dft.coset_idft(values, shift),
         };
         Ok(done.iter().map(PrimeField64::as_canonical_u64).collect())
-    }
-}
-
-/// Elements of Goldilocks in memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GoldilocksElements(pub Vec<u64>);
-
-impl ReadElements for GoldilocksElements {
-    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), BoxedError> {
-        let from = self
-            .0
-            .get(first as usize..first as usize + into.len() / 8)
-            .ok_or("too few elements")?;
-        let mut pairs = into.chunks_exact_mut(8).zip(from);
-        pairs.try_for_each(|(into, value)| {
-            into.copy_from_slice(&value.to_le_bytes());
-            Ok(())
-        })
-    }
-}
-
-impl WriteElements for GoldilocksElements {
-    fn write(&mut self, first: u64, bytes: &[u8]) -> Result<(), BoxedError> {
-        let to = self
-            .0
-            .get_mut(first as usize..first as usize + bytes.len() / 8)
-            .ok_or("too few elements")?;
-        for (value, bytes) in to.iter_mut().zip(bytes.chunks_exact(8)) {
-            *value = u64::from_le_bytes(bytes.try_into()?);
-        }
-        Ok(())
     }
 }

@@ -1,27 +1,33 @@
 //! The state of a device for one kind of transform, and its launches.
 
 use super::field::NttField;
-use super::passes::{Layout, Placed, RowBatch, laid_out, transform};
-use super::plan::{NttPlan, NttWay};
-use super::tables::{DeviceTables, Powers, Scale, Step, Tables};
-use super::transform::Transform;
+use super::passes::{Layout, RowBatch, transform};
+use super::plan::{NttMethod, NttPlan};
+use super::tables::{DeviceTables, Powers, RowTables, Scale, Tables};
+use super::transform::NttSpec;
 use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
 use crate::ring::Chunk;
 use crate::stream::Stream;
 
-/// Plan, kernel, tables and arrays of one kind of transform on one device: queues the launches.
+/// The kernel and the buffers of one kind of transform.
 #[derive(Debug)]
-pub(super) struct NttLauncher {
-    pub plan: NttPlan,
-    kernel: Kernel,
+pub(super) struct NttObjects {
+    pub kernel: Kernel,
     pub tables: DeviceBuffer,
     pub array: DeviceBuffer,
     /// The second array of a whole transform. In two steps a buffer of the ring is the second array.
     pub other: Option<DeviceBuffer>,
+}
+
+/// Plan, kernel, tables and arrays of one kind of transform on one device: queues the launches.
+#[derive(Debug)]
+pub(super) struct NttLauncher {
+    pub plan: NttPlan,
+    device: NttObjects,
     /// Tables of the whole row, or of columns and then of rows.
-    steps: Vec<Step>,
+    steps: Vec<RowTables>,
     /// The twiddles w^(row column) between the two steps.
     between: Option<Powers>,
     inverse: bool,
@@ -34,8 +40,8 @@ impl NttLauncher {
     /// Adds the transform's tables to `content`, which the caller writes to `tables`.
     pub fn new<F: NttField>(
         plan: NttPlan,
-        transform: Transform<F>,
-        (kernel, tables, (array, other)): (Kernel, DeviceBuffer, (DeviceBuffer, Option<DeviceBuffer>)),
+        transform: NttSpec<F>,
+        device: NttObjects,
         content: &mut Tables<F>,
     ) -> Self {
         let (log_n, log_tile) = (plan.log_n(), plan.log_tile());
@@ -51,9 +57,9 @@ impl NttLauncher {
             (false, Some(shift)) => Some(content.powers(shift, log_n, F::UNIT)),
             (true, Some(shift)) => Some(content.powers(shift.inverted(), log_n, one_over_n)),
         };
-        let (steps, between) = match plan.way() {
-            NttWay::InDeviceMemory => (vec![content.step(root, log_n, log_tile)], None),
-            NttWay::TwoSteps { log_rows } => {
+        let (steps, between) = match plan.method() {
+            NttMethod::InDeviceMemory => (vec![content.step(root, log_n, log_tile)], None),
+            NttMethod::TwoSteps { log_rows } => {
                 let log_columns = log_n - log_rows;
                 let steps = vec![
                     content.step(root.to_the(1u64 << log_columns), log_rows, log_tile),
@@ -64,10 +70,7 @@ impl NttLauncher {
         };
         Self {
             plan,
-            kernel,
-            tables,
-            array,
-            other,
+            device,
             steps,
             between,
             inverse: transform.inverse,
@@ -96,6 +99,7 @@ impl NttLauncher {
     /// Queues the transform of a whole row in device memory.
     pub fn whole(&self, stream: &Stream) -> Result<()> {
         let other = self
+            .device
             .other
             .as_ref()
             .ok_or(Error::Unusable { what: "a transform" })?;
@@ -109,7 +113,7 @@ impl NttLauncher {
             layouts: [layout; 2],
             scales: self.outer_scales([1, 0, 0, 0], [1, 0, 0, 0]),
         };
-        self.transform(stream, &batch, [&self.array, other])
+        self.transform(stream, &batch, [&self.device.array, other])
     }
 
     /// Queues the transform of a chunk of columns: element i of each column is in line i.
@@ -117,7 +121,7 @@ impl NttLauncher {
         let count = chunk.piece.bytes / (rows * self.plan.element_bytes());
         let first = chunk.piece.offset / (rows * self.plan.element_bytes());
         let batch = self.column_batch(first, count, columns)?;
-        self.transform(chunk.stream, &batch, [chunk.buffer, &self.array])
+        self.transform(chunk.stream, &batch, [chunk.buffer, &self.device.array])
     }
 
     /// Queues the transform of a chunk of rows; each becomes a column of the result.
@@ -125,11 +129,11 @@ impl NttLauncher {
         let count = chunk.piece.bytes / (columns * self.plan.element_bytes());
         let first = chunk.piece.offset / (columns * self.plan.element_bytes());
         let batch = self.row_batch(first, count, rows, columns)?;
-        self.transform(chunk.stream, &batch, [chunk.buffer, &self.array])
+        self.transform(chunk.stream, &batch, [chunk.buffer, &self.device.array])
     }
 
     /// Columns `first .. first + count` of a matrix of `columns` columns, in lines of `count` elements.
-    pub fn column_batch(&self, first: u64, count: u64, columns: u64) -> Result<RowBatch<'_>> {
+    fn column_batch(&self, first: u64, count: u64, columns: u64) -> Result<RowBatch<'_>> {
         let [before, _] = self.outer_scales([columns, 0, first, 1], [0; 4]);
         let between = self.between.map(|powers| Scale {
             powers,
@@ -149,7 +153,7 @@ impl NttLauncher {
 
     /// Rows `first .. first + count` of a matrix of `rows` by `columns`: read along the rows, written across
     /// them.
-    pub fn row_batch(&self, first: u64, count: u64, rows: u64, columns: u64) -> Result<RowBatch<'_>> {
+    fn row_batch(&self, first: u64, count: u64, rows: u64, columns: u64) -> Result<RowBatch<'_>> {
         let [_, after] = self.outer_scales([0; 4], [rows, 0, first, 1]);
         let along = Layout {
             stride: 1,
@@ -168,23 +172,22 @@ impl NttLauncher {
     }
 
     /// Queues the transform of a batch of rows, from `arrays[0]` and back to it.
-    pub fn transform(&self, stream: &Stream, batch: &RowBatch<'_>, arrays: [&DeviceBuffer; 2]) -> Result<()> {
-        let tables = DeviceTables(&self.tables, self.plan.element_bytes());
-        transform(&self.kernel, stream, &tables, batch, arrays)
+    fn transform(&self, stream: &Stream, batch: &RowBatch<'_>, arrays: [&DeviceBuffer; 2]) -> Result<()> {
+        let tables = DeviceTables::new(&self.device.tables, self.plan.element_bytes());
+        transform(&self.device.kernel, stream, &tables, batch, arrays)
     }
 
-    /// Queues a copy of `count` rows of 2^`log_length` elements from one place and layout to another.
-    pub fn lay_out(
-        &self,
-        stream: &Stream,
-        lengths: (u32, u64),
-        from: Placed<'_>,
-        to: Placed<'_>,
-    ) -> Result<()> {
-        laid_out(&self.kernel, stream, lengths, from, to)
+    /// The buffer of the tables.
+    pub fn tables(&self) -> &DeviceBuffer {
+        &self.device.tables
     }
 
-    fn step(&self, index: usize) -> Result<&Step> {
+    /// The array of the elements.
+    pub fn array(&self) -> &DeviceBuffer {
+        &self.device.array
+    }
+
+    fn step(&self, index: usize) -> Result<&RowTables> {
         self.steps
             .get(index)
             .ok_or(Error::Unusable { what: "a transform" })

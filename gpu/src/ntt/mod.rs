@@ -1,5 +1,5 @@
-//! Number-theoretic transforms over BN254's scalar field and (feature `goldilocks`) over Goldilocks, of any length: whole in device
-//! memory where they fit the budget, in two steps where they do not.
+//! Number-theoretic transforms over BN254's scalar field and (feature `goldilocks`) over Goldilocks, of any
+//! length: whole in device memory where they fit the budget, in two steps where they do not.
 //!
 //! ```text
 //! in device memory:  ring up -> array <-> array (passes) -> ring back
@@ -16,9 +16,6 @@
 //! Device memory is leased as [`NttPlan::vram_bytes`] says; the smallest budget for n elements is some rows
 //! of sqrt(n).
 
-mod devices;
-mod ends;
-mod failover;
 mod field;
 #[cfg(feature = "goldilocks")]
 mod goldilocks;
@@ -27,18 +24,17 @@ mod one_device;
 mod passes;
 mod plan;
 mod radices;
+mod slots;
 mod tables;
 mod transform;
 
-pub use devices::{DevicesPlan, NttDevices};
-pub use ends::{Ends, ReadElements, WriteElements, stage};
-pub use failover::{Member, Participants, over_devices};
 pub use field::NttField;
 #[cfg(feature = "goldilocks")]
-pub use goldilocks::{GoldilocksElements, GoldilocksTransform, HOST_LOG_N_MAX};
+pub use goldilocks::{GoldilocksTransform, HOST_LOG_N_MAX};
 pub use one_device::Ntt;
-pub(crate) use passes::{Layout, Route, RowBatch, copy_scaled, transform_to};
-pub use plan::{ELEMENT_BYTES, NttPlan, NttWay};
+pub(crate) use passes::{Layout, Route, RowBatch, Rows, copy_scaled, transform_to};
+pub use plan::{ELEMENT_BYTES, NttMethod, NttPlan};
 pub(crate) use radices::{LOG_TILE, log_radices};
-pub(crate) use tables::{DeviceTables, Powers, Scale, Step, Tables, power_elements, step_elements};
-pub use transform::Transform;
+pub use slots::{MemoryElements, NttSlots, stage};
+pub(crate) use tables::{DeviceTables, Powers, RowTables, Scale, Tables, power_elements, step_elements};
+pub use transform::NttSpec;

@@ -1,12 +1,14 @@
 //! A transform on one device: whole in device memory, or in two steps.
 
-use super::ends::{Ends, ReadElements, WriteElements, input};
+use spillproof_engine::tier::{ReadElements, ReadWriteElements, WriteElements};
+
 use super::field::NttField;
-use super::launcher::NttLauncher;
-use super::plan::{NttPlan, NttWay};
+use super::launcher::{NttLauncher, NttObjects};
+use super::plan::{NttMethod, NttPlan};
+use super::slots::{NttSlots, input};
 use super::tables::Tables;
-use super::transform::Transform;
-use crate::error::{Invalid, Result};
+use super::transform::NttSpec;
+use crate::error::{BoxedError, Invalid, Result};
 use crate::kernels::Kernels;
 use crate::ring::{Ring, RingJob};
 use crate::vram::Vram;
@@ -23,13 +25,13 @@ impl Ntt {
     /// Leases the device memory of the plan, and makes the tables.
     ///
     /// # Errors
-    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`], [`crate::Error::NoKernel`], [`crate::Error::Driver`];
-    /// [`crate::Error::Invalid`] if the plan is for another length or field.
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`], [`crate::Error::NoKernel`],
+    /// [`crate::Error::Driver`]; [`crate::Error::Invalid`] if the plan is for another length or field.
     pub fn new<F: NttField>(
         vram: &Vram,
         kernels: &Kernels,
         plan: NttPlan,
-        transform: Transform<F>,
+        transform: NttSpec<F>,
     ) -> Result<Self> {
         if plan.log_n() != transform.log_n || plan.element_bytes() != F::ELEMENT_BYTES {
             return Err(Invalid::OtherPlan {
@@ -41,17 +43,19 @@ impl Ntt {
         let kernel = kernels.kernel(&format!("spk_ntt_pass_{}", F::NAME))?;
         let tables = vram.buffer(plan.table_bytes(), "NTT tables")?;
         let array = || vram.buffer(plan.data_bytes(), "NTT arrays");
-        let arrays = (
-            array()?,
-            match plan.way() {
-                NttWay::InDeviceMemory => Some(array()?),
-                NttWay::TwoSteps { .. } => None,
+        let device = NttObjects {
+            kernel,
+            tables,
+            array: array()?,
+            other: match plan.method() {
+                NttMethod::InDeviceMemory => Some(array()?),
+                NttMethod::TwoSteps { .. } => None,
             },
-        );
+        };
         let mut ring = Ring::new(vram, plan.chunking()?, plan.ring_buffers())?;
         let mut content = Tables::new();
-        let launcher = NttLauncher::new(plan, transform, (kernel, tables, arrays), &mut content);
-        ring.stream().write((&launcher.tables, 0), &content.bytes())?;
+        let launcher = NttLauncher::new(plan, transform, device, &mut content);
+        ring.stream().write((launcher.tables(), 0), &content.bytes())?;
         ring.finish()?;
         Ok(Self { ring, launcher })
     }
@@ -65,82 +69,87 @@ impl Ntt {
     /// in `between`. All three have the whole length.
     ///
     /// # Errors
-    /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], [`crate::Error::Invalid`] for slots that are too
-    /// short. After an error nothing is in flight, and the content of `to` is void.
-    pub fn run(
+    /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], [`crate::Error::Invalid`]
+    /// for slots that are too short. After an error nothing is in flight, and the content of `to` is void.
+    pub fn transform(
         &mut self,
-        ends: Ends<'_>,
+        slots: NttSlots<'_>,
         from: &mut dyn ReadElements,
-        between: &mut (impl ReadElements + WriteElements),
+        between: &mut dyn ReadWriteElements,
         to: &mut dyn WriteElements,
     ) -> Result<()> {
-        match self.launcher.plan.way() {
-            NttWay::InDeviceMemory => self.run_in_memory(ends, from, to)?,
-            NttWay::TwoSteps { log_rows } => self.run_in_steps(ends, log_rows, from, between, to)?,
+        match self.launcher.plan.method() {
+            NttMethod::InDeviceMemory => self.transform_in_memory(slots, from, to)?,
+            NttMethod::TwoSteps { log_rows } => {
+                self.transform_in_steps(slots, log_rows, from, between, to)?
+            }
         }
         self.ring.finish()
     }
 
-    fn run_in_memory(
+    fn transform_in_memory(
         &mut self,
-        ends: Ends<'_>,
+        slots: NttSlots<'_>,
         from: &mut dyn ReadElements,
         to: &mut dyn WriteElements,
     ) -> Result<()> {
         let (launcher, plan) = (&self.launcher, self.launcher.plan);
         let total_bytes = plan.total_bytes();
-        let mut source = input(plan, from);
+        let mut source = input(plan, slots.upload.caching(), from);
         self.ring
-            .fill_buffer(&launcher.array, total_bytes, (ends.upload, &mut source))?;
+            .fill_buffer(launcher.array(), total_bytes, slots.upload, &mut source)?;
         launcher.whole(self.ring.stream())?;
-        let mut sink = |offset: u64, bytes: &[u8]| to.write(offset / plan.element_bytes(), bytes);
+        let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
+            Ok(to.write(offset / plan.element_bytes(), bytes)?)
+        };
         self.ring
-            .drain_buffer((&launcher.array, 0), total_bytes, (ends.download, &mut sink))
+            .drain_buffer((launcher.array(), 0), total_bytes, slots.download, &mut sink)
     }
 
-    fn run_in_steps(
+    fn transform_in_steps(
         &mut self,
-        ends: Ends<'_>,
+        slots: NttSlots<'_>,
         log_rows: u32,
         from: &mut dyn ReadElements,
-        between: &mut (impl ReadElements + WriteElements),
+        between: &mut dyn ReadWriteElements,
         to: &mut dyn WriteElements,
     ) -> Result<()> {
         let launcher = &self.launcher;
         let (rows, columns) = (1u64 << log_rows, 1u64 << (launcher.plan.log_n() - log_rows));
         let total_bytes = launcher.plan.total_bytes();
         let column_bytes = rows * launcher.plan.element_bytes();
-        let mut source = input(launcher.plan, from);
-        let mut sink = |offset: u64, bytes: &[u8]| {
+        let mut source = input(launcher.plan, slots.upload.caching(), from);
+        let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
             let first = offset / column_bytes;
             let width = bytes.len() / rows as usize;
             let mut lines = (0..rows).zip(bytes.chunks_exact(width));
-            lines.try_for_each(|(row, line)| between.write(row * columns + first, line))
+            Ok(lines.try_for_each(|(row, line)| between.write(row * columns + first, line))?)
         };
         let job = RingJob {
             total_bytes,
-            upload: Some((&mut *ends.upload, &mut source)),
-            download: Some((&mut *ends.download, &mut sink)),
+            upload: Some((&mut *slots.upload, &mut source)),
+            download: Some((&mut *slots.download, &mut sink)),
         };
         self.ring
-            .run(job, &mut |chunk| launcher.columns(&chunk, rows, columns))?;
+            .run_job(job, &mut |chunk| launcher.columns(&chunk, rows, columns))?;
 
         // Rows are read one after the other, and written as a chunk of columns.
         let row_bytes = columns * launcher.plan.element_bytes();
-        let mut source =
-            |offset: u64, into: &mut [u8]| between.read(offset / launcher.plan.element_bytes(), into);
-        let mut sink = |offset: u64, bytes: &[u8]| {
+        let mut source = |offset: u64, into: &mut [u8]| -> Result<(), BoxedError> {
+            Ok(between.read(offset / launcher.plan.element_bytes(), into)?)
+        };
+        let mut sink = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
             let first = offset / row_bytes;
             let width = bytes.len() / columns as usize;
             let mut lines = (0..columns).zip(bytes.chunks_exact(width));
-            lines.try_for_each(|(column, line)| to.write(column * rows + first, line))
+            Ok(lines.try_for_each(|(column, line)| to.write(column * rows + first, line))?)
         };
         let job = RingJob {
             total_bytes,
-            upload: Some((ends.upload, &mut source)),
-            download: Some((ends.download, &mut sink)),
+            upload: Some((slots.upload, &mut source)),
+            download: Some((slots.download, &mut sink)),
         };
         self.ring
-            .run(job, &mut |chunk| launcher.rows(&chunk, rows, columns))
+            .run_job(job, &mut |chunk| launcher.rows(&chunk, rows, columns))
     }
 }

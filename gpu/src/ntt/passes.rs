@@ -3,7 +3,7 @@
 
 use super::plan::ELEMENT_BYTES;
 use super::radices::LOG_TILE;
-use super::tables::{DeviceTables, Scale, Step};
+use super::tables::{DeviceTables, RowTables, Scale};
 use crate::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::kernels::{Argument, Grid, Kernel};
@@ -20,18 +20,10 @@ pub(crate) struct Layout {
     pub batch: u64,
 }
 
-/// Rows in a buffer, from an offset on.
-#[derive(Clone, Copy)]
-pub(super) struct Placed<'a> {
-    pub buffer: &'a DeviceBuffer,
-    pub offset_bytes: u64,
-    pub layout: Layout,
-}
-
 /// Rows that are transformed together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowBatch<'a> {
-    pub step: &'a Step,
+    pub step: &'a RowTables,
     pub count: u64,
     /// The layouts of the input and of the result.
     pub layouts: [Layout; 2],
@@ -52,19 +44,27 @@ pub(super) fn transform(
     let last = step.log_radices.len() - 1;
     for pass in 0..=last {
         let write = batch.layouts[usize::from(pass == last)];
-        let addresses = [from.memory().at(0, 0)?, to.memory().at(0, 0)?];
         one_pass(
             kernel,
             stream,
             tables,
             batch,
             pass,
-            (addresses, [batch.layouts[0], write]),
+            [
+                Rows {
+                    address: from.memory().at(0, 0)?,
+                    layout: batch.layouts[0],
+                },
+                Rows {
+                    address: to.memory().at(0, 0)?,
+                    layout: write,
+                },
+            ],
         )?;
         (from, to) = (to, from);
     }
     if last.is_multiple_of(2) {
-        let bytes = batch.count * (tables.1 << step.log_n);
+        let bytes = batch.count * (tables.element_bytes << step.log_n);
         stream.copy((arrays[0], 0), (arrays[1], 0), bytes)?;
     }
     Ok(())
@@ -101,7 +101,16 @@ pub(crate) fn transform_to(
             tables,
             batch,
             pass,
-            ([from, to], [read, batch.layouts[1]]),
+            [
+                Rows {
+                    address: from,
+                    layout: read,
+                },
+                Rows {
+                    address: to,
+                    layout: batch.layouts[1],
+                },
+            ],
         )?;
         (from, read) = (to, batch.layouts[1]);
     }
@@ -114,19 +123,19 @@ fn one_pass(
     tables: &DeviceTables<'_>,
     batch: &RowBatch<'_>,
     pass: usize,
-    ([from, to], [read, write]): ([u64; 2], [Layout; 2]),
+    [from, to]: [Rows; 2],
 ) -> Result<()> {
     let step = batch.step;
     let (log_radix, last) = (step.log_radices[pass], step.log_radices.len() - 1);
     let log_before: u32 = step.log_radices[..pass].iter().sum();
     let log_columns = (step.log_tile - log_radix).min(step.log_n - log_radix);
     let mut words = vec![
-        from,
-        to,
-        read.stride,
-        read.batch,
-        write.stride,
-        write.batch,
+        from.address,
+        to.address,
+        from.layout.stride,
+        from.layout.batch,
+        to.layout.stride,
+        to.layout.batch,
         step.log_n.into(),
         log_before.into(),
         log_radix.into(),
@@ -140,7 +149,7 @@ fn one_pass(
     let grid = Grid {
         blocks: (1 << (step.log_n - log_radix - log_columns), batch.count as u32, 1),
         threads: ((tile / 2).clamp(1, THREADS_MAX), 1, 1),
-        shared_bytes: tile * tables.1 as u32,
+        shared_bytes: tile * tables.element_bytes as u32,
     };
     // SAFETY: the words are `NttPass` of ntt.cuh. Rows fit their arrays in both layouts, and exponents their
     // tables, by `NttPlan`, or by `CosetPlan` of the quotient. Arrays, tables and kernel belong to an `Ntt`
@@ -148,69 +157,48 @@ fn one_pass(
     unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }
 
-/// Copies `count` rows of 2^`log_length` elements of BN254 from one place to another: a pass of radix 1.
-pub(super) fn laid_out(
-    kernel: &Kernel,
-    stream: &Stream,
-    lengths: (u32, u64),
-    from: Placed<'_>,
-    to: Placed<'_>,
-) -> Result<()> {
-    let address = |placed: Placed<'_>| placed.buffer.memory().at(placed.offset_bytes, 0);
-    let from = (address(from)?, from.layout);
-    let to = (address(to)?, to.layout);
-    radix_1(kernel, stream, lengths, (from, to), [[0; 7]; 2])
+/// Rows of equal length from an address on the device, in a layout.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows {
+    pub address: u64,
+    pub layout: Layout,
 }
 
-/// Copies `count` rows of 2^`log_length` elements of BN254, times a factor, from one address and layout to
-/// another, which may be the same.
+/// Copies `count` rows of 2^`log_length` elements of BN254, times a factor: a pass of radix 1. `to` may be
+/// `from`.
 pub(crate) fn copy_scaled(
     kernel: &Kernel,
     stream: &Stream,
     tables: &DeviceTables<'_>,
-    lengths: (u32, u64),
-    (from, to): ((u64, Layout), (u64, Layout)),
-    by: Scale,
-) -> Result<()> {
-    radix_1(
-        kernel,
-        stream,
-        lengths,
-        (from, to),
-        [tables.scale(Some(by))?, [0; 7]],
-    )
-}
-
-fn radix_1(
-    kernel: &Kernel,
-    stream: &Stream,
-    (log_length, count): (u32, u64),
-    ((from, from_layout), (to, to_layout)): ((u64, Layout), (u64, Layout)),
-    [load, store]: [[u64; 7]; 2],
+    log_length: u32,
+    count: u64,
+    [from, to]: [Rows; 2],
+    factor: Scale,
 ) -> Result<()> {
     let log_columns = LOG_TILE.min(log_length);
     let mut words = vec![
-        from,
-        to,
-        from_layout.stride,
-        from_layout.batch,
-        to_layout.stride,
-        to_layout.batch,
+        from.address,
+        to.address,
+        from.layout.stride,
+        from.layout.batch,
+        to.layout.stride,
+        to.layout.batch,
         log_length.into(),
         0,
         0,
         log_columns.into(),
     ];
+    let (before, after) = (tables.scale(Some(factor))?, tables.scale(None)?);
     // No roots, no twiddles.
-    words.resize(PASS_WORDS - load.len() - store.len(), 0);
-    words.extend(load);
-    words.extend(store);
+    words.resize(PASS_WORDS - before.len() - after.len(), 0);
+    words.extend(before);
+    words.extend(after);
     let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     let grid = Grid {
         blocks: (1 << (log_length - log_columns), count as u32, 1),
         threads: (((1u32 << log_columns) / 2).clamp(1, THREADS_MAX), 1, 1),
         shared_bytes: (1 << log_columns) * ELEMENT_BYTES as u32,
     };
-    // SAFETY: as in `one_pass`; rows fit both places, by `DevicesPlan` or `CosetPlan`.
+    // SAFETY: as in `one_pass`; rows fit both places, by `CosetPlan`.
     unsafe { kernel.launch(stream, grid, &[Argument::Bytes(&bytes)]) }
 }

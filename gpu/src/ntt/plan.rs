@@ -21,7 +21,7 @@ const CHUNK_ELEMENTS_ENOUGH: u64 = 1 << 19;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NttPlan {
     log_n: u32,
-    way: NttWay,
+    method: NttMethod,
     chunk_elements: u64,
     ring_buffers: usize,
     log_tile: u32,
@@ -30,7 +30,7 @@ pub struct NttPlan {
 
 /// In how many steps a transform runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NttWay {
+pub enum NttMethod {
     /// Whole, in two arrays in device memory.
     InDeviceMemory,
     /// As a matrix of 2^`log_rows` rows in row-major order: its columns, then its rows (Bailey, "FFTs in
@@ -46,8 +46,8 @@ impl NttPlan {
     /// Chunks fit pinned slots of `slot_bytes`.
     ///
     /// # Errors
-    /// [`crate::Error::TooSmall`] with the smallest budget that works; [`crate::Error::Invalid`] for more than 2^28
-    /// elements.
+    /// [`crate::Error::TooSmall`] with the smallest budget that works; [`crate::Error::Invalid`] for more
+    /// than 2^28 elements.
     pub fn new(log_n: u32, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
         Self::of::<Fr>(log_n, vram_bytes, slot_bytes)
     }
@@ -60,23 +60,26 @@ impl NttPlan {
         check_length::<F>(log_n)?;
         let element_bytes = F::ELEMENT_BYTES;
         let n = 1u64 << log_n;
-        let ways = [
-            (NttWay::InDeviceMemory, CHUNK_ELEMENTS_MIN.min(n)),
-            (NttWay::TwoSteps { log_rows: log_n / 2 }, 1 << log_n.div_ceil(2)),
+        let methods = [
+            (NttMethod::InDeviceMemory, CHUNK_ELEMENTS_MIN.min(n)),
+            (
+                NttMethod::TwoSteps { log_rows: log_n / 2 },
+                1 << log_n.div_ceil(2),
+            ),
         ];
-        for (way, unit) in ways {
+        for (method, unit) in methods {
             for ring_buffers in [2, 1] {
                 let with = |chunk_elements| Self {
                     log_n,
-                    way,
+                    method,
                     chunk_elements,
                     ring_buffers,
                     log_tile: LOG_TILE,
                     element_bytes,
                 };
-                let enough = match way {
-                    NttWay::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
-                    NttWay::TwoSteps { .. } => n,
+                let enough = match method {
+                    NttMethod::InDeviceMemory => CHUNK_ELEMENTS_ENOUGH.min(n),
+                    NttMethod::TwoSteps { .. } => n,
                 };
                 // The bytes grow with the number of units, so the longest chunk of whole units is searched.
                 let longest = (slot_bytes / element_bytes).min(enough) / unit;
@@ -87,15 +90,15 @@ impl NttPlan {
                 }
             }
         }
-        let smallest = ways.map(|(way, unit)| Self {
+        let smallest = methods.map(|(method, unit)| Self {
             log_n,
-            way,
+            method,
             chunk_elements: unit,
             ring_buffers: 1,
             log_tile: LOG_TILE,
             element_bytes,
         });
-        // Of the ways that the slots allow.
+        // Of the methods that the slots allow.
         let allowed = smallest.iter().filter(|plan| plan.slot_bytes() <= slot_bytes);
         let needed = JobMemory {
             slot_bytes: smallest.iter().map(Self::slot_bytes).min().unwrap_or(0),
@@ -115,9 +118,9 @@ impl NttPlan {
     /// [`crate::Error::Invalid`] for a tile of 1 element, or of more than 2^10.
     pub fn with_tile(self, log_tile: u32) -> Result<Self> {
         if log_tile == 0 || log_tile > LOG_TILE {
-            return Err(Invalid::Tile {
-                log_tile,
-                log_limit: LOG_TILE,
+            return Err(Invalid::Size {
+                what: "a tile of a transform",
+                reason: format!("2^{log_tile} elements: the size must be from 2^1 to 2^{LOG_TILE}"),
             }
             .into());
         }
@@ -146,25 +149,12 @@ impl NttPlan {
 
     /// The passes of a row, or of a column, through shared memory.
     pub fn passes(&self) -> u32 {
-        let of_steps = match self.way {
-            NttWay::InDeviceMemory => [self.log_n; 2],
-            NttWay::TwoSteps { log_rows } => [log_rows, self.log_n - log_rows],
+        let of_steps = match self.method {
+            NttMethod::InDeviceMemory => [self.log_n; 2],
+            NttMethod::TwoSteps { log_rows } => [log_rows, self.log_n - log_rows],
         };
         let passes = of_steps.map(|log_n| log_radices(log_n, self.log_tile).len() as u32);
         passes[0].max(passes[1])
-    }
-
-    /// The part of one device in a transform over several: `elements` elements in two arrays, by columns and
-    /// then by rows.
-    pub(super) fn part(log_n: u32, log_rows: u32, elements: u64) -> Self {
-        Self {
-            log_n,
-            way: NttWay::TwoSteps { log_rows },
-            chunk_elements: elements,
-            ring_buffers: 1,
-            log_tile: LOG_TILE,
-            element_bytes: ELEMENT_BYTES,
-        }
     }
 
     /// log2 of the number of elements.
@@ -173,8 +163,8 @@ impl NttPlan {
     }
 
     /// In how many steps a transform runs.
-    pub fn way(&self) -> NttWay {
-        self.way
+    pub fn method(&self) -> NttMethod {
+        self.method
     }
 
     /// Elements of a full chunk.
@@ -204,25 +194,25 @@ impl NttPlan {
 
     /// The number of arrays beside the buffers of the ring.
     pub(super) fn data_buffers(&self) -> u64 {
-        match self.way {
-            NttWay::InDeviceMemory => 2,
+        match self.method {
+            NttMethod::InDeviceMemory => 2,
             // A buffer of the ring is the second array.
-            NttWay::TwoSteps { .. } => 1,
+            NttMethod::TwoSteps { .. } => 1,
         }
     }
 
     pub(super) fn data_bytes(&self) -> u64 {
-        match self.way {
-            NttWay::InDeviceMemory => self.total_bytes(),
-            NttWay::TwoSteps { .. } => self.slot_bytes(),
+        match self.method {
+            NttMethod::InDeviceMemory => self.total_bytes(),
+            NttMethod::TwoSteps { .. } => self.slot_bytes(),
         }
     }
 
     /// The chunks: whole elements, or whole rows and columns.
     pub(super) fn chunking(&self) -> Result<Chunking> {
-        let element_bytes = match self.way {
-            NttWay::InDeviceMemory => self.element_bytes,
-            NttWay::TwoSteps { log_rows } => self.element_bytes << (self.log_n - log_rows),
+        let element_bytes = match self.method {
+            NttMethod::InDeviceMemory => self.element_bytes,
+            NttMethod::TwoSteps { log_rows } => self.element_bytes << (self.log_n - log_rows),
         };
         Chunking::new(self.slot_bytes(), element_bytes)
     }
@@ -230,9 +220,9 @@ impl NttPlan {
     /// Elements of all tables that [`super::tables`] makes for a transform on a coset.
     fn table_elements(&self) -> u64 {
         let shift = power_elements(self.log_n);
-        let of_steps = match self.way {
-            NttWay::InDeviceMemory => step_elements(self.log_n, self.log_tile),
-            NttWay::TwoSteps { log_rows } => {
+        let of_steps = match self.method {
+            NttMethod::InDeviceMemory => step_elements(self.log_n, self.log_tile),
+            NttMethod::TwoSteps { log_rows } => {
                 step_elements(log_rows, self.log_tile)
                     + step_elements(self.log_n - log_rows, self.log_tile)
                     + power_elements(self.log_n)
@@ -274,7 +264,7 @@ mod tests {
                                 "{plan:?}"
                             );
                             plan.chunking().unwrap().pieces(plan.total_bytes()).unwrap();
-                            let in_memory = plan.way == NttWay::InDeviceMemory;
+                            let in_memory = plan.method == NttMethod::InDeviceMemory;
                             assert!(in_memory || !was_in_memory, "{plan:?}");
                             was_in_memory |= in_memory;
                         }

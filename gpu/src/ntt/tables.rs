@@ -33,7 +33,7 @@ impl Powers {
 
 /// The tables of one row's transform.
 #[derive(Debug, Clone)]
-pub(crate) struct Step {
+pub(crate) struct RowTables {
     pub log_n: u32,
     pub log_tile: u32,
     pub log_radices: Vec<u32>,
@@ -93,11 +93,11 @@ impl<F: NttField> Tables<F> {
     }
 
     /// The tables of the transform of a row of 2^`log_n`, by a root of that order.
-    pub fn step(&mut self, root: F, log_n: u32, log_tile: u32) -> Step {
+    pub fn step(&mut self, root: F, log_n: u32, log_tile: u32) -> RowTables {
         let log_radices = log_radices(log_n, log_tile);
         let log_roots = log_radices.iter().copied().max().unwrap_or(0);
         let of_the_tile = root.to_the(1u64 << (log_n - log_roots));
-        Step {
+        RowTables {
             log_n,
             log_tile,
             log_radices,
@@ -108,7 +108,7 @@ impl<F: NttField> Tables<F> {
     }
 
     /// `count` powers of `base` times `factor`, one after the other; returns their place.
-    pub fn run(&mut self, base: F, count: u64, factor: F) -> u64 {
+    pub fn list_powers(&mut self, base: F, count: u64, factor: F) -> u64 {
         self.push(base, count, factor)
     }
 
@@ -141,12 +141,25 @@ impl<F: NttField> Tables<F> {
 }
 
 /// The buffer of the tables on the device, and the bytes of an element.
-pub(crate) struct DeviceTables<'a>(pub &'a DeviceBuffer, pub u64);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DeviceTables<'a> {
+    buffer: &'a DeviceBuffer,
+    pub element_bytes: u64,
+}
 
-impl DeviceTables<'_> {
+impl<'a> DeviceTables<'a> {
+    pub fn new(buffer: &'a DeviceBuffer, element_bytes: u64) -> Self {
+        Self {
+            buffer,
+            element_bytes,
+        }
+    }
+
     /// The address of a place.
     pub fn at(&self, place: u64) -> Result<u64> {
-        self.0.memory().at(place * self.1, self.1)
+        self.buffer
+            .memory()
+            .at(place * self.element_bytes, self.element_bytes)
     }
 
     fn powers(&self, powers: Powers) -> Result<[u64; 2]> {
@@ -155,7 +168,7 @@ impl DeviceTables<'_> {
     }
 
     /// `roots` to `log_twiddle_low` of `NttPass` in ntt.cuh.
-    pub fn step(&self, step: &Step) -> Result<[u64; 5]> {
+    pub fn step(&self, step: &RowTables) -> Result<[u64; 5]> {
         let [low, high] = self.powers(step.twiddles)?;
         Ok([
             self.at(step.roots)?,

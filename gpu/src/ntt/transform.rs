@@ -9,14 +9,14 @@ use crate::error::{Result, Values};
 
 /// A transform between coefficients and values on a coset of the roots of unity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transform<F = Fr> {
+pub struct NttSpec<F = Fr> {
     pub(super) root: F,
     pub(super) log_n: u32,
     pub(super) inverse: bool,
     pub(super) shift: Option<F>,
 }
 
-impl Transform<Fr> {
+impl NttSpec<Fr> {
     /// From coefficients to values at the powers of arkworks' root of order 2^`log_n`.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl Transform<Fr> {
     }
 }
 
-impl<F: NttField> Transform<F> {
+impl<F: NttField> NttSpec<F> {
     /// From coefficients to values at the powers of the root of order 2^`log_n` that arkworks or Plonky3 uses
     /// for the field.
     ///

@@ -9,38 +9,10 @@ const NUMBERS_MAX: usize = 1 << 31;
 /// The mark of an operand that is a query, and of a target that is an output.
 const MARK: u32 = 1 << 31;
 
-/// The field of the elements, which are in memory as arkworks, halo2curves and Plonky3 hold them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProgramField {
-    /// BN254's scalar field, 32 bytes in Montgomery form.
-    Bn254Fr,
-    /// Pallas' base field, 32 bytes in Montgomery form.
-    PastaFp,
-    /// Vesta's base field, 32 bytes in Montgomery form.
-    PastaFq,
-    /// 2^64 - 2^32 + 1, 8 bytes.
-    Goldilocks,
-}
-
-impl ProgramField {
-    /// Bytes of an element.
-    pub fn element_bytes(self) -> u64 {
-        match self {
-            Self::Goldilocks => 8,
-            _ => 32,
-        }
-    }
-
-    /// Its name in the names of kernels.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Bn254Fr => "bn254_fr",
-            Self::PastaFp => "pasta_fp",
-            Self::PastaFq => "pasta_fq",
-            Self::Goldilocks => "goldilocks",
-        }
-    }
-}
+/// Bytes of an element of BN254's scalar field, in Montgomery form.
+pub(super) const ELEMENT_BYTES: u64 = 32;
+/// The field in the names of kernels.
+pub(super) const FIELD: &str = "bn254_fr";
 
 /// The place of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,8 +81,7 @@ pub struct Query {
 
 /// A checked program: every number in it refers to something.
 #[derive(Debug, Clone)]
-pub struct Program {
-    field: ProgramField,
+pub struct DeviceProgram {
     instructions: Vec<Instruction>,
     constants: Vec<u8>,
     queries: Vec<Query>,
@@ -153,29 +124,23 @@ impl Operation {
     }
 }
 
-impl Program {
+impl DeviceProgram {
     /// A program over `queries` and `constants` (the bytes of elements, one after the other) with `outputs`
     /// columns as its result.
     ///
     /// # Errors
-    /// [`crate::Error::Invalid`] for a number that refers to nothing, a register that is read before it is written,
-    /// an output that is not written exactly once.
+    /// [`crate::Error::Invalid`] for a number that refers to nothing, a register that is read before it is
+    /// written, an output that is not written exactly once.
     pub fn new(
-        field: ProgramField,
         instructions: Vec<Instruction>,
         constants: Vec<u8>,
         queries: Vec<Query>,
         outputs: u32,
     ) -> Result<Self> {
-        let count = constants.len() as u64 / field.element_bytes();
         let bytes = constants.len() as u64;
-        if !bytes.is_multiple_of(field.element_bytes()) {
-            return Err(Invalid::PartOfAnElement {
-                what: "constants of a program",
-                bytes,
-                element_bytes: field.element_bytes(),
-            }
-            .into());
+        let count = bytes / ELEMENT_BYTES;
+        if !bytes.is_multiple_of(ELEMENT_BYTES) {
+            return Err(Invalid::part_of_an_element("constants of a program", bytes, ELEMENT_BYTES).into());
         }
         if outputs == 0 {
             return Err(Values::Empty {
@@ -191,7 +156,6 @@ impl Program {
             Values::unless_at_most(what, given, limit as u64)?;
         }
         let mut program = Self {
-            field,
             instructions,
             constants,
             queries,
@@ -215,9 +179,9 @@ impl Program {
                     Operand::Query(number) => (number as usize) < self.queries.len(),
                 };
                 if !known {
-                    return Err(Invalid::Operand {
-                        instruction: at,
-                        operand: format!("{operand:?}"),
+                    return Err(Invalid::Program {
+                        place: format!("instruction {at}"),
+                        fault: format!("reads {operand:?}, which is not written or does not exist"),
                     }
                     .into());
                 }
@@ -234,31 +198,29 @@ impl Program {
                     given[number as usize] = true;
                 }
                 to => {
-                    return Err(Invalid::Target {
-                        instruction: at,
-                        target: format!("{to:?}"),
+                    return Err(Invalid::Program {
+                        place: format!("instruction {at}"),
+                        fault: format!("writes {to:?} a second time or beyond the last one"),
                     }
                     .into());
                 }
             }
         }
         match given.iter().position(|given| !given) {
-            Some(output) => Err(Invalid::Output { output }.into()),
+            Some(output) => Err(Invalid::Program {
+                place: format!("output {output} of the program"),
+                fault: "is never written".into(),
+            }
+            .into()),
             None => Ok(registers),
         }
     }
 
     /// Whether the two programs differ in the values of their constants at most.
     pub fn has_the_shape_of(&self, other: &Self) -> bool {
-        (self.field, self.outputs, self.constants.len())
-            == (other.field, other.outputs, other.constants.len())
+        (self.outputs, self.constants.len()) == (other.outputs, other.constants.len())
             && self.queries == other.queries
             && self.instructions == other.instructions
-    }
-
-    /// The field of its elements.
-    pub fn field(&self) -> ProgramField {
-        self.field
     }
 
     /// Its queries.
@@ -319,22 +281,21 @@ mod tests {
                 column: 0,
                 rotation: 1,
             }];
-            let field = ProgramField::Goldilocks;
-            Program::new(field, instructions.to_vec(), vec![0; constants], queries, 1)
+            DeviceProgram::new(instructions.to_vec(), vec![0; constants], queries, 1)
         };
         let first = good(Operation::Square(query(0)), Target::Register(2));
         let last = good(Operation::Scaled(register(2), 1), Target::Output(0));
-        let program = made(&[first, last], 16).unwrap();
+        let program = made(&[first, last], 64).unwrap();
         assert_eq!(program.registers(), 3);
         assert_eq!(program.words(), [[4, 2, MARK, 0], [7 | 1 << 8, MARK, 2, 0]]);
         for (instructions, constants) in [
-            (vec![last], 16),
-            (vec![first], 16),
-            (vec![first, last], 8),
-            (vec![first, last], 12),
-            (vec![first, last, last], 16),
-            (vec![good(Operation::Copy(query(1)), Target::Output(0))], 16),
-            (vec![good(Operation::Copy(query(0)), Target::Output(1))], 16),
+            (vec![last], 64),
+            (vec![first], 64),
+            (vec![first, last], 32),
+            (vec![first, last], 48),
+            (vec![first, last, last], 64),
+            (vec![good(Operation::Copy(query(1)), Target::Output(0))], 64),
+            (vec![good(Operation::Copy(query(0)), Target::Output(1))], 64),
         ] {
             let refusal = made(&instructions, constants).unwrap_err();
             assert!(

@@ -13,13 +13,13 @@
 
 use std::collections::BTreeMap;
 
-use super::instructions::{Instruction, Operand, Operation, Program, Target};
+use super::instructions::{DeviceProgram, Instruction, Operand, Operation, Target};
 
 /// The limits of compilation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Multiplications of a kernel. From about a hundred on the time of NVRTC grows with the square of their
-    /// number: 240 take twice as long in one kernel as in two.
+    /// Multiplications of a kernel. Origin about a hundred on the time of NVRTC grows with the square of
+    /// their number: 240 take twice as long in one kernel as in two.
     pub multiplications: u32,
     /// Steps of a kernel, additions included.
     pub steps: u32,
@@ -87,7 +87,7 @@ pub(super) enum Operator {
 
 /// A program as a list of kernels.
 #[derive(Debug, Clone)]
-pub(super) struct Lowered {
+pub(super) struct LoweredProgram {
     pub kernels: Vec<Vec<Statement>>,
     /// Slots of device memory for each row.
     pub slots: u32,
@@ -97,7 +97,7 @@ pub(super) struct Lowered {
 
 /// The operand of a step: a value by its number, or something that can be read again at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
+enum Origin {
     Value(u32),
     Query(u32),
     Constant(u32),
@@ -106,20 +106,20 @@ enum From {
 
 /// One operation. Without an operator it is an output whose value is `a`.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct Assignment {
     operator: Option<Operator>,
-    a: From,
-    b: Option<From>,
+    a: Origin,
+    b: Option<Origin>,
     output: Option<u32>,
 }
 
-impl Step {
+impl Assignment {
     fn values(&self) -> impl Iterator<Item = u32> + use<> {
         [Some(self.a), self.b]
             .into_iter()
             .flatten()
             .filter_map(|from| match from {
-                From::Value(value) => Some(value),
+                Origin::Value(value) => Some(value),
                 _ => None,
             })
     }
@@ -129,11 +129,11 @@ impl Step {
     }
 }
 
-impl Lowered {
-    pub fn new(program: &Program, limits: &Limits) -> Self {
+impl LoweredProgram {
+    pub fn new(program: &DeviceProgram, limits: &Limits) -> Self {
         let steps = needed(steps(program.instructions()));
         let uses = uses(&steps);
-        let mut places = Places {
+        let mut places = ValuePlaces {
             steps: &steps,
             uses: &uses,
             held_max: limits.held.max(3) as usize,
@@ -158,23 +158,23 @@ impl Lowered {
 }
 
 /// One step for each value, whose number is the step's.
-fn steps(instructions: &[Instruction]) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    let mut registers: BTreeMap<u32, From> = BTreeMap::new();
+fn steps(instructions: &[Instruction]) -> Vec<Assignment> {
+    let mut steps: Vec<Assignment> = Vec::new();
+    let mut registers: BTreeMap<u32, Origin> = BTreeMap::new();
     for instruction in instructions {
-        // A register that is read holds something, or `Program::new` would have refused.
+        // A register that is read holds something, or `DeviceProgram::new` would have refused.
         let from = |operand: Operand| match operand {
-            Operand::Query(number) => From::Query(number),
-            Operand::Register(number) => registers.get(&number).copied().unwrap_or(From::Zero),
+            Operand::Query(number) => Origin::Query(number),
+            Operand::Register(number) => registers.get(&number).copied().unwrap_or(Origin::Zero),
         };
         let mut compute = |operator, a, b| {
-            steps.push(Step {
+            steps.push(Assignment {
                 operator: Some(operator),
                 a,
                 b: Some(b),
                 output: None,
             });
-            From::Value(steps.len() as u32 - 1)
+            Origin::Value(steps.len() as u32 - 1)
         };
         use Operator::{Difference, Product, Sum};
         let value = match instruction.operation {
@@ -182,23 +182,23 @@ fn steps(instructions: &[Instruction]) -> Vec<Step> {
             Operation::Difference(a, b) => compute(Difference, from(a), from(b)),
             Operation::Product(a, b) => compute(Product, from(a), from(b)),
             Operation::ScaledSum(a, constant, b) => {
-                let scaled = compute(Product, from(a), From::Constant(constant));
+                let scaled = compute(Product, from(a), Origin::Constant(constant));
                 compute(Sum, scaled, from(b))
             }
             Operation::Square(a) => compute(Product, from(a), from(a)),
             Operation::Double(a) => compute(Sum, from(a), from(a)),
-            Operation::Negated(a) => compute(Difference, From::Zero, from(a)),
-            Operation::Scaled(a, constant) => compute(Product, from(a), From::Constant(constant)),
-            Operation::Shifted(a, constant) => compute(Sum, from(a), From::Constant(constant)),
-            Operation::Reflected(a, constant) => compute(Difference, From::Constant(constant), from(a)),
+            Operation::Negated(a) => compute(Difference, Origin::Zero, from(a)),
+            Operation::Scaled(a, constant) => compute(Product, from(a), Origin::Constant(constant)),
+            Operation::Shifted(a, constant) => compute(Sum, from(a), Origin::Constant(constant)),
+            Operation::Reflected(a, constant) => compute(Difference, Origin::Constant(constant), from(a)),
             Operation::Copy(a) => from(a),
-            Operation::Constant(constant) => From::Constant(constant),
+            Operation::Constant(constant) => Origin::Constant(constant),
         };
         match instruction.to {
             Target::Register(number) => {
                 registers.insert(number, value);
             }
-            Target::Output(output) => steps.push(Step {
+            Target::Output(output) => steps.push(Assignment {
                 operator: None,
                 a: value,
                 b: None,
@@ -210,7 +210,7 @@ fn steps(instructions: &[Instruction]) -> Vec<Step> {
 }
 
 /// The steps that an output needs, with new numbers.
-fn needed(steps: Vec<Step>) -> Vec<Step> {
+fn needed(steps: Vec<Assignment>) -> Vec<Assignment> {
     let mut wanted: Vec<bool> = steps.iter().map(|step| step.output.is_some()).collect();
     for at in (0..steps.len()).rev() {
         if wanted[at] {
@@ -218,11 +218,11 @@ fn needed(steps: Vec<Step>) -> Vec<Step> {
         }
     }
     let mut numbers = vec![0; steps.len()];
-    let mut kept: Vec<Step> = Vec::new();
+    let mut kept: Vec<Assignment> = Vec::new();
     for (at, mut step) in steps.into_iter().enumerate().filter(|(at, _)| wanted[*at]) {
         numbers[at] = kept.len() as u32;
-        let renumbered = |from: From| match from {
-            From::Value(value) => From::Value(numbers[value as usize]),
+        let renumbered = |from: Origin| match from {
+            Origin::Value(value) => Origin::Value(numbers[value as usize]),
             other => other,
         };
         (step.a, step.b) = (renumbered(step.a), step.b.map(renumbered));
@@ -232,7 +232,7 @@ fn needed(steps: Vec<Step>) -> Vec<Step> {
 }
 
 /// By value, the steps that use it, in order.
-fn uses(steps: &[Step]) -> Vec<Vec<u32>> {
+fn uses(steps: &[Assignment]) -> Vec<Vec<u32>> {
     let mut uses = vec![Vec::new(); steps.len()];
     for (at, step) in steps.iter().enumerate() {
         for value in step.values() {
@@ -246,7 +246,7 @@ fn uses(steps: &[Step]) -> Vec<Vec<u32>> {
 }
 
 /// Where kernels begin, and the end.
-fn cuts(steps: &[Step], uses: &[Vec<u32>], limits: &Limits) -> Vec<usize> {
+fn cuts(steps: &[Assignment], uses: &[Vec<u32>], limits: &Limits) -> Vec<usize> {
     // Values that live across the place before a step.
     let mut across = vec![0i64; steps.len() + 1];
     for (value, uses) in uses.iter().enumerate() {
@@ -287,8 +287,8 @@ fn cuts(steps: &[Step], uses: &[Vec<u32>], limits: &Limits) -> Vec<usize> {
 }
 
 /// Which values a thread holds, and which are in slots, as the steps go by.
-struct Places<'a> {
-    steps: &'a [Step],
+struct ValuePlaces<'a> {
+    steps: &'a [Assignment],
     uses: &'a [Vec<u32>],
     held_max: usize,
     /// By value, its name in this kernel.
@@ -301,7 +301,7 @@ struct Places<'a> {
     statements: Vec<Statement>,
 }
 
-impl Places<'_> {
+impl ValuePlaces<'_> {
     fn kernel(&mut self, first: usize, end: usize) -> Vec<Statement> {
         self.names = 0;
         for at in first..end {
@@ -344,8 +344,8 @@ impl Places<'_> {
     }
 
     /// The name of an operand, which is read now unless the thread holds it.
-    fn name_of(&mut self, from: From, at: u32, pinned: &[u32]) -> u32 {
-        if let From::Value(value) = from {
+    fn name_of(&mut self, from: Origin, at: u32, pinned: &[u32]) -> u32 {
+        if let Origin::Value(value) = from {
             if let Some(&name) = self.held.get(&value) {
                 return name;
             }
@@ -353,10 +353,10 @@ impl Places<'_> {
         }
         let to = self.name();
         self.statements.push(match from {
-            From::Query(query) => Statement::Read { to, query },
-            From::Constant(number) => Statement::Constant { to, number },
-            From::Zero => Statement::Zero { to },
-            From::Value(value) => {
+            Origin::Query(query) => Statement::Read { to, query },
+            Origin::Constant(number) => Statement::Constant { to, number },
+            Origin::Zero => Statement::Zero { to },
+            Origin::Value(value) => {
                 self.held.insert(value, to);
                 // A value that the thread does not hold is in a slot.
                 let slot = self.slots.get(&value).copied().unwrap_or(0);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::program::{ProgramField, Query};
+use crate::program::Query;
 
 const P: i128 = 1_000_003;
 const CONSTANTS: i128 = 7;
@@ -46,7 +46,7 @@ fn plainly(instructions: &[Instruction]) -> HashMap<u32, i128> {
 }
 
 /// Runs the statements; a name or a slot that holds nothing is a panic.
-fn lowered_outputs(lowered: &Lowered) -> HashMap<u32, i128> {
+fn lowered_outputs(lowered: &LoweredProgram) -> HashMap<u32, i128> {
     let (mut slots, mut outputs) = (HashMap::new(), HashMap::new());
     for statements in &lowered.kernels {
         let mut names: HashMap<u32, i128> = HashMap::new();
@@ -111,7 +111,7 @@ fn held_most(statements: &[Statement]) -> usize {
 }
 
 /// Instructions from numbers: an operand is a written register or, modulo their number, a query.
-fn program(numbers: &[[u32; 5]], registers: u32, outputs: u32) -> Program {
+fn program(numbers: &[[u32; 5]], registers: u32, outputs: u32) -> DeviceProgram {
     let mut written: Vec<u32> = Vec::new();
     let mut instructions = Vec::new();
     let length = numbers.len() as u32;
@@ -145,14 +145,7 @@ fn program(numbers: &[[u32; 5]], registers: u32, outputs: u32) -> Program {
         instructions.push(Instruction { operation, to });
     }
     let queries = (0..5).map(|column| Query { column, rotation: 0 }).collect();
-    Program::new(
-        ProgramField::Goldilocks,
-        instructions,
-        vec![0; 24],
-        queries,
-        outputs,
-    )
-    .unwrap()
+    DeviceProgram::new(instructions, vec![0; 96], queries, outputs).unwrap()
 }
 
 proptest! {
@@ -167,7 +160,7 @@ proptest! {
     ) {
         let program = program(&numbers, registers, outputs);
         let limits = Limits { multiplications, steps, held, ..Limits::default() };
-        let lowered = Lowered::new(&program, &limits);
+        let lowered = LoweredProgram::new(&program, &limits);
         prop_assert_eq!(lowered_outputs(&lowered), plainly(program.instructions()));
         for statements in &lowered.kernels {
             let of = |wanted: Operator| statements.iter().filter(move |statement| {
@@ -200,13 +193,12 @@ fn slots_are_what_lives_across() {
     }
     push(Operation::Copy(Operand::Register(0)), Target::Output(0));
     let queries: Vec<Query> = (0..3).map(|column| Query { column, rotation: 0 }).collect();
-    let field = ProgramField::Goldilocks;
-    let program = Program::new(field, instructions, vec![], queries.clone(), 1).unwrap();
+    let program = DeviceProgram::new(instructions, vec![], queries.clone(), 1).unwrap();
     let limits = Limits {
         multiplications: 10,
         ..Limits::default()
     };
-    let lowered = Lowered::new(&program, &limits);
+    let lowered = LoweredProgram::new(&program, &limits);
     assert!(
         (11..=14).contains(&lowered.kernels.len()),
         "{}",
@@ -234,7 +226,7 @@ fn slots_are_what_lives_across() {
         operation: copy,
         to: Target::Output(0),
     });
-    let program = Program::new(field, instructions, vec![0; 320], queries, 1).unwrap();
-    let lowered = Lowered::new(&program, &Limits::default());
+    let program = DeviceProgram::new(instructions, vec![0; 1280], queries, 1).unwrap();
+    let lowered = LoweredProgram::new(&program, &Limits::default());
     assert_eq!((lowered.kernels.len(), lowered.slots), (1, 40 - 7));
 }

@@ -3,14 +3,14 @@
 use spillproof_engine::tier::{Input, Order, RowSource};
 
 use super::plan::{CosetPlan, LOG_BATCH_MAX, halo};
-use super::tables::{Numbers, Places, tables};
+use super::tables::{CosetConstants, TablePlaces, tables};
 use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Kernels};
 use crate::ntt::{
-    DeviceTables, ELEMENT_BYTES, Layout, Powers, Route, RowBatch, Scale, copy_scaled, transform_to,
+    DeviceTables, ELEMENT_BYTES, Layout, Powers, Route, RowBatch, Rows, Scale, copy_scaled, transform_to,
 };
-use crate::program::{Addresses, Engine, Strips};
+use crate::program::{Addresses, ProgramKernels, Strips};
 use crate::raw::Event;
 use crate::ring::Chunk;
 use crate::stream::Stream;
@@ -27,7 +27,7 @@ struct Window {
 
 /// Rows of a chunk that belong to one input and one tile.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct ChunkRows {
     pub rows: u64,
     /// The number of the window.
     window: usize,
@@ -43,10 +43,10 @@ pub(super) struct Part {
 pub(super) struct CosetLauncher {
     plan: CosetPlan,
     order: Order,
-    engine: Engine,
+    program: ProgramKernels,
     strips: Strips,
     kernel: Kernel,
-    places: Places,
+    places: TablePlaces,
     tables: DeviceBuffer,
     windows: DeviceBuffer,
     results: DeviceBuffer,
@@ -64,8 +64,9 @@ impl CosetLauncher {
     pub fn new(
         vram: &Vram,
         kernels: &Kernels,
-        (engine, plan): (Engine, CosetPlan),
-        numbers: Numbers,
+        program: ProgramKernels,
+        plan: CosetPlan,
+        constants: CosetConstants,
         stream: &Stream,
     ) -> Result<Self> {
         let kernel = kernels.kernel("spk_ntt_pass_bn254_fr")?;
@@ -85,7 +86,7 @@ impl CosetLauncher {
         let read: Vec<usize> = (0..columns.len()).filter(is_read).collect();
         let rotations = read.iter().map(|&at| columns[at].input.rotations);
         let order = Order::new(rotations, plan.shape().log_rows, plan.log_tile_rows());
-        let (content, places) = tables(&plan, numbers)?;
+        let (content, places) = tables(&plan, constants)?;
         let scratch = match plan.scratch_bytes() {
             0 => None,
             bytes => Some(vram.buffer(bytes, "program scratch")?),
@@ -93,8 +94,8 @@ impl CosetLauncher {
         let context = vram.gpu().context();
         let mut work = Self {
             order,
-            strips: Strips::new(&engine, plan.tile_rows() << plan.shape().log_columns)?,
-            engine,
+            strips: Strips::new(&program, plan.tile_rows() << plan.shape().log_columns),
+            program,
             kernel,
             places,
             tables: vram.buffer(plan.table_bytes(), "tables of a quotient")?,
@@ -119,11 +120,11 @@ impl CosetLauncher {
     fn with_code(&mut self, mut content: Vec<u8>) -> Vec<u8> {
         let table = self.tables.address();
         let constants = table + content.len() as u64;
-        let (code, instructions) = Strips::code(&self.engine);
+        let (code, instructions) = Strips::code(&self.program);
         content.extend(code);
         let queries = table + content.len() as u64;
         let n2 = 1i64 << self.plan.shape().log_columns;
-        for query in self.engine.program().queries() {
+        for query in self.program.program().queries() {
             let of_query = |window: &&Window| window.input.column == query.column as usize;
             // Every query has a window: the plan checks it.
             let (before, first) = self
@@ -172,7 +173,7 @@ impl CosetLauncher {
     }
 
     /// The next part of a chunk, after `done` of its rows.
-    pub fn part(&self, chunk: &Chunk<'_>, done: u64) -> Option<Part> {
+    pub fn part(&self, chunk: &Chunk<'_>, done: u64) -> Option<ChunkRows> {
         let row_bytes = self.plan.row_bytes();
         let left = (chunk.piece.bytes / row_bytes)
             .checked_sub(done)
@@ -186,7 +187,7 @@ impl CosetLauncher {
             _ => self.columns[window].halo + within,
         };
         let is_last = run.input + 1 == self.read.len() && within + rows == run.rows;
-        Some(Part {
+        Some(ChunkRows {
             rows,
             window,
             place,
@@ -196,11 +197,14 @@ impl CosetLauncher {
     }
 
     /// Queues the transform of rows from the chunk to their window.
-    pub fn arrive(&self, chunk: &Chunk<'_>, done: u64, part: Part) -> Result<()> {
+    pub fn arrive(&self, chunk: &Chunk<'_>, done: u64, part: ChunkRows) -> Result<()> {
         let from = chunk.buffer.memory().at(done * self.plan.row_bytes(), 0)?;
         let (to, rows) = (self.columns[part.window].before + part.place, part.rows);
         self.transform(
-            (from, 1 << self.plan.shape().log_columns),
+            Rows {
+                address: from,
+                layout: self.along(),
+            },
             to,
             rows,
             [None; 2],
@@ -228,7 +232,7 @@ impl CosetLauncher {
             }
         }
         let place = (tile % self.plan.results()) as usize;
-        self.strips.run(&self.engine, stream, self.addresses[place])?;
+        self.strips.queue(&self.program, stream, self.addresses[place])?;
         self.transform_back(stream, tile)?;
         stream.raw().record(&self.ready[place])?;
         if tile + 1 < self.tiles() {
@@ -252,11 +256,18 @@ impl CosetLauncher {
                 &self.kernel,
                 stream,
                 &tables,
-                (log_columns, rows),
-                (
-                    (tables.at(self.places.shift)?, nowhere),
-                    (self.window_at(place + done)?, self.along()),
-                ),
+                log_columns,
+                rows,
+                [
+                    Rows {
+                        address: tables.at(self.places.shift)?,
+                        layout: nowhere,
+                    },
+                    Rows {
+                        address: self.window_at(place + done)?,
+                        layout: self.along(),
+                    },
+                ],
                 by,
             )?;
         }
@@ -266,7 +277,7 @@ impl CosetLauncher {
     /// Queues rows of the first Lagrange polynomial, from the powers of the shift.
     fn first_lagrange(&self, place: u64, first: i64, rows: u64, stream: &Stream) -> Result<()> {
         let log_rows = self.plan.shape().log_rows;
-        let from = self.on_device().at(self.places.shift_row)?;
+        let address = self.on_device().at(self.places.shift_row)?;
         for (done, row, rows) in spans(first, rows, 1 << log_rows, self.plan.batch_rows()) {
             let before = Scale {
                 powers: self.points()?,
@@ -276,17 +287,20 @@ impl CosetLauncher {
                 powers: Powers::listed(self.places.lagrange + row, log_rows + 1),
                 exponent: [0, 0, 0, 1],
             };
-            self.transform((from, 0), place + done, rows, [Some(before), Some(after)], stream)?;
+            let from = Rows {
+                address,
+                layout: Layout { stride: 1, batch: 0 },
+            };
+            self.transform(from, place + done, rows, [Some(before), Some(after)], stream)?;
             self.go_round(place + done, first + done as i64, rows, stream)?;
         }
         Ok(())
     }
 
-    /// Queues the transform of `count` rows, which begin `batch` elements after each other, to a place in the
-    /// windows.
+    /// Queues the transform of `count` rows to a place in the windows.
     fn transform(
         &self,
-        (from, batch): (u64, u64),
+        from: Rows,
         place: u64,
         count: u64,
         scales: [Option<Scale>; 2],
@@ -295,15 +309,15 @@ impl CosetLauncher {
         let rows = RowBatch {
             step: &self.places.steps[0],
             count,
-            layouts: [Layout { stride: 1, batch }, self.along()],
+            layouts: [from.layout, self.along()],
             scales,
         };
-        let ways = Route {
-            from,
+        let route = Route {
+            from: from.address,
             through: self.through.address(),
             to: self.window_at(place)?,
         };
-        transform_to(&self.kernel, stream, &self.on_device(), &rows, ways)
+        transform_to(&self.kernel, stream, &self.on_device(), &rows, route)
     }
 
     /// Queues the rotation of rows that wrap around the matrix.
@@ -339,19 +353,31 @@ impl CosetLauncher {
             layouts: [self.along(); 2],
             scales: [None, Some(twist)],
         };
-        let ways = Route {
+        let route = Route {
             from: at,
             through: self.through.address(),
             to: at,
         };
-        transform_to(&self.kernel, stream, &tables, &batch, ways)?;
+        transform_to(&self.kernel, stream, &tables, &batch, route)?;
         let shift_back = Scale {
             powers: self.places.shift_back,
             exponent: [1, 0, 0, 0],
         };
-        let lengths = (self.plan.shape().log_columns, tile_rows);
-        let here = (at, self.along());
-        copy_scaled(&self.kernel, stream, &tables, lengths, (here, here), shift_back)
+        let here = Rows {
+            address: at,
+            layout: self.along(),
+        };
+        let log_columns = self.plan.shape().log_columns;
+        let both = [here, here];
+        copy_scaled(
+            &self.kernel,
+            stream,
+            &tables,
+            log_columns,
+            tile_rows,
+            both,
+            shift_back,
+        )
     }
 
     /// Queues the copies of the rows that the next tile shares to the starts of the windows, in pieces that
@@ -390,7 +416,7 @@ impl CosetLauncher {
     }
 
     fn on_device(&self) -> DeviceTables<'_> {
-        DeviceTables(&self.tables, ELEMENT_BYTES)
+        DeviceTables::new(&self.tables, ELEMENT_BYTES)
     }
 }
 

@@ -23,13 +23,13 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plan::{CosetPlan, Shape};
-pub(crate) use tables::Numbers;
+pub(crate) use plan::{CosetPlan, CosetShape};
+pub(crate) use tables::CosetConstants;
 
 use crate::error::{BoxedError, Result};
 use crate::kernels::Kernels;
 use crate::ntt::ELEMENT_BYTES;
-use crate::program::Engine;
+use crate::program::ProgramKernels;
 use crate::ring::{Chunking, Download, Ring, RingJob, Sink, Source, Upload};
 use crate::vram::Vram;
 use launcher::CosetLauncher;
@@ -53,15 +53,15 @@ impl DeviceCoset {
     pub fn new(
         vram: &Vram,
         kernels: &Kernels,
-        engine: Engine,
+        program: ProgramKernels,
         plan: CosetPlan,
-        numbers: Numbers,
+        constants: CosetConstants,
     ) -> Result<Self> {
         let buffers = plan.ring_buffers();
         let chunks = |rows: u64| Chunking::new(rows * plan.row_bytes(), plan.row_bytes());
         let up = Ring::new(vram, chunks(plan.chunk_rows())?, buffers)?;
         let back = Ring::new(vram, chunks(plan.back_rows())?, buffers)?;
-        let launcher = CosetLauncher::new(vram, kernels, (engine, plan), numbers, up.stream())?;
+        let launcher = CosetLauncher::new(vram, kernels, program, plan, constants, up.stream())?;
         Ok(Self { up, back, launcher })
     }
 
@@ -77,9 +77,10 @@ impl DeviceCoset {
     /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], [`crate::Error::Invalid`]
     /// for slots that are too short. After an error nothing is in flight, and the rows that the sink took are
     /// void.
-    pub fn run(
+    pub fn compute(
         &mut self,
-        (upload, download): (&mut Upload, &mut Download),
+        upload: &mut Upload,
+        download: &mut Download,
         source: &mut dyn Source,
         sink: &mut dyn Sink,
     ) -> Result<()> {
@@ -89,7 +90,7 @@ impl DeviceCoset {
             upload: Some((upload, source)),
             download: None,
         };
-        self.up.run(job, &mut |chunk| {
+        self.up.run_job(job, &mut |chunk| {
             let mut done = 0;
             while let Some(part) = launcher.part(&chunk, done) {
                 launcher.arrive(&chunk, done, part)?;
@@ -125,7 +126,7 @@ fn bring(
     let mut to = |offset: u64, bytes: &[u8]| -> Result<(), BoxedError> {
         sink.take(tile * tile_bytes + offset, bytes)
     };
-    back.drain_buffer((rows, first), tile_bytes, (download, &mut to))
+    back.drain_buffer((rows, first), tile_bytes, download, &mut to)
 }
 
 /// The number of the element at an offset in bytes.

@@ -19,7 +19,7 @@ use crate::buffer::leased_bytes;
 use crate::error::{Invalid, Result, Values};
 use crate::fit::JobMemory;
 use crate::ntt::{ELEMENT_BYTES, LOG_TILE, log_radices, power_elements, step_elements};
-use crate::program::{Engine, Strips};
+use crate::program::{ProgramKernels, Strips};
 
 /// log2 of the most elements of a tile.
 const LOG_TILE_ENOUGH: u32 = 18;
@@ -30,7 +30,7 @@ const LOG_COLUMNS_MAX: u32 = 2 * LOG_TILE;
 
 /// The matrix of a coset, and its inputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct CosetShape {
     /// log2 of n1.
     pub log_rows: u32,
     /// log2 of n2.
@@ -42,7 +42,7 @@ pub(crate) struct Shape {
 /// The plan of a coset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CosetPlan {
-    shape: Shape,
+    shape: CosetShape,
     log_tile_rows: u32,
     chunk_rows: u64,
     ring_buffers: usize,
@@ -61,9 +61,15 @@ impl CosetPlan {
     /// pinned slots of `slot_bytes`.
     ///
     /// # Errors
-    /// [`crate::Error::TooSmall`] with the smallest budget that works; [`crate::Error::Invalid`] for a shape out of range.
-    pub fn new(shape: &Shape, engine: &Engine, vram_bytes: u64, slot_bytes: u64) -> Result<Self> {
-        check(shape, engine)?;
+    /// [`crate::Error::TooSmall`] with the smallest budget that works; [`crate::Error::Invalid`] for a shape
+    /// out of range.
+    pub fn new(
+        shape: &CosetShape,
+        program: &ProgramKernels,
+        vram_bytes: u64,
+        slot_bytes: u64,
+    ) -> Result<Self> {
+        check(shape, program)?;
         let longest = shape
             .log_rows
             .min(LOG_TILE_ENOUGH.saturating_sub(shape.log_columns))
@@ -72,14 +78,14 @@ impl CosetPlan {
         // First plans whose chunks fill a tile of an input, with two buffers; then any that fits.
         for (ring_buffers, whole) in [(2, true), (2, false), (1, false)] {
             for log_tile_rows in (0..=longest).rev() {
-                let least = Self::of(shape, engine, log_tile_rows, 1, ring_buffers)?;
+                let least = Self::of(shape, program, log_tile_rows, 1, ring_buffers);
                 let Some(left_bytes) = vram_bytes.checked_sub(least.vram_bytes()) else {
                     continue;
                 };
                 let per_row = ring_buffers as u64 * 2 * least.row_bytes();
                 let fits = |rows: u64| least.with_chunk(rows).vram_bytes() <= vram_bytes;
                 let mut chunk_rows = (1 + left_bytes / per_row).min(slot_rows);
-                // Rows shorter than a granule do not grow linearly in the ledger.
+                // Rows shorter than a granule do not grow linearly in leased bytes.
                 while chunk_rows > 1 && !fits(chunk_rows) {
                     chunk_rows /= 2;
                 }
@@ -99,7 +105,7 @@ impl CosetPlan {
                 }
             }
         }
-        let least = Self::of(shape, engine, 0, 1, 1)?;
+        let least = Self::of(shape, program, 0, 1, 1);
         let needed = JobMemory {
             slot_bytes: least.slot_bytes(),
             vram_bytes: least.vram_bytes(),
@@ -114,23 +120,23 @@ impl CosetPlan {
     }
 
     fn of(
-        shape: &Shape,
-        engine: &Engine,
+        shape: &CosetShape,
+        program: &ProgramKernels,
         log_tile_rows: u32,
         chunk_rows: u64,
         ring_buffers: usize,
-    ) -> Result<Self> {
-        let strips = Strips::new(engine, 1 << (log_tile_rows + shape.log_columns))?;
-        let queries = engine.program().queries().len() as u64;
-        Ok(Self {
+    ) -> Self {
+        let strips = Strips::new(program, 1 << (log_tile_rows + shape.log_columns));
+        let queries = program.program().queries().len() as u64;
+        Self {
             shape: shape.clone(),
             log_tile_rows,
             chunk_rows,
             ring_buffers,
             // Queries and outputs for each of two buffers of results.
-            code_bytes: Strips::code(engine).0.len() as u64 + 16 * queries + 2 * 16,
+            code_bytes: Strips::code(program).0.len() as u64 + 16 * queries + 2 * 16,
             scratch_bytes: strips.scratch_bytes(),
-        })
+        }
     }
 
     fn with_chunk(&self, chunk_rows: u64) -> Self {
@@ -141,7 +147,7 @@ impl CosetPlan {
     }
 
     /// The matrix and the inputs.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &CosetShape {
         &self.shape
     }
 
@@ -238,7 +244,7 @@ impl CosetPlan {
 
     /// Elements of the tables that [`super::tables`] makes.
     pub(super) fn table_elements(&self) -> u64 {
-        let Shape {
+        let CosetShape {
             log_rows,
             log_columns,
             ..
@@ -267,29 +273,32 @@ impl CosetPlan {
     }
 }
 
-fn check(shape: &Shape, engine: &Engine) -> Result<()> {
+fn check(shape: &CosetShape, program: &ProgramKernels) -> Result<()> {
     if shape.log_columns > LOG_COLUMNS_MAX || shape.log_rows > 28 || shape.log_rows + shape.log_columns > 28 {
-        return Err(Invalid::Coset {
-            log_rows: shape.log_rows,
-            log_columns: shape.log_columns,
+        return Err(Invalid::Size {
+            what: "a coset",
+            reason: format!(
+                "2^{} rows of 2^{} elements are too many",
+                shape.log_rows, shape.log_columns
+            ),
         }
         .into());
     }
-    if engine.program().outputs() != 1 {
+    if program.program().outputs() != 1 {
         return Err(Values::Length {
             what: "outputs of a numerator".into(),
-            given: engine.program().outputs().into(),
+            given: program.program().outputs().into(),
             expected: 1,
         }
         .into());
     }
-    for query in engine.program().queries() {
+    for query in program.program().queries() {
         let has = |input: &&Input| input.column == query.column as usize;
         let reached = |input: &Input| (input.rotations.0..=input.rotations.1).contains(&query.rotation);
         if !shape.inputs.iter().find(has).is_some_and(reached) {
-            return Err(Invalid::Query {
-                column: query.column,
-                rotation: query.rotation,
+            return Err(Invalid::Program {
+                place: format!("rotation {} of column {}", query.rotation, query.column),
+                fault: "is in no input of the quotient".into(),
             }
             .into());
         }

@@ -16,11 +16,11 @@ use spillproof_engine::tier::RowSource;
 
 use super::plan::CosetPlan;
 use crate::error::{Result, Values};
-use crate::ntt::{ELEMENT_BYTES, LOG_TILE, Powers, Step, Tables};
+use crate::ntt::{ELEMENT_BYTES, LOG_TILE, Powers, RowTables, Tables};
 
 /// The numbers that define a coset and the scale of its quotient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Numbers {
+pub(crate) struct CosetConstants {
     /// The root of unity w, of order n.
     pub omega: Fr,
     /// The shift c.
@@ -29,11 +29,11 @@ pub(crate) struct Numbers {
     pub scale: Fr,
 }
 
-/// Places of factors in the tables.
+/// TablePlaces of factors in the tables.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct TablePlaces {
     /// The transforms of rows, forward and back.
-    pub steps: [Step; 2],
+    pub steps: [RowTables; 2],
     /// w^-e, e < n.
     pub twist: Powers,
     /// scale c^-j.
@@ -49,8 +49,8 @@ pub(super) struct Places {
 }
 
 /// The bytes of the tables, and the places in them.
-pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Places)> {
-    let Numbers { omega, shift, scale } = numbers;
+pub(super) fn tables(plan: &CosetPlan, constants: CosetConstants) -> Result<(Vec<u8>, TablePlaces)> {
+    let CosetConstants { omega, shift, scale } = constants;
     let (log_rows, log_columns) = (plan.shape().log_rows, plan.shape().log_columns);
     let (log_n, n1, n2) = (log_rows + log_columns, 1u64 << log_rows, 1u64 << log_columns);
     let inverted = |value: Fr| {
@@ -64,7 +64,7 @@ pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Pla
     let twist = tables.powers(omega_inverse, log_n, Fr::ONE);
     let shift_back = tables.powers(shift_inverse, log_columns, scale);
     let computed = plan.has(RowSource::Identity) || plan.has(RowSource::FirstLagrange);
-    let mut places = Places {
+    let mut places = TablePlaces {
         steps,
         twist,
         shift_back,
@@ -77,7 +77,7 @@ pub(super) fn tables(plan: &CosetPlan, numbers: Numbers) -> Result<(Vec<u8>, Pla
         places.shift = tables.list(vec![shift]);
     }
     if plan.has(RowSource::FirstLagrange) {
-        places.shift_row = tables.run(shift, n2, Fr::ONE);
+        places.shift_row = tables.list_powers(shift, n2, Fr::ONE);
         let n = Fr::from(1u64 << log_n);
         let factor = (shift.pow([1 << log_n]) - Fr::ONE) * inverted(n)?;
         let (mut q, step) = (shift.pow([n2]), omega.pow([n2]));

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute, CUresult};
-use cudarc::driver::{CudaContext, DriverError, result, sys};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute};
+use cudarc::driver::{CudaContext, result};
 
 use super::failed;
 use crate::driver;
@@ -54,10 +54,6 @@ impl Context {
         self.ordinal
     }
 
-    pub(crate) fn raw(&self) -> CUcontext {
-        self.raw
-    }
-
     /// Makes this the context of the calling thread, which the driver's functions use.
     pub(crate) fn bind(&self) -> Result<()> {
         let bound = result::ctx::get_current().map_err(failed("name the current context"))?;
@@ -71,23 +67,6 @@ impl Context {
     pub(crate) fn attribute(&self, which: CUdevice_attribute) -> Result<i32> {
         // SAFETY: `device` is a handle that the driver gave out.
         unsafe { result::device::get_attribute(self.device, which) }.map_err(failed("describe a device"))
-    }
-
-    /// Lets copies of this device access the memory of `other` directly. Whether the devices can.
-    pub(crate) fn enable_peer(&self, other: &Context) -> Result<bool> {
-        let mut can = 0;
-        // SAFETY: writes one number; both are handles that the driver gave out.
-        unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, self.device, other.device).result() }
-            .map_err(failed("query peer access"))?;
-        if can == 0 {
-            return Ok(false);
-        }
-        self.bind()?;
-        // SAFETY: both contexts are retained.
-        match unsafe { sys::cuCtxEnablePeerAccess(other.raw, 0).result() } {
-            Ok(()) | Err(DriverError(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)) => Ok(true),
-            Err(error) => Err(failed("enable peer access")(error)),
-        }
     }
 
     /// Free and total device memory, in bytes.

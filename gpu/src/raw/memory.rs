@@ -87,11 +87,7 @@ impl HostMemory {
     pub(crate) fn new(context: &Arc<Context>, bytes: usize, write_combined: bool) -> Result<Self> {
         // The limit of a slice.
         if bytes == 0 || isize::try_from(bytes).is_err() {
-            return Err(Invalid::Size {
-                what: "pinned memory",
-                bytes: bytes as u64,
-            }
-            .into());
+            return Err(Invalid::memory_size("pinned memory", bytes as u64).into());
         }
         context.bind()?;
         // All devices of the process can copy from it.
@@ -101,7 +97,9 @@ impl HostMemory {
         }
         // SAFETY: released once, in `drop`.
         let start = unsafe { result::malloc_host(bytes, flags) }.map_err(failed("allocate pinned memory"))?;
-        let start = NonNull::new(start.cast::<u8>()).ok_or(Invalid::NullAddress)?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| {
+            Invalid::call("the driver returned a null address for pinned memory without an error")
+        })?;
         // SAFETY: `bytes` bytes from `start` are ours; after this they are initialised.
         unsafe { start.write_bytes(0, bytes) };
         Ok(Self {

@@ -115,7 +115,10 @@ impl RawSlot {
     fn idle(&self) -> Result<()> {
         match self.state {
             State::Idle => Ok(()),
-            State::InFlight => Err(Invalid::InFlight.into()),
+            State::InFlight => {
+                let reason = "a copy of the pinned slot is in flight: wait for it before the bytes are used";
+                Err(Invalid::call(reason).into())
+            }
             State::Unknown => Err(Error::Unusable {
                 what: "a pinned slot",
             }),

@@ -77,7 +77,7 @@ impl RawStream {
             .map_err(failed("fill device memory"))
     }
 
-    /// Copies within a device, or from another device.
+    /// Copies within the stream's device.
     pub(crate) fn copy(
         &self,
         to: (&DeviceMemory, u64),
@@ -88,32 +88,19 @@ impl RawStream {
         if bytes == 0 {
             return Ok(());
         }
-        if to.0.context().ordinal() != self.context.ordinal() {
-            return Err(Invalid::OtherDevice {
-                stream: self.context.ordinal(),
-                destination: to.0.context().ordinal(),
+        let stream = self.context.ordinal();
+        for memory in [to.0, from.0].map(|memory| memory.context().ordinal()) {
+            if memory != stream {
+                let reason = format!(
+                    "the stream of a copy is of device {stream}, its memory of device {memory}: use a stream of that device"
+                );
+                return Err(Invalid::call(reason).into());
             }
-            .into());
         }
         self.context.bind()?;
-        let copied = if Arc::ptr_eq(to.0.context(), from.0.context()) {
-            // SAFETY: both ranges are inside their allocations.
-            unsafe { result::memcpy_dtod_async(to_start, from_start, bytes as usize, self.raw) }
-        } else {
-            let (to_context, from_context) = (to.0.context().raw(), from.0.context().raw());
-            // SAFETY: as above, and both contexts are retained by the memory.
-            unsafe {
-                result::memcpy_peer_async(
-                    to_context,
-                    to_start,
-                    from_context,
-                    from_start,
-                    bytes as usize,
-                    self.raw,
-                )
-            }
-        };
-        copied.map_err(failed("copy device memory"))
+        // SAFETY: both ranges are inside their allocations.
+        unsafe { result::memcpy_dtod_async(to_start, from_start, bytes as usize, self.raw) }
+            .map_err(failed("copy device memory"))
     }
 
     /// Copies from pageable memory. The copy is done when this returns.

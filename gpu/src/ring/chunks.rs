@@ -58,12 +58,7 @@ impl Chunking {
     /// [`crate::Error::Invalid`] if that is not a multiple of an element.
     pub fn pieces(&self, total_bytes: u64) -> Result<Pieces> {
         if !total_bytes.is_multiple_of(self.element_bytes) {
-            return Err(Invalid::PartOfAnElement {
-                what: "a job",
-                bytes: total_bytes,
-                element_bytes: self.element_bytes,
-            }
-            .into());
+            return Err(Invalid::part_of_an_element("a job", total_bytes, self.element_bytes).into());
         }
         Ok(Pieces {
             chunk_bytes: self.chunk_bytes,
@@ -82,10 +77,13 @@ impl Chunking {
         if whole(self.chunk_bytes) && whole(self.first_bytes) && self.first_bytes <= self.chunk_bytes {
             Ok(self)
         } else {
-            Err(Invalid::Chunks {
-                chunk_bytes: self.chunk_bytes,
-                first_bytes: self.first_bytes,
-                element_bytes: self.element_bytes,
+            Err(Invalid::Size {
+                what: "chunks of a job",
+                reason: format!(
+                    "{} bytes, the first {}, with elements of {}: both must be positive multiples of an element, and the \
+                     first no longer than the others",
+                    self.chunk_bytes, self.first_bytes, self.element_bytes
+                ),
             }
             .into())
         }

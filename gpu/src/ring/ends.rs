@@ -8,7 +8,7 @@ use super::fault::Fault;
 use crate::error::{BoxedError, Error, Invalid, Result, Values};
 use crate::pinned::{Caching, Slot};
 use crate::raw::{DeviceMemory, RawSlot, RawStream};
-use crate::trace::{Kind, Trace};
+use crate::trace::{SpanKind, Trace};
 
 /// The source of a job's bytes. It gives each byte once, in order, on the thread that runs the job.
 pub trait Source {
@@ -68,6 +68,14 @@ pub struct Download {
     trace: Trace,
 }
 
+/// A chunk in a slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FilledSlot {
+    pub piece: Piece,
+    /// The number of the slot.
+    pub slot: usize,
+}
+
 impl Upload {
     /// An end over these slots, at least one.
     ///
@@ -105,7 +113,8 @@ impl Upload {
     /// slots.
     pub fn stage(&mut self, chunking: &Chunking, total_bytes: u64, source: &mut dyn Source) -> Result<u64> {
         if self.rest.is_some() {
-            return Err(Invalid::Staged.into());
+            let reason = "another job is staged in these slots: run it first";
+            return Err(Invalid::call(reason).into());
         }
         self.fits(chunking)?;
         let mut pieces = chunking.pieces(total_bytes)?;
@@ -158,12 +167,12 @@ impl Upload {
         self.running = false;
     }
 
-    /// The next chunk and the number of its filled slot; `None` at the end of the job.
+    /// The next chunk in its slot; `None` at the end of the job.
     pub(super) fn next_filled(
         &mut self,
         source: &mut dyn Source,
         fault: Fault,
-    ) -> Result<Option<(Piece, usize)>> {
+    ) -> Result<Option<FilledSlot>> {
         let count = self.slots.len();
         if self.staged.is_empty() {
             let Some(piece) = self.rest.as_mut().and_then(|(_, pieces)| pieces.next()) else {
@@ -173,19 +182,16 @@ impl Upload {
             self.staged.push_back(piece);
         }
         let slot = (self.next + count - self.staged.len() % count) % count;
-        Ok(self.staged.pop_front().map(|piece| (piece, slot)))
+        Ok(self.staged.pop_front().map(|piece| FilledSlot { piece, slot }))
     }
 
-    pub(super) fn send(
-        &mut self,
-        (piece, slot): (Piece, usize),
-        stream: &RawStream,
-        to: &DeviceMemory,
-    ) -> Result<()> {
+    pub(super) fn send(&mut self, filled: FilledSlot, stream: &RawStream, to: &DeviceMemory) -> Result<()> {
+        let FilledSlot { piece, slot } = filled;
         let raw = self.slots[slot].raw()?;
-        self.trace.device(Kind::ToDevicePinned, piece.bytes, stream, || {
-            raw.send(stream, piece.bytes as usize, to, 0)
-        })
+        self.trace
+            .device(SpanKind::ToDevicePinned, piece.bytes, stream, || {
+                raw.send(stream, piece.bytes as usize, to, 0)
+            })
     }
 
     /// Fills the slot of the next chunk, once the device no longer uses it.
@@ -199,7 +205,7 @@ impl Upload {
         let into = &mut raw.as_mut_slice()?[..piece.bytes as usize];
         let filled = self
             .trace
-            .host(Kind::Fill, piece.bytes, || source.fill(piece.offset, into));
+            .host(SpanKind::Fill, piece.bytes, || source.fill(piece.offset, into));
         filled.map_err(|source| Error::Source {
             offset: piece.offset,
             bytes: piece.bytes,
@@ -222,7 +228,9 @@ impl Download {
     /// times slower.
     pub fn new(slots: Vec<Slot>, trace: &Trace) -> Result<Self> {
         if slots.iter().any(|slot| slot.caching() == Caching::WriteCombined) {
-            return Err(Invalid::WriteCombined.into());
+            let reason =
+                "the slots of a download are write-combined, and the host reads them: use a cached pool";
+            return Err(Invalid::call(reason).into());
         }
         Ok(Self {
             slots: some(slots)?,
@@ -258,7 +266,7 @@ impl Download {
         let raw = self.slots[self.next].raw()?;
         wait_until_idle(raw, &self.trace)?;
         self.trace
-            .device(Kind::FromDevicePinned, piece.bytes, stream, || {
+            .device(SpanKind::FromDevicePinned, piece.bytes, stream, || {
                 raw.receive(stream, piece.bytes as usize, from, 0)
             })?;
         self.waiting.push_back(piece);
@@ -289,7 +297,7 @@ impl Download {
         let bytes = &raw.as_slice()?[..piece.bytes as usize];
         let taken = self
             .trace
-            .host(Kind::Drain, piece.bytes, || sink.take(piece.offset, bytes));
+            .host(SpanKind::Drain, piece.bytes, || sink.take(piece.offset, bytes));
         taken.map_err(|source| Error::Sink {
             offset: piece.offset,
             bytes: piece.bytes,
@@ -303,7 +311,7 @@ fn wait_until_idle(slot: &mut RawSlot, trace: &Trace) -> Result<()> {
     if slot.is_idle() {
         return Ok(());
     }
-    trace.host(Kind::EventWait, 0, || slot.wait_until_idle())
+    trace.host(SpanKind::EventWait, 0, || slot.wait_until_idle())
 }
 
 fn some(slots: Vec<Slot>) -> Result<Vec<Slot>> {

@@ -40,7 +40,7 @@ use crate::device::Gpu;
 use crate::error::{Result, Values};
 use crate::raw::{Event, RawStream};
 use crate::stream::Stream;
-use crate::trace::Kind;
+use crate::trace::SpanKind;
 use crate::vram::Vram;
 use fault::Fault;
 
@@ -54,10 +54,6 @@ pub struct Chunk<'ring> {
     pub buffer: &'ring DeviceBuffer,
     /// The stream for the kernel. The caller must not wait for the stream on the host.
     pub stream: &'ring Stream,
-    /// The buffer that is copied back, if it is not the same: see [`Ring::with_results`].
-    pub results: &'ring DeviceBuffer,
-    /// The number of the buffer in the ring, from 0.
-    pub place: usize,
 }
 
 /// One job of a ring: its length and its ends, of which at least one is given.
@@ -81,8 +77,6 @@ pub struct Ring {
     buffers: Vec<Place>,
     next: usize,
     chunking: Chunking,
-    /// The chunks of the results, if they are not copied back from the same buffers.
-    results: Option<Chunking>,
     in_flight: bool,
     fault: Fault,
 }
@@ -91,7 +85,6 @@ pub struct Ring {
 #[derive(Debug)]
 struct Place {
     buffer: DeviceBuffer,
-    results: Option<DeviceBuffer>,
     loaded: Event,
     computed: Event,
     free: Event,
@@ -101,23 +94,9 @@ impl Ring {
     /// A ring of `buffers` device buffers, each as long as a chunk.
     ///
     /// # Errors
-    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`]; [`crate::Error::Invalid`] without buffers; [`crate::Error::Driver`].
+    /// [`crate::Error::OverBudget`], [`crate::Error::OutOfMemory`]; [`crate::Error::Invalid`] without
+    /// buffers; [`crate::Error::Driver`].
     pub fn new(vram: &Vram, chunking: Chunking, buffers: usize) -> Result<Self> {
-        Self::made(vram, chunking, None, buffers)
-    }
-
-    /// A ring whose results are in other buffers: each chunk, whatever its length, gives `result_bytes` in
-    /// [`Chunk::results`]. The offsets and lengths of the download count these bytes. Device memory: `b *
-    /// (chunk_bytes + result_bytes)`.
-    ///
-    /// # Errors
-    /// As [`Ring::new`]; [`crate::Error::Invalid`] for 0 bytes.
-    pub fn with_results(vram: &Vram, chunking: Chunking, result_bytes: u64, buffers: usize) -> Result<Self> {
-        let results = Chunking::new(result_bytes, result_bytes)?;
-        Self::made(vram, chunking, Some(results), buffers)
-    }
-
-    fn made(vram: &Vram, chunking: Chunking, results: Option<Chunking>, buffers: usize) -> Result<Self> {
         if buffers == 0 {
             return Err(Values::Empty {
                 what: "device buffers of a ring",
@@ -128,9 +107,6 @@ impl Ring {
         let place = |_| {
             Ok(Place {
                 buffer: vram.buffer(chunking.chunk_bytes(), "ring")?,
-                results: results
-                    .map(|results| vram.buffer(results.chunk_bytes(), "ring of results"))
-                    .transpose()?,
                 loaded: Event::between_streams(gpu.context())?,
                 computed: Event::between_streams(gpu.context())?,
                 free: Event::between_streams(gpu.context())?,
@@ -145,7 +121,6 @@ impl Ring {
             buffers,
             next: 0,
             chunking,
-            results,
             in_flight: false,
             fault: Fault::None,
         })
@@ -154,14 +129,6 @@ impl Ring {
     /// How the ring cuts jobs.
     pub fn chunking(&self) -> &Chunking {
         &self.chunking
-    }
-
-    /// The addresses of the buffers and of the results, in the order of [`Chunk::place`].
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = [u64; 2]> {
-        self.buffers.iter().map(|place| {
-            let results = place.results.as_ref().unwrap_or(&place.buffer);
-            [place.buffer.address(), results.address()]
-        })
     }
 
     /// The stream of the kernels, for work before the first chunk of a job, such as tables, or after the
@@ -175,10 +142,10 @@ impl Ring {
     /// [`Ring::finish`].
     ///
     /// # Errors
-    /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], errors of `kernel`, [`crate::Error::Invalid`] for a
-    /// job that does not fit. After an error nothing is in flight, and the ring can be used again unless the
-    /// device is lost.
-    pub fn run(
+    /// [`crate::Error::Source`], [`crate::Error::Sink`], [`crate::Error::Driver`], errors of `kernel`,
+    /// [`crate::Error::Invalid`] for a job that does not fit. After an error nothing is in flight, and the
+    /// ring can be used again unless the device is lost.
+    pub fn run_job(
         &mut self,
         mut job: RingJob<'_>,
         kernel: &mut dyn FnMut(Chunk<'_>) -> Result<()>,
@@ -202,19 +169,20 @@ impl Ring {
     /// Runs a job that copies all bytes of the source to the start of `to`.
     ///
     /// # Errors
-    /// As [`Ring::run`].
+    /// As [`Ring::run_job`].
     pub fn fill_buffer(
         &mut self,
         to: &DeviceBuffer,
         total_bytes: u64,
-        (upload, source): (&mut Upload, &mut dyn Source),
+        upload: &mut Upload,
+        source: &mut dyn Source,
     ) -> Result<()> {
         let job = RingJob {
             total_bytes,
             upload: Some((upload, source)),
             download: None,
         };
-        self.run(job, &mut |chunk| {
+        self.run_job(job, &mut |chunk| {
             let piece = chunk.piece;
             chunk
                 .stream
@@ -225,19 +193,20 @@ impl Ring {
     /// Runs a job that copies bytes of a buffer, from an offset on, to the sink.
     ///
     /// # Errors
-    /// As [`Ring::run`].
+    /// As [`Ring::run_job`].
     pub fn drain_buffer(
         &mut self,
         (from, offset): (&DeviceBuffer, u64),
         total_bytes: u64,
-        (download, sink): (&mut Download, &mut dyn Sink),
+        download: &mut Download,
+        sink: &mut dyn Sink,
     ) -> Result<()> {
         let job = RingJob {
             total_bytes,
             upload: None,
             download: Some((download, sink)),
         };
-        self.run(job, &mut |chunk| {
+        self.run_job(job, &mut |chunk| {
             let piece = chunk.piece;
             chunk
                 .stream
@@ -269,7 +238,7 @@ impl Ring {
             upload.begin(&self.chunking, job.total_bytes)?;
         }
         if let Some((download, _)) = &mut job.download {
-            download.begin(self.results.as_ref().unwrap_or(&self.chunking))?;
+            download.begin(&self.chunking)?;
         }
         loop {
             // The host's slow part comes first, before any work of this chunk is queued.
@@ -280,21 +249,19 @@ impl Ring {
                 },
                 None => None,
             };
-            let Some(piece) = filled.map_or_else(|| pieces.next(), |(piece, _)| Some(piece)) else {
+            let Some(piece) = filled.map_or_else(|| pieces.next(), |filled| Some(filled.piece)) else {
                 break;
             };
             self.in_flight = true;
             let count = self.buffers.len();
-            let number = self.next;
-            let place = &self.buffers[number];
-            let results = place.results.as_ref().unwrap_or(&place.buffer);
+            let place = &self.buffers[self.next];
             self.next = (self.next + 1) % count;
             match (filled, &mut job.upload) {
                 (Some(filled), Some((upload, _))) => {
                     self.wait_until_free(place, &self.up)?;
                     upload.send(filled, &self.up, place.buffer.memory())?;
                     self.up.record(&place.loaded)?;
-                    if !self.has(Forgotten::Loaded) {
+                    if !self.has(EventWait::Loaded) {
                         self.compute.raw().wait_for(&place.loaded)?;
                     }
                 }
@@ -304,20 +271,13 @@ impl Ring {
                 piece,
                 buffer: &place.buffer,
                 stream: &self.compute,
-                results,
-                place: number,
             })?;
             self.compute.raw().record(&place.computed)?;
             if let Some((download, sink)) = &mut job.download {
-                if !self.has(Forgotten::Computed) {
+                if !self.has(EventWait::Computed) {
                     self.back.wait_for(&place.computed)?;
                 }
-                let back = self.results.map_or(piece, |results| Piece {
-                    index: piece.index,
-                    offset: piece.index * results.chunk_bytes(),
-                    bytes: results.chunk_bytes(),
-                });
-                download.receive(back, &self.back, results.memory(), *sink, self.fault)?;
+                download.receive(piece, &self.back, place.buffer.memory(), *sink, self.fault)?;
                 self.back.record(&place.free)?;
             } else {
                 self.compute.raw().record(&place.free)?;
@@ -331,9 +291,9 @@ impl Ring {
 
     /// Makes a stream wait until the last use of the buffer is over.
     fn wait_until_free(&self, place: &Place, stream: &RawStream) -> Result<()> {
-        if self.has(Forgotten::FreeAltogether) {
+        if self.has(EventWait::FreeAltogether) {
             Ok(())
-        } else if self.has(Forgotten::FreeAfterCopyBack) {
+        } else if self.has(EventWait::FreeAfterCopyBack) {
             stream.wait_for(&place.computed)
         } else {
             stream.wait_for(&place.free)
@@ -344,18 +304,18 @@ impl Ring {
     fn wait_for_all(&mut self) {
         let trace = self.gpu.trace();
         for stream in [&self.up, self.compute.raw(), &self.back] {
-            let _ = trace.host(Kind::HardSync, 0, || stream.synchronize());
+            let _ = trace.host(SpanKind::HardSync, 0, || stream.synchronize());
         }
         self.in_flight = false;
     }
 
-    fn has(&self, forgotten: Forgotten) -> bool {
+    fn has(&self, forgotten: EventWait) -> bool {
         match (self.fault, forgotten) {
             #[cfg(test)]
-            (Fault::KernelStartsEarly, Forgotten::Loaded)
-            | (Fault::CopyBackStartsEarly, Forgotten::Computed)
-            | (Fault::BufferOverwrittenEarly, Forgotten::FreeAltogether)
-            | (Fault::BufferOverwrittenBeforeCopyBack, Forgotten::FreeAfterCopyBack) => true,
+            (Fault::KernelStartsEarly, EventWait::Loaded)
+            | (Fault::CopyBackStartsEarly, EventWait::Computed)
+            | (Fault::BufferOverwrittenEarly, EventWait::FreeAltogether)
+            | (Fault::BufferOverwrittenBeforeCopyBack, EventWait::FreeAfterCopyBack) => true,
             _ => false,
         }
     }
@@ -363,7 +323,7 @@ impl Ring {
 
 /// An event that a faulty ring does not wait for: see [`Fault`].
 #[derive(Clone, Copy)]
-enum Forgotten {
+enum EventWait {
     Loaded,
     Computed,
     FreeAltogether,

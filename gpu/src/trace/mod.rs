@@ -19,7 +19,7 @@ use crate::raw::{Context, Event, RawStream};
 
 /// A kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum SpanKind {
     /// A source filled a pinned slot; host time.
     Fill,
     /// Host to device, from page-locked memory.
@@ -30,8 +30,6 @@ pub enum Kind {
     Kernel,
     /// Device memory filled or copied on the device.
     OnDevice,
-    /// From one device to another.
-    Peer,
     /// Device to host, to page-locked memory.
     FromDevicePinned,
     /// Device to host, to pageable memory.
@@ -44,36 +42,34 @@ pub enum Kind {
     HardSync,
 }
 
-impl Kind {
+impl SpanKind {
     /// All kinds, in the order in which data flows.
-    pub const ALL: [Kind; 11] = [
-        Kind::Fill,
-        Kind::ToDevicePinned,
-        Kind::ToDevicePageable,
-        Kind::Kernel,
-        Kind::OnDevice,
-        Kind::Peer,
-        Kind::FromDevicePinned,
-        Kind::FromDevicePageable,
-        Kind::Drain,
-        Kind::EventWait,
-        Kind::HardSync,
+    pub const ALL: [SpanKind; 10] = [
+        SpanKind::Fill,
+        SpanKind::ToDevicePinned,
+        SpanKind::ToDevicePageable,
+        SpanKind::Kernel,
+        SpanKind::OnDevice,
+        SpanKind::FromDevicePinned,
+        SpanKind::FromDevicePageable,
+        SpanKind::Drain,
+        SpanKind::EventWait,
+        SpanKind::HardSync,
     ];
 
     /// Its name in a table or beside a lane.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Fill => "fill (host)",
-            Kind::ToDevicePinned => "to device, pinned",
-            Kind::ToDevicePageable => "to device, pageable",
-            Kind::Kernel => "kernel",
-            Kind::OnDevice => "on device",
-            Kind::Peer => "between devices",
-            Kind::FromDevicePinned => "from device, pinned",
-            Kind::FromDevicePageable => "from device, pageable",
-            Kind::Drain => "drain (host)",
-            Kind::EventWait => "event wait (host)",
-            Kind::HardSync => "hard sync (host)",
+            SpanKind::Fill => "fill (host)",
+            SpanKind::ToDevicePinned => "to device, pinned",
+            SpanKind::ToDevicePageable => "to device, pageable",
+            SpanKind::Kernel => "kernel",
+            SpanKind::OnDevice => "on device",
+            SpanKind::FromDevicePinned => "from device, pinned",
+            SpanKind::FromDevicePageable => "from device, pageable",
+            SpanKind::Drain => "drain (host)",
+            SpanKind::EventWait => "event wait (host)",
+            SpanKind::HardSync => "hard sync (host)",
         }
     }
 }
@@ -147,7 +143,7 @@ impl Busy {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// A kind of event.
-    pub kind: Kind,
+    pub kind: SpanKind,
     /// The kernel, if it is one.
     pub kernel: Option<Arc<str>>,
     /// Its start.
@@ -172,7 +168,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     spans_max: usize,
-    totals: [Total; Kind::ALL.len()],
+    totals: [Total; SpanKind::ALL.len()],
     kernels: BTreeMap<Arc<str>, Total>,
     spans: Vec<Span>,
     /// The event at time zero of the device.
@@ -184,7 +180,7 @@ struct State {
 
 /// A span of the device whose events are not read yet.
 struct Pending {
-    kind: Kind,
+    kind: SpanKind,
     kernel: Option<Arc<str>>,
     bytes: u64,
     begin: Event,
@@ -216,7 +212,7 @@ impl Trace {
         let stream = RawStream::new(context)?;
         let origin = Event::timed(context)?;
         stream.record(&origin)?;
-        self.host(Kind::HardSync, 0, || stream.synchronize())?;
+        self.host(SpanKind::HardSync, 0, || stream.synchronize())?;
         let mut state = self.shared.state();
         state.origin_seconds = self.shared.opened.elapsed().as_secs_f64();
         state.origin = Some(origin);
@@ -224,7 +220,7 @@ impl Trace {
     }
 
     /// Runs work on the host and records its time, also if it fails.
-    pub(crate) fn host<T>(&self, kind: Kind, bytes: u64, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn host<T>(&self, kind: SpanKind, bytes: u64, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
         let seconds = start.elapsed().as_secs_f64();
@@ -247,7 +243,7 @@ impl Trace {
     /// Queues a copy or a fill on a stream, between two events if spans are kept.
     pub(crate) fn device(
         &self,
-        kind: Kind,
+        kind: SpanKind,
         bytes: u64,
         stream: &RawStream,
         queue: impl FnOnce() -> Result<()>,
@@ -262,12 +258,12 @@ impl Trace {
         stream: &RawStream,
         queue: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        self.queued(Kind::Kernel, Some(name), 0, stream, queue)
+        self.queued(SpanKind::Kernel, Some(name), 0, stream, queue)
     }
 
     fn queued(
         &self,
-        kind: Kind,
+        kind: SpanKind,
         kernel: Option<&Arc<str>>,
         bytes: u64,
         stream: &RawStream,
@@ -313,7 +309,7 @@ impl Trace {
     }
 
     /// The sum over one kind.
-    pub fn total(&self, kind: Kind) -> Total {
+    pub fn total(&self, kind: SpanKind) -> Total {
         self.shared.state().totals[kind as usize]
     }
 
@@ -326,7 +322,7 @@ impl Trace {
 
     /// Hard synchronisations so far.
     pub fn hard_syncs(&self) -> u64 {
-        self.total(Kind::HardSync).count
+        self.total(SpanKind::HardSync).count
     }
 
     /// The spans so far, by start. Empty without [`Detail::Timeline`]; spans of the device appear after a
@@ -361,17 +357,14 @@ impl Trace {
     pub fn table(&self) -> String {
         let totals = self.shared.state().totals;
         let kernels = self.kernels();
-        let kinds = Kind::ALL.iter().map(|&kind| (kind.name(), totals[kind as usize]));
+        let kinds = SpanKind::ALL
+            .iter()
+            .map(|&kind| (kind.name(), totals[kind as usize]));
         let mut table = render::table(kinds.chain(kernels.iter().map(|(name, total)| (&**name, *total))));
         if let Some(busy) = self.busy() {
             table += &render::busy_lines(busy);
         }
         table
-    }
-
-    /// One line of text for each kind, `columns` characters wide: `#` where it was busy, a dot elsewhere.
-    pub fn timeline_text(&self, columns: usize) -> String {
-        render::text(&self.spans(), columns)
     }
 }
 

@@ -1,8 +1,8 @@
-//! A trace as a table, and as a timeline in text.
+//! A trace as a table.
 
 use std::fmt::Write;
 
-use super::{Busy, Kind, Span, Total};
+use super::{Busy, Span, SpanKind, Total};
 
 pub(super) fn table<'a>(totals: impl Iterator<Item = (&'a str, Total)>) -> String {
     let mut text = format!(
@@ -30,7 +30,7 @@ pub(super) fn table<'a>(totals: impl Iterator<Item = (&'a str, Total)>) -> Strin
 
 /// The busy seconds; the spans are sorted by start.
 pub(super) fn busy(spans: &[Span]) -> Option<Busy> {
-    let covered = |wanted: fn(Kind) -> bool| {
+    let covered = |wanted: fn(SpanKind) -> bool| {
         let mut covered = (0.0, f64::NEG_INFINITY);
         for span in spans.iter().filter(|span| wanted(span.kind)) {
             let end = span.start_seconds + span.seconds;
@@ -39,17 +39,20 @@ pub(super) fn busy(spans: &[Span]) -> Option<Busy> {
         }
         covered.0
     };
-    let of_device: fn(Kind) -> bool = |kind| matches!(kind, Kind::Kernel | Kind::OnDevice);
-    let of_both: fn(Kind) -> bool =
-        |kind| !matches!(kind, Kind::Fill | Kind::Drain | Kind::EventWait | Kind::HardSync);
-    let of_bus: fn(Kind) -> bool = |kind| {
+    let of_device: fn(SpanKind) -> bool = |kind| matches!(kind, SpanKind::Kernel | SpanKind::OnDevice);
+    let of_both: fn(SpanKind) -> bool = |kind| {
+        !matches!(
+            kind,
+            SpanKind::Fill | SpanKind::Drain | SpanKind::EventWait | SpanKind::HardSync
+        )
+    };
+    let of_bus: fn(SpanKind) -> bool = |kind| {
         matches!(
             kind,
-            Kind::ToDevicePinned
-                | Kind::ToDevicePageable
-                | Kind::Peer
-                | Kind::FromDevicePinned
-                | Kind::FromDevicePageable
+            SpanKind::ToDevicePinned
+                | SpanKind::ToDevicePageable
+                | SpanKind::FromDevicePinned
+                | SpanKind::FromDevicePageable
         )
     };
     spans.iter().any(|span| of_both(span.kind)).then(|| Busy {
@@ -66,79 +69,12 @@ pub(super) fn busy_lines(busy: Busy) -> String {
     line("device", busy.device_seconds) + &line("device and transfer", busy.with_transfer_seconds)
 }
 
-/// First start and last end, in seconds; `None` without spans.
-fn extent(spans: &[Span]) -> Option<(f64, f64)> {
-    let start = spans
-        .iter()
-        .map(|span| span.start_seconds)
-        .min_by(f64::total_cmp)?;
-    let end = spans
-        .iter()
-        .map(|span| span.start_seconds + span.seconds)
-        .max_by(f64::total_cmp)?;
-    Some((start, end.max(start + 1e-9)))
-}
-
-fn lanes(spans: &[Span]) -> impl Iterator<Item = (Kind, Vec<&Span>)> {
-    Kind::ALL.into_iter().filter_map(|kind| {
-        let lane: Vec<&Span> = spans.iter().filter(|span| span.kind == kind).collect();
-        (!lane.is_empty()).then_some((kind, lane))
-    })
-}
-
-pub(super) fn text(spans: &[Span], columns: usize) -> String {
-    let columns = columns.max(1);
-    let Some((start, end)) = extent(spans) else {
-        return "no spans\n".to_owned();
-    };
-    let per_second = columns as f64 / (end - start);
-    let mut text = String::new();
-    for (kind, lane) in lanes(spans) {
-        let mut line = vec![b'.'; columns];
-        for span in lane {
-            let from = ((span.start_seconds - start) * per_second).max(0.0) as usize;
-            let to = ((span.start_seconds + span.seconds - start) * per_second).ceil() as usize;
-            let from = from.min(columns - 1);
-            line[from..to.clamp(from + 1, columns)].fill(b'#');
-        }
-        let _ = writeln!(text, "{:<22} {}", kind.name(), String::from_utf8_lossy(&line));
-    }
-    let _ = writeln!(text, "{:<22} {:.6} seconds", "", end - start);
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn spans() -> Vec<Span> {
-        let span = |kind, start_seconds, seconds| Span {
-            kind,
-            kernel: None,
-            start_seconds,
-            seconds,
-            bytes: 1000,
-        };
-        vec![
-            span(Kind::Fill, 0.0, 1.0),
-            span(Kind::ToDevicePinned, 1.0, 1.0),
-            span(Kind::Kernel, 2.0, 2.0),
-        ]
-    }
-
     #[test]
-    fn lanes_are_busy_where_their_spans_are() {
-        let text = text(&spans(), 8);
-        let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].starts_with("fill (host)") && lines[0].ends_with("##......"));
-        assert!(lines[1].ends_with("..##...."));
-        assert!(lines[2].ends_with("....####"));
-        assert!(lines[3].ends_with("4.000000 seconds"));
-    }
-
-    #[test]
-    fn nothing_is_drawn_of_nothing() {
-        assert_eq!(text(&[], 10), "no spans\n");
+    fn a_table_of_nothing_has_its_heading_only() {
         assert_eq!(table(std::iter::empty()).lines().count(), 1);
     }
 
@@ -164,14 +100,14 @@ mod tests {
             seconds,
             bytes: 0,
         };
-        let mut spans = vec![span(Kind::Fill, 0.0, 9.0)];
+        let mut spans = vec![span(SpanKind::Fill, 0.0, 9.0)];
         assert_eq!(busy(&spans), None);
         spans.extend([
-            span(Kind::ToDevicePinned, 1.0, 2.0),
-            span(Kind::Kernel, 2.0, 2.0),
-            span(Kind::OnDevice, 2.5, 0.5),
-            span(Kind::FromDevicePinned, 5.0, 1.0),
-            span(Kind::Kernel, 5.5, 1.5),
+            span(SpanKind::ToDevicePinned, 1.0, 2.0),
+            span(SpanKind::Kernel, 2.0, 2.0),
+            span(SpanKind::OnDevice, 2.5, 0.5),
+            span(SpanKind::FromDevicePinned, 5.0, 1.0),
+            span(SpanKind::Kernel, 5.5, 1.5),
         ]);
         let busy = busy(&spans).unwrap();
         assert_eq!((busy.device_seconds, busy.with_transfer_seconds), (3.5, 5.0));

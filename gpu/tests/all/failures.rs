@@ -3,7 +3,7 @@
 
 use spillproof_fake_driver::{Code, FakeDriver, Order, under};
 use spillproof_gpu::trace::Detail;
-use spillproof_gpu::{Choice, Chosen, Error, Gpu, NotUsed, Result};
+use spillproof_gpu::{Choice, Error, Gpu, GpuAbsence, Result};
 
 use crate::support::is_the_drivers;
 use crate::support::ring_jobs::{self, Setup, Sizes, accumulated, scaled, words};
@@ -153,9 +153,9 @@ fn no_device_is_an_answer() {
             driver.reset(1, 1 << 20);
             driver.fail(None, nth, Code::Unknown, false);
             match Choice::Auto.open(Detail::Counts).unwrap() {
-                Chosen::Gpu(gpu) => drop(gpu),
-                Chosen::Processor(NotUsed::Off) => panic!("nobody switched it off"),
-                Chosen::Processor(reason) => {
+                Ok(gpu) => drop(gpu),
+                Err(GpuAbsence::Off) => panic!("nobody switched it off"),
+                Err(reason) => {
                     assert!(reason.to_string().starts_with("no GPU: "), "{reason}");
                 }
             }

@@ -18,7 +18,7 @@ use spillproof_gpu::kernels::Text;
 use spillproof_gpu::program::{Limits, compiled_text};
 
 use crate::support::kernels::Kernels;
-use crate::support::kernels::program::{Random, Shape};
+use crate::support::kernels::program::{ProgramShape, Random};
 use crate::support::skipped;
 
 /// The NVRTC version of the table below.
@@ -144,12 +144,12 @@ impl Nvrtc {
         (major, minor)
     }
 
-    /// The image of the tier's kernels for an architecture, and what the compiler says.
+    /// The image of the accelerator's kernels for an architecture, and what the compiler says.
     fn compile(&self, architecture: &str) -> Result<(Vec<u8>, String), String> {
         // With the Pasta curves, which the table contains.
         let text = Text {
             options: Vec::new(),
-            ..Text::of_the_tier()
+            ..Text::built_in()
         };
         self.compile_text(&text, architecture)
     }
@@ -408,7 +408,7 @@ fn a_compiled_program_compiles_for_devices() {
         skipped(&"compiled programs are not compiled for devices: no NVRTC; gpu/kernels/nvrtc.sh fetches it");
         return;
     };
-    let shape = Shape {
+    let shape = ProgramShape {
         rows: 4,
         columns: 12,
         registers: 30,
@@ -417,7 +417,7 @@ fn a_compiled_program_compiles_for_devices() {
         rotations: 3,
     };
     // A fixed seed, since the bounds are for one text.
-    let random = Random::<ark_bn254::Fr>::new(shape, &mut ChaCha20Rng::seed_from_u64(240));
+    let random = Random::new(shape, &mut ChaCha20Rng::seed_from_u64(240));
     let in_one = Limits {
         multiplications: 1000,
         steps: 10_000,

@@ -7,7 +7,7 @@ use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use spillproof_fake_driver::{host_module_image, under};
 use spillproof_gpu::kernels::{Nvrtc, Text, image};
 use spillproof_gpu::trace::Detail;
-use spillproof_gpu::{Choice, Chosen, Gpu};
+use spillproof_gpu::{Choice, Gpu};
 
 use ark_bn254::{Fq, Fr};
 
@@ -94,14 +94,14 @@ fn under_the_fake_driver() {
 #[test]
 fn on_a_device() {
     let gpu = match Choice::Auto.open(Detail::Counts).unwrap() {
-        Chosen::Gpu(gpu) => gpu,
-        Chosen::Processor(reason) => return skipped(&reason),
+        Ok(gpu) => gpu,
+        Err(reason) => return skipped(&reason),
     };
     let nvrtc = match Nvrtc::find() {
         Ok(nvrtc) => nvrtc,
         Err(reason) => return skipped(&reason),
     };
-    let image = image(&gpu, &Text::of_the_tier(), &nvrtc, None).unwrap();
+    let image = image(&gpu, &Text::built_in(), &nvrtc, None).unwrap();
     let _turn = gpu.take_turn();
     jobs(&Kernels::Device(Device::new(&gpu, &image, 1 << 30)), 14);
     assert!(gpu.release_failures().is_empty());

@@ -1,9 +1,9 @@
-//! Random constraint programs by the interpreter, against the CPU's evaluation of the same expressions and
+//! Random constraint programs by the interpreter, against the processor's evaluation of the same expressions and
 //! against plain evaluation.
 
 use rand::Rng;
 
-use crate::support::kernels::program::{Random, Shape};
+use crate::support::kernels::program::{ProgramShape, Random};
 use crate::support::kernels::{Kernels, structure};
 use crate::support::rng;
 
@@ -41,7 +41,7 @@ struct Launch {
 /// Rows `first .. first + count` by the kernel.
 fn on_the_device(
     kernels: &Kernels,
-    random: &Random<ark_bn254::Fr>,
+    random: &Random,
     (first, count): (usize, usize),
     launch: &Launch,
 ) -> Vec<Vec<ark_bn254::Fr>> {
@@ -95,7 +95,7 @@ fn random_programs() {
     for round in 0..60 {
         let rows = [1, 2, 5, 64, 100, 257][round % 6];
         let (registers, length) = (rng.gen_range(1..20), rng.gen_range(1..120));
-        let shape = Shape {
+        let shape = ProgramShape {
             rows,
             columns: 4,
             registers,
@@ -103,7 +103,7 @@ fn random_programs() {
             outputs: rng.gen_range(1..4),
             rotations: 9,
         };
-        let random = Random::<ark_bn254::Fr>::new(shape, &mut rng);
+        let random = Random::new(shape, &mut rng);
         let (on_the_cpu, plain) = (random.on_the_cpu(), random.plainly());
         for in_shared_memory in [true, false] {
             let launch = Launch {
@@ -116,7 +116,7 @@ fn random_programs() {
                 assert_eq!(found[output], *plain, "round {round}, output {output}");
                 assert_eq!(
                     found[output], on_the_cpu[output],
-                    "round {round}, output {output}, the CPU's"
+                    "round {round}, output {output}, the processor's"
                 );
             }
             // Tiles that do not begin at the first row: rotations still wrap around the whole column.

@@ -1,10 +1,16 @@
 //! All tests of the crate's public interface, in one binary: a module for each subject.
 //!
-//! Tests in `on_device`, `kernels_on_device` and `tier_on_device` use a real device and print `SKIPPED` with
+//! Tests in `on_device`, `kernels_on_device` and `accelerator_on_device` use a real device and print `SKIPPED` with
 //! the reason where there is none: `cargo test -p spillproof-gpu on_device` runs them. All others run under
 //! the fake driver, or call the kernels' host build.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
+mod accelerator_devices;
+mod accelerator_jobs;
+mod accelerator_on_device;
+mod accelerator_plan;
+mod accelerator_quotient;
+mod accelerator_staging;
 mod device;
 mod failures;
 mod kernels_curve;
@@ -19,18 +25,10 @@ mod measure;
 mod msm;
 mod msm_columns;
 mod ntt;
-mod ntt_devices;
 mod ntt_goldilocks;
 mod nvrtc;
 mod on_device;
 mod probe;
-mod program;
 mod ring;
 mod sessions;
 mod support;
-mod tier_devices;
-mod tier_jobs;
-mod tier_on_device;
-mod tier_plan;
-mod tier_quotient;
-mod tier_staging;

@@ -1,4 +1,4 @@
-//! Measuring under the fake driver: timed work is computed, failures are reported, tiers take turns. The
+//! Measuring under the fake driver: timed work is computed, failures are reported, accelerators take turns. The
 //! figures mean nothing.
 
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use spillproof_engine::column::Column;
 use spillproof_engine::stream::{Scalars, msm};
 use spillproof_engine::tier::Tier;
 use spillproof_fake_driver::{Code, FakeDriver};
+use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Staging};
 use spillproof_gpu::kernels::Kernels;
-use spillproof_gpu::measure::{Facts, Outcome, Rates, Turns};
-use spillproof_gpu::msm::BasesAre;
-use spillproof_gpu::tier::{GpuTier, Offload, Staging};
-use spillproof_gpu::trace::{Busy, Detail, Kind};
+use spillproof_gpu::measure::{AcceleratorSwitch, Facts, Outcome, Rates};
+use spillproof_gpu::msm::BasesLocation;
+use spillproof_gpu::trace::{Busy, Detail, SpanKind};
 use spillproof_gpu::{Error, Gpu};
 
 use crate::sessions::{column, name_the_image};
@@ -125,7 +125,7 @@ fn makers_take_turns_and_bases_stay() {
         |driver, image| {
             let _file = name_the_image(image);
             let gpu = opened(driver);
-            let turns = Arc::new(Turns::default());
+            let turns = Arc::new(AcceleratorSwitch::default());
             let session = Session::builder()
                 .memory(ByteSize::Bytes(8 << 20))
                 .dir(env!("CARGO_TARGET_TMPDIR"))
@@ -145,12 +145,12 @@ fn makers_take_turns_and_bases_stay() {
             let vram = ByteSize::Bytes(2 << 20);
             let over = |vram, bases| {
                 let gpus = vec![gpu.clone()];
-                let tier = GpuTier::over(gpus, vram, Offload::Always, &Staging::default());
-                Arc::new(tier.with_bases(bases))
+                let accelerator = GpuAccelerator::over(gpus, vram, Offload::Always, &Staging::default());
+                Arc::new(accelerator.with_bases(bases))
             };
-            let streamed = over(vram, BasesAre::Streamed);
+            let streamed = over(vram, BasesLocation::Streamed);
             assert_eq!(streamed.last_plans(), (None, None));
-            turns.give_to(Some(Arc::clone(&streamed) as Arc<dyn Tier>));
+            turns.set(Some(Arc::clone(&streamed) as Arc<dyn Tier>));
             sum();
             assert_eq!(
                 (turns.take_outcome(), streamed.report().sums()),
@@ -158,13 +158,13 @@ fn makers_take_turns_and_bases_stay() {
             );
             assert_eq!(turns.take_outcome(), Outcome::NotAsked);
             assert_eq!(streamed.last_plans().0.unwrap().points(), n as u64);
-            turns.give_to(None);
+            turns.set(None);
             drop(streamed);
 
             // Bases cross once, scalars each time.
-            let resident = over(vram, BasesAre::Resident);
-            turns.give_to(Some(Arc::clone(&resident) as Arc<dyn Tier>));
-            let sent = || gpu.trace().total(Kind::ToDevicePinned).bytes;
+            let resident = over(vram, BasesLocation::Resident);
+            turns.set(Some(Arc::clone(&resident) as Arc<dyn Tier>));
+            let sent = || gpu.trace().total(SpanKind::ToDevicePinned).bytes;
             for crossed in [96, 32, 32] {
                 let before = sent();
                 sum();
@@ -201,13 +201,13 @@ fn makers_take_turns_and_bases_stay() {
                 (Outcome::Done, 96 * n as u64)
             );
 
-            turns.give_to(None);
+            turns.set(None);
             drop(resident);
             let smallest = |vram_bytes| {
-                let tier = over(ByteSize::Bytes(vram_bytes), BasesAre::Resident);
-                match tier.plan_over_bases(n as u64, session.budget()) {
+                let accelerator = over(ByteSize::Bytes(vram_bytes), BasesLocation::Resident);
+                match accelerator.plan_over_bases(n as u64, session.budget()) {
                     Err(Error::TooSmall { smallest_bytes, .. }) => Err(smallest_bytes),
-                    plan => Ok((tier, plan.unwrap())),
+                    plan => Ok((accelerator, plan.unwrap())),
                 }
             };
             // Half of the budget is enough for the bases, then for the sum beside them, too.
@@ -216,14 +216,14 @@ fn makers_take_turns_and_bases_stay() {
                 Err(for_both) => smallest(for_both).unwrap(),
                 Ok(both) => both,
             };
-            turns.give_to(Some(Arc::clone(&smallest) as Arc<dyn Tier>));
+            turns.set(Some(Arc::clone(&smallest) as Arc<dyn Tier>));
             sum();
             assert_eq!(turns.take_outcome(), Outcome::Done);
             assert_eq!(
                 smallest.last_plans().0.map(|plan| plan.points()),
                 Some(plan.points())
             );
-            turns.give_to(None);
+            turns.set(None);
             drop((smallest, bases, scalars));
             assert_eq!(session.budget().held_bytes(), 0);
             drop((session, gpu));

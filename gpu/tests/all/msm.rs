@@ -6,9 +6,9 @@ use ark_ff::{AdditiveGroup, Field, UniformRand};
 use rand::Rng;
 use spillproof_fake_driver::{Code, FakeDriver, Order};
 use spillproof_gpu::kernels::Kernels;
-use spillproof_gpu::msm::{Msm, MsmPlan, MsmShape, columns};
+use spillproof_gpu::msm::{Msm, MsmPlan, MsmShape, PointSource, columns_of};
 use spillproof_gpu::ring::Upload;
-use spillproof_gpu::trace::{Detail, Kind};
+use spillproof_gpu::trace::{Detail, SpanKind};
 use spillproof_gpu::{BoxedError, Caching, Error, Gpu, Pinned, Result, Vram};
 
 use crate::support::kernels::curves::{Bn254, Point, affine_words, points};
@@ -67,15 +67,18 @@ impl Case {
         let vram = Vram::new(&gpu, plan.vram_bytes());
         let mut msm = Msm::new(&vram, &kernels, plan)?;
         assert_eq!(
-            vram.ledger().held_bytes(),
+            vram.budget().held_bytes(),
             plan.vram_bytes(),
             "a plan says what is leased"
         );
         let scalars = self.scalars_bytes();
         let (points, scalars) = (&self.points_bytes[64 * first..], &scalars[32 * first..]);
-        let mut source = columns(source_of(points), source_of(scalars));
-        let sum = msm.run(&mut upload, &mut source)?;
-        Ok((sum, gpu))
+        let mut source = columns_of(
+            Some(Box::new(source_of(points))),
+            vec![Box::new(source_of(scalars))],
+        );
+        let sums = msm.sum_columns(PointSource::Stream, &mut upload, &mut source)?;
+        Ok((sums[0], gpu))
     }
 
     fn check(&self, driver: &FakeDriver, image: &[u8], plan: MsmPlan, slots: usize, what: &str) {
@@ -84,7 +87,7 @@ impl Case {
             .unwrap_or_else(|e| panic!("{what}, {plan:?}: {e}"));
         assert_eq!(sum, self.expected, "{what}, {plan:?}");
         assert_eq!(
-            gpu.trace().total(Kind::Kernel).count,
+            gpu.trace().total(SpanKind::Kernel).count,
             plan.launches().unwrap(),
             "{plan:?}"
         );
@@ -194,11 +197,11 @@ fn waits_do_not_grow_with_chunks() {
                 let plan = MsmPlan::with_shape(90, shape(6, chunk_points, 2, 16)).unwrap();
                 let (sum, gpu) = case.sum(image, plan, 3).unwrap();
                 assert_eq!(sum, case.expected);
-                let chunks = gpu.trace().total(Kind::ToDevicePinned).count;
+                let chunks = gpu.trace().total(SpanKind::ToDevicePinned).count;
                 assert_eq!(chunks, plan.chunks().unwrap());
                 assert_eq!(gpu.trace().hard_syncs(), 2, "{chunks} chunks");
-                assert_eq!(gpu.trace().total(Kind::ToDevicePageable).count, 0);
-                assert_eq!(gpu.trace().total(Kind::FromDevicePageable).count, 1);
+                assert_eq!(gpu.trace().total(SpanKind::ToDevicePageable).count, 0);
+                assert_eq!(gpu.trace().total(SpanKind::FromDevicePageable).count, 1);
                 drop(gpu);
                 driver.assert_clean("after a sum");
             }
@@ -228,17 +231,19 @@ fn one_after_the_other() {
         for round in 0..3 {
             let case = Case::random(50, "again");
             let scalars = case.scalars_bytes();
-            let mut source = columns(source_of(&case.points_bytes), source_of(&scalars));
+            let mut source = columns_of(
+                Some(Box::new(source_of(&case.points_bytes))),
+                vec![Box::new(source_of(&scalars))],
+            );
             if round == 1 {
                 let chunking = plan.chunking().unwrap();
                 let staged = upload.stage(&chunking, 50 * 96, &mut source).unwrap();
                 assert!(staged > 0);
             }
-            assert_eq!(
-                msm.run(&mut upload, &mut source).unwrap(),
-                case.expected,
-                "{round}"
-            );
+            let sums = msm
+                .sum_columns(PointSource::Stream, &mut upload, &mut source)
+                .unwrap();
+            assert_eq!(sums, [case.expected], "{round}");
         }
         drop((msm, upload, pool, vram, kernels, gpu));
         driver.assert_clean("after three sums");
@@ -295,7 +300,7 @@ fn a_source_that_fails_is_nobodys_fallback() {
                             Ok(())
                         }
                     };
-                    msm.run(&mut upload, &mut source)
+                    msm.sum_columns(PointSource::Stream, &mut upload, &mut source)
                 };
                 let error = with_fallback(work, || -> Result<_> {
                     panic!("the processor would read from the same disk")

@@ -4,18 +4,20 @@
 use ark_bn254::Fr;
 use ark_ff::{BigInt, FftField, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use spillproof_engine::error::Invalid;
+use spillproof_engine::tier::ReadElements;
 use spillproof_fake_driver::{Code, FakeDriver, Order};
 use spillproof_gpu::kernels::Kernels;
-use spillproof_gpu::ntt::{Ends, Ntt, NttPlan, NttWay, ReadElements, Transform};
+use spillproof_gpu::ntt::{MemoryElements, Ntt, NttMethod, NttPlan, NttSlots, NttSpec};
 use spillproof_gpu::ring::{Download, Upload};
-use spillproof_gpu::trace::{Detail, Kind};
-use spillproof_gpu::{BoxedError, Caching, Error, Gpu, Pinned, Result, Vram};
+use spillproof_gpu::trace::{Detail, SpanKind};
+use spillproof_gpu::{Caching, Error, Gpu, Pinned, Result, Vram};
 
 use crate::support::kernels::words;
 use crate::support::{DoneBy, bytes_of, is_the_drivers, rng, with_fallback, with_kernels};
 
-fn bytes(elements: &[Fr]) -> Vec<u8> {
-    bytes_of(elements.iter().map(|element| [words(element)]))
+fn in_memory(elements: &[Fr]) -> MemoryElements {
+    MemoryElements::of_bn254(bytes_of(elements.iter().map(|element| [words(element)])))
 }
 
 fn elements(bytes: &[u8]) -> Vec<Fr> {
@@ -31,7 +33,7 @@ fn elements(bytes: &[u8]) -> Vec<Fr> {
 fn transformed(
     image: &[u8],
     plan: NttPlan,
-    transform: Transform,
+    transform: NttSpec,
     slots: usize,
     from: &mut dyn ReadElements,
 ) -> Result<(Vec<Fr>, Gpu)> {
@@ -46,24 +48,25 @@ fn transformed(
     let vram = Vram::new(&gpu, plan.vram_bytes());
     let mut ntt = Ntt::new(&vram, &kernels, plan, transform)?;
     assert_eq!(
-        vram.ledger().held_bytes(),
+        vram.budget().held_bytes(),
         plan.vram_bytes(),
         "a plan says what is leased"
     );
-    let (mut between, mut to) = (vec![0; 32 << plan.log_n()], vec![0; 32 << plan.log_n()]);
-    let ends = Ends {
+    let mut to = MemoryElements::of_bn254(vec![0; 32 << plan.log_n()]);
+    let mut between = to.clone();
+    let slots = NttSlots {
         upload: &mut upload,
         download: &mut download,
     };
-    ntt.run(ends, from, &mut between, &mut to)?;
-    Ok((elements(&to), gpu))
+    ntt.transform(slots, from, &mut between, &mut to)?;
+    Ok((elements(to.bytes()), gpu))
 }
 
 /// Forward, inverse, both on a coset, by arkworks.
-pub fn oracles(input: &[Fr], shift: Fr) -> [(Transform, Vec<Fr>); 4] {
+pub fn oracles(input: &[Fr], shift: Fr) -> [(NttSpec, Vec<Fr>); 4] {
     let domain = Radix2EvaluationDomain::<Fr>::new(input.len()).unwrap();
     let coset = domain.get_coset(shift).unwrap();
-    let forward = Transform::forward(input.len().ilog2()).unwrap();
+    let forward = NttSpec::forward(input.len().ilog2()).unwrap();
     [
         (forward, domain.fft(input)),
         (forward.inverse(), domain.ifft(input)),
@@ -80,17 +83,17 @@ fn check(driver: &FakeDriver, image: &[u8], log_n: u32, plans: &[(NttPlan, usize
         for (transform, expected) in &cases[..if inverses { 4 } else { 1 }] {
             let what = format!("2^{log_n}, {plan:?}, {transform:?}, {slots} slots");
             driver.reset(1, 64 << 20);
-            let (found, gpu) = transformed(image, plan, *transform, slots, &mut bytes(&input))
+            let (found, gpu) = transformed(image, plan, *transform, slots, &mut in_memory(&input))
                 .unwrap_or_else(|e| panic!("{what}: {e}"));
             assert!(found == *expected, "{what}");
             // The write of the tables, its end, and the end of the transform.
             assert_eq!(gpu.trace().hard_syncs(), 3, "{what}");
-            let times = if plan.way() == NttWay::InDeviceMemory {
+            let times = if plan.method() == NttMethod::InDeviceMemory {
                 1
             } else {
                 2
             };
-            for kind in [Kind::ToDevicePinned, Kind::FromDevicePinned] {
+            for kind in [SpanKind::ToDevicePinned, SpanKind::FromDevicePinned] {
                 assert_eq!(gpu.trace().total(kind).bytes, times * (32 << log_n), "{what}");
             }
             drop(gpu);
@@ -105,7 +108,7 @@ fn lengths_and_ways() {
     with_kernels(module_path!(), "lengths_and_ways", |driver, image| {
         for log_n in [0, 1, 2, 5, 9, 11] {
             let large = NttPlan::new(log_n, 8 << 20, 1 << 20).unwrap();
-            assert_eq!(large.way(), NttWay::InDeviceMemory);
+            assert_eq!(large.method(), NttMethod::InDeviceMemory);
             // The smallest budget, and twice that.
             let Error::TooSmall { smallest_bytes, .. } = NttPlan::new(log_n, 0, 1 << 20).unwrap_err() else {
                 panic!("no budget is too small");
@@ -141,8 +144,8 @@ fn budgets_of_a_few_kib() {
             assert!(plan.vram_bytes() <= vram_bytes && plan.slot_bytes() <= slot_bytes);
             plans.push((plan, slots));
         }
-        assert!(matches!(plans[0].0.way(), NttWay::TwoSteps { .. }));
-        assert_eq!(plans[3].0.way(), NttWay::InDeviceMemory);
+        assert!(matches!(plans[0].0.method(), NttMethod::TwoSteps { .. }));
+        assert_eq!(plans[3].0.method(), NttMethod::InDeviceMemory);
         for order in [Order::Late, Order::Random(7)] {
             driver.order(order);
             check(driver, image, log_n, &plans, order == Order::Late);
@@ -157,7 +160,7 @@ fn two_steps_of_two_passes() {
         let plan = NttPlan::new(22, 400 << 10, 1 << 20);
         // Too long for the host's kernels: a plan with chunks of whole rows is enough.
         let plan = plan.unwrap();
-        assert_eq!(plan.way(), NttWay::TwoSteps { log_rows: 11 });
+        assert_eq!(plan.method(), NttMethod::TwoSteps { log_rows: 11 });
         assert_eq!(plan.chunk_elements() % (1 << 11), 0);
         let plan = NttPlan::new(15, 4 << 20, 1 << 20).unwrap();
         check(driver, image, 15, &[(plan, 2)], false);
@@ -174,7 +177,10 @@ fn splits_of_every_kind() {
                 .unwrap()
                 .with_tile(log_tile)
                 .unwrap();
-            assert_eq!((whole.way(), whole.passes()), (NttWay::InDeviceMemory, passes));
+            assert_eq!(
+                (whole.method(), whole.passes()),
+                (NttMethod::InDeviceMemory, passes)
+            );
             let in_steps = NttPlan::new(log_n, 16 << 10, 4 << 10)
                 .unwrap()
                 .with_tile(log_tile)
@@ -203,9 +209,9 @@ fn the_other_librarys_root() {
         let input: Vec<Fr> = values.iter().map(to_ark).collect();
         halo2curves::fft::best_fft(&mut values, root, log_n);
         let expected: Vec<Fr> = values.iter().map(to_ark).collect();
-        let transform = Transform::by_root(to_ark(&root), log_n).unwrap();
+        let transform = NttSpec::by_root(to_ark(&root), log_n).unwrap();
         let plan = NttPlan::new(log_n, 1 << 20, 1 << 20).unwrap();
-        let (found, gpu) = transformed(image, plan, transform, 2, &mut bytes(&input)).unwrap();
+        let (found, gpu) = transformed(image, plan, transform, 2, &mut in_memory(&input)).unwrap();
         assert!(found == expected);
         drop(gpu);
         driver.assert_clean("after halo2curves");
@@ -215,14 +221,14 @@ fn the_other_librarys_root() {
 #[test]
 fn what_cannot_be_is_refused() {
     let root = Fr::get_root_of_unity(8).unwrap();
-    assert!(Transform::by_root(root, 3).is_ok());
+    assert!(NttSpec::by_root(root, 3).is_ok());
     for (root, log_n) in [(root, 4), (root, 2), (Fr::from(1u64), 1), (root, 0), (root, 29)] {
-        assert!(matches!(Transform::by_root(root, log_n), Err(Error::Invalid(_))));
+        assert!(matches!(NttSpec::by_root(root, log_n), Err(Error::Invalid(_))));
     }
     let zero = <Fr as ark_ff::AdditiveGroup>::ZERO;
-    assert!(Transform::forward(3).unwrap().on_coset(zero).is_err());
-    assert!(Transform::forward(28).is_ok() && Transform::forward(29).is_err());
-    assert!(Transform::by_root(root.square(), 2).is_ok());
+    assert!(NttSpec::forward(3).unwrap().on_coset(zero).is_err());
+    assert!(NttSpec::forward(28).is_ok() && NttSpec::forward(29).is_err());
+    assert!(NttSpec::by_root(root.square(), 2).is_ok());
 }
 
 /// A read that fails ends the job, in either step.
@@ -230,14 +236,14 @@ fn what_cannot_be_is_refused() {
 fn a_failing_disk_is_told() {
     struct Failing(u32);
     impl ReadElements for Failing {
-        fn read(&mut self, _: u64, into: &mut [u8]) -> Result<(), BoxedError> {
+        fn read(&mut self, _: u64, into: &mut [u8]) -> spillproof_engine::Result<()> {
             into.fill(0);
-            self.0 = self.0.checked_sub(1).ok_or("the disk is gone")?;
+            self.0 = self.0.checked_sub(1).ok_or(Invalid::UnknownMemory)?;
             Ok(())
         }
     }
     with_kernels(module_path!(), "a_failing_disk_is_told", |driver, image| {
-        let forward = Transform::forward(8).unwrap();
+        let forward = NttSpec::forward(8).unwrap();
         for vram_bytes in [1 << 20, 6 << 10] {
             let plan = NttPlan::new(8, vram_bytes, 1 << 10).unwrap();
             for good in [0, 3] {
@@ -266,7 +272,7 @@ fn a_failing_device_leaves_the_processor() {
             for vram_bytes in [1 << 20, 6 << 10] {
                 let plan = NttPlan::new(8, vram_bytes, 1 << 10).unwrap();
                 driver.reset(1, 1 << 20);
-                transformed(image, plan, transform, 2, &mut bytes(&input)).unwrap();
+                transformed(image, plan, transform, 2, &mut in_memory(&input)).unwrap();
                 let calls = driver.calls(None);
                 for (code, lost, order) in [
                     (Code::OutOfMemory, false, Order::Late),
@@ -277,7 +283,7 @@ fn a_failing_device_leaves_the_processor() {
                         let what = format!("call {nth} of {calls}: {code:?}, lost: {lost}, {plan:?}");
                         driver.reset(1, 1 << 20);
                         driver.fail(None, nth, code, lost);
-                        let device = || match transformed(image, plan, transform, 2, &mut bytes(&input)) {
+                        let device = || match transformed(image, plan, transform, 2, &mut in_memory(&input)) {
                             Ok((found, _)) => Ok(found),
                             Err(error) => {
                                 assert!(is_the_drivers(&error), "{what}: {error}");

@@ -8,7 +8,7 @@ use rand::Rng;
 use spillproof_fake_driver::Order;
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::ntt::{
-    Ends, GoldilocksElements, GoldilocksTransform, HOST_LOG_N_MAX, Ntt, NttPlan, NttWay, Transform,
+    GoldilocksTransform, HOST_LOG_N_MAX, MemoryElements, Ntt, NttMethod, NttPlan, NttSlots, NttSpec,
 };
 use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::trace::Detail;
@@ -16,7 +16,7 @@ use spillproof_gpu::{Caching, Error, Gpu, Pinned, Result, Vram};
 
 use crate::support::{DoneBy, rng, with_fallback, with_kernels};
 
-type Case = (Transform<Goldilocks>, Vec<u64>);
+type Case = (NttSpec<Goldilocks>, Vec<u64>);
 
 fn values(elements: &[Goldilocks]) -> Vec<u64> {
     elements.iter().map(PrimeField64::as_canonical_u64).collect()
@@ -31,7 +31,7 @@ fn oracles(input: &[u64], shift: Goldilocks) -> [Case; 4] {
                 .map(|&value| Goldilocks::from_u64(value))
                 .collect::<Vec<_>>()
         };
-        let forward = Transform::<Goldilocks>::of_field(input.len().ilog2()).unwrap();
+        let forward = NttSpec::<Goldilocks>::of_field(input.len().ilog2()).unwrap();
         [
             (forward, values(&dft.dft(elements()))),
             (forward.inverse(), values(&dft.idft(elements()))),
@@ -69,7 +69,7 @@ fn random(log_n: u32, test: &str) -> (Vec<u64>, Goldilocks) {
 fn on_device(
     image: &[u8],
     plan: NttPlan,
-    transform: Transform<Goldilocks>,
+    transform: NttSpec<Goldilocks>,
     input: &[u64],
 ) -> Result<(Vec<u64>, Gpu)> {
     let gpu = Gpu::open(0, Detail::Timeline { spans_max: 10_000 })?;
@@ -83,29 +83,37 @@ fn on_device(
     let vram = Vram::new(&gpu, plan.vram_bytes());
     let mut ntt = Ntt::new(&vram, &kernels, plan, transform)?;
     assert_eq!(
-        vram.ledger().held_bytes(),
+        vram.budget().held_bytes(),
         plan.vram_bytes(),
         "a plan says what is leased"
     );
-    let room = || GoldilocksElements(vec![0; input.len()]);
-    let (mut from, mut to) = (GoldilocksElements(input.to_vec()), room());
-    let ends = Ends {
+    let bytes = input.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let mut from = MemoryElements::new(bytes, 8);
+    let (mut between, mut to) = (from.clone(), from.clone());
+    let ends = NttSlots {
         upload: &mut upload,
         download: &mut download,
     };
-    ntt.run(ends, &mut from, &mut room(), &mut to)?;
+    ntt.transform(ends, &mut from, &mut between, &mut to)?;
+    let words = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+    let found: Vec<u64> = to.bytes().chunks_exact(8).map(words).collect();
     if transform.log_n() > HOST_LOG_N_MAX {
         let mut whole = GoldilocksTransform::new(transform, Some(ntt));
         assert!(whole.is_on_device());
-        assert!(matches!(whole.run(None, &mut from.0), Err(Error::Invalid(_))));
-        let ends = Ends {
+        let mut values = input.to_vec();
+        assert!(matches!(
+            whole.transform(None, &mut values),
+            Err(Error::Invalid(_))
+        ));
+        assert!(values == input);
+        let ends = NttSlots {
             upload: &mut upload,
             download: &mut download,
         };
-        whole.run(Some(ends), &mut from.0)?;
-        assert!(from == to);
+        whole.transform(Some(ends), &mut values)?;
+        assert!(values == found);
     }
-    Ok((to.0, gpu))
+    Ok((found, gpu))
 }
 
 #[test]
@@ -121,7 +129,7 @@ fn lengths_ways_and_budgets() {
             };
             let plan = |vram_bytes| NttPlan::of::<Goldilocks>(log_n, vram_bytes, 1 << 20).unwrap();
             let plans = [plan(8 << 20), plan(smallest_bytes), plan(2 * smallest_bytes)];
-            assert_eq!(plans[0].way(), NttWay::InDeviceMemory);
+            assert_eq!(plans[0].method(), NttMethod::InDeviceMemory);
             let cases = oracles(&input, shift);
             let cases = if log_n > 12 { &cases[..1] } else { &cases[..] };
             for (at, plan) in plans.into_iter().enumerate() {
@@ -150,17 +158,17 @@ fn small_ones_and_those_without_a_device_by_the_processor() {
             let mut whole = GoldilocksTransform::new(transform, None);
             assert!(!whole.is_on_device());
             let mut found = input.clone();
-            whole.run(None, &mut found).unwrap();
+            whole.transform(None, &mut found).unwrap();
             assert!(found == expected, "2^{log_n}, {transform:?}");
-            assert!(whole.run(None, &mut vec![1; input.len() + 1]).is_err());
+            assert!(whole.transform(None, &mut vec![1; input.len() + 1]).is_err());
         }
     }
     // Only a device uses another root.
     let root = Goldilocks::two_adic_generator(4).cube();
-    let other = Transform::by_root(root, 4).unwrap();
+    let other = NttSpec::by_root(root, 4).unwrap();
     assert!(matches!(other.by_processor(&[1; 16]), Err(Error::Invalid(_))));
-    assert!(Transform::by_root(root, 5).is_err());
-    assert!(Transform::<Goldilocks>::of_field(30).is_ok() && Transform::<Goldilocks>::of_field(31).is_err());
+    assert!(NttSpec::by_root(root, 5).is_err());
+    assert!(NttSpec::<Goldilocks>::of_field(30).is_ok() && NttSpec::<Goldilocks>::of_field(31).is_err());
 }
 
 /// A device without enough memory leaves the transform to the processor: the same bits.

@@ -1,8 +1,8 @@
 //! The ring on a real device with NVRTC.
 
 use spillproof_gpu::kernels::{Cache, Nvrtc, Text, image};
-use spillproof_gpu::trace::{Detail, Kind};
-use spillproof_gpu::{Choice, Chosen, Gpu};
+use spillproof_gpu::trace::{Detail, SpanKind};
+use spillproof_gpu::{Choice, Gpu};
 
 use crate::support::ring_jobs::{DEVICE_TEXT, Setup, Sizes, TestKernels, WORD, accumulated, scaled, words};
 use crate::support::skipped;
@@ -10,8 +10,8 @@ use crate::support::skipped;
 /// A device and the image of the test kernels for it.
 fn device() -> Option<(Gpu, Vec<u8>)> {
     let gpu = match Choice::Auto.open(Detail::Timeline { spans_max: 20_000 }).unwrap() {
-        Chosen::Gpu(gpu) => gpu,
-        Chosen::Processor(reason) => {
+        Ok(gpu) => gpu,
+        Err(reason) => {
             skipped(&reason);
             return None;
         }
@@ -58,12 +58,7 @@ fn a_ring_on_a_device_gives_what_the_host_gives() {
         assert_eq!(setup.sum(&input).unwrap(), accumulated(&input), "{sizes:?}");
     }
     assert!(gpu.release_failures().is_empty());
-    println!(
-        "{}\n{}\n{}",
-        gpu.description(),
-        gpu.trace().table(),
-        gpu.trace().timeline_text(120)
-    );
+    println!("{}\n{}", gpu.description(), gpu.trace().table());
 }
 
 /// The rate of copies through pinned slots, both ways; prints it, and checks only that no bytes are lost.
@@ -96,7 +91,7 @@ fn bandwidth_of_a_ring() {
     let start = std::time::Instant::now();
     setup
         .ring
-        .run(
+        .run_job(
             spillproof_gpu::ring::RingJob {
                 total_bytes,
                 upload: Some((&mut setup.upload, &mut source)),
@@ -108,11 +103,10 @@ fn bandwidth_of_a_ring() {
     setup.ring.finish().unwrap();
     let seconds = start.elapsed().as_secs_f64();
     assert_eq!(seen_bytes, total_bytes);
-    assert_eq!(gpu.trace().total(Kind::FromDevicePinned).bytes, total_bytes);
+    assert_eq!(gpu.trace().total(SpanKind::FromDevicePinned).bytes, total_bytes);
     println!(
-        "{total_bytes} bytes there and back in {seconds:.3} s: {:.1} GB/s each way\n{}\n{}",
+        "{total_bytes} bytes there and back in {seconds:.3} s: {:.1} GB/s each way\n{}",
         total_bytes as f64 / seconds / 1e9,
-        gpu.trace().table(),
-        gpu.trace().timeline_text(120)
+        gpu.trace().table()
     );
 }

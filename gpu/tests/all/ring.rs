@@ -3,7 +3,7 @@
 
 use spillproof_fake_driver::{FakeDriver, Order, under};
 use spillproof_gpu::ring::{RingJob, Upload};
-use spillproof_gpu::trace::{Detail, Kind};
+use spillproof_gpu::trace::{Detail, SpanKind};
 use spillproof_gpu::{Caching, Error, Gpu, Pinned, Vram, ring};
 
 use crate::support::ring_jobs::{self, Setup, Sizes, WORD, accumulated, collect, scaled, source_of, words};
@@ -32,9 +32,9 @@ fn runs_right(driver: &FakeDriver, sizes: &Sizes, order: Order) {
         assert_eq!(setup.transform(&input).unwrap(), scaled(&input), "{case}");
         assert_eq!(setup.sum(&input).unwrap(), accumulated(&input), "{case}");
     }
-    assert!(setup.vram.ledger().peak_bytes() <= sizes.vram_bytes(), "{case}");
+    assert!(setup.vram.budget().peak_bytes() <= sizes.vram_bytes(), "{case}");
     assert!(driver.peak_bytes(0) <= sizes.vram_bytes(), "{case}");
-    assert_eq!(setup.pinned.ledger().peak_bytes(), sizes.pinned_bytes(), "{case}");
+    assert_eq!(setup.pinned.budget().peak_bytes(), sizes.pinned_bytes(), "{case}");
     drop((setup, gpu));
     driver.assert_clean(&case);
 }
@@ -128,14 +128,14 @@ fn hard_synchronisations_do_not_grow_with_the_job() {
                     driver.calls(Some("cuStreamSynchronize")) + driver.calls(Some("cuCtxSynchronize"));
                 assert_eq!(trace.hard_syncs(), asked);
                 assert_eq!(
-                    trace.total(Kind::EventWait).count,
+                    trace.total(SpanKind::EventWait).count,
                     driver.calls(Some("cuEventSynchronize"))
                 );
-                assert_eq!(trace.total(Kind::ToDevicePinned).bytes, total * WORD);
-                assert_eq!(trace.total(Kind::FromDevicePinned).bytes, total * WORD);
-                assert_eq!(trace.total(Kind::ToDevicePageable).count, 0);
+                assert_eq!(trace.total(SpanKind::ToDevicePinned).bytes, total * WORD);
+                assert_eq!(trace.total(SpanKind::FromDevicePinned).bytes, total * WORD);
+                assert_eq!(trace.total(SpanKind::ToDevicePageable).count, 0);
                 (
-                    trace.total(Kind::Kernel).count,
+                    trace.total(SpanKind::Kernel).count,
                     trace.hard_syncs(),
                     driver.calls(Some("cuEventCreate")),
                 )
@@ -184,7 +184,7 @@ fn what_is_staged_before_the_device_is_taken_is_not_asked_for_again() {
                 let mut download = ring::Download::new(pool.take(1).unwrap(), gpu.trace()).unwrap();
                 let mut out = Vec::new();
                 // A job of another length is refused, and what is staged stays.
-                let wrong = ring.run(
+                let wrong = ring.run_job(
                     job((total + 1) * WORD, Some((&mut upload, &mut source)), None),
                     &mut |_| Ok(()),
                 );
@@ -200,7 +200,7 @@ fn what_is_staged_before_the_device_is_taken_is_not_asked_for_again() {
                 let mut source = source_of(&input);
                 upload.stage(&chunking, total * WORD, &mut source).unwrap();
                 let mut sink = collect(&mut out);
-                ring.run(
+                ring.run_job(
                     job(
                         total * WORD,
                         Some((&mut upload, &mut source)),
@@ -237,7 +237,7 @@ fn a_job_may_have_one_end_and_may_fail() {
         let kernels = &setup.kernels;
         setup
             .ring
-            .run(
+            .run_job(
                 job(total_bytes, None, Some((&mut setup.download, &mut sink))),
                 &mut |chunk| {
                     chunk.stream.fill(chunk.buffer, 0)?;
@@ -268,7 +268,7 @@ fn a_job_may_have_one_end_and_may_fail() {
                 }
             };
             let mut launched = 0;
-            let failed = setup.ring.run(
+            let failed = setup.ring.run_job(
                 job(
                     total_bytes,
                     Some((&mut setup.upload, &mut source)),
@@ -297,7 +297,7 @@ fn a_job_may_have_one_end_and_may_fail() {
                 "after failure {failing}"
             );
         }
-        let neither = setup.ring.run(job(total_bytes, None, None), &mut |_| Ok(()));
+        let neither = setup.ring.run_job(job(total_bytes, None, None), &mut |_| Ok(()));
         assert!(matches!(neither, Err(Error::Invalid(_))));
         drop((setup, gpu));
         driver.assert_clean("after failing jobs");
@@ -321,11 +321,11 @@ fn a_timeline_has_every_chunk_once() {
         let spans = gpu.trace().spans();
         let of = |kind| spans.iter().filter(|span| span.kind == kind).collect::<Vec<_>>();
         for kind in [
-            Kind::Fill,
-            Kind::ToDevicePinned,
-            Kind::Kernel,
-            Kind::FromDevicePinned,
-            Kind::Drain,
+            SpanKind::Fill,
+            SpanKind::ToDevicePinned,
+            SpanKind::Kernel,
+            SpanKind::FromDevicePinned,
+            SpanKind::Drain,
         ] {
             assert_eq!(of(kind).len(), 10, "{kind:?}");
             assert_eq!(gpu.trace().total(kind).timed, 10, "{kind:?}");
@@ -333,11 +333,11 @@ fn a_timeline_has_every_chunk_once() {
         // By the clock, a chunk is filled, copied, computed, copied back and drained, in this order.
         for chunk in 0..10 {
             let starts = [
-                Kind::Fill,
-                Kind::ToDevicePinned,
-                Kind::Kernel,
-                Kind::FromDevicePinned,
-                Kind::Drain,
+                SpanKind::Fill,
+                SpanKind::ToDevicePinned,
+                SpanKind::Kernel,
+                SpanKind::FromDevicePinned,
+                SpanKind::Drain,
             ]
             .map(|kind| of(kind)[chunk].start_seconds);
             assert!(
@@ -348,7 +348,7 @@ fn a_timeline_has_every_chunk_once() {
         let kernels = gpu.trace().kernels();
         assert_eq!(kernels.len(), 1);
         assert_eq!((&*kernels[0].0, kernels[0].1.timed), ("spk_test_scale", 10));
-        println!("{}\n{}", gpu.trace().table(), gpu.trace().timeline_text(80));
+        println!("{}", gpu.trace().table());
 
         // Spans beyond the limit are counted and not kept.
         let small = Gpu::open(0, Detail::Timeline { spans_max: 7 }).unwrap();
@@ -356,7 +356,7 @@ fn a_timeline_has_every_chunk_once() {
         setup_small.transform(&input).unwrap();
         setup_small.ring.finish().unwrap();
         assert_eq!(small.trace().spans().len(), 7);
-        assert_eq!(small.trace().total(Kind::Kernel).count, 10);
+        assert_eq!(small.trace().total(SpanKind::Kernel).count, 10);
         drop((setup, setup_small, gpu, small));
         driver.assert_clean("after a timeline");
     });
@@ -423,7 +423,7 @@ fn a_panic_leaves_the_ring_usable() {
             let mut out = Vec::new();
             let mut sink = collect(&mut out);
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                setup.ring.run(
+                setup.ring.run_job(
                     job(
                         sizes.words * WORD,
                         Some((&mut setup.upload, &mut source)),

@@ -1,4 +1,4 @@
-//! Shared by the tests of `GpuTier`: sessions with a tier, their jobs, and the results by arkworks.
+//! Shared by the tests of `GpuAccelerator`: sessions with an accelerator, their jobs, and the results by arkworks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,15 +9,15 @@ use ark_ff::{AdditiveGroup, FftField, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use spillproof_commit::G1;
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Element, Placement, Writer};
+use spillproof_commit::G1;
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::FakeDriver;
 use spillproof_gpu::Choice;
-use spillproof_gpu::msm::BasesAre;
-use spillproof_gpu::tier::{GpuTier, Offload, Request};
+use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request};
+use spillproof_gpu::msm::BasesLocation;
 
 /// Points and scalars on disk, and their sums by arkworks.
 pub struct TestJob {
@@ -151,7 +151,7 @@ impl TestJob {
     }
 }
 
-/// Writes the image of the kernels to a file, and names it where the tier looks.
+/// Writes the image of the kernels to a file, and names it where the accelerator looks.
 pub fn name_the_image(image: &[u8]) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file, image).unwrap();
@@ -160,7 +160,7 @@ pub fn name_the_image(image: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-pub fn tier(vram: ByteSize, offload: Offload) -> Arc<GpuTier> {
+pub fn accelerator(vram: ByteSize, offload: Offload) -> Arc<GpuAccelerator> {
     open(&Request {
         choice: Choice::Device(0),
         vram,
@@ -170,33 +170,38 @@ pub fn tier(vram: ByteSize, offload: Offload) -> Arc<GpuTier> {
 }
 
 /// The same, with bases that stay or are streamed.
-pub fn tier_with(vram: ByteSize, offload: Offload, bases: BasesAre) -> Arc<GpuTier> {
-    let tier = Arc::into_inner(tier(vram, offload)).unwrap();
-    Arc::new(tier.with_bases(bases))
+pub fn accelerator_with(vram: ByteSize, offload: Offload, bases: BasesLocation) -> Arc<GpuAccelerator> {
+    let accelerator = Arc::into_inner(accelerator(vram, offload)).unwrap();
+    Arc::new(accelerator.with_bases(bases))
 }
 
-pub fn open(request: &Request) -> Arc<GpuTier> {
-    GpuTier::open(request).unwrap().unwrap()
+pub fn open(request: &Request) -> Arc<GpuAccelerator> {
+    GpuAccelerator::open(request).unwrap().unwrap()
 }
 
-pub fn session(tier: Option<&Arc<GpuTier>>, memory_bytes: u64) -> Session {
+pub fn session(accelerator: Option<&Arc<GpuAccelerator>>, memory_bytes: u64) -> Session {
     let mut builder = Session::builder()
         .memory(ByteSize::Bytes(memory_bytes))
         .dir(env!("CARGO_TARGET_TMPDIR"))
         .threads(2);
-    if let Some(tier) = tier {
-        builder = builder.tier(Arc::clone(tier) as Arc<dyn spillproof_engine::tier::Tier>);
+    if let Some(accelerator) = accelerator {
+        builder = builder.tier(Arc::clone(accelerator) as Arc<dyn spillproof_engine::tier::Tier>);
     }
     builder.build().unwrap()
 }
 
-/// Drops the session and the tier, and checks that the device holds nothing.
-pub fn all_is_given_back(session: Session, tier: Arc<GpuTier>, driver: &FakeDriver, what: &str) {
+/// Drops the session and the accelerator, and checks that the device holds nothing.
+pub fn all_is_given_back(
+    session: Session,
+    accelerator: Arc<GpuAccelerator>,
+    driver: &FakeDriver,
+    what: &str,
+) {
     assert!(
         session.budget().peak_bytes() <= session.budget().limit_bytes(),
         "{what}"
     );
     drop(session);
-    drop(Arc::into_inner(tier).unwrap());
+    drop(Arc::into_inner(accelerator).unwrap());
     driver.assert_clean(what);
 }

@@ -6,7 +6,7 @@
 //! | [`jobs`] | one sum or transform over columns on disk |
 //! | [`line`] | one job by a device: figures, bounds, the table |
 //!
-//! All jobs run in one session: columns are made once for a size, and its tier is switched between the device and the processor. A device
+//! All jobs run in one session: columns are made once for a size, and its accelerator is switched between the device and the processor. A device
 //! runs a job once to warm up (kernels are loaded, memory is leased), then `--runs` times, then once more with every copy and kernel
 //! timed, which does not count. Results are compared each time. A job that the device left to the processor does not measure the device:
 //! the reason is printed, and the run fails.
@@ -23,12 +23,12 @@ use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::Rates as HostRates;
 use spillproof_engine::storage::IoStats;
 use spillproof_engine::tier::Tier;
-use spillproof_gpu::measure::{Facts, Outcome, Rates, Turns};
-use spillproof_gpu::msm::{Bases, BasesAre};
-use spillproof_gpu::ntt::NttWay;
-use spillproof_gpu::tier::{GpuTier, Offload, Staging, kernels};
-use spillproof_gpu::trace::{Busy, Detail, Kind};
-use spillproof_gpu::{Choice, Chosen, Gpu, Vram};
+use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Staging, kernels};
+use spillproof_gpu::measure::{AcceleratorSwitch, Facts, Outcome, Rates};
+use spillproof_gpu::msm::{Bases, BasesLocation};
+use spillproof_gpu::ntt::NttMethod;
+use spillproof_gpu::trace::{Busy, Detail, SpanKind};
+use spillproof_gpu::{Choice, Gpu, Vram};
 
 use spillproof_cli::args::Global;
 use spillproof_cli::failure::Failure;
@@ -70,16 +70,16 @@ struct DiskRates {
     written_bytes_per_second: f64,
 }
 
-/// The device as a tier, and how it cuts a job.
+/// The device as an accelerator, and how it cuts a job.
 struct Maker {
-    tier: Arc<dyn Tier>,
+    accelerator: Arc<dyn Tier>,
     plan: Box<dyn Fn() -> Option<Plan>>,
 }
 
 /// The parts that measuring a job needs.
 struct Bencher<'a> {
     session: &'a Session,
-    turns: &'a Turns,
+    switch: &'a AcceleratorSwitch,
     gpu: &'a Gpu,
     rates: Rates,
     disk: HostRates,
@@ -97,10 +97,10 @@ struct Moved {
 
 impl Moved {
     fn so_far(gpu: &Gpu, session: &Session) -> Self {
-        let bytes = |kinds: [Kind; 2]| kinds.map(|kind| gpu.trace().total(kind).bytes).iter().sum();
+        let bytes = |kinds: [SpanKind; 2]| kinds.map(|kind| gpu.trace().total(kind).bytes).iter().sum();
         Self {
-            to_device_bytes: bytes([Kind::ToDevicePinned, Kind::ToDevicePageable]),
-            from_device_bytes: bytes([Kind::FromDevicePinned, Kind::FromDevicePageable]),
+            to_device_bytes: bytes([SpanKind::ToDevicePinned, SpanKind::ToDevicePageable]),
+            from_device_bytes: bytes([SpanKind::FromDevicePinned, SpanKind::FromDevicePageable]),
             hard_syncs: gpu.trace().hard_syncs(),
             disk: session.storage().stats(),
         }
@@ -134,8 +134,8 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
             bytes(*budget_bytes)
         ));
     }
-    let turns = Arc::new(Turns::default());
-    let session = run.session_on(MEMORY, Some(Arc::clone(&turns) as Arc<dyn Tier>))?;
+    let switch = Arc::new(AcceleratorSwitch::default());
+    let session = run.session_on(MEMORY, Some(Arc::clone(&switch) as Arc<dyn Tier>))?;
     let (rates, disk) = {
         let _progress = Progress::start("rates of the device and of the disk");
         let rates = Rates::measure(&gpu, &kernels(&gpu)?, session.budget())?;
@@ -144,7 +144,7 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
     run.say(format_args!("\n{}", rates_table(&rates, &disk).trim_end()));
     let bencher = Bencher {
         session: &session,
-        turns: &turns,
+        switch: &switch,
         gpu: &gpu,
         rates,
         disk,
@@ -227,11 +227,11 @@ fn open(choice: &Choice) -> Result<Gpu> {
     }
     let detail = Detail::Timeline { spans_max: SPANS_MAX };
     match choice.open(detail)? {
-        Chosen::Gpu(gpu) => {
+        Ok(gpu) => {
             gpu.trace().limit_spans(0);
             Ok(gpu)
         }
-        Chosen::Processor(reason) => Err(Failure::NoGpu(reason)),
+        Err(reason) => Err(Failure::NoGpu(reason)),
     }
 }
 
@@ -241,7 +241,7 @@ fn budgets(gpu: &Gpu, asked: &[ByteSize]) -> Result<(Vec<u64>, Vec<u64>)> {
     for size in asked {
         all.push(match size {
             ByteSize::Bytes(bytes) => *bytes,
-            ByteSize::Auto => Vram::auto(gpu)?.ledger().limit_bytes(),
+            ByteSize::Auto => Vram::auto(gpu)?.budget().limit_bytes(),
         });
     }
     all.sort_unstable();
@@ -294,7 +294,7 @@ impl Bencher<'_> {
     /// Seconds of the processor, and its result.
     fn processor(&self, job: &Job, expected: &mut Option<(Made, &'static str)>) -> Result<f64> {
         let _progress = Progress::start(&format!("{}, the processor", job.what()));
-        self.turns.give_to(None);
+        self.switch.set(None);
         let mut times = Vec::new();
         for _ in 0..self.args.runs {
             let (made, seconds) = timed(|| job.run(self.session));
@@ -322,9 +322,9 @@ impl Bencher<'_> {
                 return Ok(line);
             }
         };
-        self.turns.give_to(Some(Arc::clone(&maker.tier)));
+        self.switch.set(Some(Arc::clone(&maker.accelerator)));
         let measured = self.measured(job, &maker, expected);
-        self.turns.give_to(None);
+        self.switch.set(None);
         self.gpu.trace().limit_spans(0);
         match measured? {
             Ok((measured, way)) => {
@@ -342,19 +342,19 @@ impl Bencher<'_> {
     fn maker(&self, job: &Job, vram_bytes: u64, way: Way) -> spillproof_gpu::Result<Maker> {
         let vram = ByteSize::Bytes(vram_bytes);
         let gpus = vec![self.gpu.clone()];
-        let tier = GpuTier::over(gpus, vram, Offload::Always, &Staging::default());
-        let tier = Arc::new(match way {
-            Way::Resident => tier,
-            _ => tier.with_bases(BasesAre::Streamed),
+        let accelerator = GpuAccelerator::over(gpus, vram, Offload::Always, &Staging::default());
+        let accelerator = Arc::new(match way {
+            Way::Resident => accelerator,
+            _ => accelerator.with_bases(BasesLocation::Streamed),
         });
         if way == Way::Resident {
-            tier.plan_over_bases(job.n(), self.session.budget())?;
+            accelerator.plan_over_bases(job.n(), self.session.budget())?;
         }
-        let (of_tier, is_sum) = (Arc::clone(&tier), matches!(job, Job::Sum { .. }));
+        let (planner, is_sum) = (Arc::clone(&accelerator), matches!(job, Job::Sum { .. }));
         Ok(Maker {
-            tier,
+            accelerator,
             plan: Box::new(move || {
-                let (sum, transform) = of_tier.last_plans();
+                let (sum, transform) = planner.last_plans();
                 match is_sum {
                     true => sum.map(Plan::Sum),
                     false => transform.map(Plan::Transform),
@@ -390,7 +390,7 @@ impl Bencher<'_> {
             return Ok(Err("the device has no plan of it".into()));
         };
         let bases_bytes = match plan {
-            Plan::Sum(plan) if plan.bases() == BasesAre::Resident => Bases::vram_bytes(job.n()),
+            Plan::Sum(plan) if plan.bases() == BasesLocation::Resident => Bases::vram_bytes(job.n()),
             _ => 0,
         };
         let (made, traced) = self.traced(job)?;
@@ -414,13 +414,13 @@ impl Bencher<'_> {
         };
         let seconds = median(times);
         let way = match plan {
-            Plan::Transform(plan) => Some(match plan.way() {
-                NttWay::InDeviceMemory => Way::Whole,
-                NttWay::TwoSteps { .. } => Way::Parts,
+            Plan::Transform(plan) => Some(match plan.method() {
+                NttMethod::InDeviceMemory => Way::Whole,
+                NttMethod::TwoSteps { .. } => Way::Parts,
             }),
             Plan::Sum(plan) => Some(match plan.bases() {
-                BasesAre::Resident => Way::Resident,
-                BasesAre::Streamed => Way::Streamed,
+                BasesLocation::Resident => Way::Resident,
+                BasesLocation::Streamed => Way::Streamed,
             }),
         };
         let measured = Measured {
@@ -477,7 +477,7 @@ impl Bencher<'_> {
     }
 
     fn left_to_the_processor(&self) -> Option<String> {
-        match self.turns.take_outcome() {
+        match self.switch.take_outcome() {
             Outcome::Done => None,
             Outcome::Declined(why) => Some(why),
             Outcome::NotAsked => Some("the engine did not ask the device".into()),

@@ -203,7 +203,7 @@ impl Setup {
         let mut source = source_of(words);
         let mut sink = collect(&mut out);
         let kernels = &self.kernels;
-        self.ring.run(
+        self.ring.run_job(
             RingJob {
                 total_bytes: words.len() as u64 * WORD,
                 upload: Some((&mut self.upload, &mut source)),
@@ -230,7 +230,7 @@ impl Setup {
         self.ring.stream().fill(total, 0)?;
         let mut source = source_of(words);
         let kernels = &self.kernels;
-        self.ring.run(
+        self.ring.run_job(
             RingJob {
                 total_bytes: words.len() as u64 * WORD,
                 upload: Some((&mut self.upload, &mut source)),

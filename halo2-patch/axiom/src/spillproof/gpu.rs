@@ -18,7 +18,7 @@ use spillproof_engine::session::GPU_VARIABLE;
 use spillproof_engine::tier::Tier;
 use spillproof_engine::Result;
 
-pub use ::spillproof_gpu::tier::{GpuTier, Offload, Request as GpuRequest};
+pub use ::spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request as GpuRequest};
 pub use ::spillproof_gpu::{Caching, Choice};
 
 use super::SessionBuilder;
@@ -26,7 +26,7 @@ use super::SessionBuilder;
 /// Devices for a [`SessionBuilder`].
 pub trait UseGpu: Sized {
     /// The devices that are asked for take part; none, where `auto` or `all` finds none. To see afterwards who did what, open it with
-    /// [`GpuRequest::open`], give it to [`SessionBuilder::tier`], and ask its [`GpuTier::report`].
+    /// [`GpuRequest::open`], give it to [`SessionBuilder::tier`], and ask its [`GpuAccelerator::report`].
     ///
     /// # Errors
     /// Of a device that was named, and can't be had; of a budget of page-locked memory in which no job has room.

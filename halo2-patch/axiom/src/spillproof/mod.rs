@@ -92,7 +92,7 @@ pub use ::spillproof_report::steps::layer;
 pub use bundle::{open_proving_key, save_described_key, save_proving_key, KeyFile};
 pub use domain::FftDataMap;
 #[cfg(feature = "gpu")]
-pub use gpu::{Caching, Choice, GpuRequest, GpuTier, Offload, UseGpu};
+pub use gpu::{Caching, Choice, GpuAccelerator, GpuRequest, Offload, UseGpu};
 pub use plan::{plan, shape, Numerator, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
 pub use spillproof_commit::SrsProgress;

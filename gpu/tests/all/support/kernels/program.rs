@@ -1,83 +1,37 @@
 //! Random constraint programs, and what they should give.
 
-use std::ops::{Add, Mul, Neg, Sub};
-
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
-use p3_field::PrimeCharacteristicRing;
-use p3_field::PrimeField64;
-use p3_goldilocks::Goldilocks;
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
-use spillproof_gpu::program::{Instruction, Operand, Operation, Program, ProgramField, Query, Target};
 use spillproof_plonk::stages::{Builder, Value};
+use spillproof_gpu::program::{DeviceProgram, Instruction, Operand, Operation, Query, Target};
 
-/// An element of a program's field, in the tests' libraries.
-pub trait Element:
-    Copy
-    + PartialEq
-    + std::fmt::Debug
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Neg<Output = Self>
-{
-    const FIELD: ProgramField;
-
-    /// At the edges now and then.
-    fn random(rng: &mut ChaCha20Rng) -> Self;
-    fn bytes(&self) -> Vec<u8>;
-}
-
-impl Element for Fr {
-    const FIELD: ProgramField = ProgramField::Bn254Fr;
-
-    fn random(rng: &mut ChaCha20Rng) -> Self {
-        match rng.gen_range(0..8) {
-            0 => Fr::ZERO,
-            1 => Fr::ONE,
-            2 => -Fr::ONE,
-            3 => Fr::from(2u64),
-            _ => Fr::rand(rng),
-        }
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        super::words(self)
-            .into_iter()
-            .flat_map(u64::to_le_bytes)
-            .collect()
+/// At the edges now and then.
+fn element(rng: &mut ChaCha20Rng) -> Fr {
+    match rng.gen_range(0..8) {
+        0 => Fr::ZERO,
+        1 => Fr::ONE,
+        2 => -Fr::ONE,
+        3 => Fr::from(2u64),
+        _ => Fr::rand(rng),
     }
 }
 
-impl Element for Goldilocks {
-    const FIELD: ProgramField = ProgramField::Goldilocks;
-
-    fn random(rng: &mut ChaCha20Rng) -> Self {
-        let value = rng.gen_range(0..Goldilocks::ORDER_U64);
-        match rng.gen_range(0..8) {
-            0 => Goldilocks::ZERO,
-            1 => Goldilocks::ONE,
-            2 => Goldilocks::NEG_ONE,
-            _ => Goldilocks::from_u64(value),
-        }
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        self.as_canonical_u64().to_le_bytes().to_vec()
-    }
+fn bytes(element: &Fr) -> impl Iterator<Item = u8> {
+    super::words(element).into_iter().flat_map(u64::to_le_bytes)
 }
 
 /// A program over columns.
-pub struct Random<E> {
-    pub columns: Vec<Vec<E>>,
-    pub constants: Vec<E>,
-    pub program: Program,
+pub struct Random {
+    pub columns: Vec<Vec<Fr>>,
+    pub constants: Vec<Fr>,
+    pub program: DeviceProgram,
 }
 
 /// What to make one of.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct ProgramShape {
     pub rows: usize,
     pub columns: usize,
     pub registers: u32,
@@ -87,11 +41,11 @@ pub struct Shape {
     pub rotations: i32,
 }
 
-impl<E: Element> Random<E> {
-    pub fn new(shape: Shape, rng: &mut ChaCha20Rng) -> Self {
-        let column = |rng: &mut ChaCha20Rng| (0..shape.rows).map(|_| E::random(rng)).collect();
+impl Random {
+    pub fn new(shape: ProgramShape, rng: &mut ChaCha20Rng) -> Self {
+        let column = |rng: &mut ChaCha20Rng| (0..shape.rows).map(|_| element(rng)).collect();
         let columns = (0..shape.columns).map(|_| column(rng)).collect();
-        let constants: Vec<E> = (0..7).map(|_| E::random(rng)).collect();
+        let constants: Vec<Fr> = (0..7).map(|_| element(rng)).collect();
         let (mut queries, mut written, mut instructions) = (Vec::new(), Vec::new(), Vec::new());
         for step in 0..shape.length + shape.outputs as usize {
             let mut operand = |rng: &mut ChaCha20Rng| {
@@ -160,8 +114,8 @@ impl<E: Element> Random<E> {
             let last = instructions.len() - shape.outputs as usize;
             instructions[last].operation = Operation::Copy(Operand::Register(sum));
         }
-        let bytes = constants.iter().flat_map(E::bytes).collect();
-        let program = Program::new(E::FIELD, instructions, bytes, queries, shape.outputs).unwrap();
+        let encoded = constants.iter().flat_map(bytes).collect();
+        let program = DeviceProgram::new(instructions, encoded, queries, shape.outputs).unwrap();
         Self {
             columns,
             constants,
@@ -171,13 +125,13 @@ impl<E: Element> Random<E> {
 
     /// The same instructions over the same columns.
     pub fn with_other_constants(self, rng: &mut ChaCha20Rng) -> Self {
-        let constants: Vec<E> = self.constants.iter().map(|_| E::random(rng)).collect();
-        let bytes = constants.iter().flat_map(E::bytes).collect();
+        let constants: Vec<Fr> = self.constants.iter().map(|_| element(rng)).collect();
+        let encoded = constants.iter().flat_map(bytes).collect();
         let (instructions, queries) = (
             self.program.instructions().to_vec(),
             self.program.queries().to_vec(),
         );
-        let program = Program::new(E::FIELD, instructions, bytes, queries, self.program.outputs());
+        let program = DeviceProgram::new(instructions, encoded, queries, self.program.outputs());
         Self {
             constants,
             program: program.unwrap(),
@@ -190,7 +144,7 @@ impl<E: Element> Random<E> {
     }
 
     /// Every row of every output, by the library's own arithmetic.
-    pub fn plainly(&self) -> Vec<Vec<E>> {
+    pub fn plainly(&self) -> Vec<Vec<Fr>> {
         let rows = (0..self.rows()).map(|row| self.row(row));
         let mut outputs = vec![Vec::new(); self.program.outputs() as usize];
         rows.for_each(|row| {
@@ -202,7 +156,7 @@ impl<E: Element> Random<E> {
         outputs
     }
 
-    fn row(&self, row: usize) -> Vec<E> {
+    fn row(&self, row: usize) -> Vec<Fr> {
         let mut registers = vec![None; self.program.registers() as usize];
         let mut outputs = vec![None; self.program.outputs() as usize];
         for instruction in self.program.instructions() {
@@ -215,7 +169,7 @@ impl<E: Element> Random<E> {
                 }
             };
             let constant = |number: u32| self.constants[number as usize];
-            let value: E = match instruction.operation {
+            let value: Fr = match instruction.operation {
                 Operation::Sum(a, b) => get(a) + get(b),
                 Operation::Difference(a, b) => get(a) - get(b),
                 Operation::Product(a, b) => get(a) * get(b),
@@ -236,10 +190,8 @@ impl<E: Element> Random<E> {
         }
         outputs.into_iter().map(Option::unwrap).collect()
     }
-}
 
-impl Random<Fr> {
-    /// What the CPU tier makes of the same expressions.
+    /// What the processor makes of the same expressions.
     pub fn on_the_cpu(&self) -> Vec<Vec<Fr>> {
         let mut builder = Builder::new();
         let mut registers: Vec<Option<Value>> = vec![None; self.program.registers() as usize];

@@ -11,14 +11,14 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Placement, Writer};
-use spillproof_gpu::kernels::Kernels;
-use spillproof_gpu::msm::{Msm, MsmPlan, columns};
-use spillproof_gpu::ntt::{Ends, Ntt, NttPlan, Transform};
-use spillproof_gpu::ring::{Download, Upload};
-use spillproof_gpu::tier::{GpuTier, Offload, Request};
-use spillproof_gpu::trace::Detail;
-use spillproof_gpu::{Caching, Choice, Chosen, Error, Gpu, Pinned, Vram};
 use spillproof_plonk::stages::{Builder, CosetDomain, Source, quotient};
+use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request};
+use spillproof_gpu::kernels::Kernels;
+use spillproof_gpu::msm::{Msm, MsmPlan, PointSource, columns_of};
+use spillproof_gpu::ntt::{MemoryElements, Ntt, NttPlan, NttSlots, NttSpec};
+use spillproof_gpu::ring::{Download, Upload};
+use spillproof_gpu::trace::Detail;
+use spillproof_gpu::{Caching, Choice, Error, Gpu, Pinned, Vram};
 
 use crate::support::kernels::curves::{Bn254, affine_words, points};
 use crate::support::kernels::words;
@@ -27,13 +27,13 @@ use crate::support::{bytes_of, rng, skipped, source_of};
 fn device() -> Option<(Gpu, Kernels)> {
     let detail = Detail::Timeline { spans_max: 100_000 };
     let gpu = match Choice::Auto.open(detail).unwrap() {
-        Chosen::Gpu(gpu) => gpu,
-        Chosen::Processor(reason) => {
+        Ok(gpu) => gpu,
+        Err(reason) => {
             skipped(&reason);
             return None;
         }
     };
-    match Kernels::of_the_tier(&gpu, None) {
+    match Kernels::built_in(&gpu, None) {
         Ok(kernels) => Some((gpu, kernels)),
         Err(reason @ Error::NoCompiler { .. }) => {
             skipped(&reason);
@@ -52,11 +52,16 @@ fn sum(gpu: &Gpu, kernels: &Kernels, plan: MsmPlan, points: &[u8], scalars: &[u8
     let mut upload = Upload::new(pool.take(3).unwrap(), gpu.trace()).unwrap();
     let vram = Vram::new(gpu, plan.vram_bytes());
     let mut msm = Msm::new(&vram, kernels, plan).unwrap();
-    let mut source = columns(source_of(points), source_of(scalars));
+    let mut source = columns_of(
+        Some(Box::new(source_of(points))),
+        vec![Box::new(source_of(scalars))],
+    );
     let start = std::time::Instant::now();
-    let sum = msm.run(&mut upload, &mut source).unwrap();
+    let sums = msm
+        .sum_columns(PointSource::Stream, &mut upload, &mut source)
+        .unwrap();
     println!("{plan:?}: {:.3} s", start.elapsed().as_secs_f64());
-    sum
+    sums[0]
 }
 
 #[test]
@@ -91,7 +96,7 @@ fn transforms() {
         let shift = Fr::rand(&mut rng);
         let domain = Radix2EvaluationDomain::<Fr>::new(input.len()).unwrap();
         let coset = domain.get_coset(shift).unwrap();
-        let forward = Transform::forward(log_n).unwrap();
+        let forward = NttSpec::forward(log_n).unwrap();
         let cases = [
             (forward, domain.fft(&input)),
             (forward.inverse().on_coset(shift).unwrap(), coset.ifft(&input)),
@@ -109,14 +114,14 @@ fn transforms() {
                 let vram = Vram::new(&gpu, plan.vram_bytes());
                 let mut ntt = Ntt::new(&vram, &kernels, plan, transform).unwrap();
                 let in_bytes = |elements: &[Fr]| bytes_of(elements.iter().map(|element| [words(element)]));
-                let mut from = in_bytes(&input);
-                let (mut between, mut to) = (vec![0; from.len()], vec![0; from.len()]);
-                let ends = Ends {
+                let mut from = MemoryElements::of_bn254(in_bytes(&input));
+                let (mut between, mut to) = (from.clone(), from.clone());
+                let slots = NttSlots {
                     upload: &mut upload,
                     download: &mut download,
                 };
-                ntt.run(ends, &mut from, &mut between, &mut to).unwrap();
-                assert!(to == in_bytes(&expected), "{plan:?}, {transform:?}");
+                ntt.transform(slots, &mut from, &mut between, &mut to).unwrap();
+                assert!(to.bytes() == in_bytes(&expected), "{plan:?}, {transform:?}");
             }
         }
     }
@@ -150,12 +155,12 @@ fn quotients() {
     }
     let output = builder.fold(&parts, Fr::from(99u64));
     let program = builder.finish(&[output]);
-    let run = |tier: Option<&Arc<GpuTier>>| -> Vec<Vec<Fr>> {
+    let run = |accelerator: Option<&Arc<GpuAccelerator>>| -> Vec<Vec<Fr>> {
         let mut session = Session::builder()
             .memory(ByteSize::Bytes(64 << 20))
             .dir(env!("CARGO_TARGET_TMPDIR"));
-        if let Some(tier) = tier {
-            session = session.tier(Arc::clone(tier) as Arc<dyn spillproof_engine::tier::Tier>);
+        if let Some(accelerator) = accelerator {
+            session = session.tier(Arc::clone(accelerator) as Arc<dyn spillproof_engine::tier::Tier>);
         }
         let (session, mut rng) = (session.build().unwrap(), ChaCha20Rng::seed_from_u64(14));
         let inputs: Vec<Column<Fr>> = (0..columns)
@@ -184,16 +189,21 @@ fn quotients() {
             offload: Offload::Always,
             ..Request::default()
         };
-        let tier = GpuTier::open(&request).unwrap().unwrap();
+        let accelerator = GpuAccelerator::open(&request).unwrap().unwrap();
         let start = std::time::Instant::now();
-        let found = run(Some(&tier));
+        let found = run(Some(&accelerator));
         println!(
             "{vram:?}: {:.3} s, {}",
             start.elapsed().as_secs_f64(),
-            tier.report()
+            accelerator.report()
         );
         assert!(found == expected, "{vram:?}");
-        assert_eq!(tier.report().quotients(), 2, "{vram:?}: {}", tier.report());
+        assert_eq!(
+            accelerator.report().quotients(),
+            2,
+            "{vram:?}: {}",
+            accelerator.report()
+        );
     }
 }
 
@@ -218,10 +228,5 @@ fn seconds_of_a_sum() {
             assert_eq!(found, expected, "{plan:?}");
         }
     }
-    println!(
-        "{}\n{}\n{}",
-        gpu.description(),
-        gpu.trace().table(),
-        gpu.trace().timeline_text(120)
-    );
+    println!("{}\n{}", gpu.description(), gpu.trace().table());
 }

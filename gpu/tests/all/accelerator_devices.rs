@@ -1,11 +1,11 @@
-//! `GpuTier` on several devices under the fake driver: shared sums, and jobs that one device takes over from
+//! `GpuAccelerator` on several devices under the fake driver: shared sums, and jobs that one device takes over from
 //! another.
 
 use spillproof_engine::budget::ByteSize;
 use spillproof_fake_driver::{Code, FakeDriver};
 use spillproof_gpu::Choice;
-use spillproof_gpu::ntt::{NttPlan, NttWay};
-use spillproof_gpu::tier::{Offload, Request};
+use spillproof_gpu::accelerator::{Offload, Request};
+use spillproof_gpu::ntt::{NttMethod, NttPlan};
 
 use crate::sessions::{TestJob, all_is_given_back, name_the_image, open, session};
 use crate::support::with_kernels;
@@ -41,11 +41,11 @@ fn all_devices_have_a_part_in_a_sum() {
             for &memory_bytes in memories {
                 let what = format!("{choice} of {there}, {memory_bytes} bytes");
                 driver.reset(there, 64 << 20);
-                let tier = open(&request(choice.clone()));
-                let session = session(Some(&tier), memory_bytes);
+                let accelerator = open(&request(choice.clone()));
+                let session = session(Some(&accelerator), memory_bytes);
                 let job = TestJob::new(&session, N);
                 job.check_in_turn(&session, &what);
-                let report = tier.report();
+                let report = accelerator.report();
                 assert_eq!(
                     (report.sums(), report.transforms(), report.by_the_processor()),
                     (2 * SUMS, TRANSFORMS, 0),
@@ -78,7 +78,7 @@ fn all_devices_have_a_part_in_a_sum() {
                     );
                 }
                 drop(job);
-                all_is_given_back(session, tier, driver, &what);
+                all_is_given_back(session, accelerator, driver, &what);
             }
         }
     });
@@ -96,22 +96,22 @@ fn one_fails(
     let run = |ordinal: usize, nth: u64| {
         let what = format!("call {nth} on {ordinal} of {count}, {code:?}, lost: {lost}");
         driver.reset(count, 64 << 20);
-        let tier = open(&Request {
+        let accelerator = open(&Request {
             vram: ByteSize::Bytes(vram_bytes),
             ..request(Choice::All)
         });
-        let session = session(Some(&tier), 8 << 20);
+        let session = session(Some(&accelerator), 8 << 20);
         let job = TestJob::new(&session, N);
         let before = driver.calls_on(ordinal);
         driver.fail_on(ordinal, nth, code, lost);
         job.check_sums(&session, &what);
         job.check_transforms(&session, &what);
-        let report = tier.report();
+        let report = accelerator.report();
         let calls = driver.calls_on(ordinal) - before;
         let failed = driver.failures() > 0;
         drop(job);
         drop(session);
-        drop(std::sync::Arc::into_inner(tier).unwrap());
+        drop(std::sync::Arc::into_inner(accelerator).unwrap());
         if !lost {
             driver.assert_clean(&what);
         }
@@ -153,7 +153,7 @@ fn a_device_that_fails_leaves_its_part_to_the_others() {
         // Enough memory for a sum, and not for a whole transform.
         let vram_bytes = 134 << 10;
         let plan = NttPlan::new(N.ilog2(), vram_bytes, 1 << 20).unwrap();
-        assert!(matches!(plan.way(), NttWay::TwoSteps { .. }), "{plan:?}");
+        assert!(matches!(plan.method(), NttMethod::TwoSteps { .. }), "{plan:?}");
         let once = one_fails(driver, (2, vram_bytes), 3, (Code::InvalidValue, false));
         assert!(once > 2, "{once}");
     });
@@ -181,8 +181,8 @@ fn where_no_device_is_left_the_processor_does_it() {
         for (first, second) in [(200, 300), (1500, 400)] {
             let what = format!("{first} {second}");
             driver.reset(2, 64 << 20);
-            let tier = open(&request(Choice::All));
-            let session = session(Some(&tier), 8 << 20);
+            let accelerator = open(&request(Choice::All));
+            let session = session(Some(&accelerator), 8 << 20);
             let job = TestJob::new(&session, N);
             driver.fail_on(0, first, Code::LaunchFailed, true);
             driver.fail_on(1, second, Code::LaunchFailed, true);
@@ -190,7 +190,7 @@ fn where_no_device_is_left_the_processor_does_it() {
                 job.check_sums(&session, &what);
                 job.check_transforms(&session, &what);
             }
-            let report = tier.report();
+            let report = accelerator.report();
             assert!(report.by_the_processor() > 0, "{what}: {report}");
             let all = report.sums() + report.transforms() + report.by_the_processor();
             assert_eq!(all, 3 * (SUMS + TRANSFORMS), "{what}: {report}");
@@ -212,16 +212,16 @@ fn the_pinned_budget_is_divided_among_devices() {
             pinned: ByteSize::Bytes(pinned_bytes),
             ..request(Choice::All)
         };
-        let smallest = match spillproof_gpu::tier::GpuTier::open(&with(0)) {
+        let smallest = match spillproof_gpu::accelerator::GpuAccelerator::open(&with(0)) {
             Err(spillproof_gpu::Error::TooSmall { smallest_bytes, .. }) => smallest_bytes,
             other => panic!("{other:?}"),
         };
-        let tier = open(&with(smallest));
-        let session = session(Some(&tier), 8 << 20);
+        let accelerator = open(&with(smallest));
+        let session = session(Some(&accelerator), 8 << 20);
         let job = TestJob::new(&session, N);
         job.check_sums(&session, "pinned");
         job.check_transforms(&session, "pinned");
-        let report = tier.report();
+        let report = accelerator.report();
         assert_eq!(report.by_the_processor(), 0, "{report}");
         let budget = session.budget().report();
         let slots = budget.iter().find(|line| line.what == "pinned slots").unwrap();
@@ -230,6 +230,6 @@ fn the_pinned_budget_is_divided_among_devices() {
             "{slots:?} of {smallest}"
         );
         drop(job);
-        all_is_given_back(session, tier, driver, "pinned");
+        all_is_given_back(session, accelerator, driver, "pinned");
     });
 }

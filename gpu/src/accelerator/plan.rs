@@ -1,4 +1,5 @@
-//! Plans of jobs: what a tier would do with the jobs that keys and a proof will offer, without doing them.
+//! Plans of jobs: what an accelerator would do with the jobs that keys and a proof will offer, without doing
+//! them.
 //!
 //! The functions that decide when a job comes decide here too. They find the budget as the engine's plan
 //! expects it, since everything else that will be held then is leased meanwhile. Rates are measured now, and
@@ -12,44 +13,46 @@ use spillproof_engine::budget::Budget;
 use spillproof_engine::plan::{Job as Offered, Offer};
 use spillproof_engine::tier::{Answer, Input, Program};
 
+use super::deal::ALL_FAILED;
 use super::device::Device;
-use super::host::Stock;
-use super::quotient::{self, CosetShape};
+use super::quotient::{self, CosetRequest};
 use super::rates::Seconds;
-use super::report::{Book, JobKind, Report};
-use super::shared::{ALL_FAILED, Sharing};
+use super::report::{Book, JobKind, Jobs, Report};
+use super::shared::{Sharing, SharingRequest};
+use super::slots::{HostRoom, SlotCache};
 use super::stop::Stop;
+use super::sums::VectorSize;
 use super::worth::JobSize;
-use super::{GpuTier, names, sums, transform};
-use crate::msm::BasesAre;
-use crate::ntt::NttWay;
-use crate::program::Way;
+use super::{GpuAccelerator, names, sums, transform};
+use crate::msm::BasesLocation;
+use crate::ntt::NttMethod;
+use crate::program::ProgramMethod;
 
 /// The numerator of a quotient, which the jobs on cosets evaluate.
 #[derive(Debug, Clone, Copy)]
-pub struct Numerator<'a> {
+pub struct CosetProgram<'a> {
     /// The program.
     pub program: Program<'a>,
     /// The columns that it reads.
     pub inputs: &'a [Input],
 }
 
-/// The plan of a tier.
+/// The plan of an accelerator.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Planned {
+pub struct JobPlans {
     /// The plan of each offer, in the same order.
-    pub jobs: Vec<PlannedJob>,
-    /// The numbers of jobs by device, in the form of [`GpuTier::report`].
+    pub jobs: Vec<JobPlan>,
+    /// The numbers of jobs by device, in the form of [`GpuAccelerator::report`].
     pub report: Report,
 }
 
 /// The plan of an offer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlannedJob {
+pub struct JobPlan {
     /// The offer.
     pub offer: Offer,
     /// Where it is done.
-    pub by: By,
+    pub by: Executor,
     /// The seconds of one such job: all its sums, one after the other, or the transform, or the coset. `None`
     /// for small jobs, and if rates cannot be measured.
     pub seconds: Option<Seconds>,
@@ -57,10 +60,10 @@ pub struct PlannedJob {
 
 /// Where a job is done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum By {
+pub enum Executor {
     /// On devices.
     Devices {
-        /// Their numbers in the tier; several of them share sums.
+        /// Their numbers in the accelerator; several of them share sums.
         devices: Vec<usize>,
         /// How the job is cut.
         cut: Cut,
@@ -96,7 +99,7 @@ pub enum Cut {
     /// A transform.
     Transform {
         /// Whole, or in two steps.
-        way: NttWay,
+        method: NttMethod,
         /// Elements of a chunk.
         chunk_elements: u64,
     },
@@ -107,18 +110,29 @@ pub enum Cut {
         /// Rows of a chunk.
         chunk_rows: u64,
         /// Whether the program is compiled.
-        way: Way,
+        method: ProgramMethod,
     },
 }
 
+/// Sums that will be offered.
+#[derive(Debug, Clone, Copy)]
+struct SumsOffer<'a> {
+    /// Bytes that the end of the bases leases.
+    bases_bytes: u64,
+    /// The vectors of one job, the longest first.
+    sizes: &'a [VectorSize],
+    /// Sums of all jobs.
+    count: u64,
+}
+
 /// A cut, with its bytes of device memory and of page-locked memory.
-struct Fits {
+struct SizedCut {
     cut: Cut,
     vram_bytes: u64,
     pinned_bytes: u64,
 }
 
-impl GpuTier {
+impl GpuAccelerator {
     /// Plans these jobs, whose cosets evaluate `numerator`, within the session's `budget`, from which nothing
     /// else is leased now. Rates are measured at the first job of each kind: call it on the session's
     /// threads.
@@ -128,21 +142,21 @@ impl GpuTier {
     pub fn plan(
         &self,
         offers: &[Offer],
-        numerator: Numerator<'_>,
+        numerator: CosetProgram<'_>,
         budget: &Budget,
-    ) -> spillproof_engine::Result<Planned> {
+    ) -> spillproof_engine::Result<JobPlans> {
         let book = Book::of_a_plan(names(&self.gpus));
         let jobs = offers.iter().map(|offer| {
             let held_bytes = budget.available_bytes().saturating_sub(offer.available_bytes);
             let _held = budget.lease(held_bytes, "memory that other stages hold")?;
             let (by, seconds) = self.planned(&book, offer, numerator, budget)?;
-            Ok(PlannedJob {
+            Ok(JobPlan {
                 offer: *offer,
                 by,
                 seconds,
             })
         });
-        Ok(Planned {
+        Ok(JobPlans {
             jobs: jobs.collect::<spillproof_engine::Result<_>>()?,
             report: book.report(),
         })
@@ -152,9 +166,9 @@ impl GpuTier {
         &self,
         book: &Book,
         offer: &Offer,
-        numerator: Numerator<'_>,
+        numerator: CosetProgram<'_>,
         budget: &Budget,
-    ) -> spillproof_engine::Result<(By, Option<Seconds>)> {
+    ) -> spillproof_engine::Result<(Executor, Option<Seconds>)> {
         match offer.job {
             Offered::Sums {
                 points,
@@ -164,29 +178,45 @@ impl GpuTier {
                 scalars_bytes,
             } => {
                 let count = columns.saturating_mul(offer.count);
-                let lengths = vec![(points, scalars_bytes); columns as usize];
+                let size = VectorSize {
+                    len: points,
+                    lease_bytes: scalars_bytes,
+                };
+                let sizes = vec![size; columns as usize];
+                let sums = SumsOffer {
+                    bases_bytes,
+                    sizes: &sizes,
+                    count,
+                };
                 let of_all = |one| times(one, columns as f64, columns as f64);
-                match self.sharing(book, (points, step, count), budget)? {
+                let request = SharingRequest { points, step, count };
+                match self.sharing(book, request, budget)? {
                     Some(Answer::Done(sharing)) => {
-                        return self.plan_of_shares(book, sharing, (bases_bytes, &lengths), count, budget);
+                        return self.plan_of_shares(book, sharing, sums, budget);
                     }
                     Some(Answer::Declined(why)) => {
                         let one = self.known_seconds(JobSize::Sum(points), budget);
-                        return Ok((By::Processor { why }, one.map(of_all)));
+                        return Ok((Executor::Processor { why }, one.map(of_all)));
                     }
                     None => {}
                 }
                 let asked = JobSize::Sum(points);
-                let (by, one) =
-                    self.attempt_to_plan(book, (JobKind::Sum, count), asked, budget, |device| {
-                        let room = (budget, budget.available_bytes());
-                        sums_that_fit(device, (bases_bytes, step.is_some()), &lengths, room)
-                    })?;
+                let jobs = Jobs {
+                    kind: JobKind::Sum,
+                    count,
+                };
+                let (by, one) = self.attempt_to_plan(book, jobs, asked, budget, |device| {
+                    sums_that_fit(device, sums, step.is_some(), HostRoom::all_of(budget))
+                })?;
                 Ok((by, one.map(of_all)))
             }
             Offered::Transform { log_n } => {
                 let asked = JobSize::Transform(log_n);
-                self.attempt_to_plan(book, (JobKind::Transform, offer.count), asked, budget, |device| {
+                let jobs = Jobs {
+                    kind: JobKind::Transform,
+                    count: offer.count,
+                };
+                self.attempt_to_plan(book, jobs, asked, budget, |device| {
                     transform_that_fits(device, log_n, budget)
                 })
             }
@@ -196,7 +226,7 @@ impl GpuTier {
                 ends_bytes,
                 ..
             } => {
-                let coset = CosetShape {
+                let coset = CosetRequest {
                     log_rows,
                     log_columns,
                     program: numerator.program,
@@ -204,7 +234,11 @@ impl GpuTier {
                     ends_bytes,
                 };
                 let asked = JobSize::Quotient(&coset);
-                self.attempt_to_plan(book, (JobKind::Quotient, offer.count), asked, budget, |device| {
+                let jobs = Jobs {
+                    kind: JobKind::Quotient,
+                    count: offer.count,
+                };
+                self.attempt_to_plan(book, jobs, asked, budget, |device| {
                     coset_that_fits(device, &coset, budget)
                 })
             }
@@ -215,11 +249,11 @@ impl GpuTier {
     fn attempt_to_plan(
         &self,
         book: &Book,
-        jobs: (JobKind, u64),
+        jobs: Jobs,
         asked: JobSize<'_>,
         budget: &Budget,
-        mut fits: impl FnMut(&mut Device) -> Result<Fits, Stop>,
-    ) -> spillproof_engine::Result<(By, Option<Seconds>)> {
+        mut fits: impl FnMut(&mut Device) -> Result<SizedCut, Stop>,
+    ) -> spillproof_engine::Result<(Executor, Option<Seconds>)> {
         let mut seconds = None;
         let answer = self.attempt(book, jobs, |number, device| {
             let worth = asked.is_worth_it(self.offload, device, budget);
@@ -233,7 +267,7 @@ impl GpuTier {
         })?;
         let by = match answer {
             Answer::Done((number, fits)) => fits.on(vec![number]),
-            Answer::Declined(why) => By::Processor { why },
+            Answer::Declined(why) => Executor::Processor { why },
         };
         Ok((by, seconds))
     }
@@ -243,28 +277,40 @@ impl GpuTier {
         &self,
         book: &Book,
         sharing: Sharing<'_>,
-        (bases_bytes, lengths): (u64, &[sums::Length]),
-        count: u64,
+        offer: SumsOffer<'_>,
         budget: &Budget,
-    ) -> spillproof_engine::Result<(By, Option<Seconds>)> {
+    ) -> spillproof_engine::Result<(Executor, Option<Seconds>)> {
         let Sharing {
             mut idle,
             share_points,
         } = sharing;
-        let points = lengths.first().map_or(0, |(points, _)| *points);
-        let lengths: Vec<sums::Length> = lengths.iter().map(|(_, bytes)| (share_points, *bytes)).collect();
-        let given_bytes = budget.available_bytes() / idle.len() as u64;
-        let (mut devices, mut all): (Vec<usize>, Option<Fits>) = (Vec::new(), None);
+        let count = offer.count;
+        let points = offer.sizes.first().map_or(0, |size| size.len);
+        let sizes = offer.sizes.iter().map(|size| VectorSize {
+            len: share_points,
+            ..*size
+        });
+        let sizes: Vec<VectorSize> = sizes.collect();
+        let share = SumsOffer {
+            sizes: &sizes,
+            ..offer
+        };
+        let room = HostRoom {
+            budget,
+            given_bytes: budget.available_bytes() / idle.len() as u64,
+        };
+        let (mut devices, mut all): (Vec<usize>, Option<SizedCut>) = (Vec::new(), None);
         let mut seconds = None;
-        for (number, device) in &mut idle {
+        for idle in &mut idle {
+            let (number, device) = (idle.number, &mut *idle.device);
             // The points of shares do not stay.
-            let fits = sums_that_fit(device, (bases_bytes, false), &lengths, (budget, given_bytes));
+            let fits = sums_that_fit(device, share, false, room);
             match fits.map_err(Stop::sorted) {
                 Ok(fits) => {
-                    devices.push(*number);
+                    devices.push(number);
                     all = Some(match all.take() {
                         None => fits,
-                        Some(all) => Fits {
+                        Some(all) => SizedCut {
                             vram_bytes: all.vram_bytes.max(fits.vram_bytes),
                             pinned_bytes: all.pinned_bytes + fits.pinned_bytes,
                             ..all
@@ -274,17 +320,17 @@ impl GpuTier {
                     seconds = seconds.or_else(|| self.seconds_for_the_plan(asked, device, budget));
                 }
                 Err(Stop::Host(error)) => return Err(error),
-                Err(Stop::Declined(why)) => book.left(*number, &why, count),
+                Err(Stop::Declined(why)) => book.left(number, &why, count),
                 Err(Stop::Device(error)) => {
                     let why = device.failed(&error);
-                    book.left(*number, &why, count);
+                    book.left(number, &why, count);
                 }
             }
         }
         let Some(fits) = all else {
             book.declined(ALL_FAILED, count);
             return Ok((
-                By::Processor {
+                Executor::Processor {
                     why: ALL_FAILED.into(),
                 },
                 None,
@@ -292,11 +338,11 @@ impl GpuTier {
         };
         // Devices take shares as they become idle, so each has about as many; the job comes `often` times.
         let (part, rest) = (points / devices.len() as u64, points % devices.len() as u64);
-        let often = count / (lengths.len() as u64).max(1);
+        let often = count / (sizes.len() as u64).max(1);
         let parts = devices.iter().enumerate();
         let parts = parts.map(|(at, number)| (*number, often * (part + u64::from((at as u64) < rest))));
         book.shared(parts, count);
-        let columns = lengths.len() as f64;
+        let columns = sizes.len() as f64;
         let shares = points.div_ceil(share_points);
         let in_turn = shares.div_ceil(devices.len() as u64) as f64;
         let on_processor = points as f64 / share_points as f64;
@@ -307,7 +353,7 @@ impl GpuTier {
     /// The seconds of a job, by rates that are measured already.
     fn known_seconds(&self, asked: JobSize<'_>, budget: &Budget) -> Option<Seconds> {
         (0..self.devices.len()).find_map(|number| {
-            let (_, mut device) = self.idle(number).ok()?;
+            let mut device = self.idle(number).ok()?.device;
             asked.known_seconds(&mut device, budget).ok().flatten()
         })
     }
@@ -337,9 +383,9 @@ impl GpuTier {
     }
 }
 
-impl Fits {
-    fn on(self, devices: Vec<usize>) -> By {
-        By::Devices {
+impl SizedCut {
+    fn on(self, devices: Vec<usize>) -> Executor {
+        Executor::Devices {
             devices,
             cut: self.cut,
             vram_bytes: self.vram_bytes,
@@ -358,19 +404,21 @@ fn times(one: Seconds, device: f64, processor: f64) -> Seconds {
 /// The plan of sums on one device; points with an id are streamed once, and stay if they fit.
 fn sums_that_fit(
     device: &mut Device,
-    (bases_bytes, with_id): (u64, bool),
-    lengths: &[sums::Length],
-    (budget, given_bytes): (&Budget, u64),
-) -> Result<Fits, Stop> {
-    let room = (given_bytes, bases_bytes);
-    let longest = lengths.first().map_or(0, |(points, _)| *points);
-    let mut stay = match with_id {
+    offer: SumsOffer<'_>,
+    with_id: bool,
+    room: HostRoom<'_>,
+) -> Result<SizedCut, Stop> {
+    let SumsOffer {
+        bases_bytes, sizes, ..
+    } = offer;
+    let longest = sizes.first().map_or(0, |size| size.len);
+    let mut resident = match with_id {
         true => device.entry_for_bases(u64::MAX, longest)?,
         false => None,
     };
-    let plans = match sums::plans(device, lengths, room, stay.as_ref()) {
-        Err(Stop::Device(error)) if error.is_memory_short() && stay.take().is_some() => {
-            sums::plans(device, lengths, room, None)?
+    let plans = match sums::plans(device, sizes, room.given_bytes, bases_bytes, resident.as_ref()) {
+        Err(Stop::Device(error)) if error.is_memory_short() && resident.take().is_some() => {
+            sums::plans(device, sizes, room.given_bytes, bases_bytes, None)?
         }
         plans => plans?,
     };
@@ -378,39 +426,39 @@ fn sums_that_fit(
         return Err(Stop::Declined("the job has no sums".into()));
     };
     let slot_bytes = plans.iter().map(|plan| plan.slot_bytes()).max().unwrap_or(0);
-    let pinned_bytes = Stock::bytes_of(slot_bytes, false);
-    let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
-    Ok(Fits {
+    let pinned_bytes = SlotCache::bytes_of(slot_bytes, false);
+    let _slots = room.budget.lease_map(pinned_bytes, "pinned slots")?;
+    Ok(SizedCut {
         cut: Cut::Sums {
             columns: first.columns(),
             passes: plans
                 .iter()
-                .filter(|plan| plan.bases() == BasesAre::Streamed)
+                .filter(|plan| plan.bases() == BasesLocation::Streamed)
                 .count() as u64,
             share_points: first.points(),
             chunk_points: first.shape().chunk_points,
             window_bits: first.shape().window_bits,
         },
-        vram_bytes: stay.map_or(0, |stay| stay.vram_bytes())
+        vram_bytes: resident.map_or(0, |resident| resident.vram_bytes())
             + plans.iter().map(|plan| plan.vram_bytes()).max().unwrap_or(0),
         pinned_bytes,
     })
 }
 
-fn transform_that_fits(device: &mut Device, log_n: u32, budget: &Budget) -> Result<Fits, Stop> {
+fn transform_that_fits(device: &mut Device, log_n: u32, budget: &Budget) -> Result<SizedCut, Stop> {
     let plan = transform::plan(device, log_n, budget)?;
-    let pinned_bytes = Stock::bytes_of(plan.slot_bytes(), true);
+    let pinned_bytes = SlotCache::bytes_of(plan.slot_bytes(), true);
     let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
     let _tile = match transform::matrix(&plan) {
         None => None,
         Some(matrix) => {
             let bytes = matrix.tile_bytes(budget.available_bytes());
-            Some(budget.lease(bytes, "tile for a compute tier")?)
+            Some(budget.lease(bytes, "tile for an accelerator")?)
         }
     };
-    Ok(Fits {
+    Ok(SizedCut {
         cut: Cut::Transform {
-            way: plan.way(),
+            method: plan.method(),
             chunk_elements: plan.chunk_elements(),
         },
         vram_bytes: plan.vram_bytes(),
@@ -418,16 +466,16 @@ fn transform_that_fits(device: &mut Device, log_n: u32, budget: &Budget) -> Resu
     })
 }
 
-fn coset_that_fits(device: &mut Device, coset: &CosetShape<'_>, budget: &Budget) -> Result<Fits, Stop> {
-    let (engine, plan) = quotient::plan(device, coset, budget)?;
-    let pinned_bytes = Stock::bytes_of(plan.slot_bytes(), true);
+fn coset_that_fits(device: &mut Device, coset: &CosetRequest<'_>, budget: &Budget) -> Result<SizedCut, Stop> {
+    let (kernels, plan) = quotient::plan(device, coset, budget)?;
+    let pinned_bytes = SlotCache::bytes_of(plan.slot_bytes(), true);
     let _slots = budget.lease_map(pinned_bytes, "pinned slots")?;
     let _ends = budget.lease(coset.ends_bytes, "a coset's ends")?;
-    Ok(Fits {
+    Ok(SizedCut {
         cut: Cut::Coset {
             tile_rows: 1 << plan.log_tile_rows(),
             chunk_rows: plan.chunk_rows(),
-            way: engine.way().clone(),
+            method: kernels.method().clone(),
         },
         vram_bytes: plan.vram_bytes(),
         pinned_bytes,

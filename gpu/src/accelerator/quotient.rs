@@ -6,31 +6,31 @@
 
 use ark_bn254::Fr;
 use spillproof_engine::budget::Budget;
-use spillproof_engine::tier::{self, Coset, Input, Tiles};
 use spillproof_kernels::vector;
+use spillproof_engine::tier::{Coset, Input, Program, Tiles};
 
 use super::device::Device;
-use super::host::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
+use super::slots::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};
 use super::stop::Stop;
 use crate::error::{BoxedError, Error, Values};
-use crate::program::{Engine, Instruction, Operand, Operation, Program, ProgramField, Query, Target};
-use crate::quotient::{CosetPlan, DeviceCoset, Numbers, Shape, element_at};
+use crate::program::{DeviceProgram, Instruction, Operand, Operation, ProgramKernels, Query, Target};
+use crate::quotient::{CosetConstants, CosetPlan, CosetShape, DeviceCoset, element_at};
 
 /// The free memory of the host is divided by this, for slots.
 const PARTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS + 1) as u64;
 
-/// The shape of a coset job.
+/// A coset job without its ends.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CosetShape<'a> {
+pub(super) struct CosetRequest<'a> {
     pub log_rows: u32,
     pub log_columns: u32,
-    pub program: tier::Program<'a>,
+    pub program: Program<'a>,
     pub inputs: &'a [Input],
     /// Bytes that the ends of the job lease.
     pub ends_bytes: u64,
 }
 
-impl<'a> CosetShape<'a> {
+impl<'a> CosetRequest<'a> {
     pub fn of(job: &'a Coset<'_>) -> Self {
         Self {
             log_rows: job.log_rows,
@@ -50,31 +50,31 @@ impl<'a> CosetShape<'a> {
 /// The plan of a coset, and the kernels of its program, which is compiled now if need be.
 pub(super) fn plan(
     device: &mut Device,
-    coset: &CosetShape<'_>,
+    coset: &CosetRequest<'_>,
     budget: &Budget,
-) -> Result<(Engine, CosetPlan), Stop> {
-    let engine = device.engine(program_of(&coset.program)?)?;
+) -> Result<(ProgramKernels, CosetPlan), Stop> {
+    let kernels = device.program_kernels(program_of(&coset.program)?)?;
     let left_bytes = budget.available_bytes().saturating_sub(coset.ends_bytes);
-    let slot_bytes = device.stock.slot_bytes_within(left_bytes / PARTS, true);
-    let shape = Shape {
+    let slot_bytes = device.slots.slot_bytes_within(left_bytes / PARTS, true);
+    let shape = CosetShape {
         log_rows: coset.log_rows,
         log_columns: coset.log_columns,
         inputs: coset.inputs.to_vec(),
     };
-    let plan = CosetPlan::new(&shape, &engine, device.vram_bytes()?, slot_bytes)?;
-    Ok((engine, plan))
+    let plan = CosetPlan::new(&shape, &kernels, device.vram_bytes()?, slot_bytes)?;
+    Ok((kernels, plan))
 }
 
-/// Runs the whole job.
-pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> Result<(), Stop> {
-    let (engine, plan) = plan(device, &CosetShape::of(job), budget)?;
-    tracing::debug!(?plan, way = ?engine.way(), "a quotient on the device");
-    let numbers = Numbers {
+/// Does the whole job.
+pub(super) fn compute(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> Result<(), Stop> {
+    let (program, plan) = plan(device, &CosetRequest::of(job), budget)?;
+    tracing::debug!(?plan, method = ?program.method(), "a quotient on the device");
+    let constants = CosetConstants {
         omega: job.omega,
         shift: job.shift,
         scale: job.scale,
     };
-    let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
+    let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
     let mut ends = job.in_tiles.ends(Tiles {
         log_tile_rows: plan.log_tile_rows(),
         chunk_rows: plan.chunk_rows(),
@@ -90,23 +90,23 @@ pub(super) fn run(device: &mut Device, job: &mut Coset<'_>, budget: &Budget) -> 
             .map_err(BoxedError::from)
     };
     let (chunking, total_bytes) = DeviceCoset::chunking(&plan)?;
-    host.upload.stage(&chunking, total_bytes, &mut source)?;
-    let download = host.download.as_mut().ok_or(Error::Unusable {
+    slots.upload.stage(&chunking, total_bytes, &mut source)?;
+    let download = slots.download.as_mut().ok_or(Error::Unusable {
         what: "a job without slots for its download",
     })?;
     let gpu = device.gpu().clone();
     let _turn = gpu.take_turn();
     let mut on_coset = device.making_room(|vram, kernels| {
-        DeviceCoset::new(vram, kernels, engine.clone(), plan.clone(), numbers)
+        DeviceCoset::new(vram, kernels, program.clone(), plan.clone(), constants)
     })?;
-    on_coset.run((&mut host.upload, download), &mut source, &mut sink)?;
-    device.stock.keep(host);
+    on_coset.compute(&mut slots.upload, download, &mut source, &mut sink)?;
+    device.slots.keep(slots);
     Ok(())
 }
 
 /// The program in this crate's types. Each use of a constant has a number of its own, so the shape does not
 /// depend on which constants are equal.
-pub(super) fn program_of(program: &tier::Program<'_>) -> Result<Program, Error> {
+pub(super) fn program_of(program: &Program<'_>) -> Result<DeviceProgram, Error> {
     let number = |number: usize| {
         u32::try_from(number).map_err(|_| Values::TooLong {
             what: "numbers of a constraint program".into(),
@@ -158,5 +158,5 @@ pub(super) fn program_of(program: &tier::Program<'_>) -> Result<Program, Error> 
         })
     });
     let queries = queries.collect::<Result<Vec<Query>, Error>>()?;
-    Program::new(ProgramField::Bn254Fr, instructions, constants, queries, 1)
+    DeviceProgram::new(instructions, constants, queries, 1)
 }

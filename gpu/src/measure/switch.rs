@@ -1,4 +1,4 @@
-//! Several tiers in one session, one after the other; the columns stay.
+//! Several accelerators in one session, one after the other; the columns stay.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -8,10 +8,10 @@ use spillproof_engine::tier::{Answer, Coset, Sums, Tier, Transform};
 
 use crate::lock::locked;
 
-/// A session's tier that forwards each job to the current tier; without one it declines, and the processor
-/// does the job.
+/// A session's accelerator that forwards each job to the current one; without one it declines, and the
+/// processor does the job.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct AcceleratorSwitch {
     state: Mutex<State>,
 }
 
@@ -21,28 +21,28 @@ struct State {
     outcome: Outcome,
 }
 
-/// The outcome of the jobs since the current tier was set.
+/// The outcome of the jobs since the current accelerator was set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Outcome {
-    /// No job came, or no tier was set.
+    /// No job came, or no accelerator was set.
     #[default]
     NotAsked,
-    /// The current tier did all jobs.
+    /// The current accelerator did all jobs.
     Done,
     /// A job was left to the processor, for this reason.
     Declined(String),
 }
 
-impl Turns {
-    /// Sets the current tier, or none.
-    pub fn give_to(&self, tier: Option<Arc<dyn Tier>>) {
+impl AcceleratorSwitch {
+    /// Sets the current accelerator, or none.
+    pub fn set(&self, accelerator: Option<Arc<dyn Tier>>) {
         *self.state() = State {
-            current: tier,
+            current: accelerator,
             outcome: Outcome::NotAsked,
         };
     }
 
-    /// Takes the outcome of the jobs since the tier was set, or since the last call.
+    /// Takes the outcome of the jobs since the accelerator was set, or since the last call.
     pub fn take_outcome(&self) -> Outcome {
         std::mem::take(&mut self.state().outcome)
     }
@@ -53,12 +53,12 @@ impl Turns {
     ) -> spillproof_engine::Result<Answer<T>> {
         // The lock is not held while the job runs.
         let current = self.state().current.clone();
-        let Some(tier) = current else {
+        let Some(accelerator) = current else {
             return Ok(Answer::Declined(
-                "no tier is set: the processor does the job".into(),
+                "no accelerator is set: the processor does the job".into(),
             ));
         };
-        let answer = job(&*tier);
+        let answer = job(&*accelerator);
         let outcome = match &answer {
             Ok(Answer::Done(_)) => Outcome::Done,
             Ok(Answer::Declined(why)) => Outcome::Declined(why.clone()),
@@ -76,20 +76,16 @@ impl Turns {
     }
 }
 
-impl Tier for Turns {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
-        self.ask(|tier| tier.sums(job, budget))
+impl Tier for AcceleratorSwitch {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+        self.ask(|accelerator| accelerator.sums(job, budget))
     }
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
-        self.ask(|tier| tier.transform(job, budget))
+        self.ask(|accelerator| accelerator.transform(job, budget))
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
-        self.ask(|tier| tier.quotient(job, budget))
+        self.ask(|accelerator| accelerator.quotient(job, budget))
     }
 }

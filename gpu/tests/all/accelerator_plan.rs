@@ -1,4 +1,4 @@
-//! Plans of `GpuTier` under the fake driver: they match the jobs that follow, and planning does none of the
+//! Plans of `GpuAccelerator` under the fake driver: they match the jobs that follow, and planning does none of the
 //! jobs.
 
 use ark_bn254::{Fr, g1};
@@ -7,14 +7,16 @@ use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Element, Placement};
 use spillproof_engine::plan::{Job as Offered, Offer};
+use spillproof_plonk::stages::{Builder, Program};
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
 use spillproof_engine::tier::{self, Input, RowSource};
 use spillproof_fake_driver::Code;
 use spillproof_gpu::Choice;
-use spillproof_gpu::tier::{By, Cut, GpuTier, Numerator, Offload, Planned, PlannedJob, Request};
-use spillproof_plonk::stages::{Builder, Program};
+use spillproof_gpu::accelerator::{
+    CosetProgram, Cut, Executor, GpuAccelerator, JobPlan, JobPlans, Offload, Request,
+};
 
-use crate::sessions::{TestJob, all_is_given_back, column, name_the_image, open, session, tier};
+use crate::sessions::{TestJob, accelerator, all_is_given_back, column, name_the_image, open, session};
 use crate::support::with_kernels;
 
 const LOG_N: u32 = 11;
@@ -33,24 +35,24 @@ fn numerator() -> (Program<Fr>, Vec<Input>) {
     (builder.finish(&[product]), vec![input(0, 0), input(1, 1)])
 }
 
-fn planned(tier: &GpuTier, session: &Session, offers: &[Offer]) -> Planned {
+fn planned(accelerator: &GpuAccelerator, session: &Session, offers: &[Offer]) -> JobPlans {
     let (program, inputs) = numerator();
     let program = tier::Program {
         queries: program.queries(),
         instructions: program.code(),
         registers: program.registers(),
     };
-    let numerator = Numerator {
+    let numerator = CosetProgram {
         program,
         inputs: &inputs,
     };
     let before = session.budget().available_bytes();
     let planned = session
-        .run(|| tier.plan(offers, numerator, session.budget()))
+        .run(|| accelerator.plan(offers, numerator, session.budget()))
         .unwrap();
     // The slots of the measurements are spare.
     assert_eq!(session.budget().available_bytes(), before);
-    assert!(!tier.report().is_any_of_a_device() && tier.report().by_the_processor() == 0);
+    assert!(!accelerator.report().is_any_of_a_device() && accelerator.report().by_the_processor() == 0);
     planned
 }
 
@@ -62,10 +64,10 @@ fn offer(job: Offered, available_bytes: u64) -> Offer {
     }
 }
 
-fn why(job: &PlannedJob) -> &str {
+fn why(job: &JobPlan) -> &str {
     match &job.by {
-        By::Processor { why } => why,
-        By::Devices { .. } => panic!("{job:?}"),
+        Executor::Processor { why } => why,
+        Executor::Devices { .. } => panic!("{job:?}"),
     }
 }
 
@@ -98,13 +100,13 @@ fn jobs_are_cut_as_planned() {
         ] {
             let what = format!("{vram:?}, {memory_bytes} bytes");
             driver.reset(1, 64 << 20);
-            let tier = tier(vram, Offload::Always);
-            let session = session(Some(&tier), memory_bytes);
+            let accelerator = accelerator(vram, Offload::Always);
+            let session = session(Some(&accelerator), memory_bytes);
             let job = TestJob::new(&session, N as usize);
             let available_bytes = session.budget().available_bytes();
             let offers = [sums(&job, Some(512)), Offered::Transform { log_n: LOG_N }]
                 .map(|job| offer(job, available_bytes));
-            let planned = planned(&tier, &session, &offers);
+            let planned = planned(&accelerator, &session, &offers);
             let omega = Fr::get_root_of_unity(N).unwrap();
             let made = session.run(|| {
                 let scalars = [0, 1].map(|at| Scalars::Column(&job.scalars[at]));
@@ -116,10 +118,12 @@ fn jobs_are_cut_as_planned() {
                 )
             });
             made.unwrap_or_else(|error| panic!("{what}: {error}"));
-            let report = tier.report();
+            let report = accelerator.report();
             assert_eq!(planned.report, report, "{what}");
             // The last pass of a sum has fewer columns.
-            if let (By::Devices { cut, .. }, (Some(plan), _)) = (&planned.jobs[0].by, tier.last_plans()) {
+            if let (Executor::Devices { cut, .. }, (Some(plan), _)) =
+                (&planned.jobs[0].by, accelerator.last_plans())
+            {
                 let Cut::Sums {
                     chunk_points,
                     window_bits,
@@ -137,17 +141,20 @@ fn jobs_are_cut_as_planned() {
                 );
                 assert_eq!(plan.columns(), (2 - 1) % columns + 1, "{what}");
             }
-            let (By::Devices { cut, vram_bytes, .. }, (_, Some(plan))) =
-                (&planned.jobs[1].by, tier.last_plans())
+            let (Executor::Devices { cut, vram_bytes, .. }, (_, Some(plan))) =
+                (&planned.jobs[1].by, accelerator.last_plans())
             else {
                 panic!("{what}: {:?}", planned.jobs[1]);
             };
-            let (way, chunk_elements) = (plan.way(), plan.chunk_elements());
-            assert_eq!(*cut, Cut::Transform { way, chunk_elements }, "{what}");
+            let cut_of_job = Cut::Transform {
+                method: plan.method(),
+                chunk_elements: plan.chunk_elements(),
+            };
+            assert_eq!(*cut, cut_of_job, "{what}");
             assert_eq!(*vram_bytes, plan.vram_bytes(), "{what}");
-            ways.push((report.sums(), way));
+            ways.push((report.sums(), plan.method()));
             drop(job);
-            all_is_given_back(session, tier, driver, &what);
+            all_is_given_back(session, accelerator, driver, &what);
         }
         let sums: Vec<u64> = ways.iter().map(|(sums, _)| *sums).collect();
         assert_eq!(sums, [0, 2, 2, 2]);
@@ -161,8 +168,8 @@ fn what_the_host_has_no_room_for_is_planned_for_the_processor() {
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
         driver.reset(1, 64 << 20);
-        let tier = tier(ByteSize::Bytes(48 << 10), Offload::Always);
-        let session = session(Some(&tier), 4 << 20);
+        let accelerator = accelerator(ByteSize::Bytes(48 << 10), Offload::Always);
+        let session = session(Some(&accelerator), 4 << 20);
         let coset = Offered::Coset {
             log_rows: 5,
             log_columns: 6,
@@ -178,12 +185,12 @@ fn what_the_host_has_no_room_for_is_planned_for_the_processor() {
             offer(coset, 72 << 10),
             offer(coset, 64 << 10),
         ];
-        let planned = planned(&tier, &session, &offers);
+        let planned = planned(&accelerator, &session, &offers);
         let [roomy, tight, roomy_coset, tight_coset, no_coset] = &planned.jobs[..] else {
             panic!("{planned:?}");
         };
         for job in [roomy, roomy_coset] {
-            assert!(matches!(job.by, By::Devices { .. }), "{job:?}");
+            assert!(matches!(job.by, Executor::Devices { .. }), "{job:?}");
             assert_eq!(job.seconds, None, "small jobs have no rates");
         }
         assert!(why(tight).starts_with("the host lacks memory: "), "{tight:?}");
@@ -195,24 +202,24 @@ fn what_the_host_has_no_room_for_is_planned_for_the_processor() {
             why(no_coset).contains("of a pinned slot: it needs 2048"),
             "{no_coset:?}"
         );
-        let Planned { report, .. } = planned;
+        let JobPlans { report, .. } = planned;
         assert_eq!(
             (report.transforms(), report.quotients(), report.by_the_processor()),
             (1, 1, 3)
         );
-        // With this much memory left the tier declines, whatever the processor then does.
+        // With this much memory left the accelerator declines, whatever the processor then does.
         let input = column(&session, &vec![Fr::GENERATOR; N as usize]);
         let rest_bytes = session.budget().available_bytes() - (64 << 10);
         let held = session.budget().lease(rest_bytes, "somebody else").unwrap();
         let omega = Fr::get_root_of_unity(N).unwrap();
         let _ = session.run(|| ntt(&input, &Transform::forward(LOG_N, omega), Placement::Auto));
-        let report = tier.report();
+        let report = accelerator.report();
         assert!(
             report.reasons()[0].0.starts_with("the host lacks memory: "),
             "{report}"
         );
         drop((held, input));
-        all_is_given_back(session, tier, driver, TEST);
+        all_is_given_back(session, accelerator, driver, TEST);
     });
 }
 
@@ -227,32 +234,36 @@ fn shares_and_failures_are_planned_as_they_come() {
             ..Request::default()
         };
         driver.reset(2, 64 << 20);
-        let tier = open(&request(Offload::Always));
-        let session_of = session(Some(&tier), 8 << 20);
+        let accelerator = open(&request(Offload::Always));
+        let session_of = session(Some(&accelerator), 8 << 20);
         let job = TestJob::new(&session_of, N as usize);
         let available_bytes = session_of.budget().available_bytes();
         let both = [sums(&job, Some(512)), sums(&job, None), sums(&job, Some(N))];
-        let shared = planned(&tier, &session_of, &both.map(|job| offer(job, available_bytes)));
+        let shared = planned(
+            &accelerator,
+            &session_of,
+            &both.map(|job| offer(job, available_bytes)),
+        );
         let of: Vec<usize> = (shared.jobs.iter())
             .map(|job| match &job.by {
-                By::Devices { devices, .. } => devices.len(),
-                By::Processor { why } => panic!("{why}"),
+                Executor::Devices { devices, .. } => devices.len(),
+                Executor::Processor { why } => panic!("{why}"),
             })
             .collect();
         assert_eq!(of, [2, 1, 1], "{shared:?}");
         let points: u64 = shared.report.devices().iter().map(|device| device.points()).sum();
         assert_eq!((shared.report.sums(), points), (6, N));
         drop(job);
-        all_is_given_back(session_of, tier, driver, "shared");
+        all_is_given_back(session_of, accelerator, driver, "shared");
 
         // The first device is lost while its rates are measured; the second one's rates are measured.
         driver.reset(2, 256 << 20);
-        let tier = open(&request(Offload::Measured));
-        let session_of = session(Some(&tier), 64 << 20);
+        let accelerator = open(&request(Offload::Measured));
+        let session_of = session(Some(&accelerator), 64 << 20);
         let large = offer(Offered::Transform { log_n: 12 }, 60 << 20);
         let small = offer(Offered::Transform { log_n: LOG_N }, 60 << 20);
         driver.fail_on(0, 60, Code::LaunchFailed, true);
-        let lost = planned(&tier, &session_of, &[small, large, large]);
+        let lost = planned(&accelerator, &session_of, &[small, large, large]);
         assert!(driver.failures() > 0, "a test that cannot fail");
         let [small, large, again] = &lost.jobs[..] else {
             panic!("{lost:?}");
@@ -274,6 +285,6 @@ fn shares_and_failures_are_planned_as_they_come() {
         );
         let left = lost.report.devices()[0].left_to_others();
         assert!(left[0].0.contains("driver"), "{left:?}");
-        drop((session_of, tier));
+        drop((session_of, accelerator));
     });
 }

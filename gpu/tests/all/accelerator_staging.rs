@@ -1,4 +1,4 @@
-//! Page-locked memory of `GpuTier` under the fake driver: slots that are kept between jobs, data that is read
+//! Page-locked memory of `GpuAccelerator` under the fake driver: slots that are kept between jobs, data that is read
 //! straight from disk into them, and slots that are filled before the job takes the device.
 
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use spillproof_commit::G1;
 use spillproof_engine::Error;
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
+use spillproof_commit::G1;
 use spillproof_engine::storage::{Backend, Fault, FaultPlan, Storage};
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::FakeDriver;
-use spillproof_gpu::tier::{GpuTier, Offload, Request, Staging, UPLOAD_SLOTS};
-use spillproof_gpu::trace::{Detail, Kind};
+use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request, Staging, UPLOAD_SLOTS};
+use spillproof_gpu::trace::{Detail, SpanKind};
 use spillproof_gpu::{Caching, Choice, Gpu, Pinned};
 
 use crate::sessions::{TestJob, all_is_given_back, name_the_image, open, session};
 use crate::support::with_kernels;
 
-fn tier(vram: ByteSize, staging: Staging) -> Arc<GpuTier> {
+fn accelerator(vram: ByteSize, staging: Staging) -> Arc<GpuAccelerator> {
     let gpu = Gpu::open(0, Detail::Counts).unwrap();
-    Arc::new(GpuTier::over(vec![gpu], vram, Offload::Always, &staging))
+    Arc::new(GpuAccelerator::over(vec![gpu], vram, Offload::Always, &staging))
 }
 
 fn locked(driver: &FakeDriver) -> u64 {
@@ -48,8 +48,8 @@ fn slots_are_kept_from_job_to_job() {
                 driver.reset(1, 64 << 20);
                 let staging = Staging::default();
                 let pinned = staging.pinned.clone();
-                let tier = tier(vram, staging);
-                let session = session(Some(&tier), memory_bytes);
+                let accelerator = accelerator(vram, staging);
+                let session = session(Some(&accelerator), memory_bytes);
                 let budget = session.budget().clone();
                 let job = TestJob::new(&session, 512);
                 let held = budget.held_bytes();
@@ -60,7 +60,7 @@ fn slots_are_kept_from_job_to_job() {
                     counts.push(locked(driver));
                     // The ledger counts kept slots as spare, and gives their memory to other leases.
                     assert_eq!(budget.held_bytes(), held, "{what}");
-                    assert_eq!(budget.spare_bytes(), pinned.ledger().held_bytes(), "{what}");
+                    assert_eq!(budget.spare_bytes(), pinned.budget().held_bytes(), "{what}");
                     assert!(budget.spare_bytes() > 0, "{what}");
                     assert_eq!(budget.available_bytes(), memory_bytes - held, "{what}");
                 }
@@ -69,11 +69,16 @@ fn slots_are_kept_from_job_to_job() {
                     counts[3], counts[0],
                     "{what}: locked once, however many jobs: {counts:?}"
                 );
-                assert_eq!(tier.report().by_the_processor(), 0, "{what}: {}", tier.report());
+                assert_eq!(
+                    accelerator.report().by_the_processor(),
+                    0,
+                    "{what}: {}",
+                    accelerator.report()
+                );
                 // A lease needs all memory, and gets it; afterwards slots are allocated again.
                 let all = budget.lease(budget.available_bytes(), "somebody else").unwrap();
                 assert_eq!(
-                    (budget.spare_bytes(), pinned.ledger().held_bytes()),
+                    (budget.spare_bytes(), pinned.budget().held_bytes()),
                     (0, 0),
                     "{what}"
                 );
@@ -81,11 +86,16 @@ fn slots_are_kept_from_job_to_job() {
                 drop(all);
                 job.check_sums(&session, &what);
                 assert!(locked(driver) > counts[3], "{what}");
-                assert_eq!(tier.report().by_the_processor(), 0, "{what}: {}", tier.report());
-                drop(job);
-                all_is_given_back(session, tier, driver, &what);
                 assert_eq!(
-                    (budget.spare_bytes(), pinned.ledger().held_bytes()),
+                    accelerator.report().by_the_processor(),
+                    0,
+                    "{what}: {}",
+                    accelerator.report()
+                );
+                drop(job);
+                all_is_given_back(session, accelerator, driver, &what);
+                assert_eq!(
+                    (budget.spare_bytes(), pinned.budget().held_bytes()),
                     (0, 0),
                     "{what}"
                 );
@@ -94,7 +104,7 @@ fn slots_are_kept_from_job_to_job() {
     );
 }
 
-/// The tier's budget of page-locked memory holds the slots of one job: the slots of another kind of job are
+/// The accelerator's budget of page-locked memory holds the slots of one job: the slots of another kind of job are
 /// freed.
 #[test]
 fn a_small_pinned_budget_is_kept_to() {
@@ -111,15 +121,15 @@ fn a_small_pinned_budget_is_kept_to() {
                     pinned: pinned.clone(),
                     ..Staging::default()
                 };
-                let tier = tier(ByteSize::Auto, staging);
-                let session = session(Some(&tier), 8 << 20);
+                let accelerator = accelerator(ByteSize::Auto, staging);
+                let session = session(Some(&accelerator), 8 << 20);
                 let job = TestJob::new(&session, 512);
                 for _ in 0..2 {
                     job.check_sums(&session, what);
                     job.check_transforms(&session, what);
                 }
-                assert!(pinned.ledger().peak_bytes() <= pinned_bytes);
-                let report = tier.report();
+                assert!(pinned.budget().peak_bytes() <= pinned_bytes);
+                let report = accelerator.report();
                 assert_eq!(
                     report.sums() + report.transforms() + report.by_the_processor(),
                     20
@@ -131,7 +141,7 @@ fn a_small_pinned_budget_is_kept_to() {
                     assert_eq!(report.by_the_processor(), 0, "{pinned_bytes}: {report}");
                 }
                 drop(job);
-                all_is_given_back(session, tier, driver, what);
+                all_is_given_back(session, accelerator, driver, what);
             }
         },
     );
@@ -152,7 +162,7 @@ fn a_user_says_how_much_is_pinned_and_how() {
             upload,
             ..Request::default()
         };
-        let refused = |pinned_bytes| match GpuTier::open(&request(pinned_bytes, Caching::Cached)) {
+        let refused = |pinned_bytes| match GpuAccelerator::open(&request(pinned_bytes, Caching::Cached)) {
             Err(spillproof_gpu::Error::TooSmall { smallest_bytes, .. }) => smallest_bytes,
             other => panic!("{pinned_bytes}: {other:?}"),
         };
@@ -166,12 +176,17 @@ fn a_user_says_how_much_is_pinned_and_how() {
         ] {
             let what = format!("{pinned_bytes} {upload:?}");
             driver.reset(1, 64 << 20);
-            let tier = open(&request(pinned_bytes, upload));
-            let session = session(Some(&tier), 8 << 20);
+            let accelerator = open(&request(pinned_bytes, upload));
+            let session = session(Some(&accelerator), 8 << 20);
             let job = TestJob::new(&session, 512);
             job.check_sums(&session, &what);
             job.check_transforms(&session, &what);
-            assert_eq!(tier.report().by_the_processor(), 0, "{what}: {}", tier.report());
+            assert_eq!(
+                accelerator.report().by_the_processor(),
+                0,
+                "{what}: {}",
+                accelerator.report()
+            );
             let report = session.budget().report();
             let slots = report.iter().find(|line| line.what == "pinned slots").unwrap();
             assert!(
@@ -185,30 +200,30 @@ fn a_user_says_how_much_is_pinned_and_how() {
                 "{what}: {in_place}"
             );
             drop(job);
-            all_is_given_back(session, tier, driver, &what);
+            all_is_given_back(session, accelerator, driver, &what);
         }
         // In two steps, by lines of 256 elements.
         driver.reset(1, 64 << 20);
-        let tier = open(&Request {
+        let accelerator = open(&Request {
             vram: ByteSize::Bytes(160 << 10),
             ..request(smallest, Caching::Cached)
         });
-        let session = session(Some(&tier), 32 << 20);
+        let session = session(Some(&accelerator), 32 << 20);
         let values: Vec<Fr> = (0..1u64 << 16).map(Fr::from).collect();
         let input = crate::sessions::column(&session, &values);
         let domain = Radix2EvaluationDomain::<Fr>::new(values.len()).unwrap();
         let transform = Transform::forward(16, domain.group_gen);
         let output = session.run(|| ntt(&input, &transform, Placement::Auto)).unwrap();
         assert!(output.to_vec().unwrap() == domain.fft(&values));
-        let said = tier.report().to_string();
+        let said = accelerator.report().to_string();
         // 8 KiB for each of the five slots.
         assert!(said.contains("40960 bytes of pinned memory are enough"), "{said}");
         drop((input, output));
-        all_is_given_back(session, tier, driver, "too short for one");
+        all_is_given_back(session, accelerator, driver, "too short for one");
     });
 }
 
-/// A tier that moves to another session leaves nothing in the ledger of the first.
+/// An accelerator that moves to another session leaves nothing in the ledger of the first.
 #[test]
 fn another_session_gets_slots_of_its_own() {
     with_kernels(
@@ -217,8 +232,11 @@ fn another_session_gets_slots_of_its_own() {
         |driver, image| {
             let _file = name_the_image(image);
             driver.reset(1, 64 << 20);
-            let tier = tier(ByteSize::Auto, Staging::default());
-            let sessions = [session(Some(&tier), 4 << 20), session(Some(&tier), 4 << 20)];
+            let accelerator = accelerator(ByteSize::Auto, Staging::default());
+            let sessions = [
+                session(Some(&accelerator), 4 << 20),
+                session(Some(&accelerator), 4 << 20),
+            ];
             for (i, own) in [0, 1, 0].into_iter().map(|i| (i, &sessions[i])) {
                 let job = TestJob::new(own, 64);
                 job.check_sums(own, "another session");
@@ -227,7 +245,7 @@ fn another_session_gets_slots_of_its_own() {
             }
             let [one, other] = sessions;
             drop(one);
-            all_is_given_back(other, tier, driver, "another session");
+            all_is_given_back(other, accelerator, driver, "another session");
         },
     );
 }
@@ -302,11 +320,11 @@ impl Case {
             upload: self.upload,
             ..Staging::default()
         };
-        let tier = tier(self.vram, staging);
+        let accelerator = accelerator(self.vram, staging);
         let budget = Budget::new(self.memory_bytes);
-        let found = self.run_with(&tier, &budget, data);
-        let report = tier.report();
-        drop(Arc::into_inner(tier).unwrap());
+        let found = self.run_with(&accelerator, &budget, data);
+        let report = accelerator.report();
+        drop(Arc::into_inner(accelerator).unwrap());
         driver.assert_clean("staged");
         assert!(budget.peak_bytes() <= self.memory_bytes);
         if found.is_ok() {
@@ -324,7 +342,7 @@ impl Case {
 
     fn run_with(
         &self,
-        tier: &Arc<GpuTier>,
+        accelerator: &Arc<GpuAccelerator>,
         budget: &Budget,
         data: &Data,
     ) -> spillproof_engine::Result<[u64; 4]> {
@@ -335,7 +353,7 @@ impl Case {
             .faults(self.faults.clone())
             .build()?;
         let workspace = Workspace::new(storage.clone(), budget.clone())
-            .with_tier(Arc::clone(tier) as Arc<dyn spillproof_engine::tier::Tier>);
+            .with_tier(Arc::clone(accelerator) as Arc<dyn spillproof_engine::tier::Tier>);
         let points = written(&workspace, &data.points, self.placement)?;
         let scalars = written(&workspace, &data.scalars, self.placement)?;
         let input = scalars.prefix(1 << LOG_N)?;
@@ -463,9 +481,9 @@ fn faults_of_frames_in_place_are_found() {
 }
 
 /// Waits until the trace counts this many filled slots.
-fn filled(tier: &GpuTier, slots: u64) {
+fn filled(accelerator: &GpuAccelerator, slots: u64) {
     let start = std::time::Instant::now();
-    while tier.gpus()[0].trace().total(Kind::Fill).count < slots {
+    while accelerator.gpus()[0].trace().total(SpanKind::Fill).count < slots {
         assert!(start.elapsed().as_secs() < 60, "slots wait for the device's turn");
         std::thread::yield_now();
     }
@@ -484,8 +502,8 @@ fn slots_are_filled_before_the_device_is_taken() {
             (false, ByteSize::Bytes(64 << 10), 12),
         ] {
             driver.reset(1, 64 << 20);
-            let tier = tier(vram, Staging::default());
-            let session = session(Some(&tier), 700 << 10);
+            let accelerator = accelerator(vram, Staging::default());
+            let session = session(Some(&accelerator), 700 << 10);
             let job = TestJob::new(&session, 1 << log_n);
             let other = Gpu::open(0, Detail::Counts).unwrap();
             let turn = other.take_turn();
@@ -494,19 +512,30 @@ fn slots_are_filled_before_the_device_is_taken() {
                     true => job.check_sums(&session, "staged"),
                     false => job.check_transforms(&session, "staged"),
                 });
-                filled(&tier, UPLOAD_SLOTS as u64);
+                filled(&accelerator, UPLOAD_SLOTS as u64);
                 let live = driver.live();
                 assert_eq!(
                     (live.device_memory, live.modules),
                     (0, 0),
                     "nothing of the device is used"
                 );
-                assert_eq!(tier.gpus()[0].trace().total(Kind::ToDevicePinned).count, 0);
+                assert_eq!(
+                    accelerator.gpus()[0]
+                        .trace()
+                        .total(SpanKind::ToDevicePinned)
+                        .count,
+                    0
+                );
                 drop(turn);
             });
-            assert_eq!(tier.report().by_the_processor(), 0, "{}", tier.report());
+            assert_eq!(
+                accelerator.report().by_the_processor(),
+                0,
+                "{}",
+                accelerator.report()
+            );
             drop((job, other));
-            all_is_given_back(session, tier, driver, "staged");
+            all_is_given_back(session, accelerator, driver, "staged");
         }
     });
 }
@@ -518,7 +547,7 @@ fn the_next_pass_is_staged_while_the_device_works() {
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
         driver.reset(1, 64 << 20);
-        let tier = tier(ByteSize::Bytes(256 << 10), Staging::default());
+        let accelerator = accelerator(ByteSize::Bytes(256 << 10), Staging::default());
         let budget = Budget::new(8 << 20);
         let data = Data::new(1 << LOG_N);
         let n = 512usize;
@@ -552,7 +581,7 @@ fn the_next_pass_is_staged_while_the_device_works() {
             bases_id: None,
             parts: None,
         };
-        let answer = spillproof_engine::tier::Tier::sums(&*tier, &mut job, &budget).unwrap();
+        let answer = spillproof_engine::tier::Tier::sums(&*accelerator, &mut job, &budget).unwrap();
         drop(job);
         let affine: Vec<G1Affine> = data.points[..n].iter().map(G1::to_affine::<g1::Config>).collect();
         let expected = (0..6).map(|i| G1Projective::msm(&affine, &data.scalars[i * n..][..n]).unwrap());
@@ -564,7 +593,7 @@ fn the_next_pass_is_staged_while_the_device_works() {
         assert!(since.len() > 2 && since[2] > 0, "{since:?}");
         let passes = (0..since.len() as u64).map(|pass| since[2] * pass.saturating_sub(1));
         assert_eq!(since, passes.collect::<Vec<_>>());
-        drop(Arc::into_inner(tier).unwrap());
+        drop(Arc::into_inner(accelerator).unwrap());
         driver.assert_clean("passes");
     });
 }

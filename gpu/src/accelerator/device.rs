@@ -2,12 +2,12 @@
 
 use spillproof_engine::budget::{Budget, ByteSize};
 
-use super::host::{Staging, Stock};
-use super::rates::Measured;
+use super::rates::KnownRates;
+use super::slots::{SlotCache, Staging};
 use crate::kernels::{Cache, Kernels};
-use crate::msm::{Bases, BasesAre, Msm, MsmPlan};
-use crate::ntt::{self, Ntt, NttPlan};
-use crate::program::{Engine, Program};
+use crate::msm::{Bases, BasesLocation, Msm, MsmPlan};
+use crate::ntt::{Ntt, NttPlan, NttSpec};
+use crate::program::{DeviceProgram, ProgramKernels};
 use crate::{Error, Gpu, Result, Vram};
 
 /// Points that stay take at most this part of the device memory, all together.
@@ -38,28 +38,23 @@ pub(super) struct Device {
     cache: Option<Cache>,
     // Jobs before the memory that they use.
     msm: Option<Msm>,
-    ntt: Option<(ntt::Transform, Ntt)>,
+    ntt: Option<(NttSpec, Ntt)>,
     /// Points of sums, the most recently used last.
     bases: Vec<ResidentBases>,
-    bases_are: BasesAre,
+    bases_are: BasesLocation,
     /// The kernels of the last program of a quotient.
-    engine: Option<Engine>,
+    program: Option<ProgramKernels>,
     kernels: Option<Kernels>,
     vram: Option<Vram>,
     refuses: Option<String>,
     /// Pinned slots of the host.
-    pub stock: Stock,
-    pub measured: Measured,
+    pub slots: SlotCache,
+    pub measured: KnownRates,
 }
 
 impl Device {
     /// The state of one of `devices` devices; uses no device memory yet.
-    pub fn new(
-        gpu: &Gpu,
-        budget: ByteSize,
-        (staging, devices): (&Staging, usize),
-        cache: Option<Cache>,
-    ) -> Self {
+    pub fn new(gpu: &Gpu, budget: ByteSize, staging: &Staging, devices: usize, cache: Option<Cache>) -> Self {
         Self {
             gpu: gpu.clone(),
             budget,
@@ -67,13 +62,13 @@ impl Device {
             msm: None,
             ntt: None,
             bases: Vec::new(),
-            bases_are: BasesAre::Resident,
-            engine: None,
+            bases_are: BasesLocation::Resident,
+            program: None,
             kernels: None,
             vram: None,
             refuses: None,
-            stock: Stock::new(gpu, staging, devices),
-            measured: Measured::default(),
+            slots: SlotCache::new(gpu, staging, devices),
+            measured: KnownRates::default(),
         }
     }
 
@@ -88,7 +83,7 @@ impl Device {
 
     /// The budget of device memory in bytes.
     pub fn vram_bytes(&mut self) -> Result<u64> {
-        Ok(self.vram()?.ledger().limit_bytes())
+        Ok(self.vram()?.budget().limit_bytes())
     }
 
     /// The plans of the jobs whose memory is kept.
@@ -110,7 +105,7 @@ impl Device {
     }
 
     /// The memory and kernels of a transform: those of the last transform if it was the same.
-    pub fn ntt(&mut self, plan: NttPlan, transform: ntt::Transform) -> Result<&mut Ntt> {
+    pub fn ntt(&mut self, plan: NttPlan, transform: NttSpec) -> Result<&mut Ntt> {
         let kept = match self.ntt.take() {
             Some((kept, ntt)) if kept == transform && *ntt.plan() == plan => ntt,
             other => {
@@ -122,7 +117,7 @@ impl Device {
     }
 
     /// Sets whether bases of sums stay, where they fit.
-    pub fn set_bases(&mut self, are: BasesAre) {
+    pub fn set_bases(&mut self, are: BasesLocation) {
         self.bases_are = are;
         self.bases.clear();
     }
@@ -134,32 +129,32 @@ impl Device {
         let Some(id) = id else {
             return Ok(None);
         };
-        if let Some(at) = self.bases.iter().position(|stay| stay.id == id) {
-            let stay = self.bases.remove(at);
-            if stay.points >= points {
-                return Ok(Some(stay));
+        if let Some(at) = self.bases.iter().position(|resident| resident.id == id) {
+            let resident = self.bases.remove(at);
+            if resident.points >= points {
+                return Ok(Some(resident));
             }
         }
-        let Some(stay) = self.entry_for_bases(id, points)? else {
+        let Some(resident) = self.entry_for_bases(id, points)? else {
             return Ok(None);
         };
         let most_bytes = self.bases_bytes_max()?;
-        while self.bases_bytes() + stay.vram_bytes() > most_bytes {
+        while self.bases_bytes() + resident.vram_bytes() > most_bytes {
             self.bases.remove(0);
         }
-        Ok(Some(stay))
+        Ok(Some(resident))
     }
 
     /// An entry for points that are not resident, if they may stay.
     pub fn entry_for_bases(&mut self, id: u64, points: u64) -> Result<Option<ResidentBases>> {
-        let stay = ResidentBases {
+        let resident = ResidentBases {
             id,
             points,
             bases: None,
             are_resident: false,
         };
-        let fits = stay.vram_bytes() <= self.bases_bytes_max()?;
-        Ok(Some(stay).filter(|_| fits && self.bases_are == BasesAre::Resident))
+        let fits = resident.vram_bytes() <= self.bases_bytes_max()?;
+        Ok(Some(resident).filter(|_| fits && self.bases_are == BasesLocation::Resident))
     }
 
     /// The plan of a sum of `points` points that stay.
@@ -177,35 +172,35 @@ impl Device {
         if bytes > self.bases_bytes_max()? {
             return Err(too_small(BASES_PART * bytes));
         }
-        let slot_bytes = self.stock.slot_bytes_max(budget, false);
+        let slot_bytes = self.slots.slot_bytes_max(budget, false);
         let left_bytes = limit_bytes - bytes;
-        MsmPlan::of_columns(points, 1, BasesAre::Resident, left_bytes, slot_bytes).map_err(
-            |error| match error {
+        MsmPlan::of_columns(points, 1, BasesLocation::Resident, left_bytes, slot_bytes).map_err(|error| {
+            match error {
                 Error::TooSmall {
                     memory: "device memory",
                     smallest_bytes,
                     ..
                 } => too_small(smallest_bytes.saturating_add(bytes)),
                 other => other,
-            },
-        )
+            }
+        })
     }
 
     /// The memory of the points, leased now if need be.
-    pub fn memory_of_bases<'s>(&mut self, stay: &'s mut ResidentBases) -> Result<&'s Bases> {
-        let bases = match stay.bases.take() {
+    pub fn memory_of_bases<'s>(&mut self, resident: &'s mut ResidentBases) -> Result<&'s Bases> {
+        let bases = match resident.bases.take() {
             Some(bases) => bases,
-            None => self.making_room(|vram, _| Bases::reserve(vram, stay.points))?,
+            None => self.making_room(|vram, _| Bases::reserve(vram, resident.points))?,
         };
-        Ok(stay.bases.insert(bases))
+        Ok(resident.bases.insert(bases))
     }
 
     /// Keeps the points of a sum that succeeded; after a failure they are in doubt.
-    pub fn put_back(&mut self, stay: ResidentBases, is_good: bool) {
+    pub fn put_back(&mut self, resident: ResidentBases, is_good: bool) {
         if is_good {
             self.bases.push(ResidentBases {
                 are_resident: true,
-                ..stay
+                ..resident
             });
         } else {
             // Its drop waits for copies to the points.
@@ -239,15 +234,15 @@ impl Device {
     }
 
     /// The kernels of a program: the last ones if the shape is the same.
-    pub fn engine(&mut self, program: Program) -> Result<Engine> {
-        let kept = self.engine.as_ref();
-        if let Some(engine) = kept.and_then(|kept| kept.of_the_same_shape(&program)) {
-            return Ok(engine);
+    pub fn program_kernels(&mut self, program: DeviceProgram) -> Result<ProgramKernels> {
+        let kept = self.program.as_ref();
+        if let Some(kernels) = kept.and_then(|kept| kept.of_the_same_shape(&program)) {
+            return Ok(kernels);
         }
         let kernels = self.kernels()?;
-        let engine = Engine::new(&self.gpu, &kernels, program, self.cache.as_ref())?;
-        tracing::debug!(way = ?engine.way(), "the program of a quotient");
-        Ok(self.engine.insert(engine).clone())
+        let of_program = ProgramKernels::new(&self.gpu, &kernels, program, self.cache.as_ref())?;
+        tracing::debug!(method = ?of_program.method(), "the program of a quotient");
+        Ok(self.program.insert(of_program).clone())
     }
 
     /// Runs `make`, and while it lacks memory frees the memory that is kept: first that of the last sum and
@@ -271,7 +266,7 @@ impl Device {
     /// Drops all state that an error leaves in doubt. Returns the error's text, with a remedy.
     pub fn failed(&mut self, error: &Error) -> String {
         self.after(error);
-        match self.stock.remedy(error) {
+        match self.slots.remedy(error) {
             Some(remedy) => format!("{error}; {remedy}"),
             None => error.to_string(),
         }
@@ -283,8 +278,8 @@ impl Device {
         self.bases.clear();
         let gone = error.is_device_lost();
         if gone {
-            self.stock.clear();
-            self.engine = None;
+            self.slots.clear();
+            self.program = None;
             self.kernels = None;
             self.vram = None;
         }
@@ -317,7 +312,7 @@ impl Device {
         if let Some(kernels) = &self.kernels {
             return Ok(kernels.clone());
         }
-        let kernels = Kernels::of_the_tier(&self.gpu, self.cache.as_ref())?;
+        let kernels = Kernels::built_in(&self.gpu, self.cache.as_ref())?;
         Ok(self.kernels.insert(kernels).clone())
     }
 }

@@ -1,4 +1,4 @@
-//! The report of a tier: jobs by device, jobs of the processor, and reasons.
+//! The report of an accelerator: jobs by device, jobs of the processor, and reasons.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -20,6 +20,19 @@ pub enum JobKind {
     Quotient,
 }
 
+/// Jobs of one kind that are counted together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Jobs {
+    pub kind: JobKind,
+    pub count: u64,
+}
+
+impl Jobs {
+    pub fn one(kind: JobKind) -> Self {
+        Self { kind, count: 1 }
+    }
+}
+
 /// The jobs of each device, the jobs of the processor, and the reasons.
 ///
 /// As text: `12 sums, 7 transforms, 4 quotients on 0: NVIDIA H200 (..); 3 by the processor: reason`. With
@@ -27,7 +40,7 @@ pub enum JobKind {
 /// points of 12 sums on 0: ..; 512 points of 12 sums on 1: ..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    devices: Vec<OfDevice>,
+    devices: Vec<DeviceReport>,
     /// Sums that several devices made together.
     shared: u64,
     declined: Reasons,
@@ -35,7 +48,7 @@ pub struct Report {
 
 /// The jobs of one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfDevice {
+pub struct DeviceReport {
     name: String,
     sums: u64,
     transforms: u64,
@@ -84,7 +97,7 @@ impl fmt::Display for Reasons {
     }
 }
 
-impl OfDevice {
+impl DeviceReport {
     /// The name of the device.
     pub fn name(&self) -> &str {
         &self.name
@@ -122,7 +135,7 @@ impl OfDevice {
     }
 }
 
-/// Counts jobs for a report: jobs that a tier does, or a plan of jobs, which emits no tracing.
+/// Counts jobs for a report: jobs that an accelerator does, or a plan of jobs, which emits no tracing.
 #[derive(Debug)]
 pub(super) struct Book {
     report: Mutex<Report>,
@@ -151,11 +164,12 @@ impl Book {
         locked(&self.report).clone()
     }
 
-    /// A device does `count` jobs.
-    pub fn done(&self, device: usize, job: JobKind, count: u64) {
-        locked(&self.report).done(device, job, count);
+    /// A device does jobs.
+    pub fn done(&self, device: usize, jobs: Jobs) {
+        let Jobs { kind, count } = jobs;
+        locked(&self.report).done(device, kind, count);
         if !self.is_planned {
-            tracing::debug!(?job, count, device, "done by the device");
+            tracing::debug!(job = ?kind, count, device, "done by the device");
         }
     }
 
@@ -176,12 +190,12 @@ impl Book {
         locked(&self.report).left(device, why, count);
     }
 
-    /// The same, because of an error.
-    pub fn failed(&self, device: usize, job: JobKind, (error, why): (&Error, &str), count: u64) {
+    /// A device leaves jobs to others, because of an error.
+    pub fn failed(&self, device: usize, jobs: Jobs, error: &Error, why: &str) {
         if !self.is_planned {
-            tracing::warn!(?job, device, %error, "a device failed, another device or the processor does the job");
+            tracing::warn!(job = ?jobs.kind, device, %error, "a device failed, another device or the processor does the job");
         }
-        self.left(device, why, count);
+        self.left(device, why, jobs.count);
     }
 
     /// `count` jobs are left to the processor.
@@ -192,7 +206,7 @@ impl Book {
 
 impl Report {
     fn new(devices: impl IntoIterator<Item = String>) -> Self {
-        let of_device = |name| OfDevice {
+        let of_device = |name| DeviceReport {
             name,
             sums: 0,
             transforms: 0,
@@ -209,23 +223,23 @@ impl Report {
     }
 
     /// Each of the devices.
-    pub fn devices(&self) -> &[OfDevice] {
+    pub fn devices(&self) -> &[DeviceReport] {
         &self.devices
     }
 
     /// Sums that devices made.
     pub fn sums(&self) -> u64 {
-        self.of_all(OfDevice::sums) + self.shared
+        self.of_all(DeviceReport::sums) + self.shared
     }
 
     /// Transforms that devices made.
     pub fn transforms(&self) -> u64 {
-        self.of_all(OfDevice::transforms)
+        self.of_all(DeviceReport::transforms)
     }
 
     /// Quotients that devices made, each on one coset.
     pub fn quotients(&self) -> u64 {
-        self.of_all(OfDevice::quotients)
+        self.of_all(DeviceReport::quotients)
     }
 
     /// Whether a device did any job.
@@ -278,7 +292,7 @@ impl Report {
         self.declined.add(why, count);
     }
 
-    fn of_all(&self, count: impl Fn(&OfDevice) -> u64) -> u64 {
+    fn of_all(&self, count: impl Fn(&DeviceReport) -> u64) -> u64 {
         self.devices.iter().map(count).sum()
     }
 }
@@ -298,7 +312,7 @@ fn listed(kinds: &[(u64, &str)]) -> String {
     }
 }
 
-impl fmt::Display for OfDevice {
+impl fmt::Display for DeviceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut done = listed(&[
             (self.sums, "sum"),

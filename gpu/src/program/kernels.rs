@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::instructions::Program;
-use super::lower::{Limits, Lowered};
+use super::instructions::{DeviceProgram, FIELD};
+use super::lower::{Limits, LoweredProgram};
 use super::text::{kernel_name, text};
 use crate::device::Gpu;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::kernels::{Cache, Compiler, Kernel, Kernels, Nvrtc, Text};
 
 /// How a program runs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Way {
+pub enum ProgramMethod {
     /// By kernels of its own.
     Compiled {
         /// The number of kernels.
@@ -32,51 +32,49 @@ pub enum Way {
 
 /// A program and the kernels that run it on one device.
 #[derive(Debug, Clone)]
-pub struct Engine {
-    program: Program,
-    way: Way,
+pub struct ProgramKernels {
+    program: DeviceProgram,
+    method: ProgramMethod,
     /// The interpreter alone, or the kernels of the program, in order.
     kernels: Vec<Kernel>,
 }
 
-impl Engine {
+impl ProgramKernels {
     /// Compiles a program with NVRTC, or takes it from the cache. If that is impossible or not worth it, the
-    /// interpreter among the kernels of `tier` runs the program, and [`Engine::way`] gives the reason.
+    /// interpreter among `built_in` kernels runs the program, and [`ProgramKernels::method`] gives the
+    /// reason.
     ///
     /// # Errors
-    /// [`Error::NoKernel`] if the tier has no interpreter for the field; [`Error::Driver`] if the device is
+    /// [`Error::NoKernel`] if the image of the kernels is an old one; [`Error::Driver`] if the device is
     /// lost.
-    pub fn new(gpu: &Gpu, tier: &Kernels, program: Program, cache: Option<&Cache>) -> Result<Self> {
+    pub fn new(gpu: &Gpu, built_in: &Kernels, program: DeviceProgram, cache: Option<&Cache>) -> Result<Self> {
         match Nvrtc::find() {
-            Ok(nvrtc) => Self::compiled_by(gpu, tier, program, (&nvrtc, cache), &Limits::default()),
-            Err(error) => Self::interpreted(tier, program, error.to_string()),
+            Ok(nvrtc) => Self::compiled_by(gpu, built_in, program, &nvrtc, cache, &Limits::default()),
+            Err(error) => Self::interpreted(built_in, program, error.to_string()),
         }
     }
 
     /// The same with this compiler, within these limits.
     ///
     /// # Errors
-    /// As [`Engine::new`].
+    /// As [`ProgramKernels::new`].
     pub fn compiled_by(
         gpu: &Gpu,
-        tier: &Kernels,
-        program: Program,
-        compiler: (&dyn Compiler, Option<&Cache>),
+        built_in: &Kernels,
+        program: DeviceProgram,
+        compiler: &dyn Compiler,
+        cache: Option<&Cache>,
         limits: &Limits,
     ) -> Result<Self> {
-        let lowered = Lowered::new(&program, limits);
+        let lowered = LoweredProgram::new(&program, limits);
         if let Some(why) = not_worth_it(&lowered, limits) {
-            return Self::interpreted(tier, program, why);
+            return Self::interpreted(built_in, program, why);
         }
         let start = Instant::now();
-        match load(
-            gpu,
-            &text(program.field(), &lowered),
-            compiler,
-            lowered.kernels.len(),
-        ) {
+        let text = text(&lowered);
+        match load(gpu, &text, compiler, cache, lowered.kernels.len()) {
             Ok(kernels) => Ok(Self {
-                way: Way::Compiled {
+                method: ProgramMethod::Compiled {
                     kernels: kernels.len() as u32,
                     multiplications: lowered.multiplications,
                     slots: lowered.slots,
@@ -88,7 +86,7 @@ impl Engine {
             Err(error) if error.is_device_lost() => Err(error),
             Err(error) => {
                 tracing::warn!(%error, "a constraint program does not compile; the interpreter runs it");
-                Self::interpreted(tier, program, error.to_string())
+                Self::interpreted(built_in, program, error.to_string())
             }
         }
     }
@@ -96,48 +94,48 @@ impl Engine {
     /// The interpreter, for a reason that the caller gives.
     ///
     /// # Errors
-    /// As [`Engine::new`].
-    pub fn interpreted(tier: &Kernels, program: Program, why: impl Into<String>) -> Result<Self> {
-        let kernel = tier.kernel(&format!("spk_program_{}", program.field().name()))?;
+    /// As [`ProgramKernels::new`].
+    pub fn interpreted(built_in: &Kernels, program: DeviceProgram, why: impl Into<String>) -> Result<Self> {
+        let kernel = built_in.kernel(&format!("spk_program_{FIELD}"))?;
         Ok(Self {
             program,
-            way: Way::Interpreted { why: why.into() },
+            method: ProgramMethod::Interpreted { why: why.into() },
             kernels: vec![kernel],
         })
     }
 
     /// The same kernels for a program that differs in its constants only; `None` for any other program.
-    pub fn of_the_same_shape(&self, program: &Program) -> Option<Self> {
+    pub fn of_the_same_shape(&self, program: &DeviceProgram) -> Option<Self> {
         self.program.has_the_shape_of(program).then(|| Self {
             program: program.clone(),
-            way: self.way.clone(),
+            method: self.method.clone(),
             kernels: self.kernels.clone(),
         })
     }
 
     /// The program.
-    pub fn program(&self) -> &Program {
+    pub fn program(&self) -> &DeviceProgram {
         &self.program
     }
 
     /// How the program runs.
-    pub fn way(&self) -> &Way {
-        &self.way
+    pub fn method(&self) -> &ProgramMethod {
+        &self.method
     }
 
-    pub(super) fn kernels(&self) -> &[Kernel] {
+    pub(super) fn list(&self) -> &[Kernel] {
         &self.kernels
     }
 }
 
 /// The text that a program is compiled from, within these limits, and the names of its kernels.
-pub fn compiled_text(program: &Program, limits: &Limits) -> (Text, Vec<String>) {
-    let lowered = Lowered::new(program, limits);
+pub fn compiled_text(program: &DeviceProgram, limits: &Limits) -> (Text, Vec<String>) {
+    let lowered = LoweredProgram::new(program, limits);
     let names = (0..lowered.kernels.len()).map(kernel_name).collect();
-    (text(program.field(), &lowered), names)
+    (text(&lowered), names)
 }
 
-fn not_worth_it(lowered: &Lowered, limits: &Limits) -> Option<String> {
+fn not_worth_it(lowered: &LoweredProgram, limits: &Limits) -> Option<String> {
     if lowered.steps < limits.steps_min {
         return Some(format!(
             "{} steps are too few to compile: the least is {}",
@@ -156,10 +154,11 @@ fn not_worth_it(lowered: &Lowered, limits: &Limits) -> Option<String> {
 fn load(
     gpu: &Gpu,
     text: &Text,
-    (compiler, cache): (&dyn Compiler, Option<&Cache>),
+    compiler: &dyn Compiler,
+    cache: Option<&Cache>,
     count: usize,
 ) -> Result<Vec<Kernel>, Error> {
-    // Not `kernels::image`: the environment names an image of the tier's own kernels.
+    // Not `kernels::image`: the environment names an image of the crate's own kernels.
     let capability = gpu.description().compute_capability;
     let image = match cache {
         Some(cache) => cache.image(text, capability, compiler)?,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::session::{GPU_VARIABLE, OFFLOAD_VARIABLE, PINNED_VARIABLE, VRAM_VARIABLE, variable};
 
-use super::{GpuTier, Offload};
+use super::{GpuAccelerator, Offload};
 use crate::error::Values;
 use crate::{Caching, Choice, Result};
 
@@ -17,10 +17,10 @@ use crate::{Caching, Choice, Result};
 /// default none.
 ///
 /// ```
-/// use spillproof_gpu::tier::Request;
+/// use spillproof_gpu::accelerator::Request;
 ///
-/// let tier = Request::default().open()?;
-/// assert!(tier.is_none());
+/// let accelerator = Request::default().open()?;
+/// assert!(accelerator.is_none());
 /// # Ok::<(), spillproof_gpu::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,17 +76,17 @@ impl Request {
     /// logged at level info.
     ///
     /// # Errors
-    /// Those of [`GpuTier::open`].
-    pub fn open(&self) -> Result<Option<Arc<GpuTier>>> {
+    /// Those of [`GpuAccelerator::open`].
+    pub fn open(&self) -> Result<Option<Arc<GpuAccelerator>>> {
         if self.choice == Choice::Off {
             return Ok(None);
         }
-        match GpuTier::open(self)? {
-            Ok(tier) => {
-                for gpu in tier.gpus() {
+        match GpuAccelerator::open(self)? {
+            Ok(accelerator) => {
+                for gpu in accelerator.gpus() {
                     tracing::info!(device = %gpu.description(), "spillproof: using a device");
                 }
-                Ok(Some(tier))
+                Ok(Some(accelerator))
             }
             Err(reason) => {
                 tracing::info!(%reason, "spillproof: no device; the processor does all jobs");

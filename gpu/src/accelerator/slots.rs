@@ -1,10 +1,10 @@
 //! The host's side of a job: pinned slots, leased from the session's budget.
 //!
-//! Locking pages takes longer than copying them, so the [`Stock`] keeps slots from job to job, as [`Spares`]
-//! of the session's budget. A stage of the engine plans with all bytes that the budget has left. Spare slots
-//! count as free, and are given back when their bytes are needed. All slots together, in use and kept, are
-//! within the tier's own budget of page-locked memory ([`Staging`]); where that is short, the slots that were
-//! kept longest are freed.
+//! Locking pages takes longer than copying them, so the [`SlotCache`] keeps slots from job to job, as
+//! [`Spares`] of the session's budget. A stage of the engine plans with all bytes that the budget has left.
+//! Spare slots count as free, and are given back when their bytes are needed. All slots together, in use and
+//! kept, are within the accelerator's own budget of page-locked memory ([`Staging`]); where that is short,
+//! the slots that were kept longest are freed.
 //!
 //! Slots have lengths of a power of two, so that jobs with slightly different cuts share them. The slots of a
 //! job that failed are given back.
@@ -14,6 +14,7 @@ use std::ops::RangeInclusive;
 use spillproof_engine::budget::{Budget, ByteSize, Lease, Spares};
 
 use super::stop::Stop;
+use crate::budget::PINNED_MEMORY;
 use crate::error::A_PINNED_SLOT;
 use crate::ring::{Download, Upload};
 use crate::{Caching, Error, Gpu, Pinned, Result};
@@ -31,17 +32,15 @@ const BACK_SLOT_PART: u64 = 16;
 const SLOTS: u64 = (UPLOAD_SLOTS + DOWNLOAD_SLOTS) as u64;
 /// The most bytes of the slots of a job.
 const PINNED_BYTES: u64 = SLOTS * SLOT_BYTES_MAX;
-/// Its name in errors.
-const PINNED_MEMORY: &str = "pinned memory";
 
 /// The shortest slot that any job can use: a page.
 const SLOT_BYTES_MIN: u64 = 4096;
 
-/// How a tier stages data in page-locked memory.
+/// How an accelerator stages data in page-locked memory.
 #[derive(Debug, Clone)]
 pub struct Staging {
-    /// The budget of page-locked memory. Several tiers of one device each may share one; several devices of
-    /// one tier have equal parts. The default is 80 MiB, the most that one job takes.
+    /// The budget of page-locked memory. Several accelerators of one device each may share one; several
+    /// devices of one accelerator have equal parts. The default is 80 MiB, the most that one job takes.
     pub pinned: Pinned,
     /// How the host caches the slots of uploads. Whole frames of columns are read from disk straight into
     /// cached slots, the default, and checked there. Write-combined slots are a little faster for the bus,
@@ -64,8 +63,8 @@ impl Staging {
     ///
     /// # Errors
     /// [`Error::TooSmall`], with the smallest budget, if a slot would be shorter than a page. Longer
-    /// transforms and wider circuits need longer slots: the tier declines them, and the reason gives the
-    /// budget.
+    /// transforms and wider circuits need longer slots: the accelerator declines them, and the reason gives
+    /// the budget.
     pub fn of(pinned: ByteSize, upload: Caching, devices: usize) -> Result<Self> {
         let devices = devices.max(1) as u64;
         let bytes = match pinned {
@@ -76,7 +75,7 @@ impl Staging {
         if bytes < smallest_bytes {
             return Err(Error::TooSmall {
                 what: format!("{SLOTS} slots of {SLOT_BYTES_MIN} bytes for each of {devices} devices"),
-                memory: PINNED_MEMORY,
+                memory: PINNED_MEMORY.name,
                 budget_bytes: bytes,
                 smallest_bytes,
             });
@@ -91,7 +90,7 @@ impl Staging {
     pub(super) fn part(&self, devices: usize) -> Self {
         let pinned = match devices {
             0 | 1 => self.pinned.clone(),
-            _ => Pinned::new(self.pinned.ledger().limit_bytes() / devices as u64),
+            _ => Pinned::new(self.pinned.budget().limit_bytes() / devices as u64),
         };
         Self {
             pinned,
@@ -100,19 +99,36 @@ impl Staging {
     }
 }
 
+/// The session's budget, and the bytes of it that a job may use on the host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HostRoom<'a> {
+    pub budget: &'a Budget,
+    pub given_bytes: u64,
+}
+
+impl<'a> HostRoom<'a> {
+    /// All free bytes of the budget.
+    pub fn all_of(budget: &'a Budget) -> Self {
+        Self {
+            budget,
+            given_bytes: budget.available_bytes(),
+        }
+    }
+}
+
 /// The slots of one device between jobs.
 #[derive(Debug)]
-pub(super) struct Stock {
+pub(super) struct SlotCache {
     gpu: Gpu,
     staging: Staging,
     /// The devices that the budget of page-locked memory is divided among.
     devices: usize,
-    spares: Spares<Set>,
+    spares: Spares<SlotSet>,
 }
 
 /// Slots of one direction.
 #[derive(Debug)]
-enum Set {
+enum SlotSet {
     Up(Upload),
     Back(Download),
 }
@@ -126,7 +142,7 @@ enum Direction {
 
 /// The slots of a job, with their leases.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(super) struct JobSlots {
     // Before the leases, so memory is freed first.
     pub upload: Upload,
     pub download: Option<Download>,
@@ -134,15 +150,15 @@ pub(super) struct Host {
     download_lease: Option<Lease>,
 }
 
-impl Host {
+impl JobSlots {
     /// Whether the host may read the slots of the upload.
     pub fn may_read(&self) -> bool {
         self.upload.caching() == Caching::Cached
     }
 }
 
-impl Stock {
-    /// A stock without slots, for one of `devices` devices.
+impl SlotCache {
+    /// A cache without slots, for one of `devices` devices.
     pub fn new(gpu: &Gpu, staging: &Staging, devices: usize) -> Self {
         Self {
             gpu: gpu.clone(),
@@ -165,7 +181,7 @@ impl Stock {
 
     /// The same, with at most `bytes` a slot.
     pub fn slot_bytes_within(&self, bytes: u64, both_ways: bool) -> u64 {
-        let of_pinned = self.staging.pinned.ledger().limit_bytes() / slots(both_ways);
+        let of_pinned = self.staging.pinned.budget().limit_bytes() / slots(both_ways);
         let bytes = bytes.min(of_pinned).min(SLOT_BYTES_MAX);
         bytes.checked_ilog2().map_or(0, |log| 1 << log)
     }
@@ -182,29 +198,29 @@ impl Stock {
         };
         let slot_bytes = smallest_bytes.checked_next_power_of_two()?;
         let needed_bytes = SLOTS * slot_bytes;
-        let is_short = self.staging.pinned.ledger().limit_bytes() < needed_bytes;
+        let is_short = self.staging.pinned.budget().limit_bytes() < needed_bytes;
         let all_bytes = self.devices as u64 * needed_bytes;
         (is_short && slot_bytes <= SLOT_BYTES_MAX)
-            .then(|| format!("{all_bytes} bytes of {PINNED_MEMORY} are enough for it"))
+            .then(|| format!("{all_bytes} bytes of {} are enough for it", PINNED_MEMORY.name))
     }
 
     /// Slots of at least `slot_bytes` for a job: kept ones, if they are no longer than a slot of the job may
     /// be.
-    pub fn host(&self, budget: &Budget, slot_bytes: u64, both_ways: bool) -> Result<Host, Stop> {
+    pub fn take(&self, budget: &Budget, slot_bytes: u64, both_ways: bool) -> Result<JobSlots, Stop> {
         let rounded = Self::rounded(slot_bytes);
         let lengths = slot_bytes..=rounded.max(self.slot_bytes_max(budget, both_ways));
-        let set = |way| self.set(budget, way, (rounded, &lengths));
+        let set = |direction| self.set(budget, direction, rounded, &lengths);
         let (download, download_lease) = match both_ways {
             true => match set(Direction::Back)? {
-                (Set::Back(download), lease) => (Some(download), Some(lease)),
-                (Set::Up(_), _) => return Err(of_the_wrong_way()),
+                (SlotSet::Back(download), lease) => (Some(download), Some(lease)),
+                (SlotSet::Up(_), _) => return Err(wrong_direction()),
             },
             false => (None, None),
         };
-        let (Set::Up(upload), upload_lease) = set(Direction::Up)? else {
-            return Err(of_the_wrong_way());
+        let (SlotSet::Up(upload), upload_lease) = set(Direction::Up)? else {
+            return Err(wrong_direction());
         };
-        Ok(Host {
+        Ok(JobSlots {
             upload,
             download,
             upload_lease,
@@ -212,7 +228,7 @@ impl Stock {
         })
     }
 
-    /// Bytes of all slots that [`Self::host`] allocates.
+    /// Bytes of all slots that [`Self::take`] allocates.
     pub fn bytes_of(slot_bytes: u64, both_ways: bool) -> u64 {
         slots(both_ways) * Self::rounded(slot_bytes)
     }
@@ -223,11 +239,11 @@ impl Stock {
     }
 
     /// Keeps the slots of a job that succeeded.
-    pub fn keep(&self, host: Host) {
-        if let (Some(download), Some(lease)) = (host.download, host.download_lease) {
-            self.spares.keep(Set::Back(download), lease);
+    pub fn keep(&self, slots: JobSlots) {
+        if let (Some(download), Some(lease)) = (slots.download, slots.download_lease) {
+            self.spares.keep(SlotSet::Back(download), lease);
         }
-        self.spares.keep(Set::Up(host.upload), host.upload_lease);
+        self.spares.keep(SlotSet::Up(slots.upload), slots.upload_lease);
     }
 
     /// Gives back the slots that are kept.
@@ -238,14 +254,15 @@ impl Stock {
     fn set(
         &self,
         budget: &Budget,
-        way: Direction,
-        (slot_bytes, lengths): (u64, &RangeInclusive<u64>),
-    ) -> Result<(Set, Lease), Stop> {
-        let fits = |set: &Set| set.way() == way && lengths.contains(&set.slot_bytes());
+        direction: Direction,
+        slot_bytes: u64,
+        lengths: &RangeInclusive<u64>,
+    ) -> Result<(SlotSet, Lease), Stop> {
+        let fits = |set: &SlotSet| set.direction() == direction && lengths.contains(&set.slot_bytes());
         if let Some(kept) = self.spares.take(budget, fits) {
             return Ok(kept);
         }
-        let (count, caching, what) = match way {
+        let (count, caching, what) = match direction {
             Direction::Up => (UPLOAD_SLOTS, self.staging.upload, "chunks to the device"),
             Direction::Back => (DOWNLOAD_SLOTS, Caching::Cached, "chunks from the device"),
         };
@@ -261,16 +278,16 @@ impl Stock {
             }
         };
         let slots = pool.take(count)?;
-        let set = match way {
-            Direction::Up => Set::Up(Upload::new(slots, self.gpu.trace())?),
-            Direction::Back => Set::Back(Download::new(slots, self.gpu.trace())?),
+        let set = match direction {
+            Direction::Up => SlotSet::Up(Upload::new(slots, self.gpu.trace())?),
+            Direction::Back => SlotSet::Back(Download::new(slots, self.gpu.trace())?),
         };
         Ok((set, lease))
     }
 }
 
-impl Set {
-    fn way(&self) -> Direction {
+impl SlotSet {
+    fn direction(&self) -> Direction {
         match self {
             Self::Up(_) => Direction::Up,
             Self::Back(_) => Direction::Back,
@@ -293,7 +310,7 @@ fn slots(both_ways: bool) -> u64 {
     }
 }
 
-fn of_the_wrong_way() -> Stop {
+fn wrong_direction() -> Stop {
     Stop::Device(Error::Unusable {
         what: "a job's pinned slots",
     })

@@ -24,13 +24,14 @@ use spillproof_kernels::ntt::{Domain, Twiddles, each_row};
 use spillproof_kernels::vector::{Evaluation, SCALARS_PER_EIGHT};
 
 use super::device::Device;
-use super::quotient::CosetShape;
+use super::quotient::CosetRequest;
 use super::rates::{JobRates, Offload, Seconds};
 use super::stop::Stop;
+use super::transform::NttJob;
 use super::{quotient, sums, transform};
 use crate::error::BoxedError;
 use crate::msm::{MsmPlan, POINT_BYTES, SCALAR_BYTES};
-use crate::ntt::{self, NttPlan, NttWay};
+use crate::ntt::{MemoryElements, NttMethod, NttPlan, NttSpec};
 
 /// log2 of the smaller job that is measured. A smaller job is never worth a device.
 const LOG_SMALL: u32 = 12;
@@ -49,7 +50,7 @@ pub(super) enum JobSize<'a> {
     /// A transform of 2^n elements.
     Transform(u32),
     /// A quotient on a coset.
-    Quotient(&'a CosetShape<'a>),
+    Quotient(&'a CosetRequest<'a>),
 }
 
 impl JobSize<'_> {
@@ -100,11 +101,11 @@ impl JobSize<'_> {
         Ok(match *self {
             Self::Sum(points) => rates.seconds(points as f64),
             Self::Transform(log_n) => {
-                let rates = match transform::plan(device, log_n, budget)?.way() {
-                    NttWay::InDeviceMemory => rates,
+                let rates = match transform::plan(device, log_n, budget)?.method() {
+                    NttMethod::InDeviceMemory => rates,
                     // All elements cross the bus twice; the processor's own transform passes over the disk as
                     // often.
-                    NttWay::TwoSteps { .. } => JobRates {
+                    NttMethod::TwoSteps { .. } => JobRates {
                         device_each: 2.0 * rates.device_each,
                         ..rates
                     },
@@ -224,7 +225,7 @@ fn measure_sums(device: &mut Device, budget: &Budget) -> Result<JobRates, Stop> 
     MsmPlan::new(
         LARGE,
         device.vram_bytes()?,
-        device.stock.slot_bytes_max(budget, false),
+        device.slots.slot_bytes_max(budget, false),
     )?;
     // Values, bytes, and the memory that makes the points.
     let data_bytes = LARGE * (2 * (POINT_BYTES + SCALAR_BYTES) + 2 * 96);
@@ -240,15 +241,15 @@ fn measure_sums(device: &mut Device, budget: &Budget) -> Result<JobRates, Stop> 
         let plan = MsmPlan::new(
             n,
             device.vram_bytes()?,
-            device.stock.slot_bytes_max(budget, false),
+            device.slots.slot_bytes_max(budget, false),
         )?;
         // The first run compiles kernels, leases device memory and allocates slots, which are kept.
         for _ in 0..2 {
             let (bases, scalars) = (source(&points_bytes), source(&scalars_bytes));
             let (sum, seconds) = seconds(|| {
-                let mut host = device.stock.host(budget, plan.slot_bytes(), false)?;
-                let sums = sums::pass(device, &mut host, plan, bases, vec![Box::new(scalars)]);
-                sums.inspect(|_| device.stock.keep(host))
+                let mut slots = device.slots.take(budget, plan.slot_bytes(), false)?;
+                let sums = sums::one_pass(device, &mut slots, plan, bases, vec![Box::new(scalars)]);
+                sums.inspect(|_| device.slots.keep(slots))
             });
             let _ = sum?;
             *taken = seconds;
@@ -267,26 +268,28 @@ fn measure_sums(device: &mut Device, budget: &Budget) -> Result<JobRates, Stop> 
 fn measure_transforms(device: &mut Device, budget: &Budget) -> Result<JobRates, Stop> {
     let _lease = budget.lease(3 * LARGE * SCALAR_BYTES, "rates of transforms")?;
     let mut values = scalars(LARGE);
-    let mut from = bytes_of(&values);
-    let mut to = vec![0; from.len()];
+    let mut from = MemoryElements::of_bn254(bytes_of(&values));
+    let mut to = from.clone();
     let mut on_device = [0.0; 2];
     for (log_n, taken) in [LOG_SMALL, LOG_LARGE].into_iter().zip(&mut on_device) {
         let plan = NttPlan::new(
             log_n,
             device.vram_bytes()?,
-            device.stock.slot_bytes_max(budget, true),
+            device.slots.slot_bytes_max(budget, true),
         )?;
-        if plan.way() != NttWay::InDeviceMemory {
+        if plan.method() != NttMethod::InDeviceMemory {
             return Err(Stop::Declined(format!(
                 "the rates of transforms cannot be measured: 2^{log_n} elements do not fit the device memory"
             )));
         }
-        let transform = ntt::Transform::forward(log_n)?;
+        let transform = NttSpec::forward(log_n)?;
         for _ in 0..2 {
             let (done, seconds) = seconds(|| {
-                let mut host = device.stock.host(budget, plan.slot_bytes(), true)?;
-                let done = transform::transformed(device, &mut host, (plan, transform), &mut from, &mut to);
-                done.inspect(|()| device.stock.keep(host))
+                let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
+                let job = NttJob { plan, transform };
+                let mut between = transform::no_steps_between();
+                transform::transform_elements(device, &mut slots, job, &mut from, &mut between, &mut to)
+                    .inspect(|()| device.slots.keep(slots))
             });
             done?;
             *taken = seconds;
@@ -320,7 +323,7 @@ impl InTiles for SameRows<'_> {
     }
 }
 
-fn measure_quotients(device: &mut Device, job: &CosetShape<'_>, budget: &Budget) -> Result<JobRates, Stop> {
+fn measure_quotients(device: &mut Device, job: &CosetRequest<'_>, budget: &Budget) -> Result<JobRates, Stop> {
     let threads = rayon::current_num_threads();
     let register_scalars = job.program.registers * BLOCK_ROWS / 8 * SCALARS_PER_EIGHT;
     let _lease = budget.lease(
@@ -345,7 +348,7 @@ fn measure_quotients(device: &mut Device, job: &CosetShape<'_>, budget: &Budget)
                 inputs: job.inputs.to_vec(),
                 in_tiles: Box::new(SameRows(&row)),
             };
-            let (done, seconds) = seconds(|| quotient::run(device, &mut like_it, budget));
+            let (done, seconds) = seconds(|| quotient::compute(device, &mut like_it, budget));
             done?;
             *taken = seconds;
         }

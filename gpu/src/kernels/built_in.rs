@@ -1,4 +1,4 @@
-//! The tier's own kernels. Their text, `gpu/kernels`, is part of the program.
+//! The crate's own kernels. Their text, `gpu/kernels`, is part of the program.
 
 #[path = "../../kernels/sources.rs"]
 mod sources;
@@ -8,9 +8,9 @@ use crate::device::Gpu;
 use crate::error::Result;
 
 impl Text {
-    /// The text of the tier's kernels without the Pasta curves, which take two thirds of the compiler's time
-    /// and serve no job.
-    pub fn of_the_tier() -> Self {
+    /// The text of the crate's own kernels without the Pasta curves, which take two thirds of the compiler's
+    /// time and serve no job.
+    pub fn built_in() -> Self {
         let (name, main) = sources::MAIN;
         let headers = sources::HEADERS.iter();
         Self {
@@ -25,16 +25,16 @@ impl Text {
 }
 
 impl Kernels {
-    /// The tier's kernels on a device: from the image that [`IMAGE_VARIABLE`](super::IMAGE_VARIABLE) names,
-    /// or the cache, or NVRTC.
+    /// The crate's own kernels on a device: from the image that [`IMAGE_VARIABLE`](super::IMAGE_VARIABLE)
+    /// names, or the cache, or NVRTC.
     ///
     /// # Errors
     /// Those of [`image`] and [`Kernels::load`]; [`Error::NoCompiler`](crate::Error::NoCompiler) without an
     /// image and without NVRTC.
-    pub fn of_the_tier(gpu: &Gpu, cache: Option<&Cache>) -> Result<Self> {
+    pub fn built_in(gpu: &Gpu, cache: Option<&Cache>) -> Result<Self> {
         let image = match named_image()? {
             Some(image) => image,
-            None => image(gpu, &Text::of_the_tier(), &Nvrtc::find()?, cache)?,
+            None => image(gpu, &Text::built_in(), &Nvrtc::find()?, cache)?,
         };
         Self::load(gpu, &image)
     }

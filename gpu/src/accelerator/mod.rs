@@ -1,5 +1,5 @@
-//! The engine's compute tier on one device or several: [`GpuTier`] does the whole jobs that `spillproof`
-//! offers, or declines them with a reason.
+//! The engine's accelerator on one device or several: [`GpuAccelerator`] does the whole jobs that
+//! `spillproof` offers, or declines them with a reason.
 //!
 //! ```text
 //! a job -> too small? measured rates -> a plan within VRAM -> pinned slots, leased from the session's budget -> ring -> answer
@@ -29,14 +29,15 @@
 //! the plans [`crate::msm::MsmPlan`], [`crate::ntt::NttPlan`] and that of the quotient, within the given
 //! budget.
 
+mod deal;
 mod device;
-mod host;
 mod plan;
 mod quotient;
 mod rates;
 mod report;
 mod request;
 mod shared;
+mod slots;
 mod stop;
 mod sums;
 mod transform;
@@ -49,28 +50,29 @@ use ark_bn254::G1Projective;
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::tier::{Answer, Coset, Sums, Tier, Transform};
 
-pub use host::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
-pub use plan::{By, Cut, Numerator, Planned, PlannedJob};
+pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
 pub use rates::{Offload, Seconds};
-pub use report::{JobKind, OfDevice, Report};
+pub use report::{DeviceReport, JobKind, Report};
 pub use request::{ParseOffloadError, Request};
+pub use slots::{DOWNLOAD_SLOTS, Staging, UPLOAD_SLOTS};
 pub(crate) use worth::{bytes_of, points};
 
 use crate::kernels::{Cache, Kernels};
 use crate::lock::locked;
-use crate::msm::{BasesAre, MsmPlan};
+use crate::msm::{BasesLocation, MsmPlan};
 use crate::ntt::NttPlan;
 use crate::trace::Detail;
-use crate::{Gpu, NoGpu, NotUsed, Result};
+use crate::{Gpu, GpuAbsence, NoGpu, Result};
 use device::Device;
-use quotient::CosetShape;
-use report::Book;
+use quotient::CosetRequest;
+use report::{Book, Jobs};
+use slots::HostRoom;
 use stop::Stop;
 use worth::JobSize;
 
 /// Devices that do the engine's jobs.
 #[derive(Debug)]
-pub struct GpuTier {
+pub struct GpuAccelerator {
     gpus: Vec<Gpu>,
     /// The state of each device, in the same order.
     devices: Vec<Mutex<Device>>,
@@ -78,29 +80,31 @@ pub struct GpuTier {
     book: Book,
 }
 
-/// A usable device that is idle, with its number.
-type Idle<'a> = (usize, MutexGuard<'a, Device>);
+/// A usable device that is idle.
+struct IdleDevice<'a> {
+    number: usize,
+    device: MutexGuard<'a, Device>,
+}
 
-impl GpuTier {
+impl GpuAccelerator {
     /// Opens the devices of the request, or gives the reason why there is none.
     ///
     /// # Errors
     /// As [`Choice::open`](crate::Choice::open) for devices that were named, and [`Staging::of`].
-    pub fn open(request: &Request) -> Result<Result<Arc<Self>, NotUsed>> {
+    pub fn open(request: &Request) -> Result<Result<Arc<Self>, GpuAbsence>> {
         let gpus = match request.choice.open_all(Detail::Counts)? {
             Ok(gpus) => gpus,
             Err(reason) => return Ok(Err(reason)),
         };
         let staging = Staging::of(request.pinned, request.upload, gpus.len())?;
-        let tier = Self::over(gpus, request.vram, request.offload, &staging);
-        Ok(Ok(Arc::new(tier)))
+        let accelerator = Self::over(gpus, request.vram, request.offload, &staging);
+        Ok(Ok(Arc::new(accelerator)))
     }
 
-    /// A tier on open devices, with a budget of `vram` of the memory of each ([`ByteSize::Auto`]: the memory
-    /// that is free at the first job).
+    /// An accelerator on open devices, with a budget of `vram` of the memory of each ([`ByteSize::Auto`]: the
+    /// memory that is free at the first job).
     pub fn over(gpus: Vec<Gpu>, vram: ByteSize, offload: Offload, staging: &Staging) -> Self {
-        let device =
-            |gpu: &Gpu| Device::new(gpu, vram, (staging, gpus.len()), cache_folder().map(Cache::new));
+        let device = |gpu: &Gpu| Device::new(gpu, vram, staging, gpus.len(), cache_folder().map(Cache::new));
         Self {
             offload,
             devices: gpus.iter().map(device).map(Mutex::new).collect(),
@@ -110,9 +114,9 @@ impl GpuTier {
     }
 
     /// Whether points of sums stay on the devices for later sums. By default they do where they fit;
-    /// [`BasesAre::Streamed`] turns that off.
+    /// [`BasesLocation::Streamed`] turns that off.
     #[must_use]
-    pub fn with_bases(mut self, are: BasesAre) -> Self {
+    pub fn with_bases(mut self, are: BasesLocation) -> Self {
         for device in &mut self.devices {
             let device = device.get_mut().unwrap_or_else(PoisonError::into_inner);
             device.set_bases(are);
@@ -153,7 +157,7 @@ impl GpuTier {
     }
 
     /// A device that can begin a job now, or the reason why it cannot.
-    fn idle(&self, number: usize) -> Result<Idle<'_>, String> {
+    fn idle(&self, number: usize) -> Result<IdleDevice<'_>, String> {
         let device = match self.devices.get(number).map(Mutex::try_lock) {
             Some(Ok(device)) => device,
             Some(Err(TryLockError::Poisoned(poisoned))) => poisoned.into_inner(),
@@ -163,22 +167,22 @@ impl GpuTier {
         };
         match device.refuses() {
             Some(why) => Err(why.to_owned()),
-            None => Ok((number, device)),
+            None => Ok(IdleDevice { number, device }),
         }
     }
 
-    /// Runs `count` jobs of one kind on the first idle and usable device. If it fails, runs them on the next
-    /// one from the start. The book records the result.
+    /// Runs jobs on the first idle and usable device. If it fails, runs them on the next one from
+    /// the start. The book records the result.
     fn attempt<T>(
         &self,
         book: &Book,
-        (job, count): (JobKind, u64),
+        jobs: Jobs,
         mut work: impl FnMut(usize, &mut Device) -> Result<T, Stop>,
     ) -> spillproof_engine::Result<Answer<T>> {
         let mut last = "there is no device".to_owned();
         for number in 0..self.devices.len() {
-            let (_, mut device) = match self.idle(number) {
-                Ok(idle) => idle,
+            let mut device = match self.idle(number) {
+                Ok(idle) => idle.device,
                 Err(why) => {
                     last = why;
                     continue;
@@ -186,18 +190,18 @@ impl GpuTier {
             };
             match work(number, &mut device).map_err(Stop::sorted) {
                 Ok(result) => {
-                    book.done(number, job, count);
+                    book.done(number, jobs);
                     return Ok(Answer::Done(result));
                 }
                 Err(Stop::Host(error)) => return Err(error),
-                Err(Stop::Declined(why)) => return Ok(declined(book, why, count)),
+                Err(Stop::Declined(why)) => return Ok(declined(book, why, jobs.count)),
                 Err(Stop::Device(error)) => {
                     last = device.failed(&error);
-                    book.failed(number, job, (&error, &last), count);
+                    book.failed(number, jobs, &error, &last);
                 }
             }
         }
-        Ok(declined(book, last, count))
+        Ok(declined(book, last, jobs.count))
     }
 }
 
@@ -212,48 +216,47 @@ fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
     gpus.iter().map(|gpu| gpu.description().to_string())
 }
 
-impl Tier for GpuTier {
-    fn sums(
-        &self,
-        job: &mut Sums<'_>,
-        budget: &Budget,
-    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+impl Tier for GpuAccelerator {
+    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
         if let Some(answer) = self.shared_sums(job, budget)? {
             return Ok(answer);
         }
         let longest = job.scalars.iter().map(|scalars| scalars.len).max().unwrap_or(0);
         self.attempt(
             &self.book,
-            (JobKind::Sum, job.scalars.len() as u64),
+            Jobs {
+                kind: JobKind::Sum,
+                count: job.scalars.len() as u64,
+            },
             |_, device| {
                 JobSize::Sum(longest).is_worth_it(self.offload, device, budget)?;
-                sums::run(device, job, (budget, budget.available_bytes()))
+                sums::sum_all(device, job, HostRoom::all_of(budget))
             },
         )
     }
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
         let mut begun = None;
-        self.attempt(&self.book, (JobKind::Transform, 1), |_, device| {
+        self.attempt(&self.book, Jobs::one(JobKind::Transform), |_, device| {
             JobSize::Transform(job.log_n).is_worth_it(self.offload, device, budget)?;
-            transform::run(device, job, budget, &mut begun)
+            transform::transform(device, job, budget, &mut begun)
         })
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<()>> {
-        self.attempt(&self.book, (JobKind::Quotient, 1), |_, device| {
-            JobSize::Quotient(&CosetShape::of(job)).is_worth_it(self.offload, device, budget)?;
-            quotient::run(device, job, budget)
+        self.attempt(&self.book, Jobs::one(JobKind::Quotient), |_, device| {
+            JobSize::Quotient(&CosetRequest::of(job)).is_worth_it(self.offload, device, budget)?;
+            quotient::compute(device, job, budget)
         })
     }
 }
 
-/// Loads the tier's kernels on a device, with the cache of compiled images.
+/// Loads the accelerator's kernels on a device, with the cache of compiled images.
 ///
 /// # Errors
-/// As [`Kernels::of_the_tier`].
+/// As [`Kernels::built_in`].
 pub fn kernels(gpu: &Gpu) -> Result<Kernels> {
-    Kernels::of_the_tier(gpu, cache_folder().map(Cache::new).as_ref())
+    Kernels::built_in(gpu, cache_folder().map(Cache::new).as_ref())
 }
 
 /// The folder of compiled kernels: `$XDG_CACHE_HOME/spillproof/kernels`, or `~/.cache/spillproof/kernels`.

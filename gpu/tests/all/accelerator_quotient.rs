@@ -1,4 +1,4 @@
-//! Quotients of a session with `GpuTier` under the fake driver: on the device or, with the same result, on
+//! Quotients of a session with `GpuAccelerator` under the fake driver: on the device or, with the same result, on
 //! the processor.
 //!
 //! The oracle is the processor's quotient, which core's tests compare with halo2's extended domain, and,
@@ -12,18 +12,16 @@ use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Radix2EvaluationDomain};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use spillproof_engine::Error;
-use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::Column;
+use spillproof_plonk::stages::{Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles};
+use spillproof_engine::Error;
+use spillproof_engine::Session;
 use spillproof_fake_driver::{Code, FakeDriver, Order};
-use spillproof_gpu::tier::Offload;
-use spillproof_gpu::trace::Kind;
-use spillproof_plonk::stages::{
-    Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
-};
+use spillproof_gpu::accelerator::Offload;
+use spillproof_gpu::trace::SpanKind;
 
-use crate::sessions::{all_is_given_back, column, name_the_image, session, tier};
+use crate::sessions::{accelerator, all_is_given_back, column, name_the_image, session};
 use crate::support::with_kernels;
 
 /// Random columns, behind X and l_0, and a random numerator over all of them.
@@ -124,7 +122,7 @@ impl Case {
     }
 }
 
-/// Runs the case through a tier; returns the number of cosets on the device, and the bytes used of the
+/// Runs the case through an accelerator; returns the number of cosets on the device, and the bytes used of the
 /// budget.
 fn through(
     driver: &FakeDriver,
@@ -134,13 +132,13 @@ fn through(
     what: &str,
 ) -> (u64, String) {
     driver.reset(1, 64 << 20);
-    let tier = tier(vram, Offload::Always);
-    let session = session(Some(&tier), memory_bytes);
+    let accelerator = accelerator(vram, Offload::Always);
+    let session = session(Some(&accelerator), memory_bytes);
     let found = case
         .run(&session, tile_rows)
         .unwrap_or_else(|e| panic!("{what}: {e}"));
     assert!(found == expected, "{what}");
-    let report = tier.report();
+    let report = accelerator.report();
     assert_eq!(
         report.quotients() + report.by_the_processor(),
         case.cosets(),
@@ -149,7 +147,7 @@ fn through(
     if let ByteSize::Bytes(vram_bytes) = vram {
         assert!(driver.peak_bytes(0) <= vram_bytes, "{what}");
     }
-    all_is_given_back(session, tier, driver, what);
+    all_is_given_back(session, accelerator, driver, what);
     (report.quotients(), report.to_string())
 }
 
@@ -237,12 +235,18 @@ fn every_row_crosses_once() {
         let expected = case.by_the_processor(8 << 20, 0);
         for vram in [ByteSize::Bytes(400 << 10), ByteSize::Auto] {
             driver.reset(1, 64 << 20);
-            let tier = tier(vram, Offload::Always);
-            let session = session(Some(&tier), 8 << 20);
+            let accelerator = accelerator(vram, Offload::Always);
+            let session = session(Some(&accelerator), 8 << 20);
             assert!(case.run(&session, 0).unwrap() == expected);
             let (up, back) = (
-                tier.gpus()[0].trace().total(Kind::ToDevicePinned).bytes,
-                tier.gpus()[0].trace().total(Kind::FromDevicePinned).bytes,
+                accelerator.gpus()[0]
+                    .trace()
+                    .total(SpanKind::ToDevicePinned)
+                    .bytes,
+                accelerator.gpus()[0]
+                    .trace()
+                    .total(SpanKind::FromDevicePinned)
+                    .bytes,
             );
             assert_eq!(back, 2 * (32 << 11), "{vram:?}");
             let halos: u64 = (2..5)
@@ -294,10 +298,10 @@ fn a_quotient_times_the_vanishing_polynomial_is_the_numerator() {
         }
         let numerator = &(&polynomial(a) * &polynomial(b)) - &polynomial(c);
         driver.reset(1, 64 << 20);
-        let tier = tier(ByteSize::Bytes(256 << 10), Offload::Always);
-        let session = session(Some(&tier), 4 << 20);
+        let accelerator = accelerator(ByteSize::Bytes(256 << 10), Offload::Always);
+        let session = session(Some(&accelerator), 4 << 20);
         let pieces = case.run(&session, 0).unwrap();
-        assert_eq!(tier.report().quotients(), 2);
+        assert_eq!(accelerator.report().quotients(), 2);
         let found = polynomial(pieces.concat());
         assert_eq!(found.mul_by_vanishing_poly(ark), numerator);
     });
@@ -309,22 +313,22 @@ fn failing(driver: &FakeDriver, code: Code, lost: bool) {
     let expected = case.by_the_processor(4 << 20, 1);
     let run = |failing: Option<u64>, what: &str| {
         driver.reset(1, 64 << 20);
-        let tier = tier(ByteSize::Bytes(128 << 10), Offload::Always);
-        let session = session(Some(&tier), 4 << 20);
+        let accelerator = accelerator(ByteSize::Bytes(128 << 10), Offload::Always);
+        let session = session(Some(&accelerator), 4 << 20);
         if let Some(nth) = failing {
             driver.fail(None, nth, code, lost);
         }
         let before = driver.calls(None);
         let found = case.run(&session, 1).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert!(found == expected, "{what}");
-        let (calls, report) = (driver.calls(None) - before, tier.report());
+        let (calls, report) = (driver.calls(None) - before, accelerator.report());
         assert_eq!(
             report.quotients() + report.by_the_processor(),
             2,
             "{what}: {report}"
         );
         drop(session);
-        drop(Arc::into_inner(tier).unwrap());
+        drop(Arc::into_inner(accelerator).unwrap());
         if !lost {
             driver.assert_clean(what);
         }
@@ -390,14 +394,17 @@ fn small_quotients_stay_with_the_processor_and_larger_ones_are_measured() {
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
         driver.reset(1, 64 << 20);
-        let tier = tier(ByteSize::Auto, Offload::Measured);
-        let session = session(Some(&tier), 32 << 20);
+        let accelerator = accelerator(ByteSize::Auto, Offload::Measured);
+        let session = session(Some(&accelerator), 32 << 20);
         let small = Case::new(9, 1, 2, 2);
         assert!(small.run(&session, 0).unwrap() == small.by_the_processor(32 << 20, 0));
         assert!(
-            tier.report().to_string().contains("too small for a device"),
+            accelerator
+                .report()
+                .to_string()
+                .contains("too small for a device"),
             "{}",
-            tier.report()
+            accelerator.report()
         );
         assert_eq!(driver.calls(Some("cuLaunchKernel")), 0);
         let larger = Case::new(12, 1, 2, 2);
@@ -408,7 +415,7 @@ fn small_quotients_stay_with_the_processor_and_larger_ones_are_measured() {
         // No processor is slower than a fake device. Nothing is measured twice.
         assert!(larger.run(&session, 0).unwrap() == expected);
         assert_eq!(driver.calls(Some("cuLaunchKernel")), launches);
-        let report = tier.report();
+        let report = accelerator.report();
         assert!(report.to_string().contains("the processor is faster"), "{report}");
         assert_eq!(
             (report.quotients(), report.by_the_processor()),

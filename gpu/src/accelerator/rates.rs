@@ -18,7 +18,7 @@ pub enum Offload {
 
 /// The rates that have been measured on one device.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct KnownRates {
     pub sums: Option<JobRates>,
     pub transforms: Option<JobRates>,
     /// Of the last program: its instructions, its inputs, its rates.

@@ -1,8 +1,7 @@
 //! Why a job stopped, and whether the host, the device or neither failed.
 
-use crate::Error;
-use crate::msm::DeviceError;
 use spillproof_kernels::error::{RootOfUnityError, WorkspaceError};
+use crate::Error;
 
 /// Why a job did not finish on a device.
 #[derive(Debug)]
@@ -30,21 +29,8 @@ impl Stop {
         match error {
             spillproof_engine::Error::OverBudget { .. }
             | spillproof_engine::Error::BudgetTooSmall { .. }
-            | spillproof_engine::Error::Memory { .. } => {
-                Self::Declined(format!("the host lacks memory: {error}"))
-            }
+            | spillproof_engine::Error::Memory { .. } => Self::Declined(format!("the host lacks memory: {error}")),
             error => Self::Host(error),
-        }
-    }
-}
-
-/// Another device may have the memory of the host that one lacks.
-impl DeviceError for Stop {
-    fn stops_the_device(&self) -> Option<String> {
-        match self {
-            Self::Host(_) => None,
-            Self::Declined(why) => Some(why.clone()),
-            Self::Device(error) => error.stops_the_device(),
         }
     }
 }
@@ -52,6 +38,7 @@ impl DeviceError for Stop {
 /// The engine's error inside an error of a ring, if there is one; else the error itself.
 fn from_an_end(error: Error) -> Result<spillproof_engine::Error, Error> {
     match error {
+        Error::Host(error) => Ok(error),
         Error::Source {
             source,
             offset,

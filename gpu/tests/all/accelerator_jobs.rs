@@ -1,4 +1,4 @@
-//! `GpuTier` on one device under the fake driver: sums and transforms of a session, on the device or, with
+//! `GpuAccelerator` on one device under the fake driver: sums and transforms of a session, on the device or, with
 //! the same result, on the processor.
 
 use std::sync::Arc;
@@ -9,18 +9,20 @@ use ark_ff::UniformRand;
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use spillproof_commit::G1;
 use spillproof_engine::Error;
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::{Placement, Workspace, Writer};
+use spillproof_commit::G1;
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
 use spillproof_fake_driver::{Code, FakeDriver};
-use spillproof_gpu::msm::BasesAre;
-use spillproof_gpu::tier::Offload;
-use spillproof_gpu::trace::Kind;
+use spillproof_gpu::accelerator::Offload;
+use spillproof_gpu::msm::BasesLocation;
+use spillproof_gpu::trace::SpanKind;
 
-use crate::sessions::{TestJob, all_is_given_back, column, name_the_image, session, tier, tier_with};
+use crate::sessions::{
+    TestJob, accelerator, accelerator_with, all_is_given_back, column, name_the_image, session,
+};
 use crate::support::with_kernels;
 
 #[test]
@@ -35,11 +37,11 @@ fn a_session_gets_its_sums_and_transforms_from_the_device() {
         ] {
             let what = format!("{vram:?} {memory_bytes}");
             driver.reset(1, 64 << 20);
-            let tier = tier(vram, Offload::Always);
-            let session = session(Some(&tier), memory_bytes);
+            let accelerator = accelerator(vram, Offload::Always);
+            let session = session(Some(&accelerator), memory_bytes);
             let job = TestJob::new(&session, 512);
             job.check_in_turn(&session, &what);
-            let report = tier.report();
+            let report = accelerator.report();
             assert_eq!(
                 (report.sums(), report.transforms(), report.by_the_processor()),
                 (10, 5, 0),
@@ -49,7 +51,7 @@ fn a_session_gets_its_sums_and_transforms_from_the_device() {
                 assert!(driver.peak_bytes(0) <= vram_bytes, "{what}");
             }
             drop(job);
-            all_is_given_back(session, tier, driver, &what);
+            all_is_given_back(session, accelerator, driver, &what);
         }
     });
 }
@@ -82,15 +84,15 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
         ] {
             let what = format!("{vram:?} {memory_bytes}");
             driver.reset(1, 64 << 20);
-            let tier = tier_with(vram, Offload::Always, BasesAre::Streamed);
-            let session = session(Some(&tier), memory_bytes);
+            let accelerator = accelerator_with(vram, Offload::Always, BasesLocation::Streamed);
+            let session = session(Some(&accelerator), memory_bytes);
             let bases = column(&session, &bases);
             let columns = vectors.each_ref().map(|values| column(&session, values));
             let held = session.budget().held_bytes();
             let sums = session.run(|| msm::<g1::Config>(&bases, &columns.each_ref().map(Scalars::Column)));
             assert_eq!(sums.unwrap_or_else(|e| panic!("{what}: {e}")), expected, "{what}");
             assert_eq!(session.budget().held_bytes(), held, "{what}");
-            let report = tier.report();
+            let report = accelerator.report();
             assert_eq!(
                 (report.sums(), report.by_the_processor()),
                 (7, 0),
@@ -98,7 +100,10 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
             );
             // Six vectors as long as the bases, one of them padded; the short one has its own pass over fewer
             // bases.
-            let sent = tier.gpus()[0].trace().total(Kind::ToDevicePinned).bytes;
+            let sent = accelerator.gpus()[0]
+                .trace()
+                .total(SpanKind::ToDevicePinned)
+                .bytes;
             let of_points = sent - (6 * 32 * n as u64) - 60 * (64 + 32);
             assert_eq!(of_points % (64 * n as u64), 0, "{what}");
             passes.push(of_points / (64 * n as u64));
@@ -106,7 +111,7 @@ fn bases_cross_once_for_as_many_vectors_as_fit() {
                 assert!(driver.peak_bytes(0) <= vram_bytes, "{what}");
             }
             drop((bases, columns));
-            all_is_given_back(session, tier, driver, &what);
+            all_is_given_back(session, accelerator, driver, &what);
         }
         // Less of either memory means more passes; never more than one for each vector.
         assert_eq!((passes[0], passes[3]), (1, 6), "{passes:?}");
@@ -141,14 +146,19 @@ fn bases_stay_for_later_sums() {
         ];
         for (vram_bytes, place) in [(4 << 20, 0), (256 << 10, 1)] {
             driver.reset(1, 64 << 20);
-            let tier = tier(ByteSize::Bytes(vram_bytes), Offload::Always);
-            let session = session(Some(&tier), 8 << 20);
+            let accelerator = accelerator(ByteSize::Bytes(vram_bytes), Offload::Always);
+            let session = session(Some(&accelerator), 8 << 20);
             let bases = sets.each_ref().map(|points| {
                 let points: Vec<G1> = points.iter().map(G1::from_affine::<g1::Config>).collect();
                 column(&session, &points)
             });
             let columns = vectors.each_ref().map(|values| column(&session, values));
-            let sent = || tier.gpus()[0].trace().total(Kind::ToDevicePinned).bytes;
+            let sent = || {
+                accelerator.gpus()[0]
+                    .trace()
+                    .total(SpanKind::ToDevicePinned)
+                    .bytes
+            };
             for (at, (set, job, crosses)) in jobs.iter().enumerate() {
                 let what = format!("{vram_bytes} {at}");
                 let before = sent();
@@ -177,7 +187,7 @@ fn bases_stay_for_later_sums() {
             let sums = session.run(|| msm::<g1::Config>(&bases[1], &[Scalars::Column(&columns[0])]));
             assert_eq!(sums.unwrap(), [G1Projective::msm(&sets[1], &vectors[0]).unwrap()]);
             assert_eq!(sent() - before, [32, 96][place] * n as u64);
-            let report = tier.report();
+            let report = accelerator.report();
             assert_eq!((report.sums(), report.by_the_processor()), (10, 0), "{report}");
             assert!(driver.peak_bytes(0) <= vram_bytes);
             // Other points have another id, even in the same file.
@@ -187,7 +197,7 @@ fn bases_stay_for_later_sums() {
             let sums = session.run(|| msm::<g1::Config>(&anew, &[Scalars::Column(&columns[0])]));
             assert_eq!(sums.unwrap(), [G1Projective::msm(&sets[0], &vectors[0]).unwrap()]);
             drop((anew, columns, values, output));
-            all_is_given_back(session, tier, driver, &format!("{vram_bytes}"));
+            all_is_given_back(session, accelerator, driver, &format!("{vram_bytes}"));
         }
     });
 }
@@ -209,8 +219,8 @@ fn a_transform_larger_than_the_device_goes_in_two_steps() {
         ] {
             let what = format!("2^{log_n}, {vram_bytes} of the device, {memory_bytes} of the host");
             driver.reset(1, 64 << 20);
-            let tier = tier(ByteSize::Bytes(vram_bytes), Offload::Always);
-            let session = session(Some(&tier), memory_bytes);
+            let accelerator = accelerator(ByteSize::Bytes(vram_bytes), Offload::Always);
+            let session = session(Some(&accelerator), memory_bytes);
             let job = TestJob::new(&session, 1 << log_n);
             let held = session.budget().held_bytes();
             job.check_transforms(&session, &what);
@@ -222,20 +232,20 @@ fn a_transform_larger_than_the_device_goes_in_two_steps() {
             assert!(output.to_vec().unwrap() == domain.fft(&job.input[..3]), "{what}");
             drop((few, output));
             assert_eq!(session.budget().held_bytes(), held, "{what}");
-            let report = tier.report();
+            let report = accelerator.report();
             assert_eq!(
                 (report.transforms(), report.by_the_processor()),
                 (6, 0),
                 "{what}: {report}"
             );
             // Each element crosses twice.
-            for kind in [Kind::ToDevicePinned, Kind::FromDevicePinned] {
-                let bytes = tier.gpus()[0].trace().total(kind).bytes;
+            for kind in [SpanKind::ToDevicePinned, SpanKind::FromDevicePinned] {
+                let bytes = accelerator.gpus()[0].trace().total(kind).bytes;
                 assert_eq!(bytes, 6 * 2 * (32 << log_n), "{what}");
             }
             assert!(driver.peak_bytes(0) <= vram_bytes, "{what}");
             drop(job);
-            all_is_given_back(session, tier, driver, &what);
+            all_is_given_back(session, accelerator, driver, &what);
         }
     });
 }
@@ -252,7 +262,7 @@ fn two_steps_that_fail_leave_nothing() {
         let (transform, expected) = (Transform::forward(11, domain.group_gen), domain.fft(&values));
         let run = |faults: FaultPlan, left_bytes: u64, failing: Option<(u64, Code)>| {
             driver.reset(1, 64 << 20);
-            let tier = tier(ByteSize::Bytes(20 << 10), Offload::Always);
+            let accelerator = accelerator(ByteSize::Bytes(20 << 10), Offload::Always);
             let folder = tempfile::tempdir().unwrap();
             let storage = Storage::builder()
                 .dir(folder.path())
@@ -261,7 +271,7 @@ fn two_steps_that_fail_leave_nothing() {
                 .unwrap();
             let budget = Budget::new(1 << 20);
             let workspace = Workspace::new(storage, budget.clone())
-                .with_tier(Arc::clone(&tier) as Arc<dyn spillproof_engine::tier::Tier>);
+                .with_tier(Arc::clone(&accelerator) as Arc<dyn spillproof_engine::tier::Tier>);
             let found = (|| {
                 let mut writer = Writer::scratch(&workspace, "values", 1 << 11, Placement::Disk)?;
                 writer.push(&values)?;
@@ -277,8 +287,8 @@ fn two_steps_that_fail_leave_nothing() {
             })();
             let calls = driver.calls(None);
             drop(workspace);
-            let report = tier.report();
-            drop(Arc::into_inner(tier).unwrap());
+            let report = accelerator.report();
+            drop(Arc::into_inner(accelerator).unwrap());
             driver.assert_clean("after a fault");
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
             // The last transfer of a file may still run when its error is known.
@@ -339,11 +349,11 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
         let _file = name_the_image(image);
         driver.reset(1, 64 << 20);
         let reason = "bytes of device memory";
-        let tier_of = tier(ByteSize::Bytes(4 << 10), Offload::Always);
-        let session_of = session(Some(&tier_of), 1 << 20);
+        let accelerator_of = accelerator(ByteSize::Bytes(4 << 10), Offload::Always);
+        let session_of = session(Some(&accelerator_of), 1 << 20);
         let job = TestJob::new(&session_of, 2048);
         job.check_transforms(&session_of, reason);
-        let report = tier_of.report();
+        let report = accelerator_of.report();
         assert_eq!(
             (report.transforms(), report.by_the_processor()),
             (0, 5),
@@ -351,12 +361,12 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
         );
         assert!(report.to_string().contains(reason), "{report}");
         drop(job);
-        all_is_given_back(session_of, tier_of, driver, reason);
+        all_is_given_back(session_of, accelerator_of, driver, reason);
         // A budget of the host with little left: the device needs less than the processor. With even less
         // neither has enough.
         driver.reset(1, 64 << 20);
-        let tier = tier_with(ByteSize::Auto, Offload::Always, BasesAre::Streamed);
-        let session = session(Some(&tier), 700 << 10);
+        let accelerator = accelerator_with(ByteSize::Auto, Offload::Always, BasesLocation::Streamed);
+        let session = session(Some(&accelerator), 700 << 10);
         let job = TestJob::new(&session, 512);
         for (left_bytes, declined) in [(300 << 10, 0), (48 << 10, 1)] {
             let rest_bytes = session.budget().available_bytes() - left_bytes;
@@ -373,17 +383,17 @@ fn what_does_not_fit_is_the_processors_and_the_reason_is_told() {
                 );
             }
             drop(held);
-            let report = tier.report();
+            let report = accelerator.report();
             assert_eq!(
                 (report.sums(), report.by_the_processor()),
                 (5, declined),
                 "{report}"
             );
         }
-        let report = tier.report();
+        let report = accelerator.report();
         assert!(report.to_string().contains("the host lacks memory"), "{report}");
         drop(job);
-        all_is_given_back(session, tier, driver, "no room");
+        all_is_given_back(session, accelerator, driver, "no room");
     });
 }
 
@@ -393,12 +403,12 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
     with_kernels(module_path!(), TEST, |driver, image| {
         let _file = name_the_image(image);
         driver.reset(1, 256 << 20);
-        let tier = tier(ByteSize::Auto, Offload::Measured);
-        let session = session(Some(&tier), 64 << 20);
+        let accelerator = accelerator(ByteSize::Auto, Offload::Measured);
+        let session = session(Some(&accelerator), 64 << 20);
         let job = TestJob::new(&session, 512);
         job.check_sums(&session, "small");
         job.check_transforms(&session, "small");
-        let report = tier.report();
+        let report = accelerator.report();
         assert!(report.to_string().contains("too small for a device"), "{report}");
         assert_eq!(
             (report.by_the_processor(), driver.calls(Some("cuLaunchKernel"))),
@@ -412,7 +422,7 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
         assert!(launches > 0);
         job.check_transforms(&session, "measured");
         assert_eq!(driver.calls(Some("cuLaunchKernel")), launches);
-        let report = tier.report();
+        let report = accelerator.report();
         assert!(
             report
                 .to_string()
@@ -420,7 +430,7 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
             "{report}"
         );
         drop(job);
-        all_is_given_back(session, tier, driver, "measured");
+        all_is_given_back(session, accelerator, driver, "measured");
     });
 }
 
@@ -429,8 +439,8 @@ fn small_jobs_stay_with_the_processor_and_larger_ones_are_measured() {
 fn failing(driver: &FakeDriver, code: Code, lost: bool) {
     let (calls, of_sums) = {
         driver.reset(1, 64 << 20);
-        let tier = tier(ByteSize::Bytes(1 << 20), Offload::Always);
-        let session = session(Some(&tier), 4 << 20);
+        let accelerator = accelerator(ByteSize::Bytes(1 << 20), Offload::Always);
+        let session = session(Some(&accelerator), 4 << 20);
         let job = TestJob::new(&session, 64);
         let before = driver.calls(None);
         job.check_sums(&session, "counting");
@@ -443,14 +453,14 @@ fn failing(driver: &FakeDriver, code: Code, lost: bool) {
     for nth in (1..=calls).step_by((calls / 20) as usize) {
         let what = format!("call {nth} of {calls}, {code:?}, lost: {lost}");
         driver.reset(1, 64 << 20);
-        let tier = tier(ByteSize::Bytes(1 << 20), Offload::Always);
-        let session = session(Some(&tier), 4 << 20);
+        let accelerator = accelerator(ByteSize::Bytes(1 << 20), Offload::Always);
+        let session = session(Some(&accelerator), 4 << 20);
         let job = TestJob::new(&session, 64);
         driver.fail(None, nth, code, lost);
         job.check_sums(&session, &what);
         job.check_transforms(&session, &what);
         let failed = driver.failures() > 0;
-        let report = tier.report();
+        let report = accelerator.report();
         let all = report.sums() + report.transforms() + report.by_the_processor();
         assert_eq!(all, 10, "{what}: {report}");
         if failed && report.by_the_processor() > 0 {
@@ -462,7 +472,7 @@ fn failing(driver: &FakeDriver, code: Code, lost: bool) {
         assert!(session.budget().peak_bytes() <= 4 << 20, "{what}");
         drop(job);
         drop(session);
-        drop(Arc::into_inner(tier).unwrap());
+        drop(Arc::into_inner(accelerator).unwrap());
         if !lost {
             driver.assert_clean(&what);
         }

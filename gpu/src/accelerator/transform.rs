@@ -1,0 +1,147 @@
+//! Whole transforms: in device memory, or in two steps if they do not fit the budget of device memory.
+//!
+//! In two steps the data crosses to the device twice and to the disk once more, through the ends of
+//! [`spillproof_engine::tier::InSteps`], which gather and scatter the lines of chunks. Chunks then have a power of
+//! two of elements.
+
+use ark_bn254::Fr;
+use ark_ff::{AdditiveGroup, Field};
+use spillproof_engine::budget::Budget;
+use spillproof_engine::tier::{Matrix, ReadElements, ReadWriteElements, Transform, WriteElements};
+
+use super::device::Device;
+use super::slots::JobSlots;
+use super::stop::Stop;
+use crate::error::Error;
+use crate::ntt::{self, MemoryElements, NttMethod, NttPlan, NttSlots, NttSpec};
+
+/// The plan of a transform of 2^`log_n` elements.
+pub(super) fn plan(device: &mut Device, log_n: u32, budget: &Budget) -> Result<NttPlan, Stop> {
+    let slot_bytes = device.slots.slot_bytes_max(budget, true);
+    let plan = NttPlan::new(log_n, device.vram_bytes()?, slot_bytes)?;
+    Ok(match plan.method() {
+        NttMethod::InDeviceMemory => plan,
+        NttMethod::TwoSteps { .. } => plan.with_even_chunks(),
+    })
+}
+
+/// The matrix of a transform in two steps; `None` for a whole one.
+pub(super) fn matrix(plan: &NttPlan) -> Option<Matrix> {
+    match plan.method() {
+        NttMethod::InDeviceMemory => None,
+        NttMethod::TwoSteps { log_rows } => Some(Matrix {
+            log_rows,
+            log_columns: plan.log_n() - log_rows,
+            log_chunk: plan.chunk_elements().ilog2(),
+        }),
+    }
+}
+
+/// A transform, and how it is cut.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NttJob {
+    pub plan: NttPlan,
+    pub transform: NttSpec,
+}
+
+/// Does the whole job. `begun` says how another device that failed has begun it, since the output must be
+/// written in one way.
+pub(super) fn transform(
+    device: &mut Device,
+    job: &mut Transform<'_>,
+    budget: &Budget,
+    begun: &mut Option<bool>,
+) -> Result<(), Stop> {
+    let transform = spec_of(job)?;
+    let plan = plan(device, job.log_n, budget)?;
+    let matrix = matrix(&plan);
+    let is_whole = matrix.is_none();
+    if *begun.get_or_insert(is_whole) != is_whole {
+        return Err(Stop::Declined(
+            "a device failed at the transform, and the next one lacks the memory to do it in the same way"
+                .into(),
+        ));
+    }
+    let mut slots = device.slots.take(budget, plan.slot_bytes(), true)?;
+    let planned = NttJob { plan, transform };
+    match matrix {
+        None => {
+            let mut no_steps = no_steps_between();
+            let (input, output) = (&mut *job.input, &mut *job.output);
+            transform_elements(device, &mut slots, planned, input, &mut no_steps, output)?;
+        }
+        Some(matrix) => {
+            let ends = job.in_steps.ends(matrix)?;
+            let (mut input, mut between, mut output) = (ends.input, ends.between, ends.output);
+            let (input, output) = (&mut *input, &mut *output);
+            transform_elements(device, &mut slots, planned, input, &mut *between, output)?;
+        }
+    }
+    device.slots.keep(slots);
+    Ok(())
+}
+
+/// The elements between the steps of a transform that is done as a whole: none.
+pub(super) fn no_steps_between() -> MemoryElements {
+    MemoryElements::of_bn254(Vec::new())
+}
+
+/// Transforms elements by a plan.
+pub(super) fn transform_elements(
+    device: &mut Device,
+    slots: &mut JobSlots,
+    job: NttJob,
+    from: &mut dyn ReadElements,
+    between: &mut dyn ReadWriteElements,
+    to: &mut dyn WriteElements,
+) -> Result<(), Stop> {
+    tracing::debug!(plan = ?job.plan, "transform on the device");
+    ntt::stage(&job.plan, &mut slots.upload, from)?;
+    let gpu = device.gpu().clone();
+    let _turn = gpu.take_turn();
+    let slots = NttSlots {
+        upload: &mut slots.upload,
+        download: slots.download.as_mut().ok_or(Error::Unusable {
+            what: "a job without slots for its download",
+        })?,
+    };
+    let ntt = device.ntt(job.plan, job.transform)?;
+    Ok(ntt.transform(slots, from, between, to)?)
+}
+
+/// The transform in this crate's type: forward, or inverse with 1 / n, on a coset or not.
+fn spec_of(job: &Transform<'_>) -> Result<NttSpec, Stop> {
+    let Transform {
+        log_n,
+        omega,
+        before,
+        after,
+        scale,
+        ..
+    } = *job;
+    let inverted = |value: Fr| {
+        value
+            .inverse()
+            .ok_or_else(|| Stop::Declined("the root or the shift of the transform is 0".into()))
+    };
+    let n = Fr::from(2u64).pow([u64::from(log_n)]);
+    let (transform, shift) = if after == Fr::ONE && scale == Fr::ONE {
+        (NttSpec::by_root(omega, log_n)?, before)
+    } else if before == Fr::ONE && scale * n == Fr::ONE {
+        let transform = NttSpec::by_root(inverted(omega)?, log_n)?;
+        (transform.inverse(), inverted(after)?)
+    } else {
+        return Err(Stop::Declined(
+            "the transform is neither forward nor inverse".into(),
+        ));
+    };
+    if shift == Fr::ZERO {
+        return Err(Stop::Declined(
+            "the root or the shift of the transform is 0".into(),
+        ));
+    }
+    if shift == Fr::ONE {
+        return Ok(transform);
+    }
+    Ok(transform.on_coset(shift)?)
+}
