@@ -3,15 +3,11 @@
 //! A run whose limit leaves less than the smallest budget says so; the table says which.
 //!
 //! The short list is for each change. The acceptance list is ignored, and runs with
-//! `cargo test --release -p spillproof-cgroup-tests --test limit -- --ignored --nocapture`.
-#![allow(clippy::expect_used)]
-
-mod common;
-
+//! `cargo test --release -p spillproof-cgroup-tests --test all limit:: -- --ignored --nocapture`.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{MIB, alone, binary, spillproof};
+use crate::common::{MIB, alone, binary, spillproof};
 use spillproof_cgroup_tests::Outcome;
 
 /// A folder with inputs of all runs, which are made without a limit.
@@ -103,6 +99,7 @@ fn hold(inputs: &Inputs, runs: &[(u64, String)]) -> Option<usize> {
 
 /// What the program takes beside a budget, in MiB: more in a debug build, whose code is larger.
 fn beside_mib() -> u64 {
+    let _alone = alone();
     let refused = Command::new(binary("spillproof"))
         .args(["msm", "--log-n", "4", "--limit", "1KiB"])
         .output()
@@ -152,7 +149,7 @@ fn runs_hold_their_limits() {
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test limit -- --ignored --nocapture"]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test all limit:: -- --ignored --nocapture"]
 fn sixty_runs_hold_their_limits() {
     let inputs = Inputs::new();
     let mut runs = Vec::new();

@@ -1,12 +1,12 @@
 //! The measuring instrument is measured first: a limit that kills, a peak that is right, a page cache that counts, groups that go.
-#![allow(clippy::expect_used)]
-
 use std::path::Path;
 use std::time::Duration;
 
 use spillproof_cgroup_tests::{
     Group, Outcome, SlowCores, SwapFile, cold, group_or_skip, watched, watched_with,
 };
+
+use crate::common::without_the_binary;
 
 const HOG: &str = env!("CARGO_BIN_EXE_memory-hog");
 const MIB: u64 = 1 << 20;
@@ -20,6 +20,7 @@ fn hog(group: &Group, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn a_process_over_the_limit_is_killed() {
+    let _instrument = without_the_binary();
     let Some(group) = group_or_skip(32 * MIB) else {
         return;
     };
@@ -31,6 +32,7 @@ fn a_process_over_the_limit_is_killed() {
 
 #[test]
 fn a_process_below_the_limit_is_left_alone_and_its_peak_is_seen() {
+    let _instrument = without_the_binary();
     let Some(group) = group_or_skip(64 * MIB) else {
         return;
     };
@@ -46,6 +48,7 @@ fn a_process_below_the_limit_is_left_alone_and_its_peak_is_seen() {
 
 #[test]
 fn a_thread_gets_a_share_of_a_core() {
+    let _instrument = without_the_binary();
     let here = std::thread::available_parallelism().expect("a number").get();
     let mut cores = match SlowCores::of(16 * here) {
         Ok(cores) => cores,
@@ -77,6 +80,7 @@ fn a_thread_gets_a_share_of_a_core() {
 
 #[test]
 fn page_cache_counts_and_is_reclaimed() {
+    let _instrument = without_the_binary();
     let Some(group) = group_or_skip(32 * MIB) else {
         return;
     };
@@ -99,6 +103,7 @@ fn page_cache_counts_and_is_reclaimed() {
 
 #[test]
 fn a_program_that_hangs_is_stopped_and_is_no_oom_kill() {
+    let _instrument = without_the_binary();
     let Some(group) = group_or_skip(32 * MIB) else {
         return;
     };
@@ -110,6 +115,7 @@ fn a_program_that_hangs_is_stopped_and_is_no_oom_kill() {
 
 #[test]
 fn the_group_is_removed_even_when_something_still_runs_in_it() {
+    let _instrument = without_the_binary();
     let Some(group) = group_or_skip(32 * MIB) else {
         return;
     };
@@ -125,6 +131,7 @@ fn the_group_is_removed_even_when_something_still_runs_in_it() {
 
 #[test]
 fn the_environment_arrives() {
+    let _instrument = without_the_binary();
     let Some(group) = group_or_skip(32 * MIB) else {
         return;
     };
@@ -136,6 +143,7 @@ fn the_environment_arrives() {
 
 #[test]
 fn memory_is_seen_from_outside_too() {
+    let _instrument = without_the_binary();
     let outcome = watched(HOG, ["heap", &(32 * MIB).to_string()], &[], TIMEOUT).expect("runs");
     assert!(outcome.status.success(), "{outcome:?}");
     assert!((32 * MIB..48 * MIB).contains(&outcome.peak_bytes), "{outcome:?}");
@@ -143,6 +151,7 @@ fn memory_is_seen_from_outside_too() {
 
 #[test]
 fn with_a_swap_file_a_process_over_the_limit_goes_on_and_the_file_goes_away() {
+    let _instrument = without_the_binary();
     let swap = match SwapFile::on(Path::new(env!("CARGO_TARGET_TMPDIR")), 64 * MIB) {
         Ok(swap) => swap,
         Err(refusal) => return eprintln!("SKIPPED: {refusal}"),

@@ -4,15 +4,11 @@
 //! limits nothing, and the test fails as vacuous.
 //!
 //! Sizes are small by default; those of the acceptance list are ignored, and run with
-//! `cargo test --release -p spillproof-cgroup-tests --test budget -- --ignored --nocapture`.
-#![allow(clippy::expect_used)]
-
-mod common;
-
+//! `cargo test --release -p spillproof-cgroup-tests --test all budget:: -- --ignored --nocapture`.
 use std::path::Path;
 use std::process::Command;
 
-use common::{MIB, alone, binary, spillproof};
+use crate::common::{MIB, alone, binary, spillproof};
 use spillproof_cgroup_tests::Outcome;
 
 /// The point that a run printed as JSON.
@@ -88,7 +84,7 @@ fn an_msm_holds_its_budget_and_the_twin_in_memory_is_killed() {
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test budget full_size -- --ignored --nocapture"]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test all full_size_msm -- --ignored --nocapture"]
 fn full_size_msm_holds_its_budget() {
     msm_holds_its_budget([22, 24], 22, "96MiB", 128 * MIB);
 }

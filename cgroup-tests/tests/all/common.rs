@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use spillproof_cgroup_tests::{Outcome, cold, group_or_skip};
@@ -29,7 +29,7 @@ pub fn binary(name: &str) -> &'static Path {
 }
 
 fn build(name: &str) -> PathBuf {
-    // target/PROFILE/deps/budget-HASH
+    // target/PROFILE/deps/all-HASH
     let this = std::env::current_exe().expect("this test has a path");
     let profile = this.ancestors().nth(2).expect("a profile's folder");
     let mut build = Command::new(env!("CARGO"));
@@ -48,11 +48,18 @@ fn build(name: &str) -> PathBuf {
     profile.join(name)
 }
 
-/// Held while the binary runs: pages that another process has mapped cannot be evicted, and stay charged to another group than the
-/// measured one.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+static RUNNING: RwLock<()> = RwLock::new(());
+
+/// Held while the binary runs: pages that another process has mapped cannot be evicted, and stay charged to
+/// another group than the measured one. No test of the instrument runs meanwhile, either.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    RUNNING.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held by a test of the instrument: several run beside each other, none beside the binary, whose limits a swap
+/// file would lift.
+pub fn without_the_binary() -> RwLockReadGuard<'static, ()> {
+    RUNNING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The binary in a group of its own, with the program's file out of the page cache first. Scratch goes to the target folder's disk:

@@ -4,14 +4,10 @@
 //! nothing, and the test fails as vacuous.
 //!
 //! Sizes are small by default; those of the acceptance list are ignored, and run with
-//! `cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1`.
-#![allow(clippy::expect_used)]
-
-mod common;
-
+//! `cargo test --release -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1`.
 use std::process::Command;
 
-use common::{MIB, alone, binary, in_group, spillproof};
+use crate::common::{MIB, alone, binary, in_group, spillproof};
 
 /// A circuit of `2^k` rows over a proof system, and parameters for it in a file that all provers read: the unmodified crate takes minutes to make its own.
 struct Statement {
@@ -143,19 +139,19 @@ fn chain_holds_its_budget(system: &'static str, larger: &[u32]) {
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1"]
 fn full_size_chain_over_zcash_holds_its_budget() {
     chain_holds_its_budget("zcash", &[20]);
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1"]
 fn full_size_chain_holds_its_budget() {
     chain_holds_its_budget("axiom", &[20, 22]);
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1"]
 fn full_size_lookups_hold_their_budget() {
     let statement = Statement::new("lookups", 20);
     if statement.stock_is_killed(128 * MIB).is_some() {
@@ -164,7 +160,7 @@ fn full_size_lookups_hold_their_budget() {
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test proofs -- --ignored --nocapture --test-threads 1"]
+#[ignore = "minutes: cargo test --release -p spillproof-cgroup-tests --test all proofs:: -- --ignored --nocapture --test-threads 1"]
 fn full_size_wide_gate_holds_its_budget() {
     let statement = Statement::new("wide", 18);
     if statement.stock_is_killed(256 * MIB).is_some() {
