@@ -3,8 +3,8 @@
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, wtns};
 use spillproof_format::{Curve, FormatError};
 
+use super::{Section, file};
 use crate::read_back::{cut, read_witness};
-use crate::{Section, file};
 
 pub fn witness(curve: Curve) -> Vec<Section> {
     let mut header = Vec::new();

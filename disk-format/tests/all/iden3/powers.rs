@@ -3,8 +3,8 @@
 use spillproof_format::iden3::{FileKind, ptau};
 use spillproof_format::{Curve, FormatError};
 
+use super::{Section, file};
 use crate::read_back::{cut, read_powers};
-use crate::{Section, file};
 
 /// A file for circuits of 2^2 rows whose points are their place in their section.
 pub fn powers(curve: Curve, is_prepared: bool) -> Vec<Section> {

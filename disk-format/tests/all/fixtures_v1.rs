@@ -8,9 +8,7 @@
 //! - `witness.spill`: a witness for 16 rows: two advice columns, of 10 values each, and one public input.
 //! - `ipa_k6.spill`: parameters over Vesta with small multiples of the generator instead of hashes: 2^64 + i^3 at i, then 3 and 5.
 //!
-//! `cargo test -p spillproof-format --test fixtures_v1 -- --ignored` writes them again; they must not change.
-
-#![allow(clippy::unwrap_used)]
+//! `cargo test -p spillproof-format --test all fixtures_v1:: -- --ignored` writes them again; they must not change.
 
 use std::path::PathBuf;
 

@@ -3,8 +3,8 @@
 use spillproof_format::iden3::{FileKind, Matrix, SCALAR_BYTES, r1cs};
 use spillproof_format::{Curve, FormatError};
 
+use super::{Section, file};
 use crate::read_back::read_system;
-use crate::{Section, file};
 
 pub const SYSTEM: r1cs::Header = r1cs::Header {
     curve: Curve::Bn254,

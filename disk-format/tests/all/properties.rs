@@ -2,10 +2,6 @@
 //!
 //! The seed is printed; `PROPTEST_RNG_SEED=<seed>` runs it again, `PROPTEST_CASES=<n>` runs more cases.
 
-#![allow(clippy::unwrap_used)]
-
-mod shared;
-
 use ark_bn254::{Fr, G1Affine, G2Affine, g1, g2};
 use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
 use proptest::prelude::*;
@@ -16,7 +12,7 @@ use spillproof_format::params_kzg::points::{
 use spillproof_format::params_kzg::{Layout, Region, SerdeFormat};
 use spillproof_format::*;
 
-use shared::runner;
+use crate::shared::runner;
 
 fn section() -> impl Strategy<Value = SectionSpec> {
     let content = prop_oneof![

@@ -1,7 +1,5 @@
 //! `ParamsKZG` files against the unmodified halo2-axiom: the same points from its bytes, the same bytes from its points.
 
-#![allow(clippy::unwrap_used)]
-
 use ark_bn254::{Fq, Fq2, G1Affine, G2Affine, g1, g2};
 use ark_ec::AffineRepr;
 use ark_ff::{Field, PrimeField, UniformRand};

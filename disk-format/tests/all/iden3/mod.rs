@@ -2,21 +2,16 @@
 //!
 //! `read_back.rs` reads them, and writes them again from what it read; the fuzz target does the same.
 
-#![allow(clippy::unwrap_used)]
-
 mod keys;
 mod powers;
 mod properties;
-mod read_back;
-#[path = "../shared/mod.rs"]
-mod shared;
 mod systems;
 mod witnesses;
 
 use spillproof_format::FormatError;
 use spillproof_format::iden3::{ByteRange, FileKind, SectionWalk, write_prefix, write_section_prefix};
 
-use read_back::walk;
+use crate::read_back::walk;
 
 /// Id and content.
 type Section = (u32, Vec<u8>);

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use spillproof_format::Curve;
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, r1cs, write_prefix, wtns};
 
+use super::{Section, file, keys, powers, systems, witnesses};
 use crate::read_back::read_back;
 use crate::shared::runner;
-use crate::{Section, file, keys, powers, systems, witnesses};
 
 /// A small file of each kind.
 fn small_files() -> [(FileKind, Vec<Section>); 5] {

@@ -1,7 +1,5 @@
 //! Headers: what is written is read, and nothing else is.
 
-#![allow(clippy::unwrap_used)]
-
 use spillproof_format::header::{FILE_BYTES_MAX, MAGIC};
 use spillproof_format::*;
 

@@ -1,8 +1,6 @@
 //! A reader written from `FORMAT.md` alone: it uses nothing of this crate, only BLAKE3. If it breaks, the document and
 //! the code have parted.
 
-#![allow(clippy::unwrap_used)]
-
 struct Container {
     kind: u32,
     frame_bytes: usize,

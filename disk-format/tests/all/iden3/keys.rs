@@ -7,8 +7,8 @@ use spillproof_format::iden3::{FileKind, SCALAR_BYTES, zkey};
 use spillproof_format::native::{NativeField, point_bytes, write_points};
 use spillproof_format::{Curve, Element, FormatError, PointFault};
 
+use super::{Section, file};
 use crate::read_back::{cut, read_key};
-use crate::{Section, file};
 
 const SIGNALS: u64 = 5;
 const PUBLIC: u64 = 2;
