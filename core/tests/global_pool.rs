@@ -4,9 +4,6 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "common/watchdog.rs"]
-mod watchdog;
-
 use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::PrimeGroup;
 use ark_ff::AdditiveGroup;
@@ -17,6 +14,7 @@ use spillproof::commit::G1;
 use spillproof::stream::{Scalars, msm};
 use spillproof::tier::{self, Answer, Tier};
 use spillproof::{Result, Session};
+use spillproof_testing::watchdog;
 use std::sync::Arc;
 
 /// Reads whole jobs on a thread of its own, in pieces that are hashed in parallel.

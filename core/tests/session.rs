@@ -3,9 +3,6 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "common/watchdog.rs"]
-mod watchdog;
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ark_bn254::{Fr, G1Projective};
@@ -19,6 +16,7 @@ use spillproof::storage::{Fault, FaultPlan, Region};
 use spillproof::stream::Scalars;
 use spillproof::tier::{self, Answer, Tier};
 use spillproof::{Error, Result, Session};
+use spillproof_testing::watchdog;
 
 /// A session that keeps its witness off the disk is refused where the system could write it there, with the reason.
 #[test]

@@ -11,9 +11,10 @@ use super::Finding;
 const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-format", &[]),
     ("spillproof", &["spillproof-format"]),
+    ("spillproof-testing", &["spillproof", "spillproof-format"]),
     ("spillproof-gpu", &["spillproof"]),
-    ("spillproof-fake-driver", &[]),
     ("spillproof-gpu-host", &[]),
+    ("spillproof-fake-driver", &["spillproof-gpu-host"]),
     ("spillproof-graft", &[]),
     ("spillproof-halo2", &["spillproof"]),
     ("spillproof-report", &["spillproof"]),

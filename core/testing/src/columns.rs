@@ -1,12 +1,6 @@
 //! What tests over columns share: a folder with a ledger, columns and values in it, one thread or two.
-// Each test binary uses a part of it.
-#![allow(dead_code)]
-
-mod skipped;
-mod unmount;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ark_bn254::Fr;
@@ -18,7 +12,8 @@ use spillproof::column::{Column, Element, Placement, Scratch, Workspace, Writer}
 use spillproof::commit::{self, HALO2_ROOT_OF_UNITY};
 use spillproof::storage::Storage;
 
-pub use skipped::skipped;
+use crate::Mounted;
+pub use crate::skipped;
 
 /// halo2's root of unity of order `2^log_n`.
 pub fn omega(log_n: u32) -> Fr {
@@ -84,26 +79,12 @@ pub fn scalars(len: usize, seed: u64) -> Vec<Fr> {
 }
 
 /// A file system of 1 MiB at `dir`; `None`, and a line that says so, where it cannot be mounted. Unmounted when it goes.
-pub fn small_tmpfs(dir: &Path) -> Option<Unmount<'_>> {
-    let mut mount = Command::new("mount");
-    mount
-        .args(["-t", "tmpfs", "-o", "size=1m", "none"])
-        .arg(dir)
-        .stderr(Stdio::null());
-    if mount.status().is_ok_and(|status| status.success()) {
-        return Some(Unmount(dir));
+pub fn small_tmpfs(dir: &Path) -> Option<Mounted<'_>> {
+    let mounted = Mounted::new("-t tmpfs -o size=1m none", dir);
+    if mounted.is_none() {
+        skipped("a small tmpfs cannot be mounted here (needs root)");
     }
-    skipped(format_args!("a small tmpfs cannot be mounted here (needs root)"));
-    None
-}
-
-pub struct Unmount<'a>(&'a Path);
-
-impl Drop for Unmount<'_> {
-    fn drop(&mut self) {
-        let unmounted = unmount::within_patience(self.0);
-        assert!(std::thread::panicking() || unmounted, "umount");
-    }
+    mounted
 }
 
 /// The same bytes in another library's type.

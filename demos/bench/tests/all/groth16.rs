@@ -1,14 +1,14 @@
 //! `spillproof-bench groth16`, on small circuits: all its figures, beside the peers'.
 
-#![allow(clippy::unwrap_used)]
-
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::BINARY;
+
 /// The proofs of a run.
 fn proofs(words: &str) -> Vec<Value> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_spillproof-bench"));
+    let mut command = Command::new(BINARY);
     command
         .args("groth16 --runs 1 --memory 8MiB --json".split_whitespace())
         .args(words.split_whitespace())
@@ -30,7 +30,7 @@ fn proofs_are_measured_beside_the_peers() {
         sizes.eq(expected.map(|(k, values)| (Some(k), Some(values)))),
         "{proofs:?}"
     );
-    proofs.extend(crate::proofs(
+    proofs.extend(self::proofs(
         "--k 8 --values full --curve bls12381 --peers taceo-groth16,ark-groth16",
     ));
     let last = proofs.last().unwrap();

@@ -1,20 +1,22 @@
 //! zcash's halo2 as an oracle: its curves, transcript and parameters beside ours, with one generator for both.
 
 use std::convert::Infallible;
+use std::io;
 
 use ark_ec::AffineRepr;
 use ark_ec::short_weierstrass::Affine;
 use ark_ff::{BigInteger, PrimeField};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use spillproof::Error;
 use spillproof::column::{Element, Placement, Workspace, Writer};
-use spillproof::commit::ipa::Params;
+use spillproof::commit::ipa::{Conversation, Params};
 use spillproof::kernels::curve::{Curve, Point};
 use stock_halo2_proofs::arithmetic::{Coordinates, CurveAffine, CurveExt};
 use stock_halo2_proofs::pasta::group::ff as stock_ff;
 use stock_halo2_proofs::poly::commitment as stock;
 use stock_halo2_proofs::poly::{Coeff, EvaluationDomain, Polynomial};
-use stock_halo2_proofs::transcript::{Blake2bWrite, Challenge255};
+use stock_halo2_proofs::transcript::{Blake2bWrite, Challenge255, Transcript as _, TranscriptWrite as _};
 use stock_rand::TryRng;
 
 /// A curve of halo2_proofs whose scalars can be challenges.
@@ -84,6 +86,48 @@ impl<S: Stock> Talk<S> {
             transcript: Blake2bWrite::init(Vec::new()),
             draws: Draws(ChaCha20Rng::seed_from_u64(seed)),
         }
+    }
+}
+
+/// Why a conversation broke off.
+#[derive(Debug)]
+pub enum Failure {
+    Engine(Error),
+    Transcript(io::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Transcript(error)
+    }
+}
+
+impl<P: Curve, S: Stock> Conversation<P> for Talk<S>
+where
+    P::BaseField: PrimeField,
+{
+    type Error = Failure;
+
+    fn random(&mut self) -> P::ScalarField {
+        ours(&<S::ScalarExt as stock_ff::Field>::random(&mut self.draws))
+    }
+
+    fn write_point(&mut self, point: &Affine<P>) -> Result<(), Failure> {
+        Ok(self.transcript.write_point(their_point(point))?)
+    }
+
+    fn write_scalar(&mut self, scalar: P::ScalarField) -> Result<(), Failure> {
+        Ok(self.transcript.write_scalar(theirs(&scalar))?)
+    }
+
+    fn challenge(&mut self) -> P::ScalarField {
+        ours(&*self.transcript.squeeze_challenge_scalar::<()>())
     }
 }
 

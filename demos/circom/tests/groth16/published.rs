@@ -1,8 +1,6 @@
 //! Keys of public ceremonies: witnesses by their published programs, proofs within a small budget, verified by snarkjs and with the published
 //! verification keys. `cargo xtask fixtures DIR` fetches them; the test takes the folder from `SPILLPROOF_TEST_FIXTURES`.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;

@@ -1,17 +1,19 @@
 //! `spillproof-bench --gpu`: the binary under the fake driver, with kernels compiled for the host.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "../../tests/gpu_support/mod.rs"]
-mod gpu_support;
-
-/// The program under test.
-const BINARY: &str = env!("CARGO_BIN_EXE_spillproof-bench");
-
 use std::process::{Command, Output};
 
-use gpu_support::{fake_device, under, without_devices};
 use serde_json::Value;
+use spillproof_fake_driver::FakeDevice;
+
+use crate::BINARY;
+
+fn under(device: &FakeDevice) -> Command {
+    device.command(BINARY)
+}
+
+fn without_devices(device: &FakeDevice) -> Command {
+    device.command_with(BINARY, 0)
+}
 
 /// Measures a device; sizes are small, and rates of a fake device are no rates.
 fn bench(mut command: Command, arguments: &str) -> Output {
@@ -34,7 +36,7 @@ fn bench_result(command: Command, arguments: &str) -> (Value, bool, String) {
 
 #[test]
 fn a_device_is_measured_beside_the_processor() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let asked = "--gpu auto --msm 10 --ntt 12 --vram 256KiB,4MiB --runs 2";
     let (result, went_well, said) = bench_result(under(&device), asked);
     assert!(went_well, "{said}");
@@ -137,7 +139,7 @@ fn a_device_is_measured_beside_the_processor() {
 
 #[test]
 fn a_measurement_says_on_which_device_and_what_did_not_fit() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let picture = tempfile::NamedTempFile::new().unwrap();
     let asked = format!(
         "--gpu 0 --msm 10 --vram 144KiB,1TiB --runs 1 --no-cpu --svg {}",
@@ -179,7 +181,7 @@ fn a_measurement_says_on_which_device_and_what_did_not_fit() {
 
 #[test]
 fn a_measurement_does_not_hide_what_failed() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let failing = |what: &str| {
         let mut command = under(&device);
         command.env("FAKE_CUDA_FAIL", what);
@@ -224,7 +226,7 @@ fn a_measurement_does_not_hide_what_failed() {
 
 #[test]
 fn without_a_device_there_is_nothing_to_measure() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     for choice in ["auto", "0"] {
         let output = bench(without_devices(&device), &format!("--gpu {choice}"));
         assert_eq!(output.status.code(), Some(1), "{output:?}");

@@ -11,7 +11,7 @@ use spillproof::column::{Element, Placement};
 use spillproof::commit::{Combination, Keep, divide_and_commit};
 use spillproof::kernels::curve::{Curve, Point, normalize};
 
-use crate::common::{column_in, columns_on_disk, place};
+use crate::columns::{column_in, columns_on_disk, place};
 
 /// Against arkworks' polynomials and sums, on points of 64, 96 and 192 bytes.
 pub fn openings_are_arkworks<P: Curve<ScalarField: Element>>() {

@@ -1,7 +1,5 @@
 //! A C program over the functions of rapidsnark, linked to this library, on both curves and in a budget.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;

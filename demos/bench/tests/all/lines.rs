@@ -1,10 +1,5 @@
 //! The lines of `docs/cli.md` under "The benchmark" run, with small sizes, and so does what it says of a program's own circuit.
 
-#![allow(clippy::unwrap_used)]
-
-/// The program under test.
-const BINARY: &str = env!("CARGO_BIN_EXE_spillproof-bench");
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -20,6 +15,8 @@ use spillproof::budget::ByteSize;
 use spillproof_circuits::Kind;
 use spillproof_circuits::axiom::dropin::any::Any;
 use spillproof_circuits::axiom::dropin::{proof, prover};
+
+use crate::BINARY;
 
 const K: u32 = 8;
 
