@@ -44,6 +44,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         "spillproof-circom",
         &["spillproof", "spillproof-format", "spillproof-bindings"],
     ),
+    ("spillproof-python", &["spillproof", "spillproof-bindings"]),
     ("spillproof-circuits", &["halo2-axiom", "halo2_proofs"]),
     (
         "spillproof-cli",
