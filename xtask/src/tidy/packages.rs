@@ -11,6 +11,7 @@ use super::Finding;
 const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-format", &[]),
     ("spillproof", &["spillproof-format"]),
+    ("spillproof-benches", &[]),
     ("spillproof-testing", &["spillproof", "spillproof-format"]),
     ("spillproof-gpu", &["spillproof"]),
     ("spillproof-gpu-host", &[]),
