@@ -1,4 +1,4 @@
-//! The arguments of a proof out of core beside the same in memory, in one run: `cargo bench -p spillproof --bench arguments`.
+//! The arguments of a proof out of core beside the same in memory, in one run: `cargo bench -p spillproof-benches --bench arguments`.
 //!
 //! 2^20 rows, of four columns, in 64 MiB. Peers: a parallel sort in memory and halo2's way of dealing out the rest of the table; halo2's
 //! union of cycles over vectors. What bounds a permuted lookup is the sort of 2^20 numbers of 32 bytes, twice; what bounds a

@@ -1,4 +1,4 @@
-//! The kernels beside their peers, in one run: `cargo bench -p spillproof --bench kernels`.
+//! The kernels beside their peers, in one run: `cargo bench -p spillproof-benches --bench kernels`.
 //!
 //! MSM against halo2curves' `msm_best` (assembly) and arkworks' `VariableBaseMSM`, bases in chunks of 2^18; transforms against
 //! halo2curves' `best_fft` and ark-poly; a constraint program against the same gate, row by row, in halo2curves' arithmetic.

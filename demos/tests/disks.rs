@@ -158,7 +158,7 @@ fn disks_that_are_full_or_fill_up_make_no_wrong_proof() {
         match Mounted::image(mkfs, &image, bytes, &place) {
             Some(_mounted) => on_disk(name, &expected, &place),
             None => {
-                skipped(&format!(
+                skipped(format_args!(
                     "{name}: no such file system can be made or mounted here (needs root, loop devices and its mkfs)"
                 ));
                 continue;

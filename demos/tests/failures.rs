@@ -156,7 +156,7 @@ fn a_signal_leaves_nothing() {
     let folder = dir.path().join("made/for/this");
     for (name, number) in [("-TERM", 15), ("-INT", 2)] {
         if is_ignored(number) {
-            skipped(&format!(
+            skipped(format_args!(
                 "signal {number} was ignored when the tests were started"
             ));
             continue;

@@ -4,12 +4,12 @@
 use std::process::{Command, Output};
 
 use super::BINARY;
-use super::gpu_support::{fake_device, last_value, under, with_devices, without_devices};
+use super::gpu_support::{last_value, under, with_devices, without_devices};
 use halo2_axiom::spillproof::{Session, Unverified};
 use serde_json::Value;
 use spillproof_circuits::axiom::dropin;
 use spillproof_circuits::{Kind, Scheme};
-use spillproof_fake_driver::Built;
+use spillproof_fake_driver::FakeDevice;
 
 /// Runs an MSM, and gives its result.
 fn msm(command: Command, arguments: &str) -> Value {
@@ -37,7 +37,7 @@ fn by_the_processor() -> Value {
 
 #[test]
 fn a_device_gives_the_same_point() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let expected = by_the_processor();
     for vram in ["auto", "256KiB", "2MiB"] {
         let result = msm(under(&device), &format!("--gpu auto --vram {vram}"));
@@ -48,7 +48,7 @@ fn a_device_gives_the_same_point() {
 
 #[test]
 fn where_a_device_fails_the_processor_goes_on_and_says_why() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let expected = by_the_processor();
     // CUDA_ERROR_LAUNCH_FAILED, in the middle; and memory that is not enough for anything.
     let mut lost = under(&device);
@@ -63,7 +63,7 @@ fn where_a_device_fails_the_processor_goes_on_and_says_why() {
 
 #[test]
 fn page_locked_memory_is_the_users_to_say() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let expected = by_the_processor();
     for how in [
         "--pinned 20KiB",
@@ -88,7 +88,7 @@ fn page_locked_memory_is_the_users_to_say() {
 
 #[test]
 fn several_devices_give_the_same_point() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let log_n = 13;
     let expected = msm_of(log_n, Command::new(BINARY), "");
     for (gpu, count) in [("all", 2), ("all", 4), ("3,1", 4)] {
@@ -115,7 +115,7 @@ fn several_devices_give_the_same_point() {
 
 #[test]
 fn without_a_device_auto_says_so_and_a_number_is_refused() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let result = msm(without_devices(&device), "--gpu auto");
     let done_by = result["done_by"].as_str().unwrap();
     assert!(done_by.starts_with("the processor: no GPU: "), "{done_by}");
@@ -133,7 +133,7 @@ fn without_a_device_auto_says_so_and_a_number_is_refused() {
 /// A commitment's sum goes one way over the bases, that of an opening the other, with scalars that are made meanwhile.
 #[test]
 fn a_device_makes_a_commitment_and_its_opening() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (srs, polynomial) = (folder.path().join("10.srs"), folder.path().join("polynomial"));
     // 1000 scalars of 31 bytes; fewer than there are points.
@@ -183,7 +183,7 @@ fn a_device_makes_a_commitment_and_its_opening() {
 
 #[test]
 fn a_driver_that_is_too_old_is_no_driver_and_an_older_one_will_do() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let expected = by_the_processor();
     let of_version = |version: &str| {
         let mut command = under(&device);
@@ -266,7 +266,7 @@ fn prove_circuit(mut command: Command, circuit: &str, k: u32, arguments: &str) -
 #[test]
 #[ignore = "measures: cargo test -p spillproof-cli --test all verification_costs -- --ignored --nocapture"]
 fn what_the_verification_costs() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     for (circuit, k) in [12, 14, 16]
         .into_iter()
         .flat_map(|k| [("chain", k), ("lookups", k)])
@@ -301,7 +301,7 @@ fn what_the_verification_costs() {
 
 #[test]
 fn a_proof_with_a_device_has_the_same_bytes() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let small = ["16KiB", "144KiB", "320KiB", "auto"];
     let cases: [(u32, &[&str]); 3] = [(8, &small), (9, &["1MiB"]), (10, &["8MiB"])];
     for (k, vrams) in cases {
@@ -337,7 +337,7 @@ fn a_proof_with_a_device_has_the_same_bytes() {
 
 #[test]
 fn a_proof_goes_on_with_the_processor_where_the_device_fails() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let k = 8;
     let (_, expected) = prove(Command::new(BINARY), k, "");
     let failing = |what: &str| {
@@ -371,7 +371,7 @@ fn a_proof_goes_on_with_the_processor_where_the_device_fails() {
 /// Whatever the first device is at when it is lost, the other one goes on with it.
 #[test]
 fn a_proof_goes_on_with_another_device() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let (_, expected) = prove(Command::new(BINARY), 8, "");
     let mut went_on = 0;
     for nth in [900, 3000, 6000, 9000, 12000] {
@@ -392,7 +392,7 @@ fn a_proof_goes_on_with_another_device() {
 /// 2^11 rows are two shares of the points.
 #[test]
 fn a_proof_with_several_devices_has_the_same_bytes() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let k = 11;
     let (_, expected) = prove(Command::new(BINARY), k, "");
     let all = "--gpu all --offload always --vram 8MiB";
@@ -415,7 +415,7 @@ fn a_proof_with_several_devices_has_the_same_bytes() {
 /// Kernels that are left out without a word: what comes of it is noticed, or no proof is written.
 #[test]
 fn a_device_that_computes_wrong_makes_no_proof() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let (_, expected) = prove(Command::new(BINARY), 8, "");
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut refused = 0;
@@ -452,7 +452,7 @@ fn is_refused(output: &Output, out: &std::path::Path, expected: &[u8], launch: u
 
 #[test]
 fn a_proof_without_a_device_is_the_processors_and_says_why() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let (_, expected) = prove(Command::new(BINARY), 8, "");
     let (gpu, proof) = prove(without_devices(&device), 8, "--gpu auto");
     assert!(proof == expected);
@@ -516,15 +516,13 @@ fn run_program(mut command: Command, out: &std::path::Path, variables: &[(&str, 
 }
 
 /// This file's program under the fake driver.
-fn program_under(device: &(Built, tempfile::NamedTempFile)) -> Command {
-    let mut command = device.0.command(std::env::current_exe().unwrap());
-    command.env("SPILLPROOF_KERNELS_IMAGE", device.1.path());
-    command
+fn program_under(device: &FakeDevice) -> Command {
+    device.command(std::env::current_exe().unwrap())
 }
 
 #[test]
 fn a_program_over_the_drop_in_takes_a_device_by_variables() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let out = folder.path().join("proof");
     let proves = |command: Command, variables: &[(&str, &str)]| {
@@ -585,7 +583,7 @@ fn a_program_over_the_drop_in_takes_a_device_by_variables() {
 
 #[test]
 fn a_device_that_computes_wrong_makes_no_proof_in_a_program_over_the_drop_in() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let expected = folder.path().join("expected");
     let made = run_program(Command::new(std::env::current_exe().unwrap()), &expected, &[]);

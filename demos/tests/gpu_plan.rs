@@ -4,8 +4,9 @@
 use std::process::{Command, Output};
 
 use super::BINARY;
-use super::gpu_support::{fake_device, last_value, under, with_devices, without_devices};
+use super::gpu_support::{last_value, under, with_devices, without_devices};
 use serde_json::Value;
+use spillproof_fake_driver::FakeDevice;
 
 fn run(mut command: Command, arguments: &str) -> Output {
     command
@@ -51,7 +52,7 @@ fn by_gpu<'a>(planned: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Val
 
 #[test]
 fn what_is_planned_is_done() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let cases = [
         (
             "--k 8 --memory 16MiB --vram 16KiB",
@@ -92,7 +93,7 @@ fn what_is_planned_is_done() {
 
 #[test]
 fn budgets_say_how_jobs_are_cut() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let plan = |how: &str| {
         let shape = "plan --circuit lookups --k 10 --memory 16MiB --gpu auto --offload always";
         of_gpus(under(&device), &format!("{shape} {how}"))
@@ -144,7 +145,7 @@ fn budgets_say_how_jobs_are_cut() {
 
 #[test]
 fn several_devices_share_what_is_planned() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let arguments = "--circuit lookups --k 11 --memory 16MiB --gpu all --offload always --vram 8MiB";
     let planned = of_gpus(with_devices(&device, 2), &format!("plan {arguments}"));
     let done = proved(with_devices(&device, 2), arguments);
@@ -166,7 +167,7 @@ fn several_devices_share_what_is_planned() {
 
 #[test]
 fn rates_decide_and_are_told() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let small = of_gpus(under(&device), "plan --k 8 --memory 16MiB --gpu auto");
     assert!(jobs(&small).len() > 5, "{small:#}");
     for job in jobs(&small) {
@@ -195,7 +196,7 @@ fn rates_decide_and_are_told() {
 
 #[test]
 fn without_a_device_a_plan_is_the_processors_and_says_why() {
-    let Some(device) = fake_device() else { return };
+    let Some(device) = FakeDevice::new() else { return };
     let arguments = "plan --k 8 --memory 16MiB";
     let of_none = of_gpus(without_devices(&device), &format!("{arguments} --gpu auto"));
     let done = proved(without_devices(&device), "--k 8 --memory 16MiB --gpu auto");

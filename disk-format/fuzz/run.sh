@@ -12,7 +12,7 @@ options="-max_total_time=$seconds -max_len=8192 -timeout=20 -rss_limit_mb=2048 -
 
 if ! { command -v "${CXX:-c++}" || command -v clang++ || command -v g++; } >/dev/null 2>&1; then
     echo "SKIPPED fuzzing: no C++ compiler for libFuzzer; running the property tests with more cases instead"
-    cd .. && PROPTEST_CASES="${PROPTEST_CASES:-20000}" cargo test --release --test properties --test iden3 -- --nocapture
+    cd .. && PROPTEST_CASES="${PROPTEST_CASES:-20000}" cargo test --release --test all -- --nocapture
     exit
 fi
 

@@ -11,11 +11,13 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask package
+       cargo xtask published
        cargo xtask dist DIR
        cargo xtask fixtures DIR
 
   tidy      directions of rooms, unsafe code, lints, file lengths, pages of the book, no upstream source in the tree
   package   packs what would be published, without a build
+  published names the packages that would be published, for cargo's --package
   dist      builds for release, and packs binary, C libraries and licences into DIR, with a SHA-256
   fixtures  fetches keys of public ceremonies and snarkjs into DIR, for an ignored test (takes npm)";
 
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
         ["package"] => say(package::run(root()).map(|names| format!("packaged: {}", names.join(", ")))),
+        ["published"] => say(package::names(root()).map(|names| names.join("\n"))),
         ["dist", dir] => say(dist::run(root(), Path::new(dir)).map(|archive| archive.display().to_string())),
         ["fixtures", dir] => match fixtures::fetch(root(), Path::new(dir)) {
             Ok(_) => ExitCode::SUCCESS,

@@ -14,9 +14,14 @@ pub fn published(metadata: &Value) -> Vec<String> {
         .collect()
 }
 
+/// The names of the packages that are published.
+pub fn names(root: &Path) -> Result<Vec<String>, String> {
+    Ok(published(&crate::tidy::metadata(root)?))
+}
+
 /// Packages them into the target folder. Gives their names.
 pub fn run(root: &Path) -> Result<Vec<String>, String> {
-    let names = published(&crate::tidy::metadata(root)?);
+    let names = names(root)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command

@@ -2,9 +2,6 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "../../../core/tests/common/pasta.rs"]
-mod pasta;
-
 use std::io;
 
 use ark_ff::{PrimeField, UniformRand};
@@ -22,7 +19,7 @@ use stock_halo2_proofs::poly::commitment::Blind;
 use stock_halo2_proofs::poly::multiopen::{ProverQuery, create_proof};
 use stock_halo2_proofs::transcript::{Blake2bWrite, Challenge255, Transcript as _, TranscriptWrite};
 
-use pasta::{Draws, Points, Stock, Talk, ours, polynomial_of_stock, their_point, theirs};
+use spillproof_testing::pasta::{Draws, Points, Stock, Talk, ours, polynomial_of_stock, their_point, theirs};
 
 struct Written<'t, S: Stock>(&'t mut Blake2bWrite<Vec<u8>, S, Challenge255<S>>);
 

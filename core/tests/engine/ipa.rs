@@ -1,68 +1,21 @@
 //! Inner-product openings over both Pasta curves, against zcash's halo2: the same bytes from the same random values.
 
-use std::io;
 use std::time::Instant;
 
-use ark_ec::short_weierstrass::Affine;
 use ark_ff::{PrimeField, UniformRand};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use spillproof_commit::ipa::{Conversation, Params, TAIL_POINTS};
-use spillproof_engine::Error;
 use spillproof_engine::column::{Element, Placement};
-use spillproof_engine::stream::Scalars;
+use spillproof_commit::ipa::{Params, TAIL_POINTS};
 use spillproof_kernels::curve::{Curve, Point};
+use spillproof_engine::stream::Scalars;
 use stock_halo2_proofs::arithmetic::CurveExt;
-use stock_halo2_proofs::pasta::group::ff as stock_ff;
 use stock_halo2_proofs::pasta::{EpAffine, EqAffine};
 use stock_halo2_proofs::poly::commitment::{self as stock, Blind};
 use stock_halo2_proofs::poly::{Coeff, Polynomial};
-use stock_halo2_proofs::transcript::{Transcript, TranscriptWrite};
 
 use crate::common::{column_in, place};
-use crate::pasta::{Points, Stock, Talk, our_point, ours, polynomial_of_stock, their_point, theirs};
-
-#[derive(Debug)]
-#[allow(dead_code)]
-pub enum Failure {
-    Engine(Error),
-    Transcript(io::Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Engine(error)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Transcript(error)
-    }
-}
-
-impl<P: Curve, S: Stock> Conversation<P> for Talk<S>
-where
-    P::BaseField: PrimeField,
-{
-    type Error = Failure;
-
-    fn random(&mut self) -> P::ScalarField {
-        ours(&<S::ScalarExt as stock_ff::Field>::random(&mut self.draws))
-    }
-
-    fn write_point(&mut self, point: &Affine<P>) -> Result<(), Failure> {
-        Ok(self.transcript.write_point(their_point(point))?)
-    }
-
-    fn write_scalar(&mut self, scalar: P::ScalarField) -> Result<(), Failure> {
-        Ok(self.transcript.write_scalar(theirs(&scalar))?)
-    }
-
-    fn challenge(&mut self) -> P::ScalarField {
-        ours(&*self.transcript.squeeze_challenge_scalar::<()>())
-    }
-}
+use crate::pasta::{Failure, Points, Stock, Talk, our_point, polynomial_of_stock, theirs};
 
 fn proof_by_stock<S: Stock>(
     params: &stock::Params<S>,

@@ -2,15 +2,6 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../common/openings.rs"]
-mod openings;
-#[path = "../common/pasta.rs"]
-mod pasta;
-#[path = "../common/watchdog.rs"]
-mod watchdog;
-
 mod addressed;
 mod arguments;
 mod assignments;
@@ -32,3 +23,5 @@ mod srs_files;
 mod stream;
 mod tier;
 mod tier_quotient;
+
+use spillproof_testing::{columns as common, openings, pasta, watchdog};

@@ -1,16 +1,12 @@
 //! What tests of the storage run in: {uring, several rings, pread} x {direct, buffered} x {disk, tmpfs}.
 #![allow(dead_code)]
 
-#[path = "../common/skipped.rs"]
-mod skipped;
-
 use std::path::{Path, PathBuf};
 
 use spillproof_engine::Error;
 use spillproof_engine::storage::{Backend, FaultPlan, Storage};
+use spillproof_testing::skipped;
 use tempfile::TempDir;
-
-use skipped::skipped;
 
 pub const PAGE: usize = 4096;
 

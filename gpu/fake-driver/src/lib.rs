@@ -13,7 +13,7 @@
 //! which a fast machine would hide. A test that passes under all orders says nothing about speed, about
 //! memory on a separate chip, or about two kernels that run at once.
 //!
-//! A whole program runs under it through [`Built::command`], with settings in the environment:
+//! A whole program runs under it through [`FakeDevice::command`], with settings in the environment:
 //! `FAKE_CUDA_DEVICES`, `FAKE_CUDA_MEMORY_BYTES`, `FAKE_CUDA_VERSION`, `FAKE_CUDA_ORDER` (`late`, `eager`,
 //! `random:<seed>`), `FAKE_CUDA_FAIL` (`<call or any>:<n>:<code>[:lost]`; with code -1 the call does nothing
 //! and reports success), `FAKE_CUDA_FAIL_ON` (`<device>:<n>:<code>[:lost]`, the n-th call of any kind on that
@@ -21,6 +21,7 @@
 
 mod build;
 mod control;
+mod device;
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -30,6 +31,7 @@ use std::time::{Duration, Instant};
 
 pub use build::{Built, NoCompiler, build};
 pub use control::{Code, FakeDriver, Live, Order};
+pub use device::FakeDevice;
 
 const CHILD: &str = "SPILLPROOF_FAKE_DRIVER_CHILD";
 const KERNELS: &str = "SPILLPROOF_FAKE_DRIVER_KERNELS";

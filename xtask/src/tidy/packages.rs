@@ -11,9 +11,11 @@ use super::Finding;
 const PACKAGES: &[(&str, &[&str])] = &[
     ("spillproof-format", &[]),
     ("spillproof", &["spillproof-format"]),
+    ("spillproof-benches", &[]),
+    ("spillproof-testing", &["spillproof", "spillproof-format"]),
     ("spillproof-gpu", &["spillproof"]),
-    ("spillproof-fake-driver", &[]),
     ("spillproof-gpu-host", &[]),
+    ("spillproof-fake-driver", &["spillproof-gpu-host"]),
     ("spillproof-graft", &[]),
     ("spillproof-halo2", &["spillproof"]),
     ("spillproof-report", &["spillproof"]),
@@ -43,6 +45,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         "spillproof-circom",
         &["spillproof", "spillproof-format", "spillproof-bindings"],
     ),
+    ("spillproof-python", &["spillproof", "spillproof-bindings"]),
     ("spillproof-circuits", &["halo2-axiom", "halo2_proofs"]),
     (
         "spillproof-cli",

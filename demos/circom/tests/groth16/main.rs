@@ -6,15 +6,6 @@
 // So that the functions that it has compiled are found.
 use spillproof_circom as _;
 
-#[path = "../common/circom_files.rs"]
-mod circom_files;
-#[path = "../../../../core/tests/common/mod.rs"]
-mod common;
-#[path = "../../../../core/tests/common/openings.rs"]
-mod openings;
-#[path = "../common/r1cs.rs"]
-mod r1cs;
-
 mod arkworks;
 mod ceremony;
 mod curves;
@@ -22,4 +13,8 @@ mod files;
 mod history;
 mod powers;
 mod proofs;
+mod published;
+mod rapidsnark;
 mod setup;
+
+use spillproof_testing::{circom_files, columns as common, openings, r1cs};

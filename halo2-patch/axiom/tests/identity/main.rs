@@ -27,8 +27,8 @@ mod simulation;
 mod stock;
 mod tier;
 mod together;
-#[path = "../../../../core/tests/common/watchdog.rs"]
-mod watchdog;
+
+use spillproof_testing::watchdog;
 
 /// Which multi-opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

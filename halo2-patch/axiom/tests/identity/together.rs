@@ -1,8 +1,5 @@
 //! Several proofs at once in one session, and sessions that change while a proof is made.
 
-#[path = "../../../../core/tests/common/watchdog.rs"]
-mod watchdog;
-
 use std::sync::{Arc, Mutex};
 
 use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
@@ -16,6 +13,7 @@ use halo2_axiom::SerdeFormat;
 use rand_chacha::rand_core::{self, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
+use spillproof_testing::watchdog;
 
 use crate::drop_in::prove;
 use crate::drop_in::rows::Builtin;

@@ -1,0 +1,445 @@
+//! The containers of version 1 that are kept under `tests/fixtures/v1`: every later build must read them and find the
+//! same roots. They are small, and are made from fixed numbers only.
+//!
+//! - `column.spill`: 300 scalars (0, 1, then i^5 + 3i) in frames of 4096 bytes, three of them, the last one padded.
+//! - `srs_k6.spill`: an SRS for k = 6, with a secret that everyone knows. (The roots of unity of halo2curves and
+//!   arkworks are the same up to k = 5: a smaller one would not tell them apart.)
+//! - `groth16.spill`: a Groth16 key of the right shape; its points are small multiples of the generators, and belong to no circuit.
+//! - `witness.spill`: a witness for 16 rows: two advice columns, of 10 values each, and one public input.
+//! - `ipa_k6.spill`: parameters over Vesta with small multiples of the generator instead of hashes: 2^64 + i^3 at i, then 3 and 5.
+//!
+//! `cargo test -p spillproof-format --test all fixtures_v1:: -- --ignored` writes them again; they must not change.
+
+use std::path::PathBuf;
+
+use ark_bn254::{Fr, G1Affine, G2Affine, g1, g2};
+use ark_ec::short_weierstrass::{Affine, SWCurveConfig};
+use ark_ec::{AffineRepr, CurveGroup};
+use ark_ff::{AdditiveGroup, FftField, Field};
+use spillproof_format::native::{NativeField, read_elements, read_point, write_elements, write_points};
+use spillproof_format::params_kzg::root_of_unity;
+use spillproof_format::*;
+
+const COLUMN_ROOT: &str = "45d703bec2cc57a4ae43572d6decb1b47e758f12ef1848012c894ed7a877a012";
+const SRS_ROOT: &str = "ceabb070d36623d001a8b213696ba83a9243e9032348c5180c70a238f05680c8";
+const IPA_ROOT: &str = "570b3e4bf8ae268da305dc962f92e9139c07c20b723c6402bfc861785448c69f";
+const GROTH16_ROOT: &str = "0b348a33b358d90ef2aff8592106f8ef397fadcf030a9fb3332949801bcab9ac";
+const WITNESS_ROOT: &str = "65dc4526d82939ec8b067b80d0f50cfa73c448691a4b0c8cabdddc53e57d1deb";
+const SECRET: u64 = 1_234_567_890_123_456_789;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/v1")
+        .join(name)
+}
+
+fn spec(content: Content, basis: Basis, elements: u64, label: &str) -> SectionSpec {
+    SectionSpec {
+        content,
+        basis,
+        elements,
+        label: Label::new(label).unwrap(),
+    }
+}
+
+/// Frames, digests, root: a whole container from the native bytes of its sections.
+fn seal(mut header: Header, payloads: &[Vec<u8>]) -> Vec<u8> {
+    let frame_bytes = header.frame_bytes() as usize;
+    let mut file = vec![0; HEADER_BYTES];
+    for payload in payloads {
+        let end = file.len() + payload.len().next_multiple_of(frame_bytes);
+        file.extend(payload);
+        file.resize(end, 0);
+    }
+    assert_eq!(file.len() as u64, header.geometry().digest_table_offset());
+    let key = FrameKey::of(&header);
+    let digests: Vec<[u8; 32]> = file[HEADER_BYTES..]
+        .chunks_exact(frame_bytes)
+        .enumerate()
+        .map(|(i, frame)| key.digest(i as u64, frame))
+        .collect();
+    let mut root = RootHasher::new(&header);
+    for digest in &digests {
+        root.update(digest);
+        file.extend(digest);
+    }
+    header.root = root.finish().unwrap();
+    file.resize(header.file_bytes() as usize, 0);
+    file[..HEADER_BYTES].copy_from_slice(&header.encode());
+    file
+}
+
+fn scalars() -> Vec<Fr> {
+    (0..300u64)
+        .map(|i| {
+            if i < 2 {
+                Fr::from(i)
+            } else {
+                Fr::from(i).pow([5]) + Fr::from(3 * i)
+            }
+        })
+        .collect()
+}
+
+fn column() -> Vec<u8> {
+    let sections = [spec(Content::Scalars, Basis::Lagrange, 300, "column")];
+    let header = Header::new(
+        Kind::FieldColumn,
+        Curve::Bn254,
+        4096,
+        *b"fixture column 1",
+        7,
+        &sections,
+    )
+    .unwrap();
+    let mut native = vec![0; 300 * 32];
+    write_elements(&scalars(), &mut native).unwrap();
+    seal(header, &[native])
+}
+
+/// g, g_lagrange, (g2, s·g2) for k = 6.
+fn srs_points() -> (Vec<G1Affine>, Vec<G1Affine>, [G2Affine; 2]) {
+    let (n, s) = (64u64, Fr::from(SECRET));
+    let times = |scalar: Fr| (G1Affine::generator() * scalar).into_affine();
+    let omega = root_of_unity(6).unwrap();
+    let vanishing = (s.pow([n]) - Fr::ONE) / Fr::from(n);
+    let lagrange = |i| {
+        let root = omega.pow([i]);
+        vanishing * root / (s - root)
+    };
+    (
+        (0..n).map(|i| times(s.pow([i]))).collect(),
+        (0..n).map(|i| times(lagrange(i))).collect(),
+        [G2Affine::generator(), (G2Affine::generator() * s).into_affine()],
+    )
+}
+
+fn srs() -> Vec<u8> {
+    let sections = [
+        spec(Content::G1, Basis::Monomial, 64, "g"),
+        spec(Content::G1, Basis::Lagrange, 64, "g_lagrange"),
+        spec(Content::G2, Basis::None, 2, "g2,s_g2"),
+    ];
+    let header = Header::new(Kind::Srs, Curve::Bn254, 4096, *b"fixture srs k=6 ", 0, &sections).unwrap();
+    let (g, g_lagrange, pair) = srs_points();
+    let mut native = [vec![0; 4096], vec![0; 4096], vec![0; 256]];
+    write_points(&g, &mut native[0]).unwrap();
+    write_points(&g_lagrange, &mut native[1]).unwrap();
+    write_points(&pair, &mut native[2]).unwrap();
+    seal(header, &native)
+}
+
+/// g, g_lagrange, (w, u) for k = 6 over Vesta.
+fn ipa_points() -> [Vec<ark_vesta::Affine>; 3] {
+    use ark_vesta::{Affine, Fr};
+    let omega = Fr::TWO_ADIC_ROOT_OF_UNITY.pow([1 << (Fr::TWO_ADICITY - 6)]);
+    let scalar = |i: u64| Fr::from(1u128 << 64) + Fr::from(i).pow([3]);
+    let times = |scalar: Fr| (Affine::generator() * scalar).into_affine();
+    let lagrange = |j: u64| {
+        let root = omega.inverse().unwrap().pow([j]);
+        (0..64u64).map(|i| root.pow([i]) * scalar(i)).sum::<Fr>() / Fr::from(64u64)
+    };
+    [
+        (0..64).map(|i| times(scalar(i))).collect(),
+        (0..64).map(|j| times(lagrange(j))).collect(),
+        [3u64, 5].map(|i| times(Fr::from(i))).to_vec(),
+    ]
+}
+
+fn ipa() -> Vec<u8> {
+    let sections = ipa::sections(6).unwrap();
+    let header = Header::new(
+        Kind::IpaParams,
+        Curve::Vesta,
+        4096,
+        *b"fixture ipa k=6 ",
+        0,
+        &sections,
+    )
+    .unwrap();
+    let native = ipa_points().map(|points| {
+        let mut native = vec![0; 64 * points.len()];
+        write_points(&points, &mut native).unwrap();
+        native
+    });
+    seal(header, &native)
+}
+
+const KEY: groth16::Shape = groth16::Shape {
+    signals: 5,
+    public: 1,
+    log_domain: 2,
+    values: 3,
+    coefficients: 6,
+};
+
+/// The i-th point of the section at `section` is `1000 * section + i + 1` times the generator.
+fn key_points<P: SWCurveConfig>(section: usize, count: u64) -> Vec<Affine<P>> {
+    let scalar = |i| P::ScalarField::from(1000 * section as u64 + i + 1);
+    (0..count)
+        .map(|i| (Affine::<P>::generator() * scalar(i)).into_affine())
+        .collect()
+}
+
+fn key_values() -> [Fr; 3] {
+    [Fr::ONE, -Fr::ONE, Fr::from(2u64)]
+}
+
+fn key_coefficients() -> Vec<groth16::Coefficient> {
+    (0..6)
+        .map(|i| groth16::Coefficient {
+            row: i / 2,
+            signal: i % 5,
+            value: i % 3,
+            matrix: i % 2,
+        })
+        .collect()
+}
+
+fn key() -> Vec<u8> {
+    let sections = groth16::sections(&KEY).unwrap();
+    let header = Header::new(
+        Kind::Groth16Key,
+        Curve::Bn254,
+        4096,
+        *b"fixture groth16 ",
+        0,
+        &sections,
+    )
+    .unwrap();
+    let native: Vec<Vec<u8>> = header
+        .sections()
+        .iter()
+        .enumerate()
+        .map(|(i, section)| {
+            let mut native = vec![0; section.elements as usize * section.element_bytes() as usize];
+            match section.content {
+                Content::G1 => {
+                    write_points::<g1::Config>(&key_points(i, section.elements), &mut native).unwrap()
+                }
+                Content::G2 => {
+                    write_points::<g2::Config>(&key_points(i, section.elements), &mut native).unwrap()
+                }
+                Content::Scalars => write_elements(&key_values(), &mut native).unwrap(),
+                _ => {
+                    for (coefficient, bytes) in key_coefficients().iter().zip(native.chunks_exact_mut(16)) {
+                        coefficient.encode(bytes);
+                    }
+                }
+            }
+            native
+        })
+        .collect();
+    seal(header, &native)
+}
+
+const WITNESS_ROWS: usize = 16;
+const WITNESS_VALUES: u64 = 10;
+/// Scalars in a frame.
+const FRAME_SCALARS: usize = 128;
+
+/// Version, key, k, columns, the length of the one instance column, and its value.
+fn witness_statement() -> Vec<u8> {
+    let mut statement = 1u32.to_le_bytes().to_vec();
+    statement.extend(0..32u8);
+    for number in [4u32, 2, 1] {
+        statement.extend(number.to_le_bytes());
+    }
+    statement.extend(1u64.to_le_bytes());
+    statement.push(5);
+    statement.resize(statement.len() + 31, 0);
+    statement
+}
+
+/// Both columns, each from the start of a frame.
+fn witness_values() -> Vec<Fr> {
+    let mut values = vec![Fr::ZERO; 2 * FRAME_SCALARS];
+    for (column, values) in values.chunks_mut(FRAME_SCALARS).enumerate() {
+        for (row, value) in (0..WITNESS_VALUES).zip(values) {
+            *value = Fr::from(100 * column as u64 + row + 1);
+        }
+    }
+    values
+}
+
+fn witness() -> Vec<u8> {
+    let (statement, values) = (witness_statement(), witness_values());
+    let sections = [
+        spec(Content::Bytes, Basis::None, statement.len() as u64, "statement"),
+        spec(Content::Scalars, Basis::Lagrange, values.len() as u64, "advice"),
+    ];
+    let id = *b"fixture witness ";
+    let header = Header::new(Kind::Witness, Curve::Bn254, 4096, id, 0, &sections).unwrap();
+    let mut native = vec![0; 32 * values.len()];
+    write_elements(&values, &mut native).unwrap();
+    seal(header, &[statement, native])
+}
+
+/// Opens a container in memory as a reader must: length, every digest, root.
+fn open(bytes: &[u8]) -> Header {
+    let header = Header::decode_prefix(bytes).unwrap();
+    let geometry = header.geometry();
+    geometry.check_file_bytes(bytes.len() as u64).unwrap();
+    let table = &bytes[geometry.digest_table_offset() as usize..];
+    let key = FrameKey::of(&header);
+    let mut root = RootHasher::new(&header);
+    for frame in 0..header.frames() {
+        let at = geometry.frame_offset(frame).unwrap() as usize;
+        let digest = key.digest(frame, &bytes[at..at + header.frame_bytes() as usize]);
+        assert_eq!(digest[..], table[32 * frame as usize..][..32]);
+        root.update(&digest);
+    }
+    root.verify(&header).unwrap();
+    geometry
+        .check_table_padding(&table[32 * header.frames() as usize..])
+        .unwrap();
+    header
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+#[ignore = "writes the fixtures; they are kept, and must not change"]
+fn regenerate() {
+    for (name, bytes) in [
+        ("column.spill", column()),
+        ("srs_k6.spill", srs()),
+        ("ipa_k6.spill", ipa()),
+        ("groth16.spill", key()),
+        ("witness.spill", witness()),
+    ] {
+        println!("{name} {}", hex(&Header::decode_prefix(&bytes).unwrap().root));
+        std::fs::write(fixture(name), bytes).unwrap();
+    }
+}
+
+#[test]
+fn the_column_reads() {
+    let bytes = std::fs::read(fixture("column.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), COLUMN_ROOT);
+    assert_eq!(
+        (header.kind(), header.curve(), header.epoch()),
+        (Kind::FieldColumn, Curve::Bn254, 7)
+    );
+    let section = header.find_label("column").unwrap();
+    assert_eq!((section.basis, section.elements), (Basis::Lagrange, 300));
+    let at = header.geometry().element_offset(section, 0).unwrap() as usize;
+    let mut elements = vec![Fr::ONE; 300];
+    read_elements("column", 0, at as u64, &bytes[at..at + 300 * 32], &mut elements).unwrap();
+    assert_eq!(elements, scalars());
+}
+
+#[test]
+fn the_srs_reads() {
+    let bytes = std::fs::read(fixture("srs_k6.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), SRS_ROOT);
+    let (g, g_lagrange, pair) = srs_points();
+    for (label, expected) in [("g", g), ("g_lagrange", g_lagrange)] {
+        let section = header.find_label(label).unwrap();
+        for (i, point) in expected.iter().enumerate() {
+            let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
+            assert_eq!(read_point(&bytes[at..at + 64]), Ok(*point));
+        }
+    }
+    let section = header.find(Content::G2, Basis::None).unwrap();
+    for (i, point) in pair.iter().enumerate() {
+        let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
+        assert_eq!(read_point(&bytes[at..at + 128]), Ok(*point));
+    }
+}
+
+#[test]
+fn parameters_read() {
+    let bytes = std::fs::read(fixture("ipa_k6.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), IPA_ROOT);
+    let found = ipa::IpaParams::of(&header, Curve::Vesta).unwrap();
+    assert_eq!(found.k, 6);
+    for (section, expected) in [found.g, found.g_lagrange, found.pair]
+        .into_iter()
+        .zip(ipa_points())
+    {
+        for (i, point) in expected.iter().enumerate() {
+            let at = header.geometry().element_offset(section, i as u64).unwrap() as usize;
+            assert_eq!(read_point(&bytes[at..at + 64]), Ok(*point));
+        }
+    }
+}
+
+#[test]
+fn the_groth16_key_reads() {
+    let bytes = std::fs::read(fixture("groth16.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), GROTH16_ROOT);
+    let found = groth16::Groth16Key::of(&header).unwrap();
+    assert_eq!((found.curve, found.shape), (Curve::Bn254, KEY));
+    let element = |section: &Section, i: u64| {
+        let at = header.geometry().element_offset(section, i).unwrap() as usize;
+        (at as u64, &bytes[at..at + section.element_bytes() as usize])
+    };
+    for (i, section) in header.sections().iter().enumerate().take(8) {
+        let (one, two) = match section.content {
+            Content::G1 => (key_points::<g1::Config>(i, section.elements), Vec::new()),
+            _ => (Vec::new(), key_points::<g2::Config>(i, section.elements)),
+        };
+        for (j, point) in (0..).zip(one) {
+            assert_eq!(
+                read_point(element(section, j).1),
+                Ok(point),
+                "{} {j}",
+                section.label
+            );
+        }
+        for (j, point) in (0..).zip(two) {
+            assert_eq!(
+                read_point(element(section, j).1),
+                Ok(point),
+                "{} {j}",
+                section.label
+            );
+        }
+    }
+    for (j, value) in (0..).zip(key_values()) {
+        assert_eq!(Fr::read_native(element(found.values, j).1), Some(value));
+    }
+    for (j, expected) in (0..).zip(key_coefficients()) {
+        let (offset, bytes) = element(found.coefficients, j);
+        let coefficient = groth16::Coefficient::decode(bytes);
+        assert_eq!(coefficient, expected);
+        coefficient.check(j, offset, &found.shape).unwrap();
+    }
+}
+
+#[test]
+fn the_witness_reads() {
+    let bytes = std::fs::read(fixture("witness.spill")).unwrap();
+    let header = open(&bytes);
+    assert_eq!(hex(&header.root), WITNESS_ROOT);
+    assert_eq!(header.kind(), Kind::Witness);
+    let at = |section| header.geometry().element_offset(section, 0).unwrap() as usize;
+    let statement = header.find_label("statement").unwrap();
+    assert_eq!(bytes[at(statement)..][..88], witness_statement());
+    let advice = header.find_label("advice").unwrap();
+    let mut values = vec![Fr::ONE; advice.elements as usize];
+    let native = &bytes[at(advice)..][..32 * values.len()];
+    read_elements("advice", 0, at(advice) as u64, native, &mut values).unwrap();
+    assert_eq!(values, witness_values());
+    assert!(
+        values[WITNESS_VALUES as usize..WITNESS_ROWS]
+            .iter()
+            .all(|value| *value == Fr::ZERO)
+    );
+}
+
+#[test]
+fn this_build_writes_the_same_bytes() {
+    assert!(column() == std::fs::read(fixture("column.spill")).unwrap());
+    assert!(srs() == std::fs::read(fixture("srs_k6.spill")).unwrap());
+    assert!(ipa() == std::fs::read(fixture("ipa_k6.spill")).unwrap());
+    assert!(key() == std::fs::read(fixture("groth16.spill")).unwrap());
+    assert!(witness() == std::fs::read(fixture("witness.spill")).unwrap());
+}
