@@ -28,6 +28,7 @@ pub mod axiom {
 /// zcash's halo2_proofs: inner-product commitments over Vesta.
 pub mod zcash {
     pub mod dropin;
+    pub mod params;
     pub mod stock;
 }
 

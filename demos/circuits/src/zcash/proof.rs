@@ -1,5 +1,7 @@
 //! Parameters, verifying keys and verification for the built-in circuits, by name, over Vesta.
 
+use std::io;
+
 use super::any::Any;
 use super::dialect::Fr;
 use super::halo2::pasta::EqAffine;
@@ -18,6 +20,19 @@ pub type Params = commitment::Params<Curve>;
 pub type VerifierKey = VerifyingKey<Curve>;
 
 pub(super) type Challenge = Challenge255<Curve>;
+
+/// Parameters for `2^k` rows.
+pub fn params(k: u32) -> Params {
+    Params::new(k)
+}
+
+/// Parameters from halo2's own bytes.
+///
+/// # Errors
+/// Of the reader.
+pub fn read_params(mut reader: &mut dyn io::Read) -> io::Result<Params> {
+    Params::read(&mut reader)
+}
 
 /// The columns and constraints of a circuit, with selectors as they were written.
 pub fn constraint_system(kind: Kind) -> ConstraintSystem<Fr> {

@@ -36,7 +36,9 @@ pub fn prove(params: &Params, key: &ProverKey, kind: Kind, k: u32, seed: u64) ->
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
     let mut transcript = Blake2bWrite::<_, Curve, Challenge>::init(Vec::new());
     let draws = Draws(ChaCha20Rng::seed_from_u64(seed));
-    Any::scope(kind, || create_proof(params, key, &[circuit], &[&instances], draws, &mut transcript))?;
+    Any::scope(kind, || {
+        create_proof(params, key, &[circuit], &[&instances], draws, &mut transcript)
+    })?;
     Ok(transcript.finalize())
 }
 
