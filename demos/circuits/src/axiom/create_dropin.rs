@@ -1,4 +1,5 @@
-//! `create_proof` of the drop-in, each of its halves by itself: the session's is compiled for either opening, upstream's once for both.
+//! `create_proof` of the drop-in, each of its halves by itself: the session's is compiled for either opening,
+//! upstream's once for both.
 
 use halo2_axiom::poly::commitment::Prover;
 use halo2_axiom::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
