@@ -8,13 +8,13 @@ use ark_bn254::{Fr, G1Projective, g1};
 use ark_ec::PrimeGroup;
 use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
-use spillproof_engine::budget::{Budget, ByteSize};
-use spillproof_engine::column::{Element, Placement, Writer};
 use spillproof_commit::G1;
-use spillproof_engine::stream::{Scalars, msm};
-use spillproof_engine::tier::{self, Answer, Tier};
 use spillproof_engine::Result;
 use spillproof_engine::Session;
+use spillproof_engine::budget::{Budget, ByteSize};
+use spillproof_engine::column::{Element, Placement, Writer};
+use spillproof_engine::stream::{Scalars, msm};
+use spillproof_engine::tier::{self, Answer, Tier};
 use spillproof_testing::watchdog;
 use std::sync::Arc;
 

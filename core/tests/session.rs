@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ark_bn254::{Fr, G1Projective};
 use ark_ff::AdditiveGroup;
 use rayon::prelude::*;
+use spillproof_commit::{generate_scratch, kzg};
+use spillproof_engine::Error;
+use spillproof_engine::Result;
+use spillproof_engine::Session;
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Scratch;
-use spillproof_commit::{generate_scratch, kzg};
 use spillproof_engine::session::Accelerator;
 use spillproof_engine::storage::{Fault, FaultPlan, Region};
 use spillproof_engine::stream::Scalars;
 use spillproof_engine::tier::{self, Answer, Tier};
-use spillproof_engine::Error;
-use spillproof_engine::Result;
-use spillproof_engine::Session;
 use spillproof_testing::watchdog;
 
 /// A session that keeps its witness off the disk is refused where the system could write it there, with the reason.

@@ -31,6 +31,7 @@ pub use self::ptau::Ptau;
 pub use self::shell::{Completions, completions, man};
 use crate::failure::Failure;
 use crate::peers::Peer;
+use spillproof_circuits::zcash::params::Pasta;
 use spillproof_circuits::{Kind, System};
 
 /// Proofs, commitments and multi-scalar multiplications larger than the machine: set a number of bytes, the rest lives on disk.
@@ -200,7 +201,7 @@ pub struct ParamsOf {
     pub system: System,
     /// The curve of zcash's parameters; vesta unless said.
     #[arg(long, value_enum)]
-    pub curve: Option<PastaName>,
+    pub curve: Option<Pasta>,
 }
 
 impl ParamsOf {
@@ -208,24 +209,15 @@ impl ParamsOf {
     ///
     /// # Errors
     /// [`Failure::Usage`] for a curve of another system.
-    pub fn pasta(&self) -> Result<Option<PastaName>, Failure> {
+    pub fn pasta(&self) -> Result<Option<Pasta>, Failure> {
         match (self.system, self.curve) {
-            (System::Zcash, curve) => Ok(Some(curve.unwrap_or(PastaName::Vesta))),
+            (System::Zcash, curve) => Ok(Some(curve.unwrap_or(Pasta::Vesta))),
             (System::Axiom, None) => Ok(None),
             (System::Axiom, Some(_)) => Err(Failure::Usage(
                 "--curve is for --system zcash: halo2-axiom has BN254 only".into(),
             )),
         }
     }
-}
-
-/// The curves of zcash's halo2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PastaName {
-    /// The curve of orchard's commitments: `EqAffine`.
-    Vesta,
-    /// `EpAffine`.
-    Pallas,
 }
 
 /// A multi-scalar multiplication over bases on disk.

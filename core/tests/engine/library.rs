@@ -7,10 +7,10 @@ use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
 use ark_ff::Field;
 use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
-use spillproof_engine::Error;
-use spillproof_engine::Session;
 use spillproof::Vector;
 use spillproof_commit::{Engine, generate};
+use spillproof_engine::Error;
+use spillproof_engine::Session;
 use spillproof_engine::error::Invalid;
 
 const LOG_N: u32 = 12;

@@ -13,8 +13,8 @@
 //! `super::dialect`. For halo2-axiom ([`axiom`]: KZG over BN254) and for zcash's halo2_proofs ([`zcash`]: inner products over Vesta) `stock` gives
 //! that name to the unmodified crate, `dropin` to the drop-in.
 //!
-//! A package of its own: provers take most of the time that the binary takes to build, and a change of a command does not
-//! build them again.
+//! Each prover and verifier of the four crates is compiled here, once: for one type of circuits, one of generators
+//! and one of transcripts. The packages that use this one compile none of them.
 
 #![warn(missing_docs)]
 // The circuits are compiled several times on purpose: for the drop-ins and for the crates that they replace.
@@ -28,6 +28,7 @@ pub mod axiom {
 /// zcash's halo2_proofs: inner-product commitments over Vesta.
 pub mod zcash {
     pub mod dropin;
+    pub mod params;
     pub mod stock;
 }
 

@@ -2,8 +2,14 @@
 
 #![allow(clippy::expect_used, clippy::duplicate_mod)]
 
+/// halo2-axiom tells a circuit which one it is.
+fn unscoped<T>(_: spillproof_circuits::Kind, work: impl FnOnce() -> T) -> T {
+    work()
+}
+
 #[path = "."]
 mod axiom_dropin {
+    use super::unscoped as scope;
     use spillproof_circuits::axiom::dropin as system;
 
     #[path = "axiom.rs"]
@@ -14,6 +20,7 @@ mod axiom_dropin {
 
 #[path = "."]
 mod axiom_stock {
+    use super::unscoped as scope;
     use spillproof_circuits::axiom::stock as system;
 
     #[cfg(feature = "stock-prover")]
@@ -27,6 +34,12 @@ mod axiom_stock {
 mod zcash_dropin {
     use spillproof_circuits::zcash::dropin as system;
 
+    use spillproof_circuits::Kind;
+
+    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        system::any::Any::scope(kind, work)
+    }
+
     #[path = "zcash.rs"]
     mod proofs;
     #[path = "satisfied.rs"]
@@ -36,6 +49,12 @@ mod zcash_dropin {
 #[path = "."]
 mod zcash_stock {
     use spillproof_circuits::zcash::stock as system;
+
+    use spillproof_circuits::Kind;
+
+    fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        system::any::Any::scope(kind, work)
+    }
 
     #[cfg(feature = "stock-prover")]
     #[path = "zcash.rs"]

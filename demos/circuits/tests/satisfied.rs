@@ -2,26 +2,18 @@
 
 use spillproof_circuits::Kind;
 
-use super::system::chain::Chain;
+use super::scope;
+use super::system::any::Any;
 use super::system::dialect::Fr;
 use super::system::halo2::dev::{MockProver, VerifyFailure};
-use super::system::lookups::Lookups;
 use super::system::proof::instances;
-use super::system::rows::Builtin;
-use super::system::wide::Wide;
 
 /// Checks all constraints of a circuit one by one.
 fn mock(kind: Kind, k: u32, seed: u64, instances: Vec<Vec<Fr>>) -> Result<(), Vec<VerifyFailure>> {
-    fn of<C: Builtin>(k: u32, seed: u64, instances: Vec<Vec<Fr>>) -> Result<(), Vec<VerifyFailure>> {
-        MockProver::run(k, &C::new(k, seed), instances)
-            .unwrap_or_else(|error| panic!("synthesis: {error:?}"))
-            .verify()
-    }
-    match kind {
-        Kind::Chain => of::<Chain>(k, seed, instances),
-        Kind::Wide => of::<Wide>(k, seed, instances),
-        Kind::Lookups => of::<Lookups>(k, seed, instances),
-    }
+    let prover = scope(kind, || MockProver::run(k, &Any::new(kind, k, seed), instances));
+    prover
+        .unwrap_or_else(|error| panic!("synthesis: {error:?}"))
+        .verify()
 }
 
 fn is_satisfied_and_checks_its_output(kind: Kind, k: u32) {

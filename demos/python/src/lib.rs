@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use spillproof_engine::budget::ByteSize;
-use spillproof_commit::{G1, Scalar};
 use spillproof_bindings::bytes::{self, POINT_BYTES, SCALAR_BYTES, Scalars};
 use spillproof_bindings::column::{self, CallerColumn};
 use spillproof_bindings::error::{Error, Result, explain};
 use spillproof_bindings::plan::Job;
 use spillproof_bindings::pointers::caught;
 use spillproof_bindings::work::{self, Basis, Domain, Opening, Roots, Settings, Values};
+use spillproof_commit::{G1, Scalar};
+use spillproof_engine::budget::ByteSize;
 
 use buffers::Buffer;
 
@@ -63,12 +63,16 @@ fn memory(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<ByteSize
     let text: String = given.extract().map_err(|_| {
         PyTypeError::new_err("memory is a number of bytes, or a text such as \"2GiB\" or \"auto\"")
     })?;
-    let size = text.parse().map_err(|error: spillproof_engine::budget::ParseSizeError| {
-        Error::from(spillproof_engine::Error::from(spillproof_engine::error::Invalid::Setting {
-            name: "memory budget",
-            reason: error.to_string(),
-        }))
-    });
+    let size = text
+        .parse()
+        .map_err(|error: spillproof_engine::budget::ParseSizeError| {
+            Error::from(spillproof_engine::Error::from(
+                spillproof_engine::error::Invalid::Setting {
+                    name: "memory budget",
+                    reason: error.to_string(),
+                },
+            ))
+        });
     at_once(py, size)
 }
 
@@ -195,7 +199,12 @@ impl Session {
     }
 
     fn open_srs(&self, py: Python<'_>, path: PathBuf) -> PyResult<Srs> {
-        without_lock(py, || Ok(Srs(spillproof_commit::Srs::open_container(self.0.workspace(), &path)?)))
+        without_lock(py, || {
+            Ok(Srs(spillproof_commit::Srs::open_container(
+                self.0.workspace(),
+                &path,
+            )?))
+        })
     }
 
     fn begin_column(&self, py: Python<'_>, count: u64) -> PyResult<Column> {

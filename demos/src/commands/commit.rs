@@ -8,10 +8,10 @@ use std::str::FromStr;
 use ark_bn254::Fr;
 use ark_ff::{BigInt, BigInteger, PrimeField};
 use serde::Serialize;
+use spillproof_commit::kzg;
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Placement, Writer};
-use spillproof_commit::kzg;
 use spillproof_engine::stream::Scalars;
 use spillproof_gpu::accelerator::Offload;
 

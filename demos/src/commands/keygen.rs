@@ -1,10 +1,8 @@
 //! `spillproof keygen`: the keys of a built-in circuit, in files.
 
-use halo2_axiom::SerdeFormat;
-use halo2_axiom::spillproof::save_described_key;
 use serde::Serialize;
 use spillproof_circuits::Kind;
-use spillproof_circuits::axiom::dropin::any::Any;
+use spillproof_circuits::axiom::dropin::{proof, saved};
 use spillproof_engine::budget::ByteSize;
 
 use crate::args::{Global, Keygen};
@@ -43,11 +41,11 @@ pub fn run(global: &Global, args: &Keygen) -> Result<()> {
     let _current = session.install();
     let key = systems::make_keys::<DropIn>(&mut run.recorder, &statement)?;
     let root = run.recorder.phase("save", |_| {
-        let circuit = Any::new(shape.circuit, shape.k, 0);
-        save_described_key(&key, &circuit, &args.out).map_err(|error| Failure::of_file(&args.out, error))
+        saved::save_key(&key, shape.circuit, shape.k, &args.out)
+            .map_err(|error| Failure::of_file(&args.out, error))
     })?;
     steps::forget();
-    let vk = key.get_vk().to_bytes(SerdeFormat::RawBytes);
+    let vk = proof::verifying_key_bytes(key.get_vk());
     if let Some(file) = vk_file {
         file.write(&vk)?;
     }

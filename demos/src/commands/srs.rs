@@ -5,13 +5,10 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use halo2_proofs::arithmetic::CurveAffine;
-use halo2_proofs::pasta::{EpAffine, EqAffine};
-use halo2_proofs::poly::commitment::Params;
-use halo2_proofs::spillproof as of_zcash;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
+use spillproof_circuits::zcash::params::{Pasta, PastaParams};
 use spillproof_commit::{
     Scalar, SrsProgress, add_lagrange, export_params_kzg, generate, import_params_kzg, verify_srs,
 };
@@ -23,7 +20,7 @@ use spillproof_format::params_kzg::SerdeFormat;
 use spillproof_format::{Curve, Kind};
 
 use super::oom_proof::{Removed, scratch_file};
-use crate::args::{FormatName, Global, ParamsOf, PastaName, Srs as Command};
+use crate::args::{FormatName, Global, ParamsOf, Srs as Command};
 use crate::failure::Failure;
 use crate::output::STANDARD;
 use crate::read_once::ReadOnce;
@@ -141,8 +138,7 @@ fn make(global: &Global, k: u32, seed: Option<u64>, of: &ParamsOf, out: &Path) -
                 })
             })?;
         }
-        Some(PastaName::Vesta) => compute::<EqAffine>(&mut run, &session, k, out)?,
-        Some(PastaName::Pallas) => compute::<EpAffine>(&mut run, &session, k, out)?,
+        Some(pasta) => compute(&mut run, &session, (pasta, k), out)?,
     }
     let contents = Contents::of(&Container::open(session.workspace(), out)?);
     contents.tell(&run);
@@ -159,28 +155,31 @@ pub fn secret(seed: u64) -> Scalar {
 }
 
 /// Computes zcash's parameters into a container.
-fn compute<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, k: u32, out: &Path) -> Result<()> {
+fn compute(run: &mut Run, session: &Arc<Session>, (pasta, k): (Pasta, u32), out: &Path) -> Result<()> {
     let _current = session.install();
     let params = run
         .recorder
-        .phase("generate", |_| Ok::<_, Failure>(Params::<C>::new(k)))?;
-    save(run, &params, out)
+        .phase("generate", |_| Ok::<_, Failure>(pasta.compute(k)))?;
+    save(run, &*params, out)
 }
 
-fn save<C: CurveAffine>(run: &mut Run, params: &Params<C>, out: &Path) -> Result<()> {
+fn save(run: &mut Run, params: &dyn PastaParams, out: &Path) -> Result<()> {
     run.recorder.phase("save", |progress| {
-        of_zcash::save_params(params, out, &mut |now| follow(progress, now))
+        params
+            .save(out, &mut |now| follow(progress, now))
             .map_err(|error| Failure::of_file(out, error))
     })
 }
 
 /// Reads zcash's parameters, as the unmodified crate writes them, checks them, and makes a container of them.
-fn take<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, file: &Path, out: &Path) -> Result<()> {
+fn take(run: &mut Run, session: &Arc<Session>, pasta: Pasta, [file, out]: [&Path; 2]) -> Result<()> {
     let _current = session.install();
     let params = run.recorder.phase("import", |_| {
         let opened = File::open(file).map_err(Failure::file(file))?;
         let mut reader = ReadOnce::new(opened);
-        let params = Params::<C>::read(&mut reader).map_err(|error| Failure::of_file(file, error))?;
+        let params = pasta
+            .read(&mut reader)
+            .map_err(|error| Failure::of_file(file, error))?;
         match reader.read(&mut [0]).map_err(Failure::file(file))? {
             0 => Ok(params),
             _ => Err(Failure::Content {
@@ -189,22 +188,23 @@ fn take<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, file: &Path, out:
             }),
         }
     })?;
-    check(run, &params, file)?;
-    save(run, &params, out)
+    check(run, &*params, file)?;
+    save(run, &*params, out)
 }
 
 /// Checks zcash's parameters, which came from `file`.
-fn check<C: CurveAffine>(run: &mut Run, params: &Params<C>, file: &Path) -> Result<()> {
+fn check(run: &mut Run, params: &dyn PastaParams, file: &Path) -> Result<()> {
     run.recorder.phase("check the points", |progress| {
-        of_zcash::verify_params(params, &mut |now| follow(progress, now))
+        params
+            .verify(&mut |now| follow(progress, now))
             .map_err(|error| Failure::of_file(file, error))
     })
 }
 
 /// Checks a container of zcash's parameters.
-fn check_container<C: CurveAffine>(run: &mut Run, file: &Path) -> Result<()> {
-    let params = of_zcash::open_params::<C>(file).map_err(|error| Failure::of_file(file, error))?;
-    check(run, &params, file)
+fn check_container(run: &mut Run, pasta: Pasta, file: &Path) -> Result<()> {
+    let params = pasta.open(file).map_err(|error| Failure::of_file(file, error))?;
+    check(run, &*params, file)
 }
 
 /// Writes zcash's parameters over Vesta, as the unmodified crate reads them.
@@ -213,10 +213,10 @@ fn check_container<C: CurveAffine>(run: &mut Run, file: &Path) -> Result<()> {
 /// [`Failure::File`]; the engine's.
 pub fn write_params(session: &Arc<Session>, k: u32, file: &Path) -> Result<()> {
     let _current = session.install();
-    write_to(session, &Params::<EqAffine>::new(k), file)
+    write_to(session, &*Pasta::Vesta.compute(k), file)
 }
 
-fn write_to<C: CurveAffine>(session: &Session, params: &Params<C>, file: &Path) -> Result<()> {
+fn write_to(session: &Session, params: &dyn PastaParams, file: &Path) -> Result<()> {
     let publish = session.storage().publish(file)?;
     let mut writer = Packed::new(session.budget(), publish.file().clone())?;
     params
@@ -245,8 +245,7 @@ fn import(global: &Global, file: &Path, of: &ParamsOf, out: &Path, format: Optio
                 })
             })?;
         }
-        Some(PastaName::Vesta) => take::<EqAffine>(&mut run, &session, file, out)?,
-        Some(PastaName::Pallas) => take::<EpAffine>(&mut run, &session, file, out)?,
+        Some(pasta) => take(&mut run, &session, pasta, [file, out])?,
     }
     let contents = Contents::of(&Container::open(session.workspace(), out)?);
     contents.tell(&run);
@@ -260,10 +259,10 @@ fn no_format() -> Failure {
 }
 
 /// The curve of a container of zcash's parameters; `None` for other containers.
-fn pasta_of(container: &Container) -> Option<PastaName> {
+fn pasta_of(container: &Container) -> Option<Pasta> {
     match (container.header().kind(), container.header().curve()) {
-        (Kind::IpaParams, Curve::Vesta) => Some(PastaName::Vesta),
-        (Kind::IpaParams, Curve::Pallas) => Some(PastaName::Pallas),
+        (Kind::IpaParams, Curve::Vesta) => Some(Pasta::Vesta),
+        (Kind::IpaParams, Curve::Pallas) => Some(Pasta::Pallas),
         _ => None,
     }
 }
@@ -284,13 +283,13 @@ fn export(global: &Global, file: &Path, out: &Path, format: Option<FormatName>) 
             let k = export_kzg(&mut run, &session, file, out, format)?;
             (k, "ParamsKZG", format!("{format:?}"))
         }
-        Some(PastaName::Vesta) => {
-            let k = give::<EqAffine>(&mut run, &session, file, out)?;
-            (k, "Params over Vesta", "compressed".to_owned())
-        }
-        Some(PastaName::Pallas) => {
-            let k = give::<EpAffine>(&mut run, &session, file, out)?;
-            (k, "Params over Pallas", "compressed".to_owned())
+        Some(pasta) => {
+            let k = give(&mut run, &session, pasta, [file, out])?;
+            let layout = match pasta {
+                Pasta::Vesta => "Params over Vesta",
+                Pasta::Pallas => "Params over Pallas",
+            };
+            (k, layout, "compressed".to_owned())
         }
     };
     if copied.is_some() {
@@ -324,11 +323,11 @@ fn export_kzg(
 }
 
 /// Writes a container of zcash's parameters as the unmodified crate reads them.
-fn give<C: CurveAffine>(run: &mut Run, session: &Arc<Session>, file: &Path, out: &Path) -> Result<u32> {
+fn give(run: &mut Run, session: &Arc<Session>, pasta: Pasta, [file, out]: [&Path; 2]) -> Result<u32> {
     let _current = session.install();
     run.recorder.phase("export", |_| {
-        let params = of_zcash::open_params::<C>(file).map_err(|error| Failure::of_file(file, error))?;
-        write_to(session, &params, out)?;
+        let params = pasta.open(file).map_err(|error| Failure::of_file(file, error))?;
+        write_to(session, &*params, out)?;
         Ok(params.k())
     })
 }
@@ -376,10 +375,7 @@ fn verify(global: &Global, file: &Path) -> Result<()> {
     let pasta = pasta_of(&Container::open(session.workspace(), file)?);
     if let Some(pasta) = pasta {
         let _current = session.install();
-        match pasta {
-            PastaName::Vesta => check_container::<EqAffine>(&mut run, file)?,
-            PastaName::Pallas => check_container::<EpAffine>(&mut run, file)?,
-        }
+        check_container(&mut run, pasta, file)?;
         run.say("its points are halo2_proofs' generators (hashed again), and their Lagrange form (random combination)");
     }
     if contents.kind == format!("{:?}", Kind::Srs) {

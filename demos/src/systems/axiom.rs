@@ -7,9 +7,8 @@ use std::path::Path;
 use halo2_axiom::SerdeFormat;
 use halo2_axiom::plonk;
 use halo2_axiom::poly::commitment::Params as _;
-use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified, check_params, open_proving_key};
+use halo2_axiom::spillproof::{self as of_dropin, OpeningScheme, Unverified, check_params};
 use spillproof_circuits::Scheme;
-use spillproof_circuits::axiom::dropin::any::{Any, Which};
 use spillproof_circuits::axiom::{dropin, stock};
 use spillproof_engine::Error;
 use spillproof_engine::Session;
@@ -63,8 +62,7 @@ fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
                 OfFile::Processed => SerdeFormat::Processed,
                 OfFile::RawBytes | OfFile::RawBytesUnchecked => SerdeFormat::RawBytes,
             };
-            let params =
-                dropin::proof::Params::read_custom(&mut ReadOnce::new(file), format).map_err(of_file)?;
+            let params = dropin::proof::read_params(&mut ReadOnce::new(file), format).map_err(of_file)?;
             if is_in_session {
                 // No plan has this check; without room for it, the proof's own verification finds what it would have.
                 match check_params(&params, &mut |_| ()).map_err(of_file) {
@@ -77,7 +75,7 @@ fn params_of(path: &Path, k: u32) -> Result<dropin::proof::Params> {
     };
     is_enough(path, k, params.k())?;
     if params.k() > k {
-        params.downsize(k);
+        dropin::proof::downsize(&mut params, k);
     }
     Ok(params)
 }
@@ -135,9 +133,9 @@ pub fn stock_params_for(parameters: &Parameters, k: u32) -> Result<stock::proof:
         OfFile::RawBytes | OfFile::RawBytesUnchecked => stock_halo2_axiom::SerdeFormat::RawBytes,
     };
     let mut params =
-        stock::proof::Params::read_custom(&mut BufReader::new(file), format).map_err(Failure::file(path))?;
+        stock::proof::read_params(&mut BufReader::new(file), format).map_err(Failure::file(path))?;
     if params.k() > k {
-        params.downsize(k);
+        stock::proof::downsize(&mut params, k);
     }
     Ok(params)
 }
@@ -170,8 +168,8 @@ impl Prover for DropIn {
     prover_of!(dropin, scheme);
 
     fn open_proving_key(path: &Path, shape: &Shape) -> Result<Self::ProverKey> {
-        let key = open_proving_key::<Any>(path, Some(Which::BuiltIn(shape.circuit)))
-            .map_err(|error| Failure::of_file(path, error))?;
+        let key =
+            dropin::saved::open_key(path, shape.circuit).map_err(|error| Failure::of_file(path, error))?;
         match key.get_vk().get_domain().k() {
             found if found == shape.k => Ok(key),
             found => Err(Failure::Content {

@@ -54,11 +54,11 @@ impl Verifier for DropIn {
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
         let Some(path) = &statement.parameters.file else {
-            return Ok(Self::Params::new(k));
+            return Ok(dropin::proof::params(k));
         };
         let params = match kind_of(path)? {
             Kind::Container => of_dropin::open_params(path),
-            Kind::PowersOfTau | Kind::Other => Self::Params::read(&mut ReadOnce::new(open(path, k)?)),
+            Kind::PowersOfTau | Kind::Other => dropin::proof::read_params(&mut ReadOnce::new(open(path, k)?)),
         };
         let params = params.map_err(|error| Failure::of_file(path, error))?;
         match params.k() {
@@ -87,7 +87,7 @@ impl Verifier for Stock {
     fn params(statement: &Statement) -> Result<Self::Params> {
         let k = statement.shape.k;
         let Some(path) = &statement.parameters.file else {
-            return Ok(Self::Params::new(k));
+            return Ok(stock::proof::params(k));
         };
         if let Kind::Container = kind_of(path)? {
             return Err(Failure::Content {
@@ -98,7 +98,7 @@ impl Verifier for Stock {
                 ),
             });
         }
-        Self::Params::read(&mut BufReader::new(open(path, k)?)).map_err(Failure::file(path))
+        stock::proof::read_params(&mut BufReader::new(open(path, k)?)).map_err(Failure::file(path))
     }
 
     fn failure(doing: &'static str, error: StockError) -> Failure {

@@ -217,7 +217,11 @@ fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
 }
 
 impl Tier for GpuAccelerator {
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    fn sums(
+        &self,
+        job: &mut Sums<'_>,
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
         if let Some(answer) = self.shared_sums(job, budget)? {
             return Ok(answer);
         }

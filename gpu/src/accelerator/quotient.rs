@@ -6,8 +6,8 @@
 
 use ark_bn254::Fr;
 use spillproof_engine::budget::Budget;
-use spillproof_kernels::vector;
 use spillproof_engine::tier::{Coset, Input, Program, Tiles};
+use spillproof_kernels::vector;
 
 use super::device::Device;
 use super::slots::{DOWNLOAD_SLOTS, UPLOAD_SLOTS};

@@ -1,7 +1,7 @@
 //! Why a job stopped, and whether the host, the device or neither failed.
 
-use spillproof_kernels::error::{RootOfUnityError, WorkspaceError};
 use crate::Error;
+use spillproof_kernels::error::{RootOfUnityError, WorkspaceError};
 
 /// Why a job did not finish on a device.
 #[derive(Debug)]
@@ -29,7 +29,9 @@ impl Stop {
         match error {
             spillproof_engine::Error::OverBudget { .. }
             | spillproof_engine::Error::BudgetTooSmall { .. }
-            | spillproof_engine::Error::Memory { .. } => Self::Declined(format!("the host lacks memory: {error}")),
+            | spillproof_engine::Error::Memory { .. } => {
+                Self::Declined(format!("the host lacks memory: {error}"))
+            }
             error => Self::Host(error),
         }
     }

@@ -250,7 +250,12 @@ impl Source for Feed<'_, '_, '_> {
 }
 
 /// Reads scalars, with zeros behind the last.
-fn padded(scalars: &mut Scalars<'_>, first: u64, into: &mut [u8], in_place: bool) -> spillproof_engine::Result<()> {
+fn padded(
+    scalars: &mut Scalars<'_>,
+    first: u64,
+    into: &mut [u8],
+    in_place: bool,
+) -> spillproof_engine::Result<()> {
     let there_bytes = scalars.len.saturating_sub(first) * SCALAR_BYTES;
     let (own, behind) = into.split_at_mut((into.len() as u64).min(there_bytes) as usize);
     behind.fill(0);
@@ -261,7 +266,12 @@ fn padded(scalars: &mut Scalars<'_>, first: u64, into: &mut [u8], in_place: bool
 }
 
 /// Reads into a slot, in place if the host may read it.
-fn read(from: &mut dyn ReadElements, first: u64, into: &mut [u8], in_place: bool) -> spillproof_engine::Result<()> {
+fn read(
+    from: &mut dyn ReadElements,
+    first: u64,
+    into: &mut [u8],
+    in_place: bool,
+) -> spillproof_engine::Result<()> {
     match in_place {
         true => from.read_in_place(first, into),
         false => from.read(first, into),

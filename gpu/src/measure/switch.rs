@@ -77,7 +77,11 @@ impl AcceleratorSwitch {
 }
 
 impl Tier for AcceleratorSwitch {
-    fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
+    fn sums(
+        &self,
+        job: &mut Sums<'_>,
+        budget: &Budget,
+    ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
         self.ask(|accelerator| accelerator.sums(job, budget))
     }
 

@@ -11,7 +11,6 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Column, Placement, Writer};
-use spillproof_plonk::stages::{Builder, CosetDomain, Source, quotient};
 use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::msm::{Msm, MsmPlan, PointSource, columns_of};
@@ -19,6 +18,7 @@ use spillproof_gpu::ntt::{MemoryElements, Ntt, NttPlan, NttSlots, NttSpec};
 use spillproof_gpu::ring::{Download, Upload};
 use spillproof_gpu::trace::Detail;
 use spillproof_gpu::{Caching, Choice, Error, Gpu, Pinned, Vram};
+use spillproof_plonk::stages::{Builder, CosetDomain, Source, quotient};
 
 use crate::support::kernels::curves::{Bn254, affine_words, points};
 use crate::support::kernels::words;

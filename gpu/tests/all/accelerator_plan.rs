@@ -7,7 +7,6 @@ use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Element, Placement};
 use spillproof_engine::plan::{Job as Offered, Offer};
-use spillproof_plonk::stages::{Builder, Program};
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
 use spillproof_engine::tier::{self, Input, RowSource};
 use spillproof_fake_driver::Code;
@@ -15,6 +14,7 @@ use spillproof_gpu::Choice;
 use spillproof_gpu::accelerator::{
     CosetProgram, Cut, Executor, GpuAccelerator, JobPlan, JobPlans, Offload, Request,
 };
+use spillproof_plonk::stages::{Builder, Program};
 
 use crate::sessions::{TestJob, accelerator, all_is_given_back, column, name_the_image, open, session};
 use crate::support::with_kernels;

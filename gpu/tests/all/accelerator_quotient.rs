@@ -12,14 +12,16 @@ use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Radix2EvaluationDomain};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use spillproof_engine::budget::ByteSize;
-use spillproof_engine::column::Column;
-use spillproof_plonk::stages::{Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles};
 use spillproof_engine::Error;
 use spillproof_engine::Session;
+use spillproof_engine::budget::ByteSize;
+use spillproof_engine::column::Column;
 use spillproof_fake_driver::{Code, FakeDriver, Order};
 use spillproof_gpu::accelerator::Offload;
 use spillproof_gpu::trace::SpanKind;
+use spillproof_plonk::stages::{
+    Builder, CosetDomain, Program, QuotientPlan, QuotientShape, Source, Value, quotient, quotient_in_tiles,
+};
 
 use crate::sessions::{accelerator, all_is_given_back, column, name_the_image, session};
 use crate::support::with_kernels;

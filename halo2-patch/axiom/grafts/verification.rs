@@ -1,8 +1,8 @@
-//! Multi-openings say how their proofs are verified, so that a prover can verify what a device took part in.
+//! Multi-openings say how they open columns, and how their proofs are verified, so that a prover can verify what a device took part in.
 
 use spillproof_graft::{Operation, Substitution, Tree};
 
-/// A constant of `Prover`, which is none unless an implementation says otherwise; SHPLONK and GWC do.
+/// Constants of `Prover`, which are none unless an implementation says otherwise; SHPLONK and GWC do.
 pub fn graft(tree: &mut Tree) {
     let declared = [Substitution {
         from: "E: bool;",
@@ -10,7 +10,11 @@ pub fn graft(tree: &mut Tree) {
 
     /// How proofs with this multi-opening are verified, if that is known.
     #[doc(hidden)]
-    const SPILLPROOF_CHECK: Option<crate::spillproof::verify::Check<Scheme>> = None;",
+    const SPILLPROOF_CHECK: Option<crate::spillproof::verify::Check<Scheme>> = None;
+
+    /// How this multi-opening opens columns, if that is known: upstream's own code is not compiled for a session then.
+    #[doc(hidden)]
+    const SPILLPROOF_OPEN: Option<crate::spillproof::verify::Open<Scheme>> = None;",
         count: 1,
     }];
     tree.graft(
@@ -27,7 +31,10 @@ pub fn graft(tree: &mut Tree) {
             "= false;
 
     const SPILLPROOF_CHECK: Option<crate::spillproof::verify::Check<KZGCommitmentScheme<E>>> =
-        Some(crate::spillproof::verify::{scheme}::<E>);"
+        Some(crate::spillproof::verify::{scheme}::<E>);
+
+    const SPILLPROOF_OPEN: Option<crate::spillproof::verify::Open<KZGCommitmentScheme<E>>> =
+        Some(crate::spillproof::openings::{scheme}::<E>);"
         );
         let said = [Substitution {
             from: "= false;",

@@ -6,12 +6,16 @@ pub use halo2_axiom as halo2;
 pub mod any;
 #[path = "../chain.rs"]
 pub mod chain;
+#[path = "create_dropin.rs"]
+mod create;
 #[path = "described.rs"]
 pub mod described;
 #[path = "dialect.rs"]
 pub mod dialect;
 #[path = "../lookups.rs"]
 pub mod lookups;
+#[path = "openings.rs"]
+pub mod openings;
 #[path = "proof.rs"]
 pub mod proof;
 #[path = "prover.rs"]

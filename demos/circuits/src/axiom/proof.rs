@@ -12,11 +12,11 @@ use super::halo2::halo2curves::bn256::{Bn256, G1Affine, G2Affine};
 use super::halo2::halo2curves::ff::Field;
 use super::halo2::halo2curves::serde::SerdeObject;
 use super::halo2::plonk::{Circuit, ConstraintSystem, Error, VerifyingKey, keygen_vk, verify_proof};
-use super::halo2::poly::commitment::ParamsProver;
+use super::halo2::poly::commitment::{Params as _, ParamsProver};
 use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
-use super::halo2::poly::kzg::multiopen::{VerifierGWC, VerifierSHPLONK};
 use super::halo2::poly::kzg::strategy::SingleStrategy;
 use super::halo2::transcript::{Blake2bRead, Challenge255, TranscriptReadBuffer};
+use super::openings::{AnyVerifier, scope};
 use crate::{Kind, Scheme};
 
 /// The parameters.
@@ -31,6 +31,19 @@ type Reader<'a, 'p> = Blake2bRead<&'a mut &'p [u8], G1Affine, Challenge>;
 /// Insecure parameters, for demonstrations and tests: the seed is enough to forge proofs.
 pub fn insecure_params(k: u32, seed: u64) -> Params {
     ParamsKZG::setup(k, ChaCha20Rng::seed_from_u64(seed))
+}
+
+/// Parameters from halo2's own bytes.
+///
+/// # Errors
+/// Of the reader.
+pub fn read_params(mut reader: &mut dyn io::Read, format: SerdeFormat) -> io::Result<Params> {
+    Params::read_custom(&mut reader, format)
+}
+
+/// Cuts parameters down to `2^k` rows.
+pub fn downsize(params: &mut Params, k: u32) {
+    params.downsize(k);
 }
 
 /// Parameters of which a verifier alone has use: `g`, `g2` and `s_g2` as [`SerdeFormat::RawBytes`], and no other points.
@@ -63,13 +76,8 @@ fn smallest() -> Params {
 }
 
 /// The bytes of a verifying key, as [`read_verifying_key`] reads them.
-///
-/// # Errors
-/// None in practice: memory takes all bytes.
-pub fn write_verifying_key(key: &VerifierKey) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    key.write(&mut bytes, SerdeFormat::RawBytes)?;
-    Ok(bytes)
+pub fn verifying_key_bytes(key: &VerifierKey) -> Vec<u8> {
+    key.to_bytes(SerdeFormat::RawBytes)
 }
 
 /// The verifying key of a circuit of `2^k` rows, from its bytes.
@@ -149,22 +157,15 @@ pub fn verify_columns(
     let mut transcript = Reader::init(&mut rest);
     let verifier = params.verifier_params();
     let strategy = SingleStrategy::new(verifier);
-    let verified = match scheme {
-        Scheme::Shplonk => verify_proof::<Scheme256, VerifierSHPLONK<'_, Bn256>, Challenge, _, _>(
+    let verified = scope(scheme, || {
+        verify_proof::<Scheme256, AnyVerifier<'_>, Challenge, _, _>(
             verifier,
             key,
             strategy,
             instances,
             &mut transcript,
-        ),
-        Scheme::Gwc => verify_proof::<Scheme256, VerifierGWC<'_, Bn256>, Challenge, _, _>(
-            verifier,
-            key,
-            strategy,
-            instances,
-            &mut transcript,
-        ),
-    };
+        )
+    });
     match verified {
         Ok(()) if rest.is_empty() => Ok(()),
         Ok(()) => Err(Error::Transcript(crate::trailing(proof, rest))),

@@ -11,18 +11,26 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::any::Any;
+use super::create::create;
 use super::described::OfProgram;
 use super::dialect::Fr;
 use super::halo2::SerdeFormat;
-use super::halo2::halo2curves::bn256::{Bn256, G1Affine};
-use super::halo2::plonk::{Error, ProvingKey, create_proof, keygen_pk};
-use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
+use super::halo2::halo2curves::bn256::G1Affine;
+use super::halo2::plonk::{Error, ProvingKey, keygen_pk};
 use super::halo2::transcript::{Blake2bWrite, TranscriptWriterBuffer};
-use super::proof::{Challenge, Params, Scheme256, VerifierKey};
+use super::proof::{Challenge, Params, VerifierKey};
 use crate::{Kind, Scheme};
 
 /// The key of a prover.
 pub type ProverKey = ProvingKey<G1Affine>;
+
+/// What is proved.
+pub(super) struct Statement<'s> {
+    pub(super) params: &'s Params,
+    pub(super) key: &'s ProverKey,
+    pub(super) circuits: &'s [Any],
+    pub(super) instances: &'s [&'s [&'s [Fr]]],
+}
 
 pub(super) type Writer = Blake2bWrite<Vec<u8>, G1Affine, Challenge>;
 
@@ -74,24 +82,12 @@ pub fn prove_circuit(
 ) -> Result<Vec<u8>, Error> {
     let mut transcript = Writer::init(Vec::new());
     let rng = ChaCha20Rng::seed_from_u64(seed);
-    let (circuits, instances) = (&[circuit], &[instances]);
-    match scheme {
-        Scheme::Shplonk => create_proof::<Scheme256, ProverSHPLONK<'_, Bn256>, Challenge, _, _, _>(
-            params,
-            key,
-            circuits,
-            instances,
-            rng,
-            &mut transcript,
-        )?,
-        Scheme::Gwc => create_proof::<Scheme256, ProverGWC<'_, Bn256>, Challenge, _, _, _>(
-            params,
-            key,
-            circuits,
-            instances,
-            rng,
-            &mut transcript,
-        )?,
-    }
+    let statement = Statement {
+        params,
+        key,
+        circuits: &[circuit],
+        instances: &[instances],
+    };
+    create(&statement, rng, &mut transcript, scheme)?;
     Ok(transcript.finalize())
 }

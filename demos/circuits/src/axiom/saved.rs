@@ -1,4 +1,4 @@
-//! Proofs of a program's own circuit, from the key and the witness that it saved.
+//! Keys in files, and proofs of a program's own circuit, from the key and the witness that it saved.
 
 use std::sync::Arc;
 use std::{io, path::Path};
@@ -6,17 +6,36 @@ use std::{io, path::Path};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use super::any::{Any, Which};
 use super::described::{OfProgram, check, hash_of};
 use super::halo2::SerdeFormat;
 use super::halo2::halo2curves::bn256::Bn256;
 use super::halo2::plonk::Error;
 use super::halo2::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
 pub use super::halo2::spillproof::SavedWitness;
-use super::halo2::spillproof::{CircuitDescription, KeyFile, SavedError, create_proof_from_witness};
+use super::halo2::spillproof::{
+    CircuitDescription, KeyFile, SavedError, create_proof_from_witness, open_proving_key, save_described_key,
+};
 use super::halo2::transcript::TranscriptWriterBuffer;
 use super::proof::{Challenge, Params};
 use super::prover::{ProverKey, Writer};
-use crate::Scheme;
+use crate::{Kind, Scheme};
+
+/// Writes the proving key of a built-in circuit of `2^k` rows, described, into a file; its root.
+///
+/// # Errors
+/// The drop-in's.
+pub fn save_key(key: &ProverKey, kind: Kind, k: u32, path: &Path) -> io::Result<[u8; 32]> {
+    save_described_key(key, &Any::new(kind, k, 0), path)
+}
+
+/// Opens the proving key of a built-in circuit in the current session.
+///
+/// # Errors
+/// The drop-in's.
+pub fn open_key(path: &Path, kind: Kind) -> io::Result<ProverKey> {
+    open_proving_key::<Any>(path, Some(Which::BuiltIn(kind)))
+}
 
 /// A proving key and its circuit.
 pub struct SavedKey {

@@ -6,12 +6,17 @@ pub use stock_halo2_axiom as halo2;
 pub mod any;
 #[path = "../chain.rs"]
 pub mod chain;
+#[cfg(feature = "stock-prover")]
+#[path = "create_stock.rs"]
+mod create;
 #[path = "described.rs"]
 pub mod described;
 #[path = "dialect.rs"]
 pub mod dialect;
 #[path = "../lookups.rs"]
 pub mod lookups;
+#[path = "openings.rs"]
+pub mod openings;
 #[path = "proof.rs"]
 pub mod proof;
 #[cfg(feature = "stock-prover")]

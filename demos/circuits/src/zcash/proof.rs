@@ -1,6 +1,8 @@
 //! Parameters, verifying keys and verification for the built-in circuits, by name, over Vesta.
 
-use super::by_kind::with_circuit;
+use std::io;
+
+use super::any::Any;
 use super::dialect::Fr;
 use super::halo2::pasta::EqAffine;
 use super::halo2::plonk::{
@@ -8,7 +10,6 @@ use super::halo2::plonk::{
 };
 use super::halo2::poly::commitment;
 use super::halo2::transcript::{Blake2bRead, Challenge255};
-use super::rows::Builtin;
 use crate::Kind;
 
 /// The curve of commitments, whose scalars are the circuits' values.
@@ -20,10 +21,23 @@ pub type VerifierKey = VerifyingKey<Curve>;
 
 pub(super) type Challenge = Challenge255<Curve>;
 
+/// Parameters for `2^k` rows.
+pub fn params(k: u32) -> Params {
+    Params::new(k)
+}
+
+/// Parameters from halo2's own bytes.
+///
+/// # Errors
+/// Of the reader.
+pub fn read_params(mut reader: &mut dyn io::Read) -> io::Result<Params> {
+    Params::read(&mut reader)
+}
+
 /// The columns and constraints of a circuit, with selectors as they were written.
 pub fn constraint_system(kind: Kind) -> ConstraintSystem<Fr> {
     let mut cs = ConstraintSystem::default();
-    with_circuit!(kind, C => { C::configure(&mut cs); });
+    Any::scope(kind, || Any::configure(&mut cs));
     cs
 }
 
@@ -32,12 +46,12 @@ pub fn constraint_system(kind: Kind) -> ConstraintSystem<Fr> {
 /// # Errors
 /// Stock's.
 pub fn verifying_key(params: &Params, kind: Kind, k: u32) -> Result<VerifierKey, Error> {
-    with_circuit!(kind, C => keygen_vk(params, &C::new(k, 0)))
+    Any::scope(kind, || keygen_vk(params, &Any::new(kind, k, 0)))
 }
 
 /// The public inputs of the circuit that follows from `seed`.
 pub fn instances(kind: Kind, k: u32, seed: u64) -> Vec<Vec<Fr>> {
-    with_circuit!(kind, C => C::new(k, seed).instances())
+    Any::new(kind, k, seed).instances()
 }
 
 /// Checks a proof against the public inputs `instances`.

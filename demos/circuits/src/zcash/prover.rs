@@ -8,12 +8,11 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
 use stock_rand::TryRng;
 
-use super::by_kind::with_circuit;
+use super::any::Any;
 use super::dialect::Fr;
 use super::halo2::plonk::{Error, ProvingKey, create_proof, keygen_pk};
 use super::halo2::transcript::Blake2bWrite;
 use super::proof::{Challenge, Curve, Params, VerifierKey};
-use super::rows::Builtin;
 use crate::Kind;
 
 /// The key of a prover.
@@ -24,7 +23,7 @@ pub type ProverKey = ProvingKey<Curve>;
 /// # Errors
 /// Stock's.
 pub fn proving_key(params: &Params, key: VerifierKey, kind: Kind, k: u32) -> Result<ProverKey, Error> {
-    with_circuit!(kind, C => keygen_pk(params, key, &C::new(k, 0)))
+    Any::scope(kind, || keygen_pk(params, key, &Any::new(kind, k, 0)))
 }
 
 /// A proof for the circuit that follows from `seed`.
@@ -32,20 +31,14 @@ pub fn proving_key(params: &Params, key: VerifierKey, kind: Kind, k: u32) -> Res
 /// # Errors
 /// Stock's.
 pub fn prove(params: &Params, key: &ProverKey, kind: Kind, k: u32, seed: u64) -> Result<Vec<u8>, Error> {
-    with_circuit!(kind, C => prove_circuit(params, key, C::new(k, seed), seed))
-}
-
-fn prove_circuit<C: Builtin>(
-    params: &Params,
-    key: &ProverKey,
-    circuit: C,
-    seed: u64,
-) -> Result<Vec<u8>, Error> {
+    let circuit = Any::new(kind, k, seed);
     let instances = circuit.instances();
     let instances: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
     let mut transcript = Blake2bWrite::<_, Curve, Challenge>::init(Vec::new());
     let draws = Draws(ChaCha20Rng::seed_from_u64(seed));
-    create_proof(params, key, &[circuit], &[&instances], draws, &mut transcript)?;
+    Any::scope(kind, || {
+        create_proof(params, key, &[circuit], &[&instances], draws, &mut transcript)
+    })?;
     Ok(transcript.finalize())
 }
 

@@ -2,8 +2,8 @@
 
 pub use stock_halo2_proofs as halo2;
 
-#[path = "by_kind.rs"]
-mod by_kind;
+#[path = "any.rs"]
+pub mod any;
 #[path = "../chain.rs"]
 pub mod chain;
 #[path = "dialect.rs"]

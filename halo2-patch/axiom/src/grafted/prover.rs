@@ -1,24 +1,28 @@
 //! The prover in a session: the rounds of `spillproof-halo2` over upstream's types. A child of upstream's `plonk::prover`.
 
+use std::io;
 use std::sync::Arc;
 
 use spillproof_engine::checkpoint::Checkpoint;
 use spillproof_engine::column::{Column, Workspace};
+use spillproof_engine::plan::Phase;
 use spillproof_engine::Session;
 use spillproof_plonk::curve::Config;
 use spillproof_plonk::plan::Inputs;
 use spillproof_plonk::{
     AdviceSource, Blinded, Committed, KeyColumns, ProverCurve, ProverField, Rounds, Scalar, StoredAdvice,
 };
+use spillproof_report::environment::phase;
 
 pub(crate) use super::witness::spillproof_witness::assign;
 use super::witness::spillproof_witness::{synthesize, Begun};
 use super::*;
 use crate::spillproof::convert::Foreign;
+use crate::spillproof::engine::prover_session;
 use crate::spillproof::plan::Work;
 use crate::spillproof::protocol::{Generator, Outside};
 use crate::spillproof::values::column;
-use crate::spillproof::verify::{Recording, Watch};
+use crate::spillproof::verify::{processor_only, Watch};
 
 /// [`super::create_proof`], in a session.
 pub(super) fn create<'params, 'a, Scheme, P, E, R, T, ConcreteCircuit>(
@@ -54,6 +58,44 @@ where
     let verified = watch.verify::<Scheme, T>(P::SPILLPROOF_CHECK, params, &pk.vk, instances, recording);
     finish(checkpoint);
     verified
+}
+
+/// One half of [`create_proof`](crate::plonk::create_proof): in the current session, or in memory whatever session there is. The same proof, and the
+/// other half is not compiled.
+///
+/// # Errors
+/// Those of `create_proof`; without a session, for its half.
+pub fn create_proof_half<'params, 'a, const IN_SESSION: bool, Scheme, P, E, R, T, ConcreteCircuit>(
+    params: &'params Scheme::ParamsProver,
+    pk: &ProvingKey<Scheme::Curve>,
+    circuits: &[ConcreteCircuit],
+    instances: &[&[&'a [Scheme::Scalar]]],
+    rng: R,
+    transcript: &'a mut T,
+) -> Result<(), Error>
+where
+    Scheme: CommitmentScheme,
+    P: Prover<'params, Scheme>,
+    E: EncodedChallenge<Scheme::Curve>,
+    R: RngCore + 'a,
+    T: TranscriptWrite<Scheme::Curve, E>,
+    ConcreteCircuit: Circuit<Scheme::Scalar>,
+    Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
+    Scheme::ParamsProver: Sync,
+{
+    if const { IN_SESSION } {
+        let Some(session) = prover_session::<Scheme::Curve>()? else {
+            return Err(io::Error::other("a proof in a session needs one: set SPILLPROOF_MEMORY, or install one").into());
+        };
+        phase(&session, Phase::Proof, || {
+            create::<Scheme, P, E, R, T, ConcreteCircuit>(&session, params, pk, circuits, instances, rng, transcript)
+        })
+    } else {
+        // A session that is asked for and cannot be made is an error here, too.
+        prover_session::<Scheme::Curve>()?;
+        let _alone = processor_only();
+        create_proof_in_memory::<Scheme, P, E, R, T, ConcreteCircuit>(params, pk, circuits, instances, rng, transcript)
+    }
 }
 
 /// [`super::create_proof_from_advice`], in a session.

@@ -1,17 +1,20 @@
 //! SHPLONK and GWC over columns, for queries whose polynomials are on disk.
 
+use std::fmt::Debug;
 use std::io;
 
 use halo2curves::CurveAffine;
+use pairing::Engine;
 use spillproof_engine::column::{Column, Workspace};
 use spillproof_plonk::curve::Config;
 use spillproof_plonk::{Opening, Point, ProverCurve, Query, Scalar, Transcript};
 
 use super::bases::Bases;
 use super::convert::scalar;
-use super::engine::prover_session;
+use super::engine::{prover_session, session_for};
 use super::protocol::Written;
 use super::values::{column, evaluate, evaluate_all};
+use crate::poly::kzg::commitment::ParamsKZG;
 use crate::poly::{Coeff, Polynomial, ProverQuery};
 use crate::transcript::{EncodedChallenge, TranscriptWrite};
 
@@ -23,6 +26,46 @@ pub(crate) type Open =
 pub(crate) const SHPLONK: Open = Config::open_shplonk;
 /// By GWC.
 pub(crate) const GWC: Open = Config::open_gwc;
+
+/// SHPLONK of columns, in the current session.
+///
+/// # Errors
+/// As [`create_proof`]; without a session.
+pub(crate) fn shplonk<E: Engine + Debug>(
+    params: &ParamsKZG<E>,
+    opening: &Opening<'_>,
+    transcript: &mut dyn Transcript,
+) -> io::Result<()>
+where
+    E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
+{
+    open_columns(&params.g, opening, transcript, SHPLONK)
+}
+
+/// GWC of columns, in the current session.
+///
+/// # Errors
+/// As [`shplonk`].
+pub(crate) fn gwc<E: Engine + Debug>(
+    params: &ParamsKZG<E>,
+    opening: &Opening<'_>,
+    transcript: &mut dyn Transcript,
+) -> io::Result<()>
+where
+    E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
+{
+    open_columns(&params.g, opening, transcript, GWC)
+}
+
+fn open_columns<C: CurveAffine>(
+    bases: &Bases<C>,
+    opening: &Opening<'_>,
+    transcript: &mut dyn Transcript,
+    open: Open,
+) -> io::Result<()> {
+    let session = session_for("an opening of columns")?;
+    Ok(open(session.workspace(), &bases.column()?, opening, transcript)?)
+}
 
 /// Makes the proof if the first polynomial is on disk, in a session for the curve; `false`, with nothing done, if that is for stock.
 ///

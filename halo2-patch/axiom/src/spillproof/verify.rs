@@ -44,6 +44,7 @@ use spillproof_engine::plan::Phase;
 use spillproof_engine::session::{Accelerator, Task};
 use spillproof_engine::tier;
 use spillproof_engine::Session;
+use spillproof_plonk::{Opening, Transcript as Transcribed};
 use spillproof_report::environment;
 
 use super::plan::{expected, minimum_bytes, rehearse, Work};
@@ -291,6 +292,10 @@ pub type Check<Scheme> = fn(
     Record<<Scheme as CommitmentScheme>::Curve>,
 ) -> Result<(), plonk::Error>;
 
+/// How a multi-opening opens columns in the current session.
+pub type Open<Scheme> =
+    fn(&<Scheme as CommitmentScheme>::ParamsProver, &Opening<'_>, &mut dyn Transcribed) -> io::Result<()>;
+
 /// [`Check`] of SHPLONK.
 pub fn shplonk<E: Engine + fmt::Debug>(
     params: &ParamsKZG<E>,
@@ -301,7 +306,7 @@ pub fn shplonk<E: Engine + fmt::Debug>(
 where
     E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
 {
-    kzg::<E, VerifierSHPLONK<'_, Bn256>>(params, vk, instances, record)
+    verify_shplonk(Recorded::new(params, vk, instances, record)?)
 }
 
 /// [`Check`] of GWC.
@@ -314,19 +319,70 @@ pub fn gwc<E: Engine + fmt::Debug>(
 where
     E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
 {
-    kzg::<E, VerifierGWC<'_, Bn256>>(params, vk, instances, record)
+    verify_gwc(Recorded::new(params, vk, instances, record)?)
 }
 
-/// Upstream's verifier over a record. There are sessions over BN254 only, so `E` is that.
-fn kzg<'params, E, V>(
-    params: &'params ParamsKZG<E>,
-    vk: &VerifyingKey<E::G1Affine>,
-    instances: &[&[&[E::Fr]]],
-    record: Record<E::G1Affine>,
-) -> Result<(), plonk::Error>
+/// A recorded proof over BN254, the only curve of sessions.
+struct Recorded<'p> {
+    params: &'p ParamsKZG<Bn256>,
+    vk: &'p VerifyingKey<G1Affine>,
+    instances: Vec<Vec<Vec<Fr>>>,
+    record: Record<G1Affine>,
+}
+
+impl<'p> Recorded<'p> {
+    fn new<E>(
+        params: &'p ParamsKZG<E>,
+        vk: &'p VerifyingKey<E::G1Affine>,
+        instances: &[&[&[E::Fr]]],
+        record: Record<E::G1Affine>,
+    ) -> Result<Self, plonk::Error>
+    where
+        E: Engine + fmt::Debug,
+        E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
+    {
+        let record: Box<dyn Any> = Box::new(record);
+        let (Some(params), Some(vk), Ok(record)) = (
+            (params as &dyn Any).downcast_ref::<ParamsKZG<Bn256>>(),
+            (vk as &dyn Any).downcast_ref::<VerifyingKey<G1Affine>>(),
+            record.downcast::<Record<G1Affine>>(),
+        ) else {
+            return Err(io::Error::other("a session over another curve than bn256").into());
+        };
+        let value = |value: &E::Fr| (value as &dyn Any).downcast_ref::<Fr>().copied();
+        let instances = instances
+            .iter()
+            .map(|columns| {
+                columns
+                    .iter()
+                    .map(|column| column.iter().filter_map(value).collect())
+                    .collect()
+            })
+            .collect();
+        Ok(Self {
+            params,
+            vk,
+            instances,
+            record: *record,
+        })
+    }
+}
+
+/// Not generic, so that the verifier is compiled in this crate and in no caller's.
+#[inline(never)]
+fn verify_shplonk(recorded: Recorded<'_>) -> Result<(), plonk::Error> {
+    verify_recorded::<VerifierSHPLONK<'_, Bn256>>(recorded)
+}
+
+/// As [`verify_shplonk`].
+#[inline(never)]
+fn verify_gwc(recorded: Recorded<'_>) -> Result<(), plonk::Error> {
+    verify_recorded::<VerifierGWC<'_, Bn256>>(recorded)
+}
+
+/// Upstream's verifier over a record.
+fn verify_recorded<'params, V>(recorded: Recorded<'params>) -> Result<(), plonk::Error>
 where
-    E: Engine + fmt::Debug,
-    E::G1Affine: CurveAffine<ScalarExt = E::Fr>,
     V: Verifier<
         'params,
         KZGCommitmentScheme<Bn256>,
@@ -334,30 +390,18 @@ where
         Guard = GuardKZG<'params, Bn256>,
     >,
 {
-    let record: Box<dyn Any> = Box::new(record);
-    let (Some(params), Some(vk), Ok(record)) = (
-        (params as &dyn Any).downcast_ref::<ParamsKZG<Bn256>>(),
-        (vk as &dyn Any).downcast_ref::<VerifyingKey<G1Affine>>(),
-        record.downcast::<Record<G1Affine>>(),
-    ) else {
-        return Err(io::Error::other("a session over another curve than bn256").into());
-    };
-    let value = |value: &E::Fr| (value as &dyn Any).downcast_ref::<Fr>().copied();
-    let instances: Vec<Vec<Vec<Fr>>> = instances
-        .iter()
-        .map(|columns| {
-            columns
-                .iter()
-                .map(|column| column.iter().filter_map(value).collect())
-                .collect()
-        })
-        .collect();
+    let Recorded {
+        params,
+        vk,
+        instances,
+        record,
+    } = recorded;
     let columns: Vec<Vec<&[Fr]>> = instances
         .iter()
         .map(|columns| columns.iter().map(Vec::as_slice).collect())
         .collect();
     let columns: Vec<&[&[Fr]]> = columns.iter().map(Vec::as_slice).collect();
-    let mut replay = Replay::new(*record);
+    let mut replay = Replay::new(record);
     let strategy = SingleStrategy::new(params);
     verify_proof::<KZGCommitmentScheme<Bn256>, V, Given<G1Affine>, _, _>(
         params,

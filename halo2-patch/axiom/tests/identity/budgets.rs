@@ -8,6 +8,7 @@ use halo2_axiom::spillproof::{shape as shape_of, OpeningScheme};
 use halo2_axiom::SerdeFormat;
 use spillproof_engine::plan::{Rates, GRAIN_BYTES};
 
+use crate::drop_in::erased::Listed;
 use crate::drop_in::options::Plan;
 use crate::drop_in::prove;
 use crate::drop_in::random::{set_shape, Random};
@@ -54,7 +55,7 @@ fn works_in_every_budget(shape: u64, k: u32) {
     }
     if plan.circuits == 1 {
         let refusal = in_session_with(smallest - GRAIN_BYTES, THREADS, || {
-            keygen_vk(&params, &prove::circuit::<Random>(k))
+            keygen_vk(&params, &prove::circuit::<Random>(k).erased())
                 .unwrap_err()
                 .to_string()
         });

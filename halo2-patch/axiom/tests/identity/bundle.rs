@@ -7,6 +7,7 @@ use halo2_axiom::plonk::ProvingKey;
 use halo2_axiom::spillproof::{open_proving_key, save_proving_key};
 use halo2_axiom::SerdeFormat;
 
+use crate::drop_in::erased::{Any, Listed};
 use crate::{drop_in, in_session, turn, Scheme, SESSION_BYTES};
 
 type Circuit = drop_in::lookups::Lookups;
@@ -15,7 +16,7 @@ type Circuit = drop_in::lookups::Lookups;
 const SIZES: [u32; 2] = [8, 11];
 
 fn open(path: &Path) -> std::io::Result<ProvingKey<G1Affine>> {
-    open_proving_key::<Circuit>(path, ())
+    open_proving_key::<Any>(path, Circuit::WHICH)
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn what_is_no_key_of_this_circuit_is_refused() {
     in_session(SESSION_BYTES, || {
         assert!(save_proving_key(&pk, dir.path().join("nowhere/circuit.pk")).is_err());
         save_proving_key(&pk, &path).unwrap();
-        let other = open_proving_key::<drop_in::chain::Chain>(&path, ());
+        let other = open_proving_key::<Any>(&path, drop_in::chain::Chain::WHICH);
         assert!(other.is_err(), "a key of another circuit");
 
         let good = std::fs::read(&path).unwrap();

@@ -7,20 +7,21 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
 use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
-use halo2_axiom::plonk::{self, create_proof, ProvingKey};
-use halo2_axiom::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
+use halo2_axiom::plonk::{self, ProvingKey};
+use halo2_axiom::poly::kzg::commitment::ParamsKZG;
 use halo2_axiom::poly::kzg::multiopen::ProverSHPLONK;
 use halo2_axiom::spillproof::{ByteSize, CheckpointKey, Checkpoints, Session};
-use halo2_axiom::transcript::{Blake2bWrite, Challenge255, Transcript, TranscriptWriterBuffer};
+use halo2_axiom::transcript::Transcript;
 use halo2_axiom::SerdeFormat;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{OsRng, RngCore, SeedableRng};
 use spillproof_engine::error::Checkpoint;
 
+use crate::drop_in::erased::{erased, Listed};
 use crate::drop_in::phases::Phases;
-use crate::drop_in::prove::{self, borrowed, circuit, SEED};
+use crate::drop_in::prove::{self, circuit, SEED};
 use crate::drop_in::random::{set_shape, Random};
-use crate::drop_in::rows::Builtin;
+use crate::drop_in::rows::Builtin as _;
 use crate::session::SHAPES;
 use crate::{drop_in, in_session_of, stock, turn, Bytes, Scheme};
 
@@ -57,7 +58,7 @@ struct Statement<C> {
     keys: ProvingKey<G1Affine>,
 }
 
-impl<C: Builtin> Statement<C> {
+impl<C: Listed> Statement<C> {
     fn new(k: u32, circuits: usize) -> Self {
         let params = prove::params(k);
         Self {
@@ -69,7 +70,7 @@ impl<C: Builtin> Statement<C> {
     }
 
     fn instances(&self) -> Vec<Vec<Vec<Fr>>> {
-        self.circuits.iter().map(Builtin::instances).collect()
+        self.circuits.iter().map(C::instances).collect()
     }
 
     /// The proof, of which `entries` points and scalars are taken, after `absorbed` in the transcript.
@@ -77,30 +78,25 @@ impl<C: Builtin> Statement<C> {
         &self,
         params: &ParamsKZG<Bn256>,
         (entries, absorbed): (usize, u64),
-        rng: impl RngCore,
+        mut rng: impl RngCore,
     ) -> (Vec<u8>, Result<(), plonk::Error>) {
-        let instances = self.instances();
-        let columns = borrowed(&instances);
-        let columns: Vec<&[&[Fr]]> = columns.iter().map(Vec::as_slice).collect();
+        let (circuits, instances) = (erased(&self.circuits), self.instances());
         let bytes = RefCell::new(Vec::new());
-        let writer = Cut {
+        let mut writer = Cut {
             bytes: &bytes,
             entries,
         };
-        let mut transcript = Blake2bWrite::<_, G1Affine, Challenge255<_>>::init(writer);
+        let mut transcript = prove::transcript(&mut writer);
         if absorbed > 0 {
             transcript.common_scalar(Fr::from(absorbed)).unwrap();
         }
-        let make = || {
-            create_proof::<KZGCommitmentScheme<Bn256>, ProverSHPLONK<'_, Bn256>, _, _, _, _>(
-                params,
-                &self.keys,
-                &self.circuits,
-                &columns,
-                rng,
-                &mut transcript,
-            )
+        let statement = prove::Statement {
+            params,
+            pk: &self.keys,
+            circuits: &circuits,
+            instances: &instances,
         };
+        let make = || prove::create::<ProverSHPLONK<'_, Bn256>>(&statement, &mut rng, &mut transcript);
         // The end of a phase that the circuit itself ends has no other way to fail.
         let made =
             catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|_| Err(io::Error::other("a panic").into()));
@@ -128,7 +124,7 @@ impl<C: Builtin> Statement<C> {
         })
     }
 
-    fn accepted_by<S: stock::rows::Builtin>(&self, proof: &[u8]) -> bool {
+    fn accepted_by<S: stock::erased::Listed>(&self, proof: &[u8]) -> bool {
         let bytes = Bytes {
             params: &self.params,
             vk: &self.keys.get_vk().to_bytes(SerdeFormat::RawBytes),
@@ -159,14 +155,14 @@ pub fn folders(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Cut off at every `stride`-th point or scalar, and once more on the way to the end; what comes out is memory's proof.
-fn go_on<C: Builtin>(k: u32, circuits: usize, stride: usize) {
+fn go_on<C: Listed>(k: u32, circuits: usize, stride: usize) {
     go_on_to(k, circuits, stride, |statement: &Statement<C>| {
         let params = prove::read_params(&statement.params, SerdeFormat::RawBytes).unwrap();
         statement.prove(&params, ALL, rng())
     });
 }
 
-fn go_on_to<C: Builtin>(
+fn go_on_to<C: Listed>(
     k: u32,
     circuits: usize,
     stride: usize,

@@ -14,6 +14,8 @@ pub mod described;
 #[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/axiom/dialect.rs"]
 pub mod dialect;
+#[path = "erased.rs"]
+pub mod erased;
 #[rustfmt::skip]
 #[path = "../../../../demos/circuits/src/lookups.rs"]
 pub mod lookups;

@@ -17,7 +17,7 @@ use rand_core::{OsRng, RngCore, SeedableRng};
 use spillproof_engine::storage::{Backend, Fault, FaultPlan};
 
 use crate::drop_in::prove::{circuit, params_bytes, try_prove_with, Run};
-use crate::drop_in::{prove, rows::Builtin};
+use crate::drop_in::{erased::Listed, prove};
 use crate::watchdog::within;
 use crate::{in_session_of, stock, turn, Bytes, Scheme};
 
@@ -42,18 +42,18 @@ const FAULTS: [Fault; 10] = [
 
 /// The verifying key and a proof of `circuits` circuits, or the error in words; anything but the engine's own errors is a failure of the
 /// test.
-pub fn attempt<C: Builtin>(
+pub fn attempt<C: Listed>(
     params: &[u8],
     (k, circuits): (u32, usize),
     scheme: Scheme,
 ) -> Result<(Vec<u8>, Vec<u8>), String> {
     let work = || -> Result<_, plonk::Error> {
         let params = ParamsKZG::<Bn256>::read_custom(&mut &*params, SerdeFormat::RawBytes)?;
-        let empty = C::new(k, 0).without_witnesses();
+        let empty = C::new(k, 0).without_witnesses().erased();
         let vk = keygen_vk(&params, &empty)?;
         let pk = keygen_pk(&params, vk, &empty)?;
         let circuits: Vec<C> = (0..circuits).map(|_| circuit(k)).collect();
-        let instances: Vec<_> = circuits.iter().map(Builtin::instances).collect();
+        let instances: Vec<_> = circuits.iter().map(C::instances).collect();
         let proof = match scheme {
             Scheme::Shplonk => {
                 try_prove_with::<C, ProverSHPLONK<'_, Bn256>>(&params, &pk, &circuits, &instances)
@@ -99,7 +99,7 @@ fn engines(panic: Box<dyn Any + Send>) -> spillproof_engine::Error {
 }
 
 /// Every `stride`-th operation, from a random one on, meets each fault.
-fn sweep<D: Builtin, S: stock::rows::Builtin>(k: u32, stride: u64, seed: u64) {
+fn sweep<D: Listed, S: stock::erased::Listed>(k: u32, stride: u64, seed: u64) {
     let _turn = turn(true);
     let expected: Run = prove::run::<D>(k, Scheme::Shplonk);
     let params = params_bytes(&prove::params(k), SerdeFormat::RawBytes);
@@ -192,7 +192,7 @@ fn a_disk_that_fails_in_lookups_makes_no_wrong_proof() {
 }
 
 /// Every `stride`-th lease is refused, as if the budget had no room.
-fn sweep_leases<D: Builtin>(k: u32, stride: u64, seed: u64) {
+fn sweep_leases<D: Listed>(k: u32, stride: u64, seed: u64) {
     let _turn = turn(true);
     let params = params_bytes(&prove::params(k), SerdeFormat::RawBytes);
     let made = || attempt::<D>(&params, (k, 1), Scheme::Shplonk);

@@ -104,7 +104,7 @@ fn in_session_of<T>(builder: SessionBuilder, work: impl FnOnce() -> T) -> T {
 const SESSION_BYTES: u64 = 48 << 20;
 
 /// Switch off and no session: `points` commitments come before the random polynomial's.
-fn is_stock<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32, points: usize) {
+fn is_stock<D: drop_in::erased::Listed, S: stock::erased::Listed>(k: u32, points: usize) {
     let _turn = turn(false);
     for scheme in SCHEMES {
         let ours = drop_in::prove::run::<D>(k, scheme);
@@ -133,7 +133,7 @@ fn is_stock<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32, points: 
 }
 
 /// Switch on: twice the same, and stock's verifier accepts.
-fn is_reproducible<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
+fn is_reproducible<D: drop_in::erased::Listed, S: stock::erased::Listed>(k: u32) {
     let _turn = turn(true);
     for scheme in SCHEMES {
         let once = drop_in::prove::run::<D>(k, scheme);
@@ -225,7 +225,7 @@ fn with_the_switch_lookups_are_reproducible() {
 }
 
 /// Switch on: a session makes what memory makes, and stock's verifier accepts.
-fn is_identical<D: drop_in::rows::Builtin, S: stock::rows::Builtin>(k: u32) {
+fn is_identical<D: drop_in::erased::Listed, S: stock::erased::Listed>(k: u32) {
     let _turn = turn(true);
     for scheme in SCHEMES {
         let memory = drop_in::prove::run::<D>(k, scheme);

@@ -4,6 +4,7 @@
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
+use super::erased::Listed;
 use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
 use super::halo2::plonk::{
     create_proof_from_advice, keygen_pk, keygen_pk2, keygen_vk_custom, synthesize_witness, ProvingKey,
@@ -13,12 +14,9 @@ use super::halo2::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
 use super::halo2::poly::kzg::msm::MSMKZG;
 use super::halo2::poly::kzg::multiopen::{ProverSHPLONK, VerifierSHPLONK};
 use super::halo2::poly::{ProverQuery, VerifierQuery};
-use super::halo2::transcript::{
-    Blake2bWrite, Challenge255, EncodedChallenge, TranscriptRead, TranscriptWrite, TranscriptWriterBuffer,
-};
+use super::halo2::transcript::{EncodedChallenge, TranscriptRead, TranscriptWrite};
 use super::halo2::SerdeFormat;
-use super::prove::{prove, prove_with, read_params, read_vk, verifies_with, Run, SEED};
-use super::rows::Builtin;
+use super::prove::{prove, prove_with, read_params, read_vk, transcript, verifies_with, Run, SEED};
 use crate::Scheme;
 
 /// Whether selectors are combined, in how many steps keys are made, and how many circuits share a proof.
@@ -42,8 +40,8 @@ impl Plan {
     }
 
     /// Keys of the circuit.
-    pub fn keys<C: Builtin>(&self, params: &ParamsKZG<Bn256>) -> ProvingKey<G1Affine> {
-        let circuit = C::new(self.k, 0).without_witnesses();
+    pub fn keys<C: Listed>(&self, params: &ParamsKZG<Bn256>) -> ProvingKey<G1Affine> {
+        let circuit = C::new(self.k, 0).without_witnesses().erased();
         if self.keys_at_once {
             return keygen_pk2(params, &circuit, self.compress_selectors).unwrap();
         }
@@ -52,7 +50,7 @@ impl Plan {
     }
 
     /// Keys, and a proof with each scheme.
-    pub fn run<C: Builtin>(&self, params: &ParamsKZG<Bn256>, schemes: &[Scheme]) -> Vec<Run> {
+    pub fn run<C: Listed>(&self, params: &ParamsKZG<Bn256>, schemes: &[Scheme]) -> Vec<Run> {
         let pk = self.keys::<C>(params);
         let proofs = schemes
             .iter()
@@ -61,29 +59,29 @@ impl Plan {
     }
 
     /// Keys, and a proof that opens instances.
-    pub fn run_querying<C: Builtin>(&self, params: &ParamsKZG<Bn256>) -> Run {
+    pub fn run_querying<C: Listed>(&self, params: &ParamsKZG<Bn256>) -> Run {
         let pk = self.keys::<C>(params);
         let proof = prove_with::<C, Querying<ProverSHPLONK<'_, Bn256>>>(params, &pk, &self.circuits::<C>());
         self.made::<C>(&pk, proof)
     }
 
-    fn circuits<C: Builtin>(&self) -> Vec<C> {
+    fn circuits<C: Listed>(&self) -> Vec<C> {
         (0..self.circuits).map(|i| C::new(self.k, 7 + i as u64)).collect()
     }
 
-    fn made<C: Builtin>(&self, pk: &ProvingKey<G1Affine>, proof: Vec<u8>) -> Run {
+    fn made<C: Listed>(&self, pk: &ProvingKey<G1Affine>, proof: Vec<u8>) -> Run {
         Run {
             params: Vec::new(),
             vk: pk.get_vk().to_bytes(SerdeFormat::RawBytes),
             pk: pk.to_bytes(SerdeFormat::RawBytes),
             proof,
-            instances: self.circuits::<C>().iter().map(Builtin::instances).collect(),
+            instances: self.circuits::<C>().iter().map(C::instances).collect(),
         }
     }
 }
 
 /// The advice columns of a circuit of one phase, and what `create_proof_from_advice` makes of them.
-pub fn prove_from_advice<C: Builtin>(
+pub fn prove_from_advice<C: Listed>(
     params: &ParamsKZG<Bn256>,
     pk: &ProvingKey<G1Affine>,
     circuit: C,
@@ -92,29 +90,31 @@ pub fn prove_from_advice<C: Builtin>(
     type Commitments = KZGCommitmentScheme<Bn256>;
     let instances = circuit.instances();
     let columns: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
-    let rng = || ChaCha20Rng::seed_from_u64(SEED);
-    let mut transcript = Blake2bWrite::<_, G1Affine, Challenge255<_>>::init(Vec::new());
+    let new_rng = || ChaCha20Rng::seed_from_u64(SEED);
+    let (mut rng, mut unused): (_, Vec<u8>) = (new_rng(), Vec::new());
+    let rng_of_witness: &mut dyn RngCore = &mut rng;
     let (_, advice, _) = synthesize_witness::<Commitments, Shplonk<'_>, _, _, _, _>(
         params,
         pk,
-        &[circuit],
+        &[circuit.erased()],
         &[&columns],
-        rng(),
-        &mut transcript,
+        rng_of_witness,
+        &mut transcript(&mut unused),
     )
     .unwrap();
     let advice: Vec<Vec<Fr>> = advice[0].advice_values.iter().map(|poly| poly.to_vec()).collect();
-    let mut transcript = Blake2bWrite::<_, G1Affine, Challenge255<_>>::init(Vec::new());
+    let (mut rng, mut proof) = (new_rng(), Vec::new());
+    let rng: &mut dyn RngCore = &mut rng;
     create_proof_from_advice::<Commitments, Shplonk<'_>, _, _, _>(
         params,
         pk,
         &columns,
         advice.clone(),
-        rng(),
-        &mut transcript,
+        rng,
+        &mut transcript(&mut proof),
     )
     .unwrap();
-    (advice, transcript.finalize())
+    (advice, proof)
 }
 
 /// A scheme that also opens the instance columns, which no KZG scheme of upstream's does.
@@ -169,7 +169,7 @@ where
 }
 
 /// Verifies a run that opens instances from its bytes alone.
-pub fn accepts_querying<C: Builtin>(run: &crate::Bytes<'_>) -> bool {
+pub fn accepts_querying<C: Listed>(run: &crate::Bytes<'_>) -> bool {
     let params = read_params(run.params, SerdeFormat::RawBytes).unwrap();
     let vk = read_vk::<C>(run.vk);
     verifies_with::<Querying<VerifierSHPLONK<'_, Bn256>>>(&params, &vk, run.instances, run.proof)

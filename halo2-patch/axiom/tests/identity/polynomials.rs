@@ -10,6 +10,7 @@ use halo2_axiom::poly::commitment::{Blind, Params, ParamsProver};
 use halo2_axiom::poly::{Coeff, EvaluationDomain, LagrangeCoeff, Polynomial, Rotation};
 use halo2_axiom::SerdeFormat;
 
+use crate::drop_in::erased::{Any, Listed};
 use crate::{drop_in, in_session, stock, turn, Scheme, SESSION_BYTES};
 
 /// One polynomial in three places: a caller's vector, leased memory, and a column.
@@ -220,7 +221,8 @@ fn proving_keys_are_read_and_written_as_stock_does() {
     for format in FORMATS {
         let bytes = pk.to_bytes(format);
         in_session(SESSION_BYTES, || {
-            let read = |bytes: &[u8]| ProvingKey::<G1Affine>::from_bytes::<Circuit>(bytes, format, ());
+            let read =
+                |bytes: &[u8]| ProvingKey::<G1Affine>::from_bytes::<Any>(bytes, format, Circuit::WHICH);
             let session = read(&bytes).unwrap();
             assert!(session.to_bytes(format) == bytes, "{format:?}");
             assert!(session.clone().to_bytes(format) == bytes, "{format:?}: a clone");
@@ -236,7 +238,7 @@ fn proving_keys_are_read_and_written_as_stock_does() {
     let end = bad.len();
     bad[end - 32..].fill(0xff);
     in_session(SESSION_BYTES, || {
-        let read = |format| ProvingKey::<G1Affine>::from_bytes::<Circuit>(&bad, format, ());
+        let read = |format| ProvingKey::<G1Affine>::from_bytes::<Any>(&bad, format, Circuit::WHICH);
         let checked = std::panic::catch_unwind(|| read(SerdeFormat::RawBytes).map(drop));
         assert!(checked.is_err(), "no field element");
         assert!(
@@ -257,7 +259,7 @@ fn a_key_larger_than_the_budget_is_read_and_written() {
         let budget_bytes = 2 << 20;
         assert!(bytes.len() > 4 * budget_bytes);
         in_session(budget_bytes as u64, || {
-            let read = ProvingKey::<G1Affine>::from_bytes::<Circuit>(&bytes, format, ()).unwrap();
+            let read = ProvingKey::<G1Affine>::from_bytes::<Any>(&bytes, format, Circuit::WHICH).unwrap();
             assert!(read.to_bytes(format) == bytes, "{format:?}");
         });
     }

@@ -1,8 +1,11 @@
 //! One proof, from parameters to bytes; compiled over both crates.
 
-use rand_chacha::rand_core::SeedableRng;
+use std::io::Write;
+
+use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
+use super::erased::{erased, Any, Listed};
 use super::halo2::halo2curves::bn256::{Bn256, Fr, G1Affine};
 use super::halo2::plonk::{
     create_proof, keygen_pk, keygen_vk, verify_proof, Error, ProvingKey, VerifyingKey,
@@ -15,7 +18,6 @@ use super::halo2::transcript::{
     Blake2bRead, Blake2bWrite, Challenge255, TranscriptReadBuffer, TranscriptWriterBuffer,
 };
 use super::halo2::SerdeFormat;
-use super::rows::Builtin;
 use crate::Scheme;
 
 /// Seed of the rng from which parameters and blinding factors are drawn.
@@ -41,24 +43,24 @@ pub fn read_params(mut bytes: &[u8], format: SerdeFormat) -> std::io::Result<Par
 }
 
 /// Keys of the circuit.
-pub fn keys<C: Builtin>(params: &ParamsKZG<Bn256>, k: u32) -> ProvingKey<G1Affine> {
-    let circuit = C::new(k, 0).without_witnesses();
+pub fn keys<C: Listed>(params: &ParamsKZG<Bn256>, k: u32) -> ProvingKey<G1Affine> {
+    let circuit = C::new(k, 0).without_witnesses().erased();
     let vk = keygen_vk(params, &circuit).unwrap();
     keygen_pk(params, vk, &circuit).unwrap()
 }
 
 /// The circuit that [`run`] proves.
-pub fn circuit<C: Builtin>(k: u32) -> C {
+pub fn circuit<C: Listed>(k: u32) -> C {
     C::new(k, 7)
 }
 
 /// A verifying key from bytes.
-pub fn read_vk<C: Builtin>(bytes: &[u8]) -> VerifyingKey<G1Affine> {
-    VerifyingKey::from_bytes::<C>(bytes, SerdeFormat::RawBytes, ()).unwrap()
+pub fn read_vk<C: Listed>(bytes: &[u8]) -> VerifyingKey<G1Affine> {
+    VerifyingKey::from_bytes::<Any>(bytes, SerdeFormat::RawBytes, C::WHICH).unwrap()
 }
 
 /// A proof of these circuits.
-pub fn prove<C: Builtin>(
+pub fn prove<C: Listed>(
     params: &ParamsKZG<Bn256>,
     pk: &ProvingKey<G1Affine>,
     circuits: &[C],
@@ -71,35 +73,66 @@ pub fn prove<C: Builtin>(
 }
 
 /// [`prove`] with any scheme.
-pub fn prove_with<'p, C: Builtin, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
+pub fn prove_with<'p, C: Listed, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
     params: &'p ParamsKZG<Bn256>,
     pk: &ProvingKey<G1Affine>,
     circuits: &[C],
 ) -> Vec<u8> {
-    let instances: Vec<_> = circuits.iter().map(Builtin::instances).collect();
+    let instances: Vec<_> = circuits.iter().map(C::instances).collect();
     try_prove_with::<C, P>(params, pk, circuits, &instances).unwrap()
 }
 
 /// [`prove_with`], for any instances.
-pub fn try_prove_with<'p, C: Builtin, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
+pub fn try_prove_with<'p, C: Listed, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
     params: &'p ParamsKZG<Bn256>,
     pk: &ProvingKey<G1Affine>,
     circuits: &[C],
     instances: &[Vec<Vec<Fr>>],
 ) -> Result<Vec<u8>, Error> {
-    let columns = borrowed(instances);
-    let columns: Vec<&[&[Fr]]> = columns.iter().map(Vec::as_slice).collect();
-    let rng = ChaCha20Rng::seed_from_u64(SEED);
-    let mut transcript = Blake2bWrite::<_, G1Affine, Challenge255<_>>::init(Vec::new());
-    create_proof::<KZGCommitmentScheme<Bn256>, P, _, _, _, _>(
+    let mut proof = Vec::new();
+    let mut rng = ChaCha20Rng::seed_from_u64(SEED);
+    let circuits = &erased(circuits);
+    let statement = Statement {
         params,
         pk,
         circuits,
-        &columns,
-        rng,
-        &mut transcript,
-    )?;
-    Ok(transcript.finalize())
+        instances,
+    };
+    create::<P>(&statement, &mut rng, &mut transcript(&mut proof))?;
+    Ok(proof)
+}
+
+/// A transcript of proofs: one type wherever they are written.
+pub type Transcript<'w> = Blake2bWrite<&'w mut dyn Write, G1Affine, Challenge255<G1Affine>>;
+
+/// A new one.
+pub fn transcript(writer: &mut dyn Write) -> Transcript<'_> {
+    Blake2bWrite::init(writer)
+}
+
+/// What is proved.
+pub struct Statement<'p, 's> {
+    pub params: &'p ParamsKZG<Bn256>,
+    pub pk: &'s ProvingKey<G1Affine>,
+    pub circuits: &'s [Any],
+    pub instances: &'s [Vec<Vec<Fr>>],
+}
+
+/// `create_proof`, for one type of circuits, generators and transcripts.
+pub fn create<'p, P: Prover<'p, KZGCommitmentScheme<Bn256>>>(
+    statement: &Statement<'p, '_>,
+    rng: &mut dyn RngCore,
+    transcript: &mut Transcript<'_>,
+) -> Result<(), Error> {
+    let Statement {
+        params,
+        pk,
+        circuits,
+        instances,
+    } = *statement;
+    let columns = borrowed(instances);
+    let columns: Vec<&[&[Fr]]> = columns.iter().map(Vec::as_slice).collect();
+    create_proof::<KZGCommitmentScheme<Bn256>, P, _, _, _, _>(params, pk, circuits, &columns, rng, transcript)
 }
 
 /// As the prover and the verifier take them.
@@ -159,7 +192,7 @@ pub struct Run {
 }
 
 /// Parameters, keys and a proof for `C` over `2^k` rows.
-pub fn run<C: Builtin>(k: u32, scheme: Scheme) -> Run {
+pub fn run<C: Listed>(k: u32, scheme: Scheme) -> Run {
     let params = params(k);
     let pk = keys::<C>(&params, k);
     let circuit = circuit::<C>(k);
@@ -175,7 +208,7 @@ pub fn run<C: Builtin>(k: u32, scheme: Scheme) -> Run {
 }
 
 /// Verifies a run from its bytes alone.
-pub fn accepts<C: Builtin>(run: &crate::Bytes<'_>, scheme: Scheme) -> bool {
+pub fn accepts<C: Listed>(run: &crate::Bytes<'_>, scheme: Scheme) -> bool {
     let params = read_params(run.params, SerdeFormat::RawBytes).unwrap();
     verifies(&params, &read_vk::<C>(run.vk), run.instances, run.proof, scheme)
 }

@@ -19,14 +19,14 @@ use halo2_axiom::spillproof::{
     create_proof_from_witness, save_described_key, save_proving_key, save_witness, KeyFile, SavedError,
     SavedWitness, Unverified,
 };
-use halo2_axiom::transcript::{Blake2bWrite, Challenge255, TranscriptWriterBuffer};
 use halo2_axiom::SerdeFormat;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use crate::drop_in::described::{hash_of, OfProgram};
+use crate::drop_in::erased::Listed;
 use crate::drop_in::prove;
-use crate::drop_in::rows::Builtin;
+use crate::drop_in::rows::Builtin as _;
 use crate::session::SHAPES;
 use crate::{drop_in, in_session, stock, turn, Scheme, SCHEMES, SESSION_BYTES};
 
@@ -39,8 +39,9 @@ fn from_files(
     scheme: Scheme,
 ) -> Result<Vec<u8>, Error> {
     let witness = SavedWitness::open(witness)?;
-    let rng = ChaCha20Rng::seed_from_u64(prove::SEED);
-    let mut transcript = Blake2bWrite::<_, G1Affine, Challenge255<_>>::init(Vec::new());
+    let (mut rng, mut proof) = (ChaCha20Rng::seed_from_u64(prove::SEED), Vec::new());
+    let rng: &mut dyn RngCore = &mut rng;
+    let mut transcript = prove::transcript(&mut proof);
     match scheme {
         Scheme::Shplonk => create_proof_from_witness::<ProverSHPLONK<'_, Bn256>, _, _, _>(
             params,
@@ -57,17 +58,17 @@ fn from_files(
             &mut transcript,
         )?,
     }
-    Ok(transcript.finalize())
+    Ok(proof)
 }
 
-fn keys<C: Builtin>(params: &ParamsKZG<Bn256>, k: u32, compress: bool) -> ProvingKey<G1Affine> {
-    let circuit = C::new(k, 0).without_witnesses();
+fn keys<C: Listed>(params: &ParamsKZG<Bn256>, k: u32, compress: bool) -> ProvingKey<G1Affine> {
+    let circuit = C::new(k, 0).without_witnesses().erased();
     let vk = keygen_vk_custom(params, &circuit, compress).unwrap();
     keygen_pk(params, vk, &circuit).unwrap()
 }
 
 /// The circuit's key and witness in files, and what comes of them.
-fn round<C: Builtin>(k: u32, compress: bool, schemes: &[Scheme]) {
+fn round<C: Listed>(k: u32, compress: bool, schemes: &[Scheme]) {
     let dir = tempfile::tempdir().unwrap();
     let [key, witness] = ["key", "witness"].map(|name| dir.path().join(name));
     let circuit = || prove::circuit::<C>(k);
@@ -76,8 +77,8 @@ fn round<C: Builtin>(k: u32, compress: bool, schemes: &[Scheme]) {
     let (vk, pk, proofs) = in_session(SESSION_BYTES, || {
         let params = prove::params(k);
         let pk = keys::<C>(&params, k, compress);
-        save_described_key(&pk, &C::new(k, 0).without_witnesses(), &key).unwrap();
-        save_witness(pk.get_vk(), &circuit(), &columns, &witness).unwrap();
+        save_described_key(&pk, &C::new(k, 0).without_witnesses().erased(), &key).unwrap();
+        save_witness(pk.get_vk(), &circuit().erased(), &columns, &witness).unwrap();
         let proof = |scheme: &Scheme| prove::prove(&params, &pk, &[circuit()], *scheme);
         let proofs: Vec<_> = schemes.iter().map(proof).collect();
         (pk.get_vk().to_bytes(RAW), pk.to_bytes(RAW), proofs)
@@ -273,7 +274,7 @@ fn what_is_no_witness_of_the_key_is_refused() {
         save_proving_key(&pk, &key).unwrap();
         let without = of_program().unwrap_err();
         assert!(matches!(saved(&without), SavedError::NoDescription { .. }));
-        let other = drop_in::lookups::Lookups::new(8, 0);
+        let other = drop_in::lookups::Lookups::new(8, 0).erased();
         let error = save_described_key(&pk, &other, &key).unwrap_err();
         assert!(matches!(saved(&error), SavedError::NotOfThisCircuit));
         save_described_key(&pk, &good, &key).unwrap();
@@ -324,6 +325,7 @@ fn circuits_with_challenges_are_refused() {
         let instances = circuit.instances();
         let columns: Vec<&[Fr]> = instances.iter().map(Vec::as_slice).collect();
         let path = dir.path().join("file");
+        let circuit = circuit.erased();
         let key = save_described_key(&pk, &circuit, &path).unwrap_err();
         let witness = save_witness(pk.get_vk(), &circuit, &columns, &path).unwrap_err();
         for error in [key, witness] {

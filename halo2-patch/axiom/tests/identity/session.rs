@@ -8,7 +8,7 @@ use proptest::sample::select;
 use crate::drop_in::options::{prove_from_advice, Plan};
 use crate::drop_in::phases::Phases;
 use crate::drop_in::prove::Run;
-use crate::drop_in::{prove, rows::Builtin};
+use crate::drop_in::{erased::Listed, prove};
 use crate::{drop_in, in_session_of, in_session_with, stock, turn, Bytes, Scheme, SCHEMES};
 use halo2_axiom::spillproof::{ByteSize, Session};
 use halo2_axiom::SerdeFormat;
@@ -48,7 +48,7 @@ impl Kind {
 const TILE_ROWS: [Option<u64>; 4] = [Some(1), Some(7), Some(u64::MAX), None];
 
 /// Keys and proofs from memory, then from sessions with these numbers of threads.
-fn compare<D: Builtin, S: stock::rows::Builtin>(
+fn compare<D: Listed, S: stock::erased::Listed>(
     plan: Plan,
     schemes: &[Scheme],
     memory_bytes: u64,
@@ -62,7 +62,7 @@ fn compare<D: Builtin, S: stock::rows::Builtin>(
 }
 
 /// Keys and proofs from memory, then from sessions of these kinds.
-fn compare_in<D: Builtin, S: stock::rows::Builtin>(plan: Plan, schemes: &[Scheme], kinds: &[Kind]) {
+fn compare_in<D: Listed, S: stock::erased::Listed>(plan: Plan, schemes: &[Scheme], kinds: &[Kind]) {
     let _turn = turn(true);
     let params = prove::params(plan.k);
     let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
@@ -89,7 +89,7 @@ fn compare_in<D: Builtin, S: stock::rows::Builtin>(plan: Plan, schemes: &[Scheme
     }
 }
 
-fn accepts<S: stock::rows::Builtin>(params: &[u8], run: &Run, scheme: Scheme) -> bool {
+fn accepts<S: stock::erased::Listed>(params: &[u8], run: &Run, scheme: Scheme) -> bool {
     let Run {
         vk, proof, instances, ..
     } = run;
@@ -105,7 +105,7 @@ fn accepts<S: stock::rows::Builtin>(params: &[u8], run: &Run, scheme: Scheme) ->
 }
 
 /// Every k from 6 to 10, in turn on one thread and on two, with the options and heights of tiles in turn.
-fn at_every_size<D: Builtin, S: stock::rows::Builtin>(circuits: usize) {
+fn at_every_size<D: Listed, S: stock::erased::Listed>(circuits: usize) {
     for k in 6..=10 {
         let even = k % 2 == 0;
         let plan = Plan {
@@ -242,7 +242,7 @@ fn challenges_of_three_phases() {
 
 #[test]
 fn advice_from_elsewhere() {
-    fn check<D: Builtin>(k: u32) {
+    fn check<D: Listed>(k: u32) {
         let _turn = turn(true);
         let params = prove::params(k);
         let bytes = prove::params_bytes(&params, SerdeFormat::RawBytes);
@@ -333,7 +333,7 @@ fn tiles_of_any_height() {
 
 /// k from 6 to 14, tiles of 1, 7 and all rows and as planned, one thread and two, both schemes: the whole product, with the
 /// options in turn.
-fn in_every_way<D: Builtin, S: stock::rows::Builtin>(circuits: usize) {
+fn in_every_way<D: Listed, S: stock::erased::Listed>(circuits: usize) {
     for k in 6.max(D::K_MIN)..=14 {
         let plan = Plan {
             k,

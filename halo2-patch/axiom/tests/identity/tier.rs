@@ -17,10 +17,10 @@ use halo2_axiom::SerdeFormat;
 
 use arkworks::{Arkworks, Quotients};
 
+use crate::drop_in::erased::Listed;
 use crate::drop_in::options::{prove_from_advice, Plan, Querying};
 use crate::drop_in::phases::Phases;
 use crate::drop_in::prove::{self, try_prove_with};
-use crate::drop_in::rows::Builtin;
 use crate::{drop_in, in_session_of, stock, turn, Bytes, Scheme, SCHEMES};
 
 /// A session that has this tier.
@@ -42,7 +42,7 @@ fn read_params(bytes: &[u8]) -> ParamsKZG<Bn256> {
 }
 
 /// Keys and proofs with and without a tier; a proof of one circuit is verified by the unmodified crate, too. Gives the tier's quotients.
-fn compare<D: Builtin, S: stock::rows::Builtin>(plan: Plan) -> Quotients {
+fn compare<D: Listed, S: stock::erased::Listed>(plan: Plan) -> Quotients {
     let (params, bytes) = parameters(plan.k);
     let expected = plan.run::<D>(&params, &SCHEMES);
     let tier = Arkworks::new();
@@ -96,7 +96,7 @@ fn a_tier_makes_the_same_proof_of_advice_from_elsewhere() {
     assert!(made == expected && tier.jobs() > 20);
 }
 
-fn try_prove<C: Builtin>(
+fn try_prove<C: Listed>(
     params: &ParamsKZG<Bn256>,
     pk: &ProvingKey<G1Affine>,
     scheme: Scheme,
@@ -109,7 +109,7 @@ fn try_prove<C: Builtin>(
     }
 }
 
-fn instances<C: Builtin>(k: u32) -> Vec<Vec<Vec<Fr>>> {
+fn instances<C: Listed>(k: u32) -> Vec<Vec<Vec<Fr>>> {
     vec![prove::circuit::<C>(k).instances()]
 }
 

@@ -2,21 +2,21 @@
 
 use std::sync::{Arc, Mutex};
 
-use halo2_axiom::halo2curves::bn256::{Bn256, Fr, G1Affine};
-use halo2_axiom::plonk::{create_proof, Error, ProvingKey};
-use halo2_axiom::poly::kzg::commitment::{KZGCommitmentScheme, ParamsKZG};
+use halo2_axiom::halo2curves::bn256::{Bn256, G1Affine};
+use halo2_axiom::plonk::{Error, ProvingKey};
+use halo2_axiom::poly::kzg::commitment::ParamsKZG;
 use halo2_axiom::poly::kzg::multiopen::ProverGWC;
 use halo2_axiom::spillproof::tier::Tier;
 use halo2_axiom::spillproof::{ByteSize, Session, SessionGuard};
-use halo2_axiom::transcript::{Blake2bWrite, Challenge255, TranscriptWriterBuffer};
 use halo2_axiom::SerdeFormat;
 use rand_chacha::rand_core::{self, RngCore, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use spillproof_testing::watchdog;
 
+use crate::drop_in::erased::Listed;
 use crate::drop_in::prove;
-use crate::drop_in::rows::Builtin;
+use crate::drop_in::rows::Builtin as _;
 use crate::tier::arkworks::Arkworks;
 use crate::{drop_in, in_session_of, turn, Scheme};
 
@@ -64,22 +64,20 @@ impl<F: FnOnce()> RngCore for Hook<F> {
 fn prove_with_rng(
     params: &ParamsKZG<Bn256>,
     pk: &ProvingKey<G1Affine>,
-    rng: impl RngCore,
+    mut rng: impl RngCore,
 ) -> Result<Vec<u8>, Error> {
     let circuit = prove::circuit::<Ours>(6);
     let instances = vec![circuit.instances()];
-    let columns = prove::borrowed(&instances);
-    let columns: Vec<&[&[Fr]]> = columns.iter().map(Vec::as_slice).collect();
-    let mut transcript = Blake2bWrite::<_, G1Affine, Challenge255<_>>::init(Vec::new());
-    create_proof::<KZGCommitmentScheme<Bn256>, ProverGWC<'_, Bn256>, _, _, _, _>(
+    let mut proof = Vec::new();
+    let mut transcript = prove::transcript(&mut proof);
+    let statement = prove::Statement {
         params,
         pk,
-        &[circuit],
-        &columns,
-        rng,
-        &mut transcript,
-    )?;
-    Ok(transcript.finalize())
+        circuits: &[circuit.erased()],
+        instances: &instances,
+    };
+    prove::create::<ProverGWC<'_, Bn256>>(&statement, &mut rng, &mut transcript)?;
+    Ok(proof)
 }
 
 /// A proof begins in a session without a device; then another thread makes and installs one whose device lies. The proof stays in its own.

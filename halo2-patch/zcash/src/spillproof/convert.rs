@@ -8,7 +8,7 @@ use std::any::{type_name, TypeId};
 use std::mem::transmute_copy;
 
 use ff::Field;
-use pasta_curves::arithmetic::{Coordinates, CurveAffine};
+use pasta_curves::arithmetic::{Coordinates, CurveAffine, CurveExt};
 use pasta_curves::{EpAffine, EqAffine, Fp, Fq};
 use spillproof_engine::stream::ForeignScalars;
 use spillproof_kernels::curve::Point;
@@ -26,16 +26,26 @@ pub(crate) trait Task<C> {
     fn run<P: Engine>(self) -> Self::Output;
 }
 
-/// Does the work, if the engine has this curve.
-pub(crate) fn with_engine<C: 'static, T: Task<C>>(task: T) -> Option<T::Output> {
+/// Does the work, if the engine has this curve. The curve's name is a constant, so the work is compiled for that curve alone.
+pub(crate) fn with_engine<C: CurveAffine, T: Task<C>>(task: T) -> Option<T::Output> {
     let curve = TypeId::of::<C>();
-    if curve == TypeId::of::<EqAffine>() {
-        Some(task.run::<ark_vesta::VestaConfig>())
-    } else if curve == TypeId::of::<EpAffine>() {
-        Some(task.run::<ark_pallas::PallasConfig>())
+    if const { has_name::<C>("vesta") } {
+        (curve == TypeId::of::<EqAffine>()).then(|| task.run::<ark_vesta::VestaConfig>())
+    } else if const { has_name::<C>("pallas") } {
+        (curve == TypeId::of::<EpAffine>()).then(|| task.run::<ark_pallas::PallasConfig>())
     } else {
         None
     }
+}
+
+/// Whether pasta_curves calls the curve so.
+const fn has_name<C: CurveAffine>(name: &str) -> bool {
+    let (found, name) = (C::CurveExt::CURVE_ID.as_bytes(), name.as_bytes());
+    let mut at = 0;
+    while at < found.len() && at < name.len() && found[at] == name[at] {
+        at += 1;
+    }
+    at == found.len() && at == name.len()
 }
 
 /// Whether the engine has this curve.

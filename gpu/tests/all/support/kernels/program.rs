@@ -4,8 +4,8 @@ use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field, UniformRand};
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
-use spillproof_plonk::stages::{Builder, Value};
 use spillproof_gpu::program::{DeviceProgram, Instruction, Operand, Operation, Query, Target};
+use spillproof_plonk::stages::{Builder, Value};
 
 /// At the edges now and then.
 fn element(rng: &mut ChaCha20Rng) -> Fr {

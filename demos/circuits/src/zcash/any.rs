@@ -1,0 +1,106 @@
+//! The circuits as one type, so that a prover is compiled once for all of them. `configure` is told nothing but
+//! the type: within [`Any::scope`] the thread says which circuit it is.
+
+use std::cell::Cell;
+
+use super::chain::Chain;
+use super::dialect::Fr;
+use super::halo2::circuit::{Layouter, SimpleFloorPlanner};
+use super::halo2::plonk::{Circuit, ConstraintSystem, Error};
+use super::lookups::Lookups;
+use super::rows::Builtin;
+use super::wide::Wide;
+use crate::Kind;
+
+thread_local! {
+    /// The circuit whose columns [`Any::configure`] makes.
+    static CONFIGURED: Cell<Kind> = const { Cell::new(Kind::Chain) };
+}
+
+/// A circuit.
+pub enum Any {
+    /// See [`super::chain`].
+    Chain(Chain),
+    /// See [`super::wide`].
+    Wide(Wide),
+    /// See [`super::lookups`].
+    Lookups(Lookups),
+}
+
+/// Its columns.
+#[derive(Clone)]
+pub enum AnyConfig {
+    /// Of [`Chain`].
+    Chain(<Chain as Circuit<Fr>>::Config),
+    /// Of [`Wide`].
+    Wide(Box<<Wide as Circuit<Fr>>::Config>),
+    /// Of [`Lookups`].
+    Lookups(<Lookups as Circuit<Fr>>::Config),
+}
+
+impl Any {
+    /// See [`Builtin::new`].
+    pub fn new(kind: Kind, k: u32, seed: u64) -> Self {
+        match kind {
+            Kind::Chain => Self::Chain(Chain::new(k, seed)),
+            Kind::Wide => Self::Wide(Wide::new(k, seed)),
+            Kind::Lookups => Self::Lookups(Lookups::new(k, seed)),
+        }
+    }
+
+    /// See [`Builtin::instances`].
+    pub fn instances(&self) -> Vec<Vec<Fr>> {
+        match self {
+            Self::Chain(circuit) => circuit.instances(),
+            Self::Wide(circuit) => circuit.instances(),
+            Self::Lookups(circuit) => circuit.instances(),
+        }
+    }
+
+    /// Runs `work`, in which [`Any::configure`] on this thread makes the columns of that circuit. halo2 configures
+    /// on its caller's thread; [`Any::synthesize`] refuses columns of another circuit.
+    pub fn scope<T>(kind: Kind, work: impl FnOnce() -> T) -> T {
+        /// Restores the kind before, also after a panic.
+        struct Restore(Kind);
+
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CONFIGURED.set(self.0);
+            }
+        }
+
+        let _restore = Restore(CONFIGURED.replace(kind));
+        work()
+    }
+}
+
+impl Circuit<Fr> for Any {
+    type Config = AnyConfig;
+    type FloorPlanner = SimpleFloorPlanner;
+
+    fn without_witnesses(&self) -> Self {
+        match self {
+            Self::Chain(circuit) => Self::Chain(circuit.without_witnesses()),
+            Self::Wide(circuit) => Self::Wide(circuit.without_witnesses()),
+            Self::Lookups(circuit) => Self::Lookups(circuit.without_witnesses()),
+        }
+    }
+
+    fn configure(cs: &mut ConstraintSystem<Fr>) -> AnyConfig {
+        match CONFIGURED.get() {
+            Kind::Chain => AnyConfig::Chain(Chain::configure(cs)),
+            Kind::Wide => AnyConfig::Wide(Box::new(Wide::configure(cs))),
+            Kind::Lookups => AnyConfig::Lookups(Lookups::configure(cs)),
+        }
+    }
+
+    fn synthesize(&self, config: AnyConfig, layouter: impl Layouter<Fr>) -> Result<(), Error> {
+        match (self, config) {
+            (Self::Chain(circuit), AnyConfig::Chain(config)) => circuit.synthesize(config, layouter),
+            (Self::Wide(circuit), AnyConfig::Wide(config)) => circuit.synthesize(*config, layouter),
+            (Self::Lookups(circuit), AnyConfig::Lookups(config)) => circuit.synthesize(config, layouter),
+            // halo2 has no error that says so.
+            _ => Err(Error::Synthesis),
+        }
+    }
+}
