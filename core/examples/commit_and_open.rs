@@ -9,9 +9,8 @@ use ark_ff::UniformRand;
 use ark_poly::univariate::DensePolynomial;
 use ark_poly_commit::kzg10::{Commitment, KZG10, Proof, VerifierKey};
 use rand::rngs::OsRng;
-use spillproof::Srs;
+use spillproof::{Session, Srs};
 use spillproof_commit::generate_scratch;
-use spillproof_engine::Session;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);

@@ -4,8 +4,8 @@
 //! columns        a folder with a ledger, columns and values in it, one thread or two
 //! openings       openings on any curve, beside arkworks
 //! pasta          zcash's halo2 beside ours, with one generator for both
-//! r1cs           constraints, witnesses, keys of known secrets
-//! circom_files   the same as files of circom and snarkjs
+//! r1cs           constraints, witnesses, keys of known secrets (the feature `groth16`)
+//! circom_files   the same as files of circom and snarkjs (the feature `groth16`)
 //! mounted        file systems for one test
 //! seeded         generators whose seed is printed
 //! skipped        what this machine cannot do
@@ -14,11 +14,13 @@
 #![allow(missing_docs)]
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+#[cfg(feature = "groth16")]
 pub mod circom_files;
 pub mod columns;
 mod mounted;
 pub mod openings;
 pub mod pasta;
+#[cfg(feature = "groth16")]
 pub mod r1cs;
 mod seeded;
 mod skipped;

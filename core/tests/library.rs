@@ -1,17 +1,17 @@
 //! The library's front page: vectors, commitments, openings and transforms by their shortest names are arkworks' values.
 
-use crate::common::scalars;
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 use ark_bn254::{Fr, G1Affine, G1Projective, G2Affine};
 use ark_ec::pairing::Pairing;
 use ark_ec::{AffineRepr, CurveGroup, PrimeGroup};
 use ark_ff::Field;
 use ark_poly::univariate::DensePolynomial;
 use ark_poly::{DenseUVPolynomial, EvaluationDomain, Polynomial, Radix2EvaluationDomain};
-use spillproof::Vector;
+use spillproof::{Error, Session, Vector};
 use spillproof_commit::{Engine, generate};
-use spillproof_engine::Error;
-use spillproof_engine::Session;
 use spillproof_engine::error::Invalid;
+use spillproof_testing::columns::scalars;
 
 const LOG_N: u32 = 12;
 

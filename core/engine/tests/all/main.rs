@@ -1,0 +1,11 @@
+//! Columns and stages against libraries that we did not write. One program: each would link the kernels anew.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod addressed;
+mod columns;
+mod mapped;
+mod stream;
+mod tier;
+
+use spillproof_testing::{columns as common, watchdog};

@@ -1,0 +1,16 @@
+//! Arguments, quotients, assigned cells and openings against stock's arithmetic, and dry runs against what happens.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod arguments;
+mod assignments;
+mod cells;
+mod copies;
+mod dry;
+mod faults;
+mod openings;
+mod plonkish;
+mod quotient;
+mod tier_quotient;
+
+use spillproof_testing::columns as common;
