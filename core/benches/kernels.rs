@@ -95,7 +95,7 @@ fn msm(criterion: &mut Criterion) {
 fn arithmetic(criterion: &mut Criterion) {
     const PRODUCTS: usize = 1 << 10;
     let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let mut random = || -> Vec<Fq> { (0..PRODUCTS).map(|_| Fq::rand(&mut rng)).collect() };
+    let mut random = || -> Vec<Fr> { (0..PRODUCTS).map(|_| Fr::rand(&mut rng)).collect() };
     let (a, b) = (random(), random());
     let mut group = criterion.benchmark_group("products");
     group.throughput(Throughput::Elements(PRODUCTS as u64));
@@ -103,7 +103,7 @@ fn arithmetic(criterion: &mut Criterion) {
     group.bench_function("spillproof", |bencher| {
         bencher.iter(|| vector::product(black_box(&mut products), &a, &b));
     });
-    let peer = |values: &[Fq]| -> Vec<_> { values.iter().map(peer_coordinate).collect() };
+    let peer = |values: &[Fr]| -> Vec<_> { values.iter().map(peer_scalar).collect() };
     let (peer_a, peer_b) = (peer(&a), peer(&b));
     let mut peer_products = peer_a.clone();
     group.bench_function("halo2curves", |bencher| {

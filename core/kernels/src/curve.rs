@@ -4,19 +4,20 @@
 //! bytes, which is no point of a curve with b != 0. arkworks' `Affine` carries a flag beside its coordinates (72 bytes): the
 //! kernels read an SRS as it was written, so they use this form, and convert at their edges only. Memory: none.
 
-use ark_ec::short_weierstrass::{Affine, Projective, SWCurveConfig};
+use ark_ec::short_weierstrass::{Affine, Projective};
 use ark_ec::{AffineRepr, CurveConfig, CurveGroup};
 
 use spillproof_format::{Element, SpareBits};
 
-use super::field::{CoordinateField, KernelField};
+use super::compiled::CurveKernels;
+use super::field::CoordinateField;
 
 /// A short Weierstrass curve with b != 0 (so that (0, 0) is free to mean infinity), over a field that the kernels have arithmetic for.
 ///
-/// Implemented for every such `SWCurveConfig` of arkworks: G1 and G2 of BN254 and BLS12-381, Pallas, Vesta.
-pub trait Curve: SWCurveConfig + CurveConfig<BaseField: CoordinateField, ScalarField: KernelField> {}
+/// Implemented for those of [`CurveKernels`]: G1 and G2 of BN254 and BLS12-381, Pallas, Vesta.
+pub trait Curve: CurveKernels {}
 
-impl<P: SWCurveConfig + CurveConfig<BaseField: CoordinateField, ScalarField: KernelField>> Curve for P {}
+impl<P: CurveKernels> Curve for P {}
 
 /// An affine point: coordinates only, (0, 0) for infinity. Aligned, so that a point takes as few cache lines as it can.
 #[repr(C, align(64))]

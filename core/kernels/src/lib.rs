@@ -8,6 +8,7 @@
 //! - [`field`]: branchless arithmetic on arkworks' types.
 //! - [`backend`]: the same several elements at a time, with the instructions that the processor has.
 //! - [`curve`]: affine points.
+//! - [`compiled`]: the fields and curves that kernels are compiled for.
 //! - [`points`]: multiples of many points, sums and differences.
 //! - [`msm`]: streamed multi-scalar multiplication.
 //! - [`ntt`]: number-theoretic transforms of tiles, of their columns and rows; over scalars or group elements.
@@ -15,6 +16,7 @@
 //! - [`vector`]: sums, products and the like, element by element.
 
 pub mod backend;
+pub mod compiled;
 pub mod curve;
 pub mod error;
 pub mod field;

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use crate::stages::FixedCells;
 use ark_ec::short_weierstrass::Affine;
+use ark_ff::PrimeField;
 use spillproof_commit as commit;
 use spillproof_commit::SrsProgress;
 use spillproof_engine::column::{Column, Placement, Workspace};
@@ -181,7 +182,7 @@ compiled! {
 
 compiled! {
     /// A curve that provers are compiled for. Errors are the engine's, the transcript's and the scheme's.
-    pub trait ProverCurve: Curve<BaseField: KernelField, ScalarField: ProverField>;
+    pub trait ProverCurve: Curve<BaseField: PrimeField, ScalarField: ProverField>;
     for {
         #[cfg(feature = "bn254")]
         ark_bn254::g1::Config;

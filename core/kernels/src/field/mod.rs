@@ -24,6 +24,7 @@ use ark_ff::{BigInt, Field, Fp, MontBackend, MontConfig, PrimeField, Zero};
 pub use spillproof_format::native::NativeField;
 
 use super::backend::{Vectorised, WideVectorised};
+use super::compiled::FieldKernels;
 use limbs::{Constants, add, multiply_unreduced, select, sub, subtract_once};
 
 /// A field in which points of a curve have their coordinates: branchless arithmetic on canonical values.
@@ -63,8 +64,8 @@ pub trait CoordinateField: NativeField + Vectorised {
 
 /// A prime field of four limbs: that of scalars, in which transforms, polynomials and constraint programs work.
 ///
-/// Implemented for every `Fp<MontBackend<_, 4>, 4>` of arkworks. Functions with `lazy` in their name take and give lazy values, all others canonical ones.
-pub trait KernelField: CoordinateField<Prime = Self> + PrimeField + WideVectorised {
+/// Implemented for the fields of [`FieldKernels`]. Functions with `lazy` in their name take and give lazy values, all others canonical ones.
+pub trait KernelField: CoordinateField<Prime = Self> + PrimeField + WideVectorised + FieldKernels {
     /// Whether 4p < 2^256. Else lazy values are canonical ones.
     const LAZY: bool;
     /// The four limbs in Montgomery form, little-endian.
@@ -153,7 +154,10 @@ where
     }
 }
 
-impl<T: MontConfig<4>> KernelField for Fp<MontBackend<T, 4>, 4> {
+impl<T: MontConfig<4>> KernelField for Fp<MontBackend<T, 4>, 4>
+where
+    Self: FieldKernels,
+{
     const LAZY: bool = Constants::<T, 4>::LAZY;
 
     #[inline(always)]

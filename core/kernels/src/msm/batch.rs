@@ -43,10 +43,12 @@ const CAPACITY: usize = 4096;
 const AHEAD: usize = 4;
 
 /// Both operands of an addition, by places whose meaning is the [`Places`]'.
-pub(super) type Pair = [u32; 2];
+pub type Pair = [u32; 2];
 
 /// What the places of a queue mean. A sum may go where its own first operand is, but where no other operand of the queue is.
-pub(super) trait Places<P: Curve> {
+pub trait Places<P: Curve>: Sized {
+    /// Makes the sums of a part of a queue.
+    fn run(backend: Backend, add: Add<'_, P, Self>);
     /// Whether bit 0 of an operand's place says that its negation is meant.
     fn signed(&self) -> [bool; 2];
     /// The first operand.
@@ -92,7 +94,7 @@ impl<P: Curve> Adder<P> {
     pub(super) fn new(backend: Backend) -> Self {
         Self {
             backend,
-            groups: backend.run(NewGroups(PhantomData::<P>)),
+            groups: P::run_new_groups(backend, NewGroups(PhantomData)),
             curve: PhantomData,
         }
     }
@@ -105,21 +107,22 @@ impl<P: Curve> Adder<P> {
     }
 
     /// Every pair's sum to its target.
-    pub(super) fn add(&mut self, queue: &[Pair], places: &mut impl Places<P>) {
+    pub(super) fn add<S: Places<P>>(&mut self, queue: &[Pair], places: &mut S) {
         for (part, queue) in queue.chunks(CAPACITY).enumerate() {
-            self.backend.run(Add {
+            let add = Add {
                 groups: &mut *self.groups,
                 start: part * CAPACITY,
                 queue,
                 places,
                 curve: PhantomData,
-            });
+            };
+            S::run(self.backend, add);
         }
     }
 }
 
 /// Makes room for the groups of [`CAPACITY`] additions.
-struct NewGroups<P>(PhantomData<P>);
+pub struct NewGroups<P>(PhantomData<P>);
 
 impl<P: Curve> Kernel<P::BaseField> for NewGroups<P> {
     type Output = Box<dyn Any + Send>;
@@ -133,7 +136,7 @@ impl<P: Curve> Kernel<P::BaseField> for NewGroups<P> {
 }
 
 /// Sums of a part of a queue that begins at `start`.
-struct Add<'a, P, S> {
+pub struct Add<'a, P, S> {
     groups: &'a mut (dyn Any + Send),
     start: usize,
     queue: &'a [Pair],

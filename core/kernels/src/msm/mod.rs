@@ -16,6 +16,11 @@
 
 mod batch;
 mod bucket_adder;
+/// For [`crate::compiled`].
+pub(crate) mod compiled {
+    pub use super::batch::{Add, NewGroups};
+    pub use super::window::{InPlace, IntoWork, Joins};
+}
 mod config;
 mod digits;
 mod pipeline;

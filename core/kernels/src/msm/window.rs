@@ -8,9 +8,10 @@
 
 use std::ops::DerefMut;
 
+use crate::backend::Backend;
 use crate::curve::{Curve, Point};
 use crate::msm::MsmConfig;
-use crate::msm::batch::{Adder, Pair, Places};
+use crate::msm::batch::{Add, Adder, Pair, Places};
 use crate::msm::digits::Digits;
 
 /// Buckets whose points are added up together, from the first round to the last: at the two points a bucket that a block
@@ -248,13 +249,17 @@ impl<P: Curve, B: DerefMut<Target = [Point<P>]>> Worker<P, B> {
 }
 
 /// Both operands from one slice, sums to another, in the queue's order. Places of signed points have the sign in bit 0.
-struct IntoWork<'a, P: Curve> {
+pub struct IntoWork<'a, P: Curve> {
     from: &'a [Point<P>],
     to: &'a mut [Point<P>],
     signed: bool,
 }
 
 impl<P: Curve> Places<P> for IntoWork<'_, P> {
+    fn run(backend: Backend, add: Add<'_, P, Self>) {
+        P::run_add_into_work(backend, add);
+    }
+
     #[inline(always)]
     fn signed(&self) -> [bool; 2] {
         [self.signed; 2]
@@ -277,13 +282,17 @@ impl<P: Curve> Places<P> for IntoWork<'_, P> {
 }
 
 /// Points of the second slice to points of the first.
-pub(super) struct Joins<'a, P: Curve> {
+pub struct Joins<'a, P: Curve> {
     pub(super) to: &'a mut [Point<P>],
     pub(super) from: &'a [Point<P>],
     pub(super) signed: bool,
 }
 
 impl<P: Curve> Places<P> for Joins<'_, P> {
+    fn run(backend: Backend, add: Add<'_, P, Self>) {
+        P::run_add_joins(backend, add);
+    }
+
     #[inline(always)]
     fn signed(&self) -> [bool; 2] {
         [false, self.signed]
@@ -306,9 +315,13 @@ impl<P: Curve> Places<P> for Joins<'_, P> {
 }
 
 /// Points of one slice to other points of it.
-pub(super) struct InPlace<'a, P: Curve>(pub(super) &'a mut [Point<P>]);
+pub struct InPlace<'a, P: Curve>(pub(super) &'a mut [Point<P>]);
 
 impl<P: Curve> Places<P> for InPlace<'_, P> {
+    fn run(backend: Backend, add: Add<'_, P, Self>) {
+        P::run_add_in_place(backend, add);
+    }
+
     #[inline(always)]
     fn signed(&self) -> [bool; 2] {
         [false; 2]

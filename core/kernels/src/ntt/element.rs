@@ -82,11 +82,11 @@ impl<F: KernelField> NttElement<F> for F {
     }
 
     fn scale_run(values: &mut [Self], factor: &F) {
-        Backend::detect().run(Scale { values, factor });
+        F::run_scale(Backend::detect(), Scale { values, factor });
     }
 
     fn scale_each(values: &mut [Self], factors: &[F]) {
-        Backend::detect().run(ScaleEach { values, factors });
+        F::run_scale_each(Backend::detect(), ScaleEach { values, factors });
     }
 
     #[inline(always)]
@@ -111,7 +111,7 @@ impl<F: KernelField> NttElement<F> for F {
 
 /// Products of a run with one factor. Lazy values are below 4 p, shifted below 64 p, where p < R / 64, and else below 16 p: the product is
 /// below 3 p.
-struct Scale<'a, F> {
+pub struct Scale<'a, F> {
     values: &'a mut [F],
     factor: &'a F,
 }
@@ -130,7 +130,7 @@ impl<F: KernelField> Kernel<F> for Scale<'_, F> {
 }
 
 /// The same with a factor for each value.
-struct ScaleEach<'a, F> {
+pub struct ScaleEach<'a, F> {
     values: &'a mut [F],
     factors: &'a [F],
 }

@@ -15,6 +15,11 @@
 //! [`rows`], [`twist`], [`transpose_block`]. [`PointTransforms`] does the same with points for the values: an SRS goes from monomial
 //! to Lagrange form with it.
 
+/// For [`crate::compiled`].
+pub(crate) mod compiled {
+    pub use super::element::{Scale, ScaleEach};
+    pub use super::strips::{Columns, Factors, Rows};
+}
 mod domain;
 mod element;
 mod indexed;

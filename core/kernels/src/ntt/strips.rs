@@ -9,7 +9,7 @@ use crate::backend::{Backend, Factor, WideKernel, WideLanes};
 use crate::field::KernelField;
 use crate::ntt::{Twiddles, Twist};
 
-struct Factors<'a, F>(&'a [F]);
+pub struct Factors<'a, F>(&'a [F]);
 
 impl<F: KernelField> WideKernel<F> for Factors<'_, F> {
     type Output = Vec<Factor>;
@@ -22,7 +22,7 @@ impl<F: KernelField> WideKernel<F> for Factors<'_, F> {
 
 /// Factors for wide lanes; none if there are no such lanes.
 pub(super) fn factors<F: KernelField>(values: &[F]) -> Vec<Factor> {
-    Backend::detect().run_wide(Factors(values)).unwrap_or_default()
+    F::run_factors(Backend::detect(), Factors(values)).unwrap_or_default()
 }
 
 /// All layers of transforms of `values.len() / width` points, `width` vectors side by side; carried and below 29 p before
@@ -65,7 +65,7 @@ fn layers<F: KernelField, const W: usize, L: WideLanes<F, W>>(
     }
 }
 
-struct Columns<'a, 'b, F> {
+pub struct Columns<'a, 'b, F> {
     strip: &'a mut [&'b mut [F]],
     first_column: usize,
     twiddles: &'a Twiddles<F>,
@@ -167,10 +167,10 @@ pub(super) fn columns<F: KernelField>(
         before,
         twist,
     };
-    Backend::detect().run_wide(columns).is_some()
+    F::run_columns(Backend::detect(), columns).is_some()
 }
 
-struct Rows<'a, 'b, F> {
+pub struct Rows<'a, 'b, F> {
     rows: &'a mut [&'b mut [F]],
     twiddles: &'a Twiddles<F>,
     middle: &'a [Factor],
@@ -226,5 +226,5 @@ pub(super) fn rows<F: KernelField>(rows: &mut [&mut [F]], twiddles: &Twiddles<F>
         twiddles,
         middle,
     };
-    Backend::detect().run_wide(rows).is_some()
+    F::run_rows(Backend::detect(), rows).is_some()
 }

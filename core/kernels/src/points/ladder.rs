@@ -50,7 +50,7 @@ struct State<K, N> {
 }
 
 /// Makes the state of blocks. Which type it is is the backend's.
-pub(super) struct NewState<P> {
+pub struct NewState<P> {
     /// Points of a block at most.
     pub(super) block: usize,
     /// Slots of each point's table.
@@ -75,7 +75,7 @@ impl<P: Curve> Kernel<P::BaseField> for NewState<P> {
 }
 
 /// Takes the steps of a program with every point of a block.
-pub(super) struct Walk<'a, P: Curve> {
+pub struct Walk<'a, P: Curve> {
     /// Of [`NewState`].
     pub(super) state: &'a mut (dyn Any + Send),
     pub(super) points: &'a mut [Point<P>],
@@ -100,7 +100,7 @@ impl<P: Curve> Kernel<P::BaseField> for Walk<'_, P> {
 }
 
 /// `(low, high) <- (low + high, low - high)`.
-pub(super) struct SumsAndDifferences<'a, P: Curve> {
+pub struct SumsAndDifferences<'a, P: Curve> {
     /// Of [`NewState`].
     pub(super) state: &'a mut (dyn Any + Send),
     pub(super) low: &'a mut [Point<P>],

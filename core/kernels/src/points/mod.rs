@@ -8,6 +8,10 @@
 //!
 //! Blocks are worked on side by side on the rayon pool. Memory: [`Multiplier::bytes`].
 
+/// For [`crate::compiled`].
+pub(crate) mod compiled {
+    pub use super::ladder::{NewState, SumsAndDifferences, Walk};
+}
 mod digits;
 mod endomorphism;
 mod ladder;
@@ -168,11 +172,14 @@ impl<P: Curve> Worker<P> {
     fn new(backend: Backend, recoding: &Recoding<P>, block: usize, slots: usize) -> Self {
         Self {
             backend,
-            state: backend.run(NewState::<P> {
-                block,
-                slots,
-                curve: PhantomData,
-            }),
+            state: P::run_new_state(
+                backend,
+                NewState {
+                    block,
+                    slots,
+                    curve: PhantomData,
+                },
+            ),
             digits: vec![0; recoding.digit_rows() * block],
             infinite: Vec::with_capacity(block),
             curve: PhantomData,
@@ -205,14 +212,17 @@ impl<P: Curve> Worker<P> {
                 *point = generator;
             }
         }
-        self.backend.run(Walk::<P> {
-            state: &mut *self.state,
-            points,
-            inputs: &[],
-            has_infinity: false,
-            program,
-            beta: &recoding.beta(),
-        });
+        P::run_walk(
+            self.backend,
+            Walk {
+                state: &mut *self.state,
+                points,
+                inputs: &[],
+                has_infinity: false,
+                program,
+                beta: &recoding.beta(),
+            },
+        );
         for place in &self.infinite {
             points[*place] = Point::<P>::INFINITY;
         }
@@ -226,24 +236,30 @@ impl<P: Curve> Worker<P> {
         program: &[Op<'_>],
     ) {
         let mut all = points.iter().chain(inputs.iter().copied().flatten());
-        self.backend.run(Walk::<P> {
-            state: &mut *self.state,
-            has_infinity: all.any(Point::<P>::is_infinity),
-            points,
-            inputs,
-            program,
-            beta: &recoding.beta(),
-        });
+        P::run_walk(
+            self.backend,
+            Walk {
+                state: &mut *self.state,
+                has_infinity: all.any(Point::<P>::is_infinity),
+                points,
+                inputs,
+                program,
+                beta: &recoding.beta(),
+            },
+        );
     }
 
     fn sums_and_differences(&mut self, low: &mut [Point<P>], high: &mut [Point<P>]) {
-        self.backend.run(SumsAndDifferences::<P> {
-            state: &mut *self.state,
-            low,
-            high,
-        });
+        P::run_sums_and_differences(
+            self.backend,
+            SumsAndDifferences {
+                state: &mut *self.state,
+                low,
+                high,
+            },
+        );
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -224,7 +224,7 @@ fn butterflies_are_sums_and_differences() {
 /// y^2 = x^3 - 3x + 6 over BN254's base field: no endomorphism, and a is not zero. It stands in for curves of another shape; its order
 /// is not known here, so scalars are integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Other;
+pub(crate) struct Other;
 
 impl ark_ec::CurveConfig for Other {
     type BaseField = ark_bn254::Fq;

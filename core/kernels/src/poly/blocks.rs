@@ -15,7 +15,7 @@ const GROUP: usize = 4;
 
 /// One value for each block of a piece.
 #[derive(Clone, Copy)]
-pub(super) struct Blocks<F> {
+pub struct Blocks<F> {
     values: [F; BLOCKS_MAX],
     len: usize,
 }
@@ -95,7 +95,7 @@ fn across<'a, F, const W: usize>(blocks: &[&'a [F]; W], at: usize) -> [&'a F; W]
 /// The value at `point` of the polynomial with these coefficients.
 pub(super) fn evaluate<F: KernelField>(coefficients: &[F], point: &F) -> F {
     let horner = |sum: F, value: &F| sum.times(point).plus(value);
-    let (head, done) = Backend::detect().run(Evaluate { coefficients, point });
+    let (head, done) = F::run_evaluate(Backend::detect(), Evaluate { coefficients, point });
     match &coefficients[done..] {
         [] => head,
         rest => {
@@ -106,7 +106,7 @@ pub(super) fn evaluate<F: KernelField>(coefficients: &[F], point: &F) -> F {
 }
 
 /// The value of as many coefficients as fall into groups, and how many they are.
-struct Evaluate<'a, F> {
+pub struct Evaluate<'a, F> {
     coefficients: &'a [F],
     point: &'a F,
 }
@@ -142,7 +142,7 @@ impl<F: KernelField> Kernel<F> for Evaluate<'_, F> {
     }
 }
 
-struct BlockValues<'a, F> {
+pub struct BlockValues<'a, F> {
     coefficients: &'a [F],
     point: &'a F,
 }
@@ -167,10 +167,10 @@ impl<F: KernelField> Kernel<F> for BlockValues<'_, F> {
 
 /// Each block's own value at `point`.
 pub(super) fn block_values<F: KernelField>(coefficients: &[F], point: &F) -> Option<Blocks<F>> {
-    Backend::detect().run(BlockValues { coefficients, point })
+    F::run_block_values(Backend::detect(), BlockValues { coefficients, point })
 }
 
-struct Divide<'a, F> {
+pub struct Divide<'a, F> {
     coefficients: &'a mut [F],
     point: &'a F,
     carries: &'a Blocks<F>,
@@ -198,14 +198,17 @@ impl<F: KernelField> Kernel<F> for Divide<'_, F> {
 
 /// Divides by `X - point`, each block with the carry into it; for a length that [`block_values`] has taken.
 pub(super) fn divide<F: KernelField>(coefficients: &mut [F], point: &F, carries: &Blocks<F>) {
-    Backend::detect().run(Divide {
-        coefficients,
-        point,
-        carries,
-    });
+    F::run_divide(
+        Backend::detect(),
+        Divide {
+            coefficients,
+            point,
+            carries,
+        },
+    );
 }
 
-struct BlockProducts<'a, F>(&'a [F]);
+pub struct BlockProducts<'a, F>(&'a [F]);
 
 impl<F: KernelField> Kernel<F> for BlockProducts<'_, F> {
     type Output = Option<Blocks<F>>;
@@ -226,10 +229,10 @@ impl<F: KernelField> Kernel<F> for BlockProducts<'_, F> {
 
 /// Each block's product.
 pub(super) fn block_products<F: KernelField>(values: &[F]) -> Option<Blocks<F>> {
-    Backend::detect().run(BlockProducts(values))
+    F::run_block_products(Backend::detect(), BlockProducts(values))
 }
 
-struct PrefixProducts<'a, F> {
+pub struct PrefixProducts<'a, F> {
     values: &'a mut [F],
     carries: &'a Blocks<F>,
     /// Multiplied with every product.
@@ -262,14 +265,17 @@ impl<F: KernelField> Kernel<F> for PrefixProducts<'_, F> {
 
 /// Exclusive prefix products, each block from its carry, times `factors`; for a length that [`block_products`] has taken.
 pub(super) fn prefix_products<F: KernelField>(values: &mut [F], carries: &Blocks<F>, factors: &[F]) {
-    Backend::detect().run(PrefixProducts {
-        values,
-        carries,
-        factors,
-    });
+    F::run_prefix_products(
+        Backend::detect(),
+        PrefixProducts {
+            values,
+            carries,
+            factors,
+        },
+    );
 }
 
-struct SuffixProducts<'a, F> {
+pub struct SuffixProducts<'a, F> {
     values: &'a mut [F],
     carries: &'a Blocks<F>,
     exclusive: bool,
@@ -299,9 +305,12 @@ impl<F: KernelField> Kernel<F> for SuffixProducts<'_, F> {
 /// Suffix products, with or without the value itself, each block from the carry into it from above; lengths as in
 /// [`prefix_products`].
 pub(super) fn suffix_products<F: KernelField>(values: &mut [F], carries: &Blocks<F>, exclusive: bool) {
-    Backend::detect().run(SuffixProducts {
-        values,
-        carries,
-        exclusive,
-    });
+    F::run_suffix_products(
+        Backend::detect(),
+        SuffixProducts {
+            values,
+            carries,
+            exclusive,
+        },
+    );
 }

@@ -35,19 +35,22 @@ pub fn add_linear_combination<'a, F: KernelField>(output: &mut [F], terms: &[(F,
             let is_whole = |(_, values): &(F, &[F])| values.len() >= output.len();
             let (whole, shorter): (Vec<_>, Vec<_>) = terms.iter().map(term).partition(is_whole);
             for terms in whole.chunks(TERMS) {
-                Backend::detect().run(AddScaled { to: output, terms });
+                F::run_add_scaled(Backend::detect(), AddScaled { to: output, terms });
             }
             for term in &shorter {
-                Backend::detect().run(AddScaled {
-                    to: &mut output[..term.1.len()],
-                    terms: std::slice::from_ref(term),
-                });
+                F::run_add_scaled(
+                    Backend::detect(),
+                    AddScaled {
+                        to: &mut output[..term.1.len()],
+                        terms: std::slice::from_ref(term),
+                    },
+                );
             }
         });
 }
 
 /// `to += sum of factor * values`, for at most [`TERMS`] terms, none of them shorter than `to`.
-struct AddScaled<'a, F> {
+pub struct AddScaled<'a, F> {
     to: &'a mut [F],
     terms: &'a [(F, &'a [F])],
 }
@@ -101,10 +104,10 @@ pub fn powers<F: KernelField>(output: &mut [F], first: &F, base: &F) {
 
 /// The same, on the thread that calls.
 pub fn powers_on_one_thread<F: KernelField>(to: &mut [F], first: F, base: &F) {
-    Backend::detect().run(Powers { to, first, base });
+    F::run_powers(Backend::detect(), Powers { to, first, base });
 }
 
-struct Powers<'a, F> {
+pub struct Powers<'a, F> {
     to: &'a mut [F],
     first: F,
     base: &'a F,

@@ -26,17 +26,20 @@ pub fn multiply_permutation_factors<F: KernelField>(
     numerators: &mut [F],
     denominators: &mut [F],
 ) {
-    Backend::detect().run(PermutationFactors {
-        challenges,
-        values,
-        sigmas,
-        names,
-        numerators,
-        denominators,
-    });
+    F::run_permutation_factors(
+        Backend::detect(),
+        PermutationFactors {
+            challenges,
+            values,
+            sigmas,
+            names,
+            numerators,
+            denominators,
+        },
+    );
 }
 
-struct PermutationFactors<'a, F> {
+pub struct PermutationFactors<'a, F> {
     challenges: &'a PermutationChallenges<F>,
     values: &'a [F],
     sigmas: &'a [F],
@@ -80,10 +83,10 @@ impl<F: KernelField> Kernel<F> for PermutationFactors<'_, F> {
 /// `out[i] = (left[i] + beta) * (right[i] + gamma)`, of slices of one length. One thread.
 pub fn multiply_shifted<F: KernelField>(left: (&[F], &F), right: (&[F], &F), out: &mut [F]) {
     let to = out;
-    Backend::detect().run(Shifted { left, right, to });
+    F::run_shifted(Backend::detect(), Shifted { left, right, to });
 }
 
-struct Shifted<'a, F> {
+pub struct Shifted<'a, F> {
     left: (&'a [F], &'a F),
     right: (&'a [F], &'a F),
     to: &'a mut [F],
@@ -112,18 +115,21 @@ pub fn gathered_products<'a, F: KernelField>(
     out: &mut [F],
     factors: impl Fn(usize) -> (&'a F, &'a F, Option<&'a F>),
 ) {
-    Backend::detect().run(Gathered {
-        to: out,
-        factors: &factors,
-    });
+    F::run_gathered(
+        Backend::detect(),
+        Gathered {
+            to: out,
+            factors: &factors,
+        },
+    );
 }
 
-struct Gathered<'a, F, G> {
+pub struct Gathered<'a, 'f, F> {
     to: &'a mut [F],
-    factors: &'a G,
+    factors: &'a dyn Fn(usize) -> (&'f F, &'f F, Option<&'f F>),
 }
 
-impl<'f, F: KernelField, G: Fn(usize) -> (&'f F, &'f F, Option<&'f F>)> Kernel<F> for Gathered<'_, F, G> {
+impl<F: KernelField> Kernel<F> for Gathered<'_, '_, F> {
     type Output = ();
 
     #[inline(always)]

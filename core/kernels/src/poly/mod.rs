@@ -20,6 +20,14 @@
 //! `canonical` (7).
 
 mod blocks;
+/// For [`crate::compiled`].
+pub(crate) mod compiled {
+    pub use super::blocks::{
+        BlockProducts, BlockValues, Blocks, Divide, Evaluate, PrefixProducts, SuffixProducts,
+    };
+    pub use super::combine::{AddScaled, Powers};
+    pub use super::factors::{Gathered, PermutationFactors, Shifted};
+}
 mod combine;
 mod factors;
 mod fraction;

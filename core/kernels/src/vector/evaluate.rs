@@ -37,7 +37,7 @@ impl<F: KernelField> Evaluation<'_, '_, '_, F> {
             .checked_div(self.register_count)
             .unwrap_or(len);
         assert!(block > 0, "registers that hold one row");
-        let done = backend.run_wide(InLanes(&mut self)).unwrap_or(0);
+        let done = F::run_instructions(backend, InLanes(&mut self)).unwrap_or(0);
         for start in (done..len).step_by(block) {
             let rows = start..len.min(start + block);
             for instruction in self.instructions {

@@ -77,7 +77,7 @@ const SHIFT_MAX: u32 = 4;
 
 /// Runs an evaluation over the first rows; gives the number of rows done: all but the last few, or none where registers have no room for a
 /// vector.
-pub(super) struct InLanes<'e, 'a, 'b, 'c, F>(pub &'e mut Evaluation<'a, 'b, 'c, F>);
+pub struct InLanes<'e, 'a, 'b, 'c, F>(pub &'e mut Evaluation<'a, 'b, 'c, F>);
 
 impl<F: KernelField> WideKernel<F> for InLanes<'_, '_, '_, '_, F> {
     type Output = usize;

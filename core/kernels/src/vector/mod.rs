@@ -7,6 +7,11 @@
 //! Multiplications run in lanes ([`super::backend`]). Bounds, in multiples of p <= R / 32: operands 16 and 1, their product below 2.5, with a
 //! summand below 3.5: what `canonical` takes.
 
+/// For [`crate::compiled`].
+pub(crate) mod compiled {
+    pub use super::instruction::InLanes;
+    pub use super::{Product, Scaled};
+}
 mod evaluate;
 mod instruction;
 
@@ -45,10 +50,11 @@ pub fn difference<F: KernelField>(to: &mut [F], a: &[F], b: &[F]) {
 /// `to = a * b`.
 pub fn product<F: KernelField>(to: &mut [F], a: &[F], b: &[F]) {
     let (a, b) = (&a[..to.len()], &b[..to.len()]);
-    Backend::detect().run(Product { to, a, b });
+    F::run_product(Backend::detect(), Product { to, a, b });
 }
 
-struct Product<'a, F> {
+#[doc(hidden)]
+pub struct Product<'a, F> {
     to: &'a mut [F],
     a: &'a [F],
     b: &'a [F],
@@ -70,16 +76,17 @@ impl<F: KernelField> Kernel<F> for Product<'_, F> {
 /// `to = a * factor + b`.
 pub fn scaled_sum<F: KernelField>(to: &mut [F], a: &[F], factor: &F, b: &[F]) {
     let (a, b) = (&a[..to.len()], Some(&b[..to.len()]));
-    Backend::detect().run(Scaled { to, a, factor, b });
+    F::run_scaled(Backend::detect(), Scaled { to, a, factor, b });
 }
 
 /// `to = a * factor`.
 pub fn scaled<F: KernelField>(to: &mut [F], a: &[F], factor: &F) {
     let (a, b) = (&a[..to.len()], None);
-    Backend::detect().run(Scaled { to, a, factor, b });
+    F::run_scaled(Backend::detect(), Scaled { to, a, factor, b });
 }
 
-struct Scaled<'a, F> {
+#[doc(hidden)]
+pub struct Scaled<'a, F> {
     to: &'a mut [F],
     a: &'a [F],
     factor: &'a F,

@@ -1,6 +1,5 @@
 //! zcash's multi-opening over columns, against zcash's halo2: the same bytes from the same random values.
 
-
 use std::io;
 
 use ark_ff::{PrimeField, UniformRand};

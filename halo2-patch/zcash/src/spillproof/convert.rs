@@ -16,7 +16,6 @@ use spillproof_kernels::field::KernelField;
 use spillproof_plonk::Values;
 
 /// A curve of the engine's that pasta_curves has too: four limbs in both fields.
-pub(crate) use spillproof_plonk::ProverCurve as Engine;
 
 /// Work that is done over the engine's form of `C`.
 pub(crate) trait Task<C> {
@@ -55,6 +54,10 @@ pub(crate) fn is_known<C: 'static>() -> bool {
 }
 
 const _: () = assert!(size_of::<Fp>() == size_of::<[u64; 4]>() && size_of::<Fq>() == size_of::<[u64; 4]>());
+
+/// A curve of the engine. Each of Pallas and Vesta has the other's scalars for coordinates.
+pub(crate) trait Engine: spillproof_plonk::ProverCurve<BaseField: KernelField> {}
+impl<P: spillproof_plonk::ProverCurve<BaseField: KernelField>> Engine for P {}
 
 /// Panics unless both are the same field: `F` pasta_curves' form of it, four limbs in Montgomery form and nothing else, and `G` arkworks'.
 fn assert_same<F: 'static, G: 'static>() {
