@@ -25,6 +25,7 @@ pub struct Array {
     pub len: u64,
     /// Elements of zero bytes that the column has before the array's, and after them.
     pub zeros: [u64; 2],
+    /// Refuses an element that is not in range.
     pub check: Check,
 }
 

@@ -44,9 +44,13 @@ struct Run {
 /// An array of a file.
 #[derive(Clone, Copy)]
 pub struct Array {
+    /// The name of the array, for errors.
     pub what: &'static str,
+    /// Offset of its first element in the file, in bytes.
     pub offset: u64,
+    /// Elements.
     pub count: u64,
+    /// Bytes of an element.
     pub element_bytes: u64,
 }
 
