@@ -16,6 +16,7 @@
 pub mod budget;
 pub mod checkpoint;
 pub mod column;
+mod compiled;
 pub mod dry;
 pub mod error;
 pub mod plan;

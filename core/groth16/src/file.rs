@@ -22,36 +22,40 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// Those of [`Container::open`]; [`Error::Format`] if the container holds no key, or a point of its verifying key is none;
     /// [`Invalid::OtherCurve`].
     pub fn open_container(workspace: &Workspace, path: &Path) -> Result<Self> {
-        let container = Container::open(workspace, path)?;
-        let file = KeyFile {
-            container: &container,
-            path,
-        };
-        let found = Groth16Key::of(container.header()).map_err(|source| file.refuse(source))?;
-        check_curve::<E>(path, found.curve)?;
-        let g1 = |section| file.column::<G1Point<E>>(section);
-        let [alpha_g1, beta_g1, delta_g1] = file.three::<E::G1Config>("g1", found.g1)?;
-        let [beta_g2, gamma_g2, delta_g2] = file.three::<E::G2Config>("g2", found.g2)?;
-        Ok(Self {
-            verifying: VerifyingKey {
-                alpha_g1,
-                beta_g2,
-                gamma_g2,
-                delta_g2,
-                ic: g1(found.ic)?,
-            },
-            beta_g1,
-            delta_g1,
-            a: g1(found.a)?,
-            b_g1: g1(found.b_g1)?,
-            b_g2: file.column::<G2Point<E>>(found.b_g2)?,
-            c: g1(found.c)?,
-            h: g1(found.h)?,
-            constraints: Constraints::new(file.column(found.values)?, file.column(found.coefficients)?),
-            domain: Domain::of_smallest_non_residue(found.shape.log_domain)?,
-            quotient: QuotientBasis::Coset,
-        })
+        E::open_container(workspace, path)
     }
+}
+
+pub(crate) fn open_container<E: PairingCurve>(workspace: &Workspace, path: &Path) -> Result<ProvingKey<E>> {
+    let container = Container::open(workspace, path)?;
+    let file = KeyFile {
+        container: &container,
+        path,
+    };
+    let found = Groth16Key::of(container.header()).map_err(|source| file.refuse(source))?;
+    check_curve::<E>(path, found.curve)?;
+    let g1 = |section| file.column::<G1Point<E>>(section);
+    let [alpha_g1, beta_g1, delta_g1] = file.three::<E::G1Config>("g1", found.g1)?;
+    let [beta_g2, gamma_g2, delta_g2] = file.three::<E::G2Config>("g2", found.g2)?;
+    Ok(ProvingKey {
+        verifying: VerifyingKey {
+            alpha_g1,
+            beta_g2,
+            gamma_g2,
+            delta_g2,
+            ic: g1(found.ic)?,
+        },
+        beta_g1,
+        delta_g1,
+        a: g1(found.a)?,
+        b_g1: g1(found.b_g1)?,
+        b_g2: file.column::<G2Point<E>>(found.b_g2)?,
+        c: g1(found.c)?,
+        h: g1(found.h)?,
+        constraints: Constraints::new(file.column(found.values)?, file.column(found.coefficients)?),
+        domain: Domain::of_smallest_non_residue(found.shape.log_domain)?,
+        quotient: QuotientBasis::Coset,
+    })
 }
 
 /// Refuses a file over another curve than that of `E`.

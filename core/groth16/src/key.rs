@@ -3,9 +3,9 @@
 use ark_ec::short_weierstrass::Affine;
 use spillproof_format::{FormatError, PointFault, hex};
 
-use super::{Constraints, G1Point, G2Point, PairingCurve, Shape, task};
+use super::{Constraints, G1Point, G2Point, PairingCurve, Shape};
 use spillproof_engine::Result;
-use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace};
+use spillproof_engine::column::{Column, Draft, Element, Placement, Workspace, Writer};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_kernels::curve::{Curve, Point};
@@ -75,54 +75,36 @@ pub struct Domain<F> {
     pub shift: F,
 }
 
+impl<E: PairingCurve> VerifyingKey<E> {
+    /// A key whose points are in memory. `others` are beta, gamma and delta, in the second group.
+    ///
+    /// # Errors
+    /// [`spillproof_engine::Error::OverBudget`].
+    pub fn in_memory(
+        workspace: &Workspace,
+        alpha_g1: Affine<E::G1Config>,
+        others: [Affine<E::G2Config>; 3],
+        ic: &[Affine<E::G1Config>],
+    ) -> Result<Self> {
+        E::in_memory(workspace, alpha_g1, others, ic)
+    }
+
+    /// The points of [`Self::ic`].
+    ///
+    /// # Errors
+    /// What reading columns may give.
+    pub fn ic_points(&self) -> Result<Vec<Affine<E::G1Config>>> {
+        E::ic_points(self)
+    }
+}
+
 impl<E: PairingCurve> ProvingKey<E> {
     /// The key's sizes.
     ///
     /// # Errors
     /// [`Invalid::Length`] for columns that do not belong together, [`Invalid::PowerOfTwo`] for a domain that is none.
     pub fn shape(&self) -> Result<Shape> {
-        let (signals, domain) = (self.a.len(), self.h.len());
-        let log_limit = <E::Scalar as ark_ff::FftField>::TWO_ADICITY;
-        if !domain.is_power_of_two() || domain.ilog2() > log_limit {
-            return Err(Invalid::PowerOfTwo {
-                what: "points of `h` of a key",
-                given: domain,
-                log_limit,
-            }
-            .into());
-        }
-        let lengths = [
-            ("b_g1", self.b_g1.len()),
-            ("b_g2", self.b_g2.len()),
-            ("c", self.c.len()),
-        ];
-        for (column, given) in lengths {
-            if given != signals {
-                return Err(Invalid::Length {
-                    what: format!("points of `{column}` of a key"),
-                    given,
-                    expected: signals,
-                }
-                .into());
-            }
-        }
-        let public = self.verifying.ic.len().checked_sub(1);
-        let Some(public) = public.filter(|public| *public < signals) else {
-            return Err(Invalid::OutOfRange {
-                what: "points of `ic` of a key".into(),
-                start: 1,
-                end: self.verifying.ic.len(),
-                len: signals,
-            }
-            .into());
-        };
-        Ok(Shape {
-            signals,
-            public,
-            log_domain: domain.ilog2(),
-            values: self.constraints.values().len(),
-            coefficients: self.constraints.len(),
-        })
+        E::shape(self)
     }
 
     /// That all points are on their curves. Points of a container were checked when it was made; those of a `.zkey` file are read where they are, and the
@@ -131,17 +113,7 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// # Errors
     /// [`spillproof_engine::Error::Format`] with the first that is not; what reading columns may give.
     pub fn check_points(&self) -> Result<()> {
-        let g1 = [
-            ("IC", &self.verifying.ic),
-            ("A", &self.a),
-            ("B1", &self.b_g1),
-            ("C", &self.c),
-            ("H", &self.h),
-        ];
-        for (name, points) in g1 {
-            check_on_curve::<E::G1Config>(name, points)?;
-        }
-        check_on_curve::<E::G2Config>("B2", &self.b_g2)
+        E::check_points(self)
     }
 
     /// A witness for a dry key in its workspace.
@@ -157,7 +129,7 @@ impl<E: PairingCurve> ProvingKey<E> {
     /// # Errors
     /// [`spillproof_engine::Error::BudgetTooSmall`] with the smallest budget that works; those of [`Self::shape`].
     pub fn plan(&self, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan> {
-        task::plan_of::<E>((&self.shape()?, self.quotient), budget_bytes, threads, rates)
+        E::plan_with(self, budget_bytes, threads, rates)
     }
 
     /// A key of this shape in a dry workspace.
@@ -193,6 +165,88 @@ impl<E: PairingCurve> ProvingKey<E> {
             quotient,
         })
     }
+}
+
+pub(crate) fn shape<E: PairingCurve>(key: &ProvingKey<E>) -> Result<Shape> {
+    let (signals, domain) = (key.a.len(), key.h.len());
+    let log_limit = <E::Scalar as ark_ff::FftField>::TWO_ADICITY;
+    if !domain.is_power_of_two() || domain.ilog2() > log_limit {
+        return Err(Invalid::PowerOfTwo {
+            what: "points of `h` of a key",
+            given: domain,
+            log_limit,
+        }
+        .into());
+    }
+    let lengths = [
+        ("b_g1", key.b_g1.len()),
+        ("b_g2", key.b_g2.len()),
+        ("c", key.c.len()),
+    ];
+    for (column, given) in lengths {
+        if given != signals {
+            return Err(Invalid::Length {
+                what: format!("points of `{column}` of a key"),
+                given,
+                expected: signals,
+            }
+            .into());
+        }
+    }
+    let public = key.verifying.ic.len().checked_sub(1);
+    let Some(public) = public.filter(|public| *public < signals) else {
+        return Err(Invalid::OutOfRange {
+            what: "points of `ic` of a key".into(),
+            start: 1,
+            end: key.verifying.ic.len(),
+            len: signals,
+        }
+        .into());
+    };
+    Ok(Shape {
+        signals,
+        public,
+        log_domain: domain.ilog2(),
+        values: key.constraints.values().len(),
+        coefficients: key.constraints.len(),
+    })
+}
+
+pub(crate) fn check_points<E: PairingCurve>(key: &ProvingKey<E>) -> Result<()> {
+    let g1 = [
+        ("IC", &key.verifying.ic),
+        ("A", &key.a),
+        ("B1", &key.b_g1),
+        ("C", &key.c),
+        ("H", &key.h),
+    ];
+    for (name, points) in g1 {
+        check_on_curve::<E::G1Config>(name, points)?;
+    }
+    check_on_curve::<E::G2Config>("B2", &key.b_g2)
+}
+
+pub(crate) fn in_memory<E: PairingCurve>(
+    workspace: &Workspace,
+    alpha_g1: Affine<E::G1Config>,
+    [beta_g2, gamma_g2, delta_g2]: [Affine<E::G2Config>; 3],
+    ic: &[Affine<E::G1Config>],
+) -> Result<VerifyingKey<E>> {
+    let ic: Vec<_> = ic.iter().map(G1Point::<E>::from_affine::<E::G1Config>).collect();
+    let mut writer = Writer::scratch(workspace, "IC", ic.len() as u64, Placement::Memory)?;
+    writer.push(&ic)?;
+    Ok(VerifyingKey {
+        alpha_g1,
+        beta_g2,
+        gamma_g2,
+        delta_g2,
+        ic: writer.finish()?,
+    })
+}
+
+pub(crate) fn ic_points<E: PairingCurve>(key: &VerifyingKey<E>) -> Result<Vec<Affine<E::G1Config>>> {
+    let ic = key.ic.to_vec()?;
+    Ok(ic.iter().map(|point| point.to_affine::<E::G1Config>()).collect())
 }
 
 /// Refuses points off the curve.

@@ -10,7 +10,8 @@
 //! 3. Sums over the key's points: four with the witness, one with the quotient.
 //! 4. Blinding, and verification: a proof that does not verify is an error, never a result.
 //!
-//! Curves: each with a pairing whose scalars and points the kernels have arithmetic for ([`PairingCurve`]): BN254 and BLS12-381.
+//! Curves: BN254 and BLS12-381 ([`PairingCurve`]). All of it is compiled for both in this crate: functions over a curve call that curve's, and
+//! functions over files take the curve that the file names.
 //! Memory: that of one stage at a time, whatever the circuit.
 //!
 //! Architecture invariant: this room knows no format of files of other programs.
@@ -18,6 +19,7 @@
 #[cfg(feature = "ark-groth16")]
 pub mod arkworks;
 mod combine;
+mod compiled;
 mod constraints;
 pub(crate) mod dictionary;
 mod file;
@@ -28,26 +30,33 @@ mod quotient;
 mod setup;
 mod task;
 
+#[doc(hidden)]
+pub use ark_bls12_381::Bls12_381;
+#[doc(hidden)]
+pub use ark_bn254::Bn254;
 use ark_ec::bls12::{Bls12, Bls12Config};
 use ark_ec::bn::{Bn, BnConfig};
 use ark_ec::pairing::Pairing;
 use ark_ec::short_weierstrass::{Affine, Projective};
 
+pub use compiled::PairingCurve;
 pub use constraints::Constraints;
 pub(crate) use file::check_curve;
 pub use key::{Domain, ProvingKey, QuotientBasis, VerifyingKey};
-pub use proof::{Proof, prove, verify};
+pub use proof::{Proof, prove, public_signals, verify};
 pub(crate) use setup::{MATRICES, Powers, Queries, coset_lagrange, lagrange, queries};
+#[doc(hidden)]
+pub use spillproof_format::Curve as CurveId;
 pub use spillproof_format::groth16::{Coefficient, Shape};
 pub use task::{plan, prove_in};
 
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 
-/// A curve with a pairing, whose scalars and points the kernels have arithmetic for.
+/// The scalars and groups of a curve with a pairing, which the kernels have arithmetic for.
 ///
 /// Implemented for the curves of arkworks' families BN and BLS12 with scalars of four limbs.
-pub trait PairingCurve:
+pub trait PairingGroups:
     Pairing<
         ScalarField = Self::Scalar,
         G1 = Projective<Self::G1Config>,
@@ -64,7 +73,7 @@ pub trait PairingCurve:
     type G2Config: Curve<ScalarField = Self::Scalar>;
 }
 
-impl<P, F> PairingCurve for Bn<P>
+impl<P, F> PairingGroups for Bn<P>
 where
     P: BnConfig<G1Config: Curve<ScalarField = F>, G2Config: Curve<ScalarField = F>>,
     F: KernelField,
@@ -74,7 +83,7 @@ where
     type G2Config = P::G2Config;
 }
 
-impl<P, F> PairingCurve for Bls12<P>
+impl<P, F> PairingGroups for Bls12<P>
 where
     P: Bls12Config<G1Config: Curve<ScalarField = F>, G2Config: Curve<ScalarField = F>>,
     F: KernelField,
@@ -85,6 +94,6 @@ where
 }
 
 /// A point of the first group as it lies on disk.
-pub type G1Point<E> = Point<<E as PairingCurve>::G1Config>;
+pub type G1Point<E> = Point<<E as PairingGroups>::G1Config>;
 /// A point of the second group as it lies on disk.
-pub type G2Point<E> = Point<<E as PairingCurve>::G2Config>;
+pub type G2Point<E> = Point<<E as PairingGroups>::G2Config>;

@@ -49,13 +49,21 @@ impl<E: PairingCurve> std::fmt::Debug for Proof<E> {
     }
 }
 
-/// The proof that the prover of the same key makes in memory with the random values `r` and `s`. `witness` has a value for each signal, the constant
+/// The proof that the prover of the same key makes in memory with the random values r and s. `witness` has a value for each signal, the constant
 /// one first.
 ///
 /// # Errors
 /// [`Invalid::Length`] for a witness of another circuit, [`Invalid::WitnessStart`] if its first value is not one, [`Invalid::NotSatisfied`] if the
 /// proof does not verify; [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]; what reading and writing columns may give.
 pub fn prove<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    random: [E::Scalar; 2],
+) -> Result<Proof<E>> {
+    E::prove(key, witness, random)
+}
+
+pub(crate) fn prove_over<E: PairingCurve>(
     key: &ProvingKey<E>,
     witness: &Column<E::Scalar>,
     [r, s]: [E::Scalar; 2],
@@ -71,7 +79,7 @@ pub fn prove<E: PairingCurve>(
         .into());
     }
     workspace.run(|| {
-        let public = public_signals(witness, shape.public)?;
+        let public = public_signals_of(witness, shape.public)?;
         let values = {
             let _step = step!(workspace, "constraints");
             key.constraints.evaluate(witness, &shape)?
@@ -120,8 +128,18 @@ pub fn prove<E: PairingCurve>(
     })
 }
 
-/// The first values of a witness, after the constant one.
-fn public_signals<F: Element + ark_ff::Field>(witness: &Column<F>, public: u64) -> Result<Vec<F>> {
+/// The first `public` values of a witness after the constant one: its public signals.
+///
+/// # Errors
+/// [`Invalid::WitnessStart`] if the first value is not one; what reading columns may give.
+pub fn public_signals<E: PairingCurve>(witness: &Column<E::Scalar>, public: u64) -> Result<Vec<E::Scalar>> {
+    E::public_signals(witness, public)
+}
+
+pub(crate) fn public_signals_of<F: Element + ark_ff::Field>(
+    witness: &Column<F>,
+    public: u64,
+) -> Result<Vec<F>> {
     if witness.workspace().is_dry() {
         return Ok(Vec::new());
     }
@@ -149,6 +167,14 @@ where
 /// # Errors
 /// [`Invalid::Length`] for a number of signals that is not the key's; what reading the key may give.
 pub fn verify<E: PairingCurve>(
+    key: &VerifyingKey<E>,
+    public: &[E::Scalar],
+    proof: &Proof<E>,
+) -> Result<bool> {
+    E::verify(key, public, proof)
+}
+
+pub(crate) fn verify_over<E: PairingCurve>(
     key: &VerifyingKey<E>,
     public: &[E::Scalar],
     proof: &Proof<E>,

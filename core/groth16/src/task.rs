@@ -25,6 +25,15 @@ pub fn prove_in<E: PairingCurve>(
     witness: &Column<E::Scalar>,
     random: [E::Scalar; 2],
 ) -> Result<Proof<E>> {
+    E::prove_in(session, key, witness, random)
+}
+
+pub(crate) fn prove_in_over<E: PairingCurve>(
+    session: &Arc<Session>,
+    key: &ProvingKey<E>,
+    witness: &Column<E::Scalar>,
+    random: [E::Scalar; 2],
+) -> Result<Proof<E>> {
     let (shape, basis, threads) = (key.shape()?, key.quotient, session.threads());
     let minimum_bytes = move || {
         let plan = plan_of::<E>((&shape, basis), ENOUGH_BYTES, threads, &Rates::default())?;
@@ -46,10 +55,28 @@ pub fn plan<E: PairingCurve>(
     threads: usize,
     rates: &Rates,
 ) -> Result<Plan> {
+    E::plan(shape, budget_bytes, threads, rates)
+}
+
+pub(crate) fn plan_of_circom<E: PairingCurve>(
+    shape: &Shape,
+    budget_bytes: u64,
+    threads: usize,
+    rates: &Rates,
+) -> Result<Plan> {
     plan_of::<E>((shape, QuotientBasis::Coset), budget_bytes, threads, rates)
 }
 
-pub(super) fn plan_of<E: PairingCurve>(
+pub(crate) fn plan_with<E: PairingCurve>(
+    key: &ProvingKey<E>,
+    budget_bytes: u64,
+    threads: usize,
+    rates: &Rates,
+) -> Result<Plan> {
+    plan_of::<E>((&key.shape()?, key.quotient), budget_bytes, threads, rates)
+}
+
+fn plan_of<E: PairingCurve>(
     (shape, basis): (&Shape, QuotientBasis),
     budget_bytes: u64,
     threads: usize,

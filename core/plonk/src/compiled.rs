@@ -13,6 +13,7 @@ use ark_ff::PrimeField;
 use spillproof_commit as commit;
 use spillproof_commit::SrsProgress;
 use spillproof_engine::column::{Column, Placement, Workspace};
+use spillproof_engine::compiled;
 use spillproof_engine::plan::{Phase, Plan, Rates};
 use spillproof_engine::session::Task;
 use spillproof_engine::stream::{self, Scalars, Transform};
@@ -64,35 +65,6 @@ pub(crate) fn sums<C: Curve>(
         let sums = stream::msm::<C>(bases, scalars)?;
         Ok(normalize::<C>(&sums))
     })
-}
-
-/// A trait whose functions are each the instance of a generic function, for each type that is listed.
-macro_rules! compiled {
-    (
-        $(#[$doc:meta])*
-        pub trait $name:ident: $bound:path;
-        for { $($(#[$when:meta])* $for:ty;)+ }
-        $functions:tt
-    ) => {
-        compiled!(@trait [$(#[$doc])*] $name [$bound] $functions);
-        $(compiled!(@impl [$(#[$when])*] $name [$for] $functions);)+
-    };
-    (@trait [$(#[$doc:meta])*] $name:ident [$bound:path] {
-        $($(#[$about:meta])* fn $function:ident $(<$life:lifetime>)? ($($argument:ident: $type:ty),* $(,)?) -> $output:ty = $generic:expr;)+
-    }) => {
-        $(#[$doc])*
-        pub trait $name: $bound {
-            $($(#[$about])* fn $function $(<$life>)? ($($argument: $type),*) -> $output;)+
-        }
-    };
-    (@impl [$(#[$when:meta])*] $name:ident [$for:ty] {
-        $($(#[$about:meta])* fn $function:ident $(<$life:lifetime>)? ($($argument:ident: $type:ty),* $(,)?) -> $output:ty = $generic:expr;)+
-    }) => {
-        $(#[$when])*
-        impl $name for $for {
-            $(#[inline(never)] fn $function $(<$life>)? ($($argument: $type),*) -> $output { $generic($($argument),*) })+
-        }
-    };
 }
 
 compiled! {

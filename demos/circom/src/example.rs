@@ -9,8 +9,6 @@ mod sections;
 
 use std::io::{self, Write};
 
-use ark_bls12_381::Bls12_381;
-use ark_bn254::Bn254;
 use ark_ec::short_weierstrass::SWCurveConfig;
 use ark_ff::Field;
 use rand_chacha::ChaCha20Rng;
@@ -18,9 +16,8 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use spillproof_format::iden3::{FileKind, SCALAR_BYTES, r1cs, wtns};
 use spillproof_format::native::NativeField;
 use spillproof_format::{Curve, GroupId};
-use spillproof_groth16::PairingCurve;
+use spillproof_groth16::{PairingCurve, over_curve};
 
-use crate::prove::over_curve;
 use sections::Sections;
 
 /// Public signals.

@@ -1,5 +1,4 @@
-//! Keys, witnesses and proofs over files, on whichever curve these are. Nothing here is generic: what is compiled for both curves is compiled
-//! once, in this package.
+//! Keys, witnesses and proofs over files, on whichever curve these are.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +10,7 @@ use ark_bn254::Bn254;
 use ark_ff::UniformRand;
 use rand::rngs::OsRng;
 use spillproof_engine::Session;
-use spillproof_engine::column::{Column, Container, Element, Placement, Workspace, Writer};
+use spillproof_engine::column::{Column, Container, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{Plan, Rates};
 use spillproof_format::groth16::Groth16Key;
@@ -19,33 +18,18 @@ use spillproof_format::iden3::FileKind;
 use spillproof_format::{Curve, FormatError};
 use spillproof_groth16::iden3::{
     self, Contributed, ImportedKey, NewKey, Origin, Progress, VerifiedKey, VerifiedPtau, curve_of, read_wtns,
-    read_zkey, shape_of_zkey,
+    read_zkey,
 };
-use spillproof_groth16::{PairingCurve, ProvingKey, Shape, VerifyingKey, plan as plan_of, prove_in};
-use spillproof_kernels::curve::Point;
+use spillproof_groth16::{
+    PairingCurve, PairingGroups, ProvingKey, Shape, VerifyingKey, over_curve, plan as plan_of, prove_in,
+    public_signals,
+};
 
 use crate::json::{KeyFile, KeyPoints, ProofFile, curve_name, public_text, read_public};
 use crate::{Error, Result, content};
 
 /// How far the reading of a file is.
 pub type Follow<'a> = &'a mut (dyn FnMut(Progress) + Send);
-
-/// Runs `$body` with `$engine` as the pairing of a curve: BLS12-381, or BN254 for any other.
-macro_rules! over_curve {
-    ($curve:expr, $engine:ident => $body:expr) => {
-        match $curve {
-            Curve::Bls12381 => {
-                type $engine = Bls12_381;
-                $body
-            }
-            _ => {
-                type $engine = Bn254;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use over_curve;
 
 /// What a key's file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,11 +81,9 @@ impl Form {
 /// # Errors
 /// The engine's.
 pub fn shape_of(session: &Session, file: &Path) -> Result<(Shape, Curve)> {
-    let (form, workspace) = (Form::of(file)?, session.workspace());
-    let curve = form.curve(workspace, file)?;
-    if form == Form::Zkey {
-        let shape = over_curve!(curve, E => shape_of_zkey::<E>(workspace, file, &mut |_| ())?);
-        return Ok((shape, curve));
+    let workspace = session.workspace();
+    if Form::of(file)? == Form::Zkey {
+        return Ok(iden3::shape_of_zkey(workspace, file, &mut |_| ())?);
     }
     let container = Container::open(workspace, file)?;
     let refuse = |source: FormatError| {
@@ -111,7 +93,7 @@ pub fn shape_of(session: &Session, file: &Path) -> Result<(Shape, Curve)> {
         })
     };
     let key = Groth16Key::of(container.header()).map_err(refuse)?;
-    Ok((key.shape, curve))
+    Ok((key.shape, key.curve))
 }
 
 /// A key that is open.
@@ -240,8 +222,7 @@ fn prove_column<E: PairingCurve>(
 ) -> Result<Proved> {
     let random = [E::Scalar::rand(&mut OsRng), E::Scalar::rand(&mut OsRng)];
     let proof = prove_in(session, key, witness, random)?;
-    let mut public = witness.prefix(key.shape()?.public + 1)?.to_vec()?;
-    public.remove(0);
+    let public = public_signals::<E>(witness, key.shape()?.public)?;
     Ok(Proved {
         proof: ProofFile::text(&proof, curve)?,
         public: public_text(&public)?,
@@ -252,11 +233,10 @@ fn prove_column<E: PairingCurve>(
 fn verification_key<E: PairingCurve>(key: &ProvingKey<E>, curve: Curve) -> Result<Vec<u8>> {
     key.check_points()?;
     let verifying = &key.verifying;
-    let ic = verifying.ic.to_vec()?;
     let points = KeyPoints::<E> {
         alpha: verifying.alpha_g1,
         others: [verifying.beta_g2, verifying.gamma_g2, verifying.delta_g2],
-        ic: ic.iter().map(|point| point.to_affine::<E::G1Config>()).collect(),
+        ic: verifying.ic_points()?,
     };
     KeyFile::text(&points, curve)
 }
@@ -266,25 +246,15 @@ fn verification_key<E: PairingCurve>(key: &ProvingKey<E>, curve: Curve) -> Resul
 /// # Errors
 /// The engine's.
 pub fn import(session: &Session, file: &Path, target: &Path, follow: Follow<'_>) -> Result<ImportedKey> {
-    let workspace = session.workspace();
-    let curve = curve_of(workspace, file, FileKind::Zkey)?;
-    Ok(over_curve!(curve, E => iden3::import_zkey::<E>(workspace, file, target, follow)?))
+    Ok(iden3::import_zkey(session.workspace(), file, target, follow)?)
 }
 
-/// Makes a `.zkey` file of a `.r1cs` and a `.ptau` file; see [`iden3::setup`]. Also gives the curve.
+/// Makes a `.zkey` file of a `.r1cs` and a `.ptau` file; see [`iden3::setup`].
 ///
 /// # Errors
 /// The engine's.
-pub fn setup(
-    session: &Session,
-    files: [&Path; 2],
-    target: &Path,
-    follow: Follow<'_>,
-) -> Result<(NewKey, Curve)> {
-    let workspace = session.workspace();
-    let curve = curve_of(workspace, files[0], FileKind::R1cs)?;
-    let made = over_curve!(curve, E => iden3::setup::<E>(workspace, files, target, follow)?);
-    Ok((made, curve))
+pub fn setup(session: &Session, files: [&Path; 2], target: &Path, follow: Follow<'_>) -> Result<NewKey> {
+    Ok(iden3::setup(session.workspace(), files, target, follow)?)
 }
 
 /// Makes a new `.zkey` file with one contribution more; see [`iden3::contribute`].
@@ -298,31 +268,29 @@ pub fn contribute(
     origin: &Origin,
     follow: Follow<'_>,
 ) -> Result<Contributed> {
-    let workspace = session.workspace();
-    let curve = curve_of(workspace, files[0], FileKind::Zkey)?;
-    Ok(over_curve!(curve, E => iden3::contribute::<E>(workspace, files, name, origin, follow)?))
+    Ok(iden3::contribute(
+        session.workspace(),
+        files,
+        name,
+        origin,
+        follow,
+    )?)
 }
 
-/// Verifies a `.zkey` file against a `.r1cs` and a `.ptau` file; see [`iden3::verify_zkey`]. Also gives the curve.
+/// Verifies a `.zkey` file against a `.r1cs` and a `.ptau` file; see [`iden3::verify_zkey`].
 ///
 /// # Errors
 /// The engine's.
-pub fn verify_key(session: &Session, files: [&Path; 3], follow: Follow<'_>) -> Result<(VerifiedKey, Curve)> {
-    let workspace = session.workspace();
-    let curve = curve_of(workspace, files[2], FileKind::Zkey)?;
-    let verified = over_curve!(curve, E => iden3::verify_zkey::<E>(workspace, files, follow)?);
-    Ok((verified, curve))
+pub fn verify_key(session: &Session, files: [&Path; 3], follow: Follow<'_>) -> Result<VerifiedKey> {
+    Ok(iden3::verify_zkey(session.workspace(), files, follow)?)
 }
 
-/// Adds Lagrange bases to a `.ptau` file, in a new one; see [`iden3::prepare_ptau`]. Also gives the curve.
+/// Adds Lagrange bases to a `.ptau` file, in a new one; see [`iden3::prepare_ptau`].
 ///
 /// # Errors
 /// The engine's.
 pub fn prepare_ptau(session: &Session, files: [&Path; 2], follow: Follow<'_>) -> Result<(u32, Curve)> {
-    let workspace = session.workspace();
-    let curve = curve_of(workspace, files[0], FileKind::Ptau)?;
-    let power = over_curve!(curve, E => iden3::prepare_ptau::<E>(workspace, files, follow)?);
-    Ok((power, curve))
+    Ok(iden3::prepare_ptau(session.workspace(), files, follow)?)
 }
 
 /// Verifies a `.ptau` file; see [`iden3::verify_ptau`].
@@ -330,9 +298,7 @@ pub fn prepare_ptau(session: &Session, files: [&Path; 2], follow: Follow<'_>) ->
 /// # Errors
 /// The engine's.
 pub fn verify_ptau(session: &Session, file: &Path, follow: Follow<'_>) -> Result<VerifiedPtau> {
-    let workspace = session.workspace();
-    let curve = curve_of(workspace, file, FileKind::Ptau)?;
-    Ok(over_curve!(curve, E => iden3::verify_ptau::<E>(workspace, file, follow)?))
+    Ok(iden3::verify_ptau(session.workspace(), file, follow)?)
 }
 
 /// What a proof will take in a session's budget and on its threads.
@@ -372,8 +338,9 @@ pub fn verify(session: &Session, [key, public, proof]: [(&Path, &[u8]); 3]) -> R
     }
     over_curve!(curve, E => {
         let (points, proof) = (key.points::<E>(key_name)?, proof.proof::<E>(proof_name)?);
-        let signals = read_public::<<E as PairingCurve>::Scalar>(public)?;
-        let key = in_memory(session.workspace(), &points)?;
+        let signals = read_public::<<E as PairingGroups>::Scalar>(public)?;
+        let KeyPoints { alpha, others, ic } = points;
+        let key = VerifyingKey::<E>::in_memory(session.workspace(), alpha, others, &ic)?;
         let verifies = match spillproof_groth16::verify(&key, &signals, &proof) {
             Err(spillproof_engine::Error::Invalid(Invalid::Length { given, expected, .. })) => {
                 let details = format!("{given} public signals, and the key is for {expected}");
@@ -387,25 +354,4 @@ pub fn verify(session: &Session, [key, public, proof]: [(&Path, &[u8]); 3]) -> R
             verifies,
         })
     })
-}
-
-/// A verification key whose points are in memory.
-fn in_memory<E: PairingCurve>(workspace: &Workspace, points: &KeyPoints<E>) -> Result<VerifyingKey<E>> {
-    let ic: Vec<_> = (points.ic.iter())
-        .map(Point::<E::G1Config>::from_affine::<E::G1Config>)
-        .collect();
-    let [beta_g2, gamma_g2, delta_g2] = points.others;
-    Ok(VerifyingKey {
-        alpha_g1: points.alpha,
-        beta_g2,
-        gamma_g2,
-        delta_g2,
-        ic: column(workspace, &ic)?,
-    })
-}
-
-fn column<T: Element>(workspace: &Workspace, values: &[T]) -> spillproof_engine::Result<Column<T>> {
-    let mut writer = Writer::scratch(workspace, "IC", values.len() as u64, Placement::Memory)?;
-    writer.push(values)?;
-    writer.finish()
 }

@@ -202,12 +202,12 @@ struct Made {
 fn make_key(global: &Global, files: [&Path; 2], key: &Path) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let (made, curve) = run.recorder.phase("setup", |progress| {
+    let made = run.recorder.phase("setup", |progress| {
         setup(&session, files, key, &mut |now| follow(progress, now))
     })?;
     steps::forget();
     let outcome = Made {
-        key: Key::of(key, curve, &made.shape),
+        key: Key::of(key, made.curve, &made.shape),
         circuit_hash: hex(&made.circuit_hash),
     };
     outcome.key.tell(&run);
@@ -300,11 +300,11 @@ impl ContributionLine {
 fn verify_key_file(global: &Global, files: [&Path; 3]) -> Result<()> {
     let mut run = Run::start(global);
     let session = run.session(ByteSize::Auto)?;
-    let (verified, curve) = run.recorder.phase("verify", |progress| {
+    let verified = run.recorder.phase("verify", |progress| {
         verify_key(&session, files, &mut |now| follow(progress, now))
     })?;
     steps::forget();
-    let key = Key::of(files[2], curve, &verified.shape);
+    let key = Key::of(files[2], verified.curve, &verified.shape);
     let circuit_hash = hex(&verified.circuit_hash);
     key.tell(&run);
     run.say(format_args!("circuit hash: {circuit_hash}"));

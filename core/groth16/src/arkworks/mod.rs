@@ -79,7 +79,8 @@ impl Reduction {
 }
 
 /// The points of a key. A column has one point for each signal or row; where the key has no point, the column has infinity.
-struct Parts<E: PairingCurve> {
+#[doc(hidden)]
+pub struct Parts<E: PairingCurve> {
     /// alpha, beta, delta.
     points_g1: [Affine<E::G1Config>; 3],
     /// beta, gamma, delta.
@@ -114,22 +115,7 @@ impl<E: PairingCurve> CircuitKey<E> {
     where
         C: ConstraintSynthesizer<E::Scalar>,
     {
-        let workspace = session.workspace();
-        let parts = Parts {
-            points_g1: [key.vk.alpha_g1, key.beta_g1, key.delta_g1],
-            points_g2: [key.vk.beta_g2, key.vk.gamma_g2, key.vk.delta_g2],
-            ic: points(workspace, "ic", [0, 0], &key.vk.gamma_abc_g1)?,
-            a: points(workspace, "a", [0, 0], &key.a_query)?,
-            b_g1: points(workspace, "b_g1", [0, 0], &key.b_g1_query)?,
-            b_g2: points(workspace, "b_g2", [0, 0], &key.b_g2_query)?,
-            c: points(
-                workspace,
-                "c",
-                [key.vk.gamma_abc_g1.len() as u64, 0],
-                &key.l_query,
-            )?,
-            h: points(workspace, "h", [0, reduction.unused_points()], &key.h_query)?,
-        };
+        let parts = E::parts(session.workspace(), key, reduction)?;
         Self::of(session, parts, circuit, reduction)
     }
 
@@ -149,8 +135,7 @@ impl<E: PairingCurve> CircuitKey<E> {
     where
         C: ConstraintSynthesizer<E::Scalar>,
     {
-        let workspace = session.workspace();
-        let parts = workspace.run(|| file::read::<E>(workspace, path, reduction, progress))?;
+        let parts = E::read_parts(session.workspace(), path, reduction, progress)?;
         Self::of(session, parts, circuit, reduction)
     }
 
@@ -158,62 +143,8 @@ impl<E: PairingCurve> CircuitKey<E> {
     where
         C: ConstraintSynthesizer<E::Scalar>,
     {
-        let system = synthesised(circuit, SynthesisMode::Setup)?;
-        let (signals, public) = (
-            system.num_variables() as u64,
-            system.num_instance_variables() as u64,
-        );
-        let rows = (system.num_constraints() as u64 + public).next_power_of_two();
-        for (what, given, expected) in [
-            ("gamma_abc_g1", parts.ic.len(), public),
-            ("a_query", parts.a.len(), signals),
-            ("b_g1_query", parts.b_g1.len(), signals),
-            ("b_g2_query", parts.b_g2.len(), signals),
-            ("l_query", parts.c.len() - parts.ic.len(), signals - public),
-            (
-                "h_query",
-                parts.h.len() - reduction.unused_points(),
-                rows - reduction.unused_points(),
-            ),
-        ] {
-            if given != expected {
-                return Err(Invalid::Length {
-                    what: format!("points of `{what}` of a key for this circuit"),
-                    given,
-                    expected,
-                }
-                .into());
-            }
-        }
-        let domain = arkworks_domain(rows)?;
-        let constraints = constraints(session.workspace(), system)?;
-        let [alpha_g1, beta_g1, delta_g1] = parts.points_g1;
-        let [beta_g2, gamma_g2, delta_g2] = parts.points_g2;
-        Ok(Self {
-            session: session.clone(),
-            key: ProvingKey {
-                verifying: VerifyingKey {
-                    alpha_g1,
-                    beta_g2,
-                    gamma_g2,
-                    delta_g2,
-                    ic: parts.ic,
-                },
-                beta_g1,
-                delta_g1,
-                a: parts.a,
-                b_g1: parts.b_g1,
-                b_g2: parts.b_g2,
-                c: parts.c,
-                h: parts.h,
-                constraints,
-                domain,
-                quotient: match reduction {
-                    Reduction::Libsnark => QuotientBasis::Monomial,
-                    Reduction::Circom => QuotientBasis::Coset,
-                },
-            },
-        })
+        let system = synthesised::<E>(circuit, SynthesisMode::Setup)?;
+        E::circuit_key(session, parts, system, reduction)
     }
 
     /// The proof that `create_proof_with_reduction` makes with the random values `r` and `s`.
@@ -225,13 +156,11 @@ impl<E: PairingCurve> CircuitKey<E> {
     where
         C: ConstraintSynthesizer<E::Scalar>,
     {
-        let witness = self.assignment(circuit)?;
-        let proof = prove_in(&self.session, &self.key, &witness, random)?;
-        Ok(ark_groth16::Proof {
-            a: proof.a,
-            b: proof.b,
-            c: proof.c,
-        })
+        let mode = SynthesisMode::Prove {
+            construct_matrices: false,
+            generate_lc_assignments: false,
+        };
+        E::prove_system(self, synthesised::<E>(circuit, mode)?, random)
     }
 
     /// What a proof takes.
@@ -246,26 +175,6 @@ impl<E: PairingCurve> CircuitKey<E> {
     pub fn key(&self) -> &ProvingKey<E> {
         &self.key
     }
-
-    fn assignment<C: ConstraintSynthesizer<E::Scalar>>(&self, circuit: C) -> Result<Column<E::Scalar>> {
-        let mode = SynthesisMode::Prove {
-            construct_matrices: false,
-            generate_lc_assignments: false,
-        };
-        let system = synthesised(circuit, mode)?;
-        let system = system
-            .borrow()
-            .ok_or_else(|| refused(SynthesisError::MissingCS))?;
-        let parts = [system.instance_assignment(), system.witness_assignment()];
-        let [public, private] = parts.map(|part| part.map_err(refused));
-        let (public, private) = (public?, private?);
-        let len = (public.len() + private.len()) as u64;
-        let workspace = self.session.workspace();
-        let mut writer = Writer::scratch(workspace, "assignment", len, Placement::Disk)?;
-        writer.push(public)?;
-        writer.push(private)?;
-        writer.finish()
-    }
 }
 
 fn refused(error: SynthesisError) -> spillproof_engine::Error {
@@ -276,16 +185,141 @@ fn refused(error: SynthesisError) -> spillproof_engine::Error {
     .into()
 }
 
-fn synthesised<F: KernelField>(
-    circuit: impl ConstraintSynthesizer<F>,
+/// What a circuit makes of an empty system.
+fn synthesised<E: PairingCurve>(
+    circuit: impl ConstraintSynthesizer<E::Scalar>,
     mode: SynthesisMode,
-) -> Result<ConstraintSystemRef<F>> {
+) -> Result<ConstraintSystemRef<E::Scalar>> {
+    let system = E::empty_system(mode);
+    circuit.generate_constraints(system.clone()).map_err(refused)?;
+    Ok(system)
+}
+
+pub(crate) fn empty_system<F: KernelField>(mode: SynthesisMode) -> ConstraintSystemRef<F> {
     let system = ConstraintSystem::new_ref();
     system.set_optimization_goal(OptimizationGoal::Constraints);
     system.set_mode(mode);
-    circuit.generate_constraints(system.clone()).map_err(refused)?;
+    system
+}
+
+pub(crate) fn parts<E: PairingCurve>(
+    workspace: &Workspace,
+    key: &ark_groth16::ProvingKey<E>,
+    reduction: Reduction,
+) -> Result<Parts<E>> {
+    Ok(Parts {
+        points_g1: [key.vk.alpha_g1, key.beta_g1, key.delta_g1],
+        points_g2: [key.vk.beta_g2, key.vk.gamma_g2, key.vk.delta_g2],
+        ic: points(workspace, "ic", [0, 0], &key.vk.gamma_abc_g1)?,
+        a: points(workspace, "a", [0, 0], &key.a_query)?,
+        b_g1: points(workspace, "b_g1", [0, 0], &key.b_g1_query)?,
+        b_g2: points(workspace, "b_g2", [0, 0], &key.b_g2_query)?,
+        c: points(
+            workspace,
+            "c",
+            [key.vk.gamma_abc_g1.len() as u64, 0],
+            &key.l_query,
+        )?,
+        h: points(workspace, "h", [0, reduction.unused_points()], &key.h_query)?,
+    })
+}
+
+pub(crate) fn read_parts<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    reduction: Reduction,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Parts<E>> {
+    workspace.run(|| file::read::<E>(workspace, path, reduction, progress))
+}
+
+pub(crate) fn circuit_key<E: PairingCurve>(
+    session: &Arc<Session>,
+    parts: Parts<E>,
+    system: ConstraintSystemRef<E::Scalar>,
+    reduction: Reduction,
+) -> Result<CircuitKey<E>> {
     system.finalize();
-    Ok(system)
+    let (signals, public) = (
+        system.num_variables() as u64,
+        system.num_instance_variables() as u64,
+    );
+    let rows = (system.num_constraints() as u64 + public).next_power_of_two();
+    for (what, given, expected) in [
+        ("gamma_abc_g1", parts.ic.len(), public),
+        ("a_query", parts.a.len(), signals),
+        ("b_g1_query", parts.b_g1.len(), signals),
+        ("b_g2_query", parts.b_g2.len(), signals),
+        ("l_query", parts.c.len() - parts.ic.len(), signals - public),
+        (
+            "h_query",
+            parts.h.len() - reduction.unused_points(),
+            rows - reduction.unused_points(),
+        ),
+    ] {
+        if given != expected {
+            return Err(Invalid::Length {
+                what: format!("points of `{what}` of a key for this circuit"),
+                given,
+                expected,
+            }
+            .into());
+        }
+    }
+    let domain = arkworks_domain(rows)?;
+    let constraints = constraints(session.workspace(), system)?;
+    let [alpha_g1, beta_g1, delta_g1] = parts.points_g1;
+    let [beta_g2, gamma_g2, delta_g2] = parts.points_g2;
+    Ok(CircuitKey {
+        session: session.clone(),
+        key: ProvingKey {
+            verifying: VerifyingKey {
+                alpha_g1,
+                beta_g2,
+                gamma_g2,
+                delta_g2,
+                ic: parts.ic,
+            },
+            beta_g1,
+            delta_g1,
+            a: parts.a,
+            b_g1: parts.b_g1,
+            b_g2: parts.b_g2,
+            c: parts.c,
+            h: parts.h,
+            constraints,
+            domain,
+            quotient: match reduction {
+                Reduction::Libsnark => QuotientBasis::Monomial,
+                Reduction::Circom => QuotientBasis::Coset,
+            },
+        },
+    })
+}
+
+pub(crate) fn prove_system<E: PairingCurve>(
+    key: &CircuitKey<E>,
+    system: ConstraintSystemRef<E::Scalar>,
+    random: [E::Scalar; 2],
+) -> Result<ark_groth16::Proof<E>> {
+    system.finalize();
+    let system = system
+        .borrow()
+        .ok_or_else(|| refused(SynthesisError::MissingCS))?;
+    let parts = [system.instance_assignment(), system.witness_assignment()];
+    let [public, private] = parts.map(|part| part.map_err(refused));
+    let (public, private) = (public?, private?);
+    let len = (public.len() + private.len()) as u64;
+    let workspace = key.session.workspace();
+    let mut writer = Writer::scratch(workspace, "assignment", len, Placement::Disk)?;
+    writer.push(public)?;
+    writer.push(private)?;
+    let proof = prove_in(&key.session, &key.key, &writer.finish()?, random)?;
+    Ok(ark_groth16::Proof {
+        a: proof.a,
+        b: proof.b,
+        c: proof.c,
+    })
 }
 
 /// The domain of so many rows, with arkworks' roots of unity.

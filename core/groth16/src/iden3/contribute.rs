@@ -22,9 +22,9 @@ use zeroize::Zeroize;
 
 use super::key::{Checked, Zkey, points_in_place};
 use super::new_file::{NewFile, each_tile, encode_all};
-use super::source::Source;
+use super::source::{Source, curve_of};
 use super::transcript::{Transcript, generator, random_element, random_point};
-use crate::PairingCurve;
+use crate::{PairingCurve, over_curve};
 use spillproof_engine::Result;
 use spillproof_engine::budget::Lease;
 use spillproof_engine::column::runs::Progress;
@@ -100,11 +100,21 @@ pub struct Contributed {
 /// # Errors
 /// [`Invalid::Contribution`] for a name or a beacon that no contribution has; [`spillproof_engine::Error::Format`] for a file that is no Groth16 key over this curve, has points off the
 /// curve, or contributions that are none; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`]. A file that has the target's name keeps it then.
-pub fn contribute<E: PairingCurve>(
+pub fn contribute(
     workspace: &Workspace,
     [key, target]: [&Path; 2],
     name: Option<&str>,
     origin: &Origin,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Contributed> {
+    let curve = curve_of(workspace, key, FileKind::Zkey)?;
+    over_curve!(curve, E => contribute_over::<E>(workspace, [key, target], (name, origin), progress))
+}
+
+fn contribute_over<E: PairingCurve>(
+    workspace: &Workspace,
+    [key, target]: [&Path; 2],
+    (name, origin): (Option<&str>, &Origin),
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Contributed> {
     check_name(name)?;

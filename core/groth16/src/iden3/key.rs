@@ -11,9 +11,10 @@ use spillproof_format::iden3::{FileKind, PointRange, zkey};
 use spillproof_format::native::{read_point, read_point_trusted};
 use spillproof_format::{Curve as CurveId, Element as _, FormatError, Kind, PointFault, hex};
 
-use super::source::Source;
+use super::source::{Source, curve_of};
 use super::subgroup;
 use crate::dictionary::{Dictionary, Form, UNKNOWN};
+use crate::over_curve;
 use crate::{
     Coefficient, Constraints, Domain, G1Point, G2Point, PairingCurve, ProvingKey, QuotientBasis, Shape,
     VerifyingKey, check_curve,
@@ -40,6 +41,14 @@ pub fn read_zkey<E: PairingCurve>(
     path: &Path,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<ProvingKey<E>> {
+    E::read_zkey(workspace, path, progress)
+}
+
+pub(crate) fn read_zkey_over<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<ProvingKey<E>> {
     // Keys are public.
     let workspace = workspace.clone().with_scratch(Scratch::Plain)?;
     workspace.run(|| {
@@ -51,11 +60,21 @@ pub fn read_zkey<E: PairingCurve>(
     })
 }
 
-/// The sizes of a `.zkey` file's key, all of whose coefficients are read and checked.
+/// The sizes of a `.zkey` file's key, all of whose coefficients are read and checked, and its curve.
 ///
 /// # Errors
 /// As [`read_zkey`].
-pub fn shape_of_zkey<E: PairingCurve>(
+pub fn shape_of_zkey(
+    workspace: &Workspace,
+    path: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(Shape, CurveId)> {
+    let curve = curve_of(workspace, path, FileKind::Zkey)?;
+    let shape = over_curve!(curve, E => shape_over::<E>(workspace, path, progress)?);
+    Ok((shape, curve))
+}
+
+fn shape_over<E: PairingCurve>(
     workspace: &Workspace,
     path: &Path,
     progress: &mut (dyn FnMut(Progress) + Send),
@@ -71,7 +90,17 @@ pub fn shape_of_zkey<E: PairingCurve>(
 ///
 /// # Errors
 /// As [`read_zkey`]; [`spillproof_engine::Error::Format`] for points outside of the subgroup.
-pub fn import_zkey<E: PairingCurve>(
+pub fn import_zkey(
+    workspace: &Workspace,
+    path: &Path,
+    target: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<ImportedKey> {
+    let curve = curve_of(workspace, path, FileKind::Zkey)?;
+    over_curve!(curve, E => import_over::<E>(workspace, path, target, progress))
+}
+
+fn import_over<E: PairingCurve>(
     workspace: &Workspace,
     path: &Path,
     target: &Path,

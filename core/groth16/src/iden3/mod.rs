@@ -7,6 +7,8 @@
 //!
 //! Memory: a few runs of a mebibyte at most, what writers take, and the distinct values of a circuit's coefficients; none of it grows with the
 //! circuit but the last.
+//!
+//! What is made of files alone is over the curve that the file names: the first of several, or the key.
 
 mod contribute;
 mod history;
@@ -27,6 +29,7 @@ mod weights;
 mod witness;
 
 pub use contribute::{Contributed, Origin, contribute};
+pub(crate) use key::read_zkey_over;
 pub use key::{ImportedKey, import_zkey, read_zkey, shape_of_zkey};
 pub use prepare::{import_ptau, open_ptau, prepare_ptau};
 pub use setup::{NewKey, setup};
@@ -35,3 +38,4 @@ pub use spillproof_engine::column::runs::Progress;
 pub use verify::{Contributor, VerifiedKey, verify_zkey};
 pub use verify_ptau::{VerifiedPtau, verify_ptau};
 pub use witness::read_wtns;
+pub(crate) use witness::read_wtns_over;

@@ -8,8 +8,8 @@ use spillproof_format::native::point_bytes;
 
 use super::new_file::NewFile;
 use super::powers::Ptau;
-use super::source::Source;
-use crate::{Domain, PairingCurve, check_curve};
+use super::source::{Source, curve_of};
+use crate::{CurveId, Domain, PairingCurve, check_curve, over_curve};
 use spillproof_commit::{Srs, SrsProgress, add_lagrange_to};
 use spillproof_engine::Result;
 use spillproof_engine::column::runs::Progress;
@@ -20,13 +20,23 @@ use spillproof_kernels::curve::{Curve, Point};
 /// Sections of a file that is prepared.
 const SECTIONS: u32 = 11;
 
-/// Adds the Lagrange bases of 1, 2, 4, ..., `2^power` points to a first phase, in a new `.ptau` file. Gives the power. Bases that are there are made
-/// anew.
+/// Adds the Lagrange bases of 1, 2, 4, ..., `2^power` points to a first phase, in a new `.ptau` file. Gives the power and the curve. Bases that are
+/// there are made anew.
 ///
 /// # Errors
 /// [`spillproof_engine::Error::Format`] for a file that is damaged or over another curve, or has points off the curve; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
 /// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]. A file that has the target's name keeps it then.
-pub fn prepare_ptau<E: PairingCurve>(
+pub fn prepare_ptau(
+    workspace: &Workspace,
+    files: [&Path; 2],
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(u32, CurveId)> {
+    let curve = curve_of(workspace, files[0], FileKind::Ptau)?;
+    let power = over_curve!(curve, E => prepare_over::<E>(workspace, files, progress)?);
+    Ok((power, curve))
+}
+
+fn prepare_over<E: PairingCurve>(
     workspace: &Workspace,
     [file, target]: [&Path; 2],
     progress: &mut (dyn FnMut(Progress) + Send),

@@ -11,12 +11,12 @@ use spillproof_format::iden3::{FileKind, SCALAR_BYTES, zkey};
 
 use super::new_file::{NewFile, each_tile};
 use super::powers::Phase1;
-use super::source::Source;
+use super::source::{Source, curve_of};
 use super::terms::Circuit;
 use super::transcript::Transcript;
 use crate::{
-    Coefficient, Constraints, Domain, G1Point, MATRICES, PairingCurve, Powers, Queries, Shape, check_curve,
-    queries,
+    Coefficient, Constraints, CurveId, Domain, G1Point, MATRICES, PairingCurve, Powers, Queries, Shape,
+    check_curve, over_curve, queries,
 };
 use spillproof_engine::Result;
 use spillproof_engine::column::runs::Progress;
@@ -31,6 +31,8 @@ const LOG_ROWS_OF_ONE_MORE: u32 = 15;
 /// A key that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewKey {
+    /// Its curve.
+    pub curve: CurveId,
     /// Its sizes.
     pub shape: Shape,
     /// The hash of the circuit, which contributions are bound to.
@@ -43,7 +45,17 @@ pub struct NewKey {
 /// # Errors
 /// [`spillproof_engine::Error::Format`] for files that are damaged, over another curve, or of too few powers; [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`];
 /// [`spillproof_engine::Error::BudgetTooSmall`], [`spillproof_engine::Error::OverBudget`]. A file that has the target's name keeps it then.
-pub fn setup<E: PairingCurve>(
+pub fn setup(
+    workspace: &Workspace,
+    [r1cs, ptau]: [&Path; 2],
+    target: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<NewKey> {
+    let curve = curve_of(workspace, r1cs, FileKind::R1cs)?;
+    over_curve!(curve, E => setup_over::<E>(workspace, [r1cs, ptau], target, progress))
+}
+
+fn setup_over<E: PairingCurve>(
     workspace: &Workspace,
     [r1cs, ptau]: [&Path; 2],
     target: &Path,
@@ -57,6 +69,7 @@ pub fn setup<E: PairingCurve>(
         let circuit_hash = key.circuit_hash()?;
         key.write(publish, &circuit_hash, progress)?;
         Ok(NewKey {
+            curve: key.phase1.curve(),
             shape: key.shape(),
             circuit_hash,
         })

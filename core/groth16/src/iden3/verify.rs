@@ -11,16 +11,17 @@ use ark_ec::short_weierstrass::Affine;
 use ark_ec::{AffineRepr, CurveGroup};
 use ark_ff::Zero;
 use spillproof_format::FormatError;
-use spillproof_format::iden3::PointRange;
 use spillproof_format::iden3::contributions::{Beacon, HASH_BYTES};
+use spillproof_format::iden3::{FileKind, PointRange};
 
 use super::contribute::{ContributionOf, ContributionsOf, Section, generator_of_beacon, hash_into, hash_of};
 use super::key::{Checked, Zkey, points_in_place};
 use super::setup::InitialKey;
+use super::source::curve_of;
 use super::subgroup;
 use super::transcript::{Transcript, generator, random_element, random_point};
 use super::weights::Weights;
-use crate::{Coefficient, Constraints, MATRICES, PairingCurve, Shape};
+use crate::{Coefficient, Constraints, CurveId, MATRICES, PairingCurve, Shape, over_curve};
 use spillproof_engine::Result;
 use spillproof_engine::budget::LeasedVec;
 use spillproof_engine::column::runs::Progress;
@@ -33,6 +34,8 @@ use spillproof_kernels::field::KernelField;
 /// A key that is right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedKey {
+    /// Its curve.
+    pub curve: CurveId,
     /// Its sizes.
     pub shape: Shape,
     /// The hash of its circuit.
@@ -52,11 +55,20 @@ pub struct Contributor {
     pub hash: [u8; HASH_BYTES],
 }
 
-/// Verifies a `.zkey` file against the `.r1cs` file of its circuit and the `.ptau` file that it was made from.
+/// Verifies a `.zkey` file, the last of `files`, against the `.r1cs` file of its circuit and the `.ptau` file that it was made from.
 ///
 /// # Errors
 /// [`FormatError::Contribution`] and [`FormatError::NotDerived`], in [`spillproof_engine::Error::Format`], for a key that is not right; those of [`super::setup`].
-pub fn verify_zkey<E: PairingCurve>(
+pub fn verify_zkey(
+    workspace: &Workspace,
+    files: [&Path; 3],
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<VerifiedKey> {
+    let curve = curve_of(workspace, files[2], FileKind::Zkey)?;
+    over_curve!(curve, E => verify_over::<E>(workspace, files, progress))
+}
+
+fn verify_over<E: PairingCurve>(
     workspace: &Workspace,
     [r1cs, ptau, key]: [&Path; 3],
     progress: &mut (dyn FnMut(Progress) + Send),
@@ -89,6 +101,7 @@ pub fn verify_zkey<E: PairingCurve>(
             beacon: contribution.beacon.clone(),
         });
         Ok(VerifiedKey {
+            curve: zkey.header.curve(),
             shape: initial.shape(),
             circuit_hash: section.circuit_hash,
             contributors: contributors.collect(),

@@ -14,10 +14,10 @@ use spillproof_format::{Curve as CurveId, FormatError};
 
 use super::history::{FirstPointsOf, History};
 use super::powers::Ptau;
-use super::source::Source;
+use super::source::{Source, curve_of};
 use super::verify::{Contributor, is_same_ratio};
 use super::weights::Weights;
-use crate::{Domain, PairingCurve, check_curve};
+use crate::{Domain, PairingCurve, check_curve, over_curve};
 use spillproof_commit::Challenge;
 use spillproof_engine::Result;
 use spillproof_engine::column::runs::Progress;
@@ -50,7 +50,16 @@ pub struct VerifiedPtau {
 /// # Errors
 /// [`FormatError::Inconsistent`], [`FormatError::Contribution`] and [`FormatError::Point`], in [`spillproof_engine::Error::Format`], for a file that is not right;
 /// [`spillproof_engine::Error::File`], [`spillproof_engine::Error::Io`], [`spillproof_engine::Error::OverBudget`], [`spillproof_engine::Error::BudgetTooSmall`].
-pub fn verify_ptau<E: PairingCurve>(
+pub fn verify_ptau(
+    workspace: &Workspace,
+    file: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<VerifiedPtau> {
+    let curve = curve_of(workspace, file, FileKind::Ptau)?;
+    over_curve!(curve, E => verify_over::<E>(workspace, file, progress))
+}
+
+fn verify_over<E: PairingCurve>(
     workspace: &Workspace,
     file: &Path,
     progress: &mut (dyn FnMut(Progress) + Send),

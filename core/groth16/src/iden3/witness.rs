@@ -26,6 +26,14 @@ pub fn read_wtns<E: PairingCurve>(
     path: &Path,
     progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Column<E::Scalar>> {
+    E::read_wtns(workspace, path, progress)
+}
+
+pub(crate) fn read_wtns_over<E: PairingCurve>(
+    workspace: &Workspace,
+    path: &Path,
+    progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Column<E::Scalar>> {
     workspace.run(|| {
         let source = Source::open(workspace, path, FileKind::Wtns)?;
         let refuse = |error| source.refuse(error);

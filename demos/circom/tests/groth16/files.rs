@@ -74,7 +74,7 @@ fn same_as_another_library<E: PairingCurve>(seed: u64, constraints: usize, publi
 
             let mut told = Vec::new();
             let imported =
-                import_zkey::<E>(workspace, &zkey, &container, &mut |now| told.push(now)).expect("imported");
+                import_zkey(workspace, &zkey, &container, &mut |now| told.push(now)).expect("imported");
             assert!(told.iter().all(|now| now.done <= now.total) && told.last().is_some());
             let opened = ProvingKey::<E>::open_container(workspace, &container).expect("opened");
             assert_eq!(opened.shape().expect("a shape"), imported.shape);
@@ -209,7 +209,7 @@ fn points_outside_of_the_subgroup_are_named() {
         let mut bytes = good.clone();
         bytes[at..][..96].copy_from_slice(&bytes_of(&stray));
         let (file, target) = (write(dir.path(), "zkey", &bytes), dir.path().join("container"));
-        let refused = import_zkey::<Bls12_381>(&place.workspace, &file, &target, &mut |_| ()).err();
+        let refused = import_zkey(&place.workspace, &file, &target, &mut |_| ()).err();
         match refused {
             Some(Error::Format {
                 source:

@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use ark_bls12_381::Bls12_381;
-use ark_bn254::Bn254;
 use spillproof_engine::Error;
-use spillproof_format::FormatError;
 use spillproof_format::iden3::history::BLOCK_BYTES;
 use spillproof_format::iden3::{
     ByteRange, FileKind, PointRange, SectionWalk, Sections, ptau, write_prefix, write_section_prefix,
 };
-use spillproof_groth16::PairingCurve;
+use spillproof_format::{Curve, FormatError};
 use spillproof_groth16::iden3::{VerifiedPtau, prepare_ptau, verify_ptau};
 
 use crate::common::{Place, place};
@@ -49,15 +46,13 @@ impl Case {
         path
     }
 
-    fn verify<E: PairingCurve>(&self, bytes: &[u8]) -> Result<VerifiedPtau, Error> {
-        verify_ptau::<E>(&self.place.workspace, &self.write(bytes), &mut |_| ())
+    fn verify(&self, bytes: &[u8]) -> Result<VerifiedPtau, Error> {
+        verify_ptau(&self.place.workspace, &self.write(bytes), &mut |_| ())
     }
 
     /// The contribution that is refused, and the error.
     fn refused(&self, bytes: &[u8]) -> (u64, String) {
-        let error = self
-            .verify::<Bn254>(bytes)
-            .expect_err("a history that was changed");
+        let error = self.verify(bytes).expect_err("a history that was changed");
         let text = error.to_string();
         match error {
             Error::Format {
@@ -86,16 +81,17 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn history_is_that_of_snarkjs<E: PairingCurve>(file: &[u8], hashes: [&str; 3]) {
+fn history_is_that_of_snarkjs(file: &[u8], hashes: [&str; 3], curve: Curve) {
     for budget_bytes in [6 * MIB, 64 * MIB] {
         let case = Case::new(budget_bytes);
         let path = case.write(file);
         let prepared = case.dir.path().join("prepared.ptau");
-        prepare_ptau::<E>(&case.place.workspace, [&path, &prepared], &mut |_| ()).expect("a file");
+        prepare_ptau(&case.place.workspace, [&path, &prepared], &mut |_| ()).expect("a file");
         let prepared = std::fs::read(prepared).expect("a file");
         for (bytes, is_prepared) in [(file, false), (&prepared, true)] {
-            let verified = case.verify::<E>(bytes).expect("a history that follows");
+            let verified = case.verify(bytes).expect("a history that follows");
             assert_eq!((verified.power, verified.is_prepared), (2, is_prepared));
+            assert_eq!(verified.curve, curve);
             let contributors = &verified.contributors;
             let found: Vec<String> = contributors.iter().map(|one| hex(&one.hash)).collect();
             assert_eq!(found, hashes);
@@ -116,12 +112,12 @@ fn history_is_that_of_snarkjs<E: PairingCurve>(file: &[u8], hashes: [&str; 3]) {
 
 #[test]
 fn a_history_over_bn254_is_that_of_snarkjs() {
-    history_is_that_of_snarkjs::<Bn254>(BN254, BN254_HASHES);
+    history_is_that_of_snarkjs(BN254, BN254_HASHES, Curve::Bn254);
 }
 
 #[test]
 fn a_history_over_bls12_381_is_that_of_snarkjs() {
-    history_is_that_of_snarkjs::<Bls12_381>(BLS12_381, BLS12_381_HASHES);
+    history_is_that_of_snarkjs(BLS12_381, BLS12_381_HASHES, Curve::Bls12381);
 }
 
 /// The bytes of each contribution over BN254, in the file.
@@ -146,13 +142,13 @@ const STATE_BYTES: usize = 216;
 #[test]
 fn a_byte_that_was_changed_is_found_or_changes_what_is_printed() {
     let case = Case::new(16 * MIB);
-    let right = case.verify::<Bn254>(BN254).expect("a history that follows");
+    let right = case.verify(BN254).expect("a history that follows");
     let mut refused = 0;
     for (number, contribution) in (1..).zip(contributions()) {
         for at in contribution.clone().step_by(23) {
             let mut changed = BN254.to_vec();
             changed[at] ^= 1;
-            let found = case.verify::<Bn254>(&changed);
+            let found = case.verify(&changed);
             let in_state = (at - contribution.start).checked_sub(POINTS_BYTES);
             let in_state = in_state.filter(|at| *at < STATE_BYTES);
             // Behind the bytes that wait in the block.
@@ -223,10 +219,7 @@ fn contributions_that_are_missing_moved_or_of_another_ceremony_are_refused() {
         let count = (list.len() as u32).to_le_bytes();
         with_history(BN254, &[&count[..], &list.concat()].concat(), header)
     };
-    assert!(
-        case.verify::<Bn254>(&with(&[first, second, last], header))
-            .is_ok()
-    );
+    assert!(case.verify(&with(&[first, second, last], header)).is_ok());
     for (list, number, words) in [
         (&[first, second][..], 2, "another than after the last"),
         (&[second, last], 1, "first challenge"),
@@ -244,7 +237,7 @@ fn contributions_that_are_missing_moved_or_of_another_ceremony_are_refused() {
     assert!(found == 3 && text.contains("beacon"), "{text}");
     // A shorter file of the same ceremony, and the same one that claims to be of a smaller ceremony.
     let shorter = ptau::Header { power: 1, ..header };
-    let verified = case.verify::<Bn254>(&with(&[first, second, last], shorter));
+    let verified = case.verify(&with(&[first, second, last], shorter));
     let verified = verified.expect("a history that follows");
     assert_eq!(
         (
@@ -266,12 +259,12 @@ fn contributions_that_are_missing_moved_or_of_another_ceremony_are_refused() {
             ceremony_power,
             ..header
         };
-        let error = case.verify::<Bn254>(&with(&[first, second, last], header));
+        let error = case.verify(&with(&[first, second, last], header));
         let error = error.expect_err("a large ceremony").to_string();
         assert!(error.contains("ceremony's rows"), "{error}");
     }
     // No contribution at all: the points are right, and their maker may know the secrets.
-    let verified = case.verify::<Bn254>(&with(&[], header)).expect("right points");
+    let verified = case.verify(&with(&[], header)).expect("right points");
     assert!(verified.contributors.is_empty());
     case.place.assert_nothing_held();
 }

@@ -7,9 +7,9 @@ use ark_bn254::Bn254;
 use spillproof_commit::{Srs, generate_scratch};
 use spillproof_engine::Error;
 use spillproof_engine::error::Invalid;
-use spillproof_format::FormatError;
 use spillproof_format::iden3::ptau;
 use spillproof_format::native::point_bytes;
+use spillproof_format::{Curve, FormatError};
 use spillproof_groth16::PairingCurve;
 use spillproof_groth16::iden3::{import_ptau, prepare_ptau, verify_ptau};
 
@@ -25,7 +25,7 @@ fn write(dir: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn prepared_files_are_those_of_the_secrets<E: PairingCurve>(powers: &[u32]) {
+fn prepared_files_are_those_of_the_secrets<E: PairingCurve>(powers: &[u32], curve: Curve) {
     let dir = tempfile::tempdir().expect("a folder");
     let target = dir.path().join("prepared.ptau");
     for &power in powers {
@@ -37,12 +37,13 @@ fn prepared_files_are_those_of_the_secrets<E: PairingCurve>(powers: &[u32]) {
             for budget_bytes in [6 * MIB, 64 * MIB] {
                 let place = place(budget_bytes);
                 let workspace = &place.workspace;
-                let found = prepare_ptau::<E>(workspace, [&raw, &target], &mut |_| ()).expect("a file");
-                assert_eq!(found, power);
+                let found = prepare_ptau(workspace, [&raw, &target], &mut |_| ()).expect("a file");
+                assert_eq!(found, (power, curve));
                 assert!(std::fs::read(&target).expect("a file") == prepared, "{power}");
                 for (file, is_prepared) in [(&raw, false), (&target, true)] {
-                    let verified = verify_ptau::<E>(workspace, file, &mut |_| ()).expect("a right file");
+                    let verified = verify_ptau(workspace, file, &mut |_| ()).expect("a right file");
                     assert_eq!((verified.power, verified.is_prepared), (power, is_prepared));
+                    assert_eq!(verified.curve, curve);
                 }
                 place.assert_nothing_held();
             }
@@ -52,12 +53,12 @@ fn prepared_files_are_those_of_the_secrets<E: PairingCurve>(powers: &[u32]) {
 
 #[test]
 fn prepared_files_over_bn254_are_those_of_the_secrets() {
-    prepared_files_are_those_of_the_secrets::<Bn254>(&[1, 4, 9]);
+    prepared_files_are_those_of_the_secrets::<Bn254>(&[1, 4, 9], Curve::Bn254);
 }
 
 #[test]
 fn prepared_files_over_bls12_381_are_those_of_the_secrets() {
-    prepared_files_are_those_of_the_secrets::<Bls12_381>(&[3, 5]);
+    prepared_files_are_those_of_the_secrets::<Bls12_381>(&[3, 5], Curve::Bls12381);
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn points_of_another_secret_are_found_in_every_section() {
                 continue;
             }
             let path = write(dir.path(), "changed.ptau", &changed);
-            let error = verify_ptau::<Bn254>(&place.workspace, &path, &mut |_| ());
+            let error = verify_ptau(&place.workspace, &path, &mut |_| ());
             let error = error.expect_err("points of two secrets");
             let is_named = matches!(
                 error,
@@ -101,10 +102,10 @@ fn points_of_another_secret_are_found_in_every_section() {
     assert!(refused > 200, "{refused}");
     for cut in [5, 11, 40, 100, file.len() / 2, file.len() - 1] {
         let path = write(dir.path(), "cut.ptau", &file[..cut]);
-        let error = verify_ptau::<Bn254>(&place.workspace, &path, &mut |_| ()).expect_err("a short file");
+        let error = verify_ptau(&place.workspace, &path, &mut |_| ()).expect_err("a short file");
         assert!(matches!(error, Error::Format { .. }), "{error}");
         let target = write(dir.path(), "kept.ptau", b"kept");
-        assert!(prepare_ptau::<Bn254>(&place.workspace, [&path, &target], &mut |_| ()).is_err());
+        assert!(prepare_ptau(&place.workspace, [&path, &target], &mut |_| ()).is_err());
         assert_eq!(std::fs::read(&target).expect("a file"), b"kept");
     }
     place.assert_nothing_held();

@@ -130,7 +130,7 @@ fn keys_are_those_of_snarkjs() {
         let r1cs = packages.join(circuit);
         let [ours, theirs, ours_after, theirs_after] =
             ["ours", "theirs", "ours-after", "theirs-after"].map(|name| dir.join(format!("{name}.zkey")));
-        let (made, _) = setup(session, [&r1cs, &ptau], &ours, &mut |_| ()).unwrap();
+        let made = setup(session, [&r1cs, &ptau], &ours, &mut |_| ()).unwrap();
         published.run("groth16 setup", &[&r1cs, &ptau, &theirs]);
         assert!(is_same([&ours, &theirs]), "{circuit}: setup");
 
@@ -149,7 +149,7 @@ fn keys_are_those_of_snarkjs() {
         assert!(said.contains("ZKey Ok!"), "{circuit}: {said}");
         let entropy = [Path::new("-e=text"), Path::new("-n=theirs")];
         published.run("zkey contribute", &[&[&*ours, &theirs][..], &entropy].concat());
-        let (verified, _) = verify_key(session, [&r1cs, &ptau, &theirs], &mut |_| ()).unwrap();
+        let verified = verify_key(session, [&r1cs, &ptau, &theirs], &mut |_| ()).unwrap();
         let names: Vec<_> = verified
             .contributors
             .iter()

@@ -8,6 +8,7 @@ use ark_bn254::{Bn254, Fr};
 use ark_ff::Field;
 use spillproof_engine::Error;
 use spillproof_engine::error::Invalid;
+use spillproof_format::Curve;
 use spillproof_groth16::iden3::{read_wtns, read_zkey, setup};
 use spillproof_groth16::{PairingCurve, prove};
 
@@ -26,7 +27,11 @@ fn write(dir: &Path, name: &str, bytes: &[u8]) -> std::path::PathBuf {
     path
 }
 
-fn keys_are_those_of_the_secrets<E: PairingCurve>(seed: u64, constraints: usize, public: usize) {
+fn keys_are_those_of_the_secrets<E: PairingCurve>(
+    seed: u64,
+    (constraints, public): (usize, usize),
+    curve: Curve,
+) {
     let dir = tempfile::tempdir().expect("a folder");
     let circuit = Circuit::<E::Scalar>::random(seed, constraints, public, Values::Full);
     let one = E::Scalar::ONE;
@@ -53,7 +58,8 @@ fn keys_are_those_of_the_secrets<E: PairingCurve>(seed: u64, constraints: usize,
                 for budget_bytes in [6 * MIB, 64 * MIB] {
                     let place = place(budget_bytes);
                     let workspace = &place.workspace;
-                    let made = setup::<E>(workspace, [&r1cs, &ptau], &target, &mut |_| ()).expect("a key");
+                    let made = setup(workspace, [&r1cs, &ptau], &target, &mut |_| ()).expect("a key");
+                    assert_eq!(made.curve, curve);
                     hashes.lock().expect("a lock").push(made.circuit_hash);
                     let found = std::fs::read(&target).expect("a file");
                     if above == 1 {
@@ -80,14 +86,14 @@ fn keys_are_those_of_the_secrets<E: PairingCurve>(seed: u64, constraints: usize,
 
 #[test]
 fn keys_over_bn254_are_those_of_the_secrets() {
-    for (seed, (constraints, public)) in [(1, 0), (6, 1), (250, 3)].into_iter().enumerate() {
-        keys_are_those_of_the_secrets::<Bn254>(seed as u64, constraints, public);
+    for (seed, sizes) in [(1, 0), (6, 1), (250, 3)].into_iter().enumerate() {
+        keys_are_those_of_the_secrets::<Bn254>(seed as u64, sizes, Curve::Bn254);
     }
 }
 
 #[test]
 fn keys_over_bls12_381_are_those_of_the_secrets() {
-    keys_are_those_of_the_secrets::<Bls12_381>(7, 60, 2);
+    keys_are_those_of_the_secrets::<Bls12_381>(7, (60, 2), Curve::Bls12381);
 }
 
 #[test]
@@ -107,7 +113,7 @@ fn files_that_make_no_key_are_refused() {
             write(dir.path(), "c.r1cs", r1cs),
             write(dir.path(), "p.ptau", ptau),
         ];
-        let error = setup::<Bn254>(workspace, [&files[0], &files[1]], &target, &mut |_| ());
+        let error = setup(workspace, [&files[0], &files[1]], &target, &mut |_| ());
         let error = error.expect_err("no key");
         let is_named = match &error {
             Error::Format { file, .. } => file.ends_with(named),
@@ -124,8 +130,9 @@ fn files_that_make_no_key_are_refused() {
         &circom_files::ptau::<Bls12_381>(6, &Secrets::random(4), false),
         "p.ptau",
     );
+    // The key is over the circuit's curve.
     let other = Circuit::<ark_bls12_381::Fr>::random(3, 40, 2, Values::Full);
-    refused(&circom_files::r1cs::<Bls12_381>(&other), &ptau, "c.r1cs");
+    refused(&circom_files::r1cs::<Bls12_381>(&other), &ptau, "p.ptau");
     refused(&ptau, &r1cs, "c.r1cs");
     for (file, named) in [(&r1cs, "c.r1cs"), (&ptau, "p.ptau")] {
         for cut in [3, 11, 50, 200, file.len() / 2, file.len() - 1] {

@@ -1,0 +1,148 @@
+//! The curves that this crate is compiled for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ark_bls12_381::Bls12_381;
+use ark_bn254::Bn254;
+use ark_ec::short_weierstrass::Affine;
+#[cfg(feature = "ark-groth16")]
+use ark_relations::gr1cs::{ConstraintSystemRef, SynthesisMode};
+use spillproof_engine::Result;
+use spillproof_engine::column::runs::Progress;
+use spillproof_engine::column::{Column, Workspace};
+use spillproof_engine::compiled;
+use spillproof_engine::plan::{Plan, Rates};
+use spillproof_engine::session::Session;
+
+#[cfg(feature = "ark-groth16")]
+use crate::arkworks::{self, CircuitKey, Parts, Reduction};
+use crate::{PairingGroups, Proof, ProvingKey, Shape, VerifyingKey, file, iden3, key, proof, task};
+
+compiled! {
+    /// A curve that this crate is compiled for. Its functions are those of the crate, which say what they do.
+    pub trait PairingCurve: PairingGroups;
+    for {
+        Bn254;
+        Bls12_381;
+    }
+    {
+        /// [`crate::prove()`].
+        fn prove(
+            key: &ProvingKey<Self>,
+            witness: &Column<Self::Scalar>,
+            random: [Self::Scalar; 2],
+        ) -> Result<Proof<Self>>
+            = proof::prove_over;
+        /// [`crate::prove_in`].
+        fn prove_in(
+            session: &Arc<Session>,
+            key: &ProvingKey<Self>,
+            witness: &Column<Self::Scalar>,
+            random: [Self::Scalar; 2],
+        ) -> Result<Proof<Self>>
+            = task::prove_in_over;
+        /// [`crate::public_signals`].
+        fn public_signals(witness: &Column<Self::Scalar>, public: u64) -> Result<Vec<Self::Scalar>>
+            = proof::public_signals_of;
+        /// [`crate::verify`].
+        fn verify(key: &VerifyingKey<Self>, public: &[Self::Scalar], proof: &Proof<Self>) -> Result<bool>
+            = proof::verify_over;
+        /// [`crate::plan`].
+        fn plan(shape: &Shape, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan>
+            = task::plan_of_circom::<Self>;
+        /// [`ProvingKey::plan`].
+        fn plan_with(key: &ProvingKey<Self>, budget_bytes: u64, threads: usize, rates: &Rates) -> Result<Plan>
+            = task::plan_with;
+        /// [`ProvingKey::shape`].
+        fn shape(key: &ProvingKey<Self>) -> Result<Shape>
+            = key::shape;
+        /// [`ProvingKey::check_points`].
+        fn check_points(key: &ProvingKey<Self>) -> Result<()>
+            = key::check_points;
+        /// [`ProvingKey::open_container`].
+        fn open_container(workspace: &Workspace, path: &Path) -> Result<ProvingKey<Self>>
+            = file::open_container;
+        /// [`VerifyingKey::in_memory`].
+        fn in_memory(
+            workspace: &Workspace,
+            alpha_g1: Affine<Self::G1Config>,
+            others: [Affine<Self::G2Config>; 3],
+            ic: &[Affine<Self::G1Config>],
+        ) -> Result<VerifyingKey<Self>>
+            = key::in_memory;
+        /// [`VerifyingKey::ic_points`].
+        fn ic_points(key: &VerifyingKey<Self>) -> Result<Vec<Affine<Self::G1Config>>>
+            = key::ic_points;
+        /// [`iden3::read_zkey`].
+        fn read_zkey(
+            workspace: &Workspace,
+            path: &Path,
+            progress: &mut (dyn FnMut(Progress) + Send),
+        ) -> Result<ProvingKey<Self>>
+            = iden3::read_zkey_over;
+        /// [`iden3::read_wtns`].
+        fn read_wtns(
+            workspace: &Workspace,
+            path: &Path,
+            progress: &mut (dyn FnMut(Progress) + Send),
+        ) -> Result<Column<Self::Scalar>>
+            = iden3::read_wtns_over::<Self>;
+        /// An empty constraint system, for a circuit to fill.
+        #[cfg(feature = "ark-groth16")]
+        #[doc(hidden)]
+        fn empty_system(mode: SynthesisMode) -> ConstraintSystemRef<Self::Scalar>
+            = arkworks::empty_system;
+        /// The columns of a key.
+        #[cfg(feature = "ark-groth16")]
+        #[doc(hidden)]
+        fn parts(workspace: &Workspace, key: &ark_groth16::ProvingKey<Self>, reduction: Reduction) -> Result<Parts<Self>>
+            = arkworks::parts;
+        /// The columns of a key in a file.
+        #[cfg(feature = "ark-groth16")]
+        #[doc(hidden)]
+        fn read_parts(
+            workspace: &Workspace,
+            path: &Path,
+            reduction: Reduction,
+            progress: &mut (dyn FnMut(Progress) + Send),
+        ) -> Result<Parts<Self>>
+            = arkworks::read_parts;
+        /// A key for a circuit whose constraints are in a system.
+        #[cfg(feature = "ark-groth16")]
+        #[doc(hidden)]
+        fn circuit_key(
+            session: &Arc<Session>,
+            parts: Parts<Self>,
+            system: ConstraintSystemRef<Self::Scalar>,
+            reduction: Reduction,
+        ) -> Result<CircuitKey<Self>>
+            = arkworks::circuit_key;
+        /// A proof of the assignment in a system.
+        #[cfg(feature = "ark-groth16")]
+        #[doc(hidden)]
+        fn prove_system(
+            key: &CircuitKey<Self>,
+            system: ConstraintSystemRef<Self::Scalar>,
+            random: [Self::Scalar; 2],
+        ) -> Result<ark_groth16::Proof<Self>>
+            = arkworks::prove_system;
+    }
+}
+
+/// Runs `$body` with `$engine` as the pairing of a curve: BLS12-381, or BN254 for any other.
+#[macro_export]
+macro_rules! over_curve {
+    ($curve:expr, $engine:ident => $body:expr) => {
+        match $curve {
+            $crate::CurveId::Bls12381 => {
+                type $engine = $crate::Bls12_381;
+                $body
+            }
+            _ => {
+                type $engine = $crate::Bn254;
+                $body
+            }
+        }
+    };
+}
