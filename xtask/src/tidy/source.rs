@@ -59,7 +59,7 @@ impl Source {
         Ok(Self { file, text, tokens })
     }
 
-    /// The folders and files below `prefix`, without the extension: `core/src/storage/pread.rs` below `core/src` is
+    /// The folders and files below `prefix`, without the extension: `core/engine/src/storage/pread.rs` below `core/engine/src` is
     /// `[storage, pread]`.
     pub fn below(&self, prefix: &str) -> Option<Vec<String>> {
         let rest = self.file.strip_prefix(prefix).ok()?.with_extension("");
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn module_paths() {
-        let source = Source::parse("core/src/storage/pread.rs", "").unwrap();
-        assert_eq!(source.below("core/src").unwrap(), ["storage", "pread"]);
+        let source = Source::parse("core/engine/src/storage/pread.rs", "").unwrap();
+        assert_eq!(source.below("core/engine/src").unwrap(), ["storage", "pread"]);
         assert_eq!(source.below("gpu"), None);
     }
 }

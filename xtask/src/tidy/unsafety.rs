@@ -7,45 +7,51 @@ use super::source::Source;
 
 /// Every file that may hold `unsafe` code, with what it is for. A file that no longer needs it must leave the list.
 const LEAVES: &[(&str, &str)] = &[
-    ("core/src/budget/alloc.rs", "the counting global allocator"),
-    ("core/src/budget/heap.rs", "a setting of the C library's heap"),
-    ("core/src/budget/leased_vec.rs", "pages as typed values"),
-    ("core/src/budget/pages.rs", "anonymous maps"),
+    ("core/engine/src/budget/alloc.rs", "the counting global allocator"),
     (
-        "core/src/budget/secret.rs",
+        "core/engine/src/budget/heap.rs",
+        "a setting of the C library's heap",
+    ),
+    ("core/engine/src/budget/leased_vec.rs", "pages as typed values"),
+    ("core/engine/src/budget/pages.rs", "anonymous maps"),
+    (
+        "core/engine/src/budget/secret.rs",
         "a key in a page that is locked and wiped",
     ),
     (
-        "core/src/column/addressed.rs",
+        "core/engine/src/column/addressed.rs",
         "cells whose addresses are given out",
     ),
-    ("core/src/column/mapped.rs", "cells of a map"),
-    ("core/src/column/view.rs", "columns as slices"),
+    ("core/engine/src/column/mapped.rs", "cells of a map"),
+    ("core/engine/src/column/view.rs", "columns as slices"),
     (
-        "core/src/kernels/backend/avx2/instructions.rs",
+        "core/kernels/src/backend/avx2/instructions.rs",
         "vector instructions, and the entry to code for one processor",
     ),
-    ("core/src/kernels/backend/avx2/product.rs", "products in assembly"),
+    ("core/kernels/src/backend/avx2/product.rs", "products in assembly"),
     (
-        "core/src/kernels/backend/avx512/instructions.rs",
+        "core/kernels/src/backend/avx512/instructions.rs",
         "vector instructions, and the entry to code for one processor",
     ),
     (
-        "core/src/kernels/backend/words.rs",
+        "core/kernels/src/backend/words.rs",
         "multiplication with two carries",
     ),
-    ("core/src/storage/map.rs", "maps of files"),
+    ("core/engine/src/storage/map.rs", "maps of files"),
     (
-        "core/src/storage/paged.rs",
+        "core/engine/src/storage/paged.rs",
         "maps of files whose pages come and go",
     ),
-    ("core/src/storage/pread.rs", "buffers that the kernel writes into"),
     (
-        "core/src/storage/region.rs",
+        "core/engine/src/storage/pread.rs",
+        "buffers that the kernel writes into",
+    ),
+    (
+        "core/engine/src/storage/region.rs",
         "pages that the program fills itself",
     ),
-    ("core/src/storage/transfer.rs", "buffers in flight"),
-    ("core/src/storage/uring.rs", "entries of the ring"),
+    ("core/engine/src/storage/transfer.rs", "buffers in flight"),
+    ("core/engine/src/storage/uring.rs", "entries of the ring"),
     (
         "demos/bindings/src/pointers.rs",
         "pointers that callers in C give",
@@ -64,7 +70,7 @@ const LEAVES: &[(&str, &str)] = &[
         "references to advice cells in a map",
     ),
     (
-        "halo2-patch/report/src/environment/exit.rs",
+        "core/report/src/environment/exit.rs",
         "a function that the C library calls at the end of the process",
     ),
     (
@@ -144,11 +150,15 @@ mod tests {
 
     #[test]
     fn unsafe_code_is_found_where_it_stands() {
-        let source = Source::parse("core/src/lib.rs", "//! unsafe\nfn f() {\n    unsafe { g() }\n}").unwrap();
+        let source = Source::parse(
+            "core/engine/src/lib.rs",
+            "//! unsafe\nfn f() {\n    unsafe { g() }\n}",
+        )
+        .unwrap();
         let findings = check(&[source]);
         let here: Vec<_> = findings
             .iter()
-            .filter(|finding| finding.file.starts_with("core/src/lib.rs"))
+            .filter(|finding| finding.file.starts_with("core/engine/src/lib.rs"))
             .collect();
         assert_eq!(here.len(), 1);
         assert_eq!(here[0].line, 3);

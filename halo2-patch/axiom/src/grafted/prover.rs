@@ -74,14 +74,12 @@ pub fn create_proof_half<'params, 'a, const IN_SESSION: bool, Scheme, P, E, R, T
     transcript: &'a mut T,
 ) -> Result<(), Error>
 where
-    Scheme: CommitmentScheme,
+    Scheme: CommitmentScheme<ParamsProver: Sync, Scalar: WithSmallOrderMulGroup<3> + Hash>,
+    ConcreteCircuit: Circuit<Scheme::Scalar>,
+    T: TranscriptWrite<Scheme::Curve, E>,
     P: Prover<'params, Scheme>,
     E: EncodedChallenge<Scheme::Curve>,
     R: RngCore + 'a,
-    T: TranscriptWrite<Scheme::Curve, E>,
-    ConcreteCircuit: Circuit<Scheme::Scalar>,
-    Scheme::Scalar: Hash + WithSmallOrderMulGroup<3>,
-    Scheme::ParamsProver: Sync,
 {
     if const { IN_SESSION } {
         let Some(session) = prover_session::<Scheme::Curve>()? else {
