@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use spillproof_engine::Session;
 use spillproof_engine::SessionBuilder;
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::budget::{ByteSize, Limit, format_bytes};
-use spillproof_engine::tier::Tier;
 pub use spillproof_format::hex;
 
 use crate::args::Global;
@@ -49,12 +49,16 @@ impl Run {
         self.session_on(memory, None)
     }
 
-    /// The same, with a tier that may do whole jobs instead of the processor.
+    /// The same, with an accelerator that may do whole jobs instead of the processor.
     ///
     /// # Errors
     /// The engine's.
-    pub fn session_on(&mut self, memory: ByteSize, tier: Option<Arc<dyn Tier>>) -> Result<Arc<Session>> {
-        self.session_with(memory, tier, |builder| builder)
+    pub fn session_on(
+        &mut self,
+        memory: ByteSize,
+        accelerator: Option<Arc<dyn Accelerator>>,
+    ) -> Result<Arc<Session>> {
+        self.session_with(memory, accelerator, |builder| builder)
     }
 
     /// The same, with what `set` sets.
@@ -64,7 +68,7 @@ impl Run {
     pub fn session_with(
         &mut self,
         memory: ByteSize,
-        tier: Option<Arc<dyn Tier>>,
+        accelerator: Option<Arc<dyn Accelerator>>,
         set: impl FnOnce(SessionBuilder) -> SessionBuilder,
     ) -> Result<Arc<Session>> {
         let dir = self.global.dir.clone().unwrap_or_else(std::env::temp_dir);
@@ -82,15 +86,15 @@ impl Run {
             builder = builder.scratch(scratch);
         }
         if let Some(limit) = self.global.limit {
-            if tier.is_some() {
+            if accelerator.is_some() {
                 return Err(Failure::Usage(
                     "--limit (SPILLPROOF_LIMIT) with a GPU: the memory of its driver is in no limit; say --memory, or --gpu off".into(),
                 ));
             }
             builder = builder.limit(limit);
         }
-        if let Some(tier) = tier {
-            builder = builder.tier(tier);
+        if let Some(accelerator) = accelerator {
+            builder = builder.accelerator(accelerator);
         }
         let session = set(builder).build()?;
         if let Some(limit) = session.limit() {

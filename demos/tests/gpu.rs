@@ -499,8 +499,11 @@ pub(super) fn program() {
         }
     }
     let session = Session::current().unwrap();
-    let tier = session.as_ref().and_then(|session| session.tier());
-    println!("jobs of a device: {}.", tier.map_or(0, |tier| tier.jobs()));
+    let accelerator = session.as_ref().and_then(|session| session.accelerator());
+    println!(
+        "jobs of a device: {}.",
+        accelerator.map_or(0, |accelerator| accelerator.jobs())
+    );
 }
 
 /// Runs it, with these variables besides.

@@ -1,5 +1,5 @@
 //! Plans are compared with runs: bytes within 5 %, the peak within 10 %; the smallest budget works, a quarter less is refused. The
-//! jobs that a second compute tier is offered are the planned ones, with as many bytes left.
+//! jobs that an accelerator is offered are the planned ones, with as many bytes left.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,9 +11,9 @@ use halo2_axiom::spillproof::OpeningScheme;
 use spillproof_circuits::axiom::dropin::{proof, prover};
 use spillproof_circuits::{Kind, Scheme};
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::plan::{GRAIN_BYTES, Job, Offer, Phase, Plan, Rates};
-use spillproof_engine::tier::{Answer, Coset, Sums, Tier, Transform};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 const THREADS: usize = 2;
@@ -47,9 +47,9 @@ fn happens(kind: Kind, k: u32, scheme: Scheme, budget_bytes: u64) -> [(Phase, Ta
     happens_with(None, (kind, k, scheme, budget_bytes)).map(|(phase, taken, _)| (phase, taken))
 }
 
-/// The same with a tier that records its offers, and the offers of each phase.
+/// The same with an accelerator that records its offers, and the offers of each phase.
 fn happens_with(
-    tier: Option<&Arc<Recording>>,
+    accelerator: Option<&Arc<Recording>>,
     (kind, k, scheme, budget_bytes): (Kind, u32, Scheme, u64),
 ) -> [(Phase, Taken, Vec<Offer>); 3] {
     // A process has one current session.
@@ -60,11 +60,15 @@ fn happens_with(
         .memory(ByteSize::Bytes(budget_bytes))
         .dir(dir.path())
         .threads(THREADS);
-    if let Some(tier) = tier {
-        builder = builder.tier(Arc::clone(tier) as Arc<dyn Tier>);
+    if let Some(accelerator) = accelerator {
+        builder = builder.accelerator(Arc::clone(accelerator) as Arc<dyn Accelerator>);
     }
     let session = Arc::new(builder.build().unwrap());
-    let offered = || tier.map(|tier| tier.all()).unwrap_or_default();
+    let offered = || {
+        accelerator
+            .map(|accelerator| accelerator.all())
+            .unwrap_or_default()
+    };
     let _current = session.install();
     let params = proof::insecure_params(k, 1);
     assert_eq!(offered(), [], "parameters are the processor's");
@@ -102,7 +106,7 @@ impl Recording {
     }
 }
 
-impl Tier for Recording {
+impl Accelerator for Recording {
     fn sums(
         &self,
         job: &mut Sums<'_>,
@@ -136,7 +140,7 @@ impl Tier for Recording {
 }
 
 #[test]
-fn a_tier_is_offered_what_is_planned() {
+fn an_accelerator_is_offered_what_is_planned() {
     let _alone = alone();
     for (kind, k, scheme, budget_bytes) in [
         (Kind::Chain, 6, Scheme::Gwc, 3 << 20),
@@ -147,8 +151,8 @@ fn a_tier_is_offered_what_is_planned() {
         (Kind::Wide, 8, Scheme::Shplonk, 32 << 20),
     ] {
         let plan = planned(kind, k, scheme, budget_bytes).unwrap();
-        let tier = Arc::new(Recording::default());
-        for (phase, _, offered) in happens_with(Some(&tier), (kind, k, scheme, budget_bytes)) {
+        let accelerator = Arc::new(Recording::default());
+        for (phase, _, offered) in happens_with(Some(&accelerator), (kind, k, scheme, budget_bytes)) {
             let mut made: Vec<Offer> = Vec::new();
             for offer in offered {
                 match made.iter_mut().find(|known| known.job == offer.job) {

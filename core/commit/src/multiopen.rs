@@ -6,7 +6,7 @@
 //! numerator and one carry for each root (synthetic division, root after root); quotients are added up, and the sum goes
 //! straight into the MSM, and into a column if it is wanted later, and so do numerators. Chunks are made in order, and added beside that.
 //!
-//! A second compute tier, if there is one, gets the sum, whose scalars are made as it asks for them.
+//! An accelerator, if there is one, gets the sum, whose scalars are made as it asks for them.
 //!
 //! Memory: [`OpeningPlan::leased_bytes`], whatever n. Chunks of columns (512 scalars and more) are smaller than those of
 //! the MSM: several of the former make one of the latter, so that a hundred columns leave room for buckets.
@@ -20,6 +20,7 @@ use ark_ff::AdditiveGroup;
 
 use spillproof_engine::Error;
 use spillproof_engine::Result;
+use spillproof_engine::accelerator::ReadElements;
 use spillproof_engine::budget::{Budget, LeasedVec};
 use spillproof_engine::column::{
     Column, Draft, Element, Placement, Region, SCRATCH_FRAME_BYTES, Workspace, descending, digests_bytes,
@@ -28,7 +29,6 @@ use spillproof_engine::column::{
 use spillproof_engine::dry::Work;
 use spillproof_engine::error::Invalid;
 use spillproof_engine::stream::{Combinations, beyond, descending_sum, distinct, leased_kernel, merged};
-use spillproof_engine::tier::ReadElements;
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::msm::{Digits, Fillings, MsmConfig};
@@ -357,7 +357,7 @@ fn divide_in_turn<P: Curve<ScalarField: Element>>(
         return rehearse::<P>(&bases, &resolved, &plan, &kept_in);
     }
     let pass = || Pass::new(workspace, combinations, &resolved, &plan, &kept_in);
-    if let Some(done) = on_tier::<P>(&bases, &plan, pass)? {
+    if let Some(done) = on_accelerator::<P>(&bases, &plan, pass)? {
         return Ok(done);
     }
     let (_msm_bytes, mut msm) = leased_kernel::<P>(plan.config, budget)?;
@@ -450,16 +450,16 @@ fn drafts<F: Element>(workspace: &Workspace, len: u64, kept_in: &KeptIn) -> Resu
     Ok((draft(SUM, kept_in.sum)?, numerators.collect::<Result<_>>()?))
 }
 
-/// The whole pass with the sum made by the workspace's tier; `None` if there is none, or it declined.
-fn on_tier<'a, P: Curve<ScalarField: Element>>(
+/// The whole pass with the sum made by the workspace's accelerator; `None` if there is none, or it declined.
+fn on_accelerator<'a, P: Curve<ScalarField: Element>>(
     bases: &Column<Point<P>>,
     plan: &OpeningPlan,
     pass: impl Fn() -> Result<Pass<'a, P::ScalarField>>,
 ) -> Result<Option<Opened<P>>> {
-    if bases.workspace().tier.is_none() || bases.is_empty() {
+    if bases.workspace().accelerator.is_none() || bases.is_empty() {
         return Ok(None);
     }
-    // Made now: what the tier leases comes out of the rest.
+    // Made now: what the accelerator leases comes out of the rest.
     let mut totals = Totals {
         values: totals(bases.workspace(), plan)?,
         pass: Some(pass()?),
@@ -593,7 +593,7 @@ impl<'a, F: KernelField + Element> Pass<'a, F> {
     }
 }
 
-/// The scalars of a pass, for a tier: chunk after chunk, the last one first.
+/// The scalars of a pass, for an accelerator: chunk after chunk, the last one first.
 struct Totals<'a, F: KernelField + Element, M> {
     make: M,
     pass: Option<Pass<'a, F>>,

@@ -6,13 +6,14 @@
 //! - [`budget`]: one ledger of bytes; every large buffer is a lease on it.
 //! - [`storage`]: the one owner of system calls.
 //! - [`dry`]: the record of a run that is only planned.
-//! - [`tier`]: the seam to an accelerator: whole jobs as plain data.
+//! - [`accelerator`]: the seam to an accelerator: whole jobs as plain data.
 //! - [`mod@column`]: typed sequences on disk, in checked frames.
 //! - [`checkpoint`]: a log and columns that a proof goes on from after a crash.
 //! - [`stream`]: kernels over columns.
 //! - [`session`]: a budget, a directory and threads, put together.
 //! - [`plan`]: what keys and a proof will take, before any work.
 
+pub mod accelerator;
 pub mod budget;
 pub mod checkpoint;
 pub mod column;
@@ -25,7 +26,6 @@ pub mod storage;
 pub mod stream;
 #[cfg(test)]
 mod testing;
-pub mod tier;
 
 pub use error::{Error, Result};
 pub use session::{Session, SessionBuilder};

@@ -14,6 +14,7 @@ use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock};
 
 use crate::Error;
 use crate::Result;
+use crate::accelerator::{Accelerator, Asker, Asking, Watched};
 use crate::budget::{
     Account, Budget, ByteSize, Entered, IntoByteSize, Limit, PAGE_BYTES, ParseSizeError, return_freed_blocks,
 };
@@ -21,7 +22,6 @@ use crate::checkpoint::Checkpoints;
 use crate::column::{Scratch, Workspace};
 use crate::error::Invalid;
 use crate::storage::{Backend, FaultPlan, Storage, allows_core_dumps, raise_open_files, swap_devices};
-use crate::tier::{Asker, Asking, Tier, Watched};
 
 pub use environment::{dir_of_environment, no_device, variable};
 
@@ -46,13 +46,13 @@ pub const PINNED_VARIABLE: &str = "SPILLPROOF_PINNED";
 /// The variable that says which jobs go to the device: `measured`, `always`.
 pub const OFFLOAD_VARIABLE: &str = "SPILLPROOF_OFFLOAD";
 
-/// Opens the tier that the environment asks for; `None` if it asks for none, or there is none.
-pub type OpenTier = fn() -> Result<Option<Arc<dyn Tier>>>;
+/// Opens the accelerator that the environment asks for; `None` if it asks for none, or there is none.
+pub type OpenAccelerator = fn() -> Result<Option<Arc<dyn Accelerator>>>;
 
 /// One budget, one scratch directory, one pool of threads.
 pub struct Session {
     workspace: Workspace,
-    tier: Option<Arc<Watched>>,
+    accelerator: Option<Arc<Watched>>,
     dir: PathBuf,
     limit: Option<Limit>,
     quotient_tile_rows: Option<u64>,
@@ -81,7 +81,7 @@ pub struct SessionBuilder {
     threads: usize,
     faults: Option<FaultPlan>,
     quotient_tile_rows: Option<u64>,
-    tier: Option<Arc<dyn Tier>>,
+    accelerator: Option<Arc<dyn Accelerator>>,
     scratch: Option<Scratch>,
     strict_secrets: bool,
     checkpoints: Option<Checkpoints>,
@@ -99,7 +99,7 @@ impl Session {
             threads: 0,
             faults: None,
             quotient_tile_rows: None,
-            tier: None,
+            accelerator: None,
             scratch: None,
             strict_secrets: false,
             checkpoints: None,
@@ -121,9 +121,9 @@ impl Session {
         &self.workspace.storage
     }
 
-    /// The second compute tier, if there is one.
-    pub fn tier(&self) -> Option<&Arc<Watched>> {
-        self.tier.as_ref()
+    /// The accelerator, if there is one.
+    pub fn accelerator(&self) -> Option<&Arc<Watched>> {
+        self.accelerator.as_ref()
     }
 
     /// The limit on the whole process, if one was set.
@@ -178,15 +178,15 @@ impl Session {
     /// [`Error::NestedTask`] if it would wait for a task that its own thread is inside of; [`Error::Forked`].
     pub fn admit(
         self: &Arc<Self>,
-        accelerator: Accelerator,
+        accelerator: Participation,
         minimum_bytes: impl Fn() -> Result<u64> + Send + Sync + 'static,
     ) -> Result<Task> {
         let account = self.workspace.admit(Box::new(minimum_bytes))?;
-        let tier = self
-            .tier
+        let accelerator = self
+            .accelerator
             .clone()
-            .filter(|_| accelerator == Accelerator::MayTakePart);
-        let asker = Asker::new(tier);
+            .filter(|_| accelerator == Participation::MayTakePart);
+        let asker = Asker::new(accelerator);
         Ok(Task {
             _asking: asker.enter(),
             _entered: account.enter(),
@@ -230,7 +230,7 @@ impl Session {
     ///
     /// # Errors
     /// As there, and those of `open`.
-    pub fn current_with(open: OpenTier) -> Result<Option<Arc<Self>>> {
+    pub fn current_with(open: OpenAccelerator) -> Result<Option<Arc<Self>>> {
         if let Some(session) = PINNED.with_borrow(|pinned| pinned.last().cloned()) {
             return Ok(Some(session));
         }
@@ -327,9 +327,9 @@ impl SessionBuilder {
 
     /// Somebody who may do whole jobs (sums, transforms) instead of the processor: results are the same, unless the device behind it
     /// computes wrong. The drop-in's prover verifies what it made in such a session before it returns; verify what you make yourself.
-    /// The planner knows nothing of a tier.
-    pub fn tier(mut self, tier: Arc<dyn Tier>) -> Self {
-        self.tier = Some(tier);
+    /// The planner knows nothing of an accelerator.
+    pub fn accelerator(mut self, accelerator: Arc<dyn Accelerator>) -> Self {
+        self.accelerator = Some(accelerator);
         self
     }
 
@@ -369,7 +369,7 @@ impl SessionBuilder {
         raise_open_files();
         // A folder that takes no files is found here, and not by the first column.
         storage.scratch("first file of a session", PAGE_BYTES as u64)?;
-        let tier = self.tier.map(Watched::new);
+        let accelerator = self.accelerator.map(Watched::new);
         check_secrets(self.scratch.unwrap_or_default(), self.strict_secrets)?;
         let is_sealing_asked_for = self.strict_secrets || self.scratch == Some(Scratch::Sealed);
         if is_sealing_asked_for && storage.region("a test", PAGE_BYTES as u64)?.is_none() {
@@ -381,10 +381,12 @@ impl SessionBuilder {
         }
         let workspace = Workspace::new(storage, budget).with_scratch(self.scratch.unwrap_or_default())?;
         let mut workspace = workspace.with_pool(self.threads)?;
-        workspace.tier = tier.clone().map(|tier| tier as Arc<dyn Tier>);
+        workspace.accelerator = accelerator
+            .clone()
+            .map(|accelerator| accelerator as Arc<dyn Accelerator>);
         Ok(Session {
             workspace,
-            tier,
+            accelerator,
             dir: self.dir,
             limit,
             quotient_tile_rows: self.quotient_tile_rows,
@@ -432,7 +434,7 @@ fn check_secrets(scratch: Scratch, strict: bool) -> Result<()> {
 
 /// Whether a session's accelerator does jobs of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accelerator {
+pub enum Participation {
     /// What comes of it will be verified.
     MayTakePart,
     /// Nobody could verify it.

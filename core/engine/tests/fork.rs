@@ -11,7 +11,7 @@ use spillproof_engine::Result;
 use spillproof_engine::Session;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Placement, Writer};
-use spillproof_engine::session::Accelerator;
+use spillproof_engine::session::Participation;
 use spillproof_engine::storage::Backend;
 use spillproof_engine::stream;
 
@@ -32,7 +32,7 @@ fn child(session: &Arc<Session>, column: &spillproof_engine::column::Column<Fr>)
             ))
         },
         &|| is_refused(stream::evaluate(column, Fr::from(3u64))),
-        &|| is_refused(session.admit(Accelerator::TakesNoPart, || Ok(1))),
+        &|| is_refused(session.admit(Participation::TakesNoPart, || Ok(1))),
         &|| is_refused(session.run(|| stream::evaluate(column, Fr::from(3u64)))),
     ];
     calls

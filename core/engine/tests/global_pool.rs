@@ -11,10 +11,10 @@ use rayon::prelude::*;
 use spillproof_commit::G1;
 use spillproof_engine::Result;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::{self, Accelerator, Answer};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::{Element, Placement, Writer};
 use spillproof_engine::stream::{Scalars, msm};
-use spillproof_engine::tier::{self, Answer, Tier};
 use spillproof_testing::watchdog;
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 struct OnItsOwnThread;
 
-impl Tier for OnItsOwnThread {
-    fn sums(&self, job: &mut tier::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+impl Accelerator for OnItsOwnThread {
+    fn sums(&self, job: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
         let n = job.scalars[0].len;
         let parts = job.parts.as_ref().expect("sums in parts");
         let sum = std::thread::scope(|scope| {
@@ -50,11 +50,11 @@ impl Tier for OnItsOwnThread {
         Ok(Answer::Done(vec![sum?]))
     }
 
-    fn transform(&self, _: &mut tier::Transform<'_>, _: &Budget) -> Result<Answer<()>> {
+    fn transform(&self, _: &mut accelerator::Transform<'_>, _: &Budget) -> Result<Answer<()>> {
         Ok(Answer::Declined("sums only".into()))
     }
 
-    fn quotient(&self, _: &mut tier::Coset<'_>, _: &Budget) -> Result<Answer<()>> {
+    fn quotient(&self, _: &mut accelerator::Coset<'_>, _: &Budget) -> Result<Answer<()>> {
         Ok(Answer::Declined("sums only".into()))
     }
 }
@@ -72,7 +72,7 @@ fn callers_on_every_thread_of_the_global_pool_do_not_hold_up_an_accelerators_thr
                 .memory(ByteSize::Bytes(64 << 20))
                 .dir(dir.path())
                 .threads(threads)
-                .tier(Arc::new(OnItsOwnThread))
+                .accelerator(Arc::new(OnItsOwnThread))
                 .build()
                 .expect("a session");
             let n = 1u64 << 15;

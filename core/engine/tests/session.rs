@@ -1,5 +1,5 @@
 //! Many callers, one budget: sums and tasks that come at the same time wait for each other, and none is refused. What is current, and who
-//! may ask a second tier.
+//! may ask a accelerator.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -12,12 +12,12 @@ use spillproof_commit::{generate_scratch, kzg};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::{self, Accelerator, Answer};
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Scratch;
-use spillproof_engine::session::Accelerator;
+use spillproof_engine::session::Participation;
 use spillproof_engine::storage::{Fault, FaultPlan, Region};
 use spillproof_engine::stream::Scalars;
-use spillproof_engine::tier::{self, Answer, Tier};
 use spillproof_testing::watchdog;
 
 /// A session that keeps its witness off the disk is refused where the system could write it there, with the reason.
@@ -135,68 +135,68 @@ fn suspended_is_no_session_until_the_guard_goes() {
 #[derive(Debug)]
 struct Zero;
 
-impl Tier for Zero {
-    fn sums(&self, job: &mut tier::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+impl Accelerator for Zero {
+    fn sums(&self, job: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
         Ok(Answer::Done(vec![G1Projective::ZERO; job.scalars.len()]))
     }
 
-    fn transform(&self, _: &mut tier::Transform<'_>, _: &Budget) -> Result<Answer<()>> {
+    fn transform(&self, _: &mut accelerator::Transform<'_>, _: &Budget) -> Result<Answer<()>> {
         Ok(Answer::Declined("this test declines".into()))
     }
 
-    fn quotient(&self, _: &mut tier::Coset<'_>, _: &Budget) -> Result<Answer<()>> {
+    fn quotient(&self, _: &mut accelerator::Coset<'_>, _: &Budget) -> Result<Answer<()>> {
         Ok(Answer::Declined("no quotients here".into()))
     }
 }
 
 #[test]
-fn a_tier_is_asked_for_whom_it_may_be_and_its_jobs_are_counted() {
+fn an_accelerator_is_asked_for_whom_it_may_be_and_its_jobs_are_counted() {
     let dir = tempfile::tempdir().unwrap();
     let builder = || {
         Session::builder()
             .memory(ByteSize::Bytes(2 << 20))
             .dir(dir.path())
     };
-    let session = Arc::new(builder().tier(Arc::new(Zero)).build().unwrap());
+    let session = Arc::new(builder().accelerator(Arc::new(Zero)).build().unwrap());
     let other = Arc::new(builder().build().unwrap());
-    assert!(other.tier().is_none());
+    assert!(other.accelerator().is_none());
     let srs = generate_scratch(session.workspace(), 6, Fr::from(77u64), |_| ()).unwrap();
     let values = vec![Fr::from(3u64); 1 << 6];
     let commit = || kzg::commit(&srs, &[Scalars::Slice(&values)]).unwrap()[0];
-    let tier = session.tier().unwrap();
+    let accelerator = session.accelerator().unwrap();
 
     let zero = commit();
-    assert_eq!(tier.jobs(), 1);
+    assert_eq!(accelerator.jobs(), 1);
     let right = {
-        let task = session.admit(Accelerator::TakesNoPart, || Ok(1 << 20)).unwrap();
+        let task = session.admit(Participation::TakesNoPart, || Ok(1 << 20)).unwrap();
         let right = commit();
         assert_eq!(task.accelerator_jobs(), 0);
         right
     };
     assert_ne!(right, zero);
     {
-        let task = session.admit(Accelerator::MayTakePart, || Ok(1 << 20)).unwrap();
+        let task = session.admit(Participation::MayTakePart, || Ok(1 << 20)).unwrap();
         assert_eq!(commit(), zero);
-        assert_eq!((task.accelerator_jobs(), tier.jobs()), (1, 2));
+        assert_eq!((task.accelerator_jobs(), accelerator.jobs()), (1, 2));
         // A task of its own, whose session has none.
-        let inner = other.admit(Accelerator::MayTakePart, || Ok(1 << 20)).unwrap();
+        let inner = other.admit(Participation::MayTakePart, || Ok(1 << 20)).unwrap();
         assert_eq!(commit(), right);
         assert_eq!((inner.accelerator_jobs(), task.accelerator_jobs()), (0, 1));
         drop(inner);
         // Another thread is of no task.
         std::thread::scope(|scope| scope.spawn(|| assert_eq!(commit(), zero)).join().unwrap());
-        assert_eq!((task.accelerator_jobs(), tier.jobs()), (1, 3));
+        assert_eq!((task.accelerator_jobs(), accelerator.jobs()), (1, 3));
     }
     {
-        let _outside = tier::processor_only();
+        let _outside = accelerator::processor_only();
         assert_eq!(commit(), right);
-        let _task = session.admit(Accelerator::MayTakePart, || Ok(1 << 20)).unwrap();
+        let _task = session.admit(Participation::MayTakePart, || Ok(1 << 20)).unwrap();
         assert_eq!(commit(), zero);
     }
-    assert!(!tier.is_distrusted());
-    tier.distrust();
+    assert!(!accelerator.is_distrusted());
+    accelerator.distrust();
     assert_eq!(commit(), right);
-    assert_eq!(tier.jobs(), 4);
+    assert_eq!(accelerator.jobs(), 4);
 }
 
 /// Guards dropped in another order than that in which they were made: each takes away what it has put there.
@@ -237,7 +237,7 @@ fn a_task_keeps_its_session_whatever_is_installed() {
     };
     let (a, b) = (session(), session());
     let current = || Session::current().unwrap().map(|current| Arc::as_ptr(&current));
-    let task = a.admit(Accelerator::MayTakePart, || Ok(1 << 10)).unwrap();
+    let task = a.admit(Participation::MayTakePart, || Ok(1 << 10)).unwrap();
     let _b = b.install();
     assert_eq!(current(), Some(Arc::as_ptr(&a)));
     std::thread::scope(|scope| {
@@ -259,7 +259,7 @@ fn tasks_wait_for_room_and_none_is_refused() {
         let session = Arc::new(builder.build().unwrap());
         const MINIMUM: u64 = 2 << 20;
         let task = |_| {
-            let task = session.admit(Accelerator::MayTakePart, || Ok(MINIMUM)).unwrap();
+            let task = session.admit(Participation::MayTakePart, || Ok(MINIMUM)).unwrap();
             let budget = session.budget();
             let held = budget.lease(MINIMUM / 4, "columns").unwrap();
             for round in 0..8 {
@@ -298,10 +298,10 @@ fn a_task_inside_of_another_on_its_thread_is_refused_where_it_would_wait_for_it(
         .memory(ByteSize::Bytes(5 << 20))
         .dir(dir.path());
     let session = Arc::new(builder.build().unwrap());
-    let _outer = session.admit(Accelerator::MayTakePart, || Ok(3 << 20)).unwrap();
-    let _fits = session.admit(Accelerator::MayTakePart, || Ok(1 << 20)).unwrap();
+    let _outer = session.admit(Participation::MayTakePart, || Ok(3 << 20)).unwrap();
+    let _fits = session.admit(Participation::MayTakePart, || Ok(1 << 20)).unwrap();
     let refused = session
-        .admit(Accelerator::MayTakePart, || Ok(3 << 20))
+        .admit(Participation::MayTakePart, || Ok(3 << 20))
         .unwrap_err();
     assert!(matches!(refused, Error::NestedTask { .. }), "{refused}");
 }

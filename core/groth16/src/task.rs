@@ -8,7 +8,7 @@ use super::{PairingCurve, Proof, ProvingKey, QuotientBasis, Shape, prove};
 use spillproof_engine::Result;
 use spillproof_engine::column::{Column, Workspace};
 use spillproof_engine::plan::{self, Phase, Plan, Rates};
-use spillproof_engine::session::{Accelerator, Session};
+use spillproof_engine::session::{Participation, Session};
 
 /// More than any proof takes.
 const ENOUGH_BYTES: u64 = 1 << 45;
@@ -39,7 +39,7 @@ pub(crate) fn prove_in_over<E: PairingCurve>(
         let plan = plan_of::<E>((&shape, basis), ENOUGH_BYTES, threads, &Rates::default())?;
         Ok(plan.smallest_budget_bytes)
     };
-    let task = session.admit(Accelerator::MayTakePart, minimum_bytes)?;
+    let task = session.admit(Participation::MayTakePart, minimum_bytes)?;
     let dry_run = |workspace: &Workspace| dry_run::<E>(workspace, (&shape, basis));
     plan::rehearse(&task, Phase::Proof, &[&dry_run])?;
     prove(key, witness, random)

@@ -9,13 +9,13 @@ use crate::stages::Program;
 use crate::stages::lookup::LeftOvers;
 use spillproof_commit as commit;
 use spillproof_commit::SRS_FRAME_BYTES;
+use spillproof_engine::accelerator::{self, Input, RowSource};
 use spillproof_engine::column::{Cell, Column, Draft, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::plan::{self, DryRunOf, Phase, Plan, Rates};
 use spillproof_engine::session::Task;
 use spillproof_engine::step;
 use spillproof_engine::stream::{Scalars, msm};
-use spillproof_engine::tier::{self, Input, RowSource};
 use spillproof_kernels::curve::Curve;
 use spillproof_kernels::field::KernelField;
 
@@ -264,7 +264,7 @@ impl<F: ProverField> Shape<F> {
         made.map(|(keygen, _)| keygen)
     }
 
-    /// The numerator of the quotient of one group of circuits, as a proof offers it to a second compute tier; its challenges are any.
+    /// The numerator of the quotient of one group of circuits, as a proof offers it to an accelerator; its challenges are any.
     pub fn numerator(&self) -> Numerator<F> {
         let unknown = Challenges::unknown(self.cs.challenge_phases.len());
         let together = circuits_together(&self.cs, self.circuits);
@@ -299,8 +299,8 @@ pub struct Numerator<F = Scalar> {
 
 impl Numerator {
     /// The program, as jobs have it.
-    pub fn program(&self) -> tier::Program<'_> {
-        tier::Program {
+    pub fn program(&self) -> accelerator::Program<'_> {
+        accelerator::Program {
             queries: self.program.queries(),
             instructions: self.program.code(),
             registers: self.program.registers(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use spillproof_engine::tier::Tier;
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_gpu::accelerator::{DeviceReport, GpuAccelerator, Offload, Report, Request};
 use spillproof_gpu::{Caching, Choice, GpuAbsence};
 
@@ -100,9 +100,9 @@ impl OnGpu {
     }
 
     /// For a session.
-    pub fn accelerator(&self) -> Option<Arc<dyn Tier>> {
+    pub fn accelerator(&self) -> Option<Arc<dyn Accelerator>> {
         match self {
-            Self::Accelerator(accelerator) => Some(Arc::clone(accelerator) as Arc<dyn Tier>),
+            Self::Accelerator(accelerator) => Some(Arc::clone(accelerator) as Arc<dyn Accelerator>),
             Self::Off | Self::None(_) => None,
         }
     }

@@ -47,8 +47,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ark_bn254::G1Projective;
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
 use spillproof_engine::budget::{Budget, ByteSize};
-use spillproof_engine::tier::{Answer, Coset, Sums, Tier, Transform};
 
 pub use plan::{CosetProgram, Cut, Executor, JobPlan, JobPlans};
 pub use rates::{Offload, Seconds};
@@ -216,7 +216,7 @@ fn names(gpus: &[Gpu]) -> impl Iterator<Item = String> {
     gpus.iter().map(|gpu| gpu.description().to_string())
 }
 
-impl Tier for GpuAccelerator {
+impl Accelerator for GpuAccelerator {
     fn sums(
         &self,
         job: &mut Sums<'_>,

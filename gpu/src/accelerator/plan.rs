@@ -9,9 +9,9 @@
 //! Not foreseen: jobs that come at one time (a busy device declines), devices that fail, and the buffers of
 //! readers of a transform in two steps, beside its tile.
 
+use spillproof_engine::accelerator::{Answer, Input, Program};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::plan::{Job as Offered, Offer};
-use spillproof_engine::tier::{Answer, Input, Program};
 
 use super::deal::ALL_FAILED;
 use super::device::Device;

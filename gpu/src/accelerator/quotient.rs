@@ -5,8 +5,8 @@
 //! from many columns, so they are copied into the slots.
 
 use ark_bn254::Fr;
+use spillproof_engine::accelerator::{Coset, Input, Program, Tiles};
 use spillproof_engine::budget::Budget;
-use spillproof_engine::tier::{Coset, Input, Program, Tiles};
 use spillproof_kernels::vector;
 
 use super::device::Device;

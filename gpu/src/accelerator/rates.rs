@@ -3,7 +3,7 @@
 //! A job of n elements takes the processor `c n` seconds and the device `a + b n`: a to start and to
 //! synchronise, b for copies and kernels. `worth.rs` measures one job of each kind at two sizes, and asks.
 
-use spillproof_engine::tier::Input;
+use spillproof_engine::accelerator::Input;
 
 /// Which jobs go to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,8 +8,8 @@
 //! Memory of the host: each device uses an equal part of the budget that is free when the job begins.
 
 use ark_bn254::G1Projective;
+use spillproof_engine::accelerator::{Answer, Sums};
 use spillproof_engine::budget::Budget;
-use spillproof_engine::tier::{Answer, Sums};
 
 use super::deal::{DealtSums, Share, ShareWorker, deal};
 use super::report::Book;

@@ -18,8 +18,8 @@ use std::cmp::Reverse;
 
 use ark_bn254::G1Projective;
 use ark_ff::AdditiveGroup;
+use spillproof_engine::accelerator::{ReadElements, Scalars, Sums};
 use spillproof_engine::budget::Budget;
-use spillproof_engine::tier::{ReadElements, Scalars, Sums};
 
 use super::device::{Device, ResidentBases};
 use super::slots::{HostRoom, JobSlots, UPLOAD_SLOTS};

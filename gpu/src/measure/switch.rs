@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ark_bn254::G1Projective;
+use spillproof_engine::accelerator::{Accelerator, Answer, Coset, Sums, Transform};
 use spillproof_engine::budget::Budget;
-use spillproof_engine::tier::{Answer, Coset, Sums, Tier, Transform};
 
 use crate::lock::locked;
 
@@ -17,7 +17,7 @@ pub struct AcceleratorSwitch {
 
 #[derive(Debug, Default)]
 struct State {
-    current: Option<Arc<dyn Tier>>,
+    current: Option<Arc<dyn Accelerator>>,
     outcome: Outcome,
 }
 
@@ -35,7 +35,7 @@ pub enum Outcome {
 
 impl AcceleratorSwitch {
     /// Sets the current accelerator, or none.
-    pub fn set(&self, accelerator: Option<Arc<dyn Tier>>) {
+    pub fn set(&self, accelerator: Option<Arc<dyn Accelerator>>) {
         *self.state() = State {
             current: accelerator,
             outcome: Outcome::NotAsked,
@@ -49,7 +49,7 @@ impl AcceleratorSwitch {
 
     fn ask<T>(
         &self,
-        job: impl FnOnce(&dyn Tier) -> spillproof_engine::Result<Answer<T>>,
+        job: impl FnOnce(&dyn Accelerator) -> spillproof_engine::Result<Answer<T>>,
     ) -> spillproof_engine::Result<Answer<T>> {
         // The lock is not held while the job runs.
         let current = self.state().current.clone();
@@ -76,7 +76,7 @@ impl AcceleratorSwitch {
     }
 }
 
-impl Tier for AcceleratorSwitch {
+impl Accelerator for AcceleratorSwitch {
     fn sums(
         &self,
         job: &mut Sums<'_>,

@@ -1,6 +1,6 @@
 //! A transform on one device: whole in device memory, or in two steps.
 
-use spillproof_engine::tier::{ReadElements, ReadWriteElements, WriteElements};
+use spillproof_engine::accelerator::{ReadElements, ReadWriteElements, WriteElements};
 
 use super::field::NttField;
 use super::launcher::{NttLauncher, NttObjects};

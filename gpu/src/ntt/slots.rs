@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use spillproof_engine::tier::{ReadElements, WriteElements};
+use spillproof_engine::accelerator::{ReadElements, WriteElements};
 
 use super::plan::{ELEMENT_BYTES, NttMethod, NttPlan};
 use crate::error::{BoxedError, Result, Values};

@@ -1,6 +1,6 @@
 //! The launches over the rows of a coset, in the order of one stream.
 
-use spillproof_engine::tier::{Input, Order, RowSource};
+use spillproof_engine::accelerator::{Input, Order, RowSource};
 
 use super::plan::{CosetPlan, LOG_BATCH_MAX, halo};
 use super::tables::{CosetConstants, TablePlaces, tables};

@@ -13,7 +13,7 @@
 //! Tiles of 2^18 elements keep a device busy, and there are enough of them to copy one while another is
 //! computed.
 
-use spillproof_engine::tier::{Input, RowSource};
+use spillproof_engine::accelerator::{Input, RowSource};
 
 use crate::buffer::leased_bytes;
 use crate::error::{Invalid, Result, Values};

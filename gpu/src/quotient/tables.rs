@@ -12,7 +12,7 @@
 
 use ark_bn254::Fr;
 use ark_ff::{AdditiveGroup, Field, batch_inversion};
-use spillproof_engine::tier::RowSource;
+use spillproof_engine::accelerator::RowSource;
 
 use super::plan::CosetPlan;
 use crate::error::{Result, Values};

@@ -4,7 +4,7 @@
 
 use ark_bn254::Fr;
 use ark_ff::{FftField, Field};
-use spillproof_engine::tier::{Input, Order, RowSource};
+use spillproof_engine::accelerator::{Input, Order, RowSource};
 use spillproof_fake_driver::{Code, FakeDriver};
 
 use super::{CosetConstants, CosetPlan, CosetShape, DeviceCoset};

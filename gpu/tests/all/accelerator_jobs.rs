@@ -270,8 +270,9 @@ fn two_steps_that_fail_leave_nothing() {
                 .build()
                 .unwrap();
             let budget = Budget::new(1 << 20);
-            let workspace = Workspace::new(storage, budget.clone())
-                .with_tier(Arc::clone(&accelerator) as Arc<dyn spillproof_engine::tier::Tier>);
+            let workspace = Workspace::new(storage, budget.clone()).with_accelerator(
+                Arc::clone(&accelerator) as Arc<dyn spillproof_engine::accelerator::Accelerator>,
+            );
             let found = (|| {
                 let mut writer = Writer::scratch(&workspace, "values", 1 << 11, Placement::Disk)?;
                 writer.push(&values)?;

@@ -160,7 +160,8 @@ fn quotients() {
             .memory(ByteSize::Bytes(64 << 20))
             .dir(env!("CARGO_TARGET_TMPDIR"));
         if let Some(accelerator) = accelerator {
-            session = session.tier(Arc::clone(accelerator) as Arc<dyn spillproof_engine::tier::Tier>);
+            session = session
+                .accelerator(Arc::clone(accelerator) as Arc<dyn spillproof_engine::accelerator::Accelerator>);
         }
         let (session, mut rng) = (session.build().unwrap(), ChaCha20Rng::seed_from_u64(14));
         let inputs: Vec<Column<Fr>> = (0..columns)

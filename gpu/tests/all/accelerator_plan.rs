@@ -4,11 +4,11 @@
 use ark_bn254::{Fr, g1};
 use ark_ff::FftField;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::{self, Input, RowSource};
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::column::{Element, Placement};
 use spillproof_engine::plan::{Job as Offered, Offer};
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
-use spillproof_engine::tier::{self, Input, RowSource};
 use spillproof_fake_driver::Code;
 use spillproof_gpu::Choice;
 use spillproof_gpu::accelerator::{
@@ -37,7 +37,7 @@ fn numerator() -> (Program<Fr>, Vec<Input>) {
 
 fn planned(accelerator: &GpuAccelerator, session: &Session, offers: &[Offer]) -> JobPlans {
     let (program, inputs) = numerator();
-    let program = tier::Program {
+    let program = accelerator::Program {
         queries: program.queries(),
         instructions: program.code(),
         registers: program.registers(),

@@ -352,8 +352,10 @@ impl Case {
             .direct(self.direct)
             .faults(self.faults.clone())
             .build()?;
-        let workspace = Workspace::new(storage.clone(), budget.clone())
-            .with_tier(Arc::clone(accelerator) as Arc<dyn spillproof_engine::tier::Tier>);
+        let workspace =
+            Workspace::new(storage.clone(), budget.clone()).with_accelerator(
+                Arc::clone(accelerator) as Arc<dyn spillproof_engine::accelerator::Accelerator>
+            );
         let points = written(&workspace, &data.points, self.placement)?;
         let scalars = written(&workspace, &data.scalars, self.placement)?;
         let input = scalars.prefix(1 << LOG_N)?;
@@ -561,7 +563,7 @@ fn the_next_pass_is_staged_while_the_device_works() {
         let starts = std::sync::Mutex::new(Vec::new());
         let synchronised = || driver.calls(Some("cuStreamSynchronize"));
         let from = |all: &[u8], at: usize, into: &mut [u8]| into.copy_from_slice(&all[at..][..into.len()]);
-        let mut job = spillproof_engine::tier::Sums {
+        let mut job = spillproof_engine::accelerator::Sums {
             bases: Box::new(|first: u64, into: &mut [u8]| {
                 if first == 0 {
                     starts.lock().unwrap().push(synchronised());
@@ -570,22 +572,26 @@ fn the_next_pass_is_staged_while_the_device_works() {
                 Ok(())
             }),
             scalars: (0..6)
-                .map(|i| spillproof_engine::tier::Scalars {
+                .map(|i| spillproof_engine::accelerator::Scalars {
                     len: n as u64,
                     source: Box::new(move |first: u64, into: &mut [u8]| {
                         from(scalars, 32 * (i * n + first as usize), into);
                         Ok(())
-                    }) as Box<dyn spillproof_engine::tier::ReadElements>,
+                    }) as Box<dyn spillproof_engine::accelerator::ReadElements>,
                 })
                 .collect(),
             bases_id: None,
             parts: None,
         };
-        let answer = spillproof_engine::tier::Tier::sums(&*accelerator, &mut job, &budget).unwrap();
+        let answer =
+            spillproof_engine::accelerator::Accelerator::sums(&*accelerator, &mut job, &budget).unwrap();
         drop(job);
         let affine: Vec<G1Affine> = data.points[..n].iter().map(G1::to_affine::<g1::Config>).collect();
         let expected = (0..6).map(|i| G1Projective::msm(&affine, &data.scalars[i * n..][..n]).unwrap());
-        assert_eq!(answer, spillproof_engine::tier::Answer::Done(expected.collect()));
+        assert_eq!(
+            answer,
+            spillproof_engine::accelerator::Answer::Done(expected.collect())
+        );
         // Every pass ends with the same number of synchronisations. When the second pass begins to read, the
         // first has not reached its own.
         let starts = starts.into_inner().unwrap();

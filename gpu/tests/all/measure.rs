@@ -10,10 +10,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use spillproof_commit::G1;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::budget::{Budget, ByteSize};
 use spillproof_engine::column::Column;
 use spillproof_engine::stream::{Scalars, msm};
-use spillproof_engine::tier::Tier;
 use spillproof_fake_driver::{Code, FakeDriver};
 use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Staging};
 use spillproof_gpu::kernels::Kernels;
@@ -130,7 +130,7 @@ fn makers_take_turns_and_bases_stay() {
                 .memory(ByteSize::Bytes(8 << 20))
                 .dir(env!("CARGO_TARGET_TMPDIR"))
                 .threads(2)
-                .tier(Arc::clone(&turns) as Arc<dyn Tier>)
+                .accelerator(Arc::clone(&turns) as Arc<dyn Accelerator>)
                 .build()
                 .unwrap();
             let n = 700;
@@ -150,7 +150,7 @@ fn makers_take_turns_and_bases_stay() {
             };
             let streamed = over(vram, BasesLocation::Streamed);
             assert_eq!(streamed.last_plans(), (None, None));
-            turns.set(Some(Arc::clone(&streamed) as Arc<dyn Tier>));
+            turns.set(Some(Arc::clone(&streamed) as Arc<dyn Accelerator>));
             sum();
             assert_eq!(
                 (turns.take_outcome(), streamed.report().sums()),
@@ -163,7 +163,7 @@ fn makers_take_turns_and_bases_stay() {
 
             // Bases cross once, scalars each time.
             let resident = over(vram, BasesLocation::Resident);
-            turns.set(Some(Arc::clone(&resident) as Arc<dyn Tier>));
+            turns.set(Some(Arc::clone(&resident) as Arc<dyn Accelerator>));
             let sent = || gpu.trace().total(SpanKind::ToDevicePinned).bytes;
             for crossed in [96, 32, 32] {
                 let before = sent();
@@ -216,7 +216,7 @@ fn makers_take_turns_and_bases_stay() {
                 Err(for_both) => smallest(for_both).unwrap(),
                 Ok(both) => both,
             };
-            turns.set(Some(Arc::clone(&smallest) as Arc<dyn Tier>));
+            turns.set(Some(Arc::clone(&smallest) as Arc<dyn Accelerator>));
             sum();
             assert_eq!(turns.take_outcome(), Outcome::Done);
             assert_eq!(

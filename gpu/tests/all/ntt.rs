@@ -4,8 +4,8 @@
 use ark_bn254::Fr;
 use ark_ff::{BigInt, FftField, Field, UniformRand};
 use ark_poly::{EvaluationDomain, Radix2EvaluationDomain};
+use spillproof_engine::accelerator::ReadElements;
 use spillproof_engine::error::Invalid;
-use spillproof_engine::tier::ReadElements;
 use spillproof_fake_driver::{Code, FakeDriver, Order};
 use spillproof_gpu::kernels::Kernels;
 use spillproof_gpu::ntt::{MemoryElements, Ntt, NttMethod, NttPlan, NttSlots, NttSpec};

@@ -185,7 +185,8 @@ pub fn session(accelerator: Option<&Arc<GpuAccelerator>>, memory_bytes: u64) -> 
         .dir(env!("CARGO_TARGET_TMPDIR"))
         .threads(2);
     if let Some(accelerator) = accelerator {
-        builder = builder.tier(Arc::clone(accelerator) as Arc<dyn spillproof_engine::tier::Tier>);
+        builder = builder
+            .accelerator(Arc::clone(accelerator) as Arc<dyn spillproof_engine::accelerator::Accelerator>);
     }
     builder.build().unwrap()
 }

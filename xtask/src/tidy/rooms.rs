@@ -17,11 +17,14 @@ const ROOMS: &[Room] = &[
     ("budget", &[]),
     ("storage", &["budget"]),
     ("dry", &["budget"]),
-    ("tier", &["budget"]),
-    ("column", &["budget", "storage", "dry", "tier"]),
+    ("accelerator", &["budget"]),
+    ("column", &["budget", "storage", "dry", "accelerator"]),
     ("checkpoint", &["budget", "storage", "column"]),
-    ("stream", &["budget", "storage", "dry", "tier", "column"]),
-    ("session", &["budget", "storage", "tier", "column", "checkpoint"]),
+    ("stream", &["budget", "storage", "dry", "accelerator", "column"]),
+    (
+        "session",
+        &["budget", "storage", "accelerator", "column", "checkpoint"],
+    ),
     ("plan", &["budget", "dry", "column", "session"]),
 ];
 

@@ -88,10 +88,10 @@ pub use view::{MappedColumn, Plain};
 use std::sync::Arc;
 
 use crate::Result;
+use crate::accelerator::Accelerator;
 use crate::budget::{Budget, Lease, PAGE_BYTES, SecretKey};
 use crate::dry::{DryRun, Held, Phase, Work};
 use crate::storage::Storage;
-use crate::tier::Tier;
 use residents::Residents;
 use workers::Workers;
 
@@ -103,7 +103,7 @@ pub struct Workspace {
     /// The ledger.
     pub budget: Budget,
     /// The accelerator that may do whole jobs instead of the processor, if there is one.
-    pub tier: Option<Arc<dyn Tier>>,
+    pub accelerator: Option<Arc<dyn Accelerator>>,
     dry_run: Option<Arc<DryRun>>,
     sealing: Option<Arc<SecretKey>>,
     workers: Arc<Workers>,
@@ -111,13 +111,13 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Files and a ledger, without a second compute tier. It has no threads of its own: it computes wherever it is called from, and its
+    /// Files and a ledger, without an accelerator. It has no threads of its own: it computes wherever it is called from, and its
     /// callers see to it that not several plan with the same bytes.
     pub fn new(storage: Storage, budget: Budget) -> Self {
         Self {
             storage,
             budget,
-            tier: None,
+            accelerator: None,
             dry_run: None,
             sealing: None,
             workers: Arc::default(),
@@ -186,11 +186,11 @@ impl Workspace {
         }
     }
 
-    /// The same files, ledger and threads with a second compute tier.
+    /// The same files, ledger and threads with an accelerator.
     #[must_use]
-    pub fn with_tier(self, tier: Arc<dyn Tier>) -> Self {
-        let tier = Some(tier);
-        Self { tier, ..self }
+    pub fn with_accelerator(self, accelerator: Arc<dyn Accelerator>) -> Self {
+        let accelerator = Some(accelerator);
+        Self { accelerator, ..self }
     }
 
     /// The same files, ledger and threads, where scratch files are sealed with a new key, or plain. Files that were made before stay as

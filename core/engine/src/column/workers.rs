@@ -18,8 +18,8 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use super::Workspace;
 use crate::Error;
 use crate::Result;
+use crate::accelerator::Asker;
 use crate::budget::{Account, Minimum, Opening, Turn};
-use crate::tier::Asker;
 use spillproof_kernels::parallel::Parallel;
 
 thread_local! {

@@ -1,4 +1,4 @@
-//! The jobs that steps offer to an accelerator: the numbers that it decides by. [`crate::tier`] has the jobs with their data.
+//! The jobs that steps offer to an accelerator: the numbers that it decides by. [`crate::accelerator`] has the jobs with their data.
 
 use serde::Serialize;
 

@@ -459,19 +459,19 @@ pub enum Invalid {
     /// A secret that does not make an SRS.
     #[error("the secret of an SRS must not be 0 or a point of the domain: choose another secret")]
     Secret,
-    /// A request of a compute tier for elements that do not exist, or not in this order.
+    /// A request of a compute accelerator for elements that do not exist, or not in this order.
     #[error(
-        "a compute tier asked for {count} elements from {first} on: they do not exist, or not in this order"
+        "a compute accelerator asked for {count} elements from {first} on: they do not exist, or not in this order"
     )]
-    TierElements {
+    AcceleratorElements {
         /// The first element.
         first: u64,
         /// The number of elements.
         count: usize,
     },
-    /// An answer of a compute tier that is impossible for its job.
-    #[error("a compute tier gave an impossible answer: {answer}")]
-    TierAnswer {
+    /// An answer of a compute accelerator that is impossible for its job.
+    #[error("a compute accelerator gave an impossible answer: {answer}")]
+    AcceleratorAnswer {
         /// The answer, and the job.
         answer: String,
     },

@@ -49,7 +49,7 @@ pub struct Step {
     pub seconds: f64,
     #[serde(skip)]
     work: Work,
-    /// What a second compute tier is offered, in the order in which it first is.
+    /// What an accelerator is offered, in the order in which it first is.
     pub offers: Vec<Offer>,
 }
 

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, OpenTier, SCRATCH_VARIABLE,
+    DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE, OpenAccelerator, SCRATCH_VARIABLE,
     STRICT_SECRETS_VARIABLE, Session,
 };
 use crate::Error;
 use crate::Result;
+use crate::accelerator::Accelerator;
 use crate::budget::{ByteSize, ParseSizeError};
 use crate::checkpoint::{CHECKPOINT_KEY_FILE_VARIABLE, Checkpoints};
 use crate::error::{self, Invalid};
-use crate::tier::Tier;
 
 /// The value of an environment variable; an empty one counts as not set.
 pub fn variable(name: &str) -> Option<OsString> {
@@ -56,7 +56,7 @@ fn setting(name: &'static str, reason: String) -> Error {
 }
 
 impl Session {
-    pub(super) fn from_environment(open: OpenTier) -> Result<Option<Arc<Self>>> {
+    pub(super) fn from_environment(open: OpenAccelerator) -> Result<Option<Arc<Self>>> {
         let (memory, limit) = (size_of(MEMORY_VARIABLE)?, size_of(LIMIT_VARIABLE)?);
         if memory.is_none() && limit.is_none() {
             return match device_asked_for() {
@@ -101,12 +101,12 @@ impl Session {
         if let Some(checkpoints) = checkpoints {
             builder = builder.checkpoints(checkpoints);
         }
-        if let Some(tier) = open()? {
+        if let Some(accelerator) = open()? {
             if limit.is_some() {
                 let reason = "the memory of a device's driver is in no limit: set SPILLPROOF_MEMORY instead, or SPILLPROOF_GPU to `off`";
                 return Err(setting(LIMIT_VARIABLE, reason.to_owned()));
             }
-            builder = builder.tier(tier);
+            builder = builder.accelerator(accelerator);
         }
         let mut session = builder.build().map_err(|error| match error {
             Error::File { .. } => setting(DIR_VARIABLE, format!("`{}`: {error}", dir.display())),
@@ -148,7 +148,7 @@ fn device_asked_for() -> Option<String> {
 ///
 /// # Errors
 /// If the environment asks for one.
-pub fn no_device() -> Result<Option<Arc<dyn Tier>>> {
+pub fn no_device() -> Result<Option<Arc<dyn Accelerator>>> {
     match device_asked_for() {
         None => Ok(None),
         Some(asked) => Err(setting(

@@ -12,7 +12,7 @@
 //!   Pending::wait  <-  buffer or error, when the last segment is done  <--------+
 //! ```
 //!
-//! [`File::read_in_place`] and [`File::write_in_place`] do so with memory that the caller only lends: the slots of a second compute tier.
+//! [`File::read_in_place`] and [`File::write_in_place`] do so with memory that the caller only lends: the slots of an accelerator.
 //! They return when the kernel is done with it.
 //!
 //! What every backend keeps, because it is kept above them: short transfers go on with the rest, EINTR is tried again,

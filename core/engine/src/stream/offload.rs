@@ -1,11 +1,11 @@
-//! Whole jobs for a second compute tier, if the workspace has one: columns as ends that a [`Tier`] reads from and writes to.
+//! Whole jobs for an accelerator, if the workspace has one: columns as ends that an [`Accelerator`] reads from and writes to.
 //!
-//! Only BN254's types go there. What a tier declines the caller does, as if there were no tier; a column that was half written is
-//! dropped. Memory while a job runs: two chunks for each column that is read, a third where the tier asks for parts of chunks, and
+//! Only BN254's types go there. What an accelerator declines the caller does, as if there were no accelerator; a column that was half written is
+//! dropped. Memory while a job runs: two chunks for each column that is read, a third where the accelerator asks for parts of chunks, and
 //! what a [`Writer`] takes; for a transform in two steps what [`steps`] says. They are leased when the first element is asked for, so a
-//! tier that declines at once costs nothing; and all is given back before the processor plans with what the budget has left.
+//! accelerator that declines at once costs nothing; and all is given back before the processor plans with what the budget has left.
 //!
-//! A column on disk that is read upwards needs none of that where its frames can land in the tier's own memory ([`InPlace`]): one frame,
+//! A column on disk that is read upwards needs none of that where its frames can land in the accelerator's own memory ([`InPlace`]): one frame,
 //! where parts end inside of one. Bytes are then not copied on the host; nor are those of a transform that goes to disk. By way of buffers go columns
 //! in memory, memory that does not begin at a page or holds no frame, write-combined memory, bases that are read downwards (they
 //! begin with a short chunk, so no frame behind it stands on a page), and lines of a transform in two steps.
@@ -25,6 +25,7 @@ use super::scalars::{ForeignScalars, Scalars};
 use super::transform::Transform;
 use crate::Error;
 use crate::Result;
+use crate::accelerator::{self, Accelerator, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, WriteElements};
 use crate::budget::{Budget, LeasedVec};
 use crate::column::{
     Column, Draft, Element, InPlace, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer, ascending,
@@ -32,7 +33,6 @@ use crate::column::{
 };
 use crate::dry::Job;
 use crate::error::Invalid;
-use crate::tier::{self, Answer, POINT_BYTES, ReadElements, SCALAR_BYTES, Tier, WriteElements};
 use spillproof_kernels::curve::{Curve, Point};
 use spillproof_kernels::field::KernelField;
 
@@ -45,7 +45,7 @@ const DIGESTS_SHARE: u64 = 256;
 
 type Bytes<const N: usize> = Column<[u8; N]>;
 
-/// The sums by the tier; `None` if the processor has to make them.
+/// The sums by the accelerator; `None` if the processor has to make them.
 pub(super) fn sums<P>(
     bases: &Column<Point<P>>,
     scalars: &[Scalars<'_, P::ScalarField>],
@@ -55,7 +55,9 @@ where
     Point<P>: Element,
 {
     let workspace = bases.workspace();
-    if GroupId::of::<P>() != Some(GroupId::BN254_G1) || (workspace.tier.is_none() && !workspace.is_dry()) {
+    if GroupId::of::<P>() != Some(GroupId::BN254_G1)
+        || (workspace.accelerator.is_none() && !workspace.is_dry())
+    {
         return Ok(None);
     }
     let points = scalars.iter().map(Scalars::len).max().unwrap_or(0);
@@ -81,16 +83,16 @@ where
         dry_run.offered(job, 0);
         return Ok(None);
     }
-    let Some(tier) = workspace.tier.as_deref() else {
+    let Some(accelerator) = workspace.accelerator.as_deref() else {
         return Ok(None);
     };
     let mut job = sums_of(&bases, scalars, 0..points)?;
     job.bases_id = bases.prefix_of();
-    job.parts = Some(tier::Parts {
+    job.parts = Some(accelerator::Parts {
         step,
         of: Box::new(|points| sums_of(&bases, scalars, points)),
     });
-    let answer = tier.sums(&mut job, &workspace.budget)?;
+    let answer = accelerator.sums(&mut job, &workspace.budget)?;
     drop(job);
     let sums = match answer {
         Answer::Done(sums) => sums,
@@ -116,17 +118,17 @@ fn sums_of<'a, F: Element>(
     bases: &Bytes<POINT_BYTES>,
     scalars: &[Scalars<'a, F>],
     points: Range<u64>,
-) -> Result<tier::Sums<'a>> {
+) -> Result<accelerator::Sums<'a>> {
     let budget = bases.workspace().budget.clone();
     let vectors = scalars.iter().map(|scalars| {
         let last = points.end.min(scalars.len());
         let own = points.start.min(last)..last;
-        Ok(tier::Scalars {
+        Ok(accelerator::Scalars {
             len: own.end - own.start,
             source: source_of(scalars, own, &budget)?,
         })
     });
-    Ok(tier::Sums {
+    Ok(accelerator::Sums {
         scalars: vectors.collect::<Result<_>>()?,
         bases: Box::new(Walk::upwards(
             bases.part(points.start, points.end - points.start)?,
@@ -136,7 +138,7 @@ fn sums_of<'a, F: Element>(
     })
 }
 
-/// The sum by the tier of scalars that are made as they are asked for, over bases in descending chunks, each in its own upward order;
+/// The sum by the accelerator of scalars that are made as they are asked for, over bases in descending chunks, each in its own upward order;
 /// `None` if the processor has to make it.
 pub fn descending_sum<P: Curve>(
     bases: &Column<Point<P>>,
@@ -158,12 +160,12 @@ pub fn descending_sum<P: Curve>(
         dry_run.offered(job, 0);
         return Ok(None);
     }
-    let Some(tier) = workspace.tier.as_deref() else {
+    let Some(accelerator) = workspace.accelerator.as_deref() else {
         return Ok(None);
     };
-    let mut job = tier::Sums {
+    let mut job = accelerator::Sums {
         bases: Box::new(Walk::downwards(bases.cast::<[u8; POINT_BYTES]>()?, chunk)),
-        scalars: vec![tier::Scalars {
+        scalars: vec![accelerator::Scalars {
             len: bases.len(),
             source: Box::new(|first: u64, into: &mut [u8]| scalars.read(first, into)),
         }],
@@ -172,7 +174,7 @@ pub fn descending_sum<P: Curve>(
         // They can only be made in this order.
         parts: None,
     };
-    match tier.sums(&mut job, &workspace.budget)? {
+    match accelerator.sums(&mut job, &workspace.budget)? {
         Answer::Done(sums) => match sums[..] {
             [sum] => Ok(same(&sum)),
             _ => Err(wrong_answer(format!("{} sums of one vector", sums.len()))),
@@ -181,7 +183,7 @@ pub fn descending_sum<P: Curve>(
     }
 }
 
-/// The transform by the tier; `None` if the processor has to make it.
+/// The transform by the accelerator; `None` if the processor has to make it.
 pub(super) fn transform<F: KernelField + Element>(
     input: &Column<F>,
     transform: &Transform<F>,
@@ -193,8 +195,8 @@ pub(super) fn transform<F: KernelField + Element>(
         dry_run.offered(Job::Transform { log_n }, 0);
         return Ok(None);
     }
-    let (Some(tier), Some(transform)) = (
-        workspace.tier.as_deref(),
+    let (Some(accelerator), Some(transform)) = (
+        workspace.accelerator.as_deref(),
         (transform as &dyn Any).downcast_ref::<Transform<Fr>>(),
     ) else {
         return Ok(None);
@@ -219,7 +221,7 @@ pub(super) fn transform<F: KernelField + Element>(
         writer: None,
     };
     let mut steps = Steps::new(input.cast()?, transform.log_n, placement);
-    let answer = run_transform(tier, input, transform, (&mut output, &mut steps));
+    let answer = run_transform(accelerator, input, transform, (&mut output, &mut steps));
     let why = match (answer, output.writer.take(), steps.parts.take()) {
         (Ok(Answer::Done(())), Some(writer), None) => return writer.finish()?.cast().map(Some),
         (Ok(Answer::Done(())), None, Some(parts)) => return parts.finish()?.cast().map(Some),
@@ -239,7 +241,7 @@ pub(super) fn transform<F: KernelField + Element>(
 }
 
 fn run_transform<F: KernelField + Element>(
-    tier: &dyn Tier,
+    accelerator: &dyn Accelerator,
     input: &Column<F>,
     transform: &Transform<Fr>,
     (output, steps): (&mut dyn WriteElements, &mut Steps),
@@ -251,7 +253,7 @@ fn run_transform<F: KernelField + Element>(
         after,
         scale,
     } = *transform;
-    let mut job = tier::Transform {
+    let mut job = accelerator::Transform {
         log_n,
         omega,
         before,
@@ -261,18 +263,18 @@ fn run_transform<F: KernelField + Element>(
         output: Box::new(|first: u64, bytes: &[u8]| output.write(first, bytes)),
         in_steps: Box::new(steps),
     };
-    tier.transform(&mut job, &input.workspace().budget)
+    accelerator.transform(&mut job, &input.workspace().budget)
 }
 
 /// Says why, and that the processor has to do it.
 pub fn declined<T>(what: &str, why: &str) -> Option<T> {
-    tracing::debug!(what, why, "the second tier declined");
+    tracing::debug!(what, why, "the accelerator declined");
     None
 }
 
 /// For an answer that cannot be.
 pub fn wrong_answer(answer: String) -> Error {
-    Invalid::TierAnswer { answer }.into()
+    Invalid::AcceleratorAnswer { answer }.into()
 }
 
 /// The same value, whose type has two names here; none if they are not one type after all.
@@ -328,7 +330,7 @@ fn encode<F: Element>(values: &[F], out: &mut [u8]) {
 
 /// For elements that there are not, or not in this order.
 pub fn beyond(first: u64, count: usize) -> Error {
-    Invalid::TierElements { first, count }.into()
+    Invalid::AcceleratorElements { first, count }.into()
 }
 
 /// A range of another library's scalars, through a tile.
@@ -352,7 +354,7 @@ impl<F: Element> ReadElements for Foreign<'_, F> {
             none => {
                 let len = FOREIGN_CHUNK.min(self.range.len());
                 let zero = F::decode(&[0; SCALAR_BYTES]);
-                none.insert(self.budget.vec(len, zero, "scalars for a compute tier")?)
+                none.insert(self.budget.vec(len, zero, "scalars for a compute accelerator")?)
             }
         };
         let starts = (start..).step_by(tile.len());
@@ -450,7 +452,7 @@ impl<const N: usize> Walk<N> {
             none => {
                 let len = self.chunk.min(self.column.len()) as usize;
                 let budget = &self.column.workspace().budget;
-                none.insert(budget.vec(len, [0; N], "elements for a compute tier")?)
+                none.insert(budget.vec(len, [0; N], "elements for a compute accelerator")?)
             }
         };
         if let Some(reader) = &mut self.reader {
@@ -563,7 +565,7 @@ impl<const N: usize> ReadElements for Walk<N> {
     }
 }
 
-/// A column that is made when the first element comes, since a tier may decline before.
+/// A column that is made when the first element comes, since an accelerator may decline before.
 struct Output<M> {
     make: M,
     writer: Option<Writer<[u8; SCALAR_BYTES]>>,

@@ -2,10 +2,10 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod accelerator;
 mod addressed;
 mod columns;
 mod mapped;
 mod stream;
-mod tier;
 
 use spillproof_testing::{columns as common, watchdog};

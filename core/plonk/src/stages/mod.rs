@@ -9,7 +9,7 @@
 //! - [`windows`]: a program over columns of values, row by row.
 //! - [`copies`]: the permutation that copy constraints make, and its sigma columns.
 //! - [`mod@quotient`]: a program over polynomials, divided by the vanishing polynomial, one coset at a time.
-//! - [`offload`](self): a coset of it as a job for a second compute tier.
+//! - [`offload`](self): a coset of it as a job for an accelerator.
 //! - [`arguments`]: the constraints of permutation, lookup and shuffle, for a program.
 //! - [`permutation`]: the grand product of a set of columns.
 //! - [`lookup`]: permuted input and table, and their grand product.

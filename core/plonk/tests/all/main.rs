@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod accelerator_quotient;
 mod arguments;
 mod assignments;
 mod cells;
@@ -11,6 +12,5 @@ mod faults;
 mod openings;
 mod plonkish;
 mod quotient;
-mod tier_quotient;
 
 use spillproof_testing::columns as common;

@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use spillproof_engine::Session;
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::budget::ByteSize;
 use spillproof_engine::plan::Rates as HostRates;
 use spillproof_engine::storage::IoStats;
-use spillproof_engine::tier::Tier;
 use spillproof_gpu::accelerator::{GpuAccelerator, Offload, Staging, kernels};
 use spillproof_gpu::measure::{AcceleratorSwitch, Facts, Outcome, Rates};
 use spillproof_gpu::msm::{Bases, BasesLocation};
@@ -72,7 +72,7 @@ struct DiskRates {
 
 /// The device as an accelerator, and how it cuts a job.
 struct Maker {
-    accelerator: Arc<dyn Tier>,
+    accelerator: Arc<dyn Accelerator>,
     plan: Box<dyn Fn() -> Option<Plan>>,
 }
 
@@ -135,7 +135,7 @@ pub fn run(global: &Global, args: &Bench, choice: &Choice) -> Result<()> {
         ));
     }
     let switch = Arc::new(AcceleratorSwitch::default());
-    let session = run.session_on(MEMORY, Some(Arc::clone(&switch) as Arc<dyn Tier>))?;
+    let session = run.session_on(MEMORY, Some(Arc::clone(&switch) as Arc<dyn Accelerator>))?;
     let (rates, disk) = {
         let _progress = Progress::start("rates of the device and of the disk");
         let rates = Rates::measure(&gpu, &kernels(&gpu)?, session.budget())?;

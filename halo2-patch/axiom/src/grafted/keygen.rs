@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use spillproof_engine::column;
 use spillproof_engine::plan::Phase;
-use spillproof_engine::session::{Accelerator, Task};
+use spillproof_engine::session::{Participation, Task};
 use spillproof_engine::Session;
 use spillproof_plonk::keygen::{self, KeyCommitments, Keygen};
 use spillproof_plonk::curve::Config;
@@ -59,7 +59,7 @@ fn admitted<C: CurveAffine, ConcreteCircuit: Circuit<C::Scalar>>(
     #[cfg(not(feature = "circuit-params"))]
     ConcreteCircuit::configure(&mut cs);
     // A device may take part: the key remembers it, and proofs with it are verified.
-    admit(session, &cs, Work::made(k, 1), phase, Accelerator::MayTakePart)
+    admit(session, &cs, Work::made(k, 1), phase, Participation::MayTakePart)
 }
 
 /// [`super::keygen_pk_impl`], in a session.

@@ -13,9 +13,9 @@
 
 use std::sync::Arc;
 
+use spillproof_engine::accelerator::Accelerator;
 use spillproof_engine::error::Invalid;
 use spillproof_engine::session::GPU_VARIABLE;
-use spillproof_engine::tier::Tier;
 use spillproof_engine::Result;
 
 pub use ::spillproof_gpu::accelerator::{GpuAccelerator, Offload, Request as GpuRequest};
@@ -26,7 +26,7 @@ use super::SessionBuilder;
 /// Devices for a [`SessionBuilder`].
 pub trait UseGpu: Sized {
     /// The devices that are asked for take part; none, where `auto` or `all` finds none. To see afterwards who did what, open it with
-    /// [`GpuRequest::open`], give it to [`SessionBuilder::tier`], and ask its [`GpuAccelerator::report`].
+    /// [`GpuRequest::open`], give it to [`SessionBuilder::accelerator`], and ask its [`GpuAccelerator::report`].
     ///
     /// # Errors
     /// Of a device that was named, and can't be had; of a budget of page-locked memory in which no job has room.
@@ -36,23 +36,23 @@ pub trait UseGpu: Sized {
 impl UseGpu for SessionBuilder {
     fn gpu(self, request: &GpuRequest) -> Result<Self> {
         Ok(match open(request)? {
-            Some(tier) => self.tier(tier),
+            Some(accelerator) => self.accelerator(accelerator),
             None => self,
         })
     }
 }
 
 /// What the environment asks for.
-pub(super) fn from_environment() -> Result<Option<Arc<dyn Tier>>> {
+pub(super) fn from_environment() -> Result<Option<Arc<dyn Accelerator>>> {
     open(&GpuRequest::from_environment().map_err(refused)?)
 }
 
-fn open(request: &GpuRequest) -> Result<Option<Arc<dyn Tier>>> {
-    let tier = request.open().map_err(|error| Invalid::Setting {
+fn open(request: &GpuRequest) -> Result<Option<Arc<dyn Accelerator>>> {
+    let accelerator = request.open().map_err(|error| Invalid::Setting {
         name: GPU_VARIABLE,
         reason: format!("`{}`: {error}", request.choice),
     })?;
-    Ok(tier.map(|tier| tier as Arc<dyn Tier>))
+    Ok(accelerator.map(|accelerator| accelerator as Arc<dyn Accelerator>))
 }
 
 /// The variable is named in the error's own words.

@@ -96,6 +96,7 @@ pub use gpu::{Caching, Choice, GpuAccelerator, GpuRequest, Offload, UseGpu};
 pub use plan::{plan, shape, Numerator, OpeningScheme, Plan, Rates, Shape};
 pub use selectors::SelectorBits;
 pub use spillproof_commit::SrsProgress;
+pub use spillproof_engine::accelerator;
 pub use spillproof_engine::budget::ByteSize;
 pub use spillproof_engine::checkpoint::{
     CheckpointKey, Checkpoints, CHECKPOINT_KEY_FILE_VARIABLE, CHECKPOINT_KEY_VARIABLE, CHECKPOINT_VARIABLE,
@@ -105,7 +106,6 @@ pub use spillproof_engine::session::{
     Session, SessionBuilder, SessionGuard, DIR_VARIABLE, GPU_VARIABLE, LIMIT_VARIABLE, MEMORY_VARIABLE,
     OFFLOAD_VARIABLE, SCRATCH_VARIABLE, VRAM_VARIABLE,
 };
-pub use spillproof_engine::tier;
 pub use srs::{check_params, open_params};
 pub use switch::{
     reproducible, self_verification, set_reproducible, set_self_verification, REPRODUCIBLE_VARIABLE,

@@ -165,7 +165,7 @@ impl Shape {
         self.0.plan::<Config, AdviceCell>(budget_bytes, threads, rates)
     }
 
-    /// The numerator of the quotient, as a proof offers it to a second compute tier; its challenges are any.
+    /// The numerator of the quotient, as a proof offers it to an accelerator; its challenges are any.
     pub fn numerator(&self) -> Numerator {
         self.0.numerator()
     }

@@ -15,10 +15,10 @@
 //! part in.
 //!
 //! If a proof does not hold, it is too late to make it again in the same call: the caller's transcript cannot go back, the
-//! rng is spent, and a circuit may be synthesised once only. So [`Unverified`] is returned, the session's tier is not asked any more,
+//! rng is spent, and a circuit may be synthesised once only. So [`Unverified`] is returned, the session's accelerator is not asked any more,
 //! and the same call with a new transcript and a new rng is the processor's alone, with stock's bytes.
 //!
-//! | what a tier computed | how it is covered |
+//! | what an accelerator computed | how it is covered |
 //! |---|---|
 //! | commitments, transforms, openings of a proof | here |
 //! | keys | they remember it, and each proof with them in a session is verified, whatever the switch says |
@@ -40,9 +40,9 @@ use halo2curves::bn256::{Bn256, Fr, G1Affine};
 use halo2curves::CurveAffine;
 use pairing::Engine;
 use rand_core::OsRng;
+use spillproof_engine::accelerator;
 use spillproof_engine::plan::Phase;
-use spillproof_engine::session::{Accelerator, Task};
-use spillproof_engine::tier;
+use spillproof_engine::session::{Participation, Task};
 use spillproof_engine::Session;
 use spillproof_plonk::{Opening, Transcript as Transcribed};
 use spillproof_report::environment;
@@ -61,9 +61,9 @@ use crate::transcript::{ChallengeScalar, EncodedChallenge, Transcript, Transcrip
 /// [`plonk::Error::Transcript`]; [`Unverified::of`] finds it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unverified {
-    /// Jobs of this proof that the tier did.
+    /// Jobs of this proof that the accelerator did.
     pub jobs: u64,
-    /// Jobs of its keys that a tier did.
+    /// Jobs of its keys that an accelerator did.
     pub jobs_before: u64,
     /// What the verifier said.
     pub reason: String,
@@ -428,8 +428,8 @@ pub(crate) struct Watch {
 }
 
 /// While the guard lives, no device takes part: for stock's prover, which verifies nothing, and whose parameters may be of a session.
-pub(crate) fn processor_only() -> tier::ProcessorOnly {
-    tier::processor_only()
+pub(crate) fn processor_only() -> accelerator::ProcessorOnly {
+    accelerator::processor_only()
 }
 
 /// Begins a proof (one phase), or the making of their keys (the others), when the session has room for it.
@@ -441,7 +441,7 @@ pub(crate) fn admit<F: Field>(
     cs: &ConstraintSystem<F>,
     work: Work,
     phase: Phase,
-    accelerator: Accelerator,
+    accelerator: Participation,
 ) -> io::Result<Task> {
     // There are sessions over BN254 only.
     let cs = (cs as &dyn Any).downcast_ref::<ConstraintSystem<Fr>>().cloned();
@@ -475,12 +475,12 @@ impl Watch {
         work: Work,
         can_be_verified: bool,
     ) -> io::Result<Self> {
-        if session.tier().is_some() && !can_be_verified {
+        if session.accelerator().is_some() && !can_be_verified {
             tracing::warn!("spillproof: no verifier is known for this multi-opening, so no device takes part in the proof");
         }
         let accelerator = match can_be_verified {
-            true => Accelerator::MayTakePart,
-            false => Accelerator::TakesNoPart,
+            true => Participation::MayTakePart,
+            false => Participation::TakesNoPart,
         };
         Ok(Self {
             task: admit(session, vk.cs(), work, Phase::Proof, accelerator)?,
@@ -492,8 +492,8 @@ impl Watch {
 
     /// The transcript that the proof is to be written to.
     pub(crate) fn recording<'t, C: CurveAffine, T>(&self, inner: &'t mut T) -> Recording<'t, C, T> {
-        let has_tier = self.task.session().tier().is_some();
-        let is_wanted = self.verifies_itself || has_tier || self.jobs_before > 0;
+        let has_accelerator = self.task.session().accelerator().is_some();
+        let is_wanted = self.verifies_itself || has_accelerator || self.jobs_before > 0;
         let may_be_verified = self.can_be_verified && is_wanted;
         let record = may_be_verified.then(|| Record {
             entries: Vec::new(),
@@ -502,10 +502,10 @@ impl Watch {
         Recording { inner, record }
     }
 
-    /// Verifies what was written, if the process wants it, or if a tier did anything for it or for its keys.
+    /// Verifies what was written, if the process wants it, or if an accelerator did anything for it or for its keys.
     ///
     /// # Errors
-    /// [`Unverified`]; and for the work of a tier the budget's, if it has no room for a copy of the instances. A proof that the processor made
+    /// [`Unverified`]; and for the work of an accelerator the budget's, if it has no room for a copy of the instances. A proof that the processor made
     /// alone is not verified then, with a warning.
     pub(crate) fn verify<Scheme: CommitmentScheme, T>(
         self,
@@ -550,8 +550,8 @@ impl Watch {
                 reason: reason.to_string(),
             };
             tracing::warn!("spillproof: {unverified}");
-            if let Some(tier) = session.tier().filter(|_| by_device) {
-                tier.distrust();
+            if let Some(accelerator) = session.accelerator().filter(|_| by_device) {
+                accelerator.distrust();
             }
             io::Error::other(unverified).into()
         })

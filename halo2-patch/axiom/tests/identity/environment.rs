@@ -19,8 +19,8 @@ fn child() {
         let session = Session::current().unwrap_or_else(|error| panic!("{error}"));
         let jobs = session
             .as_ref()
-            .and_then(|session| session.tier())
-            .map_or(0, |tier| tier.jobs());
+            .and_then(|session| session.accelerator())
+            .map_or(0, |accelerator| accelerator.jobs());
         println!("session: {active}, jobs: {jobs}");
     }
 }

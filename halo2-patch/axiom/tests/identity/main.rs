@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use halo2_axiom::halo2curves::bn256::Fr;
 use halo2_axiom::spillproof::{active, set_reproducible, ByteSize, Session, SessionBuilder};
 
+mod accelerator;
 mod budgets;
 mod bundle;
 mod checkpoints;
@@ -25,7 +26,6 @@ mod saved;
 mod session;
 mod simulation;
 mod stock;
-mod tier;
 mod together;
 
 use spillproof_testing::watchdog;

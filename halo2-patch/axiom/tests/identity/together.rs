@@ -6,7 +6,7 @@ use halo2_axiom::halo2curves::bn256::{Bn256, G1Affine};
 use halo2_axiom::plonk::{Error, ProvingKey};
 use halo2_axiom::poly::kzg::commitment::ParamsKZG;
 use halo2_axiom::poly::kzg::multiopen::ProverGWC;
-use halo2_axiom::spillproof::tier::Tier;
+use halo2_axiom::spillproof::accelerator::Accelerator;
 use halo2_axiom::spillproof::{ByteSize, Session, SessionGuard};
 use halo2_axiom::SerdeFormat;
 use rand_chacha::rand_core::{self, RngCore, SeedableRng};
@@ -14,10 +14,10 @@ use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use spillproof_testing::watchdog;
 
+use crate::accelerator::arkworks::Arkworks;
 use crate::drop_in::erased::Listed;
 use crate::drop_in::prove;
 use crate::drop_in::rows::Builtin as _;
-use crate::tier::arkworks::Arkworks;
 use crate::{drop_in, in_session_of, turn, Scheme};
 
 type Ours = drop_in::lookups::Lookups;
@@ -91,24 +91,27 @@ fn a_proof_has_the_session_in_which_it_began() {
     let expected = prove_with_rng(&params, &pk, plain()).unwrap();
     for draws_left in [0, 1, 20, 60, 100, 140] {
         for lie in 0..4 {
-            let (dir, tier) = (tempfile::tempdir().unwrap(), Arkworks::new());
-            let session = |tier: Option<&Arc<Arkworks>>| {
+            let (dir, accelerator) = (tempfile::tempdir().unwrap(), Arkworks::new());
+            let session = |accelerator: Option<&Arc<Arkworks>>| {
                 let builder = Session::builder()
                     .memory(ByteSize::Bytes(16 << 20))
                     .dir(dir.path());
-                let builder = match tier {
-                    Some(tier) => builder.tier(Arc::clone(tier) as Arc<dyn Tier>),
+                let builder = match accelerator {
+                    Some(accelerator) => builder.accelerator(Arc::clone(accelerator) as Arc<dyn Accelerator>),
                     None => builder,
                 };
                 Arc::new(builder.build().unwrap())
             };
             let own = session(None);
-            tier.lie_after(lie);
+            accelerator.lie_after(lie);
             let installed: Mutex<Option<SessionGuard>> = Mutex::default();
             let own_is_current = own.install();
             let install = || {
                 let guard = std::thread::scope(|scope| {
-                    scope.spawn(|| session(Some(&tier)).install()).join().unwrap()
+                    scope
+                        .spawn(|| session(Some(&accelerator)).install())
+                        .join()
+                        .unwrap()
                 });
                 *installed.lock().unwrap() = Some(guard);
             };
@@ -128,7 +131,7 @@ fn a_proof_has_the_session_in_which_it_began() {
                 "{draws_left} draws, lie {lie}: another session took part"
             );
             assert_eq!(
-                tier.jobs(),
+                accelerator.jobs(),
                 0,
                 "{draws_left} draws: another session's device took part"
             );

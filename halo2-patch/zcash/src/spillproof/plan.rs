@@ -8,7 +8,7 @@ use ff::Field;
 use pasta_curves::arithmetic::CurveAffine;
 use spillproof_engine::plan::Phase;
 pub use spillproof_engine::plan::{Plan, Rates};
-use spillproof_engine::session::{Accelerator, Task};
+use spillproof_engine::session::{Participation, Task};
 use spillproof_engine::Result;
 use spillproof_engine::Session;
 use spillproof_plonk::plan::{self, Inputs, OpeningScheme};
@@ -133,7 +133,7 @@ pub(crate) fn admit<C: CurveAffine, P: Engine>(
         Ok(plan.smallest_budget_bytes)
     };
     let admit = || {
-        let task = session.admit(Accelerator::TakesNoPart, minimum_bytes)?;
+        let task = session.admit(Participation::TakesNoPart, minimum_bytes)?;
         P::rehearse_limbs(&of_engine, &task, phase)?;
         let budget_bytes = session.budget().limit_bytes();
         environment::expect(phase, || {

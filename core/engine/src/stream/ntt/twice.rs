@@ -121,7 +121,7 @@ where
             Invalid::unless_at_most("elements of a transform", input.len(), n)?;
         }
         let shape = InputShape::of(&inputs);
-        let way = match workspace.tier.is_some() {
+        let way = match workspace.accelerator.is_some() {
             // A device takes single transforms.
             true => Way::OneByOne,
             false => Way::within(&shape, N as u64, first.log_n, workspace.budget.available_bytes())?,

@@ -1,4 +1,4 @@
-//! A transform's ends in two steps, for a tier that has no room for the whole.
+//! A transform's ends in two steps, for an accelerator that has no room for the whole.
 //!
 //! Chunks of columns stand in the column between the steps as they come, so what the second step needs of each is one run. Input and
 //! output pass through a tile: it takes more columns, or rows, than a chunk has, so that their lines on disk are as long as memory
@@ -15,9 +15,11 @@ use ark_bn254::Fr;
 
 use super::{beyond, wrong_answer};
 use crate::Result;
+use crate::accelerator::{
+    InSteps, LINE_BYTES_MIN, Matrix, ReadElements, SCALAR_BYTES, StepEnds, WriteElements,
+};
 use crate::budget::{Budget, LeasedVec};
 use crate::column::{Column, Draft, Placement, Reader, Region, SCRATCH_FRAME_BYTES, Writer};
-use crate::tier::{InSteps, LINE_BYTES_MIN, Matrix, ReadElements, SCALAR_BYTES, StepEnds, WriteElements};
 
 type Scalar = [u8; SCALAR_BYTES];
 
@@ -96,7 +98,7 @@ impl Parts {
         let len = matrix.tile_elements(workspace.budget.available_bytes());
         let tile = workspace
             .budget
-            .vec(len as usize, [0; SCALAR_BYTES], "tile for a compute tier")?;
+            .vec(len as usize, [0; SCALAR_BYTES], "tile for a compute accelerator")?;
         let frame_bytes =
             |elements: u64| (elements * bytes).clamp(LINE_BYTES_MIN, SCRATCH_FRAME_BYTES as u64) as usize;
         let draft = |what, placement, line| {

@@ -1,7 +1,7 @@
 //! The inputs of a quotient: columns by their polynomials, and the cosets to evaluate on.
 
+use spillproof_engine::accelerator::RowSource;
 use spillproof_engine::column::Column;
-use spillproof_engine::tier::RowSource;
 
 /// What stands for a column of the program.
 #[derive(Debug)]

@@ -9,7 +9,7 @@
 //! 2. Tile by tile of rows: each column's rows and their halo are read and transformed (`tile`; a rotation by r
 //!    is r rows further), the program runs over them, vector by vector, and the quotient's rows are transformed back and
 //!    written. The numerator is divided by `c_t^n - 1`, a constant, on the way. Several stretches of rows are walked along at a time
-//!    (`walk`). No coset of any column is ever written whole in evaluated form. This step is offered to a second compute tier, coset by coset (`offload`).
+//!    (`walk`). No coset of any column is ever written whole in evaluated form. This step is offered to an accelerator, coset by coset (`offload`).
 //! 3. Columns of the quotient's rows go back to coefficients: `g_t = h mod (X^n - c_t^n)`, of degree below n.
 //!
 //! With h in pieces of n coefficients, `g_t` is the sum of `c_t^(s n) h_s` over s; `c_t^n = shift^n w^t` with w of order

@@ -1,9 +1,9 @@
-//! The step on a coset for a second compute tier, if the workspace has one: rows of the scratch columns as ends of a
-//! [`tier::Coset`].
+//! The step on a coset for an accelerator, if the workspace has one: rows of the scratch columns as ends of a
+//! [`accelerator::Coset`].
 //!
-//! What the tier declines, [`super`] does from the coset's first row; a column that was half written is dropped. Memory while
+//! What the accelerator declines, [`super`] does from the coset's first row; a column that was half written is dropped. Memory while
 //! a job runs: a buffer of a tile's rows for each column that is read, and three for the quotient's, where a tile is the processor's;
-//! so less than the processor takes. It is leased when the tier asks for the ends, and given back before the processor goes on.
+//! so less than the processor takes. It is leased when the accelerator asks for the ends, and given back before the processor goes on.
 
 use std::any::Any;
 
@@ -13,12 +13,12 @@ use super::coset::Matrix;
 use super::domain::Source;
 use crate::stages::program::Program;
 use spillproof_engine::Result;
-use spillproof_engine::column::{Column, Draft, Element, Reader, Region, Writer};
-use spillproof_engine::stream::{beyond, declined, wrong_answer};
-use spillproof_engine::tier::{
+use spillproof_engine::accelerator::{
     self, Answer, InTiles, Input, Order, ReadElements, RowSource, Run, SCALAR_BYTES, TileEnds, Tiles,
     WriteElements,
 };
+use spillproof_engine::column::{Column, Draft, Element, Reader, Region, Writer};
+use spillproof_engine::stream::{beyond, declined, wrong_answer};
 use spillproof_kernels::field::KernelField;
 use spillproof_kernels::ntt::NttElement;
 
@@ -26,7 +26,7 @@ type Scalar = [u8; SCALAR_BYTES];
 /// A column that the program reads: its number, its smallest and largest rotation, what stands for it.
 type Used<'a, F> = (usize, (i32, i32), &'a Source<'a, F>);
 
-/// The quotient's rows on the coset of `shift`, times `scale`, by the tier; `None` if the processor has to make them.
+/// The quotient's rows on the coset of `shift`, times `scale`, by the accelerator; `None` if the processor has to make them.
 pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     matrix: &Matrix<F>,
     numerator: &Program<F>,
@@ -35,8 +35,8 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     (shift, scale): (F, F),
 ) -> Result<Option<Column<F>>> {
     let workspace = matrix.workspace;
-    let (Some(tier), Some(program), Some([omega, shift, scale])) = (
-        workspace.tier.as_deref(),
+    let (Some(accelerator), Some(program), Some([omega, shift, scale])) = (
+        workspace.accelerator.as_deref(),
         (numerator as &dyn Any).downcast_ref::<Program<Fr>>(),
         same([matrix.omega, shift, scale]),
     ) else {
@@ -56,13 +56,13 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
         readers: Vec::new(),
         writer: None,
     };
-    let mut job = tier::Coset {
+    let mut job = accelerator::Coset {
         log_rows: matrix.plan.log_n1,
         log_columns: matrix.plan.log_n2,
         omega,
         shift,
         scale,
-        program: tier::Program {
+        program: accelerator::Program {
             queries: program.queries(),
             instructions: program.code(),
             registers: program.registers(),
@@ -70,7 +70,7 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
         inputs,
         in_tiles: Box::new(&mut ends),
     };
-    let answer = tier.quotient(&mut job, &workspace.budget);
+    let answer = accelerator.quotient(&mut job, &workspace.budget);
     drop(job);
     let writer = match &answer {
         Ok(Answer::Done(())) => ends.writer.take(),
@@ -84,7 +84,7 @@ pub(super) fn on_coset<F: KernelField + NttElement<F> + Element>(
     }
 }
 
-/// The same values, if their type is the tier's.
+/// The same values, if their type is the accelerator's.
 fn same<F: Any>(values: [F; 3]) -> Option<[Fr; 3]> {
     (&values as &dyn Any).downcast_ref::<[Fr; 3]>().copied()
 }
@@ -108,7 +108,7 @@ impl<F> Ends<'_, F> {
 
 impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
     fn lease_bytes(&self) -> u64 {
-        self.matrix.plan.tier_ends_bytes()
+        self.matrix.plan.accelerator_ends_bytes()
     }
 
     fn ends(&mut self, tiles: Tiles) -> Result<TileEnds<'_>> {
@@ -125,7 +125,7 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
         let order = Order::new(self.rotations.iter().copied(), plan.log_n1, log_tile_rows);
         let cut = Cut {
             chunk_rows,
-            piece_rows: plan.tier_tile_rows(),
+            piece_rows: plan.accelerator_tile_rows(),
         };
         let (n1, n2) = (plan.rows(), plan.row_len());
         for (input, column) in self.columns.iter().enumerate() {
@@ -143,7 +143,7 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
         let (workspace, frame_bytes) = (self.matrix.workspace, plan.frame_bytes() as usize);
         let what = "quotient on a coset";
         let draft = Draft::<Fr>::scratch_with_frames(workspace, what, n1 * n2, plan.scratch, frame_bytes)?;
-        let writer = Writer::in_chunks(draft.cast()?, plan.tier_tile_rows() * n2);
+        let writer = Writer::in_chunks(draft.cast()?, plan.accelerator_tile_rows() * n2);
         let writer = self.writer.insert(writer);
         Ok(TileEnds {
             input: Box::new(InOrder {
@@ -158,7 +158,7 @@ impl<F: KernelField + NttElement<F> + Element> InTiles for &mut Ends<'_, F> {
     }
 }
 
-/// How runs are cut to what is read at a time: by the tier's chunks, and by the processor's tiles, which its memory is for.
+/// How runs are cut to what is read at a time: by the accelerator's chunks, and by the processor's tiles, which its memory is for.
 #[derive(Clone, Copy)]
 struct Cut {
     chunk_rows: u64,

@@ -71,7 +71,7 @@ const ALONE_PASSES: u64 = 6;
 const ROWS_SIDE_BY_SIDE: u64 = 8;
 /// Buffers that a draft has at most: what is behind.
 const WRITE_BUFFERS: u64 = 2;
-/// The same of the writer that a second compute tier's rows go to.
+/// The same of the writer that an accelerator's rows go to.
 const TIER_WRITE_BUFFERS: u64 = 3;
 /// Scalars of a chunk in the pass that puts the pieces together, at most.
 const CHUNK_MAX: u64 = 1 << 15;
@@ -344,7 +344,7 @@ impl QuotientPlan {
             log_rows: self.log_n1,
             log_columns: self.log_n2,
             columns: (self.shape.read.len() + self.shape.computed.len()) as u64,
-            ends_bytes: self.tier_ends_bytes(),
+            ends_bytes: self.accelerator_ends_bytes(),
         }
     }
 
@@ -612,13 +612,13 @@ impl QuotientPlan {
         (together * columns + (cosets - together) * kept).max(columns + (cosets - 1) * kept)
     }
 
-    /// Bytes that the ends of that step lease for a second compute tier.
-    pub(super) fn tier_ends_bytes(&self) -> u64 {
-        (self.shape.read.len() as u64 + TIER_WRITE_BUFFERS) * self.raw_bytes(self.tier_tile_rows())
+    /// Bytes that the ends of that step lease for an accelerator.
+    pub(super) fn accelerator_ends_bytes(&self) -> u64 {
+        (self.shape.read.len() as u64 + TIER_WRITE_BUFFERS) * self.raw_bytes(self.accelerator_tile_rows())
     }
 
-    /// Rows that are read and written at a time for a second compute tier: as many as those of all walks together.
-    pub(super) fn tier_tile_rows(&self) -> u64 {
+    /// Rows that are read and written at a time for an accelerator: as many as those of all walks together.
+    pub(super) fn accelerator_tile_rows(&self) -> u64 {
         self.tile_rows << self.log_walks
     }
 

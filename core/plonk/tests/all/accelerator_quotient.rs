@@ -1,4 +1,4 @@
-//! A quotient's cosets through the seam to a second compute tier, with a tier that does them by arkworks' arithmetic from the
+//! A quotient's cosets through the seam to an accelerator, with an accelerator that does them by arkworks' arithmetic from the
 //! formulas in the seam's documentation: what it does is taken, what it declines the processor does, with the same result.
 //! That the processor's quotients are the extended domain's, `quotient.rs` holds.
 
@@ -10,11 +10,11 @@ use ark_bn254::{Fr, G1Projective};
 use ark_ff::{AdditiveGroup, FftField, Field};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
+use spillproof_engine::accelerator::{self, Accelerator, Answer, Coset, RowSource, TileEnds, Tiles};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{Column, Element, Placement, Workspace};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
-use spillproof_engine::tier::{self, Answer, Coset, RowSource, Tier, TileEnds, Tiles};
 use spillproof_kernels::vector::{Operand, Operation, Target};
 use spillproof_plonk::stages::{Builder, CosetDomain, Program, Source, quotient, quotient_in_tiles};
 
@@ -127,7 +127,7 @@ impl Formulas {
 }
 
 /// The program at one point.
-fn run(program: &tier::Program<'_>, query: impl Fn(usize, i32) -> Fr) -> Fr {
+fn run(program: &accelerator::Program<'_>, query: impl Fn(usize, i32) -> Fr) -> Fr {
     let mut registers = vec![None; program.registers];
     let mut output = None;
     for instruction in program.instructions {
@@ -160,12 +160,12 @@ fn run(program: &tier::Program<'_>, query: impl Fn(usize, i32) -> Fr) -> Fr {
     output.unwrap()
 }
 
-impl Tier for Formulas {
-    fn sums(&self, _: &mut tier::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+impl Accelerator for Formulas {
+    fn sums(&self, _: &mut accelerator::Sums<'_>, _: &Budget) -> Result<Answer<Vec<G1Projective>>> {
         panic!("a quotient has no sums")
     }
 
-    fn transform(&self, _: &mut tier::Transform<'_>, _: &Budget) -> Result<Answer<()>> {
+    fn transform(&self, _: &mut accelerator::Transform<'_>, _: &Budget) -> Result<Answer<()>> {
         panic!("a quotient is one job")
     }
 
@@ -221,7 +221,7 @@ impl Tier for Formulas {
 
 struct Nowhere;
 
-impl tier::InTiles for Nowhere {
+impl accelerator::InTiles for Nowhere {
     fn lease_bytes(&self) -> u64 {
         0
     }
@@ -305,12 +305,17 @@ impl Case {
     }
 
     fn with(&self, workspace: &Workspace, way: Way, tile_rows: u64) -> (Result<Vec<Vec<Fr>>>, u64) {
-        let tier = Arc::new(Formulas {
+        let accelerator = Arc::new(Formulas {
             way,
             jobs: AtomicU64::new(0),
         });
-        let workspace = workspace.clone().with_tier(Arc::clone(&tier) as Arc<dyn Tier>);
-        (self.run(&workspace, tile_rows), tier.jobs.load(Ordering::Relaxed))
+        let workspace = workspace
+            .clone()
+            .with_accelerator(Arc::clone(&accelerator) as Arc<dyn Accelerator>);
+        (
+            self.run(&workspace, tile_rows),
+            accelerator.jobs.load(Ordering::Relaxed),
+        )
     }
 }
 
@@ -358,15 +363,15 @@ fn an_answer_that_cannot_be_is_refused() {
         let is_told = match (way, invalid) {
             (Way::SaysSo, Invalid::Unwritten { written, len, .. }) => (*written, *len) == (0, 256),
             (Way::WritesLittle, Invalid::Unwritten { written, len, .. }) => (*written, *len) == (128, 256),
-            (Way::AsksNonsense, Invalid::TierAnswer { .. }) => true,
-            (Way::ReadsOutOfOrder, Invalid::TierElements { .. }) => true,
+            (Way::AsksNonsense, Invalid::AcceleratorAnswer { .. }) => true,
+            (Way::ReadsOutOfOrder, Invalid::AcceleratorElements { .. }) => true,
             _ => false,
         };
         assert!(is_told, "{way:?}: {refused}");
     }
 }
 
-/// In the smallest budget that the processor has a plan for, the tier's ends find room too.
+/// In the smallest budget that the processor has a plan for, the accelerator's ends find room too.
 #[test]
 fn the_ends_take_less_than_the_processor() {
     let case = Case::new(10, 1, 3);
@@ -382,7 +387,7 @@ fn the_ends_take_less_than_the_processor() {
 
 /// What the disk refuses is the job's error, whoever asked for it.
 #[test]
-fn a_disk_that_fails_is_an_error_through_a_tier_too() {
+fn a_disk_that_fails_is_an_error_through_an_accelerator_too() {
     let case = Case::new(9, 1, 2);
     let dir = tempfile::tempdir().unwrap();
     let within = |budget_bytes: u64, faults: FaultPlan| {
@@ -397,7 +402,7 @@ fn a_disk_that_fails_is_an_error_through_a_tier_too() {
         let columns: Vec<Column<Fr>> = columns.collect::<Result<_>>()?;
         let mut sources = vec![Source::Identity, Source::FirstLagrange];
         sources.extend(columns.iter().map(Source::Coefficients));
-        let workspace = workspace.clone().with_tier(Arc::new(Formulas {
+        let workspace = workspace.clone().with_accelerator(Arc::new(Formulas {
             way: Way::Does(1, 2),
             jobs: AtomicU64::new(0),
         }));

@@ -16,8 +16,8 @@
 //!
 //! with which `scale` = 1 / (n (c^n - 1)) divides by the vanishing polynomial.
 //!
-//! A tier works in tiles of rows. All rows of an input come once, and once more those around the ends that rotations reach: what
-//! neighbouring tiles share, the tier keeps. In which order, [`Order`] says.
+//! An accelerator works in tiles of rows. All rows of an input come once, and once more those around the ends that rotations reach: what
+//! neighbouring tiles share, the accelerator keeps. In which order, [`Order`] says.
 
 use ark_bn254::Fr;
 
@@ -78,7 +78,7 @@ pub enum RowSource {
     FirstLagrange,
 }
 
-/// How a tier takes rows.
+/// How an accelerator takes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiles {
     /// log2 of a tile's rows; no more than the matrix has.

@@ -1,5 +1,5 @@
-//! A second compute tier made of arkworks' arithmetic: sums by its MSM, transforms by the plain recursion, quotients by the formulas of
-//! [`tier::Coset`], in memory. Any job can be done wrong.
+//! An accelerator made of arkworks' arithmetic: sums by its MSM, transforms by the plain recursion, quotients by the formulas of
+//! [`accelerator::Coset`], in memory. Any job can be done wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use ark_bn254::{g1, Fr as Scalar, G1Affine as Point, G1Projective};
 use ark_ec::{AffineRepr, VariableBaseMSM};
 use ark_ff::{AdditiveGroup, Field};
-use halo2_axiom::spillproof::tier::{self, Answer, Coset, ReadElements, RowSource, Tier, Tiles};
+use halo2_axiom::spillproof::accelerator::{
+    self, Accelerator, Answer, Coset, ReadElements, RowSource, Tiles,
+};
 use spillproof_commit::G1;
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::Element;
@@ -128,7 +130,7 @@ fn times_powers(values: &mut [Scalar], first: Scalar, factor: Scalar) {
 }
 
 /// A program at one point, of which `query` says what each query is.
-fn evaluated(program: &tier::Program<'_>, query: impl Fn(usize) -> Scalar) -> Scalar {
+fn evaluated(program: &accelerator::Program<'_>, query: impl Fn(usize) -> Scalar) -> Scalar {
     let mut registers = vec![Scalar::ZERO; program.registers];
     let mut output = None;
     for instruction in program.instructions {
@@ -166,7 +168,7 @@ struct Matrix<'a> {
     omega: Scalar,
     shift: Scalar,
     scale: Scalar,
-    program: tier::Program<'a>,
+    program: accelerator::Program<'a>,
     /// Of each query of the program: where its rows are had, which of the inputs that are read it is, and its rotation.
     queries: Vec<(RowSource, usize, i64)>,
 }
@@ -237,10 +239,10 @@ impl<'a> Matrix<'a> {
     }
 }
 
-impl Tier for Arkworks {
+impl Accelerator for Arkworks {
     fn sums(
         &self,
-        job: &mut tier::Sums<'_>,
+        job: &mut accelerator::Sums<'_>,
         _: &Budget,
     ) -> spillproof_engine::Result<Answer<Vec<G1Projective>>> {
         let mut sums = Vec::new();
@@ -257,7 +259,11 @@ impl Tier for Arkworks {
         Ok(Answer::Done(sums))
     }
 
-    fn transform(&self, job: &mut tier::Transform<'_>, _: &Budget) -> spillproof_engine::Result<Answer<()>> {
+    fn transform(
+        &self,
+        job: &mut accelerator::Transform<'_>,
+        _: &Budget,
+    ) -> spillproof_engine::Result<Answer<()>> {
         let mut values: Vec<Scalar> = read(&mut *job.input, 0, 1 << job.log_n)?;
         times_powers(&mut values, Scalar::ONE, job.before);
         let mut values = transformed(&values, job.omega);

@@ -1,4 +1,4 @@
-//! A second compute tier in a session: one over arkworks makes the same keys and proofs, and one that lies makes no wrong proof.
+//! An accelerator in a session: one over arkworks makes the same keys and proofs, and one that lies makes no wrong proof.
 //!
 //! What is expected is made without a session, and verified by the unmodified crate.
 
@@ -11,7 +11,7 @@ use halo2_axiom::plonk::{Error, ProvingKey};
 use halo2_axiom::poly::commitment::Params;
 use halo2_axiom::poly::kzg::commitment::ParamsKZG;
 use halo2_axiom::poly::kzg::multiopen::{ProverGWC, ProverSHPLONK};
-use halo2_axiom::spillproof::tier::Tier;
+use halo2_axiom::spillproof::accelerator::Accelerator;
 use halo2_axiom::spillproof::{ByteSize, Session, Unverified};
 use halo2_axiom::SerdeFormat;
 
@@ -23,11 +23,11 @@ use crate::drop_in::phases::Phases;
 use crate::drop_in::prove::{self, try_prove_with};
 use crate::{drop_in, in_session_of, stock, turn, Bytes, Scheme, SCHEMES};
 
-/// A session that has this tier.
-fn in_session_with<T>(tier: &Arc<Arkworks>, work: impl FnOnce() -> T) -> T {
+/// A session that has this accelerator.
+fn in_session_with<T>(accelerator: &Arc<Arkworks>, work: impl FnOnce() -> T) -> T {
     let builder = Session::builder()
         .memory(ByteSize::Bytes(16 << 20))
-        .tier(Arc::clone(tier) as Arc<dyn Tier>);
+        .accelerator(Arc::clone(accelerator) as Arc<dyn Accelerator>);
     in_session_of(builder, work)
 }
 
@@ -41,13 +41,18 @@ fn read_params(bytes: &[u8]) -> ParamsKZG<Bn256> {
     prove::read_params(bytes, SerdeFormat::RawBytes).unwrap()
 }
 
-/// Keys and proofs with and without a tier; a proof of one circuit is verified by the unmodified crate, too. Gives the tier's quotients.
+/// Keys and proofs with and without an accelerator; a proof of one circuit is verified by the unmodified crate, too. Gives the accelerator's quotients.
 fn compare<D: Listed, S: stock::erased::Listed>(plan: Plan) -> Quotients {
     let (params, bytes) = parameters(plan.k);
     let expected = plan.run::<D>(&params, &SCHEMES);
-    let tier = Arkworks::new();
-    let made = in_session_with(&tier, || plan.run::<D>(&read_params(&bytes), &SCHEMES));
-    assert!(tier.jobs() > 20, "{}: {} jobs", D::NAME, tier.jobs());
+    let accelerator = Arkworks::new();
+    let made = in_session_with(&accelerator, || plan.run::<D>(&read_params(&bytes), &SCHEMES));
+    assert!(
+        accelerator.jobs() > 20,
+        "{}: {} jobs",
+        D::NAME,
+        accelerator.jobs()
+    );
     for ((made, expected), scheme) in made.iter().zip(&expected).zip(SCHEMES) {
         let context = format!("{}, {scheme:?}, {plan:?}", D::NAME);
         assert!(made == expected, "{context}: something differs");
@@ -60,13 +65,13 @@ fn compare<D: Listed, S: stock::erased::Listed>(plan: Plan) -> Quotients {
         let is_accepted = stock::prove::accepts::<S>(&made, scheme);
         assert_eq!(is_accepted, plan.circuits == 1, "{context}: is accepted by stock");
     }
-    let quotients = tier.quotients();
+    let quotients = accelerator.quotients();
     assert!(quotients.count >= 4, "{}: {quotients:?}", D::NAME);
     quotients
 }
 
 #[test]
-fn a_tier_makes_the_same_keys_and_proofs() {
+fn an_accelerator_makes_the_same_keys_and_proofs() {
     let _turn = turn(true);
     compare::<drop_in::chain::Chain, stock::chain::Chain>(Plan::plain(6));
     // Up to 2^7 points of a coset are one row: its rotations are points further. Beyond that there are several rows, and tiles.
@@ -84,16 +89,16 @@ fn a_tier_makes_the_same_keys_and_proofs() {
 }
 
 #[test]
-fn a_tier_makes_the_same_proof_of_advice_from_elsewhere() {
+fn an_accelerator_makes_the_same_proof_of_advice_from_elsewhere() {
     type Ours = drop_in::lookups::Lookups;
     let _turn = turn(true);
     let (params, bytes) = parameters(7);
     let run =
         |params: &_| prove_from_advice(params, &prove::keys::<Ours>(params, 7), prove::circuit::<Ours>(7));
     let expected = run(&params);
-    let tier = Arkworks::new();
-    let made = in_session_with(&tier, || run(&read_params(&bytes)));
-    assert!(made == expected && tier.jobs() > 20);
+    let accelerator = Arkworks::new();
+    let made = in_session_with(&accelerator, || run(&read_params(&bytes)));
+    assert!(made == expected && accelerator.jobs() > 20);
 }
 
 fn try_prove<C: Listed>(
@@ -116,7 +121,7 @@ fn instances<C: Listed>(k: u32) -> Vec<Vec<Vec<Fr>>> {
 /// Each job of a proof is done wrong once. Whatever that does, no wrong proof comes of it; and the second attempt, with a new
 /// transcript, is the processor's, and right.
 #[test]
-fn a_tier_that_lies_makes_no_wrong_proof() {
+fn an_accelerator_that_lies_makes_no_wrong_proof() {
     type Ours = drop_in::lookups::Lookups;
     let _turn = turn(true);
     let k = 6;
@@ -125,12 +130,12 @@ fn a_tier_that_lies_makes_no_wrong_proof() {
     for (expected, scheme) in expected.iter().zip(SCHEMES) {
         let (mut lie, mut refused) = (0, 0);
         loop {
-            let tier = Arkworks::new();
-            let was_told = in_session_with(&tier, || {
+            let accelerator = Arkworks::new();
+            let was_told = in_session_with(&accelerator, || {
                 let params = read_params(&bytes);
                 let pk = prove::keys::<Ours>(&params, k);
-                let before = tier.jobs();
-                tier.lie_after(lie);
+                let before = accelerator.jobs();
+                accelerator.lie_after(lie);
                 let prove = || try_prove::<Ours>(&params, &pk, scheme, &expected.instances);
                 match prove() {
                     Ok(proof) => assert!(
@@ -145,15 +150,19 @@ fn a_tier_that_lies_makes_no_wrong_proof() {
                             "{unverified:?}"
                         );
                         refused += 1;
-                        let jobs = tier.jobs();
+                        let jobs = accelerator.jobs();
                         assert!(
                             prove().unwrap() == expected.proof,
                             "{scheme:?}: job {lie}, once more"
                         );
-                        assert_eq!(tier.jobs(), jobs, "a tier that lied is asked again");
+                        assert_eq!(
+                            accelerator.jobs(),
+                            jobs,
+                            "an accelerator that lied is asked again"
+                        );
                     }
                 }
-                tier.jobs() > before + lie
+                accelerator.jobs() > before + lie
             });
             if !was_told {
                 break;
@@ -171,7 +180,7 @@ fn a_tier_that_lies_makes_no_wrong_proof() {
 
 /// A key that was made wrong is found by the first proof with it, and by each one after that.
 #[test]
-fn a_tier_that_lies_about_keys_makes_no_wrong_proof() {
+fn an_accelerator_that_lies_about_keys_makes_no_wrong_proof() {
     type Ours = drop_in::chain::Chain;
     let _turn = turn(true);
     let k = 6;
@@ -179,14 +188,14 @@ fn a_tier_that_lies_about_keys_makes_no_wrong_proof() {
     let expected = &Plan::plain(k).run::<Ours>(&params, &[Scheme::Shplonk])[0];
     let (mut lie, mut refused) = (0, 0);
     loop {
-        let tier = Arkworks::new();
-        let was_told = in_session_with(&tier, || {
+        let accelerator = Arkworks::new();
+        let was_told = in_session_with(&accelerator, || {
             let params = read_params(&bytes);
-            tier.lie_after(lie);
-            let before = tier.jobs();
+            accelerator.lie_after(lie);
+            let before = accelerator.jobs();
             let pk = prove::keys::<Ours>(&params, k);
-            let was_told = tier.jobs() > before + lie;
-            tier.lie_no_more();
+            let was_told = accelerator.jobs() > before + lie;
+            accelerator.lie_no_more();
             let prove = || try_prove::<Ours>(&params, &pk, Scheme::Shplonk, &expected.instances);
             match prove() {
                 Ok(proof) => assert!(proof == expected.proof, "job {lie} makes a wrong proof"),
@@ -212,12 +221,12 @@ fn a_tier_that_lies_about_keys_makes_no_wrong_proof() {
 
 /// The same error says so where it is the witness that is wrong: stock would give a proof that nobody accepts.
 #[test]
-fn a_witness_that_does_not_satisfy_is_told_in_a_session_with_a_tier() {
+fn a_witness_that_does_not_satisfy_is_told_in_a_session_with_an_accelerator() {
     type Ours = drop_in::chain::Chain;
     let _turn = turn(true);
     let (_, bytes) = parameters(6);
-    let tier = Arkworks::new();
-    in_session_with(&tier, || {
+    let accelerator = Arkworks::new();
+    in_session_with(&accelerator, || {
         let params = read_params(&bytes);
         let pk = prove::keys::<Ours>(&params, 6);
         let mut wrong = instances::<Ours>(6);
@@ -234,7 +243,7 @@ fn a_witness_that_does_not_satisfy_is_told_in_a_session_with_a_tier() {
     });
 }
 
-/// Where nobody could verify what a tier did, it is not asked: with a multi-opening that is not upstream's, and without a session.
+/// Where nobody could verify what an accelerator did, it is not asked: with a multi-opening that is not upstream's, and without a session.
 #[test]
 fn what_cannot_be_verified_is_the_processors() {
     type Ours = drop_in::publics::Publics;
@@ -243,11 +252,11 @@ fn what_cannot_be_verified_is_the_processors() {
     let (params, bytes) = parameters(k);
     let querying = plan.run_querying::<Ours>(&params);
     let usual = &plan.run::<Ours>(&params, &[Scheme::Shplonk])[0];
-    let tier = Arkworks::new();
-    in_session_with(&tier, || {
+    let accelerator = Arkworks::new();
+    in_session_with(&accelerator, || {
         let params = read_params(&bytes);
         let pk = prove::keys::<Ours>(&params, k);
-        let jobs = tier.jobs();
+        let jobs = accelerator.jobs();
         assert!(jobs > 0);
         let circuits = [prove::circuit::<Ours>(k)];
         let made = prove::prove_with::<_, Querying<ProverSHPLONK<'_, Bn256>>>(&params, &pk, &circuits);
@@ -269,8 +278,8 @@ fn what_cannot_be_verified_is_the_processors() {
             let made = prove::prove(&params, &pk, &circuits, Scheme::Shplonk);
             assert!(made == usual.proof);
         }
-        assert_eq!(tier.jobs(), jobs);
+        assert_eq!(accelerator.jobs(), jobs);
         let made = prove::prove(&params, &pk, &circuits, Scheme::Shplonk);
-        assert!(made == usual.proof && tier.jobs() > jobs);
+        assert!(made == usual.proof && accelerator.jobs() > jobs);
     });
 }

@@ -1,4 +1,4 @@
-//! The seam to a second compute tier, with a tier over arkworks: what it does is taken, what it declines the processor does, with the
+//! The seam to an accelerator, with an accelerator over arkworks: what it does is taken, what it declines the processor does, with the
 //! same result.
 
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use rand_chacha::rand_core::SeedableRng;
 use spillproof_commit::{Combination, G1, Keep, divide_and_commit, generate_scratch};
 use spillproof_engine::Error;
 use spillproof_engine::Result;
+use spillproof_engine::accelerator::{self, Accelerator, Answer, ReadElements};
 use spillproof_engine::budget::Budget;
 use spillproof_engine::column::{Column, Element, Placement, Workspace, Writer};
 use spillproof_engine::error::Invalid;
 use spillproof_engine::storage::{Fault, FaultPlan, Storage};
 use spillproof_engine::stream::{Scalars, Transform, msm, ntt};
-use spillproof_engine::tier::{self, Answer, ReadElements, Tier};
 
-/// What the tier of a test does with a job.
+/// What the accelerator of a test does with a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     /// By arkworks, right; elements are asked for so many at a time.
@@ -72,7 +72,7 @@ impl Arkworks {
     }
 
     /// Each range on a thread of its own, the last first; there are none of what can be read in one order only.
-    fn in_parts(&self, job: &tier::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+    fn in_parts(&self, job: &accelerator::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
         let Some(parts) = &job.parts else {
             return Ok(Answer::Declined("in one order only".into()));
         };
@@ -110,8 +110,8 @@ impl Arkworks {
     }
 }
 
-impl Tier for Arkworks {
-    fn sums(&self, job: &mut tier::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
+impl Accelerator for Arkworks {
+    fn sums(&self, job: &mut accelerator::Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
         if let Some(declined) = self.half_way() {
             return Ok(declined);
         }
@@ -136,7 +136,7 @@ impl Tier for Arkworks {
         })
     }
 
-    fn transform(&self, job: &mut tier::Transform<'_>, _budget: &Budget) -> Result<Answer<()>> {
+    fn transform(&self, job: &mut accelerator::Transform<'_>, _budget: &Budget) -> Result<Answer<()>> {
         if let Some(declined) = self.half_way() {
             return Ok(declined);
         }
@@ -183,8 +183,8 @@ impl Tier for Arkworks {
         Ok(Answer::Done(()))
     }
 
-    fn quotient(&self, _: &mut tier::Coset<'_>, _: &Budget) -> Result<Answer<()>> {
-        Ok(Answer::Declined("those are in `tier_quotient.rs`".into()))
+    fn quotient(&self, _: &mut accelerator::Coset<'_>, _: &Budget) -> Result<Answer<()>> {
+        Ok(Answer::Declined("those are in `accelerator_quotient.rs`".into()))
     }
 }
 
@@ -203,19 +203,19 @@ const WAYS: [Way; 10] = [
 ];
 
 fn with(place: &Place, way: Way) -> (Workspace, Arc<Arkworks>) {
-    let tier = Arc::new(Arkworks {
+    let accelerator = Arc::new(Arkworks {
         way,
         jobs: AtomicU64::new(0),
     });
     let workspace = place
         .workspace
         .clone()
-        .with_tier(Arc::clone(&tier) as Arc<dyn Tier>);
-    (workspace, tier)
+        .with_accelerator(Arc::clone(&accelerator) as Arc<dyn Accelerator>);
+    (workspace, accelerator)
 }
 
 fn is_an_impossible_answer(error: &Error) -> bool {
-    matches!(error, Error::Invalid(Invalid::TierAnswer { .. }))
+    matches!(error, Error::Invalid(Invalid::AcceleratorAnswer { .. }))
 }
 
 fn random(n: usize, seed: u64) -> Vec<Fr> {
@@ -235,7 +235,7 @@ fn sums_are_the_same_whoever_makes_them() {
     let expected =
         [&long, &short, &few].map(|values| G1Projective::msm(&points[..values.len()], values).unwrap());
     for way in WAYS {
-        let (workspace, tier) = with(&place, way);
+        let (workspace, accelerator) = with(&place, way);
         let bases = column_in(&workspace, &bases, Placement::Disk);
         let long = column_in(&workspace, &long, Placement::Disk);
         let foreign: &[Fr] = &short;
@@ -261,7 +261,7 @@ fn sums_are_the_same_whoever_makes_them() {
             Way::LendsMemory { .. } => assert!(in_place > 0, "{way:?}"),
             _ => assert_eq!(in_place, 0, "{way:?}"),
         }
-        assert_eq!(tier.jobs.load(Ordering::Relaxed), 1, "{way:?}");
+        assert_eq!(accelerator.jobs.load(Ordering::Relaxed), 1, "{way:?}");
         assert_eq!(workspace.budget.held_bytes(), held, "{way:?}");
         assert!(workspace.budget.peak_bytes() > held, "{way:?}: who reads leases");
     }
@@ -283,7 +283,7 @@ fn transforms_are_the_same_whoever_makes_them() {
         .flat_map(|len| WAYS.map(|way| (len, way)))
     {
         let mut values = random(len, 9);
-        let (workspace, tier) = with(&place, way);
+        let (workspace, accelerator) = with(&place, way);
         let input = column_in(&workspace, &values, Placement::Disk);
         values.resize(n, Fr::ZERO);
         let cases = [
@@ -298,7 +298,7 @@ fn transforms_are_the_same_whoever_makes_them() {
         for (i, (transform, expected)) in cases.into_iter().enumerate() {
             let output = ntt(&input, &transform, Placement::Auto).unwrap();
             assert!(output.to_vec().unwrap() == expected, "{way:?} {transform:?}");
-            assert_eq!(tier.jobs.load(Ordering::Relaxed), i as u64 + 1);
+            assert_eq!(accelerator.jobs.load(Ordering::Relaxed), i as u64 + 1);
         }
     }
     let (workspace, _) = with(&place, Way::AnswersNonsense);
@@ -329,7 +329,7 @@ fn openings_are_the_same_whoever_sums() {
             scale: Fr::from(11u64),
         };
         let combinations = [combination(&[0, 1, 2], &[2, 9]), combination(&[2, 0], &[4])];
-        // Bases of the workspace that has the tier.
+        // Bases of the workspace that has the accelerator.
         let bases: Vec<G1> = srs.monomial()?.to_vec()?;
         let bases = column_in(workspace, &bases, Placement::Disk);
         let held = workspace.budget.held_bytes();
@@ -349,9 +349,9 @@ fn openings_are_the_same_whoever_sums() {
         assert_eq!(sum.is_some(), keep != Keep::Nothing);
         assert_eq!(is_kept, [keep != Keep::Nothing, false]);
         for way in WAYS {
-            let (workspace, tier) = with(&place, way);
+            let (workspace, accelerator) = with(&place, way);
             assert_eq!(opened(&workspace, keep).unwrap(), expected, "{way:?}");
-            assert_eq!(tier.jobs.load(Ordering::Relaxed), 1);
+            assert_eq!(accelerator.jobs.load(Ordering::Relaxed), 1);
         }
     }
     let (workspace, _) = with(&place, Way::AnswersNonsense);
@@ -362,7 +362,7 @@ fn openings_are_the_same_whoever_sums() {
 #[test]
 fn what_is_wrong_with_a_job_is_an_error_and_no_reason_to_decline() {
     let place = place(8 << 20);
-    let (workspace, tier) = with(&place, Way::Does { at_a_time: 100 });
+    let (workspace, accelerator) = with(&place, Way::Does { at_a_time: 100 });
     let bases = column_in(&workspace, &[G1::INFINITY; 4], Placement::Disk);
     let five = random(5, 1);
     // Refused before anybody is asked.
@@ -371,8 +371,8 @@ fn what_is_wrong_with_a_job_is_an_error_and_no_reason_to_decline() {
     let column = column_in(&workspace, &five, Placement::Disk);
     let too_long = ntt(&column, &Transform::forward(2, Fr::ONE), Placement::Auto);
     assert!(matches!(too_long, Err(Error::Invalid(_))));
-    assert_eq!(tier.jobs.load(Ordering::Relaxed), 0);
-    // Other curves know no tier.
+    assert_eq!(accelerator.jobs.load(Ordering::Relaxed), 0);
+    // Other curves know no accelerator.
     let scalars = [ark_pallas::Fr::from(3u64); 2];
     let generator = <ark_pallas::Affine as ark_ec::AffineRepr>::generator();
     let bases =
@@ -380,22 +380,22 @@ fn what_is_wrong_with_a_job_is_an_error_and_no_reason_to_decline() {
     let bases = column_in(&workspace, &bases, Placement::Disk);
     let sums = msm::<ark_pallas::PallasConfig>(&bases, &[Scalars::Slice(&scalars)]).unwrap();
     assert_eq!(sums[0], generator * ark_pallas::Fr::from(6u64));
-    assert_eq!(tier.jobs.load(Ordering::Relaxed), 0);
+    assert_eq!(accelerator.jobs.load(Ordering::Relaxed), 0);
 }
 
 /// What the disk refuses is the job's error, whoever asked for it; every operation fails once.
 #[test]
-fn a_disk_that_fails_is_an_error_through_a_tier_too() {
+fn a_disk_that_fails_is_an_error_through_an_accelerator_too() {
     let dir = tempfile::tempdir().unwrap();
     let omega = Radix2EvaluationDomain::<Fr>::new(1 << 12).unwrap().group_gen;
     let values = random(1 << 12, 1);
     let run = |faults: FaultPlan, way: Way| -> Result<Vec<Fr>> {
         let storage = Storage::builder().dir(dir.path()).faults(faults).build()?;
-        let tier = Arkworks {
+        let accelerator = Arkworks {
             way,
             jobs: AtomicU64::new(0),
         };
-        let workspace = Workspace::new(storage, Budget::new(8 << 20)).with_tier(Arc::new(tier));
+        let workspace = Workspace::new(storage, Budget::new(8 << 20)).with_accelerator(Arc::new(accelerator));
         let mut writer = Writer::scratch(&workspace, "values", 1 << 12, Placement::Disk)?;
         writer.push(&values)?;
         let input = writer.finish()?;

@@ -1,16 +1,16 @@
-//! The seam between the engine and a second compute tier: whole jobs, as plain data and ends to read from and write to.
+//! The seam between the engine and an accelerator: whole jobs, as plain data and ends to read from and write to.
 //!
-//! A [`Tier`] computes beside the processor: `spillproof-gpu` has one that runs on a device. The engine offers it a job, and it
+//! A [`Accelerator`] computes beside the processor: `spillproof-gpu` has one that runs on a device. The engine offers it a job, and it
 //! answers [`Answer::Done`], or [`Answer::Declined`] with a reason: then the processor does the job from its start, and the result
-//! is the same. The engine knows no device, and a tier knows no files: elements pass as bytes in native form (scalars 32, points 64,
+//! is the same. The engine knows no device, and an accelerator knows no files: elements pass as bytes in native form (scalars 32, points 64,
 //! Montgomery form, as [`crate::column`] has them on disk), so nothing is converted on the way. Everything is BN254's.
 //!
-//! Memory: the engine's ends lease what they read and write through; what a tier holds of the host's memory it leases from the
+//! Memory: the engine's ends lease what they read and write through; what an accelerator holds of the host's memory it leases from the
 //! budget that it is given with the job. Before it answers it gives that back, or keeps it for the next job as
 //! [`Spares`](crate::budget::Spares) of that budget, which are given up when their memory is needed.
 //!
-//! Where a tier's own memory is such that the host reads it as fast as any, and begins at a page, whole frames of a column on disk land in it
-//! and leave from it, past all other memory ([`ReadElements::read_in_place`]); for the tier it makes no difference.
+//! Where an accelerator's own memory is such that the host reads it as fast as any, and begins at a page, whole frames of a column on disk land in it
+//! and leave from it, past all other memory ([`ReadElements::read_in_place`]); for the accelerator it makes no difference.
 
 mod quotient;
 
@@ -33,7 +33,7 @@ pub const SCALAR_BYTES: usize = 32;
 /// Bytes of a point: x, then y; zeros for infinity.
 pub const POINT_BYTES: usize = 64;
 
-/// What a tier made of a job.
+/// What an accelerator made of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer<T> {
     /// It is done.
@@ -42,12 +42,12 @@ pub enum Answer<T> {
     Declined(String),
 }
 
-/// A second compute tier. Its answers are as good as the processor's, bit for bit, or it declines.
-pub trait Tier: Debug + Send + Sync {
+/// An accelerator. Its answers are as good as the processor's, bit for bit, or it declines.
+pub trait Accelerator: Debug + Send + Sync {
     /// Sums of scalars times points: one for each vector of scalars.
     ///
     /// # Errors
-    /// Those of the job's own ends. What goes wrong with the tier itself is a reason to decline.
+    /// Those of the job's own ends. What goes wrong with the accelerator itself is a reason to decline.
     fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>>;
 
     /// A whole transform.
@@ -113,11 +113,11 @@ pub struct Sums<'a> {
     /// Points, as many as the longest vector has scalars; read anew for each pass over them.
     pub bases: Box<dyn ReadElements + 'a>,
     /// A number for the points, if it is known which they are: those of jobs with the same number are the same, as far as both go, for as
-    /// long as the process lives. So a tier may keep them for later sums.
+    /// long as the process lives. So an accelerator may keep them for later sums.
     pub bases_id: Option<u64>,
     /// One sum each.
     pub scalars: Vec<Scalars<'a>>,
-    /// The same sums in parts, for a tier that makes several at one time.
+    /// The same sums in parts, for an accelerator that makes several at one time.
     pub parts: Option<Parts<'a>>,
 }
 
@@ -154,11 +154,11 @@ pub struct Transform<'a> {
     pub input: Box<dyn ReadElements + 'a>,
     /// Elements, in natural order.
     pub output: Box<dyn WriteElements + 'a>,
-    /// In place of both, for a tier that has no room for the whole.
+    /// In place of both, for an accelerator that has no room for the whole.
     pub in_steps: Box<dyn InSteps + 'a>,
 }
 
-/// A transform as a matrix of `2^log_rows` by `2^log_columns` elements, row after row, of which a tier has `2^log_chunk` elements at one
+/// A transform as a matrix of `2^log_rows` by `2^log_columns` elements, row after row, of which an accelerator has `2^log_chunk` elements at one
 /// time: whole columns, then whole rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matrix {

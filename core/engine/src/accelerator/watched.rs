@@ -1,8 +1,8 @@
-//! A session's tier, and the count of its jobs for each task.
+//! A session's accelerator, and the count of its jobs for each task.
 //!
-//! What a tier did is believed until something that can be checked came of it. So a task that is going to be verified asks no tier but
+//! What an accelerator did is believed until something that can be checked came of it. So a task that is going to be verified asks no accelerator but
 //! its own session's, and counts the jobs that were done for it ([`Asker`]); a task that cannot be verified asks none. If a check fails,
-//! the tier is [distrusted](Watched::distrust). Not asked is the same as declined.
+//! the accelerator is [distrusted](Watched::distrust). Not asked is the same as declined.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use ark_bn254::G1Projective;
 
-use super::{Answer, Coset, Sums, Tier, Transform};
+use super::{Accelerator, Answer, Coset, Sums, Transform};
 use crate::Result;
 use crate::budget::Budget;
 
@@ -24,19 +24,19 @@ thread_local! {
 /// Proofs of this process that no session makes.
 static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
 
-/// A tier whose jobs are counted, and that may be left out.
+/// An accelerator whose jobs are counted, and that may be left out.
 #[derive(Debug)]
 pub struct Watched {
-    tier: Arc<dyn Tier>,
+    accelerator: Arc<dyn Accelerator>,
     jobs: AtomicU64,
     distrusted: AtomicBool,
 }
 
-/// A task on whose behalf tiers are asked.
+/// A task on whose behalf accelerators are asked.
 #[derive(Clone, Debug)]
 pub struct Asker {
     /// The only one that may be.
-    tier: Option<Arc<Watched>>,
+    accelerator: Option<Arc<Watched>>,
     jobs: Arc<AtomicU64>,
 }
 
@@ -49,12 +49,12 @@ pub struct Asking {
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
-/// While it lives, no tier does what belongs to no task.
-#[must_use = "tiers are asked again when this is dropped"]
+/// While it lives, no accelerator does what belongs to no task.
+#[must_use = "accelerators are asked again when this is dropped"]
 #[derive(Debug)]
 pub struct ProcessorOnly(());
 
-/// A proof outside of all sessions: it is not verified, and its stages may begin on any thread. So tiers are left out of what belongs
+/// A proof outside of all sessions: it is not verified, and its stages may begin on any thread. So accelerators are left out of what belongs
 /// to no task until the guard goes.
 pub fn processor_only() -> ProcessorOnly {
     OUTSIDE.fetch_add(1, Ordering::SeqCst);
@@ -68,15 +68,15 @@ impl Drop for ProcessorOnly {
 }
 
 impl Asker {
-    /// A task that may ask this tier, or none.
-    pub fn new(tier: Option<Arc<Watched>>) -> Self {
+    /// A task that may ask this accelerator, or none.
+    pub fn new(accelerator: Option<Arc<Watched>>) -> Self {
         Self {
-            tier,
+            accelerator,
             jobs: Arc::default(),
         }
     }
 
-    /// How many jobs a tier did for it.
+    /// How many jobs an accelerator did for it.
     pub fn jobs(&self) -> u64 {
         self.jobs.load(Ordering::SeqCst)
     }
@@ -102,10 +102,10 @@ impl Drop for Asking {
 }
 
 impl Watched {
-    /// A tier that did nothing yet.
-    pub fn new(tier: Arc<dyn Tier>) -> Arc<Self> {
+    /// An accelerator that did nothing yet.
+    pub fn new(accelerator: Arc<dyn Accelerator>) -> Arc<Self> {
         Arc::new(Self {
-            tier,
+            accelerator,
             jobs: AtomicU64::new(0),
             distrusted: AtomicBool::new(false),
         })
@@ -126,22 +126,22 @@ impl Watched {
         self.distrusted.load(Ordering::SeqCst)
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(&dyn Tier) -> Result<Answer<T>>) -> Result<Answer<T>> {
+    fn ask<T>(&self, ask: impl FnOnce(&dyn Accelerator) -> Result<Answer<T>>) -> Result<Answer<T>> {
         if self.is_distrusted() {
             return Ok(Answer::Declined("the accelerator computed wrong before".into()));
         }
         let asker = Asker::of_this_thread();
         let may_ask = match &asker {
             Some(asker) => asker
-                .tier
+                .accelerator
                 .as_ref()
-                .is_some_and(|tier| std::ptr::eq(&**tier, self)),
+                .is_some_and(|accelerator| std::ptr::eq(&**accelerator, self)),
             None => OUTSIDE.load(Ordering::SeqCst) == 0,
         };
         if !may_ask {
             return Ok(Answer::Declined(PAUSED.into()));
         }
-        let answer = ask(&*self.tier)?;
+        let answer = ask(&*self.accelerator)?;
         if matches!(answer, Answer::Done(_)) {
             self.jobs.fetch_add(1, Ordering::SeqCst);
             if let Some(asker) = asker {
@@ -152,16 +152,16 @@ impl Watched {
     }
 }
 
-impl Tier for Watched {
+impl Accelerator for Watched {
     fn sums(&self, job: &mut Sums<'_>, budget: &Budget) -> Result<Answer<Vec<G1Projective>>> {
-        self.ask(|tier| tier.sums(job, budget))
+        self.ask(|accelerator| accelerator.sums(job, budget))
     }
 
     fn transform(&self, job: &mut Transform<'_>, budget: &Budget) -> Result<Answer<()>> {
-        self.ask(|tier| tier.transform(job, budget))
+        self.ask(|accelerator| accelerator.transform(job, budget))
     }
 
     fn quotient(&self, job: &mut Coset<'_>, budget: &Budget) -> Result<Answer<()>> {
-        self.ask(|tier| tier.quotient(job, budget))
+        self.ask(|accelerator| accelerator.quotient(job, budget))
     }
 }
