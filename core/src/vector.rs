@@ -108,7 +108,7 @@ impl Vector {
     /// All scalars in order, a chunk at a time, the next ones on their way.
     ///
     /// # Errors
-    /// [`Error::OverBudget`]. Each chunk is an error where its frames are damaged, or cannot be read.
+    /// [`OverBudget`](crate::Error::OverBudget). Each chunk is an error where its frames are damaged, or cannot be read.
     pub fn chunks(&self) -> Result<Chunks> {
         let chunk = self.0.sequential_chunk();
         Ok(Chunks {

@@ -130,7 +130,7 @@ fn check_in_turn(workspace: &Workspace, srs: &Srs, progress: &mut dyn FnMut(SrsP
 /// Opens an SRS container, reads every frame, and checks its parts against each other as at import. Gives k.
 ///
 /// # Errors
-/// Those of [`Srs::open`] and [`check_srs`].
+/// Those of [`Srs::open_container`] and [`check_srs`].
 pub fn verify_srs(
     workspace: &Workspace,
     path: &Path,

@@ -257,7 +257,7 @@ impl<E: Element> Draft<E> {
         }
     }
 
-    /// As elements of another type of the same size. Where the frames' digests go stays as it is: see [`super::tag`].
+    /// As elements of another type of the same size. Where the frames' digests go stays as it is: see `tag.rs`.
     ///
     /// # Errors
     /// [`Invalid::ElementBytes`] if the sizes differ.

@@ -252,7 +252,7 @@ macro_rules! step {
 #[doc(hidden)]
 pub use tracing;
 
-/// As [`Workspace::sequential_bytes`], for any limit.
+/// Bytes of the largest chunk of a sequential pass within a budget of `limit_bytes`, in whole frames.
 pub fn sequential_bytes(limit_bytes: u64, frame_bytes: usize) -> usize {
     let share = usize::try_from(limit_bytes / 64)
         .unwrap_or(usize::MAX)
