@@ -28,7 +28,7 @@
 
 use std::sync::Arc;
 
-use super::shape::QuotientShape;
+use super::shape::{QuotientShape, SCALAR_BYTES};
 use crate::stages::evaluate::register_scalars;
 use spillproof_engine::Error;
 use spillproof_engine::Result;
@@ -37,7 +37,6 @@ use spillproof_engine::column::{Placement, SCRATCH_FRAME_BYTES, digests_beside, 
 use spillproof_engine::dry::{Job, Work};
 use spillproof_engine::stream::linear_combinations_bytes;
 
-pub(super) const SCALAR_BYTES: u64 = 32;
 /// log2 of the scalars in the smallest frame: of the shortest run that is written.
 const LOG_RUN_MIN: u32 = 7;
 /// Bytes of a panel from where on it is not made larger.
